@@ -1,0 +1,18 @@
+"""ybs: a coding agent for the terminal, for any LLM, local or remote."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ybs.session.session import Session
+
+__version__ = "0.1.0"
+__all__ = ["Session", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    # `import ybs` must stay cheap: the command starts by it. The Python door loads on first use.
+    if name == "Session":
+        from ybs.session.session import Session
+
+        return Session
+    raise AttributeError(f"module 'ybs' has no attribute {name!r}")

@@ -1,0 +1,72 @@
+"""What can go wrong, as one tree.
+
+    YbsError
+    ├── ConfigError            a setting cannot be used (file, line and key stand in the message)
+    ├── ModelError             the provider failed; the turn ends, the session lives
+    │   ├── AuthError          the key is missing or was refused
+    │   ├── RateLimited        too many requests; `retry_after_seconds` when the provider says it
+    │   ├── ContextTooLong     the request does not fit the model's window
+    │   └── ProviderDown       nobody answers, or the answer broke off
+    ├── ToolError              the model reads it and the turn goes on
+    │   └── Refused            a person, a rule or a mode said no
+    └── StopTurn               control flow: a guard ends the turn
+
+A message says what happened, where, and what to do.
+"""
+
+from typing import Literal
+
+
+class YbsError(Exception):
+    """Base of every error that ybs raises on purpose."""
+
+
+class ConfigError(YbsError):
+    """A setting cannot be used."""
+
+
+class ModelError(YbsError):
+    """The provider failed in a way that ends this turn."""
+
+    #: True when the same request may succeed later (exit code 75 in a script).
+    temporary = False
+
+
+class AuthError(ModelError):
+    """The provider refused the key, or there is none."""
+
+
+class RateLimited(ModelError):
+    """The provider asks to slow down."""
+
+    temporary = True
+
+    def __init__(self, message: str, *, retry_after_seconds: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class ContextTooLong(ModelError):
+    """The request is larger than the model's window."""
+
+
+class ProviderDown(ModelError):
+    """Nobody answers at the endpoint, or the answer broke off, stalled or made no sense."""
+
+    temporary = True
+
+
+class ToolError(YbsError):
+    """A tool could not do what was asked; the text goes to the model."""
+
+
+class Refused(ToolError):
+    """A person, a rule or the mode did not allow the call."""
+
+
+class StopTurn(YbsError):
+    """A guard ends the turn; the message tells the person why and what to do."""
+
+    def __init__(self, reason: Literal["limit", "loop", "dry_run"], message: str) -> None:
+        super().__init__(message)
+        self.reason: Literal["limit", "loop", "dry_run"] = reason

@@ -1,0 +1,260 @@
+"""What happens: one closed union of events, and `Emit`, the sink that takes them.
+
+The same values are the lines of a transcript, `--output-format stream-json` and what a front door draws.
+Consumers use `match` with `assert_never`, so a new event fails the type check until every one handles it.
+Events whose name ends in `Streamed` or `Printed` are pieces for the screen; they are never stored.
+"""
+
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+from msgspec import Raw, Struct
+
+from ybs.core.messages import (
+    AssistantMessage,
+    AssistantPart,
+    Image,
+    Origin,
+    StopReason,
+    Text,
+    ToolResult,
+    Usage,
+    UserMessage,
+)
+
+#: Why a turn ended. `limit`, `loop` and `dry_run` come from guards, `error` from the provider.
+EndReason: TypeAlias = Literal["done", "interrupted", "error", "limit", "loop", "dry_run"]
+Level: TypeAlias = Literal["info", "warning", "error"]
+
+
+class SessionStarted(Struct, frozen=True, kw_only=True, tag="session_start"):
+    """A session begins: where, and with which configuration (secrets masked)."""
+
+    session: str
+    folder: str
+    config: dict[str, str]
+
+
+class SystemPrompted(Struct, frozen=True, kw_only=True, tag="system"):
+    """The system prompt that every request of this session begins with."""
+
+    content: str
+
+
+class UserSaid(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="user"):
+    """Words were added to the conversation on the person's side."""
+
+    content: str
+    origin: Origin = "person"
+    images: tuple[Image, ...] = ()
+
+    @classmethod
+    def of(cls, message: UserMessage) -> "UserSaid":
+        """Make the event of a message."""
+        images = tuple(part for part in message.content if isinstance(part, Image))
+        return cls(content=message.text, origin=message.origin, images=images)
+
+    @property
+    def message(self) -> UserMessage:
+        """The message that was added."""
+        return UserMessage.of(self.content, *self.images, origin=self.origin)
+
+
+class RequestStarted(Struct, frozen=True, kw_only=True, tag="request_start"):
+    """A request goes out to the model; nothing has come back yet."""
+
+    model: str
+    step: int
+
+
+class RequestRetried(Struct, frozen=True, kw_only=True, tag="request_retry"):
+    """A request failed before any output was shown and is sent again after a pause."""
+
+    attempt: int
+    wait_seconds: float
+    message: str
+
+
+class TextStreamed(Struct, frozen=True, kw_only=True, tag="text_delta"):
+    """A piece of the answer."""
+
+    text: str
+
+
+class ThinkingStreamed(Struct, frozen=True, kw_only=True, tag="thinking_delta"):
+    """A piece of the model's thinking."""
+
+    text: str
+
+
+class ToolCallStreamed(Struct, frozen=True, kw_only=True, tag="tool_call_delta"):
+    """A piece of a tool call's arguments, as raw text."""
+
+    id: str
+    name: str
+    text: str
+
+
+class AssistantSaid(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="assistant"):
+    """The model finished a message, or it was cut off and what had come is kept.
+
+    `content` is its text; `parts` is all of it in order, left out when it is that text alone.
+    """
+
+    content: str
+    parts: tuple[AssistantPart, ...] = ()
+    stop_reason: StopReason = "end"
+    model: str = ""
+    usage: Usage = Usage()
+
+    @classmethod
+    def of(cls, message: AssistantMessage) -> "AssistantSaid":
+        """Make the event of a message."""
+        is_plain = all(isinstance(part, Text) for part in message.content)
+        return cls(
+            content=message.text,
+            parts=() if is_plain else message.content,
+            stop_reason=message.stop_reason,
+            model=message.model,
+            usage=message.usage,
+        )
+
+    @property
+    def message(self) -> AssistantMessage:
+        """The whole message."""
+        text = (Text(text=self.content),) if self.content else ()
+        return AssistantMessage(
+            content=self.parts or text,
+            stop_reason=self.stop_reason,
+            model=self.model,
+            usage=self.usage,
+        )
+
+
+class ConfirmationAsked(Struct, frozen=True, kw_only=True, tag="confirmation_request"):
+    """A call waits for the person. `grant` is the rule that "always this session" would store."""
+
+    id: str
+    name: str
+    title: str
+    preview: str
+    warnings: tuple[str, ...] = ()
+    grant: str = ""
+
+
+class ConfirmationAnswered(Struct, frozen=True, kw_only=True, tag="confirmation"):
+    """The person, a rule or the mode decided about a call that needed it."""
+
+    id: str
+    is_allowed: bool
+    reason: str = ""
+    grant: str = ""
+
+
+class ToolStarted(Struct, frozen=True, kw_only=True, tag="tool_call"):
+    """A tool call begins (checks and confirmation included)."""
+
+    id: str
+    name: str
+    arguments: Raw
+
+
+class ToolPrinted(Struct, frozen=True, kw_only=True, tag="tool_output"):
+    """A piece of a running tool's output, for the screen."""
+
+    id: str
+    text: str
+
+
+class ToolFinished(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="tool_result"):
+    """A tool call ended. `output` went to the model; `summary` and `display` are for the person."""
+
+    id: str
+    name: str
+    success: bool
+    output: str
+    is_refused: bool = False
+    summary: str = ""
+    display: Raw = Raw(b"null")
+    images: tuple[Image, ...] = ()
+    duration_seconds: float = 0.0
+
+    @classmethod
+    def of(cls, result: ToolResult) -> "ToolFinished":
+        """Make the event of a result."""
+        return cls(
+            id=result.call_id,
+            name=result.name,
+            success=not result.is_error,
+            output=result.output,
+            is_refused=result.is_refused,
+            summary=result.summary,
+            display=result.display,
+            images=result.images,
+            duration_seconds=result.duration_seconds,
+        )
+
+    @property
+    def result(self) -> ToolResult:
+        """The result as the conversation holds it."""
+        return ToolResult(
+            call_id=self.id,
+            name=self.name,
+            output=self.output,
+            is_error=not self.success,
+            is_refused=self.is_refused,
+            summary=self.summary,
+            display=self.display,
+            images=self.images,
+            duration_seconds=self.duration_seconds,
+        )
+
+
+class Noticed(Struct, frozen=True, kw_only=True, tag="notice"):
+    """Something worth a line to the person, from ybs itself."""
+
+    level: Level
+    text: str
+
+
+class TurnFinished(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="turn_end"):
+    """A turn is over: why, after how many steps, and what it used.
+
+    `is_temporary`: the provider failed in a way that may pass, so trying again later makes sense.
+    """
+
+    reason: EndReason
+    message: str = ""
+    is_temporary: bool = False
+    steps: int = 0
+    usage: Usage = Usage()
+    duration_seconds: float = 0.0
+
+
+class SessionEnded(Struct, frozen=True, kw_only=True, tag="session_end"):
+    """The session is over."""
+
+    reason: str
+    message_count: int
+
+
+Event: TypeAlias = (
+    SessionStarted
+    | SystemPrompted
+    | UserSaid
+    | RequestStarted
+    | RequestRetried
+    | TextStreamed
+    | ThinkingStreamed
+    | ToolCallStreamed
+    | AssistantSaid
+    | ConfirmationAsked
+    | ConfirmationAnswered
+    | ToolStarted
+    | ToolPrinted
+    | ToolFinished
+    | Noticed
+    | TurnFinished
+    | SessionEnded
+)
+Emit: TypeAlias = Callable[[Event], None]

@@ -1,0 +1,141 @@
+"""What is said: the messages of a conversation and the parts that they are made of.
+
+All are frozen and tagged by `type`, so a list of them is JSON that decodes back to the same values.
+"""
+
+from typing import Literal, TypeAlias
+
+from msgspec import Raw, Struct
+
+StopReason: TypeAlias = Literal["end", "tool_calls", "length", "refusal", "cut_off"]
+
+
+class Text(Struct, frozen=True, kw_only=True, tag="text"):
+    """Plain text, UTF-8, Markdown where a model wrote it."""
+
+    text: str
+
+
+class Image(Struct, frozen=True, kw_only=True, tag="image"):
+    """A picture: its bytes (base64 in JSON) and its media type, such as `image/png`."""
+
+    media_type: str
+    data: bytes
+
+
+class Thinking(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="thinking"):
+    """What a model thought, to be sent back exactly as it came.
+
+    `signature` and `redacted` are Anthropic's opaque proofs. `provider` names the wire format that made it;
+    no other one is sent it.
+    """
+
+    text: str = ""
+    signature: str = ""
+    redacted: str = ""
+    provider: str = ""
+
+
+class ToolCall(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="tool_call"):
+    """A model asks for a tool. `arguments` is always a valid JSON object.
+
+    `invalid` holds the text as it was received when it was not one; `arguments` is then `{}`.
+    """
+
+    id: str
+    name: str
+    arguments: Raw = Raw(b"{}")
+    invalid: str = ""
+
+    def is_same_call(self, other: "ToolCall") -> bool:
+        """Tell whether the other call asks for the same thing (ids apart)."""
+        mine = (self.name, bytes(self.arguments), self.invalid)
+        return mine == (other.name, bytes(other.arguments), other.invalid)
+
+
+class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Tokens as the provider counts them, and what they cost in US dollars (None: price unknown).
+
+    `input_tokens` includes those read from (`cached_tokens`) and written to the provider's cache.
+    `output_tokens` includes the thinking.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    cache_write_tokens: int = 0
+    cost_usd: float | None = None
+
+    def __add__(self, other: "Usage") -> "Usage":
+        known = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+            cost_usd=sum(known) if known else None,
+        )
+
+
+UserPart: TypeAlias = Text | Image
+AssistantPart: TypeAlias = Text | Thinking | ToolCall
+
+#: Who put words into a user message: the person, a guard (reminders), or a `!command`.
+Origin: TypeAlias = Literal["person", "guard", "shell"]
+
+
+class UserMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="user"):
+    """What the person (or ybs in the person's place, see `origin`) says to the model."""
+
+    content: tuple[UserPart, ...]
+    origin: Origin = "person"
+
+    @classmethod
+    def of(cls, text: str, *images: Image, origin: Origin = "person") -> "UserMessage":
+        """Make a message of one text and any number of images."""
+        return cls(content=(Text(text=text), *images), origin=origin)
+
+    @property
+    def text(self) -> str:
+        """The text parts, joined."""
+        return "".join(part.text for part in self.content if isinstance(part, Text))
+
+
+class AssistantMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="assistant"):
+    """One whole answer of a model. `stop_reason` is `cut_off` when the stream was cancelled or broke."""
+
+    content: tuple[AssistantPart, ...]
+    stop_reason: StopReason = "end"
+    model: str = ""
+    usage: Usage = Usage()
+
+    @property
+    def text(self) -> str:
+        """The text parts, joined."""
+        return "".join(part.text for part in self.content if isinstance(part, Text))
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The tools asked for, in order."""
+        return tuple(part for part in self.content if isinstance(part, ToolCall))
+
+
+class ToolResult(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="tool_result"):
+    """What a tool answered. `output` is for the model; `summary` and `display` are for the person.
+
+    `display` is the specification's result object (section 3) as JSON; `is_error` says that the call failed,
+    `is_refused` that it was not allowed; `output` then says why, in words for the model.
+    """
+
+    call_id: str
+    name: str
+    output: str
+    is_error: bool = False
+    is_refused: bool = False
+    summary: str = ""
+    display: Raw = Raw(b"null")
+    images: tuple[Image, ...] = ()
+    duration_seconds: float = 0.0
+
+
+Message: TypeAlias = UserMessage | AssistantMessage | ToolResult

@@ -1,0 +1,219 @@
+"""The protocols that everything else satisfies: Model, Tool, Toolbox, Guard, Confirm.
+
+A policy is a wrapper of the same protocol: a router or a fallback chain is a Model, a firewall wraps a Model
+and a Toolbox. So a feature never edits the loop.
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from functools import cache
+from time import monotonic
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+
+import msgspec
+from msgspec import Raw, Struct
+
+from ybs.core.conversation import Conversation, Draft
+from ybs.core.events import AssistantSaid, Emit, EndReason, Event, TurnFinished, UserSaid
+from ybs.core.messages import (
+    Image,
+    Message,
+    ToolCall,
+    ToolResult,
+    Usage,
+    UserMessage,
+)
+
+#: What a tool may do to the world; modes and confirmation are decided by it.
+Effect: TypeAlias = Literal["read", "write", "edit", "delete", "execute"]
+
+
+class ToolSpec(Struct, frozen=True, kw_only=True):
+    """A tool as a model sees it. `parameters` is a JSON Schema of type object."""
+
+    name: str
+    description: str
+    parameters: Raw
+
+
+class Request(Struct, frozen=True):
+    """One request to a model: everything it gets to see."""
+
+    system: str
+    messages: Sequence[Message]
+    tools: Sequence[ToolSpec] = ()
+
+
+class Model(Protocol):
+    """Something that answers a request."""
+
+    @property
+    def name(self) -> str:
+        """The model's name as the person knows it, such as `qwen3:14b`."""
+        ...
+
+    @property
+    def window(self) -> int:
+        """The tokens that a request and its answer may have together."""
+        ...
+
+    def stream(self, request: Request) -> AsyncGenerator[Event, None]:
+        """Yield streamed pieces and, last, exactly one `AssistantSaid`.
+
+        Raises ModelError. Close it (`contextlib.aclosing`) to stop the provider's work.
+        """
+        ...
+
+
+class Toolbox(Protocol):
+    """All the tools that a model may call."""
+
+    def specs(self) -> Sequence[ToolSpec]:
+        """List the tools in a stable order (the provider's prompt cache depends on it)."""
+        ...
+
+    def is_read_only(self, call: ToolCall) -> bool:
+        """Tell whether the call changes nothing, so that it may run beside others."""
+        ...
+
+    async def run(self, call: ToolCall, emit: Emit) -> ToolResult:
+        """Run one call to its end. Failures are returned, never raised (but cancellation passes)."""
+        ...
+
+
+class ToolOutput(Struct, frozen=True, kw_only=True):
+    """What a tool returns: `output` for the model, `summary` (one line) and `display` for the person.
+
+    `display` is the specification's result object: a Struct or plain data that msgspec can encode.
+    """
+
+    output: str
+    summary: str = ""
+    display: Any = None
+    images: tuple[Image, ...] = ()
+    is_error: bool = False
+
+
+class Preview(Struct, frozen=True, kw_only=True):
+    """What a call is about to do, as the person should see it before saying yes.
+
+    `body` is the diff or the whole command; `paths` are the files it touches, absolute.
+    """
+
+    title: str
+    body: str = ""
+    paths: tuple[str, ...] = ()
+
+
+class Tool(Protocol):
+    """One tool. `arguments` is the msgspec Struct that its arguments decode into."""
+
+    name: ClassVar[str]
+    effect: ClassVar[Effect]
+    arguments: ClassVar[type[Struct]]
+
+    @property
+    def description(self) -> str:
+        """What the model is told about the tool."""
+        ...
+
+    def preview(self, arguments: Any) -> Preview:
+        """Say what the call would do. Raises ToolError where it cannot work anyway."""
+        ...
+
+    async def run(self, arguments: Any, print_live: Callable[[str], None]) -> ToolOutput:
+        """Do it. Raises ToolError for what the model should read; `print_live` takes output as it comes."""
+        ...
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """What the person is asked. `grant` is the rule that "always" would store; empty: not offered."""
+
+    call: ToolCall
+    effect: Effect
+    preview: Preview
+    warnings: tuple[str, ...] = ()
+    grant: str = ""
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """The person's answer; `reason` is what the model reads after a no."""
+
+    is_allowed: bool
+    is_for_session: bool = False
+    reason: str = ""
+
+
+#: Asks the person. A front door that has nobody to ask answers no and says so in `reason`.
+Confirm: TypeAlias = Callable[[Question], Awaitable[Answer]]
+
+
+class Turn:
+    """One turn as guards see it: the conversation, what was used so far, and a way to say something."""
+
+    def __init__(self, conversation: Conversation, emit: Emit) -> None:
+        self.conversation = conversation
+        self.emit = emit
+        self.first_message = len(conversation.messages)
+        self.steps = 0
+        self.usage = Usage()
+        self._started_at = monotonic()
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """The messages of this turn, the person's own first."""
+        return self.conversation.messages[self.first_message :]
+
+    @property
+    def elapsed_seconds(self) -> float:
+        """Time since the turn began."""
+        return monotonic() - self._started_at
+
+    def say(self, message: UserMessage) -> None:
+        """Add words on the person's side: the prompt, a reminder, a steering remark."""
+        self.conversation.append(message)
+        self.emit(UserSaid.of(message))
+
+    def add(self, draft: Draft) -> None:
+        """Add what the model said and count what it used; say so if it was cut off."""
+        if draft.is_cut_off:
+            self.emit(AssistantSaid.of(draft.message))
+        self.conversation.append(draft.message)
+        self.steps += 1
+        self.usage += draft.message.usage
+
+    async def wants_more(self, guards: "Sequence[Guard]") -> bool:
+        """Ask every guard whether the turn should go on although no tool was asked for."""
+        return any([await guard.wants_more(self) for guard in guards])
+
+    def finished(
+        self, reason: EndReason, message: str = "", *, is_temporary: bool = False
+    ) -> TurnFinished:
+        """Sum the turn up."""
+        return TurnFinished(
+            reason=reason,
+            message=message,
+            is_temporary=is_temporary,
+            steps=self.steps,
+            usage=self.usage,
+            duration_seconds=self.elapsed_seconds,
+        )
+
+
+class Guard(Protocol):
+    """Watches a turn. It may append messages to the conversation or end the turn with StopTurn."""
+
+    async def before_step(self, turn: Turn) -> None:
+        """Look at the turn before the next request goes out."""
+
+    async def wants_more(self, turn: Turn) -> bool:
+        """Tell, when the model asks for no tool, whether to go on (having appended a reason to)."""
+        return False
+
+
+@cache
+def schema_of(arguments: type[Struct]) -> Raw:
+    """Make the compact JSON Schema of a Struct of plain fields: no titles, no `$ref`, defaults kept."""
+    components = msgspec.json.schema_components([arguments], ref_template="{name}")[1]
+    schema = components[arguments.__name__]
+    kept = {"type": "object", "properties": schema["properties"], "required": schema["required"]}
+    return Raw(msgspec.json.encode(kept))

@@ -1,0 +1,45 @@
+"""Fixtures for every test: a temporary HOME, an empty project, and no network but loopback."""
+
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+LOOPBACK = ("127.", "localhost", "::1")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the test a HOME of its own and an environment without anybody's keys."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    for name in list(os.environ):
+        if name.startswith(("YBS_", "XDG_")) or name.endswith(("_API_KEY", "_PROXY", "_proxy")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(folder))
+    return folder
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make an empty project and stand in it."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refuse every connection that would leave this machine."""
+    connect = socket.socket.connect
+
+    def checked(self: socket.socket, address: Any) -> Any:
+        host = address[0] if isinstance(address, tuple) else ""
+        if self.family in (socket.AF_INET, socket.AF_INET6) and not host.startswith(LOOPBACK):
+            raise AssertionError(f"a test tried to reach {host}")
+        return connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", checked)
