@@ -1,0 +1,196 @@
+"""Write the generated pages of docs/, or with --check fail where one on disk differs.
+
+A page is a function that returns its text; PAGES names the file that it is for.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ybs.config import project
+from ybs.config.environment import PROFILE, SHORT_NAMES
+from ybs.config.report import json_schema
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+CONFIGURATION_HEAD = """\
+# Configuration
+
+Generated from `src/ybs/config/schema.py` by `make docs`; change it there.
+
+A configuration file is JSON, every key is optional, and `ybs` runs without any file. Editors check and complete it
+with the schema that `ybs config schema` prints. `ybs config show --sources` shows each value and where it came from;
+`ybs config check` lists what is wrong.
+
+```json
+{
+  "llm": {"provider": "ollama", "model": "qwen3:14b"},
+  "safety": {"mode": "ask", "blocked_commands": ["rm -rf /", "sudo", "chmod 777", "git push"]},
+  "providers": {
+    "work": {"endpoint": "https://llm.example.org/v1", "api_key_env": "WORK_LLM_KEY", "model": "large"}
+  },
+  "profiles": {"careful": {"safety": {"mode": "plan"}}}
+}
+```
+
+## Where values come from
+
+Later ones win. Objects are merged, lists are replaced.
+
+| layer | source |
+|---|---|
+| `default` | this page |
+| `system` | `/etc/ybs/config.json` |
+| `user` | `~/.config/ybs/config.json` (`$XDG_CONFIG_HOME/ybs`, or the folder that `$YBS_HOME` names) |
+| `home` | `~/.ybs.json` |
+| `project` | `.ybs.json` in the project's folder, which may say little: see below |
+| `file` | `--config FILE` |
+| `profile` | `--profile NAME`, or the variable `@PROFILE@`: the object `profiles.NAME` of the files above, project excepted |
+| `environment` | variables, see below |
+| `option` | `--model`, `--mode` and so on |
+
+A value that cannot be used costs only itself: a warning names file, line and key, and the weaker layer's value stands.
+A file that is no JSON at all, is larger than 256 kB, is no regular file, or that others can write or own (`chmod go-w FILE`)
+is left out whole, with a warning. Only `--config FILE` must be usable: otherwise ybs ends with exit code 3.
+
+## Variables
+
+`YBS_`, the section, two underscores and the key, in capitals: `YBS_LLM__MAX_TOKENS=2048` is `llm.max_tokens`, and
+`YBS_TOOLS__BUILTIN__RUN_SHELL__TIMEOUT_SECONDS=120` is `tools.builtin.run_shell.timeout_seconds`. Lists are JSON:
+`YBS_SAFETY__BLOCKED_COMMANDS='["sudo"]'`. An empty variable counts as unset. Short names: @SHORT@. Keys cannot
+be set this way: they have variables of their own, such as `OPENAI_API_KEY`. Files of variables (`.env`) are never read.
+
+In a file, `"${NAME}"` is replaced by the variable NAME, also within a text; `"$${NAME}"` stands for itself. If the variable is
+not set, the key is left out with a warning. A project's file may not use it. Sections without a table below are
+read by their feature, and their texts stay as they are.
+
+`~` is the home folder, and `~/.config/ybs` the configuration folder wherever it was put. Other relative paths hang on the
+project's folder.
+
+## Keys of providers
+
+Best in a variable: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, or the one that `providers.NAME.api_key_env` names. `llm.api_key` and
+`providers.NAME.api_key` are read from your own files only, never from a project, a variable or an option, and are shown masked.
+
+A layer that names another provider takes back the model, endpoint and key of the layers below, for they were the other
+provider's. A layer that only changes `llm.endpoint` takes back the key: set both together.
+
+## What a project's file may say
+
+A cloned project must not be able to send your words or keys elsewhere, or to run programs. So its `.ybs.json` is read by an
+allow-list, given in the last column below:
+
+- **yes**: taken over.
+- **lower**, **only true**, **only false**: taken over if it is tighter than your own setting.
+- **adds**: its entries are added to your list and never replace it.
+- **no**: ignored; one warning lists all such keys. They will need trust, which this version cannot give yet.
+
+A model named by a project must be a plain name, not a path or an address.
+"""
+
+
+def configuration() -> str:
+    """Return docs/configuration.md."""
+    short = ", ".join(f"`{name}` (`{'.'.join(path)}`)" for name, path in SHORT_NAMES.items())
+    head = CONFIGURATION_HEAD.replace("@PROFILE@", PROFILE).replace("@SHORT@", short)
+    schema = json_schema()
+    return head + "\n## Settings\n" + "".join(_sections(schema, schema, ""))
+
+
+def _sections(schema: dict[str, Any], here: dict[str, Any], before: str) -> list[str]:
+    """Return a table of the plain settings of an object, then one for each object in it."""
+    rows: list[str] = []
+    inner: list[str] = []
+    for name, facts in here["properties"].items():
+        key = before + name
+        entry = _entry_of(facts)
+        if "$ref" in facts:
+            inner += _section(schema, facts["$ref"], key)
+            continue
+        if name != "$schema":
+            rows.append(_row(key, facts, is_required=name in here.get("required", [])))
+        if entry:
+            inner += _section(
+                schema, entry, f"{key}.NAME" if facts["type"] == "object" else f"{key}[]"
+            )
+    table = ["\n| key | values | default | meaning | project |\n|---|---|---|---|---|\n", *rows]
+    return (table if rows else []) + inner
+
+
+def _entry_of(facts: dict[str, Any]) -> str:
+    """Return the reference to what the entries of an object or a list are, if they have known keys."""
+    entries: Any = facts.get("additionalProperties") or facts.get("items") or {}
+    reference = str(entries.get("$ref", ""))
+    return reference if reference.startswith("#/$defs/") else ""
+
+
+def _section(schema: dict[str, Any], reference: str, key: str) -> list[str]:
+    facts = schema["$defs"][reference.removeprefix("#/$defs/")]
+    return [f"\n### {key}\n\n{facts['description']}\n", *_sections(schema, facts, key + ".")]
+
+
+def _row(key: str, facts: dict[str, Any], *, is_required: bool) -> str:
+    default = "required" if is_required else _code(facts["default"])
+    project_may = "see below" if _entry_of(facts) and "items" not in facts else _for_project(key)
+    cells = (f"`{key}`", _values(facts), default, facts["description"], project_may)
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+
+
+def _code(value: Any) -> str:
+    return "unset" if value is None else f"`{msgspec.json.encode(value).decode()}`"
+
+
+def _values(facts: dict[str, Any]) -> str:
+    """Say in words what a setting may be."""
+    if "anyOf" in facts:
+        return " or ".join(_values(each) for each in facts["anyOf"])
+    if "enum" in facts:
+        return ", ".join("null" if each is None else f"`{each}`" for each in facts["enum"])
+    if facts["type"] == "array":
+        return "list of texts" if facts["items"].get("type") == "string" else "list of objects"
+    names = {"integer": "whole number", "string": "text", "boolean": "true or false"}
+    words = names.get(facts["type"], str(facts["type"]))
+    lowest = facts.get("minimum", facts.get("exclusiveMinimum"))
+    if lowest is None or "maximum" not in facts:
+        return words
+    above = "above " if "exclusiveMinimum" in facts else ""
+    return f"{words}, {above}{lowest:g} to {facts['maximum']:,}"
+
+
+def _for_project(key: str) -> str:
+    rule = key.replace(".NAME.", ".*.")
+    if rule in project.ONLY_THIS:
+        return f"only {str(project.ONLY_THIS[rule]).lower()}"
+    kinds = {"yes": project.INERT, "lower": project.ONLY_LOWER, "adds": project.UNITED}
+    found = [word for word, keys in kinds.items() if rule in keys]
+    return found[0] if found else "no"
+
+
+PAGES: dict[str, Callable[[], str]] = {"configuration.md": configuration}
+
+
+def main() -> int:
+    """Write or check every page; the exit code is 1 when a check finds a difference."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing, compare")
+    is_check = parser.parse_args().check
+    stale: list[str] = []
+    for name, page in PAGES.items():
+        path, text = DOCS / name, page()
+        if path.is_file() and path.read_text(encoding="utf-8") == text:
+            continue
+        stale.append(name)
+        if not is_check:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    for name in stale:
+        print(f"docs/{name}: {'differs; run: make docs' if is_check else 'written'}")
+    return int(is_check and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,147 @@
+"""A configuration file in hand: its tree of values, and warnings that name file, line and key."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ybs.config.files import BYTE_ORDER_MARK, Rule, Unusable, read
+from ybs.config.tree import DEEPEST, KeyPath, is_list, is_object
+
+if TYPE_CHECKING:
+    from ybs.config.positions import Scan
+
+MOST_WARNINGS = 20
+MOST_KEYS_NAMED = 12
+_NAME_END = re.compile(r'"[ \t\r\n]*+:')
+
+
+class Document:
+    """The values of one source of settings, and a place for complaints about them.
+
+    `text` is empty where there is no file; a warning then names no line.
+    """
+
+    def __init__(self, source: str, text: str = "", prefix: KeyPath = ()) -> None:
+        self.source, self.text, self.prefix = source, text, prefix
+        self.tree: dict[str, Any] = {}
+        self.warnings: list[str] = []
+        self.complaints = 0
+        self._known_lines: dict[KeyPath, int] | None = None
+
+    def warn(self, path: KeyPath, words: str) -> None:
+        """Note what is wrong with a key."""
+        self.complaints += 1
+        if self.complaints <= MOST_WARNINGS:
+            key = f"{dotted(self.prefix + path)}: " if self.prefix + path else ""
+            self.warnings.append(f"{self.place(path)}: {key}{words}")
+
+    def warn_of_all(self, paths: list[tuple[str, ...]], words: str) -> None:
+        """Say the same of several keys, in one warning that is never left out."""
+        named = ", ".join(dotted(path) for path in paths[:MOST_KEYS_NAMED])
+        more = len(paths) - MOST_KEYS_NAMED
+        and_more = f" and {more} more" if more > 0 else ""
+        self.warnings.append(f"{self.place(paths[0])}: {words}: {named}{and_more}")
+
+    def all_warnings(self) -> list[str]:
+        """Return the warnings, with a word on those that were left out."""
+        left_out = self.complaints - MOST_WARNINGS
+        more = [f"{visible(self.source)}: and {left_out} more problems"] if left_out > 0 else []
+        return self.warnings + more
+
+    def place(self, path: KeyPath) -> str:
+        """Name the source, with the line of the key where it is known."""
+        path = self.prefix + path
+        while path and path not in self._lines:
+            path = path[:-1]
+        line = self._lines.get(path, 1 if self.text else None)
+        return visible(self.source) + (f":{line}" if line else "")
+
+    def use(self, scan: "Scan") -> None:
+        """Take over what a scan of the text has found out."""
+        self._known_lines = scan.lines
+        for path, words in scan.problems:
+            self.warn(path, words)
+
+    @property
+    def _lines(self) -> dict[KeyPath, int]:
+        if self._known_lines is None:
+            from ybs.config.positions import Broken, Scan  # needed only when something is wrong
+
+            try:
+                self._known_lines = Scan(self.text).lines if self.text else {}
+            except Broken:
+                self._known_lines = {}
+        return self._known_lines
+
+
+def open_document(path: Path, rule: Rule) -> Document | None:
+    """Read a file's values, or return None where there is no such file.
+
+    Raises Unusable where nothing of it can be used.
+    """
+    text = read(path, rule)
+    if text is None:
+        return None
+    document = Document(str(path), text.removeprefix(BYTE_ORDER_MARK))
+    if text.startswith(BYTE_ORDER_MARK):
+        document.warn((), "begins with a byte order mark; it is skipped")
+    value: Any = _decode(document) if document.text.strip() else dict[str, Any]()
+    if not is_object(value):
+        raise Unusable("is no JSON object: it must begin with { and end with }", 1)
+    document.tree = value
+    return document
+
+
+def _decode(document: Document) -> Any:
+    try:
+        value = msgspec.json.decode(document.text)
+        # With a name given twice, there are fewer names than ends of names in the text.
+        if _count_names(value) == len(_NAME_END.findall(document.text)):
+            return value
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        pass
+    return _decode_forgivingly(document)
+
+
+def _decode_forgivingly(document: Document) -> Any:
+    from ybs.config.positions import Broken, Scan  # needed only when something is wrong
+
+    try:
+        scan = Scan(document.text)
+    except Broken as error:
+        key = f" at {dotted(error.path)}" if error.path else ""
+        raise Unusable(f"is broken JSON{key}: {error}", error.line) from error
+    document.use(scan)
+    return scan.value
+
+
+def _count_names(value: Any, depth: int = 0) -> int | None:
+    """Count the names in all objects; None if it is nested too deep."""
+    if is_object(value):
+        total, items = len(value), list(value.values())
+    elif is_list(value):
+        total, items = 0, value
+    else:
+        return 0
+    if depth >= DEEPEST:
+        return None
+    for item in items:
+        names = _count_names(item, depth + 1)
+        if names is None:
+            return None
+        total += names
+    return total
+
+
+def dotted(path: KeyPath) -> str:
+    """Write a way to a value as a person would: `tools.external[1].name`."""
+    words = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return visible(words.removeprefix("."), 100)
+
+
+def visible(text: str, longest: int = 500) -> str:
+    """Escape what a terminal would act on, and cut what is too long."""
+    cut = text if len(text) <= longest else text[: longest - 3] + "..."
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)

@@ -1,0 +1,55 @@
+"""Settings in the environment: `YBS_LLM__MAX_TOKENS` is `llm.max_tokens`, and a few have short names.
+
+Two underscores stand for the dot, so a key's own underscores need no guessing. Only the real environment is read,
+never a file of variables.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from ybs.config.schema import Config
+from ybs.config.shape import annotation_at, bare, fields_of, is_section
+
+PREFIX = "YBS_"
+PROFILE = "YBS_PROFILE"
+SHORT_NAMES: dict[str, tuple[str, ...]] = {
+    "YBS_ENDPOINT": ("llm", "endpoint"),
+    "YBS_MODEL": ("llm", "model"),
+    "YBS_PROVIDER": ("llm", "provider"),
+}
+
+
+def variables_of(environ: Mapping[str, str]) -> list[str]:
+    """Return the variables that may be settings: short names first, so that full names win."""
+    names = [name for name, value in environ.items() if name.startswith(PREFIX) and value]
+    return sorted(names, key=lambda name: (name not in SHORT_NAMES, name))
+
+
+def path_of(variable: str) -> tuple[str, ...] | None:
+    """Return the way to the setting that a variable names, or None if it is no setting's name."""
+    if variable in SHORT_NAMES:
+        return SHORT_NAMES[variable]
+    steps = variable.removeprefix(PREFIX).split("__")
+    sections = {name.lower(): name for name in fields_of(Config)}
+    section = sections.get(steps[0].lower())
+    if len(steps) == 1 or section is None or not all(steps):
+        return None
+    return (section, *(step.lower() for step in steps[1:]))
+
+
+def meant_by(variable: str) -> str | None:
+    """Return the right spelling of a variable that has one underscore where two belong."""
+    rest = variable.removeprefix(PREFIX).lower()
+    return next((right for plain, right in _spellings() if plain == rest), None)
+
+
+def _spellings() -> Iterator[tuple[str, str]]:
+    for section, annotation in fields_of(Config).items():
+        if is_section(annotation):
+            for name in fields_of(bare(annotation)):
+                yield f"{section}_{name}".lower(), f"{PREFIX}{section}__{name}".upper()
+
+
+def is_setting(path: tuple[str, ...]) -> bool:
+    """Tell whether a setting stands at the end of a way (a whole section does not count)."""
+    annotation = annotation_at(path)
+    return annotation is not None and not is_section(annotation)

@@ -1,0 +1,248 @@
+"""Load the settings: defaults, files, profile, environment, options, each laid over the one before."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ybs.config import paths
+from ybs.config.document import Document, dotted, open_document, visible
+from ybs.config.environment import PROFILE, is_setting, meant_by, path_of, variables_of
+from ybs.config.files import Rule, Unusable
+from ybs.config.provider_change import without_strangers
+from ybs.config.schema import Config, Endpoint
+from ybs.config.shape import Fitting, annotation_at, fits, missing_from, suggest
+from ybs.config.tree import (
+    DEFAULT,
+    Layer,
+    Leaf,
+    Origin,
+    Tree,
+    find,
+    flatten,
+    is_object,
+    label,
+    leaves_of,
+    merge,
+    put,
+    values_of,
+)
+from ybs.core.errors import ConfigError
+
+_NO_KEY_HERE = "a key is read from the provider's own variable or your files; it is left out"
+_NOTHING: Mapping[str, Any] = {}
+
+
+class Loaded(Struct, frozen=True, kw_only=True):
+    """The settings, where each came from, and what was wrong on the way.
+
+    `origins` has an entry for every key of `flatten(config)`.
+    """
+
+    config: Config
+    origins: dict[str, Origin]
+    warnings: tuple[str, ...] = ()
+
+
+def load(
+    *,
+    folder: Path,
+    overrides: Mapping[str, Any] = _NOTHING,
+    config_file: Path | None = None,
+    profile: str | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Loaded:
+    """Load the settings for a project's folder.
+
+    `overrides` holds options by dotted key; None means that the option was not given.
+    Raises ConfigError if `config_file` cannot be used. Everything else that is wrong becomes a warning.
+    """
+    loading = _Loading(os.environ if environ is None else environ)
+    loading.add_files(folder, config_file)
+    loading.add_profile(profile)
+    loading.add_environment()
+    loading.add_options(overrides)
+    return loading.finish()
+
+
+class _Loading:
+    """The layers that were read so far, as one tree."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self.environ = environ
+        self.tree: Tree = {}
+        self.warnings: list[str] = []
+        self.own_documents: list[Document] = []
+        self.united: dict[tuple[str, ...], Leaf] = {}
+
+    def add_files(self, folder: Path, config_file: Path | None) -> None:
+        """Add the files, the weakest first."""
+        home_file = paths.home_config_file(self.environ)
+        self._add_own("system", self._open(paths.SYSTEM_FILE, "own"))
+        self._add_own("user", self._open(paths.user_config_file(self.environ), "own"))
+        self._add_own("home", self._open(home_file, "own"))
+        project_file = folder.absolute() / paths.PROJECT_FILE
+        if not _is_same_file(project_file, home_file):
+            self._add_project(self._open(project_file, "project"))
+        if config_file is not None:
+            self._add_own("file", _open_asked_for(config_file))
+        if self.environ.get("YBS_HOME") and paths.own_folder(self.environ) is None:
+            self.warnings.append("YBS_HOME: must be an absolute path; it is ignored")
+
+    def _open(self, path: Path, rule: Rule) -> Document | None:
+        try:
+            return open_document(path, rule)
+        except Unusable as error:
+            self.warnings.append(f"{_place(path, error)}: IGNORED as a whole, for it {error}")
+            return None
+
+    def _add_own(self, layer: Layer, document: Document | None) -> None:
+        if document is None:
+            return
+        self.own_documents.append(document)
+        values = Fitting(document.warn, self.environ).section(document.tree, Config)
+        self._lay(label(values, Origin(layer, document.source)))
+        self.warnings += document.all_warnings()
+
+    def _add_project(self, document: Document | None) -> None:
+        if document is None:
+            return
+        from ybs.config.project import take_harmless, take_tighter  # most projects have no file
+
+        fitting = Fitting(document.warn).section(take_harmless(document), Config)
+        kept, united = take_tighter(document, fitting, self._current)
+        origin = Origin("project", document.source)
+        self.tree = merge(self.tree, label(kept, origin))
+        self.united = {path: Leaf(added, origin) for path, added in united.items()}
+        self.warnings += document.all_warnings()
+
+    def _lay(self, over: Tree) -> None:
+        under, warnings = without_strangers(self.tree, over)
+        self.tree = merge(under, over)
+        self.warnings += warnings
+
+    def _current(self, path: tuple[str, ...]) -> Any:
+        leaf = find(self.tree, path)
+        return leaf.value if isinstance(leaf, Leaf) else _default_of(path)
+
+    def add_profile(self, asked_for: str | None) -> None:
+        """Add the chosen profile, as the user's own files describe it."""
+        name = asked_for or self.environ.get(PROFILE) or None
+        if name is None:
+            return
+        known = set[str]()
+        for document in self.own_documents:
+            profiles = document.tree.get("profiles")
+            if is_object(profiles):
+                known.update(profiles)
+                if name in profiles:
+                    self._add_from_profile(document, name, profiles[name])
+        if name not in known:
+            there = ", ".join(sorted(known)[:10]) or "none"
+            words = f"profile {visible(name, 60)!r}: no such profile in your files (there: {visible(there)})"
+            self.warnings.append(words)
+
+    def _add_from_profile(self, document: Document, name: str, settings: Any) -> None:
+        view = Document(document.source, document.text, ("profiles", name))
+        if is_object(settings) and "profiles" in settings:
+            view.warn(("profiles",), "a profile cannot hold profiles; it is left out")
+            settings = {key: value for key, value in settings.items() if key != "profiles"}
+        values = Fitting(view.warn, self.environ).section(settings, Config)
+        if is_object(values):
+            origin = Origin("profile", f"{document.source}: profiles.{name}")
+            self._lay(label(values, origin))
+        self.warnings += view.all_warnings()
+
+    def add_environment(self) -> None:
+        """Add the variables that name a setting."""
+        layer: Tree = {}
+        for variable in variables_of(self.environ):
+            path = path_of(variable)
+            if path is not None:
+                origin = Origin("environment", variable)
+                self._add_text(layer, path, self.environ[variable], origin)
+            elif right := meant_by(variable):
+                self.warnings.append(f"{variable}: is not read; write {right}")
+        self._lay(layer)
+
+    def add_options(self, overrides: Mapping[str, Any]) -> None:
+        """Add the options."""
+        layer: Tree = {}
+        for key, value in overrides.items():
+            if value is not None:
+                self._add_text(layer, tuple(key.split(".")), value, Origin("option", key))
+        self._lay(layer)
+
+    def _add_text(self, layer: Tree, path: tuple[str, ...], value: Any, origin: Origin) -> None:
+        def warn(_: object, words: str) -> None:
+            self.warnings.append(f"{visible(origin.source)}: {words}")
+
+        if not is_setting(path):
+            warn(path, "is not a setting" + suggest(path))
+        elif path[-1] == "api_key":
+            warn(path, _NO_KEY_HERE)
+        else:
+            fitted = Fitting(warn, is_text=True).value(value, annotation_at(path), path)
+            if fits(fitted):
+                put(
+                    layer,
+                    path,
+                    label(fitted, origin) if is_object(fitted) else Leaf(fitted, origin),
+                )
+
+    def finish(self) -> Loaded:
+        """Check what only the whole can show, and build the settings."""
+        for path, leaf in self.united.items():
+            self._unite(path, leaf)
+        self._drop_unfinished_providers()
+        config = msgspec.convert(values_of(self.tree), Config)
+        known = {".".join(path): leaf.origin for path, leaf in leaves_of(self.tree)}
+        origins = {key: known.get(key, DEFAULT) for key in flatten(config)}
+        return Loaded(config=config, origins=origins, warnings=tuple(self.warnings))
+
+    def _unite(self, path: tuple[str, ...], leaf: Leaf) -> None:
+        current = list(self._current(path))
+        added = [each for each in leaf.value if each not in current]
+        if added:
+            put(self.tree, path, Leaf(list(dict.fromkeys(current + added)), leaf.origin))
+
+    def _drop_unfinished_providers(self) -> None:
+        providers: Tree = self.tree.get("providers", {})
+        for name in [name for name, each in providers.items() if missing_from(each, Endpoint)]:
+            sources = {leaf.origin.source for _, leaf in leaves_of(providers.pop(name))}
+            path = ("providers", name)
+            files = [each for each in self.own_documents if find(each.tree, path) is not None]
+            where = ", ".join([each.place(path) for each in files] or sorted(sources))
+            self.warnings.append(f"{where}: {dotted(path)}: left out, for it has no `endpoint`")
+
+
+def _open_asked_for(path: Path) -> Document:
+    try:
+        document = open_document(path, "own")
+    except Unusable as error:
+        raise ConfigError(f"{_place(path, error)}: the file given by --config {error}") from error
+    if document is None:
+        raise ConfigError(f"{visible(str(path))}: the file given by --config does not exist")
+    return document
+
+
+def _place(path: Path, error: Unusable) -> str:
+    return visible(str(path)) + (f":{error.line}" if error.line else "")
+
+
+def _is_same_file(one: Path, other: Path) -> bool:
+    try:
+        return one == other or one.samefile(other)
+    except (OSError, ValueError):
+        return False
+
+
+def _default_of(path: tuple[str, ...]) -> Any:
+    found: Any = Config()
+    for step in path:
+        found = getattr(found, step, None)
+    # A built-in tool that no file mentions is as its own defaults say.
+    return True if path[:2] == ("tools", "builtin") and path[3:] == ("enabled",) else found

@@ -1,0 +1,136 @@
+"""What a project's own file may say before anybody trusts it: harmless things, and less than the user allows.
+
+The rules are an allow-list. Endpoints, keys, headers, programs, folders and providers are not on it: a key could be sent
+to another place, or a program run, by cloning a repository and starting ybs in it.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ybs.config.document import Document
+from ybs.config.shape import annotation_at
+from ybs.config.tree import Tree, is_list, is_object, put
+from ybs.config.variables import has_reference
+
+#: Taken over as they are. `llm.provider` is not here: a prompt and a key would go where the user did not choose.
+INERT = {
+    "version",
+    "llm.model",
+    "llm.temperature",
+    "context.max_tokens",
+    "context.compaction_threshold",
+    "context.repo_map_tokens",
+    "context.max_tool_output_chars",
+    "git.commit_message_prefix",
+    "ui.color",
+    "ui.show_token_usage",
+    "ui.stream_responses",
+}
+#: Taken over where the number is lower than the user's (no number is no limit).
+ONLY_LOWER = {
+    "llm.max_tokens",
+    "llm.timeout_seconds",
+    "agent.max_iterations",
+    "agent.retry_attempts",
+    "agent.max_cost_usd",
+    "agent.max_seconds",
+}
+#: Taken over in one direction.
+ONLY_THIS = {
+    "safety.sandbox_enabled": True,
+    "git.auto_commit": False,
+    "ui.show_tool_calls": True,
+    "tools.builtin.*.enabled": False,
+}
+#: Added to the user's list, whatever layer that comes from.
+UNITED = {
+    "safety.blocked_commands",
+    "safety.sandbox_blocked_paths",
+    "safety.require_confirmation",
+}
+
+#: A model's name is a name: no path, no address, no file that a local engine would open.
+_MODEL_NAME = re.compile(r"(?!.*(?:\.\.|//|\\|\.gguf\Z))[A-Za-z0-9][^\x00-\x20\x7f]{0,199}\Z", re.I)
+
+_ALLOWED = INERT | ONLY_LOWER | UNITED | set(ONLY_THIS)
+
+
+def rule_of(path: tuple[str, ...]) -> str:
+    """Return the name under which the rules above know a setting."""
+    is_tool = path[:2] == ("tools", "builtin") and len(path) == 4
+    return ".".join((*path[:2], "*", path[3]) if is_tool else path)
+
+
+def take_harmless(document: Document) -> dict[str, Any]:
+    """Return the part of a project's file that needs no trust; one warning lists the rest."""
+    harmless: dict[str, Any] = {}
+    refused: list[tuple[str, ...]] = []
+    for path, value in _entries(document.tree, ()):
+        if _needs_trust(path):
+            refused.append(path)
+        elif not _is_plain(value):
+            document.warn(path, "a project's file may not read variables; it is left out")
+        elif path == ("llm", "model") and isinstance(value, str) and not _MODEL_NAME.match(value):
+            document.warn(path, "a project may only give a model's plain name; it is left out")
+        else:
+            put(harmless, path, value)
+    if refused:
+        words = "ignored, for it needs trust, which this version cannot give yet"
+        document.warn_of_all(refused, words)
+    return harmless
+
+
+def take_tighter(
+    document: Document, harmless: dict[str, Any], current: Callable[[tuple[str, ...]], Any]
+) -> tuple[dict[str, Any], dict[tuple[str, ...], list[str]]]:
+    """Return the settings that are no wider than the user's, and the lists to unite with the user's."""
+    kept: dict[str, Any] = {}
+    united: dict[tuple[str, ...], list[str]] = {}
+    wider: list[tuple[str, ...]] = []
+    for path, value in _entries(harmless, ()):
+        rule = rule_of(path)
+        if is_object(value):
+            continue  # an empty section
+        if rule in UNITED:
+            united[path] = value
+        elif rule in INERT or _is_tighter(rule, value, current(path)):
+            put(kept, path, value)
+        elif value != current(path):
+            wider.append(path)
+    if wider:
+        document.warn_of_all(wider, "ignored, for a project can only tighten it")
+    return kept, united
+
+
+def _needs_trust(path: tuple[str, ...]) -> bool:
+    is_setting = annotation_at(path) is not None  # what is none gets its own warning
+    return is_setting and rule_of(path) not in _ALLOWED and not _may_hold_harmless(path)
+
+
+def _is_tighter(rule: str, value: Any, current: Any) -> bool:
+    if rule in ONLY_THIS:
+        return value is ONLY_THIS[rule] and value is not current
+    return value is not None and (current is None or value < current)
+
+
+def _entries(tree: Tree, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield settings, and whole sections where nothing in them is allowed."""
+    for name, value in tree.items():
+        here = (*path, name)
+        if is_object(value) and value and _may_hold_harmless(here):
+            yield from _entries(value, here)
+        else:
+            yield here, value
+
+
+def _may_hold_harmless(path: tuple[str, ...]) -> bool:
+    if path[:2] == ("tools", "builtin"):
+        return len(path) <= 3
+    return any(name.startswith(".".join(path) + ".") for name in _ALLOWED)
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, str):
+        return not has_reference(value)
+    return not is_list(value) or all(_is_plain(each) for each in value)

@@ -1,0 +1,137 @@
+"""What the person is shown of the settings: values with their sources, problems, and the JSON Schema."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ybs.config.document import visible
+from ybs.config.keys import mask
+from ybs.config.layers import Loaded
+from ybs.config.schema import Config
+from ybs.config.tree import Origin, flatten, is_list, is_object
+
+SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+#: Names of values that are never shown whole. `tokens` counts, `token` opens doors.
+_SECRET_NAME = re.compile(
+    r"(?i)api[_-]?key(?!_env)|token(?!s|_usage)|secret|passw|credential|authorization|cookie|private[_-]?key"
+)
+_SECRET_SECTION = {"headers", "env"}
+_IN_ADDRESS = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+_IN_QUERY = re.compile(r"(?<==)[^&\s#]+")
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """One setting as it is shown. `value` is plain data with secrets masked."""
+
+    key: str
+    value: Any
+    origin: Origin
+
+
+def show(loaded: Loaded) -> list[Row]:
+    """List every setting with its value and where that came from, in the schema's order."""
+    return [
+        Row(key=visible(key), value=_masked(value, key.split(".")), origin=loaded.origins[key])
+        for key, value in flatten(loaded.config).items()
+    ]
+
+
+def check(loaded: Loaded, *, providers: Sequence[str] = ()) -> tuple[str, ...]:
+    """List everything that is wrong with the settings; empty when nothing is.
+
+    `providers` are the names of the built-in ones; without them, the provider's name is not checked.
+    """
+    return (
+        *loaded.warnings,
+        *_unknown_provider(loaded, providers),
+        *_bad_addresses(loaded),
+        *_readable_keys(loaded),
+    )
+
+
+def _unknown_provider(loaded: Loaded, providers: Sequence[str]) -> Iterator[str]:
+    name = loaded.config.llm.provider
+    known = sorted({*providers, *loaded.config.providers})
+    if name is None or not providers or name in known:
+        return
+    source = loaded.origins["llm.provider"].source
+    there = visible(", ".join(known))
+    yield f"{visible(source)}: llm.provider: there is no {visible(name)!r}; there are {there}"
+
+
+def _bad_addresses(loaded: Loaded) -> Iterator[str]:
+    for key, value in flatten(loaded.config).items():
+        is_address = key == "llm.endpoint" or re.fullmatch(r"providers\..*\.endpoint", key)
+        if is_address and value is not None and not re.match(r"https?://[^/\s]", value):
+            source = visible(loaded.origins[key].source)
+            yield f"{source}: {visible(key)}: must begin with http:// or https://"
+
+
+def _readable_keys(loaded: Loaded) -> Iterator[str]:
+    sources = {
+        loaded.origins[key].source.split(": profiles.")[0]
+        for key, value in flatten(loaded.config).items()
+        if key.endswith(".api_key") and value
+    }
+    for source in sorted(sources):
+        path = Path(source)
+        if path.is_file() and path.stat().st_mode & 0o044:
+            yield f"{visible(source)}: holds a key and others can read it; run: chmod 600 '{source}'"
+
+
+def _masked(value: Any, path: Sequence[str]) -> Any:
+    if isinstance(value, Struct):
+        value = msgspec.to_builtins(value)
+    if is_object(value):
+        return {visible(name): _masked(each, [*path, name]) for name, each in value.items()}
+    if isinstance(value, tuple) or is_list(value):
+        return _masked_list(list(value), path)  # pyright: ignore[reportUnknownArgumentType] - a setting's list
+    if not isinstance(value, str):
+        return value
+    if _SECRET_NAME.search(path[-1]) or _SECRET_SECTION.intersection(path[:-1]):
+        return mask(value)
+    return visible(mask_address(value), 2000)
+
+
+def _masked_list(values: list[Any], path: Sequence[str]) -> list[Any]:
+    """Mask what follows a flag such as `--token`, too."""
+    shown: list[Any] = []
+    before = ""
+    for value in values:
+        text = value if isinstance(value, str) else ""
+        flag, equals, rest = text.partition("=")
+        if equals and flag.startswith("-") and _SECRET_NAME.search(flag):
+            shown.append(f"{visible(flag)}={mask(rest)}")
+        elif before.startswith("-") and _SECRET_NAME.search(before):
+            shown.append(mask(text))
+        else:
+            shown.append(_masked(value, path))
+        before = text
+    return shown
+
+
+def mask_address(text: str) -> str:
+    """Mask what stands before the @ of an address, and the values of its query."""
+    if "://" not in text:
+        return text
+    before, question, query = text.partition("?")
+    before = _IN_ADDRESS.sub("****", before)
+    return before + question + _IN_QUERY.sub("****", query)
+
+
+def json_schema() -> dict[str, Any]:
+    """Make the JSON Schema (draft 2020-12) of a configuration file, for editors and other programs."""
+    made = msgspec.json.schema(Config)
+    definitions: dict[str, Any] = made["$defs"]
+    for definition in definitions.values():
+        definition["additionalProperties"] = False
+    root: Any = definitions.pop("Config")
+    root["properties"] = {"$schema": {"type": "string"}, **root["properties"]}
+    root["properties"]["profiles"]["additionalProperties"] = {"$ref": "#"}
+    root["title"] = "Configuration of ybs"
+    return {"$schema": SCHEMA_DIALECT, **root, "$defs": definitions}

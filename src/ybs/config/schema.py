@@ -1,0 +1,247 @@
+"""Every setting with its meaning, its default and its bounds; docs and JSON Schema are made from these."""
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from msgspec import Meta, Struct
+
+#: Built-in defaults are the safe ones: a file, a variable or an option has to ask for more.
+Mode: TypeAlias = Literal["ask", "accept-edits", "auto", "plan", "deny", "bypass"]
+Wire: TypeAlias = Literal["openai", "ollama", "anthropic"]
+
+Tokens: TypeAlias = Annotated[int, Meta(ge=1, le=100_000_000)]
+Count: TypeAlias = Annotated[int, Meta(ge=0, le=1_000_000)]
+Positive: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
+Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=1_000_000)]
+WholeSeconds: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
+Dollars: TypeAlias = Annotated[float, Meta(ge=0, le=1_000_000)]
+Degree: TypeAlias = Annotated[float, Meta(ge=0, le=2)]
+Share: TypeAlias = Annotated[float, Meta(ge=0.1, le=1)]
+HeaderText: TypeAlias = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]*$")]
+OneLine: TypeAlias = Annotated[str, Meta(max_length=80, pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+
+class Llm(Struct, frozen=True, kw_only=True):
+    """Which model answers, and how it is asked."""
+
+    provider: Annotated[
+        str | None,
+        Meta(
+            description="A built-in provider, or one of your own from `providers`. Unset: chosen."
+        ),
+    ] = None
+    model: Annotated[
+        str | None, Meta(description="The model's name. Unset: the provider's default.")
+    ] = None
+    endpoint: Annotated[
+        str | None, Meta(description="The provider's address. Unset: the provider's own.")
+    ] = None
+    api_key: Annotated[
+        str | None,
+        Meta(description="The provider's key, read from your own files only. Better: a variable."),
+    ] = None
+    temperature: Annotated[
+        Degree | None, Meta(description="Randomness, sent only when set and accepted.")
+    ] = None
+    max_tokens: Annotated[Tokens, Meta(description="The longest answer, in tokens.")] = 4096
+    timeout_seconds: Annotated[
+        Seconds, Meta(description="How long the provider may be silent within an answer.")
+    ] = 120.0
+
+    def __repr__(self) -> str:
+        # The key must not reach a log by way of a representation.
+        return f"Llm(provider={self.provider!r}, model={self.model!r})"
+
+
+class Context(Struct, frozen=True, kw_only=True):
+    """How much the model gets to see."""
+
+    max_tokens: Annotated[
+        Tokens | None, Meta(description="The window, if smaller than the model's own.")
+    ] = None
+    compaction_threshold: Annotated[
+        Share, Meta(description="The share of the window at which older parts are compacted.")
+    ] = 0.95
+    repo_map_tokens: Annotated[
+        Count, Meta(description="The size of the map of the project; 0 leaves it out.")
+    ] = 1024
+    max_tool_output_chars: Annotated[
+        Positive, Meta(description="A tool's output beyond this is cut in the middle.")
+    ] = 10_000
+
+
+class AgentLimits(Struct, frozen=True, kw_only=True):
+    """When a turn ends by itself, and how often a failed request is sent again."""
+
+    max_iterations: Annotated[
+        Positive, Meta(description="The most requests that one turn may send.")
+    ] = 200
+    retry_attempts: Annotated[
+        Annotated[int, Meta(ge=0, le=20)],
+        Meta(description="How often a failed request is sent again."),
+    ] = 3
+    retry_backoff_base_ms: Annotated[
+        Annotated[int, Meta(ge=0, le=60_000)],
+        Meta(description="The first pause before that, doubled each time."),
+    ] = 1000
+    max_cost_usd: Annotated[
+        Dollars | None, Meta(description="The most that one turn may cost. Unset: no limit.")
+    ] = None
+    max_seconds: Annotated[
+        Seconds | None, Meta(description="The longest that one turn may take. Unset: no limit.")
+    ] = None
+
+
+class Safety(Struct, frozen=True, kw_only=True):
+    """What is allowed, what is asked about, and what is refused."""
+
+    mode: Annotated[Mode, Meta(description="How much is done without asking.")] = "ask"
+    sandbox_enabled: Annotated[
+        bool, Meta(description="Run shell commands in a sandbox where the system has one.")
+    ] = True
+    sandbox_allowed_paths: Annotated[
+        tuple[str, ...], Meta(description="Folders that tools may work in.")
+    ] = ("./",)
+    sandbox_blocked_paths: Annotated[
+        tuple[str, ...], Meta(description="Files and folders that tools never touch.")
+    ] = ("~/.ssh", "~/.aws", "~/.config")
+    require_confirmation: Annotated[
+        tuple[str, ...], Meta(description="Tools that ask first in mode `ask`.")
+    ] = ("write_file", "run_shell", "delete_file")
+    blocked_commands: Annotated[
+        tuple[str, ...], Meta(description="Commands that are refused in every mode.")
+    ] = ("rm -rf /", "sudo", "chmod 777")
+    # Programs that only read, whatever their arguments: `sort -o`, `find -exec` or `rg --pre` do more.
+    safe_commands: Annotated[
+        tuple[str, ...], Meta(description="Programs that need no question in the sandbox.")
+    ] = (
+        *("basename", "cat", "cmp", "cut", "df", "diff", "dirname", "du", "echo", "false", "grep"),
+        *("head", "id", "ls", "md5sum", "nl", "printf", "pwd", "readlink", "realpath"),
+        *("sha256sum", "stat", "tail", "tr", "true", "uname", "wc", "which", "whoami"),
+    )
+
+
+class BuiltinTool(Struct, frozen=True, kw_only=True):
+    """One built-in tool."""
+
+    enabled: Annotated[bool, Meta(description="Offer the tool to the model.")] = True
+    timeout_seconds: Annotated[
+        WholeSeconds | None, Meta(description="How long a call may take. Unset: as shipped.")
+    ] = None
+
+
+class ExternalTool(Struct, frozen=True, kw_only=True):
+    """A program of yours that the model may call."""
+
+    name: Annotated[str, Meta(description="The tool's name for the model.", min_length=1)]
+    path: Annotated[str, Meta(description="The program.", min_length=1)]
+    type: Annotated[Literal["executable"], Meta(description="The kind of tool.")] = "executable"
+    description: Annotated[str, Meta(description="What the model is told about it.")] = ""
+    parameters: Annotated[
+        dict[str, Any], Meta(description="Its arguments: JSON Schema, or the short flat form.")
+    ] = {}
+    input: Annotated[
+        Literal["stdin", "argv"] | None,
+        Meta(description="How it gets its arguments. Unset: found out by its kind."),
+    ] = None
+    timeout_seconds: Annotated[
+        WholeSeconds | None, Meta(description="How long a call may take. Unset: as shipped.")
+    ] = None
+    enabled: Annotated[bool, Meta(description="Offer the tool to the model.")] = True
+
+
+class Tools(Struct, frozen=True, kw_only=True):
+    """The tools that the model gets."""
+
+    builtin: Annotated[dict[str, BuiltinTool], Meta(description="Built-in tools, by name.")] = {}
+    external: Annotated[
+        tuple[ExternalTool, ...], Meta(description="Programs of yours, as tools.")
+    ] = ()
+    search_paths: Annotated[
+        tuple[str, ...], Meta(description="Folders in which tools are looked for.")
+    ] = ("~/.config/ybs/tools", "~/.ybs/tools", "./tools")
+
+
+class Git(Struct, frozen=True, kw_only=True):
+    """What ybs does with git by itself."""
+
+    auto_commit: Annotated[bool, Meta(description="Commit what a turn changed.")] = True
+    commit_message_prefix: Annotated[
+        OneLine, Meta(description="What such a commit's title begins with.")
+    ] = "[ybs]"
+
+
+class Ui(Struct, frozen=True, kw_only=True):
+    """What the terminal shows."""
+
+    color: Annotated[bool, Meta(description="Use colour (also needs a terminal).")] = True
+    show_token_usage: Annotated[bool, Meta(description="Show the tokens used after a turn.")] = True
+    show_tool_calls: Annotated[bool, Meta(description="Show each tool call.")] = True
+    stream_responses: Annotated[bool, Meta(description="Show the answer as it comes.")] = True
+
+
+class SessionStore(Struct, frozen=True, kw_only=True):
+    """Where sessions are kept, and for how long."""
+
+    storage_path: Annotated[
+        str, Meta(description="The folder of the session files.", min_length=1)
+    ] = "~/.config/ybs/sessions"
+    auto_save: Annotated[bool, Meta(description="Write each message down as it comes.")] = True
+    max_sessions: Annotated[
+        Count, Meta(description="Keep this many; the oldest go first. 0 keeps all.")
+    ] = 100
+    retention_days: Annotated[
+        Count, Meta(description="Delete what is older. 0 keeps it for ever.")
+    ] = 30
+
+
+class Endpoint(Struct, frozen=True, kw_only=True):
+    """A provider of your own: any server that speaks one of the three wire formats."""
+
+    endpoint: Annotated[str, Meta(description="Its address.", min_length=1)]
+    wire: Annotated[Wire, Meta(description="The wire format that it speaks.")] = "openai"
+    api_key: Annotated[str | None, Meta(description="Its key. Better: `api_key_env`.")] = None
+    api_key_env: Annotated[str | None, Meta(description="The variable that holds its key.")] = None
+    model: Annotated[str | None, Meta(description="The model used when none is named.")] = None
+    window: Annotated[Tokens | None, Meta(description="Its context window, in tokens.")] = None
+    headers: Annotated[
+        dict[str, HeaderText], Meta(description="Headers sent with each request.")
+    ] = {}
+    quirks: Annotated[
+        dict[str, Any], Meta(description="How the server differs from the format's norm.")
+    ] = {}
+
+    def __repr__(self) -> str:
+        # Neither key nor headers must reach a log by way of a representation.
+        return f"Endpoint(wire={self.wire!r}, endpoint={self.endpoint!r}, model={self.model!r})"
+
+
+#: A section whose feature reads it as it stands: `${NAME}` in it is not replaced here.
+Section: TypeAlias = dict[str, Any]
+
+
+class Config(Struct, frozen=True, kw_only=True):
+    """All settings."""
+
+    version: Annotated[str, Meta(description="The version of this format.")] = "1.0"
+    llm: Llm = Llm()
+    context: Context = Context()
+    agent: AgentLimits = AgentLimits()
+    safety: Safety = Safety()
+    tools: Tools = Tools()
+    git: Git = Git()
+    ui: Ui = Ui()
+    session: SessionStore = SessionStore()
+    providers: Annotated[
+        dict[str, Endpoint], Meta(description="Providers of your own, by name.")
+    ] = {}
+    profiles: Annotated[
+        Section, Meta(description="Named sets of settings, chosen by `--profile`.")
+    ] = {}
+    router: Annotated[Section, Meta(description="How a model is picked for a task.")] = {}
+    mcpServers: Annotated[Section, Meta(description="MCP servers, by name.")] = {}
+    hooks: Annotated[Section, Meta(description="Commands run at set moments.")] = {}
+    skills: Annotated[Section, Meta(description="Skills and where they lie.")] = {}
+    memory: Annotated[Section, Meta(description="What is remembered between sessions.")] = {}
+    gateway: Annotated[Section, Meta(description="Chat platforms that reach the agent.")] = {}
+    firewall: Annotated[Section, Meta(description="What counts as a secret.")] = {}
+    incognito: Annotated[Section, Meta(description="How a session leaves no trace.")] = {}

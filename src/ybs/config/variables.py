@@ -1,0 +1,32 @@
+"""`${NAME}` in a text: replaced by the variable of that name. `$${NAME}` stands for itself."""
+
+import re
+from collections.abc import Mapping
+
+_REFERENCE = re.compile(r"\$(\$?)\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+class Unset(LookupError):
+    """A text names a variable that is not set."""
+
+
+def has_reference(text: str) -> bool:
+    """Tell whether a text names a variable."""
+    return "${" in text and any(not found[1] for found in _REFERENCE.finditer(text))
+
+
+def replace_references(text: str, environ: Mapping[str, str]) -> str:
+    """Put the variables' values in place of their names; they are not looked through again.
+
+    Raises Unset, with the name.
+    """
+
+    def value_of(reference: re.Match[str]) -> str:
+        is_literal, name = reference.groups()
+        if is_literal:
+            return reference.group()[1:]
+        if name not in environ:
+            raise Unset(name)
+        return environ[name]
+
+    return _REFERENCE.sub(value_of, text)

@@ -1,0 +1,96 @@
+"""Loop detection: the same calls with the same results count only while the workspace stays as it is.
+
+A cycle of up to five calls that repeats is answered step by step: a reminder, then the demand to change the
+approach, then the end of the turn with reason `loop`.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from ybs.core.errors import StopTurn
+from ybs.core.messages import AssistantMessage, Message, ToolResult, UserMessage
+from ybs.core.ports import Guard, Turn
+
+LONGEST_CYCLE = 5
+REMIND_AT, PIVOT_AT, STOP_AT = 3, 5, 7
+
+REMINDER = (
+    "You have made the same call {count} times and got the same result each time; nothing in the project "
+    "changed in between. Use that result: do the next thing, or say what is in the way."
+)
+PIVOT = (
+    "The same calls came back {count} times with the same results. This way does not work. Take a different "
+    "approach: another tool, another file, another idea. If you have none, stop and ask the person."
+)
+STOPPED = (
+    "Stopped: the same {what} came back {count} times with no change in the project. "
+    "Try another model with /model, or say what to do differently."
+)
+
+
+class Loops(Guard):
+    """Counts repetitions. `fingerprint` returns a value that changes when a file of the project does.
+
+    It may be slow (it looks at every file), so it is asked only once something repeats, in a thread.
+    """
+
+    def __init__(self, fingerprint: Callable[[], str]) -> None:
+        self._fingerprint = fingerprint
+        self._turn: Turn | None = None
+        self._mark: str | None = None
+        self._since = 0
+        self._told = 0
+
+    async def before_step(self, turn: Turn) -> None:
+        """Remind at 3 repetitions, demand a change at 5, stop at 7."""
+        if turn is not self._turn:
+            self._turn, self._mark, self._since, self._told = turn, None, 0, 0
+        steps = steps_of(turn.messages)
+        count, length = repetitions(steps[self._since :])
+        if count < 2:
+            self._mark, self._told = None, 0
+            return
+        mark = await asyncio.to_thread(self._fingerprint)
+        if self._mark is not None and mark != self._mark:
+            self._since, count = len(steps) - 1, 1
+        self._mark = mark
+        self._act(turn, count, length)
+
+    def _act(self, turn: Turn, count: int, length: int) -> None:
+        if count >= STOP_AT:
+            what = "call" if length == 1 else f"{length} calls"
+            raise StopTurn("loop", STOPPED.format(what=what, count=count))
+        if count == self._told:
+            return
+        self._told = count
+        if count == REMIND_AT:
+            turn.say(UserMessage.of(REMINDER.format(count=count), origin="guard"))
+        elif count == PIVOT_AT:
+            turn.say(UserMessage.of(PIVOT.format(count=count), origin="guard"))
+
+
+def steps_of(messages: Sequence[Message]) -> list[tuple[str, ...]]:
+    """List each step's calls with their results, as values that can be compared."""
+    steps: list[tuple[str, ...]] = []
+    results: dict[str, str] = {m.call_id: m.output for m in messages if isinstance(m, ToolResult)}
+    for message in messages:
+        if isinstance(message, AssistantMessage) and message.calls:
+            parts: list[str] = []
+            for call in message.calls:
+                arguments = call.invalid or bytes(call.arguments).decode()
+                parts += (call.name, arguments, results.get(call.id, ""))
+            steps.append(tuple(parts))
+    return steps
+
+
+def repetitions(steps: Sequence[tuple[str, ...]]) -> tuple[int, int]:
+    """Return how often the cycle at the end repeats, and its length; the highest count wins."""
+    best = (1, 1)
+    for length in range(1, LONGEST_CYCLE + 1):
+        cycle = steps[len(steps) - length :]
+        count, end = 1, len(steps) - length
+        while end >= length and steps[end - length : end] == cycle:
+            count, end = count + 1, end - length
+        if count > best[0]:
+            best = (count, length)
+    return best

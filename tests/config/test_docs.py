@@ -1,0 +1,49 @@
+"""The page that is made from the schema."""
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from ybs.config.shape import all_names
+
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "make_docs.py"
+
+
+@pytest.fixture
+def make_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_docs", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "DOCS", tmp_path / "docs")
+    return module
+
+
+def run(module: ModuleType, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr("sys.argv", ["make_docs.py", *arguments])
+    return module.main()
+
+
+def test_the_page_on_disk_is_the_one_made_from_the_schema(make_docs: ModuleType):
+    page = SCRIPT.parent.parent / "docs" / "configuration.md"
+    assert page.read_text() == make_docs.configuration()
+
+
+def test_check_fails_until_the_page_is_written(
+    make_docs: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    assert run(make_docs, monkeypatch, "--check") == 1
+    assert "configuration.md: differs" in capsys.readouterr().out
+    assert run(make_docs, monkeypatch) == 0
+    assert run(make_docs, monkeypatch, "--check") == 0
+    (make_docs.DOCS / "configuration.md").write_text("old")
+    assert run(make_docs, monkeypatch, "--check") == 1
+
+
+def test_every_setting_has_a_row(make_docs: ModuleType):
+    page = make_docs.configuration()
+    for name in all_names():
+        assert f"`{name.replace('*', 'NAME')}`" in page

@@ -1,0 +1,119 @@
+from pathlib import Path
+
+import pytest
+
+from ybs.config.document import Document, dotted, open_document, visible
+from ybs.config.files import Unusable
+
+
+def document_of(tmp_path: Path, text: str | bytes) -> Document:
+    file = tmp_path / "some.json"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    file.chmod(0o644)
+    document = open_document(file, "own")
+    assert document is not None
+    return document
+
+
+def test_a_missing_file_is_no_document(tmp_path: Path):
+    assert open_document(tmp_path / "none.json", "own") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "line"),
+    [
+        ('{"a": {\n"b": 1,}}', "broken JSON at a.b: a comma too many", 2),
+        ("[1]", "no JSON object", 1),
+        ("{}}", "broken JSON: something follows", 1),
+        ('{"a":' * 5000, "too early", 1),
+    ],
+)
+def test_a_text_that_cannot_be_used_names_its_line(
+    tmp_path: Path, text: str, words: str, line: int
+):
+    with pytest.raises(Unusable, match=words) as caught:
+        document_of(tmp_path, text)
+    assert caught.value.line == line
+
+
+@pytest.mark.parametrize("text", ["", " \n", "{}"])
+def test_an_empty_file_sets_nothing(tmp_path: Path, text: str):
+    document = document_of(tmp_path, text)
+    assert document.tree == {}
+    assert document.all_warnings() == []
+
+
+def test_a_byte_order_mark_is_skipped_and_said(tmp_path: Path):
+    document = document_of(tmp_path, b'\xef\xbb\xbf{"a": 1}')
+    assert document.tree == {"a": 1}
+    assert document.all_warnings() == [
+        f"{tmp_path}/some.json:1: begins with a byte order mark; it is skipped"
+    ]
+
+
+def test_nan_and_names_given_twice_cost_only_themselves(tmp_path: Path):
+    document = document_of(tmp_path, '{"a": 1,\n"b": NaN,\n"a": 2}')
+    assert document.tree == {"a": 2}
+    assert document.all_warnings() == [
+        f"{tmp_path}/some.json:2: b: `NaN` is not JSON",
+        f"{tmp_path}/some.json:3: a: it stands here twice; the last one holds",
+    ]
+
+
+def test_a_name_given_twice_is_seen_in_text_that_is_valid(tmp_path: Path):
+    document = document_of(tmp_path, '{"a": {"b": 1, "b" : 2}}')
+    assert document.tree == {"a": {"b": 2}}
+    assert "a.b: it stands here twice" in document.all_warnings()[0]
+
+
+def test_text_that_looks_like_a_name_is_none(tmp_path: Path):
+    document = document_of(tmp_path, r'{"a": "\":", "b": ["x\" :"]}')
+    assert document.tree == {"a": '":', "b": ['x" :']}
+    assert document.all_warnings() == []
+
+
+def test_a_nest_that_is_too_deep_is_cut(tmp_path: Path):
+    document = document_of(tmp_path, '{"a": ' + "[" * 100 + "]" * 100 + ', "b": 1}')
+    assert document.tree["b"] == 1
+    assert "nested deeper than 40" in document.all_warnings()[0]
+
+
+def test_a_warning_names_the_line_of_the_nearest_known_key():
+    document = Document("f.json", '{\n"a": {\n"b": 1}}')
+    document.warn(("a", "b"), "bad")
+    document.warn(("a", "missing"), "bad")
+    document.warn(("x",), "bad")
+    assert document.all_warnings() == [
+        "f.json:3: a.b: bad",
+        "f.json:2: a.missing: bad",
+        "f.json:1: x: bad",
+    ]
+
+
+def test_a_source_without_text_has_no_lines():
+    assert Document("YBS_MODEL").place(("a",)) == "YBS_MODEL"
+    assert Document("f.json", "{").place(("a",)) == "f.json:1"
+
+
+def test_many_warnings_are_counted():
+    document = Document("f.json")
+    for _ in range(30):
+        document.warn(("a",), "bad")
+    assert len(document.all_warnings()) == 21
+    assert document.all_warnings()[-1] == "f.json: and 10 more problems"
+
+
+def test_a_list_of_keys_is_never_left_out_and_is_cut():
+    document = Document("f.json")
+    for _ in range(30):
+        document.warn(("a",), "bad")
+    document.warn_of_all([(f"k{number}",) for number in range(15)], "ignored")
+    assert document.all_warnings()[-2].startswith("f.json: ignored: k0, k1, ")
+    assert document.all_warnings()[-2].endswith("k11 and 3 more")
+
+
+def test_nothing_that_a_terminal_acts_on_is_shown():
+    assert visible("a\x1b[2J\n\u202eb\ud800") == r"a\x1b[2J\n\u202eb\ud800"
+    assert visible("x" * 600) == "x" * 497 + "..."
+    assert dotted(("tools", "external", 1, "na\x07me")) == r"tools.external[1].na\x07me"
+    assert dotted((0, "a")) == "[0].a"

@@ -1,0 +1,455 @@
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ybs.config.layers import Loaded, load
+from ybs.config.schema import Config
+from ybs.config.tree import DEFAULT, Origin, flatten
+from ybs.core.errors import ConfigError
+
+Write = Callable[[str, str], Path]
+
+VARIABLES = (
+    *("YBS_MODEL", "YBS_LLM__MODEL", "YBS_LLM__MAX_TOKENS", "YBS_UI__COLOR", "YBS_SAFETY__MODE"),
+    *(
+        "YBS_SAFETY__BLOCKED_COMMANDS",
+        "YBS_TOOLS__EXTERNAL",
+        "YBS_LLM__X",
+        "YBS_PROVIDERS__A__MODEL",
+    ),
+)
+
+SPECIFICATION = """{
+  "version": "1.0",
+  "llm": {"provider": "ollama", "model": "qwen3:14b", "endpoint": "http://localhost:11434",
+    "api_key": null, "temperature": 0.7, "max_tokens": 4096, "timeout_seconds": 120},
+  "context": {"max_tokens": 32000, "compaction_threshold": 0.95, "repo_map_tokens": 1024,
+    "max_tool_output_chars": 10000},
+  "agent": {"max_iterations": 25, "retry_attempts": 3, "retry_backoff_base_ms": 1000},
+  "safety": {"sandbox_enabled": true, "sandbox_allowed_paths": ["./"],
+    "sandbox_blocked_paths": ["~/.ssh", "~/.aws", "~/.config"],
+    "require_confirmation": ["write_file", "run_shell", "delete_file"],
+    "blocked_commands": ["rm -rf /", "sudo", "chmod 777"]},
+  "tools": {
+    "builtin": {"read_file": {"enabled": true}, "write_file": {"enabled": true},
+      "run_shell": {"enabled": true, "timeout_seconds": 30}},
+    "external": [{"name": "web_search", "type": "executable", "path": "~/.ybs/tools/web-search",
+      "enabled": true, "timeout_seconds": 30, "description": "Search the web.",
+      "parameters": {"query": {"type": "string", "required": true}}}],
+    "search_paths": ["~/.config/ybs/tools", "~/.ybs/tools", "./tools"]},
+  "git": {"auto_commit": true, "commit_message_prefix": "[ybs]"},
+  "ui": {"color": true, "show_token_usage": true, "show_tool_calls": true,
+    "stream_responses": true},
+  "session": {"storage_path": "~/.config/ybs/sessions", "auto_save": true, "max_sessions": 100,
+    "retention_days": 30},
+  "router": {"a": 1}, "mcpServers": {"x": {"command": "y", "env": {"T": "${NOT_SET}"}}},
+  "hooks": {"a": ["b"]}, "skills": {}, "memory": {"a": null}, "gateway": {"b": true},
+  "profiles": {"p": {"llm": {"model": "${NOT_SET}"}}}, "firewall": {}, "incognito": {},
+  "providers": {"work": {"endpoint": "http://x"}}
+}"""
+
+
+def origin_of(loaded: Loaded, key: str) -> tuple[str, str]:
+    origin = loaded.origins[key]
+    return origin.layer, Path(origin.source).name
+
+
+def test_nothing_configured_gives_the_defaults(project: Path):
+    loaded = load(folder=project)
+    assert loaded.config == Config()
+    assert loaded.warnings == ()
+    assert set(loaded.origins.values()) == {DEFAULT}
+    assert loaded.origins.keys() == flatten(loaded.config).keys()
+
+
+def test_every_key_of_the_specification_is_taken_without_a_warning(project: Path, write: Write):
+    write("user", SPECIFICATION)
+    loaded = load(folder=project)
+    assert loaded.warnings == ()
+    config = loaded.config
+    assert config.llm.model == "qwen3:14b"
+    assert config.context.max_tokens == 32000
+    assert config.agent.max_iterations == 25
+    assert config.tools.builtin["run_shell"].timeout_seconds == 30
+    assert config.tools.external[0].path == "~/.ybs/tools/web-search"
+    assert config.mcpServers["x"]["env"] == {"T": "${NOT_SET}"}
+    assert config.memory == {"a": None}
+    assert config.providers["work"].wire == "openai"
+
+
+def test_later_layers_win_and_every_value_knows_where_it_came_from(
+    project: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+):
+    names = ["system", "user", "home", "project", "file"]
+    file: Path | None = None
+    for number, layer in enumerate(names):
+        keys = ["a", "b", "c", "d", "e"][number:]
+        values: dict[str, Any] = {"router": dict.fromkeys(keys, layer)}
+        if layer == "project":
+            values = {"llm": {"temperature": 1}}
+        file = write(layer, json.dumps({**values, "llm": {"model": layer}}))
+    monkeypatch.setenv("YBS_MODEL", "variable")
+    monkeypatch.setenv("YBS_LLM__MAX_TOKENS", "7")
+    loaded = load(folder=project, config_file=file, overrides={"llm.model": "option"})
+    assert loaded.warnings == ()
+    assert loaded.config.router == {
+        "a": "system",
+        "b": "user",
+        "c": "home",
+        "d": "home",
+        "e": "file",
+    }
+    assert origin_of(loaded, "router.a") == ("system", "config.json")
+    assert origin_of(loaded, "router.b") == ("user", "config.json")
+    assert origin_of(loaded, "router.c") == ("home", ".ybs.json")
+    assert origin_of(loaded, "router.e") == ("file", "asked-for.json")
+    assert loaded.config.llm.max_tokens == 7
+    assert loaded.origins["llm.max_tokens"] == Origin("environment", "YBS_LLM__MAX_TOKENS")
+    assert loaded.config.llm.model == "option"
+    assert loaded.origins["llm.model"] == Origin("option", "llm.model")
+    assert loaded.origins["llm.timeout_seconds"] == DEFAULT
+
+
+@pytest.mark.parametrize(
+    ("layers", "winner"),
+    [
+        (["system"], "system"),
+        (["system", "user"], "user"),
+        (["system", "user", "home"], "home"),
+        (["system", "user", "home", "project"], "project"),
+        (["system", "user", "home", "project", "file"], "file"),
+    ],
+)
+def test_each_file_wins_over_the_ones_before(
+    project: Path, write: Write, layers: list[str], winner: str
+):
+    written = {layer: write(layer, f'{{"llm": {{"model": "{layer}"}}}}') for layer in layers}
+    loaded = load(folder=project, config_file=written.get("file"))
+    assert loaded.config.llm.model == winner
+    assert loaded.origins["llm.model"] == Origin(winner, str(written[winner]))  # pyright: ignore[reportArgumentType] - a layer
+
+
+def test_objects_are_merged_and_lists_are_replaced(project: Path, write: Write):
+    write("user", '{"safety": {"blocked_commands": ["a"], "safe_commands": ["b"]}}')
+    write("home", '{"safety": {"blocked_commands": []}}')
+    config = load(folder=project).config
+    assert config.safety.blocked_commands == ()
+    assert config.safety.safe_commands == ("b",)
+
+
+def test_null_takes_a_value_back(project: Path, write: Write):
+    write("user", '{"llm": {"model": "m", "temperature": 1}}')
+    write("home", '{"llm": {"model": null}}')
+    config = load(folder=project).config
+    assert config.llm.model is None
+    assert config.llm.temperature == 1.0
+
+
+def test_xdg_and_ybs_home_move_the_users_file(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for name, folder in (("XDG_CONFIG_HOME", "x/ybs"), ("YBS_HOME", "y")):
+        file = tmp_path / folder / "config.json"
+        file.parent.mkdir(parents=True)
+        file.write_text(f'{{"llm": {{"model": "{name}"}}}}')
+        monkeypatch.setenv(name, str(file.parent if name == "YBS_HOME" else file.parent.parent))
+        assert load(folder=project).config.llm.model == name
+
+
+def test_a_relative_ybs_home_is_ignored_with_a_warning(project: Path):
+    (project / "config.json").write_text('{"llm": {"model": "evil"}}')
+    loaded = load(folder=project, environ={"HOME": "/nowhere", "YBS_HOME": "."})
+    assert loaded.config == Config()
+    assert loaded.warnings == ("YBS_HOME: must be an absolute path; it is ignored",)
+
+
+def test_the_given_environment_is_the_one_that_is_read(
+    project: Path, home: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+):
+    write("home", '{"llm": {"model": "${NAME}"}}')
+    monkeypatch.setenv("YBS_LLM__MAX_TOKENS", "9")
+    loaded = load(folder=project, environ={"HOME": str(home), "NAME": "n"})
+    assert loaded.config.llm.model == "n"
+    assert loaded.config.llm.max_tokens == 4096
+
+
+# --- what goes wrong -------------------------------------------------------------------------
+
+
+def test_a_broken_file_names_file_line_and_key_and_the_rest_stands(project: Path, write: Write):
+    file = write("user", '{"llm": {\n"model": "x",}}')
+    write("home", '{"llm": {"max_tokens": 5}}')
+    loaded = load(folder=project)
+    assert loaded.config.llm.max_tokens == 5
+    assert loaded.config.llm.model is None
+    assert loaded.warnings == (
+        f"{file}:2: IGNORED as a whole, for it is broken JSON at llm.model: "
+        "a comma too many follows it",
+    )
+
+
+def test_a_bad_value_falls_back_to_the_layer_before(project: Path, write: Write):
+    write("user", '{"llm": {"model": "good", "max_tokens": 5}}')
+    file = write("home", '{"llm": {\n"model": "${NOT_SET}",\n"max_tokens": "6"}}')
+    loaded = load(folder=project)
+    assert loaded.config.llm.model == "good"
+    assert loaded.config.llm.max_tokens == 5
+    assert loaded.warnings == (
+        f"{file}:2: llm.model: the variable NOT_SET is not set; it is left out",
+        f"{file}:3: llm.max_tokens: must be a whole number, not text; it is left out",
+    )
+
+
+def test_a_file_that_others_can_write_is_ignored_loudly(project: Path, write: Write):
+    file = write("user", '{"llm": {"model": "evil"}}')
+    file.chmod(0o666)
+    loaded = load(folder=project)
+    assert loaded.config == Config()
+    assert loaded.warnings == (
+        f"{file}: IGNORED as a whole, for it can be written by others (mode 0666); "
+        f"run: chmod go-w '{file}'",
+    )
+
+
+@pytest.mark.parametrize("layer", ["user", "home", "project"])
+@pytest.mark.parametrize("kind", ["folder", "pipe", "device", "giant", "binary", "deep", "list"])
+def test_odd_files_are_a_warning_within_a_second(
+    project: Path, write: Write, layer: str, kind: str
+):
+    file = write(layer, "")
+    file.unlink()
+    match kind:
+        case "folder":
+            file.mkdir()
+        case "pipe":
+            os.mkfifo(file)
+        case "device":
+            file.symlink_to("/dev/zero")
+        case "giant":
+            with file.open("wb") as handle:
+                handle.truncate(1_000_000_000)
+        case "binary":
+            file.write_bytes(bytes(range(256)))
+        case "deep":
+            file.write_text('{"hooks":' * 20_000)
+        case _:
+            file.write_text("[]")
+    if kind not in ("device", "pipe"):
+        file.chmod(0o755 if kind == "folder" else 0o644)
+    start = time.process_time()
+    loaded = load(folder=project)
+    assert time.process_time() - start < 1
+    assert loaded.config == Config()
+    assert len(loaded.warnings) == 1
+    assert loaded.warnings[0].startswith(str(file))
+    assert ": IGNORED as a whole, for it " in loaded.warnings[0]
+
+
+def test_a_provider_without_an_endpoint_is_left_out(project: Path, write: Write):
+    file = write("user", '{"providers": {\n"half": {"model": "x"},\n"gone": {"endpoint": "${N}"}}}')
+    loaded = load(folder=project)
+    assert loaded.config.providers == {}
+    assert loaded.warnings[1:] == (
+        f"{file}:2: providers.half: left out, for it has no `endpoint`",
+        f"{file}:3: providers.gone: left out, for it has no `endpoint`",
+    )
+
+
+def test_a_provider_may_be_put_together_by_several_layers(project: Path, write: Write):
+    write("system", '{"providers": {"work": {"endpoint": "http://work", "wire": "ollama"}}}')
+    write("user", '{"providers": {"work": {"model": "m"}}}')
+    environ = {**os.environ, "YBS_PROVIDERS__WORK__WINDOW": "4096"}
+    loaded = load(folder=project, environ=environ)
+    work = loaded.config.providers["work"]
+    assert (work.endpoint, work.wire, work.model, work.window) == (
+        "http://work",
+        "ollama",
+        "m",
+        4096,
+    )
+    assert loaded.origins["providers.work.window"].layer == "environment"
+
+
+# --- --config ----------------------------------------------------------------------------------
+
+
+def test_config_file_that_is_missing_is_an_error(project: Path):
+    with pytest.raises(ConfigError, match=r"none\.json: the file given by --config does not exist"):
+        load(folder=project, config_file=Path("none.json"))
+
+
+def test_config_file_that_is_broken_is_an_error_with_its_line(project: Path, write: Write):
+    file = write("file", '{"llm":\n}')
+    with pytest.raises(ConfigError, match=r"asked-for\.json:2: .* at llm: a value is missing"):
+        load(folder=project, config_file=file)
+
+
+def test_config_file_that_is_unusable_is_an_error(project: Path, write: Write):
+    file = write("file", "{}")
+    file.chmod(0o666)
+    with pytest.raises(ConfigError, match="can be written by others"):
+        load(folder=project, config_file=file)
+    with pytest.raises(ConfigError, match="not a regular file"):
+        load(folder=project, config_file=project)
+
+
+def test_config_file_with_a_bad_value_is_only_a_warning(project: Path, write: Write):
+    file = write("file", '{"llm": {"max_tokens": "x", "model": "m"}}')
+    loaded = load(folder=project, config_file=file)
+    assert loaded.config.llm.model == "m"
+    assert len(loaded.warnings) == 1
+
+
+# --- profiles ------------------------------------------------------------------------------------
+
+
+def test_a_profile_lies_over_the_files_and_under_the_environment(project: Path, write: Write):
+    profiles = '"profiles": {"fast": {"llm": {"model": "small", "max_tokens": 10}}}'
+    user = write("user", '{"llm": {"model": "big"}, ' + profiles + "}")
+    write("home", '{"llm": {"model": "home"}, "profiles": {"fast": {"llm": {"max_tokens": 20}}}}')
+    environ = {**os.environ, "YBS_LLM__TEMPERATURE": "1"}
+    loaded = load(folder=project, profile="fast", environ=environ)
+    assert loaded.config.llm.model == "small"
+    assert loaded.config.llm.max_tokens == 20
+    assert loaded.config.llm.temperature == 1.0
+    assert loaded.origins["llm.model"] == Origin("profile", f"{user}: profiles.fast")
+    assert loaded.warnings == ()
+
+
+def test_a_profile_can_be_chosen_by_a_variable(project: Path, write: Write):
+    write("user", '{"profiles": {"a": {"llm": {"model": "a"}}, "b": {"llm": {"model": "b"}}}}')
+    environ = {**os.environ, "YBS_PROFILE": "a"}
+    assert load(folder=project, environ=environ).config.llm.model == "a"
+    assert load(folder=project, environ=environ, profile="b").config.llm.model == "b"
+
+
+def test_an_unknown_profile_is_a_warning_that_lists_those_there_are(project: Path, write: Write):
+    assert "(there: none)" in load(folder=project, profile="fast").warnings[0]
+    write("user", '{"profiles": {"fast": {}, "slow": {}}}')
+    loaded = load(folder=project, profile="fsat")
+    assert loaded.warnings == ("profile 'fsat': no such profile in your files (there: fast, slow)",)
+
+
+def test_a_bad_profile_names_its_lines(project: Path, write: Write):
+    file = write("user", '{"profiles": {"p": {\n"llm": {\n"modle": 1},\n"profiles": {}}, "q": 5}}')
+    loaded = load(folder=project, profile="p")
+    assert loaded.warnings == (
+        f"{file}:4: profiles.p.profiles: a profile cannot hold profiles; it is left out",
+        f"{file}:3: profiles.p.llm.modle: is not a setting; did you mean llm.model?",
+    )
+    assert load(folder=project, profile="q").warnings == (
+        f"{file}:4: profiles.q: must be an object, in {{ }}; it is left out",
+    )
+
+
+def test_a_projects_profile_is_never_chosen(project: Path, write: Write):
+    write("project", '{"profiles": {"p": {"llm": {"endpoint": "http://evil"}}}}')
+    loaded = load(folder=project, profile="p")
+    assert loaded.config == Config()
+    assert len(loaded.warnings) == 2
+
+
+# --- environment and options ---------------------------------------------------------------------
+
+
+def test_variables_that_are_no_settings_are_left_alone(project: Path):
+    environ = {"HOME": "/nowhere", "YBS_HOME": "/nowhere", "YBS_SERVER": "x", "YBS_A__B": "y"}
+    assert load(folder=project, environ=environ).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "warning"),
+    [
+        ("YBS_LLM_MODEL", "m", "YBS_LLM_MODEL: is not read; write YBS_LLM__MODEL"),
+        ("YBS_LLM__MODLE", "m", "YBS_LLM__MODLE: is not a setting; did you mean llm.model?"),
+        (
+            "YBS_LLM__MAX_TOKENS",
+            "many",
+            "YBS_LLM__MAX_TOKENS: must be a whole number, not text; it is left out",
+        ),
+        (
+            "YBS_LLM__API_KEY",
+            "k",
+            "YBS_LLM__API_KEY: a key is read from the provider's own variable or your files; "
+            "it is left out",
+        ),
+    ],
+)
+def test_a_variable_that_does_not_fit_is_a_warning(
+    project: Path, variable: str, value: str, warning: str
+):
+    loaded = load(folder=project, environ={"HOME": "/nowhere", variable: value})
+    assert loaded.config == Config()
+    assert loaded.warnings == (warning,)
+
+
+def test_an_option_that_was_not_given_changes_nothing(project: Path, write: Write):
+    write("user", '{"llm": {"model": "m"}}')
+    assert load(folder=project, overrides={"llm.model": None}).config.llm.model == "m"
+
+
+def test_options_are_checked_like_everything_else(project: Path):
+    overrides = {
+        "safety.mode": "plan",
+        "agent.max_cost_usd": float("nan"),
+        "llm.api_key": "k",
+        "x": 1,
+    }
+    loaded = load(folder=project, overrides=overrides)
+    assert loaded.config.safety.mode == "plan"
+    assert loaded.config.agent.max_cost_usd is None
+    assert loaded.config.llm.api_key is None
+    assert len(loaded.warnings) == 3
+
+
+def test_a_key_in_the_users_own_files_is_honoured_and_never_represented(
+    project: Path, write: Write
+):
+    key = "sk-" + "x1y2" * 8
+    write(
+        "user",
+        f'{{"llm": {{"api_key": "${{KEY}}"}}, "providers": {{"w": {{"endpoint": "http://w", "api_key": "{key}"}}}}}}',
+    )
+    loaded = load(folder=project, environ={**os.environ, "KEY": key})
+    assert loaded.config.llm.api_key == key
+    assert loaded.config.providers["w"].api_key == key
+    assert key not in repr(loaded)
+
+
+# --- anything at all -----------------------------------------------------------------------------
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from([*Config.__struct_fields__, "model", "x"]), inner)
+    ),
+    max_leaves=12,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(JSON.map(lambda value: json.dumps(value).encode()) | st.binary(max_size=40))
+def test_no_file_is_an_error(project: Path, write: Write, content: bytes):
+    for layer in ("user", "project"):
+        write(layer, "").write_bytes(content)
+    loaded = load(folder=project, profile="x")
+    assert loaded.origins.keys() == flatten(loaded.config).keys()
+    assert all(warning.isprintable() for warning in loaded.warnings)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.dictionaries(st.sampled_from(VARIABLES), st.text(max_size=8)))
+def test_no_variable_is_an_error(project: Path, environ: dict[str, str]):
+    loaded = load(folder=project, environ={"HOME": "/nowhere", **environ})
+    for variable, value in environ.items():
+        used = Origin("environment", variable) in loaded.origins.values()
+        told = any(warning.startswith(variable) for warning in loaded.warnings)
+        assert used or told or not value or variable == "YBS_MODEL"

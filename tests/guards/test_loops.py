@@ -1,0 +1,115 @@
+"""Loop detection: repeats count only while the workspace stays as it is."""
+
+from itertools import count
+
+import pytest
+from msgspec import Raw
+
+from ybs.core.agent import Agent
+from ybs.core.conversation import Conversation
+from ybs.core.events import Event, TurnFinished, UserSaid
+from ybs.core.messages import ToolCall, UserMessage
+from ybs.guards.loops import PIVOT, REMINDER, Loops, repetitions
+from ybs.testing import ScriptedModel, ScriptedToolbox
+
+
+def call(number: int, name: str = "look", arguments: bytes = b"{}") -> ToolCall:
+    return ToolCall(id=f"call_{number}", name=name, arguments=Raw(arguments))
+
+
+async def run(
+    model: ScriptedModel, tools: ScriptedToolbox, guard: Loops
+) -> tuple[TurnFinished, list[Event]]:
+    events: list[Event] = []
+    agent = Agent(model, tools, events.append, Conversation("system"), [guard])
+    return await agent.run(UserMessage.of("go")), events
+
+
+def reminders(events: list[Event]) -> list[str]:
+    return [e.content for e in events if isinstance(e, UserSaid) and e.origin == "guard"]
+
+
+async def test_the_same_call_is_reminded_at_three_told_to_change_at_five_and_stopped_at_seven():
+    model = ScriptedModel([call(n) for n in range(20)])
+    finished, events = await run(model, ScriptedToolbox({"look": "same"}), Loops(lambda: "still"))
+    assert finished.reason == "loop"
+    assert "7 times" in finished.message
+    assert "/model" in finished.message
+    assert finished.steps == 7
+    assert reminders(events) == [REMINDER.format(count=3), PIVOT.format(count=5)]
+
+
+async def test_a_call_that_repeats_while_files_change_is_no_loop():
+    model = ScriptedModel([*(call(n) for n in range(12)), "done"])
+    marks = count()
+    finished, events = await run(
+        model, ScriptedToolbox({"look": "same"}), Loops(lambda: str(next(marks)))
+    )
+    assert finished.reason == "done"
+    assert reminders(events) == []
+
+
+async def test_the_same_call_with_different_results_is_no_loop():
+    numbers = count()
+    tools = ScriptedToolbox({"look": lambda _call, _emit: f"line {next(numbers)}"})
+    model = ScriptedModel([*(call(n) for n in range(12)), "done"])
+
+    def never() -> str:
+        raise AssertionError("nothing repeats, so the files need no look")
+
+    finished, _ = await run(model, tools, Loops(never))
+    assert finished.reason == "done"
+
+
+@pytest.mark.parametrize("length", [2, 3, 4, 5])
+async def test_a_cycle_of_up_to_five_calls_is_a_loop(length: int):
+    script = [call(n, arguments=b'{"n":%d}' % (n % length)) for n in range(8 * length)]
+    finished, _ = await run(
+        ScriptedModel(script), ScriptedToolbox({"look": "same"}), Loops(lambda: "still")
+    )
+    assert finished.reason == "loop"
+    assert f"the same {length} calls" in finished.message
+    assert finished.steps == 7 * length
+
+
+async def test_a_cycle_of_six_is_left_alone():
+    script = [*(call(n, arguments=b'{"n":%d}' % (n % 6)) for n in range(60)), "done"]
+    finished, _ = await run(
+        ScriptedModel(script), ScriptedToolbox({"look": "same"}), Loops(lambda: "still")
+    )
+    assert finished.reason == "done"
+
+
+async def test_a_change_of_files_in_between_starts_the_count_again():
+    marks = iter(["a", "a", "b", *["b"] * 20])
+    model = ScriptedModel([call(n) for n in range(20)])
+    finished, _ = await run(model, ScriptedToolbox({"look": "same"}), Loops(lambda: next(marks)))
+    assert finished.reason == "loop"
+    assert (
+        finished.steps == 10
+    )  # the change is seen before the fifth step; seven more follow from the fourth on
+
+
+async def test_a_new_turn_starts_from_nothing():
+    guard = Loops(lambda: "still")
+    for _ in range(3):
+        finished, events = await run(
+            ScriptedModel([call(0), call(1), "done"]), ScriptedToolbox({"look": "same"}), guard
+        )
+        assert finished.reason == "done"
+        assert reminders(events) == []
+
+
+@pytest.mark.parametrize(
+    ("letters", "expected"),
+    [
+        ("", (1, 1)),
+        ("a", (1, 1)),
+        ("ab", (1, 1)),
+        ("aa", (2, 1)),
+        ("abab", (2, 2)),
+        ("xaaa", (3, 1)),
+    ],
+)
+def test_repetitions_counts_the_cycle_at_the_end(letters: str, expected: tuple[int, int]):
+    assert repetitions([(letter,) for letter in letters]) == expected

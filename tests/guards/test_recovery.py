@@ -1,0 +1,76 @@
+"""Recovery: errors in a row, empty messages, cut answers."""
+
+from ybs.core.agent import Agent
+from ybs.core.conversation import Conversation
+from ybs.core.errors import Refused, ToolError
+from ybs.core.events import Event, Noticed, TurnFinished, UserSaid
+from ybs.core.messages import AssistantMessage, Text, ToolCall, UserMessage
+from ybs.guards.recovery import EMPTY, PIVOT, Recovery
+from ybs.testing import ScriptedModel, ScriptedToolbox
+
+
+async def run(model: ScriptedModel, tools: ScriptedToolbox) -> tuple[TurnFinished, list[Event]]:
+    events: list[Event] = []
+    agent = Agent(model, tools, events.append, Conversation("system"), [Recovery()])
+    return await agent.run(UserMessage.of("go")), events
+
+
+def said(events: list[Event]) -> list[str]:
+    return [e.content for e in events if isinstance(e, UserSaid) and e.origin == "guard"]
+
+
+def calls(number: int) -> list[ToolCall]:
+    return [ToolCall(id=f"call_{n}", name="fail") for n in range(number)]
+
+
+async def test_three_errors_in_a_row_bring_a_demand_for_another_way():
+    finished, events = await run(
+        ScriptedModel([*calls(4), "I give up"]), ScriptedToolbox({"fail": ToolError("no")})
+    )
+    assert finished.reason == "done"
+    assert said(events) == [PIVOT.format(count=3)]
+
+
+async def test_twelve_errors_in_a_row_end_the_turn():
+    finished, events = await run(
+        ScriptedModel(calls(20)), ScriptedToolbox({"fail": ToolError("no")})
+    )
+    assert finished.reason == "loop"
+    assert finished.steps == 12
+    assert len(said(events)) == 3
+
+
+async def test_a_call_that_works_resets_the_count():
+    good = ToolCall(id="good", name="work")
+    script = [*calls(2), good, *(ToolCall(id=f"more_{n}", name="fail") for n in range(2)), "done"]
+    _, events = await run(
+        ScriptedModel(script), ScriptedToolbox({"fail": ToolError("no"), "work": "fine"})
+    )
+    assert said(events) == []
+
+
+async def test_refusals_are_not_errors_of_the_model():
+    _, events = await run(
+        ScriptedModel([*calls(5), "done"]), ScriptedToolbox({"fail": Refused("the person said no")})
+    )
+    assert said(events) == []
+
+
+async def test_a_model_that_says_nothing_is_woken_once():
+    empty = AssistantMessage(content=())
+    finished, events = await run(ScriptedModel([empty, "here I am"]), ScriptedToolbox())
+    assert finished.reason == "done"
+    assert said(events) == [EMPTY]
+
+
+async def test_a_model_that_says_nothing_twice_is_left_alone():
+    empty = AssistantMessage(content=())
+    finished, events = await run(ScriptedModel([empty, empty]), ScriptedToolbox())
+    assert finished.reason == "done"
+    assert Noticed(level="warning", text="The model sent an empty message twice.") in events
+
+
+async def test_an_answer_cut_by_the_token_limit_is_told_to_the_person():
+    cut = AssistantMessage(content=(Text(text="half a"),), stop_reason="length")
+    _, events = await run(ScriptedModel([cut]), ScriptedToolbox())
+    assert Noticed(level="warning", text="The answer was cut at llm.max_tokens.") in events
