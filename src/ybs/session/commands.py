@@ -1,0 +1,171 @@
+"""The slash commands, once for all front doors. A command answers with plain text and never asks the model."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias, get_args
+
+from msgspec import Struct
+
+from ybs.config.schema import Mode
+from ybs.core.errors import YbsError
+from ybs.session.session import Reply, Session
+
+Run: TypeAlias = Callable[[Session, str], Awaitable[Reply]]
+
+
+class Command(Struct, frozen=True):
+    """One command: its names (the first is shown), its arguments, what it does, and how."""
+
+    names: tuple[str, ...]
+    arguments: str
+    summary: str
+    run: Run
+
+
+def is_command(line: str) -> bool:
+    """Tell whether the line is a command; a path such as `/etc/hosts` at the start is not one."""
+    word = line.split(maxsplit=1)[0] if line.strip() else ""
+    return word.startswith("/") and "/" not in word[1:]
+
+
+async def run_command(session: Session, line: str) -> Reply:
+    """Run a command line; names ignore case."""
+    word, _, argument = line.strip().partition(" ")
+    command = COMMANDS.get(word[1:].lower())
+    if command is None:
+        return unknown(word)
+    try:
+        return await command.run(session, argument.strip())
+    except YbsError as error:
+        return Reply(text=str(error), is_error=True)
+
+
+def unknown(word: str) -> Reply:
+    """Name the commands that are spelled most alike."""
+    from difflib import get_close_matches  # only after a typing error
+
+    near = get_close_matches(word[1:].lower(), COMMANDS, n=3)
+    hint = f"Did you mean {' or '.join('/' + name for name in near)}? " if near else ""
+    return Reply(text=f"Unknown command: {word}. {hint}/help lists them all.", is_error=True)
+
+
+async def show_help(_session: Session, _argument: str) -> Reply:
+    """List the commands and the other things a line can be."""
+    rows = [(" ".join(("/" + c.names[0], c.arguments)).strip(), c.summary) for c in LISTED]
+    rows += [("!COMMAND", "run a shell command and show its output to the model")]
+    width = max(len(left) for left, _ in rows)
+    return Reply(text="\n".join(f"  {left:<{width}}  {right}" for left, right in rows))
+
+
+async def show_tools(session: Session, _argument: str) -> Reply:
+    """List the tools that the model has."""
+    specs = session.rooms.toolbox.specs()
+    width = max((len(spec.name) for spec in specs), default=0)
+    lines = [f"  {spec.name:<{width}}  {spec.description.splitlines()[0]}" for spec in specs]
+    return Reply(text="\n".join([*lines, f"{len(specs)} tools"]))
+
+
+async def change_provider(session: Session, argument: str) -> Reply:
+    """Show the providers, or switch: `list`, `current`, or NAME [MODEL]."""
+    name, _, model = argument.partition(" ")
+    match name:
+        case "" | "current":
+            return Reply(text=f"{session.rooms.provider} {session.rooms.model.name}")
+        case "list":
+            return Reply(text="\n".join(session.rooms.list_providers()))
+        case _:
+            return await switch(session, provider=name, model=model.strip() or None)
+
+
+async def change_model(session: Session, argument: str) -> Reply:
+    """Show the model, or choose another one of the same provider."""
+    if not argument:
+        return Reply(text=f"{session.rooms.provider} {session.rooms.model.name}")
+    return await switch(session, provider=None, model=argument)
+
+
+async def switch(session: Session, *, provider: str | None, model: str | None) -> Reply:
+    """Use another model from now on. The conversation stays; say so when it no longer fits."""
+    if session.is_busy:
+        return Reply(text="A turn is running. Wait for its end, or cancel it.", is_error=True)
+    await session.rooms.switch_model(provider=provider, model=model)
+    status = session.status()
+    text = f"Now using {status.provider} {status.model}."
+    tokens = session.estimated_tokens()
+    if tokens > status.window:
+        text += (
+            f"\nThe conversation (about {tokens:,} tokens) does not fit its window of "
+            f"{status.window:,}. /clear starts afresh."
+        )
+    return Reply(text=text)
+
+
+async def change_mode(session: Session, argument: str) -> Reply:
+    """Show or choose what is allowed without asking."""
+    modes = get_args(Mode)
+    for mode in modes:
+        if argument == mode:
+            session.mode = mode
+            return Reply(text=f"Mode: {mode}")
+    if argument:
+        return Reply(text=f"No mode {argument!r}. Modes: {', '.join(modes)}", is_error=True)
+    return Reply(text=f"Mode: {session.mode}   (modes: {', '.join(modes)})")
+
+
+async def show_config(session: Session, _argument: str) -> Reply:
+    """Show the settings that differ from the defaults, with their sources; keys are masked."""
+    from ybs.config.report import show
+
+    rows = [row for row in show(session.loaded) if row.origin.layer != "default"]
+    lines = [
+        f"  {row.key} = {row.value}   ({row.origin.source or row.origin.layer})" for row in rows
+    ]
+    note = "Everything else has its default. `ybs config show --sources` lists all."
+    return Reply(text="\n".join([*lines, note, *session.warnings]))
+
+
+async def show_status(session: Session, _argument: str) -> Reply:
+    """Show model, mode, sandbox, context and usage."""
+    status = session.status()
+    usage = status.usage
+    cost = "" if usage.cost_usd is None else f", ${usage.cost_usd:.4f}"
+    return Reply(
+        text=f"  model    {status.provider} {status.model}\n"
+        f"  mode     {status.mode}, {status.sandbox}\n"
+        f"  folder   {status.folder} {status.branch}\n"
+        f"  context  {status.context_tokens:,} of {status.window:,} tokens\n"
+        f"  used     {usage.input_tokens:,} in, {usage.output_tokens:,} out{cost}"
+    )
+
+
+async def clear(session: Session, _argument: str) -> Reply:
+    """Forget the conversation."""
+    if session.is_busy:
+        return Reply(text="A turn is running. Wait for its end, or cancel it.", is_error=True)
+    session.clear()
+    return Reply(text="The conversation is empty.")
+
+
+async def leave(_session: Session, _argument: str) -> Reply:
+    """Leave ybs."""
+    return Reply(text="", wants_quit=True)
+
+
+LISTED = (
+    Command(("help", "?"), "", "show the commands", show_help),
+    Command(("tools",), "", "list the tools that the model has", show_tools),
+    Command(
+        ("provider",), "[list|current|NAME [MODEL]]", "show or change the provider", change_provider
+    ),
+    Command(("model",), "[NAME]", "show or change the model", change_model),
+    Command(("mode",), "[NAME]", "show or change what is allowed without asking", change_mode),
+    Command(
+        ("config",),
+        "",
+        "show the settings that are not defaults, and where they come from",
+        show_config,
+    ),
+    Command(("status",), "", "show model, mode, context and usage", show_status),
+    Command(("clear",), "", "forget the conversation", clear),
+    Command(("quit", "exit"), "", "leave", leave),
+)
+COMMANDS = {name: command for command in LISTED for name in command.names}

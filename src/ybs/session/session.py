@@ -1,0 +1,270 @@
+"""The session: one conversation, one project, one model at a time. Every front door holds one and nothing else.
+
+async with Session.open(".", provider="ollama", model="qwen3:14b") as session:
+    outcome = await session.send("What does this project do?")
+    print(outcome.text)
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from msgspec import Struct
+
+from ybs.config.layers import Loaded
+from ybs.config.schema import Config, Mode
+from ybs.context.project import branch_of
+from ybs.core.agent import Agent
+from ybs.core.conversation import Conversation
+from ybs.core.errors import YbsError
+from ybs.core.events import (
+    AssistantSaid,
+    Emit,
+    Event,
+    SessionEnded,
+    SystemPrompted,
+    ToolFinished,
+    TurnFinished,
+)
+from ybs.core.messages import Image, Usage, UserMessage
+from ybs.core.ports import Confirm
+
+if TYPE_CHECKING:
+    from ybs.session.wiring import Rooms
+
+
+class Reply(Struct, frozen=True, kw_only=True):
+    """What a command answers: plain lines for the person."""
+
+    text: str
+    is_error: bool = False
+    wants_quit: bool = False
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """How a turn went: the model's last words, how it ended, and how many calls were not allowed."""
+
+    finished: TurnFinished
+    text: str
+    refusals: int = 0
+
+
+class Status(Struct, frozen=True, kw_only=True):
+    """What a status line shows. Token counts are the provider's own where it gave any."""
+
+    provider: str
+    model: str
+    mode: Mode
+    sandbox: str
+    folder: str
+    branch: str
+    window: int
+    context_tokens: int
+    usage: Usage
+
+
+class Session:
+    """Send words, get events. Made by `wiring.open_session` or `Session.open`."""
+
+    def __init__(self, rooms: "Rooms") -> None:
+        self.rooms = rooms
+        self.usage = Usage()
+        self.conversation = Conversation(rooms.system_prompt)
+        self._sinks: list[Emit] = []
+        self._turn: asyncio.Task[TurnFinished] | None = None
+        self._context_tokens = 0
+        self._tally = Tally()
+        self._has_started = False
+
+    @classmethod
+    def open(cls, folder: str | Path = ".", **options: Any) -> "Session":
+        """Open a session for a Python program; the options are those of `wiring.Options`.
+
+        `provider`, `model`, `endpoint` and `mode` may be given by these short names. Nobody can confirm
+        anything unless `session.confirm` is set, so choose a mode or allow tools. Raises ConfigError.
+        """
+        from ybs.session.wiring import Options, open_session  # the wiring imports this module
+
+        return open_session(Options.of(Path(folder), options))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    @property
+    def config(self) -> Config:
+        """The configuration in force."""
+        return self.rooms.loaded.config
+
+    @property
+    def loaded(self) -> Loaded:
+        """The configuration with the origin of every value."""
+        return self.rooms.loaded
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was wrong with the configuration."""
+        return self.rooms.loaded.warnings
+
+    @property
+    def confirm(self) -> Confirm:
+        """Who is asked before a call that needs it. As long as none is set, the answer is no."""
+        return self.rooms.gate.confirm
+
+    @confirm.setter
+    def confirm(self, confirm: Confirm) -> None:
+        self.rooms.gate.confirm = confirm
+
+    @property
+    def mode(self) -> Mode:
+        """What is allowed without asking."""
+        return self.rooms.policy.mode
+
+    @mode.setter
+    def mode(self, mode: Mode) -> None:
+        self.rooms.policy.mode = mode
+
+    @property
+    def is_busy(self) -> bool:
+        """Tell whether a turn is running."""
+        return self._turn is not None
+
+    def subscribe(self, sink: Emit) -> Callable[[], None]:
+        """Have `sink` called with every event, at once and in order; return the way to end that."""
+        self._sinks.append(sink)
+        return lambda: self._sinks.remove(sink)
+
+    def emit(self, event: Event) -> None:
+        """Tell every sink."""
+        self._tally.add(event)
+        for sink in tuple(self._sinks):
+            sink(event)
+
+    async def handle(self, line: str, images: Sequence[Image] = ()) -> Reply | Outcome:
+        """Take one line of input: a /command, a !command, or words for the model."""
+        from ybs.session.commands import is_command, run_command  # not needed for a single prompt
+
+        if is_command(line):
+            return await run_command(self, line)
+        if line.startswith("!"):
+            return await self.send_shell(line[1:].strip())
+        return await self.send(line, images)
+
+    async def send(self, text: str, images: Sequence[Image] = ()) -> Outcome:
+        """Take a turn with the person's words. Raises YbsError when one is running already."""
+        return await self._take_turn(UserMessage.of(text, *images))
+
+    async def send_shell(self, command: str) -> Reply | Outcome:
+        """Run a command that the person typed and let the model answer to its output."""
+        from ybs.session.shell import USAGE, injected
+
+        if not command:
+            return Reply(text=USAGE, is_error=True)
+        self._start()
+        text = await injected(self.rooms, command, self.emit)
+        return await self._take_turn(UserMessage.of(text, origin="shell"))
+
+    def cancel(self) -> bool:
+        """Stop the running turn; its history stays valid. Tell whether there was one."""
+        return self._turn is not None and self._turn.cancel()
+
+    def status(self) -> Status:
+        """Say where things stand."""
+        return Status(
+            provider=self.rooms.provider,
+            model=self.rooms.model.name,
+            mode=self.mode,
+            sandbox="no sandbox",
+            folder=str(self.rooms.folder),
+            branch=branch_of(self.rooms.folder),
+            window=self.rooms.model.window,
+            context_tokens=self._context_tokens or self.estimated_tokens(),
+            usage=self.usage,
+        )
+
+    def estimated_tokens(self) -> int:
+        """Estimate the size of the conversation: four characters to a token."""
+        from msgspec import json
+
+        sent = (self.conversation.messages, self.rooms.toolbox.specs())
+        return (len(self.conversation.system) + len(json.encode(sent))) // 4
+
+    def clear(self) -> None:
+        """Forget the conversation; the session goes on."""
+        self.conversation.replace(())
+        self._context_tokens = 0
+
+    async def close(self) -> None:
+        """End the session: the running turn, its processes and its connections."""
+        if self._turn is not None:
+            self._turn.cancel()
+            await asyncio.wait((self._turn,))
+        await self.rooms.aclose()
+        if self._has_started:
+            count = len(self.conversation.messages)
+            self.emit(SessionEnded(reason="user_exit", message_count=count))
+
+    async def _take_turn(self, prompt: UserMessage) -> Outcome:
+        if self._turn is not None:
+            raise YbsError("A turn is running. Wait for its end, or cancel it.")
+        self._start()
+        self._tally = Tally()
+        model, toolbox = self.rooms.begin_turn()
+        agent = Agent(model, toolbox, self.emit, self.conversation, self.rooms.guards)
+        self._turn = asyncio.create_task(agent.run(prompt))
+        try:
+            finished = await self._turn
+        except asyncio.CancelledError:
+            finished = self._tally.finished
+            if finished is None or not self._turn.cancelled() or _is_cancelling():
+                raise
+        finally:
+            self._turn = None
+        self.usage += finished.usage
+        self.rooms.spent_usd = self.usage.cost_usd or 0.0
+        self._context_tokens = self._tally.context_tokens or self._context_tokens
+        return Outcome(finished=finished, text=self._tally.text, refusals=self._tally.refusals)
+
+    def _start(self) -> None:
+        if not self._has_started:
+            self._has_started = True
+            self.emit(self.rooms.session_started)
+            self.emit(SystemPrompted(content=self.conversation.system))
+
+
+class Tally:
+    """What the session remembers of a turn's events."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.refusals = 0
+        self.context_tokens = 0
+        self.finished: TurnFinished | None = None
+
+    def add(self, event: Event) -> None:
+        """Count an event."""
+        match event:
+            case AssistantSaid():
+                self.text = event.content
+                if event.usage.input_tokens:
+                    self.context_tokens = event.usage.input_tokens + event.usage.output_tokens
+            case ToolFinished(is_refused=True):
+                self.refusals += 1
+            case TurnFinished():
+                self.finished = event
+            case _:
+                pass
+
+
+def _is_cancelling() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

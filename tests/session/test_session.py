@@ -1,0 +1,333 @@
+"""The session: turns, cancelling, the shell, switching, and what doors are told."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from ybs import Session
+from ybs.core.errors import YbsError
+from ybs.core.events import (
+    AssistantSaid,
+    SessionEnded,
+    SessionStarted,
+    SystemPrompted,
+    TextStreamed,
+    ToolFinished,
+    ToolPrinted,
+    TurnFinished,
+)
+from ybs.core.messages import UserMessage
+from ybs.core.ports import Answer, Question
+from ybs.session.session import Outcome, Reply
+from ybs.testing import (
+    HttpError,
+    Interrupted,
+    OllamaServer,
+    OpenAIServer,
+    RecordedEvents,
+    answer,
+    call,
+)
+
+Open = Callable[..., tuple[Session, RecordedEvents]]
+
+
+def write_settings(home: Path, settings: dict[str, object]) -> None:
+    """Write the user's own configuration file."""
+    file = home / ".ybs.json"
+    file.write_bytes(msgspec.json.encode(settings))
+    file.chmod(0o600)
+
+
+async def test_a_turn_reads_edits_runs_and_answers(project: Path, open_session: Open):
+    (project / "app.py").write_text("VALUE = 1\n")
+    script = [
+        call("read_file", path="app.py"),
+        call("edit_file", path="app.py", old_text="VALUE = 1", new_text="VALUE = 2"),
+        call("run_shell", command="cat app.py"),
+        "Done.",
+    ]
+    async with OpenAIServer(script) as server:
+        session, events = open_session(server, mode="bypass")
+        async with session:
+            outcome = await session.send("Set VALUE to 2.")
+    assert outcome.finished.reason == "done"
+    assert (outcome.text, outcome.refusals, outcome.finished.steps) == ("Done.", 0, 4)
+    assert (project / "app.py").read_text() == "VALUE = 2\n"
+    assert "VALUE = 2" in events.of(ToolFinished)[2].output
+    assert session.usage.input_tokens > 0
+    assert events.names[:2] == ["SessionStarted", "SystemPrompted"]
+    assert events.names[-2:] == ["TurnFinished", "SessionEnded"]
+
+
+async def test_the_first_events_say_where_and_with_what(project: Path, open_session: Open):
+    async with OpenAIServer(["hi"]) as server:
+        session, events = open_session(server)
+        async with session:
+            await session.send("hello")
+    started = events.of(SessionStarted)[0]
+    assert started.folder == str(project)
+    assert started.config["provider"] == "openai"
+    assert str(project) in events.of(SystemPrompted)[0].content
+    assert events.of(SessionEnded)[0].message_count == 2
+
+
+async def test_nobody_can_confirm_by_default_so_a_write_is_refused_and_the_turn_goes_on(
+    project: Path, open_session: Open
+):
+    async with OpenAIServer(
+        [call("write_file", path="a.txt", content="x"), "I could not."]
+    ) as server:
+        session, events = open_session(server)
+        async with session:
+            outcome = await session.send("write it")
+    assert outcome.refusals == 1
+    assert outcome.text == "I could not."
+    assert not (project / "a.txt").exists()
+    assert events.of(ToolFinished)[0].is_refused
+
+
+async def test_the_persons_reason_for_a_no_reaches_the_model(project: Path, open_session: Open):
+    async def refuse(question: Question) -> Answer:
+        return Answer(is_allowed=False, reason="use notes.md instead")
+
+    async with OpenAIServer([call("write_file", path="a.txt", content="x"), "ok"]) as server:
+        session, _ = open_session(server)
+        session.confirm = refuse
+        async with session:
+            await session.send("write it")
+        sent = server.requests[1].body["messages"][-1]["content"]
+    assert "use notes.md instead" in sent
+
+
+async def test_always_this_session_asks_once_for_the_exact_call(project: Path, open_session: Open):
+    asked: list[str] = []
+
+    async def always(question: Question) -> Answer:
+        asked.append(question.grant)
+        return Answer(is_allowed=True, is_for_session=True)
+
+    shell = call("run_shell", command="echo hi")
+    async with OpenAIServer([shell, shell, call("run_shell", command="echo ho"), "ok"]) as server:
+        session, _ = open_session(server)
+        session.confirm = always
+        async with session:
+            await session.send("go")
+    assert len(asked) == 2
+
+
+async def test_cancelling_keeps_the_partial_text_and_the_session_lives(open_session: Open):
+    async with OpenAIServer([Interrupted(how="stall", after_frames=4), "again"]) as server:
+        session, events = open_session(server)
+        got_text = asyncio.Event()
+        session.subscribe(lambda e: got_text.set() if isinstance(e, TextStreamed) else None)
+        async with session:
+            turn = asyncio.create_task(session.send("hello"))
+            await got_text.wait()
+            assert session.is_busy
+            assert session.cancel()
+            outcome = await turn
+            assert outcome.finished.reason == "interrupted"
+            assert not session.is_busy
+            assert not session.cancel()
+            kept = session.conversation.messages[-1]
+            assert kept.stop_reason == "cut_off"
+            assert (await session.send("once more")).text == "again"
+    assert [e.stop_reason for e in events.of(AssistantSaid)] == ["cut_off", "end"]
+
+
+async def test_cancelling_kills_a_running_command(project: Path, open_session: Open):
+    async with OpenAIServer(
+        [call("run_shell", command="echo $$ > pid; echo on; sleep 60")]
+    ) as server:
+        session, events = open_session(server, mode="bypass")
+        runs = asyncio.Event()
+        session.subscribe(lambda e: runs.set() if isinstance(e, ToolPrinted) else None)
+        async with session:
+            turn = asyncio.create_task(session.send("wait"))
+            await runs.wait()
+            session.cancel()
+            assert (await turn).finished.reason == "interrupted"
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((project / "pid").read_text()), 0)
+    assert not events.of(ToolFinished)[-1].success
+    assert not session.conversation.open_calls
+
+
+async def test_being_cancelled_from_outside_passes_on(open_session: Open):
+    async with OpenAIServer([Interrupted(how="stall", after_frames=0)]) as server:
+        session, _ = open_session(server)
+        async with session:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.2):
+                    await session.send("hello")
+            assert not session.is_busy
+
+
+async def test_closing_ends_a_running_turn(open_session: Open):
+    async with OpenAIServer([Interrupted(how="stall", after_frames=0)]) as server:
+        session, _ = open_session(server)
+        turn = asyncio.create_task(session.send("hello"))
+        await server.received()
+        await session.close()
+        assert (await turn).finished.reason == "interrupted"
+
+
+async def test_two_turns_at_once_are_refused(open_session: Open):
+    async with OpenAIServer([Interrupted(how="stall", after_frames=0)]) as server:
+        session, _ = open_session(server)
+        async with session:
+            turn = asyncio.create_task(session.send("hello"))
+            await server.received()
+            with pytest.raises(YbsError, match="A turn is running"):
+                await session.send("me too")
+            assert (await session.handle("/clear")).is_error
+            assert (await session.handle("/model other")).is_error
+            session.cancel()
+            await turn
+
+
+async def test_a_provider_error_ends_the_turn_and_the_session_lives(open_session: Open):
+    async with OpenAIServer([HttpError(status=401, message="bad key"), "better"]) as server:
+        session, _ = open_session(server)
+        async with session:
+            outcome = await session.send("hello")
+            assert outcome.finished.reason == "error"
+            assert not outcome.finished.is_temporary
+            assert "OPENAI_API_KEY" in outcome.finished.message
+            assert (await session.send("again")).text == "better"
+
+
+async def test_a_time_limit_stops_a_stalled_model(open_session: Open):
+    async with OpenAIServer([Interrupted(how="stall", after_frames=0)]) as server:
+        session, _ = open_session(server, timeout=0.2)
+        async with session:
+            outcome = await session.send("hello")
+    assert outcome.finished.reason == "limit"
+
+
+async def test_a_typed_command_runs_and_the_model_answers(project: Path, open_session: Open):
+    async with OpenAIServer(["I see it."]) as server:
+        session, events = open_session(server)
+        async with session:
+            outcome = await session.handle("!echo out; echo err >&2; exit 3")
+        sent = server.requests[0].body["messages"][-1]["content"]
+    assert isinstance(outcome, Outcome)
+    assert outcome.text == "I see it."
+    assert sent.startswith("[Shell command output]\nCommand: echo out; echo err >&2; exit 3\n")
+    assert "exit code 3" in sent
+    assert "out" in sent
+    assert "err" in sent
+    assert "out" in "".join(e.text for e in events.of(ToolPrinted))
+
+
+async def test_a_blocked_typed_command_is_refused_and_the_model_is_told(open_session: Open):
+    async with OpenAIServer(["Right."]) as server:
+        session, _ = open_session(server)
+        async with session:
+            await session.handle("!sudo true")
+        sent = server.requests[0].body["messages"][-1]["content"]
+    assert sent.startswith("[Shell command failed]\nCommand: sudo true\nError: ")
+
+
+async def test_a_bare_exclamation_mark_prints_the_usage(open_session: Open):
+    async with OpenAIServer([]) as server:
+        session, _ = open_session(server)
+        async with session:
+            reply = await session.handle("!  ")
+    assert isinstance(reply, Reply)
+    assert reply.is_error
+    assert "!COMMAND" in reply.text
+
+
+async def test_switching_keeps_the_conversation_and_the_new_provider_gets_it(
+    home: Path, open_session: Open
+):
+    async with OpenAIServer(["one"]) as first, OllamaServer(["two"]) as second:
+        own = {"endpoint": second.url, "wire": "ollama", "model": "m"}
+        write_settings(home, {"providers": {"mine": own}})
+        session, _ = open_session(first)
+        async with session:
+            await session.send("hello")
+            reply = await session.handle("/provider mine")
+            assert isinstance(reply, Reply)
+            assert reply.text == "Now using mine m."
+            assert (await session.send("and now?")).text == "two"
+        sent = [m["content"] for m in second.requests[0].body["messages"]]
+    assert sent[1:] == ["hello", "one", "and now?"]
+
+
+async def test_switching_warns_when_the_conversation_no_longer_fits(home: Path, open_session: Open):
+    async with OpenAIServer(["one"]) as server:
+        small = {"endpoint": server.url, "window": 1000, "model": "tiny"}
+        write_settings(home, {"providers": {"small": small}})
+        session, _ = open_session(server)
+        async with session:
+            await session.send("word " * 2000)
+            reply = await session.handle("/provider small")
+    assert isinstance(reply, Reply)
+    assert "does not fit" in reply.text
+
+
+async def test_an_unknown_provider_changes_nothing(open_session: Open):
+    async with OpenAIServer(["still here"]) as server:
+        session, _ = open_session(server)
+        async with session:
+            reply = await session.handle("/provider olama")
+            assert isinstance(reply, Reply)
+            assert reply.is_error
+            assert "ollama" in reply.text
+            assert (await session.send("hello")).text == "still here"
+
+
+async def test_dry_run_shows_the_calls_and_does_nothing(project: Path, open_session: Open):
+    async with OpenAIServer([call("write_file", path="a.txt", content="x")]) as server:
+        session, events = open_session(server, mode="bypass", dry_run=True)
+        async with session:
+            outcome = await session.send("write")
+    assert outcome.finished.reason == "dry_run"
+    assert not (project / "a.txt").exists()
+    assert "Not executed" in events.of(ToolFinished)[0].output
+
+
+async def test_sinks_can_leave(open_session: Open):
+    async with OpenAIServer(["one"]) as server:
+        session, _ = open_session(server)
+        seen: list[object] = []
+        leave = session.subscribe(seen.append)
+        leave()
+        async with session:
+            await session.send("hello")
+    assert seen == []
+
+
+async def test_the_status_counts_what_the_provider_reports(project: Path, open_session: Open):
+    from ybs.core.messages import Usage
+
+    usage = Usage(input_tokens=120, output_tokens=30)
+    async with OpenAIServer([answer("hi", usage=usage)]) as server:
+        session, _ = open_session(server)
+        async with session:
+            before = session.status()
+            await session.send("hello")
+            after = session.status()
+    assert before.context_tokens > 0  # an estimate: prompt and tools
+    assert (after.context_tokens, after.usage.output_tokens) == (150, 30)
+    assert (after.provider, after.model, after.mode) == ("openai", "scripted", "ask")
+    assert after.sandbox == "no sandbox"
+    assert after.folder == str(project)
+
+
+async def test_the_python_door_works_as_the_readme_says(project: Path):
+    async with (
+        OpenAIServer(["It sells coupons."]) as server,
+        Session.open(project, provider="openai", endpoint=server.url, model="m") as session,
+    ):
+        outcome = await session.send("What does this project do?")
+    assert outcome.text == "It sells coupons."
+    assert session.conversation.messages[0] == UserMessage.of("What does this project do?")
+    assert isinstance(outcome.finished, TurnFinished)
