@@ -1,6 +1,7 @@
 """A history that is always valid to send: every tool call has its one answer, in order, before anyone speaks."""
 
 from collections.abc import Sequence
+from typing import assert_never
 
 from ybs.core.events import AssistantSaid, Event, TextStreamed
 from ybs.core.messages import (
@@ -54,6 +55,8 @@ class Conversation:
             case UserMessage():
                 self.close_open_calls()
                 self._messages.append(message)
+            case _:
+                assert_never(message)
 
     def close_open_calls(self, reason: str = CANCELLED) -> tuple[ToolResult, ...]:
         """Answer every open call with `reason`, as an error, and return these results."""

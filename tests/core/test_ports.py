@@ -1,0 +1,85 @@
+"""The schema that is made of a tool's arguments, and a turn as guards see it."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from ybs.core.conversation import Conversation, Draft
+from ybs.core.errors import (
+    AuthError,
+    ContextTooLong,
+    ModelError,
+    ProviderDown,
+    RateLimited,
+    Refused,
+    StopTurn,
+    ToolError,
+    YbsError,
+)
+from ybs.core.events import TextStreamed
+from ybs.core.messages import UserMessage
+from ybs.core.ports import Turn, schema_of
+from ybs.testing import RecordedEvents
+
+
+class Arguments(Struct, kw_only=True):
+    """Not shown to the model."""
+
+    path: Annotated[str, Meta(description="the file")]
+    limit: Annotated[int, Meta(ge=1)] = 10
+    kind: Literal["a", "b"] = "a"
+    names: list[str] = []
+    note: str | None = None
+
+
+class Nothing(Struct):
+    """No arguments at all."""
+
+
+def test_a_schema_has_descriptions_limits_and_defaults_but_no_titles():
+    assert msgspec.json.decode(schema_of(Arguments)) == {
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "description": "the file"},
+            "limit": {"type": "integer", "minimum": 1, "default": 10},
+            "kind": {"enum": ["a", "b"], "default": "a"},
+            "names": {"type": "array", "items": {"type": "string"}, "default": []},
+            "note": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None},
+        },
+        "required": ["path"],
+    }
+
+
+def test_a_schema_without_fields_is_still_an_object():
+    assert bytes(schema_of(Nothing)) == b'{"type":"object","properties":{},"required":[]}'
+
+
+def test_a_schema_is_made_once():
+    assert schema_of(Arguments) is schema_of(Arguments)
+
+
+def test_a_turn_says_adds_and_sums_up():
+    events, conversation = RecordedEvents(), Conversation(messages=[UserMessage.of("before")])
+    turn = Turn(conversation, events)
+    turn.say(UserMessage.of("now"))
+    draft = Draft("m")
+    draft.add(TextStreamed(text="half"))
+    turn.add(draft)
+    assert [type(m).__name__ for m in turn.messages] == ["UserMessage", "AssistantMessage"]
+    assert events.names == ["UserSaid", "AssistantSaid"]
+    finished = turn.finished("limit", "enough", is_temporary=True)
+    assert (finished.reason, finished.message, finished.is_temporary) == ("limit", "enough", True)
+    assert finished.steps == 1
+
+
+def test_errors_say_whether_they_pass_and_what_they_are():
+    assert RateLimited("slow down", retry_after_seconds=2).retry_after_seconds == 2
+    assert RateLimited("slow down").retry_after_seconds is None
+    passing = [error.temporary for error in (RateLimited, ProviderDown)]
+    lasting = [error.temporary for error in (ModelError, AuthError, ContextTooLong)]
+    assert (passing, lasting) == ([True, True], [False, False, False])
+    assert issubclass(Refused, ToolError)
+    assert issubclass(ToolError, YbsError)
+    stop = StopTurn("loop", "the same again")
+    assert (stop.reason, str(stop)) == ("loop", "the same again")

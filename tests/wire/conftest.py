@@ -1,0 +1,231 @@
+"""What all wire tests share: conversations to send, answers to receive, and a check for unknown keys.
+
+The official SDKs are slow to import, so every test module imports its own inside the functions.
+"""
+
+import types
+import typing
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing
+from functools import cache
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+import pytest
+
+from ybs.config.schema import AgentLimits, Config, Llm
+from ybs.core.events import AssistantSaid
+from ybs.core.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Usage,
+    UserMessage,
+)
+from ybs.core.ports import Request, ToolSpec
+from ybs.providers.registry import create_model
+from ybs.testing import ScriptedAnswer, ScriptedServer, answer, thought
+
+PICTURE = Image(media_type="image/png", data=b"\x89PNG\r\n\x1a\n")
+HELLO = UserMessage.of("hello")
+TOOLS = tuple(
+    ToolSpec(name=name, description=f"The tool {name}.", parameters=msgspec.Raw(schema))
+    for name, schema in {
+        "read_file": b'{"type":"object","properties":{"path":{"type":"string"},'
+        b'"offset":{"anyOf":[{"type":"integer"},{"type":"null"}],"default":null}},'
+        b'"required":["path"]}',
+        "list_files": b'{"type":"object","properties":{},"required":[]}',
+    }.items()
+)
+
+
+def read(call_id: str, path: str) -> ToolCall:
+    arguments = msgspec.Raw(msgspec.json.encode({"path": path}))
+    return ToolCall(id=call_id, name="read_file", arguments=arguments)
+
+
+def result(call_id: str, output: str, *images: Image, is_error: bool = False) -> ToolResult:
+    return ToolResult(
+        call_id=call_id, name="read_file", output=output, images=images, is_error=is_error
+    )
+
+
+def thinking(provider: str) -> tuple[Thinking, ...]:
+    if provider != "anthropic":
+        return (Thinking(text="let me see", provider=provider),)
+    return (
+        Thinking(text="let me see", signature="c2ln", provider=provider),
+        Thinking(redacted="b3BhcXVl", provider=provider),
+    )
+
+
+def said(*parts: Text | Thinking | ToolCall) -> AssistantMessage:
+    return AssistantMessage(content=parts)
+
+
+def histories() -> dict[str, Sequence[Message]]:
+    two = said(Text(text="I read both."), read("call_1", "a.py"), read("call_2", "b.py"))
+    broken = ToolCall(id="call_1", name="read_file", invalid='{"path": ')
+    everyone = [part for name in ("openai", "ollama", "anthropic") for part in thinking(name)]
+    return {
+        "plain": [HELLO],
+        "chat": [HELLO, said(Text(text="Hi.")), UserMessage.of("again"), UserMessage.of("please")],
+        "image": [UserMessage.of("what is it?", PICTURE, PICTURE)],
+        "parallel tools": [HELLO, two, result("call_1", "one"), result("call_2", "two")],
+        "tool image": [HELLO, two, result("call_1", "", PICTURE), result("call_2", "x", PICTURE)],
+        "tool errors": [HELLO, said(broken), result("call_1", "no JSON", is_error=True), HELLO],
+        "empty outputs": [HELLO, two, result("call_1", ""), result("call_2", ""), HELLO],
+        "thinking": [HELLO, said(*everyone, read("call_1", "a")), result("call_1", "one")],
+        "unicode": [
+            UserMessage.of("ünï 🦀 \x07 \u2028"),
+            said(read("call_1", "ü/🦀")),
+            result("call_1", "\ufeffé\x00"),
+        ],
+    }
+
+
+@pytest.fixture(params=histories())
+def conversation(request: pytest.FixtureRequest) -> Request:
+    """Give a request with tools, one for each kind of history."""
+    return Request("You are brief.", histories()[request.param], TOOLS)
+
+
+ANSWERS: dict[str, ScriptedAnswer] = {
+    "text": answer("Hello there, how are you?"),
+    "empty": answer(),
+    "cut short": answer("Once upon a", stop_reason="length"),
+    "unicode": answer("ünïcödé 🦀 \u2028 \n\n", piece_size=1),
+    "call": answer(read("call_1", "a.py")),
+    "everything": answer(
+        thought("let me see", signature="c2ln"),
+        "I read both.",
+        read("call_1", 'ü "quoted".py'),
+        read("call_2", "b.py"),
+        ToolCall(id="call_3", name="list_files"),
+        usage=Usage(input_tokens=100, output_tokens=20),
+    ),
+}
+
+
+@pytest.fixture(params=ANSWERS)
+def scripted(request: pytest.FixtureRequest) -> ScriptedAnswer:
+    """Give an answer to play, one of each kind."""
+    return ANSWERS[request.param]
+
+
+class Said(NamedTuple):
+    """What a client understood of an answer."""
+
+    text: str
+    thinking: str
+    calls: list[tuple[str, str, Any]]
+    stop: str
+    tokens: tuple[int, int]
+
+    @classmethod
+    def of(cls, message: AssistantMessage) -> "Said":
+        thoughts = (part.text for part in message.content if isinstance(part, Thinking))
+        return cls(
+            text=message.text,
+            thinking="".join(thoughts),
+            calls=[(c.id, c.name, msgspec.json.decode(c.arguments)) for c in message.calls],
+            stop=message.stop_reason,
+            tokens=(message.usage.input_tokens, message.usage.output_tokens),
+        )
+
+
+@pytest.fixture
+def said_type() -> type[Said]:
+    return Said
+
+
+#: Asks a server through ybs's own adapter.
+Ask: TypeAlias = Callable[..., Awaitable[AssistantMessage]]
+
+
+@pytest.fixture
+async def ask() -> AsyncIterator[Ask]:
+    """Give a function that sends a request through ybs and returns the message."""
+    async with AsyncExitStack() as stack:
+
+        async def ask(
+            server: ScriptedServer, request: Request | None = None, *, key: str = ""
+        ) -> AssistantMessage:
+            name = server.wire.name
+            config = Config(
+                llm=Llm(provider=name, model="m", endpoint=server.url, api_key=key or None),
+                agent=AgentLimits(retry_attempts=0),
+            )
+            model = create_model(config, environ={})
+            stack.push_async_callback(model.aclose)
+            async with aclosing(model.stream(request or Request("", [HELLO]))) as events:
+                *_, last = [event async for event in events]
+            assert isinstance(last, AssistantSaid)
+            return last.message
+
+        yield ask
+
+
+@cache
+def _fields(hint: Any) -> dict[str, Any] | None:
+    """Return the fields of a TypedDict with their types, or None for any other type."""
+    return typing.get_type_hints(hint) if hasattr(hint, "__required_keys__") else None
+
+
+def _unknown_keys(value: Any, hint: Any, place: str = "$") -> list[str]:
+    """List the keys of plain data that a TypedDict does not know. Pydantic passes over them."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        fitting = [each for each in arguments if _may_be(value, each)]
+        return min(
+            (_unknown_keys(value, each, place) for each in fitting), key=len, default=list[str]()
+        )
+    if isinstance(value, list) and arguments:
+        items = enumerate(typing.cast("list[Any]", value))
+        return [
+            k for at, each in items for k in _unknown_keys(each, arguments[0], f"{place}[{at}]")
+        ]
+    if not isinstance(value, dict) or (fields := _fields(hint)) is None:
+        return []
+    found: list[str] = []
+    for key, each in typing.cast("dict[str, Any]", value).items():
+        here = f"{place}.{key}"
+        found += _unknown_keys(each, fields[key], here) if key in fields else [here]
+    return found
+
+
+def _may_be(value: Any, hint: Any) -> bool:
+    """Tell whether a member of a union could be meant: its literal fields, and its shape, must agree."""
+    fields = _fields(hint)
+    if isinstance(value, list):
+        return bool(typing.get_args(hint)) and typing.get_origin(hint) is not typing.Literal
+    if not isinstance(value, dict) or fields is None:
+        return isinstance(value, dict) == (fields is not None)
+    given = typing.cast("dict[str, Any]", value)
+    literals = {name: typing.get_args(fields.get(name)) for name in ("type", "role")}
+    return all(given.get(name) in known for name, known in literals.items() if known)
+
+
+@pytest.fixture
+def unknown_keys() -> Callable[[Any, Any], list[str]]:
+    """Give a function that lists the keys that a TypedDict does not know."""
+    return _unknown_keys
+
+
+def _forced(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        mapping = typing.cast("Mapping[str, Any]", value)
+        return {key: _forced(each) for key, each in mapping.items()}
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        return value
+    return [_forced(each) for each in typing.cast("Iterable[Any]", value)]
+
+
+@pytest.fixture
+def forced() -> Callable[[Any], Any]:
+    """Give a function that walks through everything, so that lazy validation happens."""
+    return _forced

@@ -1,0 +1,125 @@
+"""Ollama: server and adapter against the official SDK."""
+
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from ybs.core.ports import Request
+from ybs.testing import HttpError, Interrupted, OllamaServer, ScriptedAnswer, Whole
+
+#: Importing the SDK takes seconds on a busy machine.
+pytestmark = pytest.mark.timeout(60)
+MESSAGES: Any = [{"role": "user", "content": "hello"}]
+
+
+def client_of(server: OllamaServer) -> Any:
+    """Make the SDK's client, which has incomplete types."""
+    import ollama
+
+    return ollama.AsyncClient(host=server.url, trust_env=False, verify=False)
+
+
+async def collect(client: Any) -> list[Any]:
+    stream = await client.chat(model="m", messages=MESSAGES, stream=True)
+    return [chunk async for chunk in stream]
+
+
+async def test_the_server_is_refused_by_the_sdk_where_it_misbehaves():
+    from ollama import ResponseError
+
+    script = [HttpError(status=404, message="no model 'm'"), Interrupted(how="error")]
+    async with OllamaServer(script) as server, client_of(server) as client:
+        with pytest.raises(ResponseError, match="no model 'm'"):
+            await collect(client)
+        with pytest.raises(ResponseError, match="something broke"):
+            await collect(client)
+
+
+async def test_the_servers_facts_are_read_by_the_sdk():
+    async with OllamaServer(models=["qwen3:4b"]) as server, client_of(server) as client:
+        assert [model.model for model in (await client.list()).models] == ["qwen3:4b"]
+        shown = await client.show("qwen3:4b")
+    assert shown.modelinfo is not None
+    assert shown.modelinfo["scripted.context_length"] == 32_768
+
+
+async def test_every_line_is_a_chat_response(scripted: ScriptedAnswer):
+    import httpx2
+    from ollama import ChatResponse
+
+    async with (
+        OllamaServer([scripted, Whole(answer=scripted)]) as server,
+        httpx2.AsyncClient(verify=False) as client,
+    ):
+        path = f"{server.url}/api/chat"
+        streamed = await client.post(path, json={"model": "m", "messages": MESSAGES})
+        whole = await client.post(path, json={"model": "m", "messages": MESSAGES})
+    for line in (*streamed.text.split("\n")[:-1], whole.text):
+        said = ChatResponse.model_validate_json(line)
+        assert said.model_dump(exclude_unset=True).keys() == msgspec.json.decode(line).keys()
+
+
+async def test_ybs_and_the_sdk_understand_a_stream_alike(
+    scripted: ScriptedAnswer, ask: Any, said_type: Any
+):
+    async with OllamaServer([scripted, scripted]) as server, client_of(server) as client:
+        lines = await collect(client)
+        ours = said_type.of(await ask(server))
+    calls: list[Any] = []
+    for line in lines:
+        calls += line.message.tool_calls or []
+    # the SDK's type has no id, which newer servers send
+    assert [(name, arguments) for _, name, arguments in ours.calls] == [
+        (call.function.name, dict(call.function.arguments)) for call in calls
+    ]
+    ids = [call_id for call_id, _, _ in ours.calls]
+    last = lines[-1]
+    assert last.done is True
+    stop = "length" if last.done_reason == "length" else "tool_calls" if calls else "end"
+    assert ours._replace(calls=[]) == said_type(
+        text="".join(line.message.content or "" for line in lines),
+        thinking="".join(line.message.thinking or "" for line in lines),
+        calls=[],
+        stop=stop,
+        tokens=(last.prompt_eval_count, last.eval_count),
+    )
+    assert len(set(ids)) == len(ids)
+
+
+async def test_a_whole_answer_is_understood_like_a_stream(scripted: ScriptedAnswer, ask: Any):
+    async with OllamaServer([scripted, Whole(answer=scripted)]) as server:
+        assert await ask(server) == await ask(server)
+
+
+async def test_requests_are_what_the_sdk_would_send(conversation: Request, ask: Any):
+    from ollama._types import ChatRequest  # what the client builds its body from
+
+    async with OllamaServer(["fine"]) as server:
+        await ask(server, conversation)
+    (request,) = server.requests
+    assert "authorization" not in request.headers
+    parsed = ChatRequest.model_validate(request.body)
+    lost = missing(request.body, parsed.model_dump(exclude_none=True, by_alias=True))
+    # the server knows `anyOf` in a tool's parameters, its SDK does not
+    assert [key for key in lost if not key.endswith(".anyOf")] == []
+
+
+def missing(sent: Any, understood: Any, place: str = "$") -> list[str]:
+    """List what was sent and did not come through the SDK's types: unknown keys."""
+    if isinstance(sent, list):
+        pairs = enumerate(zip(cast("list[Any]", sent), understood, strict=True))
+        return [each for at, (a, b) in pairs for each in missing(a, b, f"{place}[{at}]")]
+    found: list[str] = []
+    if isinstance(sent, dict):
+        for key, value in cast("dict[str, Any]", sent).items():
+            here = f"{place}.{key}"
+            if key in understood:
+                found += missing(value, understood[key], here)
+            elif value is not None:
+                found.append(here)
+    return found
+
+
+def test_the_check_for_unknown_keys_finds_them():
+    assert missing({"a": [{"b": 1, "odd": 2}]}, {"a": [{"b": 1}]}) == ["$.a[0].odd"]
