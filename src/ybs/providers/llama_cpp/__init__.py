@@ -1,0 +1,30 @@
+"""The embedded default: a small model on this machine, served by llama.cpp in a process of its own."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ybs.config.schema import Config
+from ybs.providers.quirks import Quirks
+from ybs.providers.registry import Provider
+
+if TYPE_CHECKING:
+    from ybs.providers.llama_cpp.model import LlamaCppModel
+
+
+def _make(config: Config, model: str | None, environ: Mapping[str, str]) -> "LlamaCppModel":
+    from ybs.providers.llama_cpp.model import LlamaCppModel  # imports this module's PROVIDER
+
+    return LlamaCppModel(config, model or STARTER_NAME, environ)
+
+
+STARTER_NAME = "qwen2.5-coder-1.5b"
+PROVIDER = Provider(
+    name="llamacpp",
+    wire="openai",
+    endpoint="http://127.0.0.1:8080/v1",
+    model=STARTER_NAME,
+    needs_key=False,
+    quirks=Quirks(sees_images=False, arguments_as_object=False),
+    start_advice="Start it with `llama-server`, or leave llm.endpoint unset and ybs starts one",
+    make=_make,
+)

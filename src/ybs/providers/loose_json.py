@@ -1,0 +1,44 @@
+"""Reading JSON whose shape cannot be trusted: what is missing or of another type is empty, never an error."""
+
+from typing import Any, cast
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    """Return the value if it is an object, else an empty one."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return the value if it is a list, else an empty one."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def as_text(value: Any) -> str:
+    """Return the text of a string, of a content part or of a list of parts; empty for anything else."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "".join(as_text(part) for part in as_list(value))
+    return as_text(as_object(value).get("text", ""))
+
+
+def as_count(value: Any) -> int | None:
+    """Return a number of tokens as a whole number that is not negative, or None."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return max(0, int(value)) if is_number and abs(value) < 1e15 else None
+
+
+def at(value: Any, dotted: str) -> Any:
+    """Return what stands at a dotted path (`choices.0.usage`), or None."""
+    for step in dotted.split("."):
+        if isinstance(value, list) and step.isdigit():
+            items = as_list(value)
+            value = items[int(step)] if int(step) < len(items) else None
+        else:
+            value = as_object(value).get(step)
+    return value
+
+
+def count_at(value: Any, *paths: str) -> int | None:
+    """Return the first number of tokens found at the dotted paths, or None."""
+    return next((n for path in paths if (n := as_count(at(value, path))) is not None), None)

@@ -1,0 +1,49 @@
+"""Asking a server about itself: which models it has, and how large its window is."""
+
+from ybs.core.errors import ModelError
+from ybs.providers.catalog import LOCAL_WINDOW
+from ybs.providers.http import HttpClient
+from ybs.providers.loose_json import as_list, as_object, as_text, at, count_at
+
+
+async def find_models(client: HttpClient, wire: str) -> list[str]:
+    """Return the names of the models that a server offers, sorted. Raises ModelError."""
+    path, field, name = ("/api/tags", "models", "name") if wire == "ollama" else _OPENAI_MODELS
+    if wire == "anthropic":
+        path = "/v1/models?limit=1000"
+    answer = await client.fetch("GET", path)
+    names = (as_text(as_object(each).get(name)) for each in as_list(answer.get(field)))
+    return sorted({each.removeprefix("models/") for each in names if each})
+
+
+async def find_window(client: HttpClient, wire: str, model: str) -> int | None:
+    """Return the window that a local server gives the model, or None where it does not say.
+
+    Ollama: what the model's file sets, else what the model was made for, but no more than LOCAL_WINDOW:
+    its memory is taken for every request. llama.cpp: what the server was started with.
+    """
+    try:
+        if wire == "ollama":
+            return window_in_show(await client.fetch("POST", "/api/show", {"model": model}))
+        root = client.site.endpoint.removesuffix("/v1")
+        props = await client.fetch("GET", f"{root}/props")
+        return count_at(props, "default_generation_settings.n_ctx", "n_ctx") or None
+    except ModelError:
+        return None
+
+
+def window_in_show(answer: dict[str, object]) -> int | None:
+    """Read the window out of the answer of Ollama's `/api/show`."""
+    for line in as_text(answer.get("parameters")).splitlines():
+        match line.split():
+            case ["num_ctx", number] if number.isdigit():
+                return int(number)
+            case _:
+                pass
+    info = as_object(at(answer, "model_info"))
+    key = next((key for key in info if key.endswith(".context_length")), "")
+    made_for = count_at({"window": info.get(key)}, "window")
+    return min(made_for, LOCAL_WINDOW) if made_for else None
+
+
+_OPENAI_MODELS = ("/models", "data", "id")

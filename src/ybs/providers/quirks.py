@@ -1,0 +1,117 @@
+"""How a server departs from the textbook of its wire format, as one record instead of if-chains.
+
+Each provider declares its own record; `providers.NAME.quirks` in the configuration overrides single fields.
+What decoding can forgive without being told (missing ids, empty choices, arguments as an object) is not
+listed here: every adapter forgives it always.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from ybs.core.errors import ConfigError
+
+
+class Quirks(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one server wants and gives. The defaults suit an unknown OpenAI-compatible server.
+
+    Fields that a wire format has no use for are ignored by its adapter.
+    """
+
+    #: The name of the field for the most tokens of the answer; empty: not sent.
+    max_tokens_field: str = "max_tokens"
+    #: The role of the system prompt. `user` is for models that know no system role.
+    system_role: Literal["system", "developer", "user"] = "system"
+    #: Sends `stream_options: {"include_usage": true}`; some servers refuse what they do not know.
+    sends_stream_options: bool = True
+    #: Streams at all; when false every answer comes in one piece.
+    streams: bool = True
+    #: Takes a temperature. Reasoning models mostly refuse one.
+    accepts_temperature: bool = True
+    #: Sees pictures; when false a line of text stands in a picture's place.
+    sees_images: bool = True
+    #: The value of `parallel_tool_calls` to send; null: not sent.
+    parallel_tool_calls: bool | None = None
+    #: The names under which thinking arrives, first match wins.
+    reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning", "thinking")
+    #: The name under which thinking is sent back; empty: it is not sent back.
+    reasoning_sent_as: str = ""
+    #: Where usage stands in a frame, dotted, first match wins.
+    usage_fields: tuple[str, ...] = ("usage", "x_groq.usage", "timings", "choices.0.usage")
+    #: Sends tool arguments back as a JSON object instead of a string.
+    arguments_as_object: bool = False
+    #: The exact length of tool call ids (letters and digits); 0: any id will do.
+    call_id_chars: int = 0
+    #: Refuses a user message right after a tool result; a short assistant message is put between.
+    wants_assistant_after_tool: bool = False
+    #: Refuses two user messages in a row; they are joined.
+    wants_alternating_roles: bool = False
+    #: May end a stream without a finish reason or `[DONE]`; what came is then taken as the whole answer.
+    ends_without_finish: bool = False
+    #: The `reasoning_effort` to send with tools; empty: not sent.
+    reasoning_effort: str = ""
+    #: Extra fields of every tool call that is sent back.
+    call_extra: dict[str, Any] = {}
+    #: Extra fields of the request body, sent as they are (`{"reasoning_effort": "low"}`).
+    extra_body: dict[str, Any] = {}
+
+
+class Lesson(Struct, frozen=True):
+    """What a refused request teaches: a word in the refusal, and the fields to change after it.
+
+    `notice` is told to the person where the change takes something away.
+    """
+
+    word: str
+    changes: dict[str, Any]
+    notice: str = ""
+
+
+#: The first lesson whose word occurs and whose changes are new is learned, so the order matters.
+_LESSONS = (
+    Lesson("stream_options", {"sends_stream_options": False}),
+    Lesson("max_completion_tokens", {"max_tokens_field": "max_completion_tokens"}),
+    Lesson("temperature", {"accepts_temperature": False}),
+    Lesson("parallel_tool_calls", {"parallel_tool_calls": None}),
+    Lesson(
+        "reasoning_effort",
+        {"reasoning_effort": "none"},
+        "{model} takes tools here only with its reasoning off, so it is off.",
+    ),
+    Lesson("stream", {"streams": False}),
+    Lesson(
+        "image",
+        {"sees_images": False},
+        "{model} sees no pictures; they are left out.",
+    ),
+)
+
+
+def learn(quirks: Quirks, refusal: str, *, has_images: bool = False) -> tuple[Quirks, str] | None:
+    """Return the quirks after a refused request (a 400) and a notice, or None if it teaches nothing new.
+
+    So a server that refuses streaming, or a field that it does not know, is asked again in its own way.
+    """
+    said = refusal.lower()
+    for lesson in _LESSONS:
+        if lesson.word in said and (has_images or lesson.word != "image"):
+            learned = msgspec.structs.replace(quirks, **lesson.changes)
+            if learned != quirks:
+                return learned, lesson.notice
+    return None
+
+
+def adjust(quirks: Quirks, changes: Mapping[str, Any], *, where: str) -> Quirks:
+    """Return the quirks with some fields changed; `where` is the setting that names them.
+
+    Raises ConfigError for a field that does not exist or has the wrong type.
+    """
+    if not changes:
+        return quirks
+    try:
+        return msgspec.convert({**msgspec.structs.asdict(quirks), **changes}, Quirks)
+    except msgspec.ValidationError as error:
+        names = ", ".join(Quirks.__struct_fields__)
+        raise ConfigError(f"{where}: {error}\nKnown quirks: {names}") from error

@@ -1,0 +1,366 @@
+"""The registry: which providers there are, and a model made from the configuration.
+
+Built-in providers are found by a table; modules are imported and entry points (`ybs.providers`) read only
+for the one that is asked for.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ybs.config.keys import find_key
+from ybs.config.schema import Config, Endpoint, Wire
+from ybs.core.errors import AuthError, ConfigError
+from ybs.core.ports import Model
+from ybs.providers.adapter import Adapter, Options
+from ybs.providers.catalog import FREE, Facts, Price, facts_of, window_of
+from ybs.providers.failures import Site
+from ybs.providers.http import HttpClient, Patience, host_of, is_local, is_loopback
+from ybs.providers.quirks import Quirks, adjust
+from ybs.providers.remote import RemoteModel, Retry, Terms
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+
+class ProviderModel(Model, Protocol):
+    """A model as the registry gives it out: one with connections, to be closed at the end."""
+
+    async def warm_up(self) -> None:
+        """Do ahead what the first request needs. Never fails."""
+        ...
+
+    async def list_models(self) -> list[str]:
+        """Return the names of the models that the provider offers. Raises ModelError."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        ...
+
+
+#: Makes the model of a provider that is more than an address: `make(config, model, environ)`.
+Maker: TypeAlias = Callable[[Config, str | None, Mapping[str, str]], ProviderModel]
+
+
+class Provider(Struct, frozen=True, kw_only=True):
+    """A provider: an address and how its server speaks. A module of `ybs.providers` has one as PROVIDER.
+
+    `quirks` hold for the provider's own address; at another address, given by the person, an unknown
+    server of the same wire format is assumed. `key_variables` are read in this order.
+    """
+
+    name: str
+    wire: Wire
+    endpoint: str
+    model: str = ""
+    key_variables: tuple[str, ...] = ()
+    needs_key: bool = True
+    api_key: str | None = None
+    headers: dict[str, str] = {}
+    window: int | None = None
+    quirks: Quirks = Quirks()
+    start_advice: str = ""
+    model_advice: str = ""
+    make: Maker | None = None
+
+    def __repr__(self) -> str:
+        # The key must not reach a log by way of a representation.
+        return f"Provider(name={self.name!r}, wire={self.wire!r}, endpoint={self.endpoint!r})"
+
+
+#: Name, and where its Provider stands.
+_BUILT_IN: Final = {
+    "ollama": "ollama:PROVIDER",
+    "openai": "openai:PROVIDER",
+    "anthropic": "anthropic:PROVIDER",
+    "google": "openai:GOOGLE",
+    "mistral": "openai:MISTRAL",
+    "llamacpp": "llama_cpp:PROVIDER",
+}
+#: Names that are settled and whose provider is still to come.
+_TO_COME: Final = ("apple", "claude-cli")
+_ADAPTERS: Final[dict[str, str]] = {
+    "openai": "openai:OpenAIAdapter",
+    "ollama": "ollama:OllamaAdapter",
+    "anthropic": "anthropic:AnthropicAdapter",
+}
+
+
+def provider_names(config: Config | None = None) -> list[str]:
+    """List the names of the built-in providers and of the person's own."""
+    own = [] if config is None else [name for name in config.providers if name not in _BUILT_IN]
+    return [*_BUILT_IN, *own]
+
+
+def find_provider(name: str, config: Config) -> Provider:
+    """Return a provider by its name: the person's own first, then built-in, then installed ones.
+
+    Raises ConfigError, naming the nearest names, for one that is not known.
+    """
+    if (own := config.providers.get(name)) is not None:
+        return _own_provider(name, own)
+    if (place := _BUILT_IN.get(name)) is not None:
+        return _load(place)
+    if name in _TO_COME:
+        raise ConfigError(
+            f"The provider {name!r} is planned and not part of this version.\n"
+            f"Choose one of: {', '.join(provider_names(config))}"
+        )
+    return _installed_provider(name, config)
+
+
+def create_model(
+    config: Config,
+    *,
+    provider: str | None = None,
+    model: str | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> ProviderModel:
+    """Make the model that the configuration asks for; `provider` and `model` go before it.
+
+    An address alone (`llm.endpoint`) is an OpenAI-compatible server. The address, key and model of `llm`
+    belong to the provider that is named there and are not used for another one. Raises ConfigError, and
+    AuthError where a key is missing.
+    """
+    found = _chosen_provider(config, provider)
+    if found.name == _configured_name(config):
+        model = model or config.llm.model
+    if found.make is not None:
+        return found.make(config, model, environ)
+    return open_model(found, config, model=model, environ=environ)
+
+
+def open_model(
+    provider: Provider,
+    config: Config,
+    *,
+    model: str | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> RemoteModel:
+    """Make a model at a provider's address. Raises ConfigError, and AuthError where a key is missing."""
+    model = model or provider.model
+    if not model:
+        raise ConfigError(
+            f"No model is chosen for {provider.name}. Choose one with --model NAME, or set llm.model."
+        )
+    facts, adapter, agent = facts_of(model), _load_adapter(provider.wire), config.agent
+    endpoint = clean_endpoint(provider.endpoint, provider.wire)
+    window, limit = _windows(provider, config, model, is_local=is_local(host_of(endpoint)))
+    options = Options(
+        model=model,
+        max_tokens=config.llm.max_tokens,
+        temperature=config.llm.temperature,
+        window=window,
+        quirks=_fitted(provider.quirks, facts),
+    )
+    price = _price(provider, endpoint, facts)
+    return RemoteModel(
+        adapter,
+        _client(provider, config, adapter, model, environ),
+        options,
+        Terms(price=price, max_output=facts.max_output, window_limit=limit),
+        retry=Retry(attempts=agent.retry_attempts, base_ms=agent.retry_backoff_base_ms),
+    )
+
+
+async def list_models(
+    config: Config, provider: str | None = None, *, environ: Mapping[str, str] = os.environ
+) -> list[str]:
+    """Ask a provider for the names of its models. Raises ConfigError and ModelError."""
+    found = _chosen_provider(config, provider)
+    if found.make is not None:
+        model = found.make(config, None, environ)
+    else:
+        model = open_model(found, config, model=found.model or "any", environ=environ)
+    try:
+        return await model.list_models()
+    finally:
+        await model.aclose()
+
+
+def clean_endpoint(endpoint: str, wire: Wire) -> str:
+    """Bring an address into the form that the adapters' paths are joined to.
+
+    It may be given with or without `/v1`, a slash at its end, or the path of the chat call.
+    Raises ConfigError for what is no http address.
+    """
+    host_of(endpoint)
+    base = endpoint.split("?", 1)[0].split("#", 1)[0].rstrip("/")
+    for path in ("/chat/completions", "/v1/messages", "/api/chat"):
+        base = base.removesuffix(path)
+    if wire == "openai":
+        has_path = "/" in base.split("://", 1)[1]
+        return base if has_path else f"{base}/v1"
+    for path in ("/v1", "/api"):
+        base = base.removesuffix(path)
+    return base
+
+
+def _configured_name(config: Config) -> str | None:
+    """Return the provider that the settings of `llm` belong to."""
+    return config.llm.provider or ("openai" if config.llm.endpoint else None)
+
+
+def _chosen_provider(config: Config, name: str | None) -> Provider:
+    configured = _configured_name(config)
+    name = name or configured
+    if name is None:
+        raise ConfigError(
+            "No provider is chosen. Choose one with --provider NAME, or set llm.provider.\n"
+            f"There are: {', '.join(provider_names(config))}"
+        )
+    found = find_provider(name, config)
+    return _with_settings(found, config) if name == configured else found
+
+
+def _client(
+    provider: Provider, config: Config, adapter: Adapter, model: str, environ: Mapping[str, str]
+) -> HttpClient:
+    endpoint = clean_endpoint(provider.endpoint, provider.wire)
+    key = _key(provider, host_of(endpoint), environ)
+    site = Site(
+        provider=provider.name,
+        endpoint=endpoint,
+        host=endpoint.split("://", 1)[1].split("/", 1)[0].rpartition("@")[2],
+        model=model,
+        key_variable=next(iter(provider.key_variables), ""),
+        start_advice=provider.start_advice,
+        model_advice=provider.model_advice,
+    )
+    return HttpClient(
+        site,
+        patience=Patience.of(endpoint, config.llm.timeout_seconds),
+        headers={**adapter.headers(key), **_checked_headers(provider)},
+        secret=key,
+    )
+
+
+def _with_settings(provider: Provider, config: Config) -> Provider:
+    """Apply `llm.endpoint` and `llm.api_key`. Another address means another server, so other quirks."""
+    llm = config.llm
+    if llm.api_key:
+        provider = replace(provider, api_key=llm.api_key)
+    if not llm.endpoint:
+        return provider
+    given = clean_endpoint(llm.endpoint, provider.wire)
+    if given == clean_endpoint(provider.endpoint, provider.wire):
+        return provider
+    is_own = provider.name in config.providers or provider.wire == "ollama"
+    quirks = provider.quirks if is_own else Quirks()
+    return replace(provider, endpoint=given, quirks=quirks, needs_key=False, make=None)
+
+
+def _own_provider(name: str, own: Endpoint) -> Provider:
+    return Provider(
+        name=name,
+        wire=own.wire,
+        endpoint=own.endpoint,
+        model=own.model or "",
+        key_variables=(own.api_key_env,) if own.api_key_env else (),
+        needs_key=False,
+        api_key=own.api_key,
+        headers=own.headers,
+        window=own.window,
+        quirks=adjust(_wire_quirks(own.wire), own.quirks, where=f"providers.{name}.quirks"),
+    )
+
+
+def _wire_quirks(wire: Wire) -> Quirks:
+    return _load("ollama:PROVIDER").quirks if wire == "ollama" else Quirks()
+
+
+def _installed_provider(name: str, config: Config) -> Provider:
+    from importlib.metadata import entry_points  # slow: reads every installed package
+
+    found: list[EntryPoint] = list(entry_points(group="ybs.providers", name=name))
+    if not found:
+        raise ConfigError(_unknown(name, provider_names(config)))
+    provider: Any = found[0].load()
+    if not isinstance(provider, Provider):
+        raise ConfigError(f"{found[0].value} is no ybs.providers.registry.Provider.")
+    return provider
+
+
+def _unknown(name: str, names: list[str]) -> str:
+    from difflib import get_close_matches  # only for the message
+
+    near = get_close_matches(name.lower(), names, n=3, cutoff=0.65)
+    guess = f" Did you mean {' or '.join(near)}?" if near else ""
+    return f"There is no provider {name!r}.{guess}\nThere are: {', '.join(names)}"
+
+
+def _load(place: str) -> Provider:
+    provider: Any = _import(place)
+    if not isinstance(provider, Provider):
+        raise TypeError(f"{place} is no Provider")
+    return provider
+
+
+def _load_adapter(wire: Wire) -> Adapter:
+    return _import(_ADAPTERS[wire])()
+
+
+def _import(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"ybs.providers.{module}"), name)
+
+
+def _windows(
+    provider: Provider, config: Config, model: str, *, is_local: bool
+) -> tuple[int, int | None]:
+    """Return the window to use and the most that the person allows (None: no limit)."""
+    asked = [n for n in (provider.window, config.context.max_tokens) if n is not None]
+    limit = min(asked, default=None)
+    if provider.window is not None:
+        return limit or provider.window, limit
+    known = facts_of(model).window
+    if limit is not None and is_local:
+        return (min(limit, known) if known else limit), limit
+    return min(window_of(model, is_local=is_local), limit or 10**9), limit
+
+
+def _price(provider: Provider, endpoint: str, facts: Facts) -> Price | None:
+    """Return the price: nothing on this machine, the maker's at its own address, else unknown."""
+    if is_local(host_of(endpoint)):
+        return FREE
+    place = _BUILT_IN.get(provider.name)
+    is_makers = (
+        place is not None and clean_endpoint(_load(place).endpoint, provider.wire) == endpoint
+    )
+    return facts.price if is_makers else None
+
+
+def _fitted(quirks: Quirks, facts: Facts) -> Quirks:
+    """Take away what the model is known to refuse."""
+    if facts.accepts_temperature is False:
+        quirks = replace(quirks, accepts_temperature=False)
+    return quirks
+
+
+def _key(provider: Provider, host: str, environ: Mapping[str, str]) -> str | None:
+    """Return the key, or None where none is needed. Raises AuthError."""
+    key = (provider.api_key or "").strip() or find_key(provider.key_variables, environ)
+    variable = next(iter(provider.key_variables), "its key")
+    if key and not (key.isascii() and key.isprintable() and " " not in key):
+        raise AuthError(
+            f"The key for {provider.name} holds characters that no key has.\nCheck {variable}: was it copied whole?"
+        )
+    if key is None and provider.needs_key and not is_loopback(host):
+        raise AuthError(
+            f"{provider.name} needs a key and there is none.\n"
+            f"Set {variable}, or choose another: /provider"
+        )
+    return key
+
+
+def _checked_headers(provider: Provider) -> dict[str, str]:
+    for name, value in provider.headers.items():
+        is_name = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
+        if not is_name or not (value.isascii() and value.isprintable()):
+            raise ConfigError(f"providers.{provider.name}.headers: {name!r} is no valid header.")
+    return {name.lower(): value for name, value in provider.headers.items()}

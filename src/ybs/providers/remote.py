@@ -1,0 +1,244 @@
+"""RemoteModel: an adapter, an HTTP client and the facts of one model, joined into a Model."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ybs.core.errors import ModelError
+from ybs.core.events import AssistantSaid, Event, Noticed, RequestRetried
+from ybs.core.messages import AssistantMessage, Image, ToolResult, Usage, UserMessage
+from ybs.core.ports import Request
+from ybs.providers import failures
+from ybs.providers.adapter import Adapter, Options
+from ybs.providers.assemble import Assembly
+from ybs.providers.catalog import FREE, Price
+from ybs.providers.failures import BadRequest, Unavailable
+from ybs.providers.framing import DONE
+from ybs.providers.http import HttpClient
+from ybs.providers.probe import find_models, find_window
+from ybs.providers.quirks import Quirks, learn
+
+#: What a server says after its last word is waited for so long, in seconds (its connection can be kept then).
+_AFTER_END: Final = 0.25
+#: After a finish reason usage may follow, and some servers never close.
+_AFTER_STOP: Final = 5.0
+#: A local server that loads a model is asked this often, for this long, in seconds.
+_LOADING_PAUSE: Final = 1.0
+_LOADING_SECONDS: Final = 600.0
+_MOST_LESSONS: Final = 8
+
+
+class Retry(Struct, frozen=True, kw_only=True):
+    """When a failed request is sent again. `attempts` counts the repetitions."""
+
+    attempts: int = 3
+    base_ms: int = 1000
+    longest_wait_seconds: float = 60.0
+
+    def wait_seconds(self, error: ModelError, attempt: int, *, chance: float) -> float | None:
+        """Return the pause before repetition `attempt` (from 1), or None where there is none.
+
+        Exponential with full jitter: `chance` is a random number from 0 to 1. What the server asks for is
+        kept, and where it asks for more than `longest_wait_seconds` the error is told instead.
+        """
+        if not error.temporary or attempt > self.attempts:
+            return None
+        asked = getattr(error, "retry_after_seconds", None)
+        if asked is not None:
+            return asked if asked <= self.longest_wait_seconds else None
+        longest = self.base_ms / 1000 * 2 ** (attempt - 1)
+        return min(longest, self.longest_wait_seconds) * chance
+
+
+class Terms(Struct, frozen=True, kw_only=True):
+    """On which terms a provider gives a model. None: not known, or no limit.
+
+    `window_limit` is what the person allows at most, whatever a server says of its window.
+    """
+
+    price: Price | None = None
+    max_output: int | None = None
+    window_limit: int | None = None
+
+
+class RemoteModel:
+    """A model behind a server. Satisfies `core.ports.Model`."""
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        client: HttpClient,
+        options: Options,
+        terms: Terms | None = None,
+        *,
+        retry: Retry | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._adapter, self._client, self._options = adapter, client, options
+        self._terms = terms or Terms()
+        self._retry = retry or Retry()
+        self._sleep = sleep
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self._options.model
+
+    @property
+    def provider(self) -> str:
+        """The provider's name."""
+        return self._client.site.provider
+
+    @property
+    def endpoint(self) -> str:
+        """The address that requests go to."""
+        return self._client.site.endpoint
+
+    @property
+    def window(self) -> int:
+        """The tokens that a request and its answer may have together."""
+        return self._options.window
+
+    @property
+    def max_tokens(self) -> int:
+        """The longest answer, in tokens: a quarter of the window at most."""
+        most = self._terms.max_output or self._options.max_tokens
+        return max(1, min(self._options.max_tokens, most, self.window // 4))
+
+    @property
+    def quirks(self) -> Quirks:
+        """The server's quirks, as declared and as learned since."""
+        return self._options.quirks
+
+    async def warm_up(self) -> None:
+        """Do ahead what the first request needs. Never fails."""
+        await self._client.warm_up()
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._client.aclose()
+
+    async def detect_window(self) -> int:
+        """Ask a local server how large its window is, use that and return it. Failures leave it as it was."""
+        found = await find_window(self._client, self._adapter.name, self.name)
+        if found is not None:
+            limit = self._terms.window_limit
+            window = min(found, limit) if limit else found
+            self._options = replace(self._options, window=window)
+        return self.window
+
+    async def list_models(self) -> list[str]:
+        """Return the names of the models that the server offers. Raises ModelError."""
+        return await find_models(self._client, self._adapter.name)
+
+    async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
+        """Send a request, again where that may help, and yield what comes. See `core.ports.Model`."""
+        tries = _Tries()
+        while True:
+            has_output = False
+            try:
+                async with aclosing(self._try(request)) as events:
+                    async for event in events:
+                        has_output = True
+                        yield event
+                return
+            except ModelError as error:
+                if has_output:
+                    raise
+                event, wait_seconds = self._next_try(request, error, tries)
+            if event is not None:
+                yield event
+            await self._sleep(wait_seconds)
+
+    async def _try(self, request: Request) -> AsyncGenerator[Event, None]:
+        """Send a request once."""
+        quirks = self.quirks
+        options = replace(self._options, max_tokens=self.max_tokens, stream=quirks.streams)
+        draft = Assembly(
+            self.name,
+            self._adapter.name,
+            quirks=quirks,
+            messages=request.messages,
+            max_tokens=options.max_tokens,
+        )
+        frames = self._client.stream(
+            self._adapter.path,
+            self._adapter.encode(request, options),
+            framing=self._adapter.framing,
+            linger=lambda: _linger_seconds(draft),
+        )
+        async with aclosing(frames):
+            async for frame in frames:
+                if frame is DONE:
+                    draft.end()
+                for event in self._adapter.decode(frame, draft):
+                    yield event
+        yield AssistantSaid.of(self._finish(draft))
+
+    def _finish(self, draft: Assembly) -> AssistantMessage:
+        """Return the whole message with its cost. Raises ProviderDown for one that broke off."""
+        if draft.stop_reason is None and not draft.has_ended:
+            is_good = draft.has_whole_calls() and not draft.is_empty
+            if not (self.quirks.ends_without_finish and is_good):
+                raise failures.broke_off(self._client.site)
+        message = draft.message()
+        price = self._terms.price
+        if price is None or (message.usage == Usage() and price != FREE):
+            return message
+        usage = replace(message.usage, cost_usd=price.cost_of(message.usage))
+        return replace(message, usage=usage)
+
+    def _next_try(
+        self, request: Request, error: ModelError, tries: "_Tries"
+    ) -> tuple[Event | None, float]:
+        """Say what to tell and how long to wait before the request is sent again; else raise the error."""
+        if isinstance(error, BadRequest) and tries.lessons < _MOST_LESSONS:
+            lesson = learn(self.quirks, error.said, has_images=_has_images(request))
+            if lesson is not None:
+                tries.lessons += 1
+                self._options = replace(self._options, quirks=lesson[0])
+                notice = lesson[1].format(model=self.name)
+                return (Noticed(level="warning", text=notice) if notice else None), 0.0
+        wait = self._retry.wait_seconds(error, tries.repeated + 1, chance=_chance())
+        if isinstance(error, Unavailable) and error.is_loading:
+            tries.loading_seconds += _LOADING_PAUSE
+            wait = _LOADING_PAUSE if tries.loading_seconds <= _LOADING_SECONDS else None
+        else:
+            tries.repeated += 1
+        if wait is None:
+            raise error
+        attempt = tries.repeated + round(tries.loading_seconds / _LOADING_PAUSE)
+        return RequestRetried(attempt=attempt, wait_seconds=wait, message=str(error)), wait
+
+
+class _Tries:
+    """What one request has cost so far."""
+
+    def __init__(self) -> None:
+        self.repeated = self.lessons = 0
+        self.loading_seconds = 0.0
+
+
+def _chance() -> float:
+    from random import random  # needed after a failure only
+
+    return random()  # noqa: S311 - jitter
+
+
+def _linger_seconds(draft: Assembly) -> float | None:
+    if draft.has_ended:
+        return _AFTER_END
+    return None if draft.stop_reason is None else _AFTER_STOP
+
+
+def _has_images(request: Request) -> bool:
+    for message in request.messages:
+        if isinstance(message, ToolResult) and message.images:
+            return True
+        if isinstance(message, UserMessage) and any(isinstance(p, Image) for p in message.content):
+            return True
+    return False

@@ -1,0 +1,90 @@
+"""What the HTTP client needs of a connection: a request goes out, a status, headers and chunks come in.
+
+There are two: `plain_http` for http:// endpoints, and `httpx_transport` for TLS and proxies. The first
+exists because importing and warming httpx2 costs more time than all else of a first request together
+(`bench/` prints the ratio), and servers on this machine speak plain HTTP.
+"""
+
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from errno import EHOSTUNREACH, ENETUNREACH
+from socket import gaierror
+from ssl import SSLError
+from typing import Protocol, cast
+
+from msgspec import Struct
+
+
+class Unreachable(Exception):
+    """No connection came about; nothing was sent. The text is a reason in a few words."""
+
+
+class CutOff(Exception):
+    """The connection broke, or what came is no HTTP. The text is a reason in a few words."""
+
+
+class Call(Struct, frozen=True, kw_only=True):
+    """One HTTP request. `url` is absolute; header names are in lower case."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes = b""
+
+
+class Response(Protocol):
+    """An answer whose body has not been read yet."""
+
+    status: int
+    headers: Mapping[str, str]
+
+    def chunks(self) -> AsyncGenerator[bytes, None]:
+        """Yield the body as it comes. Raises CutOff."""
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of the connection; an unread body stops the server's work."""
+        ...
+
+
+class Transport(Protocol):
+    """Sends calls to one endpoint and keeps its connections."""
+
+    async def warm_up(self) -> None:
+        """Do ahead what the first call needs. Failures are left for the call to report."""
+        ...
+
+    async def send(self, call: Call) -> Response:
+        """Send a call and return when the headers of the answer are there.
+
+        Raises Unreachable or CutOff.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        ...
+
+
+def reason_of(error: BaseException) -> str:
+    """Say in a few words why no connection came about, looking through causes and groups."""
+    for each in _causes(error):
+        if isinstance(each, ConnectionRefusedError):
+            return "connection refused"
+        if isinstance(each, gaierror):
+            return "no such host name"
+        if isinstance(each, SSLError):
+            return f"TLS failed: {getattr(each, 'reason', '') or each}"
+        if isinstance(each, TimeoutError):
+            return "no connection in time"
+        if isinstance(each, OSError) and each.errno in {EHOSTUNREACH, ENETUNREACH}:
+            return "no route to it"
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        if isinstance(error, BaseExceptionGroup):
+            for each in cast("BaseExceptionGroup[BaseException]", error).exceptions:
+                yield from _causes(each)
+        error = error.__cause__ or error.__context__

@@ -1,0 +1,52 @@
+"""Stands in for the server's process: reads its Job as the real one does, and answers at once."""
+
+import json
+import os
+import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+job = json.load(sys.stdin)
+behaviour = os.environ.get("FAKE_SERVE", "")
+if behaviour == "missing":
+    sys.exit("ModuleNotFoundError: No module named 'xllamacpp'")
+if behaviour == "crash":
+    sys.exit("error loading model: tensors do not fit\nout of memory")
+looks = {"health": 0}
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def reply(self, status, body, kind="application/json"):
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def is_allowed(self):
+        return self.headers["Authorization"] == f"Bearer {job['key']}"
+
+    def do_GET(self):
+        looks["health"] += 1
+        is_loading = behaviour == "slow" and looks["health"] < 4
+        self.reply(503 if is_loading else 200, b"[]" if self.path == "/slots" else b"{}")
+
+    def do_POST(self):
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if not self.is_allowed():
+            self.reply(401, b'{"error":{"message":"wrong key"}}')
+            return
+        delta = {"content": f"I am {request['model']} at {request.get('temperature')}."}
+        frames = [
+            {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
+            {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+        ]
+        text = "".join(f"data: {json.dumps(frame)}\n\n" for frame in frames) + "data: [DONE]\n\n"
+        self.reply(200, text.encode(), "text/event-stream")
+
+
+HTTPServer(("127.0.0.1", job["port"]), Handler).serve_forever()

@@ -1,0 +1,77 @@
+"""When the server's process ends by itself."""
+
+import os
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from ybs.providers.llama_cpp import serve
+from ybs.providers.llama_cpp.server import Job, free_port
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    state = tmp_path / "llama.json"
+    state.write_text("{}")
+    os.utime(state, (1000.0, 1000.0))
+    return Job(
+        model="m.gguf",
+        template="t.jinja",
+        alias="m",
+        port=free_port(),
+        key="k",
+        window=1024,
+        threads=1,
+        state_file=str(state),
+        idle_seconds=60,
+    )
+
+
+class Clock:
+    """Time that passes by five seconds with every look."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        self.now += 5.0
+        return self.now
+
+
+def test_it_ends_when_no_run_has_used_it_for_long(job: Job):
+    clock = Clock()
+    serve.wait_until_unused(job, Event(), is_working=lambda: False, look_seconds=0, now=clock)
+    assert 1060 <= clock.now <= 1070
+
+
+def test_a_run_that_touches_the_state_file_puts_the_end_off(job: Job):
+    clock = Clock()
+    os.utime(job.state_file, (1500.0, 1500.0))
+    serve.wait_until_unused(job, Event(), is_working=lambda: False, look_seconds=0, now=clock)
+    assert clock.now >= 1560
+
+
+def test_a_long_answer_is_not_cut_off(job: Job):
+    clock, working = Clock(), iter([True, True, False])
+    serve.wait_until_unused(
+        job, Event(), is_working=lambda: next(working), look_seconds=0, now=clock
+    )
+    assert clock.now >= 1180
+
+
+def test_it_ends_when_told(job: Job):
+    ended = Event()
+    ended.set()
+    clock = Clock()
+    serve.wait_until_unused(job, ended, is_working=lambda: True, look_seconds=0, now=clock)
+    assert clock.now == 1005
+
+
+def test_it_ends_when_nobody_can_find_it_any_more(job: Job):
+    Path(job.state_file).unlink()
+    serve.wait_until_unused(job, Event(), is_working=lambda: True, look_seconds=0, now=Clock())
+
+
+def test_a_server_that_does_not_answer_is_not_working(job: Job):
+    assert not serve.is_working(job)

@@ -1,0 +1,312 @@
+import json
+
+import pytest
+
+from ybs.core.errors import AuthError, ContextTooLong, ModelError, ProviderDown, RateLimited
+from ybs.providers import failures
+from ybs.providers.failures import BadRequest, Site, Unavailable, clean, retry_after_seconds
+
+SITE = Site(
+    provider="openai",
+    endpoint="https://user:pw@api.example.com/v1",
+    host="api.example.com",
+    model="gpt-x",
+    key_variable="OPENAI_API_KEY",
+)
+SECRET = "sk-" + "a1" * 16
+
+
+def of(status: int, body: object = b"", headers: dict | None = None) -> ModelError:
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return failures.of_status(SITE, status, headers or {}, data, secret=SECRET)
+
+
+def in_frame(frame: dict) -> ModelError | None:
+    return failures.of_frame(SITE, frame, secret=SECRET)
+
+
+def assert_fit_to_show(error: ModelError) -> None:
+    text = str(error)
+    assert text.count("\n") <= 1
+    assert SECRET not in text
+    assert "pw" not in text
+    assert all(character.isprintable() for line in text.split("\n") for character in line)
+    assert len(text) < 700
+
+
+@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 408, 413, 429, 500, 503, 301, 418])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"\x1b[31mred\x07\r\n" * 100,
+        b"\xff\xfe",
+        b"<html><body>" + b"x" * 5000,
+        f"wrong key {SECRET}".encode(),
+        {"error": {"message": f"wrong key {SECRET}\x1b]0;x\x07\u202e"}},
+        {"error": "text"},
+        [{"error": {"message": "in a list", "code": 400}}],
+        {"message": "flat", "type": "x"},
+        {"detail": [{"msg": "x"}]},
+        [],
+        7,
+    ],
+)
+def test_every_failure_is_fit_to_show(status: int, body: object):
+    assert_fit_to_show(of(status, body))
+
+
+def test_a_refused_key_says_which_variable_to_set():
+    for status in (401, 403):
+        error = of(status, {"error": {"message": "Incorrect API key provided"}})
+        assert type(error) is AuthError
+        assert "openai at api.example.com refused the key" in str(error)
+        assert "OPENAI_API_KEY" in str(error)
+    assert "api_key_env" in str(
+        failures.of_status(Site(provider="p", endpoint="http://h", host="h"), 401, {}, b"")
+    )
+
+
+def test_an_unknown_model_is_named_with_its_place():
+    error = of(404, {"error": {"message": "The model `gpt-x` does not exist"}})
+    assert type(error) is ModelError
+    assert "'gpt-x'" in str(error)
+    assert "https://api.example.com/v1" in str(error)
+    site = Site(
+        provider="ollama",
+        endpoint="http://h",
+        host="h",
+        model="q",
+        model_advice="Fetch it with `ollama pull {model}`",
+    )
+    assert "`ollama pull q`" in str(
+        failures.of_status(site, 404, {}, b'{"error":"model not found"}')
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (
+            400,
+            {
+                "error": {
+                    "code": "context_length_exceeded",
+                    "message": "maximum context length is 8192 tokens",
+                }
+            },
+        ),
+        (
+            400,
+            {
+                "error": {
+                    "code": 400,
+                    "type": "exceed_context_size_error",
+                    "n_prompt_tokens": 20030,
+                    "n_ctx": 16384,
+                }
+            },
+        ),
+        (
+            400,
+            {
+                "type": "error",
+                "error": {
+                    "type": "invalid_request_error",
+                    "message": "prompt is too long: 210000 tokens > 200000 maximum",
+                },
+            },
+        ),
+        (
+            413,
+            {
+                "type": "error",
+                "error": {
+                    "type": "request_too_large",
+                    "message": "Request exceeds the maximum size",
+                },
+            },
+        ),
+        (400, {"error": "prompt too long; exceeded max context length by 5 tokens"}),
+        (
+            400,
+            {
+                "error": {
+                    "message": "The input token count (1100000) exceeds the maximum number of tokens allowed (1048576)."
+                }
+            },
+        ),
+        (
+            400,
+            {
+                "object": "error",
+                "message": "Prompt contains 40000 tokens, too large for model with 32768 maximum context length",
+            },
+        ),
+        (400, {"error": {"message": "Please reduce the length of the messages or completion."}}),
+        (500, {"error": "the request exceeds the available context size"}),
+        (413, b""),
+    ],
+)
+def test_a_request_that_does_not_fit_is_recognised(status: int, body: object):
+    error = of(status, body)
+    assert type(error) is ContextTooLong
+    assert "/clear" in str(error)
+
+
+def test_slowing_down_is_asked_for_with_its_time():
+    error = of(429, {"error": {"message": "Rate limit reached"}}, {"retry-after": "20"})
+    assert isinstance(error, RateLimited)
+    assert error.retry_after_seconds == 20
+    assert "in 20 s" in str(error)
+    later = of(429, b"", {"retry-after": "9000"})
+    assert "in 2.5 h" in str(later)
+    assert "in 10 min" in str(of(429, b"", {"retry-after": "600"}))
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (
+            429,
+            {"error": {"code": "insufficient_quota", "message": "You exceeded your current quota"}},
+        ),
+        (402, {"error": {"message": "Insufficient Balance"}}),
+        (400, {"error": {"message": "Your credit balance is too low to access the API"}}),
+    ],
+)
+def test_an_empty_account_is_no_passing_trouble(status: int, body: object):
+    error = of(status, body)
+    assert type(error) is ModelError
+    assert not error.temporary
+    assert "no credit left" in str(error)
+
+
+@pytest.mark.parametrize("status", [408, 409, 425, 500, 502, 503, 504, 529])
+def test_troubles_that_pass(status: int):
+    error = of(status, b"", {"retry-after": "3"})
+    assert isinstance(error, Unavailable)
+    assert error.temporary
+    assert error.retry_after_seconds == 3
+    assert not error.is_loading
+
+
+def test_a_server_that_loads_its_model_is_told_apart():
+    error = of(
+        503, {"error": {"message": "Loading model", "type": "unavailable_error", "code": 503}}
+    )
+    assert isinstance(error, Unavailable)
+    assert error.is_loading
+
+
+def test_a_redirect_names_the_other_address():
+    error = of(301, b"", {"location": "https://elsewhere.example/v1"})
+    assert "https://elsewhere.example/v1" in str(error)
+    assert "another address" in str(of(301))
+
+
+def test_a_bad_request_keeps_what_the_server_said():
+    error = of(400, {"error": {"message": "Streaming is not supported"}})
+    assert isinstance(error, BadRequest)
+    assert error.said == "Streaming is not supported"
+
+
+@pytest.mark.parametrize(
+    ("frame", "kind"),
+    [
+        ({"error": {"message": "boom", "type": "server_error"}}, Unavailable),
+        ({"error": {"message": "slow", "code": 429}}, RateLimited),
+        ({"error": "something broke"}, ProviderDown),
+        (
+            {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
+            Unavailable,
+        ),
+        ({"type": "error", "error": {"type": "authentication_error", "message": "x"}}, AuthError),
+        ({"error": {"message": "context_length_exceeded"}}, ContextTooLong),
+        ({"error": {"message": "prompt is too long", "type": "invalid"}}, ContextTooLong),
+        ({"object": "error", "message": "no", "code": 400}, BadRequest),
+        ({"error": {"metadata": {"x": 1}, "code": 502, "message": "gone"}}, Unavailable),
+    ],
+)
+def test_errors_inside_a_stream(frame: dict, kind: type):
+    error = in_frame(frame)
+    assert type(error) is kind
+    assert_fit_to_show(error)
+
+
+@pytest.mark.parametrize(
+    "frame", [{}, {"error": None}, {"error": ""}, {"choices": []}, {"type": "ping"}]
+)
+def test_frames_without_an_error(frame: dict):
+    assert in_frame(frame) is None
+
+
+def test_nobody_there():
+    error = failures.unreachable(
+        Site(
+            provider="ollama",
+            endpoint="http://h:1",
+            host="h:1",
+            start_advice="Start it with `ollama serve`",
+        ),
+        "connection refused",
+    )
+    assert str(error) == (
+        "ollama at h:1 does not answer (connection refused).\n"
+        "Start it with `ollama serve`, or choose another: /provider"
+    )
+    assert "Check the network and the address https://api.example.com/v1" in str(
+        failures.unreachable(SITE, "x")
+    )
+
+
+def test_a_bad_certificate_will_not_pass():
+    assert not failures.unreachable(SITE, "TLS failed: x").temporary
+    assert failures.unreachable(SITE, "connection refused").temporary
+
+
+def test_silence_is_told_before_and_within_an_answer():
+    assert "sent no answer: nothing came for 600 s" in str(
+        failures.stalled(SITE, 600, has_begun=False)
+    )
+    assert "stopped in mid-answer" in str(failures.stalled(SITE, 1.5, has_begun=True))
+
+
+def test_a_web_page_will_not_pass_and_half_a_frame_may():
+    page = failures.senseless(SITE, b"\n<!DOCTYPE html><html>")
+    assert not page.temporary
+    assert "a web page" in str(page)
+    half = failures.senseless(SITE, b'{"choices": [{"del')
+    assert half.temporary
+    assert "no whole JSON" in str(half)
+    assert "nothing" in str(failures.senseless(SITE, b""))
+
+
+def test_an_answer_that_broke_off():
+    assert (
+        str(failures.broke_off(SITE))
+        == "openai at api.example.com: the answer broke off.\nTry again."
+    )
+    assert "(the connection was reset)" in str(failures.broke_off(SITE, "the connection was reset"))
+
+
+def test_words_of_a_server_are_cleaned_and_cut():
+    assert clean(f"a\x1b[31m\x00b\n\tc {SECRET} \u202e", SECRET) == "a [31m b c ****"
+    assert len(clean("x" * 1000)) == 300
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "7"}, 7),
+        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
+        ({"retry-after-ms": "soon", "retry-after": "7"}, 7),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "Thu, 01 Jan 1970 00:01:40 GMT"}, 40),
+        ({"retry-after": "Thu, 01 Jan 1970 00:00:10 GMT"}, 0),
+    ],
+)
+def test_retry_after(headers: dict, seconds: float | None):
+    assert retry_after_seconds(headers, now=60) == seconds

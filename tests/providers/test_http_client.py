@@ -1,0 +1,395 @@
+import asyncio
+from contextlib import aclosing
+
+import pytest
+from raw_http import chunk, http, sse, unending
+
+from ybs.core.errors import (
+    AuthError,
+    ConfigError,
+    ContextTooLong,
+    ModelError,
+    ProviderDown,
+    RateLimited,
+)
+from ybs.providers.failures import BadRequest, Site
+from ybs.providers.framing import DONE
+from ybs.providers.http import (
+    HttpClient,
+    Patience,
+    host_of,
+    is_local,
+    is_loopback,
+    open_transport,
+    start_importing,
+)
+from ybs.providers.plain_http import PlainTransport
+
+SECRET = "sk-" + "b2" * 16
+
+
+@pytest.fixture
+async def client_of():
+    """Give a function that makes a client of an address."""
+    made: list[HttpClient] = []
+
+    def make(url: str, **patience: float) -> HttpClient:
+        made.append(new_client(url, **patience))
+        return made[-1]
+
+    yield make
+    for client in made:
+        await client.aclose()
+
+
+def new_client(url: str, **patience: float) -> HttpClient:
+    site = Site(provider="openai", endpoint=url, host=url.partition("://")[2], model="m")
+    return HttpClient(
+        site,
+        patience=Patience(**{"first": 5.0, "later": 5.0, **patience}),
+        headers={"authorization": f"Bearer {SECRET}"},
+        secret=SECRET,
+    )
+
+
+async def ask(client: HttpClient, **options) -> list[dict]:
+    async with aclosing(client.stream("/chat", {"a": "ü"}, **options)) as frames:
+        return [frame async for frame in frames]
+
+
+@pytest.fixture
+async def failure(serve, client_of):
+    """Give a function that returns the error which a reply leads to."""
+
+    async def fail(reply, **patience: float) -> ModelError:
+        server = await serve(reply)
+        client = client_of(server.url, **patience)
+        with pytest.raises(ModelError) as caught:
+            await ask(client)
+        text = str(caught.value)
+        assert SECRET not in text
+        assert text.count("\n") <= 1
+        assert f"openai at 127.0.0.1:{server.port}" in text
+        return caught.value
+
+    return fail
+
+
+async def test_a_stream_gives_its_frames(serve, client_of):
+    server = await serve(http(sse(chunk({"content": "a"}), chunk({}, "stop"))))
+    client = client_of(server.url)
+    frames = await ask(client)
+    assert frames == [chunk({"content": "a"}), chunk({}, "stop"), {}]
+    assert frames[-1] is DONE
+    (asked,) = server.asked
+    assert (asked.method, asked.path, asked.body) == ("POST", "/chat", {"a": "ü"})
+    assert asked.headers["content-type"] == "application/json"
+    assert asked.headers["authorization"] == f"Bearer {SECRET}"
+    assert asked.headers["accept-encoding"] == "identity"
+    assert "text/event-stream" in asked.headers["accept"]
+
+
+@pytest.mark.parametrize("type", ["application/json", "text/plain", "text/event-stream"])
+async def test_a_whole_answer_is_one_frame_whatever_its_type(serve, client_of, type: str):
+    server = await serve(http('{\n "choices": []\n}', type=type))
+    assert await ask(client_of(server.url)) == [{"choices": []}]
+
+
+async def test_two_values_on_a_line_are_two_frames(serve, client_of):
+    server = await serve(http('{"n":1}{"n":2}\n', type="application/x-ndjson"))
+    frames = await ask(client_of(server.url), framing="ndjson")
+    assert frames == [{"n": 1}, {"n": 2}]
+    assert "ndjson" in server.asked[0].headers["accept"]
+
+
+async def test_utf8_cut_between_chunks_is_whole_again(serve, client_of):
+    data = 'data: {"t": "größer"}\n\n'.encode()
+    cut = data.index(b"\xc3") + 1
+
+    async def in_two(writer: asyncio.StreamWriter) -> None:
+        writer.write(unending(data[:cut]))
+        await writer.drain()
+        await asyncio.sleep(0)
+        writer.write(data[cut:])
+        await writer.drain()
+
+    server = await serve(in_two)
+    assert await ask(client_of(server.url)) == [{"t": "größer"}]
+
+
+async def test_nobody_there_is_said_with_what_to_do(unused_tcp_port: int):
+    url = f"http://127.0.0.1:{unused_tcp_port}"
+    site = Site(
+        provider="ollama",
+        endpoint=url,
+        host=f"127.0.0.1:{unused_tcp_port}",
+        start_advice="Start it with `ollama serve`",
+    )
+    with pytest.raises(ProviderDown) as caught:
+        await ask(HttpClient(site))
+    assert str(caught.value) == (
+        f"ollama at 127.0.0.1:{unused_tcp_port} does not answer (connection refused).\n"
+        "Start it with `ollama serve`, or choose another: /provider"
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "words"),
+    [
+        (
+            "401 Unauthorized",
+            f'{{"error":{{"message":"bad key {SECRET}"}}}}',
+            AuthError,
+            "refused the key (401): bad key ****",
+        ),
+        ("403 Forbidden", "", AuthError, "refused the key (403)"),
+        (
+            "404 Not Found",
+            '{"error":{"message":"no such model"}}',
+            ModelError,
+            "knows no model 'm'",
+        ),
+        ("404 Not Found", "<html><title>404</title></html>", ModelError, "a web page"),
+        (
+            "400 Bad Request",
+            '{"error":{"message":"what?"}}',
+            BadRequest,
+            "refused the request (400): what?",
+        ),
+        ("413 Payload Too Large", "", ContextTooLong, "too long for m"),
+        ("429 Too Many Requests", "", RateLimited, "asks to slow down (429)"),
+        (
+            "500 Internal Server Error",
+            "oops\x1b[31m",
+            ProviderDown,
+            "cannot answer now (500): oops [31m",
+        ),
+        ("503 Service Unavailable", "<html>", ProviderDown, "cannot answer now (503): a web page"),
+        ("302 Found", "", ModelError, "redirects to another address"),
+    ],
+)
+async def test_statuses_become_errors_with_words(failure, status, body, kind, words):
+    error = await failure(http(body, status=status))
+    assert type(error) is kind or (kind is ProviderDown and isinstance(error, kind))
+    assert words in str(error)
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (http("<!doctype html><html></html>", type="text/html"), "a web page instead of an answer"),
+        (unending('data: {"choices": [{"del'), "no whole JSON"),
+        (unending('data: {"choices": []}\n\ndata: {"cho\n\n'), "no whole JSON"),
+        (unending(b'data: {"t": "gr\xc3'), "no whole JSON"),
+        (http("data: oops\n\n"), "no whole JSON: oops"),
+        (http('data: {"error": {"message": "boom"}}\n\n'), "broke its answer off: boom"),
+        (http('{"error": "boom"}', type="application/json"), "broke its answer off: boom"),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\ndata: {}\n\n",
+            "broke off (the connection was closed)",
+        ),
+        (b"", "broke off (the connection was closed)"),
+        (b"what?\r\n\r\n", "broke off (it does not speak proper HTTP)"),
+    ],
+)
+async def test_nonsense_becomes_an_error_with_words(failure, reply: bytes, words: str):
+    assert words in str(await failure(reply))
+
+
+async def test_silence_before_the_answer_is_an_error(failure):
+    async def silent(writer: asyncio.StreamWriter) -> None:
+        await asyncio.Event().wait()
+
+    error = await failure(silent, first=0.01)
+    assert isinstance(error, ProviderDown)
+    assert "sent no answer: nothing came for 0.01 s" in str(error)
+
+
+async def test_silence_after_the_headers_is_an_error(failure):
+    async def silent(writer: asyncio.StreamWriter) -> None:
+        writer.write(unending(""))
+        await asyncio.Event().wait()
+
+    assert "sent no answer" in str(await failure(silent, first=0.05))
+
+
+async def test_silence_within_the_answer_is_an_error(failure):
+    async def stall(writer: asyncio.StreamWriter) -> None:
+        writer.write(unending('data: {"n": 1}\n\n'))
+        await asyncio.Event().wait()
+
+    error = await failure(stall, later=0.01)
+    assert "stopped in mid-answer: nothing came for 0.01 s" in str(error)
+
+
+async def test_an_error_body_without_end_is_cut(failure):
+    async def flood(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 Bad\r\n\r\n" + b"x" * 200_000)
+        await asyncio.Event().wait()
+
+    assert len(str(await failure(flood))) < 600
+
+
+async def test_an_error_body_that_stalls_is_not_waited_for_long(failure, monkeypatch):
+    async def stall(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 500 No\r\ncontent-length: 9\r\n\r\n")
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr("ybs.providers.http._SHORT_SECONDS", 0.01)
+    assert "cannot answer now (500)" in str(await failure(stall, first=600.0, later=600.0))
+
+
+async def test_an_error_body_that_breaks_off_is_passed_over(failure):
+    error = await failure(b"HTTP/1.1 401 No\r\ncontent-length: 9\r\n\r\nx")
+    assert type(error) is AuthError
+
+
+@pytest.mark.parametrize("rest", [b"", b"data: {bro", b"data: {bro\n\n"])
+async def test_after_a_complete_answer_nothing_is_an_error(serve, client_of, rest: bytes):
+    async def linger(writer: asyncio.StreamWriter) -> None:
+        writer.write(unending(b'data: {"n": 1}\n\n'))
+        await writer.drain()
+        await seen.wait()
+        writer.write(rest)
+        await writer.drain()
+        if not rest:
+            await asyncio.Event().wait()
+
+    seen = asyncio.Event()
+    server = await serve(linger)
+    frames = []
+    client = client_of(server.url)
+    async with aclosing(client.stream("/", {}, linger=lambda: 0.05 if frames else None)) as stream:
+        async for frame in stream:
+            frames.append(frame)
+            seen.set()
+    assert frames == [{"n": 1}]
+
+
+async def test_a_connection_that_breaks_after_the_answer_is_no_error(serve, client_of):
+    server = await serve(b'HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\ndata: {"n": 1}\n\n')
+    frames = []
+    async with aclosing(
+        client_of(server.url).stream("/", {}, linger=lambda: 5.0 if frames else None)
+    ) as stream:
+        async for frame in stream:
+            frames.append(frame)  # noqa: PERF401 - the lambda looks at it
+    assert frames == [{"n": 1}]
+
+
+async def test_closing_the_stream_closes_the_connection(serve, client_of):
+    async def endless(writer: asyncio.StreamWriter) -> None:
+        writer.write(unending('data: {"n": 1}\n\n'))
+        await server.gone.wait()
+
+    server = await serve(endless)
+    async with aclosing(client_of(server.url).stream("/", {})) as frames:
+        assert await anext(frames) == {"n": 1}
+    await asyncio.wait_for(server.gone.wait(), 5)
+
+
+async def test_half_surrogates_in_the_conversation_are_replaced(serve, client_of):
+    server = await serve(http("{}"))
+    client = client_of(server.url)
+    async with aclosing(client.stream("/", {"a": ["\ud800x", {"b": "ok"}, 1]})) as frames:
+        assert [frame async for frame in frames] == [{}]
+    assert server.asked[0].body == {"a": ["?x", {"b": "ok"}, 1]}
+
+
+async def test_a_short_call_returns_its_object(serve, client_of):
+    server = await serve(http('{"a": 1}'), http("[1]"), http("<html>"))
+    client = client_of(server.url)
+    assert await client.fetch("GET", "/x") == {"a": 1}
+    assert await client.fetch("GET", f"{server.url}/y") == {}
+    with pytest.raises(ModelError, match="web page"):
+        await client.fetch("POST", "/z", {"q": 1})
+    assert [(a.method, a.path, a.body) for a in server.asked] == [
+        ("GET", "/x", None),
+        ("GET", "/y", None),
+        ("POST", "/z", {"q": 1}),
+    ]
+    await client.aclose()
+
+
+async def test_warming_up_connects_and_closing_unused_is_fine(serve, client_of):
+    server = await serve(http("{}"))
+    client = client_of(server.url)
+    await client.aclose()
+    await client.warm_up()
+    await client.fetch("GET", "/")
+    assert server.connections == 1
+    await client.aclose()
+
+
+# Addresses
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "",
+        "localhost:8080",
+        "ftp://x",
+        "http://",
+        "http://a b",
+        "http://x:port",
+        "http://x\r\ny: 1",
+        "http://[::1",
+    ],
+)
+def test_what_is_no_address_is_refused(address: str):
+    with pytest.raises(ConfigError, match="is no address"):
+        host_of(address)
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback", "local"),
+    [
+        ("localhost", True, True),
+        ("127.0.0.1", True, True),
+        ("127.9.9.9", True, True),
+        ("::1", True, True),
+        ("nas", False, True),
+        ("192.168.1.5", False, True),
+        ("10.0.0.1", False, True),
+        ("172.16.0.1", False, True),
+        ("172.32.0.1", False, False),
+        ("box.local", False, True),
+        ("api.openai.com", False, False),
+        ("127.evil.example", False, False),
+        ("10.evil.example", False, False),
+        ("fda.example", False, False),
+    ],
+)
+def test_which_hosts_are_near(host: str, loopback: bool, local: bool):
+    assert (is_loopback(host), is_local(host)) == (loopback, local)
+
+
+def test_patience_fits_the_distance():
+    near, far = Patience.of("http://localhost:1", 120), Patience.of("https://api.example.com", 90)
+    assert (near.connect, near.first, near.later) == (5, 600, 120)
+    assert (far.connect, far.first, far.later) == (10, 90, 90)
+
+
+def test_plain_http_needs_no_httpx2_and_tls_does(monkeypatch: pytest.MonkeyPatch):
+    from ybs.providers import httpx_transport
+
+    asked = []
+    monkeypatch.setattr(httpx_transport, "start_importing", lambda: asked.append(1))
+    start_importing("http://127.0.0.1:1/v1")
+    assert asked == []
+    start_importing("https://api.example.com")
+    assert asked == [1]
+    assert isinstance(open_transport("http://10.0.0.1", connect_seconds=1), PlainTransport)
+    assert isinstance(
+        open_transport("https://127.0.0.1", connect_seconds=1), httpx_transport.HttpxTransport
+    )
+
+
+def test_a_proxy_is_honoured_for_others_but_not_for_this_machine(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HTTP_PROXY", "http://proxy.example:3128")
+    near = open_transport("http://127.0.0.1:1", connect_seconds=1)
+    far = open_transport("http://nas.example", connect_seconds=1)
+    assert isinstance(near, PlainTransport)
+    assert not isinstance(far, PlainTransport)
+    assert far._uses_proxies

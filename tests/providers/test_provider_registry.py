@@ -1,0 +1,343 @@
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+
+import pytest
+from raw_http import http
+
+from ybs.config.schema import AgentLimits, Config, Context, Endpoint, Llm
+from ybs.core.errors import AuthError, ConfigError
+from ybs.providers import registry
+from ybs.providers.quirks import Quirks
+from ybs.providers.registry import (
+    Provider,
+    clean_endpoint,
+    create_model,
+    find_provider,
+    list_models,
+    open_model,
+    provider_names,
+)
+
+KEY = "sk-" + "c3" * 16
+
+
+def config(**llm) -> Config:
+    return Config(llm=Llm(**llm))
+
+
+def headers_of(model) -> dict:
+    return model._client._headers
+
+
+def test_the_names_are_listed_with_the_persons_own_at_the_end():
+    assert provider_names() == ["ollama", "openai", "anthropic", "google", "mistral", "llamacpp"]
+    own = Config(
+        providers={"mine": Endpoint(endpoint="http://h"), "openai": Endpoint(endpoint="http://h")}
+    )
+    assert provider_names(own)[-1] == "mine"
+    assert provider_names(own).count("openai") == 1
+
+
+def test_an_unknown_name_gets_the_nearest_ones():
+    with pytest.raises(
+        ConfigError, match=r"no provider 'olama'\. Did you mean ollama\?\nThere are: ollama, "
+    ):
+        find_provider("olama", Config())
+    with pytest.raises(ConfigError, match=r"no provider 'zzz'\.\n"):
+        find_provider("zzz", Config())
+
+
+@pytest.mark.parametrize("name", ["apple", "claude-cli"])
+def test_a_provider_that_is_still_to_come_says_so(name: str):
+    with pytest.raises(ConfigError, match="not part of this version"):
+        find_provider(name, Config())
+
+
+@pytest.mark.parametrize("name", ["ollama", "openai", "google", "mistral"])
+def test_built_in_providers_are_found(name: str):
+    provider = find_provider(name, Config())
+    assert provider.name == name
+    assert provider.model
+    assert KEY not in repr(Provider(name="x", wire="openai", endpoint="http://h", api_key=KEY))
+
+
+def test_finding_a_built_in_one_reads_no_entry_points_and_imports_no_http_library():
+    code = (
+        "import asyncio, msgspec, pathlib, sys; before = set(sys.modules)\n"
+        "from ybs.config.schema import Config, Llm\n"
+        "from ybs.providers.registry import create_model\n"
+        "create_model(Config(llm=Llm(provider='ollama')))\n"
+        "print({'httpx2', 'httpcore2', 'importlib.metadata', 'difflib', 'json', 'dataclasses',"
+        " 'inspect', 'email', 'random', 'ybs.providers.openai'} & (set(sys.modules) - before))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "set()"
+
+
+def test_an_installed_provider_is_found_by_its_entry_point(monkeypatch: pytest.MonkeyPatch):
+    given = Provider(name="third", wire="openai", endpoint="http://127.0.0.1:1", model="m")
+    monkeypatch.setattr(registry, "_third", given, raising=False)
+    monkeypatch.setattr(registry, "_wrong", 5, raising=False)
+
+    def entry_points(*, group: str, name: str) -> list[EntryPoint]:
+        return [EntryPoint(name, f"ybs.providers.registry:_{name}", group)]
+
+    monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
+    assert find_provider("third", Config()) is given
+    with pytest.raises(ConfigError, match=r"_wrong is no ybs\.providers\.registry\.Provider"):
+        find_provider("wrong", Config())
+
+
+def test_the_built_in_table_and_the_entry_points_agree():
+    from importlib.metadata import entry_points
+
+    installed = {e.name: e.value for e in entry_points(group="ybs.providers")}
+    table = {name: f"ybs.providers.{place}" for name, place in registry._BUILT_IN.items()}
+    assert installed.items() <= table.items()
+
+
+# Addresses
+
+
+@pytest.mark.parametrize(
+    ("given", "wire", "clean"),
+    [
+        ("http://127.0.0.1:8080", "openai", "http://127.0.0.1:8080/v1"),
+        ("http://127.0.0.1:8080/", "openai", "http://127.0.0.1:8080/v1"),
+        ("http://127.0.0.1:8080/v1", "openai", "http://127.0.0.1:8080/v1"),
+        ("http://127.0.0.1:8080/v1/", "openai", "http://127.0.0.1:8080/v1"),
+        ("http://127.0.0.1:8080/v1/chat/completions", "openai", "http://127.0.0.1:8080/v1"),
+        ("https://x.example/v1beta/openai/", "openai", "https://x.example/v1beta/openai"),
+        ("https://x.example/v1?a=1#b", "openai", "https://x.example/v1"),
+        ("http://localhost:11434/", "ollama", "http://localhost:11434"),
+        ("http://localhost:11434/v1", "ollama", "http://localhost:11434"),
+        ("http://localhost:11434/api/chat", "ollama", "http://localhost:11434"),
+        ("http://localhost:11434/api", "ollama", "http://localhost:11434"),
+        ("https://api.anthropic.com/v1/messages", "anthropic", "https://api.anthropic.com"),
+        ("https://api.anthropic.com/v1", "anthropic", "https://api.anthropic.com"),
+    ],
+)
+def test_addresses_are_brought_into_form(given, wire, clean):
+    assert clean_endpoint(given, wire) == clean
+
+
+def test_what_is_no_address_is_refused():
+    with pytest.raises(ConfigError, match="is no address"):
+        create_model(config(provider="openai", endpoint="localhost:8080"), environ={})
+
+
+# Models
+
+
+def test_nothing_chosen_is_said_with_the_choices():
+    with pytest.raises(ConfigError, match=r"No provider is chosen.*\nThere are: ollama"):
+        create_model(Config(), environ={})
+
+
+def test_a_provider_with_its_defaults():
+    model = create_model(config(provider="ollama"), environ={})
+    assert (model.provider, model.endpoint) == ("ollama", "http://localhost:11434")
+    assert model.name == find_provider("ollama", Config()).model
+    assert model.window == 32_768
+    assert "authorization" not in headers_of(model)
+
+
+def test_the_key_comes_from_the_environment_and_goes_to_its_provider():
+    model = create_model(config(provider="openai"), environ={"OPENAI_API_KEY": f" {KEY}\n"})
+    assert headers_of(model)["authorization"] == f"Bearer {KEY}"
+    google = create_model(
+        config(provider="google"), environ={"GOOGLE_API_KEY": KEY, "OPENAI_API_KEY": "x"}
+    )
+    assert headers_of(google)["authorization"] == f"Bearer {KEY}"
+
+
+def test_a_missing_key_says_which_variable_to_set():
+    with pytest.raises(
+        AuthError, match=r"openai needs a key and there is none\.\nSet OPENAI_API_KEY"
+    ):
+        create_model(config(provider="openai"), environ={})
+
+
+def test_an_address_alone_is_an_openai_server_and_needs_no_key():
+    model = create_model(config(endpoint="http://127.0.0.1:8080", model="m"), environ={})
+    assert (model.provider, model.endpoint) == ("openai", "http://127.0.0.1:8080/v1")
+    assert model.quirks == Quirks()
+    far = create_model(
+        config(provider="openai", endpoint="https://x.example/v1", model="m"), environ={}
+    )
+    assert "authorization" not in headers_of(far)
+
+
+def test_a_key_goes_to_an_address_that_the_person_gave():
+    given = config(provider="openai", endpoint="https://x.example/v1", model="m")
+    model = create_model(given, environ={"OPENAI_API_KEY": KEY})
+    assert headers_of(model)["authorization"] == f"Bearer {KEY}"
+
+
+def test_the_settings_of_one_provider_are_not_used_for_another():
+    given = config(provider="openai", endpoint="https://x.example/v1", api_key=KEY, model="gpt-x")
+    model = create_model(given, provider="ollama", environ={})
+    assert model.endpoint == "http://localhost:11434"
+    assert model.name != "gpt-x"
+    assert "authorization" not in headers_of(model)
+    same = create_model(given, model="other", environ={})
+    assert (same.name, headers_of(same)["authorization"]) == ("other", f"Bearer {KEY}")
+
+
+def test_the_own_address_given_again_changes_nothing():
+    given = config(provider="openai", endpoint="https://api.openai.com", model="gpt-4.1")
+    model = create_model(given, environ={"OPENAI_API_KEY": KEY})
+    assert model.quirks.max_tokens_field == "max_completion_tokens"
+    assert model._terms.price is not None
+
+
+def test_ollama_at_another_address_keeps_its_quirks():
+    model = create_model(config(provider="ollama", endpoint="http://nas:11434"), environ={})
+    assert model.quirks.reasoning_sent_as == "thinking"
+
+
+@pytest.mark.parametrize("key", ["sk-“quoted”", "two words", "a\x1bb"])
+def test_a_key_that_cannot_be_one_is_refused_without_showing_it(key: str):
+    with pytest.raises(AuthError, match="characters that no key has") as caught:
+        create_model(config(provider="openai"), environ={"OPENAI_API_KEY": key})
+    assert key not in str(caught.value)
+
+
+def test_no_model_chosen_is_said():
+    own = Config(providers={"mine": Endpoint(endpoint="http://h")}, llm=Llm(provider="mine"))
+    with pytest.raises(ConfigError, match="No model is chosen for mine"):
+        create_model(own, environ={})
+
+
+def test_an_own_provider_with_everything():
+    own = Endpoint(
+        endpoint="http://10.0.0.5:9000",
+        wire="openai",
+        api_key_env="MY_KEY",
+        model="gpt-4.1",
+        window=16_000,
+        headers={"X-Team": "a"},
+        quirks={"sends_stream_options": False},
+    )
+    model = create_model(Config(providers={"mine": own}), provider="mine", environ={"MY_KEY": KEY})
+    assert (model.name, model.window, model.provider) == ("gpt-4.1", 16_000, "mine")
+    assert model.quirks == Quirks(sends_stream_options=False)
+    assert headers_of(model)["x-team"] == "a"
+    assert headers_of(model)["authorization"] == f"Bearer {KEY}"
+    assert model._terms.price is not None  # a machine of one's own costs nothing
+    assert model._terms.price.input == 0
+
+
+def test_an_own_provider_goes_before_a_built_in_one_and_has_no_price_elsewhere():
+    own = Config(
+        providers={"openai": Endpoint(endpoint="https://proxy.example/v1", model="gpt-4.1")}
+    )
+    model = create_model(own, provider="openai", environ={"OPENAI_API_KEY": KEY})
+    assert model.endpoint == "https://proxy.example/v1"
+    assert model._terms.price is None
+    assert "authorization" not in headers_of(model)
+
+
+def test_an_own_ollama_has_the_quirks_of_ollama():
+    own = Config(providers={"box": Endpoint(endpoint="http://box:11434", wire="ollama", model="q")})
+    assert find_provider("box", own).quirks.reasoning_sent_as == "thinking"
+
+
+def test_a_wrong_quirk_names_the_setting():
+    own = Config(providers={"mine": Endpoint(endpoint="http://h", quirks={"nope": 1})})
+    with pytest.raises(ConfigError, match=r"providers\.mine\.quirks"):
+        find_provider("mine", own)
+
+
+@pytest.mark.parametrize("headers", [{"a b": "x"}, {"a": "x\r\ny: z"}, {"": "x"}, {"ä": "x"}])
+def test_a_header_that_cannot_be_one_is_refused(headers: dict):
+    own = Config(providers={"mine": Endpoint(endpoint="http://h", model="m", headers=headers)})
+    with pytest.raises(ConfigError, match=r"providers\.mine\.headers"):
+        create_model(own, provider="mine", environ={})
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "limit", "window"),
+    [
+        ("ollama", "qwen3:14b", None, 32_768),
+        ("ollama", "qwen3:14b", 40_000, 40_000),  # asked for, and the model can
+        ("ollama", "qwen3:14b", 100_000, 40_960),
+        ("ollama", "unknown", 100_000, 100_000),
+        ("ollama", "qwen3:14b", 4_096, 4_096),
+        ("openai", "gpt-4.1", None, 1_047_576),
+        ("openai", "gpt-4.1", 50_000, 50_000),
+        ("openai", "gpt-4o", 500_000, 128_000),
+    ],
+)
+def test_the_window_is_the_smaller_of_the_models_and_the_persons(provider, model, limit, window):
+    given = Config(context=Context(max_tokens=limit), llm=Llm(provider=provider, model=model))
+    assert create_model(given, environ={"OPENAI_API_KEY": KEY}).window == window
+
+
+def test_an_own_window_is_bounded_by_the_persons_limit():
+    own = Endpoint(endpoint="http://h", model="m", window=16_000)
+    given = Config(providers={"mine": own}, context=Context(max_tokens=8_000))
+    assert create_model(given, provider="mine", environ={}).window == 8_000
+
+
+def test_settings_reach_the_model():
+    given = Config(
+        llm=Llm(provider="ollama", temperature=0.5, max_tokens=100, timeout_seconds=7),
+        agent=AgentLimits(retry_attempts=1, retry_backoff_base_ms=5),
+    )
+    model = create_model(given, environ={})
+    assert (model._options.temperature, model.max_tokens) == (0.5, 100)
+    assert (model._retry.attempts, model._retry.base_ms) == (1, 5)
+    assert model._client._patience.later == 7
+
+
+def test_a_temperature_is_not_sent_to_a_model_that_takes_none():
+    given = config(provider="openai", model="gpt-6-sol", temperature=0.5)
+    assert not create_model(given, environ={"OPENAI_API_KEY": KEY}).quirks.accepts_temperature
+
+
+def test_a_provider_may_make_its_model_itself(monkeypatch: pytest.MonkeyPatch):
+    own = Provider(
+        name="managed",
+        wire="openai",
+        endpoint="http://127.0.0.1:1",
+        model="m",
+        make=lambda config, model, environ: open_model(own, config, model="made"),
+    )
+    monkeypatch.setattr(registry, "_installed_provider", lambda name, config: own)
+    assert create_model(Config(), provider="managed", environ={}).name == "made"
+    given = config(provider="managed", endpoint="http://127.0.0.1:9", model="mine")
+    at_an_address = create_model(given, environ={})
+    assert (at_an_address.name, at_an_address.endpoint) == ("mine", "http://127.0.0.1:9/v1")
+
+
+def test_a_password_in_an_address_is_not_shown():
+    own = Endpoint(endpoint="http://me:secret@h:1/v1", model="m")
+    model = create_model(Config(providers={"mine": own}), provider="mine", environ={})
+    assert model._client.site.name == "mine at h:1"
+
+
+async def test_models_are_listed_for_a_picker(serve):
+    server = await serve(http('{"models":[{"name":"q:1"}]}', type="application/json"))
+    given = config(provider="ollama", endpoint=server.url)
+    assert await list_models(given) == ["q:1"]
+
+
+async def test_models_can_be_listed_before_one_is_chosen(serve):
+    server = await serve(http('{"data":[{"id":"a"}]}', type="application/json"))
+    own = Config(providers={"mine": Endpoint(endpoint=server.url)})
+    assert await list_models(own, "mine", environ={}) == ["a"]
+    assert server.asked[0].path == "/v1/models"
+
+
+async def test_a_managed_provider_lists_its_models_too(serve, monkeypatch: pytest.MonkeyPatch):
+    server = await serve(http('{"data":[{"id":"a"}]}', type="application/json"))
+    own = Provider(
+        name="managed",
+        wire="openai",
+        endpoint=server.url,
+        make=lambda config, model, environ: open_model(own, config, model="made", environ={}),
+    )
+    monkeypatch.setattr(registry, "_installed_provider", lambda name, config: own)
+    assert await list_models(Config(), "managed") == ["a"]

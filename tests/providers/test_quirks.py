@@ -1,0 +1,50 @@
+import pytest
+
+from ybs.core.errors import ConfigError
+from ybs.providers.quirks import Quirks, adjust, learn
+
+
+def test_an_unknown_quirk_is_refused_and_the_known_ones_are_named():
+    with pytest.raises(ConfigError, match=r"providers\.mine\.quirks.*(?s:.)*max_tokens_field"):
+        adjust(Quirks(), {"max_token_field": "x"}, where="providers.mine.quirks")
+
+
+def test_a_quirk_of_the_wrong_type_is_refused():
+    with pytest.raises(ConfigError, match="sees_images"):
+        adjust(Quirks(), {"sees_images": "maybe"}, where="w")
+
+
+def test_single_fields_are_overridden_and_the_others_stay():
+    declared = Quirks(call_id_chars=9, streams=False)
+    changed = adjust(declared, {"streams": True, "reasoning_fields": ["x"]}, where="w")
+    assert changed == Quirks(call_id_chars=9, streams=True, reasoning_fields=("x",))
+    assert adjust(declared, {}, where="w") is declared
+
+
+@pytest.mark.parametrize(
+    ("refusal", "expected"),
+    [
+        ("Unknown field: stream_options", Quirks(sends_stream_options=False)),
+        ("Use 'max_completion_tokens' instead.", Quirks(max_tokens_field="max_completion_tokens")),
+        ("Unsupported value: 'temperature'", Quirks(accepts_temperature=False)),
+        ("Streaming is not supported", Quirks(streams=False)),
+        ("set reasoning_effort to 'none'", Quirks(reasoning_effort="none")),
+    ],
+)
+def test_a_refusal_teaches(refusal: str, expected: Quirks):
+    learned = learn(Quirks(), refusal)
+    assert learned is not None
+    assert learned[0] == expected
+
+
+def test_what_was_learned_is_not_learned_again():
+    assert learn(Quirks(streams=False), "stream is not supported") is None
+    assert learn(Quirks(), "something else") is None
+
+
+def test_pictures_are_given_up_only_where_there_are_any_and_it_is_said():
+    assert learn(Quirks(), "image input is not supported") is None
+    learned = learn(Quirks(), "image input is not supported", has_images=True)
+    assert learned is not None
+    assert learned[0] == Quirks(sees_images=False)
+    assert "{model} sees no pictures" in learned[1]

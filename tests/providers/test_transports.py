@@ -1,0 +1,302 @@
+import asyncio
+import socket
+from contextlib import aclosing
+from ssl import SSLError
+
+import pytest
+from raw_http import http, unending
+
+from ybs.providers.httpx_transport import HttpxTransport, start_importing
+from ybs.providers.plain_http import PlainTransport
+from ybs.providers.transport import Call, CutOff, Unreachable, reason_of
+
+
+@pytest.fixture(params=["plain", "httpx2"])
+async def connect(request):
+    """Give a function that opens one of the two transports: both must do the same."""
+    opened = []
+
+    def open_to(url: str):
+        if request.param == "plain":
+            opened.append(PlainTransport(url, connect_seconds=5))
+        else:
+            opened.append(HttpxTransport(connect_seconds=5, uses_proxies=False))
+        return opened[-1]
+
+    yield open_to
+    for transport in opened:
+        await transport.aclose()
+
+
+def call(url: str, body: bytes = b'{"a":1}', method: str = "POST") -> Call:
+    return Call(method=method, url=f"{url}/v1/x?y=1", headers={"x-one": "1"}, body=body)
+
+
+async def read(response) -> bytes:
+    async with aclosing(response.chunks()) as chunks:
+        return b"".join([chunk async for chunk in chunks])
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+async def test_a_request_arrives_whole_and_its_answer_too(serve, connect):
+    server = await serve(http("hello", x_two="2", status="201 Created"))
+    response = await connect(server.url).send(call(server.url))
+    assert (response.status, response.headers["x-two"]) == (201, "2")
+    assert await read(response) == b"hello"
+    (asked,) = server.asked
+    assert (asked.method, asked.path, asked.body) == ("POST", "/v1/x?y=1", {"a": 1})
+    assert asked.headers["x-one"] == "1"
+    assert asked.headers["host"] == f"127.0.0.1:{server.port}"
+
+
+async def test_a_get_has_no_body(serve, connect):
+    server = await serve(http("{}"))
+    await read(await connect(server.url).send(call(server.url, b"", "GET")))
+    assert "content-length" not in server.asked[0].headers
+
+
+async def test_a_connection_is_used_again(serve, connect):
+    server = await serve(http("one"), http("two"))
+    transport = connect(server.url)
+    answers = [await read(await transport.send(call(server.url))) for _ in range(2)]
+    assert answers == [b"one", b"two"]
+    assert server.connections == 1
+
+
+async def test_two_calls_at_once_have_two_connections(serve, connect):
+    server = await serve(http("one"), http("two"))
+    transport = connect(server.url)
+    responses = [await transport.send(call(server.url)) for _ in range(2)]
+    assert {await read(response) for response in responses} == {b"one", b"two"}
+    assert server.connections == 2
+
+
+async def test_a_connection_that_the_server_closed_meanwhile_is_replaced(serve, connect):
+    server = await serve(http("one", connection="close"), http("two"))
+    transport = connect(server.url)
+    answers = [await read(await transport.send(call(server.url))) for _ in range(2)]
+    assert answers == [b"one", b"two"]
+    assert server.connections == 2
+
+
+async def test_a_chunked_body_is_joined(serve, connect):
+    body = b"5;x=1\r\nhello\r\n1\r\n \r\n5\r\nworld\r\n0\r\nt: 1\r\n\r\n"
+    server = await serve(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + body)
+    assert await read(await connect(server.url).send(call(server.url))) == b"hello world"
+
+
+async def test_a_body_may_end_with_the_connection(serve, connect):
+    server = await serve(unending("hello"))
+    assert await read(await connect(server.url).send(call(server.url))) == b"hello"
+
+
+async def test_a_large_body_comes_whole(serve, connect):
+    server = await serve(http(b"x" * 500_000))
+    assert len(await read(await connect(server.url).send(call(server.url)))) == 500_000
+
+
+async def test_an_answer_without_a_body(serve, connect):
+    server = await serve(b"HTTP/1.1 204 No Content\r\n\r\n")
+    assert await read(await connect(server.url).send(call(server.url))) == b""
+
+
+async def test_a_continue_is_passed_over(serve, connect):
+    server = await serve(b"HTTP/1.1 100 Continue\r\n\r\n" + http("ok"))
+    assert await read(await connect(server.url).send(call(server.url))) == b"ok"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"",
+        b"HTTP/1.1 200",
+        b"SSH-2.0-OpenSSH_9.2\r\n\r\n",
+        b"HTTP/1.1 banana\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"x: " + b"y" * 200_000 + b"\r\n\r\n",
+    ],
+)
+async def test_an_answer_that_is_no_http_is_cut_off(serve, connect, reply: bytes):
+    server = await serve(reply)
+    with pytest.raises(CutOff):
+        await connect(server.url).send(call(server.url))
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhel",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\nhello\r\n",
+    ],
+)
+async def test_a_body_that_breaks_off_is_cut_off(serve, connect, reply: bytes):
+    server = await serve(reply)
+    response = await connect(server.url).send(call(server.url))
+    with pytest.raises(CutOff):
+        await read(response)
+    await response.aclose()
+
+
+async def test_nobody_there_is_unreachable(connect):
+    url = f"http://127.0.0.1:{free_port()}"
+    with pytest.raises(Unreachable, match=r"^connection refused$"):
+        await connect(url).send(call(url))
+
+
+async def test_closing_an_answer_stops_the_server(serve, connect):
+    async def write_for_ever(writer: asyncio.StreamWriter) -> None:
+        writer.write(unending("first"))
+        await server.gone.wait()
+
+    server = await serve(write_for_ever)
+    response = await connect(server.url).send(call(server.url))
+    async with aclosing(response.chunks()) as chunks:
+        assert await anext(chunks) == b"first"
+    await response.aclose()
+    await asyncio.wait_for(server.gone.wait(), 5)
+
+
+async def test_cancelling_a_call_stops_the_server(serve, connect):
+    asked = asyncio.Event()
+
+    async def never(writer: asyncio.StreamWriter) -> None:
+        asked.set()
+        await server.gone.wait()
+
+    server = await serve(never)
+    transport = connect(server.url)
+    sending = asyncio.create_task(transport.send(call(server.url)))
+    await asked.wait()
+    sending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await sending
+    await asyncio.wait_for(server.gone.wait(), 5)
+
+
+# The plain one alone
+
+
+async def test_warming_up_connects_ahead(serve):
+    server = await serve(http("ok"))
+    transport = PlainTransport(server.url, connect_seconds=5)
+    await transport.warm_up()
+    await read(await transport.send(call(server.url)))
+    assert server.connections == 1
+    await transport.aclose()
+
+
+async def test_warming_up_leaves_failures_to_the_call():
+    await PlainTransport(f"http://127.0.0.1:{free_port()}", connect_seconds=5).warm_up()
+
+
+async def test_localhost_is_found_without_a_name_server(serve):
+    server = await serve(http("ok"))
+    transport = PlainTransport(f"http://localhost:{server.port}", connect_seconds=5)
+    assert await read(await transport.send(call(server.url))) == b"ok"
+    assert server.asked[0].headers["host"] == f"localhost:{server.port}"
+    await transport.aclose()
+
+
+async def test_a_stale_connection_is_tried_once_and_then_replaced(serve):
+    async def hang_up(writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    server = await serve(http("one"), hang_up, http("two"))
+    transport = PlainTransport(server.url, connect_seconds=5)
+    assert await read(await transport.send(call(server.url))) == b"one"
+    assert await read(await transport.send(call(server.url))) == b"two"
+    await transport.aclose()
+
+
+async def test_idle_connections_that_the_server_closed_are_thrown_away(serve):
+    server = await serve(http("one"), http("two"))
+    transport = PlainTransport(server.url, connect_seconds=5)
+    await transport.warm_up()
+    transport._idle[0].close()
+    assert await read(await transport.send(call(server.url))) == b"one"
+    assert transport._idle[0].is_open
+    await transport.aclose()
+
+
+async def test_a_name_that_cannot_be_one_is_unreachable():
+    url = f"http://{'x' * 70}.example"
+    with pytest.raises(Unreachable, match="no such host name"):
+        await PlainTransport(url, connect_seconds=5).send(call(url))
+
+
+async def test_http_1_0_closes(serve):
+    server = await serve(b"HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok")
+    transport = PlainTransport(server.url, connect_seconds=5)
+    for _ in range(2):
+        assert await read(await transport.send(call(server.url))) == b"ok"
+    assert server.connections == 2
+
+
+async def test_an_answer_is_read_once(serve):
+    server = await serve(http("one"))
+    transport = PlainTransport(server.url, connect_seconds=5)
+    response = await transport.send(call(server.url))
+    assert (await read(response), await read(response)) == (b"one", b"")
+    await response.aclose()
+    await transport.aclose()
+
+
+# The other one alone
+
+
+async def test_httpx2_is_imported_once_and_warmed_up_in_a_thread():
+    assert start_importing() is start_importing()
+    transport = HttpxTransport(connect_seconds=5)
+    await transport.warm_up()
+    await transport.aclose()
+
+
+async def test_an_address_that_httpx2_refuses_is_cut_off():
+    transport = HttpxTransport(connect_seconds=5)
+    with pytest.raises(CutOff):
+        await transport.send(Call(method="GET", url="https://[::1", headers={}))
+    await transport.aclose()
+
+
+async def test_a_proxy_is_used_only_where_it_is_asked_for(serve, monkeypatch: pytest.MonkeyPatch):
+    server, proxy = await serve(http("direct")), await serve(http("by proxy"))
+    monkeypatch.setenv("HTTP_PROXY", proxy.url)
+    answers = []
+    for uses_proxies in (False, True):
+        transport = HttpxTransport(connect_seconds=5, uses_proxies=uses_proxies)
+        answers.append(await read(await transport.send(call(server.url))))
+        await transport.aclose()
+    assert answers == [b"direct", b"by proxy"]
+
+
+# Reasons
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ConnectionRefusedError(), "connection refused"),
+        (socket.gaierror(-2, "x"), "no such host name"),
+        (SSLError(1, "certificate verify failed"), "TLS failed: certificate verify failed"),
+        (TimeoutError(), "no connection in time"),
+        (OSError(113, "x"), "no route to it"),
+        (OSError(24, "Too many  open files"), "[Errno 24] Too many open files"),
+        (OSError(), "OSError"),
+        (
+            ExceptionGroup("all failed", [OSError(5, "x"), ConnectionRefusedError()]),
+            "connection refused",
+        ),
+    ],
+)
+def test_the_reason_in_a_few_words(error: BaseException, reason: str):
+    assert reason_of(error) == reason
+
+
+def test_the_reason_is_found_behind_other_errors():
+    error = RuntimeError("All connection attempts failed")
+    error.__cause__ = ExceptionGroup("x", [ConnectionRefusedError()])
+    assert reason_of(error) == "connection refused"
