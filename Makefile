@@ -1,0 +1,79 @@
+# Every verb of this repository. `make` alone lists them.
+
+VENV := .venv
+BIN := $(VENV)/bin
+DONE := $(VENV)/.done
+export VENV
+unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check fix bench test-real test-slow cover docs lock clean
+.DELETE_ON_ERROR:
+
+help: ## list the verbs
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: $(DONE)/local $(DONE)/project ## set up what is missing, then do a real task with the embedded model
+	$(BIN)/python scripts/demo.py $(ARGS)
+
+# COVER=1 measures coverage on the way, with time to spare for it. `make cover` and .ci/run do, so the suite runs once.
+COVERAGE = $(if $(COVER),-m coverage run)
+SLACK = $(if $(COVER),--timeout 60)
+test: $(DONE)/test $(DONE)/project ## set up what is missing, then run the quick suite (ARGS="-k words")
+	@$(if $(COVER),rm -f .coverage .coverage.*)
+	$(BIN)/python $(COVERAGE) -m pytest $(SLACK) $(ARGS)
+
+check: $(DONE)/check $(DONE)/project ## format, lint, types, import contract, generated docs
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+	$(BIN)/python scripts/make_docs.py --check
+
+fix: $(DONE)/check $(DONE)/project ## format, and mend what ruff can mend
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(DONE)/run $(DONE)/project ## measure speed, memory and prompt size, as ratios (ARGS="start task")
+	$(BIN)/python bench/run.py $(ARGS)
+
+test-real: $(DONE)/local $(DONE)/test $(DONE)/project ## the tests that need the embedded model or a real server
+	$(BIN)/python -m pytest -n 0 -m real --timeout 600 $(ARGS)
+
+test-slow: $(DONE)/test $(DONE)/project ## the tests that take longer than a moment
+	$(BIN)/python -m pytest -m slow --timeout 120 $(ARGS)
+
+cover: ## run the quick suite and report what it does not reach
+	@$(MAKE) --no-print-directory test COVER=1
+	@$(MAKE) --no-print-directory cover-report
+
+.PHONY: cover-report
+FULLY_COVERED := src/ybs/core/*,src/ybs/security/*,src/ybs/tools/toolbox.py
+cover-report: # 90 % of all; every line and branch of what guards the person's machine
+	@$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --skip-covered --fail-under 90
+	$(BIN)/coverage report --include '$(FULLY_COVERED)' --show-missing --fail-under 100
+
+docs: $(DONE)/run $(DONE)/project ## write the generated pages of docs/ again
+	$(BIN)/python scripts/make_docs.py
+
+lock: ## solve requirements/ anew from pyproject.toml (needs uv; ARGS=--upgrade for the newest)
+	scripts/lock.sh $(ARGS)
+
+clean: ## remove everything that was built here, the virtual environment included
+	rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .run
+	rm -rf .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Set-up. Each step leaves a file in $(DONE), so that a second run does nothing.
+$(DONE)/venv:
+	@scripts/setup.sh venv
+	@mkdir -p $(DONE) && touch $@
+
+$(DONE)/run $(DONE)/local $(DONE)/test $(DONE)/check: $(DONE)/%: requirements/%.txt | $(DONE)/venv
+	@scripts/setup.sh install $<
+	@touch $@
+
+$(DONE)/project: pyproject.toml requirements/build.txt src/ybs/__init__.py | $(DONE)/venv
+	@scripts/setup.sh project
+	@touch $@

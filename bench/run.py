@@ -1,0 +1,54 @@
+"""Measures ybs and prints ratios: `python bench/run.py [NAME...] [--rounds N]`.
+
+Every ratio compares medians of runs that took turns with each other, so that it means the same on a busy machine.
+The absolute numbers are only there to be read beside each other.
+"""
+
+import argparse
+import os
+import sys
+from importlib import import_module
+
+from lab import Lab, Row
+
+NAMES = ("start", "first_request", "task", "long", "dependencies", "imports")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Measure ybs.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)} (all)")
+    parser.add_argument("--rounds", type=int, default=9, help="how often each is run (%(default)s)")
+    options = parser.parse_args()
+    if unknown := set(options.names) - set(NAMES):
+        parser.error(f"unknown: {', '.join(sorted(unknown))} (there are {', '.join(NAMES)})")
+    missed = 0
+    with Lab() as lab:
+        for name in options.names or NAMES:
+            module = import_module(name)
+            print(f"\n{name}: {module.__doc__.splitlines()[0]}", flush=True)
+            for row in module.measure(lab, options.rounds):
+                print(line_of(row), flush=True)
+                missed += is_missed(row)
+    load = os.getloadavg()[0]
+    print(
+        f"\n{missed} of the limits missed. Python {sys.version.split()[0]}, {options.rounds} rounds, load {load:.1f}."
+    )
+    return 0
+
+
+def is_missed(row: Row) -> bool:
+    return row.limit is not None and row.value > row.limit
+
+
+def line_of(row: Row) -> str:
+    digits = 2 if row.unit in ("x", "ms") else 0
+    limit = (
+        ""
+        if row.limit is None
+        else f"at most {row.limit:g}" + ("  MISSED" if is_missed(row) else "")
+    )
+    return f"  {row.what:<62} {row.value:>9.{digits}f} {row.unit:<10} {limit} {row.note}".rstrip()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,79 @@
+#!/bin/sh
+# Sets up the virtual environment, step by step; the Makefile calls it and remembers what is done.
+#
+#   scripts/setup.sh venv                 make .venv with the best interpreter found
+#   scripts/setup.sh install FILE         install a pinned set from requirements/
+#   scripts/setup.sh project              install ybs itself, from this folder
+#
+# Uses uv when it is on PATH, and python3 -m venv with pip when not. Nothing else is needed.
+set -eu
+cd "$(dirname "$0")/.."
+venv=${VENV:-.venv}
+unset VIRTUAL_ENV PYTHONHOME PYTHONPATH || true
+export PIP_DISABLE_PIP_VERSION_CHECK=1
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+fail() { say "$*"; exit 1; }
+has_uv() { command -v uv >/dev/null 2>&1; }
+
+# Prints the first interpreter that really runs and is 3.11 or newer. $PYTHON names one of your own.
+find_python() {
+    for name in ${PYTHON:-} python3 python3.13 python3.12 python3.11 python3.14; do
+        path=$(command -v "$name" 2>/dev/null) || continue
+        if "$path" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            printf '%s\n' "$path"
+            return
+        fi
+    done
+    return 1
+}
+
+is_usable() { [ -x "$venv/bin/python" ] && "$venv/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+
+# uv trusts what this machine trusts, where that is known; a home that cannot be written to has no room for its cache.
+prepare_uv() {
+    if [ -s /etc/ssl/certs/ca-certificates.crt ]; then export UV_SYSTEM_CERTS="${UV_SYSTEM_CERTS:-true}"; fi
+    folder=${UV_CACHE_DIR:-${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/uv}
+    mkdir -p "$folder" 2>/dev/null && [ -w "$folder" ] || export UV_NO_CACHE=1
+}
+
+make_venv() {
+    if is_usable; then return; fi
+    if python=$(find_python); then
+        say "$venv with $("$python" --version)"
+    elif has_uv; then
+        python=3.11 # uv brings one where it may
+    else
+        fail "Python 3.11 or newer is needed. On Debian: apt-get install python3 python3-venv. Or name one: make PYTHON=/path/to/python3.11"
+    fi
+    if has_uv; then
+        prepare_uv
+        uv venv --quiet --clear --python "$python" "$venv"
+    elif ! "$python" -m venv --clear "$venv"; then
+        rm -rf "$venv"
+        fail "$python cannot make a virtual environment (see above). On Debian: apt-get install python3-venv"
+    fi
+}
+
+install() {
+    if has_uv; then
+        prepare_uv
+        uv pip install --quiet --compile-bytecode --python "$venv/bin/python" "$@"
+    else
+        "$venv/bin/python" -m pip --version >/dev/null 2>&1 || "$venv/bin/python" -m ensurepip >/dev/null
+        "$venv/bin/python" -m pip install --quiet "$@"
+    fi
+}
+
+case ${1:-} in
+venv) make_venv ;;
+install)
+    say "installing $2"
+    install --require-hashes -r "$2"
+    ;;
+project)
+    install --require-hashes -r requirements/build.txt
+    install --no-deps --no-build-isolation --editable .
+    ;;
+*) fail "usage: scripts/setup.sh venv | install FILE | project" ;;
+esac

@@ -1,0 +1,55 @@
+"""The bench measures what it says: a real `ybs` and the bare loop do the whole task, and nothing beside it."""
+
+from collections.abc import Iterator
+
+import pytest
+from lab import Lab, Row, interleave
+from run import line_of
+
+MOST_BYTES_OF_A_FIRST_REQUEST = 6_000
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    with Lab() as lab:
+        yield lab
+
+
+@pytest.mark.parametrize("agent", ["ybs", "floor"])
+def test_an_agent_reads_edits_runs_and_answers(lab: Lab, agent: str) -> None:
+    session = getattr(lab, agent)("task")
+    assert [request["step"] for request in session.requests] == [0, 1, 2, 3]
+    assert "VALUE is 2 now" in session.ended.output
+    assert 0 < session.first_request_seconds < session.ended.wall_seconds
+
+
+def test_ybs_asks_the_server_for_nothing_but_answers(lab: Lab) -> None:
+    session = lab.ybs("turns0")
+    assert [request["path"].rpartition("/v1")[2] for request in session.all_requests] == [
+        "/chat/completions"
+    ]
+
+
+def test_the_first_request_is_small(lab: Lab) -> None:
+    first = lab.ybs("turns0").requests[0]
+    assert first["body_bytes"] <= MOST_BYTES_OF_A_FIRST_REQUEST
+    assert first["tools_bytes"] > 0
+
+
+def test_a_session_that_did_not_edit_does_not_count(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lab.YBS", "/bin/true")
+    with pytest.raises(SystemExit, match="ended with 0 after 0 requests"):
+        lab.ybs("task")
+
+
+def test_runs_take_turns_after_a_warm_up() -> None:
+    calls: list[str] = []
+    interleave(3, a=lambda: calls.append("a"), b=lambda: calls.append("b"))
+    assert "".join(calls) == "ab" + "abbaab"
+
+
+def test_a_missed_limit_is_said() -> None:
+    assert line_of(Row("memory", 80, "MB", 70)).endswith("at most 70  MISSED")
+    assert line_of(Row("memory", 70, "MB", 70)).endswith("at most 70")

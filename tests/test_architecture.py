@@ -1,0 +1,206 @@
+"""The rules of the house that no linter knows: who imports whom, how big things may grow, what a start may load."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from ybs.config.schema import Config
+from ybs.providers.registry import find_provider, provider_names
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "ybs"
+MODULES = sorted(SOURCE.rglob("*.py"))
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+#: Files of more lines and functions of more lines than allowed. The lists may only shrink.
+LONG_FILES: set[str] = set()
+LONG_FUNCTIONS: set[str] = set()
+MAX_FILE_LINES = 400
+MAX_FUNCTION_LINES = 50
+
+#: Doors talk to a terminal; nobody else prints.
+PRINTING_ROOMS = ("cli", "headless", "ui")
+
+#: Libraries that cost tens of milliseconds; only who needs one imports it, at the moment of need.
+HEAVY = ["httpx2", "httpcore2", "rich", "prompt_toolkit", "tree_sitter", "json_repair", "pathspec"]
+
+
+def name_of(path: Path) -> str:
+    """Return the dotted name of a module of ybs."""
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imports_of(path: Path) -> Iterator[str]:
+    """Yield every module that a file imports, those inside functions too."""
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def functions_of(path: Path) -> Iterator[tuple[str, int]]:
+    """Yield the dotted name and the length in lines of every function."""
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno is not None
+            yield f"{name_of(path)}.{node.name}", node.end_lineno - node.lineno + 1
+
+
+def lines_of(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def loaded_after(code: str) -> set[str]:
+    """Return the names of all modules in memory after an interpreter ran a line of code."""
+    report = "import sys; print('loaded', *sys.modules, file=sys.stderr)"
+    program = f"import atexit\natexit.register(lambda: exec({report!r}))\n{code}"
+    unmeasured = {
+        name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=unmeasured, capture_output=True, text=True, check=False
+    )
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("loaded "), done.stderr
+    return set(last.split()[1:])
+
+
+def test_core_imports_only_the_standard_library_msgspec_and_itself() -> None:
+    allowed = sys.stdlib_module_names | {"msgspec"}
+    wrong = [
+        f"{name_of(path)} imports {name}"
+        for path in (SOURCE / "core").glob("*.py")
+        for name in imports_of(path)
+        if name.split(".")[0] not in allowed and not name.startswith("ybs.core")
+    ]
+    assert wrong == []
+
+
+def test_core_does_no_input_or_output() -> None:
+    doors = {
+        "os",
+        "io",
+        "socket",
+        "subprocess",
+        "pathlib",
+        "shutil",
+        "ssl",
+        "urllib",
+        "http",
+        "sys",
+        "tempfile",
+    }
+    wrong = [
+        f"{name_of(path)} imports {name}"
+        for path in (SOURCE / "core").glob("*.py")
+        for name in imports_of(path)
+        if name.split(".")[0] in doors
+    ]
+    assert wrong == []
+
+
+def test_the_loop_stays_under_100_lines() -> None:
+    assert lines_of(SOURCE / "core" / "agent.py") < 100
+
+
+def test_only_known_files_are_400_lines_or_longer() -> None:
+    long = {name_of(path) for path in MODULES if lines_of(path) >= MAX_FILE_LINES}
+    assert long == LONG_FILES, "split the new ones; take those that shrank off the list"
+
+
+def test_only_known_functions_are_longer_than_50_lines() -> None:
+    lengths = (item for path in MODULES for item in functions_of(path))
+    long = {name for name, lines in lengths if lines > MAX_FUNCTION_LINES}
+    assert long == LONG_FUNCTIONS, "split the new ones; take those that shrank off the list"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_every_module_opens_with_one_sentence(path: Path) -> None:
+    docstring = ast.get_docstring(tree_of(path)) or ""
+    summary = docstring.split("\n\n")[0].replace("\n", " ")
+    assert re.fullmatch(r".{8,}[.:]", summary), f"{name_of(path)} opens with {summary!r}"
+
+
+def test_no_private_module_is_imported_across_packages() -> None:
+    wrong = []
+    for path in MODULES:
+        package = name_of(path) if path.name == "__init__.py" else name_of(path).rpartition(".")[0]
+        for name in imports_of(path):
+            parts = name.split(".")
+            for place, part in enumerate(parts):
+                is_private = part.startswith("_") and not part.startswith("__")
+                if is_private and parts[0] == "ybs" and ".".join(parts[:place]) != package:
+                    wrong.append(f"{name_of(path)} imports {name}")
+    assert wrong == []
+
+
+def test_nobody_prints_but_the_doors() -> None:
+    wrong = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in MODULES
+        if path.relative_to(SOURCE).parts[0].removesuffix(".py") not in PRINTING_ROOMS
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "print"
+    ]
+    assert wrong == []
+
+
+def test_floors_import_only_downward() -> None:
+    done = subprocess.run(
+        [Path(sys.executable).with_name("lint-imports"), "--no-cache"],
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=10,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_contract_knows_every_room() -> None:
+    (contract,) = PYPROJECT["tool"]["importlinter"]["contracts"]
+    known = set(re.findall(r"\w+", " ".join(contract["layers"])))
+    rooms = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+    modules = {path.stem for path in SOURCE.glob("*.py")} - {"__init__", "__main__"}
+    assert known == rooms | modules, "add a new room to the contract in pyproject.toml"
+
+
+def test_importing_the_command_loads_no_heavy_library() -> None:
+    assert loaded_after("import ybs.cli").isdisjoint(HEAVY)
+
+
+def test_version_loads_next_to_nothing() -> None:
+    code = "import sys; sys.argv = ['ybs', '--version']; from ybs.cli import main; sys.exit(main())"
+    assert loaded_after(code).isdisjoint([*HEAVY, "asyncio", "msgspec", "argparse"])
+
+
+def test_the_python_door_costs_nothing_until_it_is_used() -> None:
+    loaded = loaded_after("import ybs")
+    assert {name for name in loaded if name.startswith("ybs")} == {"ybs"}
+
+
+def test_entry_points_name_the_providers_that_the_registry_knows() -> None:
+    entry_points = PYPROJECT["project"]["entry-points"]["ybs.providers"]
+    assert set(entry_points) == set(provider_names())
+    for name, place in entry_points.items():
+        module, _, attribute = place.partition(":")
+        assert getattr(import_module(module), attribute) is find_provider(name, Config())
+
+
+def test_the_command_is_the_one_that_was_installed() -> None:
+    assert PYPROJECT["project"]["scripts"] == {"ybs": "ybs.cli:main"}
