@@ -1,11 +1,12 @@
 """The system prompt and the facts about the project in it."""
 
+import os
 from datetime import date
 from pathlib import Path
 
 import pytest
 
-from ybs.context.project import MAX_NAMES, branch_of, top_level
+from ybs.context.project import MAX_BRANCH_CHARS, MAX_NAMES, branch_of, top_level
 from ybs.context.prompt import system_prompt
 
 TODAY = date(2026, 3, 1)
@@ -67,6 +68,20 @@ def test_branch_of_follows_a_worktree(project: Path):
 def test_branch_of_survives_a_broken_git_folder(project: Path):
     (project / ".git").mkdir()
     assert branch_of(project) == ""
+
+
+def test_a_head_that_is_a_pipe_does_not_hang_the_start(project: Path):
+    (project / ".git").mkdir()
+    os.mkfifo(project / ".git" / "HEAD")
+    assert branch_of(project) == ""
+
+
+def test_a_head_of_an_enemy_is_cut_and_made_printable(project: Path):
+    (project / ".git").mkdir()
+    (project / ".git" / "HEAD").write_text("ref: refs/heads/\x1b[31mred" + "x" * 3_000_000)
+    branch = branch_of(project)
+    assert branch.startswith("�[31mred")
+    assert len(branch) == MAX_BRANCH_CHARS
 
 
 def test_outside_git_there_is_no_branch(project: Path):

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
+from msgspec import Raw
 
 from ybs.core.agent import Agent
 from ybs.core.conversation import CANCELLED, Conversation
@@ -152,8 +153,8 @@ async def test_cancelling_in_a_tool_keeps_finished_results_and_answers_the_rest(
     with pytest.raises(asyncio.CancelledError):
         await task[0]
     assert [(r.call_id, r.output, r.is_error) for r in scene.results] == [
-        ("call_1_2", "quick result", False),
         ("call_1_1", CANCELLED, True),
+        ("call_1_2", "quick result", False),
     ]
     assert scene.conversation.open_calls == ()
     assert [e.id for e in scene.events.of(ToolFinished)] == ["call_1_2", "call_1_1"]
@@ -370,3 +371,26 @@ async def test_thinking_is_kept_as_it_came():
     said = scene.model.requests[1].messages[1]
     assert isinstance(said, AssistantMessage)
     assert said.content[0] == signed
+
+
+async def test_two_calls_with_one_id_are_told_apart_and_both_run():
+    twice = [ToolCall(id="1", name="look", arguments=Raw(b'{"n":%d}' % n)) for n in (1, 2)]
+    toolbox = ScriptedToolbox({"look": lambda call, _emit: bytes(call.arguments).decode()})
+    scene = Scene(AssistantMessage(content=tuple(twice)), "done", toolbox=toolbox)
+    finished = await scene.run()
+    assert finished.reason == "done"
+    assert [(r.call_id, r.output) for r in scene.results] == [("1", '{"n":1}'), ("1_2", '{"n":2}')]
+
+
+async def test_a_read_after_an_edit_in_the_same_message_sees_the_edit():
+    content = ["old"]
+
+    def write(_call: ToolCall, _emit: Emit) -> str:
+        content[0] = "new"
+        return "written"
+
+    tools = {"look": lambda _call, _emit: content[0], "write": write}
+    toolbox = ScriptedToolbox(tools, writers=["write"])
+    scene = Scene(answer(call("look"), call("write"), call("look")), "done", toolbox=toolbox)
+    await scene.run()
+    assert [r.output for r in scene.results] == ["old", "written", "new"]

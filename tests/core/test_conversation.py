@@ -64,8 +64,8 @@ def test_an_empty_answer_is_not_kept_but_closes_open_calls():
 
 def test_closing_twice_does_nothing_the_second_time():
     conversation = Conversation(messages=[said("a")])
-    assert [r.output for r in conversation.close_open_calls("gone")] == ["gone"]
-    assert conversation.close_open_calls() == ()
+    assert [r.output for r in conversation.close_open_calls()] == [CANCELLED]
+    assert conversation.close_open_calls() == []
 
 
 def test_replacing_takes_another_history_and_keeps_the_system_prompt_unless_told():

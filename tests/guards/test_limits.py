@@ -5,11 +5,11 @@ from collections.abc import AsyncGenerator
 
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
-from ybs.core.events import AssistantSaid, Event, TextStreamed, TurnFinished
+from ybs.core.events import AssistantSaid, Event, Noticed, TextStreamed, TurnFinished
 from ybs.core.messages import AssistantMessage, Text, ToolCall, Usage, UserMessage
 from ybs.core.ports import Guard, Model, Request, Toolbox
 from ybs.guards.limits import Deadline, DryRun, Limits, TimedModel, TimedToolbox
-from ybs.testing import ScriptedModel, ScriptedToolbox
+from ybs.testing import RecordedEvents, ScriptedModel, ScriptedToolbox
 
 
 def call(number: int, cost: float | None = None) -> AssistantMessage:
@@ -33,27 +33,21 @@ async def test_the_step_limit_ends_the_turn_and_says_which_setting_it_was():
 
 
 async def test_the_cost_limit_counts_what_the_session_spent_before():
-    limits = Limits(max_steps=99, max_cost_usd=1.0, spent_usd=lambda: 0.5)
+    limits = Limits(max_steps=99, max_cost_usd=1.0)
+    limits.spent_usd = lambda: 0.5
     script = [call(n, cost=0.2) for n in range(9)]
     finished, _ = await run(ScriptedModel(script), ScriptedToolbox({"look": "seen"}), limits)
     assert (finished.reason, finished.steps) == ("limit", 3)
     assert "$1.10 of $1.00" in finished.message
 
 
-async def test_an_unknown_price_never_reaches_the_cost_limit():
-    limits = Limits(max_steps=99, max_cost_usd=0.01)
-    finished, _ = await run(
-        ScriptedModel([call(0), "done"]), ScriptedToolbox({"look": "seen"}), limits
-    )
-    assert finished.reason == "done"
-
-
-async def test_the_time_limit_stops_before_the_next_request():
-    finished, _ = await run(
-        ScriptedModel(["never said"]), ScriptedToolbox(), Limits(max_steps=9, max_seconds=0)
-    )
-    assert (finished.reason, finished.steps) == ("limit", 0)
-    assert "time limit" in finished.message
+async def test_an_unknown_price_cannot_reach_the_cost_limit_and_the_person_is_told_once():
+    limits, events = Limits(max_steps=99, max_cost_usd=0.01), RecordedEvents()
+    model = ScriptedModel([call(0), call(1), "done"])
+    tools = ScriptedToolbox({"look": "seen"})
+    agent = Agent(model, tools, events, Conversation("system"), [limits])
+    assert (await agent.run(UserMessage.of("go"))).reason == "done"
+    assert ["price of this model is not known" in e.text for e in events.of(Noticed)] == [True]
 
 
 class EndlessModel(Model):
@@ -66,18 +60,26 @@ class EndlessModel(Model):
         await asyncio.Event().wait()
 
 
+def begun(seconds: float) -> Deadline:
+    """Make a deadline whose turn begins now."""
+    deadline = Deadline(seconds)
+    deadline.begin()
+    return deadline
+
+
 async def test_a_model_that_never_stops_is_cut_off_and_its_words_are_kept():
-    model = TimedModel(EndlessModel(), Deadline(0.01))
+    model = TimedModel(EndlessModel(), begun(0.01))
     assert (model.name, model.window) == ("endless", 1000)
     finished, conversation = await run(model, ScriptedToolbox())
     assert finished.reason == "limit"
+    assert "0.01 s, the time limit" in finished.message
     assert conversation.messages[-1] == AssistantMessage(
         content=(Text(text="well"),), stop_reason="cut_off", model="endless"
     )
 
 
 async def test_a_timed_model_passes_everything_on():
-    model = TimedModel(ScriptedModel(["hello"]), Deadline(60))
+    model = TimedModel(ScriptedModel(["hello"]), begun(60))
     events = [event async for event in model.stream(Request("", ()))]
     assert isinstance(events[-1], AssistantSaid)
     assert events[-1].content == "hello"
@@ -88,22 +90,42 @@ async def test_a_tool_that_outlasts_the_turn_is_stopped_with_an_answer():
         await asyncio.Event().wait()
         return "never"
 
-    deadline = Deadline(0.01)
+    deadline = begun(0.01)
     tools = TimedToolbox(ScriptedToolbox({"look": wait}, writers=["look"]), deadline)
     assert [spec.name for spec in tools.specs()] == ["look"]
     assert not tools.is_read_only(ToolCall(id="1", name="look"))
     finished, conversation = await run(
-        ScriptedModel([call(0)]), tools, Limits(max_steps=9, max_seconds=0.01)
+        TimedModel(ScriptedModel([call(0), "more"]), deadline), tools
     )
     assert finished.reason == "limit"
     assert conversation.messages[-1].is_error
 
 
-async def test_a_deadline_begins_again_with_each_turn():
-    deadline = Deadline(60)
-    before = deadline.left_seconds()
-    deadline.begin()
-    assert 0 < before <= deadline.left_seconds() <= 60
+async def test_the_clock_stands_still_while_the_person_thinks():
+    deadline = begun(0.05)
+
+    async def ask(_call: ToolCall, _emit: object) -> str:
+        with deadline.paused():
+            await asyncio.sleep(0.1)  # longer than the turn may take
+        return "allowed"
+
+    tools = TimedToolbox(ScriptedToolbox({"look": ask}, writers=["look"]), deadline)
+    finished, _ = await run(TimedModel(ScriptedModel([call(0), "done"]), deadline), tools)
+    assert finished.reason == "done"
+
+
+async def test_the_clock_goes_on_after_the_answer():
+    deadline = begun(0.05)
+
+    async def ask(_call: ToolCall, _emit: object) -> str:
+        with deadline.paused():
+            await asyncio.sleep(0)
+        await asyncio.Event().wait()
+        return "never"
+
+    tools = TimedToolbox(ScriptedToolbox({"look": ask}, writers=["look"]), deadline)
+    finished, _ = await run(TimedModel(ScriptedModel([call(0), "more"]), deadline), tools)
+    assert finished.reason == "limit"
 
 
 async def test_a_dry_run_ends_after_the_first_step():

@@ -39,6 +39,15 @@ async def test_the_same_call_is_reminded_at_three_told_to_change_at_five_and_sto
     assert reminders(events) == [REMINDER.format(count=3), PIVOT.format(count=5)]
 
 
+async def test_results_that_differ_only_in_their_duration_are_the_same():
+    numbers = count()
+    tools = ScriptedToolbox({"look": lambda _call, _emit: f"1 passed in 0.{next(numbers)} s"})
+    finished, _ = await run(
+        ScriptedModel([call(n) for n in range(20)]), tools, Loops(lambda: "still")
+    )
+    assert finished.reason == "loop"
+
+
 async def test_a_call_that_repeats_while_files_change_is_no_loop():
     model = ScriptedModel([*(call(n) for n in range(12)), "done"])
     marks = count()
@@ -112,4 +121,4 @@ async def test_a_new_turn_starts_from_nothing():
     ],
 )
 def test_repetitions_counts_the_cycle_at_the_end(letters: str, expected: tuple[int, int]):
-    assert repetitions([(letter,) for letter in letters]) == expected
+    assert repetitions([ord(letter) for letter in letters]) == expected

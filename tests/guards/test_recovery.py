@@ -1,12 +1,14 @@
 """Recovery: errors in a row, empty messages, cut answers."""
 
+import pytest
+
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Event, Noticed, TurnFinished, UserSaid
-from ybs.core.messages import AssistantMessage, Text, ToolCall, UserMessage
+from ybs.core.messages import AssistantMessage, Text, Thinking, ToolCall, UserMessage
 from ybs.guards.recovery import EMPTY, PIVOT, Recovery
-from ybs.testing import ScriptedModel, ScriptedToolbox
+from ybs.testing import ScriptedModel, ScriptedToolbox, answer, call, thought
 
 
 async def run(model: ScriptedModel, tools: ScriptedToolbox) -> tuple[TurnFinished, list[Event]]:
@@ -49,11 +51,36 @@ async def test_a_call_that_works_resets_the_count():
     assert said(events) == []
 
 
-async def test_refusals_are_not_errors_of_the_model():
-    _, events = await run(
-        ScriptedModel([*calls(5), "done"]), ScriptedToolbox({"fail": Refused("the person said no")})
+async def test_fifty_failed_calls_in_one_message_are_one_failed_step():
+    fifty = answer(*(call("fail", n=n) for n in range(50)))
+    finished, events = await run(
+        ScriptedModel([fifty, "I see"]), ScriptedToolbox({"fail": ToolError("no")})
     )
+    assert finished.reason == "done"
     assert said(events) == []
+
+
+async def test_several_errors_a_step_still_bring_the_demand_in_time():
+    step = [answer(*(call("fail", n=n) for n in range(4))) for _ in range(3)]
+    _, events = await run(
+        ScriptedModel([*step, "I give up"]), ScriptedToolbox({"fail": ToolError("no")})
+    )
+    assert said(events) == [PIVOT.format(count=3)]
+
+
+async def test_a_model_whose_calls_are_all_refused_does_not_go_on_for_ever():
+    finished, _ = await run(
+        ScriptedModel(calls(30)), ScriptedToolbox({"fail": Refused("the person said no")})
+    )
+    assert finished.reason == "loop"
+    assert "failed or was refused" in finished.message
+
+
+@pytest.mark.parametrize("silent", [thought("hm"), " \n"])
+async def test_thinking_or_white_space_alone_is_no_answer(silent: Thinking | str):
+    finished, events = await run(ScriptedModel([answer(silent), "here I am"]), ScriptedToolbox())
+    assert finished.reason == "done"
+    assert said(events) == [EMPTY]
 
 
 async def test_a_model_that_says_nothing_is_woken_once():

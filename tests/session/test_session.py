@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable
+from contextlib import aclosing
 from pathlib import Path
 
 import msgspec
@@ -23,6 +24,7 @@ from ybs.core.events import (
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Answer, Question
 from ybs.session.session import Outcome, Reply
+from ybs.session.stream import events_of
 from ybs.testing import (
     HttpError,
     Interrupted,
@@ -219,9 +221,7 @@ async def test_a_typed_command_runs_and_the_model_answers(project: Path, open_se
     assert isinstance(outcome, Outcome)
     assert outcome.text == "I see it."
     assert sent.startswith("[Shell command output]\nCommand: echo out; echo err >&2; exit 3\n")
-    assert "exit code 3" in sent
-    assert "out" in sent
-    assert "err" in sent
+    assert "Exit code: 3\n\nOutput:\nout\n\nStderr:\nerr" in sent
     assert "out" in "".join(e.text for e in events.of(ToolPrinted))
 
 
@@ -232,6 +232,97 @@ async def test_a_blocked_typed_command_is_refused_and_the_model_is_told(open_ses
             await session.handle("!sudo true")
         sent = server.requests[0].body["messages"][-1]["content"]
     assert sent.startswith("[Shell command failed]\nCommand: sudo true\nError: ")
+
+
+async def test_a_typed_command_is_part_of_the_turn_and_can_be_cancelled(
+    project: Path, open_session: Open
+):
+    async with OpenAIServer([]) as server:
+        session, events = open_session(server)
+        runs = asyncio.Event()
+        session.subscribe(lambda e: runs.set() if isinstance(e, ToolPrinted) else None)
+        async with session:
+            turn = asyncio.create_task(session.handle("!echo $$ > pid; echo on; sleep 60"))
+            await runs.wait()
+            assert session.is_busy
+            with pytest.raises(YbsError, match="A turn is running"):
+                await session.send("me too")
+            assert session.cancel()
+            outcome = await turn
+    assert isinstance(outcome, Outcome)
+    assert outcome.finished.reason == "interrupted"
+    assert events.of(TurnFinished)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((project / "pid").read_text()), 0)
+
+
+async def test_a_dry_run_runs_no_typed_command_either(project: Path, open_session: Open):
+    async with OpenAIServer(["Right."]) as server:
+        session, _ = open_session(server, dry_run=True)
+        async with session:
+            await session.handle("!touch here")
+    assert not (project / "here").exists()
+
+
+async def test_a_cancel_before_the_first_step_ends_the_turn_all_the_same(open_session: Open):
+    async with OpenAIServer(["later"]) as server:
+        session, events = open_session(server)
+        async with session:
+            turn = asyncio.create_task(session.send("hello"))
+            await asyncio.sleep(0)
+            assert session.cancel()
+            assert (await turn).finished.reason == "interrupted"
+            assert len(events.of(TurnFinished)) == 1
+            assert (await session.send("again")).text == "later"
+
+
+async def test_the_events_of_a_turn_come_as_an_iterator(open_session: Open):
+    async with OpenAIServer(["hello"]) as server:
+        session, recorded = open_session(server)
+        async with session:
+            events = [event async for event in events_of(session, "hi")]
+    assert events == recorded.events[:-1]
+    assert isinstance(events[-1], TurnFinished)
+
+
+async def test_leaving_the_iterator_cancels_the_turn(open_session: Open):
+    async with OpenAIServer([Interrupted(how="stall", after_frames=4)]) as server:
+        session, recorded = open_session(server)
+        async with session:
+            async with aclosing(events_of(session, "hi")) as events:
+                async for event in events:
+                    if isinstance(event, TextStreamed):
+                        break
+            assert not session.is_busy
+    assert recorded.of(TurnFinished)[0].reason == "interrupted"
+
+
+async def test_an_error_of_a_turn_comes_out_of_the_iterator(open_session: Open):
+    async with OpenAIServer([Interrupted(how="stall", after_frames=0)]) as server:
+        session, _ = open_session(server)
+        async with session:
+            turn = asyncio.create_task(session.send("hello"))
+            await server.received()
+            with pytest.raises(YbsError, match="A turn is running"):
+                [_ async for _ in events_of(session, "me too")]
+            session.cancel()
+            await turn
+
+
+async def test_a_blank_line_asks_nobody_anything(open_session: Open):
+    async with OpenAIServer([]) as server:
+        session, _ = open_session(server)
+        async with session:
+            assert await session.handle("   ") == Reply(text="")
+
+
+async def test_closing_twice_ends_the_session_once(open_session: Open):
+    async with OpenAIServer(["hi"]) as server:
+        session, events = open_session(server)
+        await session.send("hello")
+        await session.close()
+        await session.close()
+    assert len(events.of(SessionEnded)) == 1
 
 
 async def test_a_bare_exclamation_mark_prints_the_usage(open_session: Open):

@@ -7,7 +7,7 @@ import sys
 from datetime import date
 from pathlib import Path
 
-from ybs.context.project import branch_of, top_level
+from ybs.context.project import branch_of, clean, top_level
 
 
 def system_prompt(folder: Path, *, today: date, is_short: bool) -> str:
@@ -27,8 +27,3 @@ def facts(folder: Path, *, today: date) -> str:
     if names := top_level(folder):
         lines.append("Top level: " + ", ".join(names))
     return "\n".join(clean(line) for line in lines)
-
-
-def clean(line: str) -> str:
-    """Keep odd file names from breaking the line they stand in."""
-    return "".join(c if c.isprintable() else "�" for c in line)

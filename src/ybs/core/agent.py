@@ -9,7 +9,7 @@ from contextlib import aclosing
 
 from msgspec.structs import replace
 
-from ybs.core.batches import first_of_kind, side_by_side
+from ybs.core.batches import batches
 from ybs.core.conversation import Conversation, Draft
 from ybs.core.errors import ModelError, StopTurn
 from ybs.core.events import Emit, EndReason, RequestStarted, ToolFinished, ToolStarted, TurnFinished
@@ -34,7 +34,7 @@ class Agent:
     async def run(self, prompt: UserMessage) -> TurnFinished:
         """Take one turn. Whatever happens, the history can be sent again afterwards."""
         turn = Turn(self.conversation, self.emit)
-        reason: EndReason = "interrupted"
+        reason: EndReason = "error"
         message, is_temporary = "", False
         turn.say(prompt)
         try:
@@ -44,10 +44,11 @@ class Agent:
         except StopTurn as stop:
             reason, message = stop.reason, str(stop)
         except ModelError as error:
-            reason, message, is_temporary = "error", str(error), error.temporary
+            message, is_temporary = str(error), error.temporary
+        except asyncio.CancelledError:
+            reason = "interrupted"
+            raise
         finally:
-            for result in self.conversation.close_open_calls():
-                self.emit(ToolFinished.of(result))
             finished = turn.finished(reason, message, is_temporary=is_temporary)
             self.emit(finished)
         return finished
@@ -63,8 +64,7 @@ class Agent:
         try:
             async with aclosing(self.model.stream(request)) as events:
                 async for event in events:
-                    draft.add(event)
-                    self.emit(event)
+                    self.emit(draft.add(event))
         finally:
             turn.add(draft)
         return draft.message.calls
@@ -72,24 +72,23 @@ class Agent:
     async def answer(self, calls: Sequence[ToolCall]) -> None:
         """Run the calls of one message and append their results in the order asked.
 
-        Neighbours that only read run side by side; the others wait for their turn. Identical calls run once.
+        Neighbours that only read run side by side; the others wait for their turn. Identical neighbours run once.
         """
         results: dict[str, ToolResult] = {}
-        first = first_of_kind(calls)
 
-        async def run(call: ToolCall) -> None:
-            self.emit(ToolStarted(id=call.id, name=call.name, arguments=call.arguments))
-            results[call.id] = await self.toolbox.run(call, self.emit)
-            self.emit(ToolFinished.of(results[call.id]))
+        async def run(group: Sequence[ToolCall]) -> None:
+            for call in group:
+                self.emit(ToolStarted(id=call.id, name=call.name, arguments=call.arguments))
+            result = await self.toolbox.run(group[0], self.emit)
+            for call in group:
+                results[call.id] = replace(result, call_id=call.id)
+                self.emit(ToolFinished.of(results[call.id]))
 
         try:
-            for batch in side_by_side(first.values(), self.toolbox.is_read_only):
+            for batch in batches(calls, self.toolbox.is_read_only):
                 async with asyncio.TaskGroup() as tasks:
-                    for call in batch:
-                        tasks.create_task(run(call))
+                    for group in batch:
+                        tasks.create_task(run(group))
         finally:
-            for call in calls:
-                if result := results.get(first[call.id].id):
-                    self.conversation.append(result := replace(result, call_id=call.id))
-                    if call.id not in results:  # a repeat shares the first one's result
-                        self.emit(ToolFinished.of(result))
+            for result in self.conversation.close_open_calls(results):
+                self.emit(ToolFinished.of(result))

@@ -1,21 +1,26 @@
-"""Which tool calls of one message run side by side, and which need not run at all."""
+"""Which tool calls of one message run side by side, and which share one run."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 
 from ybs.core.messages import ToolCall
 
 
-def first_of_kind(calls: Sequence[ToolCall]) -> dict[str, ToolCall]:
-    """Map each call's id to the first call of the message that asks for the same thing."""
-    return {call.id: next(c for c in calls if c.is_same_call(call)) for call in calls}
-
-
-def side_by_side(
+def batches(
     calls: Iterable[ToolCall], is_read_only: Callable[[ToolCall], bool]
-) -> Iterator[list[ToolCall]]:
-    """Yield batches to run one after the other; only reading calls share one, repeats are left out."""
-    distinct = {call.id: call for call in calls}.values()
-    for may_share, group in groupby(distinct, is_read_only):
-        batch = list(group)
-        yield from [batch] if may_share else ([call] for call in batch)
+) -> Iterator[list[list[ToolCall]]]:
+    """Yield batches to run one after the other, each a list of groups to run side by side.
+
+    The calls of a group ask for the same thing, so one run answers them all. Only neighbours are grouped: a call
+    that stands behind a writing one may see something else than the same call before it.
+    """
+    for may_share, neighbours in groupby(calls, is_read_only):
+        groups: list[list[ToolCall]] = []
+        for call in neighbours:
+            candidates = groups if may_share else groups[-1:]
+            twins = next((group for group in candidates if group[0].is_same_call(call)), None)
+            if twins is None:
+                groups.append([call])
+            else:
+                twins.append(call)
+        yield from [groups] if may_share else ([group] for group in groups)

@@ -1,11 +1,15 @@
 """A history that is always valid to send: every tool call has its one answer, in order, before anyone speaks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import assert_never
+
+from msgspec import structs
 
 from ybs.core.events import AssistantSaid, Event, TextStreamed
 from ybs.core.messages import (
     AssistantMessage,
+    AssistantPart,
     Message,
     Text,
     ToolCall,
@@ -13,6 +17,7 @@ from ybs.core.messages import (
     UserMessage,
 )
 
+_NONE: Mapping[str, ToolResult] = {}
 CANCELLED = "Cancelled before it finished. Nothing is known about its effect."
 
 
@@ -58,15 +63,21 @@ class Conversation:
             case _:
                 assert_never(message)
 
-    def close_open_calls(self, reason: str = CANCELLED) -> tuple[ToolResult, ...]:
-        """Answer every open call with `reason`, as an error, and return these results."""
-        results = tuple(
-            ToolResult(call_id=call.id, name=call.name, output=reason, is_error=True)
-            for call in self.open_calls
-        )
-        for result in results:
+    def close_open_calls(self, results: Mapping[str, ToolResult] = _NONE) -> list[ToolResult]:
+        """Answer every open call, in the order asked, with its result or as cancelled.
+
+        `results` are by call id. Returns those that had to be made up.
+        """
+        made_up: list[ToolResult] = []
+        for call in self.open_calls:
+            result = results.get(call.id)
+            if result is None:
+                result = ToolResult(
+                    call_id=call.id, name=call.name, output=CANCELLED, is_error=True
+                )
+                made_up.append(result)
             self.append(result)
-        return results
+        return made_up
 
     def replace(self, messages: Sequence[Message], *, system: str | None = None) -> None:
         """Put another history in place of this one (compaction, undo, resume)."""
@@ -85,15 +96,18 @@ class Draft:
         self._pieces: list[str] = []
         self._whole: AssistantMessage | None = None
 
-    def add(self, event: Event) -> None:
-        """Take an event of the model's stream."""
+    def add(self, event: Event) -> Event:
+        """Take an event of the model's stream and return it, with every call's id its own."""
         match event:
             case TextStreamed():
                 self._pieces.append(event.text)
             case AssistantSaid():
-                self._whole = event.message
+                said = event.message
+                self._whole = with_own_ids(said)
+                return event if self._whole is said else AssistantSaid.of(self._whole)
             case _:
                 pass
+        return event
 
     @property
     def is_cut_off(self) -> bool:
@@ -110,3 +124,22 @@ class Draft:
             return self._whole
         content = (Text(text="".join(self._pieces)),) if self.is_cut_off else ()
         return AssistantMessage(content=content, stop_reason="cut_off", model=self._model)
+
+
+def with_own_ids(message: AssistantMessage) -> AssistantMessage:
+    """Return the message with no two calls of one id; the same message where that holds already."""
+    ids = [call.id for call in message.calls]
+    if len(set(ids)) == len(ids):
+        return message
+    taken = set(ids)
+    seen: set[str] = set()
+    content: list[AssistantPart] = []
+    for part in message.content:
+        if isinstance(part, ToolCall) and part.id in seen:
+            new_id = next(f"{part.id}_{n}" for n in count(2) if f"{part.id}_{n}" not in taken)
+            taken.add(new_id)
+            part = structs.replace(part, id=new_id)
+        if isinstance(part, ToolCall):
+            seen.add(part.id)
+        content.append(part)
+    return structs.replace(message, content=tuple(content))

@@ -153,15 +153,19 @@ class Turn:
     def __init__(self, conversation: Conversation, emit: Emit) -> None:
         self.conversation = conversation
         self.emit = emit
-        self.first_message = len(conversation.messages)
+        self._first: UserMessage | None = None
         self.steps = 0
         self.usage = Usage()
         self._started_at = monotonic()
 
     @property
     def messages(self) -> Sequence[Message]:
-        """The messages of this turn, the person's own first."""
-        return self.conversation.messages[self.first_message :]
+        """The messages of this turn, the person's own first; all there are if that one is gone."""
+        messages = self.conversation.messages
+        for index in range(len(messages) - 1, -1, -1):
+            if messages[index] is self._first:
+                return messages[index:]
+        return messages
 
     @property
     def elapsed_seconds(self) -> float:
@@ -170,6 +174,7 @@ class Turn:
 
     def say(self, message: UserMessage) -> None:
         """Add words on the person's side: the prompt, a reminder, a steering remark."""
+        self._first = self._first or message
         self.conversation.append(message)
         self.emit(UserSaid.of(message))
 

@@ -1,21 +1,20 @@
-"""Limits of a turn: steps, money and time. Reaching one ends the turn with reason `limit`."""
+"""Limits: steps and time of a turn, money of a session. Reaching one ends the turn with reason `limit`."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
-from time import monotonic
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import aclosing, contextmanager
 
 from ybs.core.errors import StopTurn
-from ybs.core.events import Emit, Event
-from ybs.core.messages import ToolCall, ToolResult
+from ybs.core.events import Emit, Event, Noticed
+from ybs.core.messages import AssistantMessage, ToolCall, ToolResult
 from ybs.core.ports import Guard, Model, Request, Toolbox, ToolSpec, Turn
 
 
 class Limits(Guard):
-    """Stops before a request that would go over a limit. None means no limit.
+    """Stops before a request that would go over a limit.
 
-    `spent_usd` tells what the session has cost so far; `max_cost_usd` is a limit of the session, the others
-    are limits of one turn.
+    `max_steps` is a turn's, `max_cost_usd` the session's (None: no limit). `spent_usd` tells what the session's
+    earlier turns have cost.
     """
 
     def __init__(
@@ -23,13 +22,11 @@ class Limits(Guard):
         *,
         max_steps: int,
         max_cost_usd: float | None = None,
-        max_seconds: float | None = None,
-        spent_usd: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self.max_steps = max_steps
         self.max_cost_usd = max_cost_usd
-        self.max_seconds = max_seconds
-        self._spent_usd = spent_usd
+        self.spent_usd: Callable[[], float] = lambda: 0.0
+        self._has_warned = False
 
     async def before_step(self, turn: Turn) -> None:
         """Raise StopTurn at a limit."""
@@ -38,29 +35,68 @@ class Limits(Guard):
                 "limit",
                 f"Stopped after {turn.steps} steps (agent.max_iterations). Say “go on” to continue.",
             )
-        spent = self._spent_usd() + (turn.usage.cost_usd or 0.0)
-        if self.max_cost_usd is not None and spent >= self.max_cost_usd:
+        if self.max_cost_usd is None:
+            return
+        self._warn_of_unknown_price(turn)
+        spent = self.spent_usd() + (turn.usage.cost_usd or 0.0)
+        if spent >= self.max_cost_usd:
             raise StopTurn(
                 "limit", f"Stopped at ${spent:.2f} of ${self.max_cost_usd:.2f} (max cost)."
             )
-        if self.max_seconds is not None and turn.elapsed_seconds >= self.max_seconds:
-            raise StopTurn("limit", _time_is_up(self.max_seconds))
+
+    def _warn_of_unknown_price(self, turn: Turn) -> None:
+        said = (m for m in reversed(turn.messages) if isinstance(m, AssistantMessage))
+        last = next(said, None)
+        if last is not None and last.usage.cost_usd is None and not self._has_warned:
+            self._has_warned = True
+            text = "The price of this model is not known, so the cost limit cannot stop it."
+            turn.emit(Noticed(level="warning", text=text))
 
 
 class Deadline:
-    """The moment at which the running turn must be over; it begins with each turn."""
+    """The moment at which a turn must be over. It begins with each turn and waits while the person is asked."""
 
     def __init__(self, max_seconds: float) -> None:
         self.max_seconds = max_seconds
-        self._ends_at = monotonic() + max_seconds
+        self._ends_at = 0.0
+        self._running: set[asyncio.Timeout] = set()
 
     def begin(self) -> None:
         """Start the clock of a new turn."""
-        self._ends_at = monotonic() + self.max_seconds
+        self._ends_at = asyncio.get_running_loop().time() + self.max_seconds
 
-    def left_seconds(self) -> float:
-        """Time that is left, never below zero."""
-        return max(0.0, self._ends_at - monotonic())
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """Stop the clock: whoever thinks about a question is not to be hurried."""
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        for timeout in self._running:
+            timeout.reschedule(None)
+        try:
+            yield
+        finally:
+            self._ends_at += clock() - began
+            for timeout in self._running:
+                if not timeout.expired():
+                    timeout.reschedule(self._ends_at)
+
+    @contextmanager
+    def watching(self, timeout: asyncio.Timeout) -> Generator[None]:
+        """Have a running timeout follow the pauses."""
+        self._running.add(timeout)
+        try:
+            yield
+        finally:
+            self._running.discard(timeout)
+
+    def timeout(self) -> asyncio.Timeout:
+        """Return a timeout that ends with the turn; to be entered, then watched."""
+        return asyncio.timeout_at(self._ends_at)
+
+    @property
+    def message(self) -> str:
+        """What the person and the model are told."""
+        return f"Stopped after {self.max_seconds:g} s, the time limit of a turn."
 
 
 class TimedModel(Model):
@@ -84,12 +120,12 @@ class TimedModel(Model):
         async with aclosing(self._model.stream(request)) as events:
             while True:
                 try:
-                    async with asyncio.timeout(self._deadline.left_seconds()):
+                    async with self._deadline.timeout():
                         event = await anext(events)
                 except StopAsyncIteration:
                     return
                 except TimeoutError as error:
-                    raise StopTurn("limit", _time_is_up(self._deadline.max_seconds)) from error
+                    raise StopTurn("limit", self._deadline.message) from error
                 yield event
 
 
@@ -110,10 +146,11 @@ class TimedToolbox(Toolbox):
     async def run(self, call: ToolCall, emit: Emit) -> ToolResult:
         """Run the call, or answer that the time is up."""
         try:
-            async with asyncio.timeout(self._deadline.left_seconds()):
-                return await self._toolbox.run(call, emit)
+            async with self._deadline.timeout() as timeout:
+                with self._deadline.watching(timeout):
+                    return await self._toolbox.run(call, emit)
         except TimeoutError:
-            text = _time_is_up(self._deadline.max_seconds)
+            text = self._deadline.message
             return ToolResult(call_id=call.id, name=call.name, output=text, is_error=True)
 
 
@@ -124,7 +161,3 @@ class DryRun(Guard):
         """Raise StopTurn from the second step on."""
         if turn.steps:
             raise StopTurn("dry_run", "Dry run: the calls above were not executed.")
-
-
-def _time_is_up(seconds: float) -> str:
-    return f"Stopped after {seconds:g} s, the time limit of a turn."

@@ -5,10 +5,11 @@ approach, then the end of the turn with reason `loop`.
 """
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 
 from ybs.core.errors import StopTurn
-from ybs.core.messages import AssistantMessage, Message, ToolResult, UserMessage
+from ybs.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Guard, Turn
 
 LONGEST_CYCLE = 5
@@ -26,6 +27,8 @@ STOPPED = (
     "Stopped: the same {what} came back {count} times with no change in the project. "
     "Try another model with /model, or say what to do differently."
 )
+#: Times differ from run to run and make no difference.
+_DURATION = re.compile(r"\b\d+(?:\.\d+)? ?(?:ms|s|sec|seconds)\b")
 
 
 class Loops(Guard):
@@ -36,23 +39,30 @@ class Loops(Guard):
 
     def __init__(self, fingerprint: Callable[[], str]) -> None:
         self._fingerprint = fingerprint
-        self._turn: Turn | None = None
+        self._begin(None)
+
+    def _begin(self, turn: Turn | None) -> None:
+        self._turn = turn
+        self._steps: list[int] = []
+        self._read = 0
         self._mark: str | None = None
         self._since = 0
         self._told = 0
 
     async def before_step(self, turn: Turn) -> None:
         """Remind at 3 repetitions, demand a change at 5, stop at 7."""
-        if turn is not self._turn:
-            self._turn, self._mark, self._since, self._told = turn, None, 0, 0
-        steps = steps_of(turn.messages)
-        count, length = repetitions(steps[self._since :])
+        messages = turn.messages
+        if turn is not self._turn or len(messages) < self._read:  # shorter: it was compacted
+            self._begin(turn)
+        self._steps += steps_of(messages[self._read :])
+        self._read = len(messages)
+        count, length = repetitions(self._steps[self._since :])
         if count < 2:
             self._mark, self._told = None, 0
             return
         mark = await asyncio.to_thread(self._fingerprint)
         if self._mark is not None and mark != self._mark:
-            self._since, count = len(steps) - 1, 1
+            self._since, count = len(self._steps) - 1, 1
         self._mark = mark
         self._act(turn, count, length)
 
@@ -69,21 +79,22 @@ class Loops(Guard):
             turn.say(UserMessage.of(PIVOT.format(count=count), origin="guard"))
 
 
-def steps_of(messages: Sequence[Message]) -> list[tuple[str, ...]]:
-    """List each step's calls with their results, as values that can be compared."""
-    steps: list[tuple[str, ...]] = []
-    results: dict[str, str] = {m.call_id: m.output for m in messages if isinstance(m, ToolResult)}
-    for message in messages:
-        if isinstance(message, AssistantMessage) and message.calls:
-            parts: list[str] = []
-            for call in message.calls:
-                arguments = call.invalid or bytes(call.arguments).decode()
-                parts += (call.name, arguments, results.get(call.id, ""))
-            steps.append(tuple(parts))
-    return steps
+def steps_of(messages: Sequence[Message]) -> list[int]:
+    """Describe each step's calls and their results by one number; equal steps have equal numbers."""
+    results = {m.call_id: m.output for m in messages if isinstance(m, ToolResult)}
+
+    def described(call: ToolCall) -> tuple[str, str | bytes, str]:
+        output = _DURATION.sub("", results.get(call.id, ""))
+        return call.name, call.invalid or bytes(call.arguments), output
+
+    return [
+        hash(tuple(map(described, message.calls)))
+        for message in messages
+        if isinstance(message, AssistantMessage) and message.calls
+    ]
 
 
-def repetitions(steps: Sequence[tuple[str, ...]]) -> tuple[int, int]:
+def repetitions(steps: Sequence[int]) -> tuple[int, int]:
     """Return how often the cycle at the end repeats, and its length; the highest count wins."""
     best = (1, 1)
     for length in range(1, LONGEST_CYCLE + 1):

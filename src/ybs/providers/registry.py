@@ -34,6 +34,10 @@ class ProviderModel(Model, Protocol):
         """Do ahead what the first request needs. Never fails."""
         ...
 
+    async def detect_window(self) -> int:
+        """Ask a local server for its window and use that. Never fails."""
+        ...
+
     async def list_models(self) -> list[str]:
         """Return the names of the models that the provider offers. Raises ModelError."""
         ...

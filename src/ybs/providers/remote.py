@@ -18,7 +18,7 @@ from ybs.providers.assemble import Assembly
 from ybs.providers.catalog import FREE, Price
 from ybs.providers.failures import BadRequest, Unavailable
 from ybs.providers.framing import DONE
-from ybs.providers.http import HttpClient
+from ybs.providers.http import HttpClient, host_of, is_local
 from ybs.providers.probe import find_models, find_window
 from ybs.providers.quirks import Quirks, learn
 
@@ -124,6 +124,8 @@ class RemoteModel:
 
     async def detect_window(self) -> int:
         """Ask a local server how large its window is, use that and return it. Failures leave it as it was."""
+        if not is_local(host_of(self.endpoint)):
+            return self.window
         found = await find_window(self._client, self._adapter.name, self.name)
         if found is not None:
             limit = self._terms.window_limit

@@ -85,9 +85,7 @@ async def change_model(session: Session, argument: str) -> Reply:
 
 async def switch(session: Session, *, provider: str | None, model: str | None) -> Reply:
     """Use another model from now on. The conversation stays; say so when it no longer fits."""
-    if session.is_busy:
-        return Reply(text="A turn is running. Wait for its end, or cancel it.", is_error=True)
-    await session.rooms.switch_model(provider=provider, model=model)
+    await session.switch_model(provider=provider, model=model)
     status = session.status()
     text = f"Now using {status.provider} {status.model}."
     tokens = session.estimated_tokens()
@@ -139,8 +137,6 @@ async def show_status(session: Session, _argument: str) -> Reply:
 
 async def clear(session: Session, _argument: str) -> Reply:
     """Forget the conversation."""
-    if session.is_busy:
-        return Reply(text="A turn is running. Wait for its end, or cancel it.", is_error=True)
     session.clear()
     return Reply(text="The conversation is empty.")
 

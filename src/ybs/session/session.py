@@ -6,7 +6,7 @@ async with Session.open(".", provider="ollama", model="qwen3:14b") as session:
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -71,12 +71,14 @@ class Session:
     def __init__(self, rooms: "Rooms") -> None:
         self.rooms = rooms
         self.usage = Usage()
+        rooms.limits.spent_usd = lambda: self.usage.cost_usd or 0.0
         self.conversation = Conversation(rooms.system_prompt)
         self._sinks: list[Emit] = []
-        self._turn: asyncio.Task[TurnFinished] | None = None
+        self._turn: asyncio.Task[None] | None = None
         self._context_tokens = 0
         self._tally = Tally()
         self._has_started = False
+        self._is_closed = False
 
     @classmethod
     def open(cls, folder: str | Path = ".", **options: Any) -> "Session":
@@ -118,11 +120,11 @@ class Session:
     @property
     def confirm(self) -> Confirm:
         """Who is asked before a call that needs it. As long as none is set, the answer is no."""
-        return self.rooms.gate.confirm
+        return self.rooms.confirm
 
     @confirm.setter
     def confirm(self, confirm: Confirm) -> None:
-        self.rooms.gate.confirm = confirm
+        self.rooms.confirm = confirm
 
     @property
     def mode(self) -> Mode:
@@ -155,13 +157,20 @@ class Session:
 
         if is_command(line):
             return await run_command(self, line)
+        if not line.strip():
+            return Reply(text="")
         if line.startswith("!"):
             return await self.send_shell(line[1:].strip())
         return await self.send(line, images)
 
     async def send(self, text: str, images: Sequence[Image] = ()) -> Outcome:
         """Take a turn with the person's words. Raises YbsError when one is running already."""
-        return await self._take_turn(UserMessage.of(text, *images))
+        message = UserMessage.of(text, *images)
+
+        async def say() -> UserMessage:
+            return message
+
+        return await self._take_turn(say)
 
     async def send_shell(self, command: str) -> Reply | Outcome:
         """Run a command that the person typed and let the model answer to its output."""
@@ -169,9 +178,11 @@ class Session:
 
         if not command:
             return Reply(text=USAGE, is_error=True)
-        self._start()
-        text = await injected(self.rooms, command, self.emit)
-        return await self._take_turn(UserMessage.of(text, origin="shell"))
+
+        async def run() -> UserMessage:
+            return UserMessage.of(await injected(self.rooms, command, self.emit), origin="shell")
+
+        return await self._take_turn(run)
 
     def cancel(self) -> bool:
         """Stop the running turn; its history stays valid. Tell whether there was one."""
@@ -199,40 +210,67 @@ class Session:
         return (len(self.conversation.system) + len(json.encode(sent))) // 4
 
     def clear(self) -> None:
-        """Forget the conversation; the session goes on."""
+        """Forget the conversation; the session goes on. Raises YbsError while a turn is running."""
+        self._check_idle()
         self.conversation.replace(())
         self._context_tokens = 0
 
+    async def switch_model(self, *, provider: str | None, model: str | None) -> None:
+        """Use another model from now on; the conversation stays.
+
+        Raises ConfigError or ModelError, and YbsError while a turn is running; nothing has changed then.
+        """
+        self._check_idle()
+        await self.rooms.switch_model(provider=provider, model=model)
+        self._context_tokens = 0
+
     async def close(self) -> None:
-        """End the session: the running turn, its processes and its connections."""
+        """End the session: the running turn, its processes and its connections. A second time does nothing."""
         if self._turn is not None:
             self._turn.cancel()
             await asyncio.wait((self._turn,))
         await self.rooms.aclose()
-        if self._has_started:
+        if self._has_started and not self._is_closed:
+            self._is_closed = True
             count = len(self.conversation.messages)
             self.emit(SessionEnded(reason="user_exit", message_count=count))
 
-    async def _take_turn(self, prompt: UserMessage) -> Outcome:
+    def _check_idle(self) -> None:
         if self._turn is not None:
             raise YbsError("A turn is running. Wait for its end, or cancel it.")
+
+    async def _take_turn(self, prompt: Callable[[], Awaitable[UserMessage]]) -> Outcome:
+        """Take a turn with what `prompt` gives; making that is part of the turn and can be cancelled."""
+        self._check_idle()
         self._start()
         self._tally = Tally()
         model, toolbox = self.rooms.begin_turn()
         agent = Agent(model, toolbox, self.emit, self.conversation, self.rooms.guards)
-        self._turn = asyncio.create_task(agent.run(prompt))
+
+        async def turn() -> None:
+            await agent.run(await prompt())
+
+        task = self._turn = asyncio.create_task(turn())
         try:
-            finished = await self._turn
+            await task
         except asyncio.CancelledError:
-            finished = self._tally.finished
-            if finished is None or not self._turn.cancelled() or _is_cancelling():
+            if not task.cancelled() or _is_cancelling():
                 raise
+            if self._tally.finished is None:  # cancelled before its first step
+                self.emit(TurnFinished(reason="interrupted"))
         finally:
             self._turn = None
-        self.usage += finished.usage
-        self.rooms.spent_usd = self.usage.cost_usd or 0.0
-        self._context_tokens = self._tally.context_tokens or self._context_tokens
-        return Outcome(finished=finished, text=self._tally.text, refusals=self._tally.refusals)
+            self._count(self._tally)
+        return Outcome(
+            finished=self._tally.finished or TurnFinished(reason="error"),
+            text=self._tally.text,
+            refusals=self._tally.refusals,
+        )
+
+    def _count(self, tally: "Tally") -> None:
+        if tally.finished is not None:
+            self.usage += tally.finished.usage
+        self._context_tokens = tally.context_tokens or self._context_tokens
 
     def _start(self) -> None:
         if not self._has_started:

@@ -1,10 +1,12 @@
 """The `!command`: run what the person typed and put its output before the model."""
 
+from collections.abc import Mapping
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ybs.core.errors import ToolError
 from ybs.core.events import Emit, ToolPrinted
+from ybs.tools.cut import cut
 
 if TYPE_CHECKING:
     from ybs.session.wiring import Rooms
@@ -23,3 +25,15 @@ async def injected(rooms: "Rooms", command: str, emit: Emit) -> str:
     except ToolError as error:
         return f"[Shell command failed]\nCommand: {command}\nError: {error}"
     return f"[Shell command output]\nCommand: {command}\n{result}"
+
+
+def spoken(result: Mapping[str, Any], most_chars: int) -> str:
+    """Write down how a command ended, in the specification's form (section 6.4)."""
+    lines = [f"Exit code: {result['exit_code']}"]
+    if result["timed_out"]:
+        lines = ["Stopped: it took longer than its time limit."]
+    room = most_chars // 2
+    lines += ["", "Output:", cut(result["stdout"].strip("\n"), room)]
+    if errors := result["stderr"].strip("\n"):
+        lines += ["", "Stderr:", cut(errors, room)]
+    return "\n".join(lines)

@@ -11,12 +11,12 @@ from ybs.config.schema import Config
 from ybs.context.prompt import system_prompt
 from ybs.core.errors import ConfigError, ToolError
 from ybs.core.events import SessionStarted
-from ybs.core.ports import Guard, Model, Toolbox
+from ybs.core.ports import Answer, Confirm, Guard, Model, Question, Toolbox
 from ybs.guards.limits import Deadline, DryRun, Limits, TimedModel, TimedToolbox
 from ybs.guards.loops import Loops
 from ybs.guards.recovery import Recovery
-from ybs.providers.registry import create_model, find_provider, provider_names
-from ybs.security.confirm import Gate
+from ybs.providers.registry import ProviderModel, create_model, find_provider, provider_names
+from ybs.security.confirm import Gate, nobody
 from ybs.security.paths import Roots
 from ybs.security.policy import Policy
 from ybs.session.session import Session
@@ -27,7 +27,6 @@ from ybs.tools.workspace import Workspace
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ybs.providers.remote import RemoteModel
 
 #: A model with a smaller window gets the short prompt, as one on this machine does.
 SMALL_WINDOW = 16_384
@@ -81,7 +80,6 @@ class Rooms:
         config = loaded.config
         self.loaded = loaded
         self.folder = options.folder.resolve()
-        self.spent_usd = 0.0
         self.provider, self.model = open_model(config)
         roots = Roots(
             self.folder, config.safety.sandbox_allowed_paths, config.safety.sandbox_blocked_paths
@@ -102,15 +100,14 @@ class Rooms:
         self.system_prompt = read_prompt(options) or system_prompt(
             self.folder, today=date.today(), is_short=is_short
         )
-        limits = config.agent
-        self._deadline = Deadline(limits.max_seconds) if limits.max_seconds else None
+        self.confirm: Confirm = nobody
+        self.gate.confirm = self._ask
+        self.is_dry_run = options.dry_run
+        bounds = config.agent
+        self._deadline = Deadline(bounds.max_seconds) if bounds.max_seconds else None
+        self.limits = Limits(max_steps=bounds.max_iterations, max_cost_usd=bounds.max_cost_usd)
         self.guards: list[Guard] = [
-            Limits(
-                max_steps=limits.max_iterations,
-                max_cost_usd=limits.max_cost_usd,
-                max_seconds=limits.max_seconds,
-                spent_usd=lambda: self.spent_usd,
-            ),
+            self.limits,
             *([DryRun()] if options.dry_run else []),
             Loops(self.workspace.fingerprint),
             Recovery(),
@@ -122,6 +119,12 @@ class Rooms:
             return self.model, self.toolbox
         self._deadline.begin()
         return TimedModel(self.model, self._deadline), TimedToolbox(self.toolbox, self._deadline)
+
+    async def _ask(self, question: Question) -> Answer:
+        if self._deadline is None:
+            return await self.confirm(question)
+        with self._deadline.paused():
+            return await self.confirm(question)
 
     @property
     def session_started(self) -> SessionStarted:
@@ -137,20 +140,26 @@ class Rooms:
         """Use another model from now on. Raises ConfigError or ModelError, and then nothing has changed."""
         name = provider or self.provider
         new = create_model(self.loaded.config, provider=name, model=model)
-        await self.model.aclose()
-        self.provider, self.model = name, new
+        old, self.provider, self.model = self.model, name, new
+        await old.aclose()
+        await new.detect_window()
 
     async def run_typed(self, command: str, print_live: "Callable[[str], None]") -> str:
         """Run a command that the person typed. Nobody is asked; blocked ones raise ToolError."""
+        from ybs.session.shell import spoken
         from ybs.tools.run_shell import Arguments, RunShell
 
+        if self.is_dry_run:
+            raise ToolError("not executed (dry run)")
         if entry := self.policy.blocked(command):
             raise ToolError(f"it is blocked ({entry!r} in safety.blocked_commands)")
         settings = self.loaded.config.tools.builtin.get("run_shell")
         shell = RunShell(self.workspace, settings.timeout_seconds if settings else None)
         arguments = Arguments(command=command)
         shell.preview(arguments)
-        return (await shell.run(arguments, print_live)).output
+        return spoken(
+            (await shell.run(arguments, print_live)).display, self.workspace.max_output_chars
+        )
 
     def list_providers(self) -> list[str]:
         """List the providers, the one in use marked."""
@@ -173,7 +182,7 @@ def open_session(options: Options) -> Session:
     return Session(Rooms(options, loaded))
 
 
-def open_model(config: Config) -> tuple[str, "RemoteModel"]:
+def open_model(config: Config) -> tuple[str, ProviderModel]:
     """Make the configured model; with nothing configured, the starter model if it is installed.
 
     Raises NothingConfigured when there is neither.
