@@ -6,6 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# A busy machine is slow, and that is no fault of what is tested.
+settings.register_profile("ybs", deadline=None)
+settings.load_profile("ybs")
 
 LOOPBACK = ("127.", "localhost", "::1")
 

@@ -73,12 +73,6 @@ def test_a_nest_that_is_too_deep_is_cut_off_where_it_is():
     assert scan.problems == [(("a", *[0] * 39), "it is nested deeper than 40 levels")]
 
 
-def test_a_name_given_twice_is_a_problem_and_the_last_one_holds():
-    scan = Scan('{"a": {"b": 1, "b": 2}}')
-    assert scan.value == {"a": {"b": 2}}
-    assert scan.problems == [(("a", "b"), "it stands here twice; the last one holds")]
-
-
 def test_problems_are_counted_up_to_a_limit():
     assert len(Scan("[" + ",".join(["NaN"] * 1000) + "]").problems) == 100
 

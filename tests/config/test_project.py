@@ -191,6 +191,19 @@ def test_a_project_may_not_raise_a_limit(project: Path, write: Write):
     )
 
 
+def test_a_project_may_not_show_the_model_more_than_the_user(project: Path, write: Write):
+    user = {"max_tokens": 8192, "max_tool_output_chars": 2000, "repo_map_tokens": 10}
+    write("user", json.dumps({"context": user}))
+    write("project", json.dumps({"context": dict.fromkeys(user, 1_000_000)}))
+    loaded = load(folder=project)
+    assert msgspec.to_builtins(loaded.config.context).items() >= user.items()
+    assert "can only tighten it: context.max_tokens, " in loaded.warnings[0]
+    write("project", json.dumps({"context": dict.fromkeys(user, 5)}))
+    loaded = load(folder=project)
+    assert loaded.config.context.repo_map_tokens == 5
+    assert loaded.warnings == ()
+
+
 def test_switches_go_one_way(project: Path, write: Write):
     write("user", '{"safety": {"sandbox_enabled": false}, "ui": {"show_tool_calls": false}}')
     write(

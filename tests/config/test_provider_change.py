@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ybs.config.layers import load
 from ybs.config.schema import Llm
 
@@ -60,10 +62,76 @@ def test_a_key_set_with_the_endpoint_is_used(project: Path, write: Write):
     assert warnings == ()
 
 
-def test_a_key_for_nobody_in_particular_is_used_anywhere(project: Path, write: Write):
-    llm, warnings = llm_of(project, write, {"api_key": KEY}, {"endpoint": "http://b"})
-    assert llm.api_key == KEY
+@pytest.mark.parametrize("named", [{"provider": "b"}, {"endpoint": "http://b"}])
+def test_a_key_for_nobody_in_particular_goes_to_nobody_that_a_variable_names(
+    project: Path, write: Write, named: dict[str, Any]
+):
+    llm, warnings = llm_of(project, write, {"api_key": KEY}, {}, named)
+    assert llm.api_key is None
+    assert len(warnings) == 1
+    assert "llm.api_key: left out" in warnings[0]
+
+
+def test_a_key_for_nobody_in_particular_goes_to_no_provider_that_an_option_names(
+    project: Path, write: Write
+):
+    write("user", json.dumps({"llm": {"api_key": KEY}}))
+    loaded = load(folder=project, overrides={"llm.provider": "anthropic"})
+    assert loaded.config.llm.api_key is None
+    assert "llm.api_key: left out" in loaded.warnings[0]
+
+
+def test_a_provider_of_a_stronger_own_file_may_have_the_key(project: Path, write: Write):
+    llm, warnings = llm_of(project, write, {"api_key": KEY}, {"provider": "b"})
+    assert (llm.provider, llm.api_key) == ("b", KEY)
     assert warnings == ()
+
+
+# --- providers of one's own ------------------------------------------------------------------
+
+WORK = {"endpoint": "https://a", "api_key": KEY, "model": "m", "headers": {"x": "A"}}
+
+
+def work_of(project: Path, write: Write, over: dict[str, Any], **variables: str):
+    write("user", json.dumps({"providers": {"work": {**WORK, "api_key_env": "WORK_KEY"}}}))
+    write("home", json.dumps({"providers": {"work": over}}))
+    loaded = load(folder=project, environ={**os.environ, **variables})
+    return loaded.config.providers["work"], loaded.warnings
+
+
+def test_another_address_takes_back_key_and_headers_of_an_own_provider(project: Path, write: Write):
+    by_variable = {"YBS_PROVIDERS__WORK__ENDPOINT": "http://b"}
+    for over, variables in (({"endpoint": "http://b"}, {}), ({}, by_variable)):
+        work, warnings = work_of(project, write, over, **variables)
+        assert (work.endpoint, work.model) == ("http://b", "m")
+        assert (work.api_key, work.api_key_env, work.headers) == (None, None, {})
+        assert len(warnings) == 3
+        assert "providers.work.api_key: left out, for providers.work.endpoint is" in warnings[0]
+        assert KEY not in repr(warnings)
+
+
+def test_what_comes_with_the_other_address_is_used(project: Path, write: Write):
+    over = {"endpoint": "http://b", "api_key": "other", "headers": {"y": "B"}}
+    work, warnings = work_of(project, write, over)
+    assert (work.api_key, work.api_key_env, work.headers) == ("other", None, {"y": "B"})
+    assert len(warnings) == 1
+    assert "providers.work.api_key_env: left out" in warnings[0]
+
+
+def test_the_same_address_takes_nothing_back(project: Path, write: Write):
+    work, warnings = work_of(project, write, {"endpoint": "https://a", "headers": {"y": "B"}})
+    assert (work.api_key, work.headers) == (KEY, {"x": "A", "y": "B"})
+    assert warnings == ()
+
+
+def test_a_key_of_an_own_provider_that_is_used_at_another_address_is_told(
+    project: Path, write: Write
+):
+    llm = {"provider": "work", "endpoint": "http://b"}
+    write("user", json.dumps({"llm": llm, "providers": {"work": WORK}}))
+    loaded = load(folder=project)
+    assert len(loaded.warnings) == 1
+    assert "providers.work: its key and headers are not sent" in loaded.warnings[0]
 
 
 def test_an_endpoint_taken_back_takes_the_key_with_it(project: Path, write: Write):

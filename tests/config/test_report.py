@@ -101,7 +101,7 @@ def test_counts_of_tokens_and_names_of_variables_are_no_secrets(project: Path, w
     )
     rows = {row.key: row.value for row in show(load(folder=project))}
     assert rows["providers.w.api_key_env"] == "WORK_LLM_KEY_NAME"
-    assert rows["llm.max_tokens"] == 4096
+    assert rows["llm.max_tokens"] == 8192
     assert rows["llm.api_key"] is None
 
 

@@ -384,6 +384,20 @@ def test_blocks_of_one_kind_in_a_row_stay_apart():
     )
 
 
+def test_an_unknown_block_does_not_spoil_the_call_before_it():
+    _, draft = decode(
+        begin(0, {"type": "tool_use", "id": "c1", "name": "look", "input": {}}),
+        delta(0, "input_json_delta", partial_json='{"a":1}'),
+        stop(0),
+        begin(1, {"type": "server_tool_use", "id": "s1", "name": "web"}),
+        delta(1, "input_json_delta", partial_json='{"q":1}'),
+        stop(1),
+    )
+    assert [(c.name, bytes(c.arguments), c.invalid) for c in draft.message().calls] == [
+        ("look", b'{"a":1}', "")
+    ]
+
+
 def test_arguments_that_break_off_are_kept_as_they_came():
     _, draft = decode(
         begin(0, {"type": "tool_use", "id": "t1", "name": "look", "input": {}}),

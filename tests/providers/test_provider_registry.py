@@ -175,6 +175,46 @@ def test_a_key_goes_to_an_address_that_the_person_gave():
     assert headers_of(model)["authorization"] == f"Bearer {KEY}"
 
 
+@pytest.mark.parametrize("address", ["http://10.1.2.3:8080/v1", "http://other.example"])
+def test_a_key_of_a_variable_is_not_sent_in_clear_text_to_another_host(address: str):
+    environ = {"OPENAI_API_KEY": KEY}
+    for given in ({"endpoint": address}, {"provider": "openai", "endpoint": address}):
+        with pytest.raises(ConfigError, match="OPENAI_API_KEY in clear text to ") as caught:
+            create_model(config(**given, model="m"), environ=environ)
+        assert KEY not in str(caught.value)
+    own_key = config(endpoint=address, model="m", api_key="mine")
+    assert headers_of(create_model(own_key, environ=environ))["authorization"] == "Bearer mine"
+    assert "authorization" not in headers_of(
+        create_model(config(endpoint=address, model="m"), environ={})
+    )
+
+
+def test_a_key_of_a_variable_goes_to_loopback():
+    local = config(endpoint="http://127.0.0.1:8080/v1", model="m")
+    model = create_model(local, environ={"OPENAI_API_KEY": KEY})
+    assert headers_of(model)["authorization"] == f"Bearer {KEY}"
+
+
+def test_key_and_headers_of_an_own_provider_stay_with_its_address():
+    own = Endpoint(
+        endpoint="https://a.example/v1",
+        model="m",
+        api_key=KEY,
+        api_key_env="MY_KEY",
+        headers={"X-Team": "a"},
+    )
+    moved = Config(
+        providers={"mine": own}, llm=Llm(provider="mine", endpoint="https://b.example/v1")
+    )
+    headers = headers_of(create_model(moved, environ={"MY_KEY": KEY}))
+    assert "x-team" not in headers
+    assert "authorization" not in headers
+    same = Config(
+        providers={"mine": own}, llm=Llm(provider="mine", endpoint="https://a.example/v1/")
+    )
+    assert headers_of(create_model(same, environ={}))["authorization"] == f"Bearer {KEY}"
+
+
 def test_the_settings_of_one_provider_are_not_used_for_another():
     given = config(provider="openai", endpoint="https://x.example/v1", api_key=KEY, model="gpt-x")
     model = create_model(given, provider="ollama", environ={})

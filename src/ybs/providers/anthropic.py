@@ -236,7 +236,7 @@ def _decode_delta(delta: dict[str, Any], index: int | None, draft: Assembly) -> 
             yield from draft.add_thinking(as_text(delta.get("thinking")))
         case "signature_delta":
             draft.sign_thinking(as_text(delta.get("signature")))
-        case "input_json_delta":
+        case "input_json_delta" if draft.has_call_at(index):  # others belong to unknown blocks
             yield from draft.add_call_piece(index, arguments=as_text(delta.get("partial_json")))
         case _:
             pass

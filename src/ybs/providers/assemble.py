@@ -150,6 +150,10 @@ class Assembly:
         call.pieces.append(text)
         return (ToolCallStreamed(id=call.id, name=call.name, text=text),)
 
+    def has_call_at(self, index: int | None) -> bool:
+        """Tell whether a call has begun at this place."""
+        return index in self._calls
+
     def add_call(
         self, *, id: str = "", name: str, arguments: str | Mapping[str, Any] | None = None
     ) -> tuple[Event, ...]:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from ybs.config.keys import find_key
 from ybs.config.schema import Config, Endpoint, Wire
+from ybs.config.unusable import complaint_of
 from ybs.core.errors import AuthError, ConfigError
 from ybs.core.ports import Model
 from ybs.providers.adapter import Adapter, Options
@@ -55,7 +56,7 @@ class Provider(Struct, frozen=True, kw_only=True):
     """A provider: an address and how its server speaks. A module of `ybs.providers` has one as PROVIDER.
 
     `quirks` hold for the provider's own address; at another address, given by the person, an unknown
-    server of the same wire format is assumed. `key_variables` are read in this order.
+    server of the same wire format is assumed (`is_moved`). `key_variables` are read in this order.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Provider(Struct, frozen=True, kw_only=True):
     start_advice: str = ""
     model_advice: str = ""
     make: Maker | None = None
+    is_moved: bool = False
 
     def __repr__(self) -> str:
         # The key must not reach a log by way of a representation.
@@ -104,8 +106,10 @@ def provider_names(config: Config | None = None) -> list[str]:
 def find_provider(name: str, config: Config) -> Provider:
     """Return a provider by its name: the person's own first, then built-in, then installed ones.
 
-    Raises ConfigError, naming the nearest names, for one that is not known.
+    Raises ConfigError for one whose name or address cannot be read, and, with the nearest names, for one
+    that is not known.
     """
+    _check_readable(name)
     if (own := config.providers.get(name)) is not None:
         return _own_provider(name, own)
     if (place := _BUILT_IN.get(name)) is not None:
@@ -213,6 +217,8 @@ def _configured_name(config: Config) -> str | None:
 def _chosen_provider(config: Config, name: str | None) -> Provider:
     configured = _configured_name(config)
     name = name or configured
+    if name == configured:
+        _check_readable(config.llm.endpoint)
     if name is None:
         raise ConfigError(
             "No provider is chosen. Choose one with --provider NAME, or set llm.provider.\n"
@@ -226,7 +232,7 @@ def _client(
     provider: Provider, config: Config, adapter: Adapter, model: str, environ: Mapping[str, str]
 ) -> HttpClient:
     endpoint = clean_endpoint(provider.endpoint, provider.wire)
-    key = _key(provider, host_of(endpoint), environ)
+    key = _key(provider, endpoint, environ)
     site = Site(
         provider=provider.name,
         endpoint=endpoint,
@@ -245,21 +251,38 @@ def _client(
 
 
 def _with_settings(provider: Provider, config: Config) -> Provider:
-    """Apply `llm.endpoint` and `llm.api_key`. Another address means another server, so other quirks."""
+    """Apply `llm.endpoint` and `llm.api_key`."""
     llm = config.llm
-    if llm.api_key:
-        provider = replace(provider, api_key=llm.api_key)
-    if not llm.endpoint:
-        return provider
-    given = clean_endpoint(llm.endpoint, provider.wire)
-    if given == clean_endpoint(provider.endpoint, provider.wire):
-        return provider
-    is_own = provider.name in config.providers or provider.wire == "ollama"
-    quirks = provider.quirks if is_own else Quirks()
-    return replace(provider, endpoint=given, quirks=quirks, needs_key=False, make=None)
+    given = clean_endpoint(llm.endpoint, provider.wire) if llm.endpoint else None
+    if given and given != clean_endpoint(provider.endpoint, provider.wire):
+        provider = _moved(provider, given, is_own=provider.name in config.providers)
+    return replace(provider, api_key=llm.api_key) if llm.api_key else provider
+
+
+def _moved(provider: Provider, endpoint: str, *, is_own: bool) -> Provider:
+    """Put a provider at another address: another server, so other quirks, and no key of the first address."""
+    return replace(
+        provider,
+        endpoint=endpoint,
+        quirks=provider.quirks if is_own or provider.wire == "ollama" else Quirks(),
+        key_variables=() if is_own else provider.key_variables,
+        needs_key=False,
+        api_key=None,
+        headers={},
+        make=None,
+        is_moved=host_of(endpoint) != host_of(provider.endpoint),
+    )
+
+
+def _check_readable(address: str | None) -> None:
+    if complaint := complaint_of(address):
+        raise ConfigError(
+            f"{complaint}.\nMend it there, or name another with --provider or --endpoint; nothing was sent."
+        )
 
 
 def _own_provider(name: str, own: Endpoint) -> Provider:
+    _check_readable(own.endpoint)
     return Provider(
         name=name,
         wire=own.wire,
@@ -346,10 +369,18 @@ def _fitted(quirks: Quirks, facts: Facts) -> Quirks:
     return quirks
 
 
-def _key(provider: Provider, host: str, environ: Mapping[str, str]) -> str | None:
-    """Return the key, or None where none is needed. Raises AuthError."""
-    key = (provider.api_key or "").strip() or find_key(provider.key_variables, environ)
+def _key(provider: Provider, endpoint: str, environ: Mapping[str, str]) -> str | None:
+    """Return the key, or None where none is needed. Raises AuthError, and ConfigError where it would leak."""
+    host = host_of(endpoint)
+    own, found = (provider.api_key or "").strip(), find_key(provider.key_variables, environ)
+    key = own or found
     variable = next(iter(provider.key_variables), "its key")
+    if found and not own and provider.is_moved and not _is_private(endpoint):
+        raise ConfigError(
+            f"This would send {variable} in clear text to {host}.\n"
+            "Use https, or put the key for that address into your own file (llm.api_key), or describe the "
+            "server in `providers`."
+        )
     if key and not (key.isascii() and key.isprintable() and " " not in key):
         raise AuthError(
             f"The key for {provider.name} holds characters that no key has.\nCheck {variable}: was it copied whole?"
@@ -360,6 +391,10 @@ def _key(provider: Provider, host: str, environ: Mapping[str, str]) -> str | Non
             f"Set {variable}, or choose another: /provider"
         )
     return key
+
+
+def _is_private(endpoint: str) -> bool:
+    return endpoint.lower().startswith("https://") or is_loopback(host_of(endpoint))
 
 
 def _checked_headers(provider: Provider) -> dict[str, str]:

@@ -23,6 +23,7 @@ from ybs.core.events import (
     AssistantSaid,
     Emit,
     Event,
+    Noticed,
     SessionEnded,
     SystemPrompted,
     ToolFinished,
@@ -277,6 +278,8 @@ class Session:
             self._has_started = True
             self.emit(self.rooms.session_started)
             self.emit(SystemPrompted(content=self.conversation.system))
+            if note := self.rooms.note:
+                self.emit(Noticed(level="info", text=note))
 
 
 class Tally:

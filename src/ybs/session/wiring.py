@@ -127,6 +127,16 @@ class Rooms:
             return await self.confirm(question)
 
     @property
+    def note(self) -> str:
+        """What the person should know at the start; empty where there is nothing to say."""
+        llm = self.loaded.config.llm
+        if llm.provider or llm.endpoint:
+            return ""
+        return (
+            f"No model is configured: using the starter model on this machine, {self.model.name}."
+        )
+
+    @property
     def session_started(self) -> SessionStarted:
         """The session's first event: its name, its folder, and what it begins with."""
         config = {"provider": self.provider, "model": self.model.name, "mode": self.policy.mode}

@@ -1,0 +1,1 @@
+"""The door without a terminal: one prompt, one answer, an exit code; and the subcommands."""

@@ -1,0 +1,155 @@
+"""The subcommands that print data: settings, tools, and what was found on this machine."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ybs.security.unicode import printable
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from ybs.config.layers import Loaded
+    from ybs.session.wiring import Options
+
+
+def run_subcommand(arguments: "Namespace", options: "Options") -> int:
+    """Run the subcommand that the arguments name and return its exit code."""
+    match arguments.subcommand:
+        case "config":
+            return config(arguments, options)
+        case "tools":
+            return list_tools(arguments, options)
+        case "models":
+            from ybs.headless.models import models
+
+            return models(arguments.action, is_json=arguments.format == "json")
+        case _:
+            from ybs.headless.doctor import doctor
+
+            return doctor(settings(options), is_json=arguments.format == "json")
+
+
+def config(arguments: "Namespace", options: "Options") -> int:
+    """Show the settings, print their JSON Schema, or check them (exit code 3 when something is wrong)."""
+    from ybs.config.report import json_schema
+
+    is_json = arguments.format == "json"
+    match arguments.action:
+        case "schema":
+            write_json(json_schema())
+            return 0
+        case "check":
+            return check_settings(settings(options), is_json=is_json)
+        case _:
+            show_settings(settings(options), is_json=is_json, with_sources=arguments.sources)
+            return 0
+
+
+def settings(options: "Options") -> "Loaded":
+    """Load the settings that a session with these options would have."""
+    from ybs.config.layers import load
+
+    return load(
+        folder=options.folder,
+        overrides=options.overrides,
+        config_file=options.config_file,
+        profile=options.profile,
+    )
+
+
+def show_settings(loaded: "Loaded", *, is_json: bool, with_sources: bool) -> None:
+    """Print every setting, as `key = value` or as one JSON object by dotted key."""
+    from ybs.config.report import show
+
+    rows = show(loaded)
+    if is_json and with_sources:
+        write_json({row.key: {"value": row.value, **_source(row.origin)} for row in rows})
+    elif is_json:
+        write_json({row.key: row.value for row in rows})
+    else:
+        for row in rows:
+            value = msgspec.json.encode(row.value).decode()
+            place = "  ".join(filter(None, (row.origin.layer, row.origin.source)))
+            write(f"{row.key} = {value}" + (f"   ({place})" if with_sources else ""))
+    warn(loaded.warnings)
+
+
+def check_settings(loaded: "Loaded", *, is_json: bool) -> int:
+    """Print what is wrong with the settings."""
+    from ybs.config.report import check
+    from ybs.providers.registry import provider_names
+
+    problems = check(loaded, providers=provider_names())
+    if is_json:
+        write_json({"problems": list(problems)})
+    for problem in problems if not is_json else ():
+        write(problem)
+    if not problems and not is_json:
+        write("Nothing is wrong with the settings.")
+    return 3 if problems else 0
+
+
+def list_tools(arguments: "Namespace", options: "Options") -> int:
+    """Print the tools that the model has."""
+    from ybs.core.ports import schema_of
+    from ybs.security.paths import Roots
+    from ybs.tools.registry import builtin_tools
+    from ybs.tools.workspace import Workspace
+
+    loaded = settings(options)
+    limit = loaded.config.context.max_tool_output_chars
+    workspace = Workspace(Roots(options.folder, ("./",), ()), max_output_chars=limit)
+    tools = builtin_tools(loaded.config, workspace)
+    if arguments.format == "json":
+        write_json(
+            [
+                {
+                    "name": tool.name,
+                    "effect": tool.effect,
+                    "description": tool.description,
+                    "parameters": schema_of(tool.arguments),
+                }
+                for tool in tools
+            ]
+        )
+    else:
+        write_table([(t.name, t.effect, t.description.split("\n", 1)[0]) for t in tools])
+    warn(loaded.warnings)
+    return 0
+
+
+def write_table(rows: Sequence[Sequence[str]]) -> None:
+    """Print rows in columns; the last column is as long as it is."""
+    widths = (
+        [max((len(row[place]) for row in rows), default=0) for place in range(len(rows[0]) - 1)]
+        if rows
+        else []
+    )
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        write("  ".join([*cells, row[-1]]).rstrip())
+
+
+def write_json(data: Any) -> None:
+    """Print indented JSON."""
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(data), indent=2).decode() + "\n")
+
+
+def write(line: str) -> None:
+    """Print a line, with nothing in it that acts on a terminal."""
+    text = printable(line)
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "replace").decode(encoding) + "\n")
+
+
+def warn(warnings: Sequence[str]) -> None:
+    """Print warnings on standard error."""
+    for warning in warnings:
+        sys.stderr.write(f"ybs: {printable(warning)}\n")
+
+
+def _source(origin: Any) -> Mapping[str, str]:
+    return {"layer": origin.layer, "source": origin.source}

@@ -1,0 +1,1 @@
+"""The terminal: a prompt that stays, events drawn above it, and questions to the person."""

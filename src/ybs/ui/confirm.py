@@ -1,0 +1,141 @@
+"""A question to the person: what is shown, and which keys count as an answer.
+
+Keys that were typed before the question could be read are not consent: a key counts only when the question has
+been on the screen for a moment, no other key came in that moment, and none came in the same burst.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from time import monotonic
+
+from ybs.core.ports import Answer, Question
+from ybs.security.unicode import printable
+from ybs.ui.signs import Paint, Signs
+from ybs.ui.status import State
+from ybs.ui.steps import diff
+from ybs.ui.words import cells, fold, short_folder, wrap
+
+#: How long the question must have been visible, and the keyboard silent.
+GUARD_SECONDS = 0.3
+#: What the model reads after a plain no.
+NO_REASON = "the person said no"
+
+
+class Choice:
+    """One question that waits for its answer. `clock` counts seconds."""
+
+    def __init__(self, question: Question, clock: Callable[[], float] = monotonic) -> None:
+        self.question = question
+        self.answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self.wants_reason = False
+        self._clock = clock
+        self._counts_from: float | None = None
+
+    @property
+    def is_shown(self) -> bool:
+        """Tell whether the question was drawn."""
+        return self._counts_from is not None
+
+    def show(self) -> None:
+        """Note that the question is on the screen now."""
+        if self._counts_from is None:
+            self._counts_from = self._clock() + GUARD_SECONDS
+
+    def is_too_early(self) -> bool:
+        """Tell whether a key pressed now was meant for something else; the silence then starts anew."""
+        now = self._clock()
+        if self._counts_from is not None and now >= self._counts_from:
+            return False
+        self._counts_from = now + GUARD_SECONDS
+        return True
+
+    def press(self, key: str) -> None:
+        """Take a key that counts."""
+        match key.lower():
+            case "y":
+                self.settle(Answer(is_allowed=True))
+            case "n" | "escape":
+                self.settle(Answer(is_allowed=False, reason=NO_REASON))
+            case "r":
+                self.wants_reason = True
+            case "a" if self.question.grant:
+                self.settle(Answer(is_allowed=True, is_for_session=True))
+            case _:
+                pass
+
+    def give_reason(self, text: str) -> None:
+        """Say no, with the words that the model reads."""
+        self.settle(Answer(is_allowed=False, reason=text.strip() or NO_REASON))
+
+    def settle(self, answer: Answer) -> None:
+        """Give the answer, once."""
+        if not self.answer.done():
+            self.answer.set_result(answer)
+
+
+def question_text(question: Question, state: State, width: int, paint: Paint, signs: Signs) -> str:
+    """Draw the whole question: who wants what where, all of it, and what to beware of."""
+    lines = fold(f"{signs.question} {wish(question, state.folder, state.sandbox)}:", width)
+    lines[0] = paint.warn(lines[0][:1]) + paint.bold(lines[0][1:])
+    if body := _body(question, width, paint):
+        lines += ["", *body]
+    lines += [""] if question.warnings else []
+    for warning in question.warnings:
+        first, *rest = fold(printable(warning), width - 6)
+        lines.append(f"  {paint.warn('!')} {paint.bold(first)}")
+        lines += [f"    {paint.bold(line)}" for line in rest]
+    return "\n".join(lines).rstrip("\n")
+
+
+def wish(question: Question, folder: str, sandbox: str) -> str:
+    """Say in words which tool wants to do what, where, and with what around it."""
+    preview = question.preview
+    if question.effect == "execute":
+        place = next(iter(preview.paths), folder)
+        return printable(f"{question.call.name} wants to run, in {short_folder(place)}, {sandbox}")
+    what = preview.title[:1].lower() + preview.title[1:]
+    return printable(f"{question.call.name} wants to {what}, in {short_folder(folder)}")
+
+
+def choice_lines(question: Question, width: int, paint: Paint, signs: Signs) -> list[str]:
+    """Draw the keys that answer, with the rule that "always" would store."""
+    rule = printable(question.grant)
+    options = [("y", "yes"), ("n", "no"), ("r", f"no, because{signs.more}")]
+    if rule:
+        options.append(("a", f"always this session: {rule}"))
+    words = [f"[{key}] {text}" for key, text in options]
+    for row in (words, words[:3]):  # all in one line, or all but the rule, or one below the other
+        if cells("   ".join(row)) + 2 <= width:
+            first = "  " + "   ".join(_key(word, paint) for word in row)
+            return [first, *_below(words[len(row) :], width, paint)]
+    return _below(words, width, paint)
+
+
+def answer_text(answer: Answer, question: Question) -> str:
+    """Say what was answered, for the record on the screen."""
+    if answer.is_for_session:
+        return f"[a] always this session: {printable(question.grant)}"
+    if answer.is_allowed:
+        return "[y] yes"
+    return (
+        "[n] no" if answer.reason == NO_REASON else f"[r] no, because: {printable(answer.reason)}"
+    )
+
+
+def _body(question: Question, width: int, paint: Paint) -> list[str]:
+    body = question.preview.body
+    if question.effect in ("write", "edit"):
+        return [diff(body, width, paint)] if body else []
+    return wrap(printable(body or question.preview.title).strip("\n"), width, "    ")
+
+
+def _below(words: Sequence[str], width: int, paint: Paint) -> list[str]:
+    return [
+        "  " + (line if index else _key(line, paint))
+        for word in words
+        for index, line in enumerate(wrap(word, width - 2, ""))
+    ]
+
+
+def _key(word: str, paint: Paint) -> str:
+    return paint.accent(word[:3]) + word[3:]

@@ -1,0 +1,71 @@
+"""Writes a few settings into the user's own file and leaves everything else in it as it is."""
+
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ybs.config.paths import user_config_file
+from ybs.config.tree import is_object
+from ybs.core.errors import ConfigError
+
+
+def write_settings(settings: Mapping[str, Any], path: Path | None = None) -> Path:
+    """Set these dotted keys (None: remove) in a file that only the user can read. Return its path.
+
+    Raises ConfigError when the file is there and is no JSON object, or cannot be written.
+    """
+    path = (path or user_config_file()).resolve()
+    tree = _read(path)
+    for key, value in settings.items():
+        _put(tree, key.split("."), value)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _replace(path, msgspec.json.format(msgspec.json.encode(tree), indent=2).decode() + "\n")
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
+    return path
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
+    try:
+        return msgspec.json.decode(text or "{}", type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise ConfigError(f"{path} is no JSON object ({error}); mend it first") from error
+
+
+def _put(tree: dict[str, Any], keys: list[str], value: Any) -> None:
+    *sections, name = keys
+    for section in sections:
+        inner = tree.setdefault(section, {})
+        if not is_object(inner):
+            raise ConfigError(f"{section!r} is no object in the configuration; mend it first")
+        tree = inner
+    if value is None:
+        tree.pop(name, None)
+    else:
+        tree[name] = value
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a new file beside the old one and put it in its place in one step."""
+    fresh = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+        raise

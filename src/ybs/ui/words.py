@@ -1,0 +1,157 @@
+"""Short words for calls, times, numbers and folders, as the terminal shows them."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ybs.core.messages import Usage
+from ybs.security.unicode import printable
+
+VERBS = {
+    "read_file": "read",
+    "write_file": "write",
+    "edit_file": "edit",
+    "delete_file": "delete",
+    "list_files": "list",
+    "search_files": "search",
+    "run_shell": "shell",
+}
+#: The argument that says best what a call is about, the first that is there.
+SUBJECTS = ("command", "pattern", "query", "path", "url", "name")
+_LAST_COLUMN = re.compile(r"\s*\S.*?\s{2,}(?=\S)")
+_COLOURS = re.compile("\x1b\\[[0-9;]*m")
+
+
+def verb(name: str) -> str:
+    """Name a tool by its verb."""
+    return VERBS.get(name, printable(name))
+
+
+def subject(arguments: bytes) -> str:
+    """Say in a few words what a call is about, from its arguments (JSON)."""
+    try:
+        given = msgspec.json.decode(arguments, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return ""
+    for key in SUBJECTS:
+        if isinstance(value := given.get(key), str) and value:
+            text = f'"{value}"' if key in ("pattern", "query") else value
+            place = given.get("path") if key in ("pattern", "query") else None
+            return one_line(f"{text} in {place}" if isinstance(place, str) else text)
+    return ""
+
+
+def one_line(text: str) -> str:
+    """Make the text one printable line."""
+    return " ".join(printable(text).split())
+
+
+def cells(text: str) -> int:
+    """Count the columns that the text takes, attributes left out."""
+    from prompt_toolkit.utils import get_cwidth  # here, so that the plain screen need not load it
+
+    return get_cwidth(_COLOURS.sub("", text))
+
+
+def shorten(text: str, width: int, more: str = "…") -> str:
+    """Cut the end of the text so that it takes at most `width` columns."""
+    if cells(text) <= width:
+        return text
+    room = max(0, width - cells(more))
+    used = 0
+    for index, character in enumerate(text):
+        used += cells(character)
+        if used > room:
+            return text[:index].rstrip() + more[: max(0, width)]
+    return text
+
+
+def wrap(text: str, width: int, indent: str = "") -> list[str]:
+    """Break the text into lines of at most `width` columns, leaving nothing out.
+
+    The rest of a long line goes on below, one level deeper than `indent`.
+    """
+    lines: list[str] = []
+    for line in text.expandtabs(4).split("\n"):
+        start = indent
+        for piece in _pieces(line, max(4, width - cells(indent) - 2)):
+            lines.append(start + piece)
+            start = indent + "  "
+    return lines
+
+
+def fold(text: str, width: int) -> list[str]:
+    """Break prose between words into lines of about `width` columns."""
+    from textwrap import wrap as fold_line  # only where something is said
+
+    lines = text.expandtabs(4).split("\n")
+    return [part for line in lines for part in fold_line(line, max(8, width)) or [""]]
+
+
+def fold_table(text: str, width: int) -> list[str]:
+    """Break lines between words; the rest of a row goes on below the start of its last column."""
+    from textwrap import wrap as fold_line
+
+    lines: list[str] = []
+    for line in text.expandtabs(4).split("\n"):
+        start = _LAST_COLUMN.match(line)
+        indent = len(start[0]) if start and len(start[0]) <= width // 2 else 4
+        room = max(16, width)
+        lines += fold_line(line, room, subsequent_indent=" " * indent, drop_whitespace=False) or [
+            ""
+        ]
+    return [line.rstrip() for line in lines]
+
+
+def duration(seconds: float) -> str:
+    """Say how long something took, in at most six characters."""
+    if seconds < 0.9995:
+        return f"{max(1, round(seconds * 1000))} ms"
+    if seconds < 99.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min" if minutes > 99 else f"{minutes}m {rest:02}s"
+
+
+def amount(tokens: int) -> str:
+    """Say a number of tokens shortly: 812, 9.2k, 120k, 1.2M."""
+    for size, unit in ((1_000_000, "M"), (1_000, "k")):
+        if tokens >= size:
+            value = tokens / size
+            return f"{value:.1f}{unit}" if value < 9.95 else f"{value:.0f}{unit}"
+    return str(tokens)
+
+
+def usage_line(usage: Usage, seconds: float, dot: str = "·") -> str:
+    """Say what a turn used."""
+    parts = [f"{amount(usage.input_tokens)} in", f"{amount(usage.output_tokens)} out"]
+    if usage.cached_tokens:
+        parts.append(f"{amount(usage.cached_tokens)} cached")
+    if usage.cost_usd:
+        parts.append(f"${usage.cost_usd:.4f}")
+    return f" {dot} ".join([*parts, duration(seconds)])
+
+
+def short_folder(folder: str) -> str:
+    """Write the home folder as `~`."""
+    path = Path(folder)
+    home = Path.home()
+    return (
+        "~" if path == home else f"~/{path.relative_to(home)}" if home in path.parents else folder
+    )
+
+
+def _pieces(line: str, width: int) -> list[str]:
+    if line.isascii():  # the common case, and fast
+        return [line[start : start + width] for start in range(0, len(line), width)] or [""]
+    pieces: list[str] = []
+    start, used = 0, 0
+    for index, character in enumerate(line):
+        size = cells(character)
+        if used + size > width:
+            pieces.append(line[start:index])
+            start, used = index, 0
+        used += size
+    return [*pieces, line[start:]]

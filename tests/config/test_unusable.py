@@ -1,0 +1,99 @@
+"""An address that was given and cannot be read is never replaced by a weaker one: words would go elsewhere."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ybs.config.layers import Loaded, load
+from ybs.config.report import check, show
+from ybs.core.errors import ConfigError
+from ybs.providers.registry import create_model, find_provider
+
+Write = Callable[[str, str], Path]
+KEY = "sk-" + "e5" * 12
+CLOUD = {"provider": "openai", "model": "m"}
+
+
+def model_of(loaded: Loaded, provider: str | None = None) -> Any:
+    return create_model(loaded.config, provider=provider, environ={"OPENAI_API_KEY": KEY})
+
+
+@pytest.mark.parametrize("endpoint", ["${NOT_SET}", 8080, "", ["http://127.0.0.1:1"], False])
+def test_an_address_that_cannot_be_read_is_an_error_when_a_model_is_made(
+    project: Path, write: Write, endpoint: Any
+):
+    write("system", json.dumps({"llm": {"endpoint": "https://cloud.example/v1"}}))
+    file = write("user", json.dumps({"llm": {**CLOUD, "endpoint": endpoint}}))
+    loaded = load(folder=project)
+    assert loaded.warnings[0].startswith(f"{file}:1: llm.endpoint: ")
+    with pytest.raises(ConfigError, match=r"config\.json:1: llm\.endpoint: .*\n.*nothing was sent"):
+        model_of(loaded)
+    assert model_of(loaded, "ollama").endpoint == "http://localhost:11434"
+
+
+@pytest.mark.parametrize("value", ["NaN", "None", '"\\ud800"'])
+def test_an_address_that_is_no_json_is_an_error_too(project: Path, write: Write, value: str):
+    write("user", '{"llm": {"provider": "openai", "model": "m", "endpoint": ' + value + "}}")
+    with pytest.raises(ConfigError, match=r"llm\.endpoint"):
+        model_of(load(folder=project))
+
+
+@pytest.mark.parametrize("llm", [{"provider": "${NOT_SET}"}, {"provider": ""}, 5])
+def test_a_provider_that_cannot_be_read_is_an_error(project: Path, write: Write, llm: Any):
+    write("system", json.dumps({"llm": CLOUD}))
+    write("user", json.dumps({"llm": llm}))
+    with pytest.raises(ConfigError, match=r"config\.json:1: llm"):
+        model_of(load(folder=project))
+
+
+def test_an_address_of_a_profile_that_cannot_be_read_is_an_error(project: Path, write: Write):
+    profiles = {"private": {"llm": {"endpoint": "${NOT_SET}"}}}
+    write("user", json.dumps({"llm": CLOUD, "profiles": profiles}))
+    with pytest.raises(
+        ConfigError, match=r"profiles\.private\.llm\.endpoint: the variable NOT_SET"
+    ):
+        model_of(load(folder=project, profile="private"))
+    assert model_of(load(folder=project)).endpoint == "https://api.openai.com/v1"
+
+
+@pytest.mark.parametrize("openai", [{"endpoint": "${NOT_SET}", "model": "m"}, 5])
+def test_a_provider_of_ones_own_without_a_readable_address_is_not_replaced_by_a_built_in_one(
+    project: Path, write: Write, openai: Any
+):
+    write("user", json.dumps({"llm": CLOUD, "providers": {"openai": openai}}))
+    loaded = load(folder=project)
+    with pytest.raises(ConfigError, match=r"providers\.openai"):
+        model_of(loaded)
+    with pytest.raises(ConfigError, match=r"providers\.openai"):
+        find_provider("openai", loaded.config)
+
+
+def test_a_usable_value_of_a_stronger_layer_mends_it(project: Path, write: Write):
+    write("user", json.dumps({"llm": {**CLOUD, "endpoint": "${NOT_SET}"}}))
+    local = "http://127.0.0.1:8080/v1"
+    by_option = load(folder=project, overrides={"llm.endpoint": local})
+    by_variable = load(folder=project, environ={**os.environ, "YBS_ENDPOINT": local})
+    write("home", json.dumps({"llm": {"endpoint": local}}))
+    by_file = load(folder=project)
+    for loaded in (by_option, by_variable, by_file):
+        assert model_of(loaded).endpoint == local
+    other = load(folder=project, overrides={"llm.provider": "ollama"})
+    assert model_of(other).endpoint == "http://localhost:11434"
+
+
+def test_a_null_of_a_stronger_layer_takes_it_back(project: Path, write: Write):
+    write("user", json.dumps({"llm": {**CLOUD, "endpoint": "${NOT_SET}"}}))
+    write("home", json.dumps({"llm": {"endpoint": None}}))
+    assert model_of(load(folder=project)).endpoint == "https://api.openai.com/v1"
+
+
+def test_it_is_told_once_and_shown(project: Path, write: Write):
+    write("user", '{"llm": {"endpoint": "${A}", "provider": "${B}"}}')
+    loaded = load(folder=project)
+    assert len(check(loaded, providers=["openai"])) == 2
+    shown = {row.key: row.value for row in show(loaded)}
+    assert "the variable A is not set" in shown["llm.endpoint"]

@@ -1,0 +1,144 @@
+"""The real command without a terminal, with a scripted server behind it."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import Raw
+
+from ybs.core.messages import ToolCall
+from ybs.testing.servers import ServerProcess
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+YBS = str(Path(sys.executable).with_name("ybs"))
+
+
+def call(name: str, **arguments: Any) -> ToolCall:
+    return ToolCall(id="", name=name, arguments=Raw(msgspec.json.encode(arguments)))
+
+
+@pytest.fixture
+def serve(project: Path, tmp_path: Path) -> Iterator[Callable[..., list[str]]]:
+    """Return a function that starts a server and gives the command that talks to it."""
+    with ExitStack() as stack:
+
+        def served(*script: Any) -> list[str]:
+            server = stack.enter_context(ServerProcess("openai", list(script), tmp_path))
+            return [YBS, "--endpoint", server.url, "-m", "scripted"]
+
+        yield served
+
+
+def run(command: Sequence[str], *, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    given: dict[str, Any] = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=9, **given)
+
+
+def test_the_answer_is_on_standard_output_alone(serve: Callable[..., list[str]]) -> None:
+    done = run([*serve("It is **done**."), "--print", "go"])
+    assert (done.returncode, done.stdout, done.stderr) == (0, "It is **done**.\n", "")
+
+
+def test_piped_text_reaches_the_model(serve: Callable[..., list[str]], tmp_path: Path) -> None:
+    done = run([*serve("ok"), "explain"], stdin="E  boom\n")
+    assert done.returncode == 0
+    sent = (tmp_path / "openai-requests").read_text()
+    assert "explain\\\\n\\\\n<stdin>\\\\nE  boom\\\\n</stdin>" in sent or "<stdin>" in sent
+
+
+def test_binary_input_is_refused_before_anything_is_sent(serve: Callable[..., list[str]]) -> None:
+    done = run([*serve(), "explain"], stdin="a\0b")
+    assert done.returncode == 2
+    assert "binary" in done.stderr
+
+
+def test_a_needed_confirmation_is_refused_and_five(
+    serve: Callable[..., list[str]], project: Path
+) -> None:
+    done = run([*serve(call("run_shell", command="touch made"), "could not"), "-P", "go"])
+    assert done.returncode == 5
+    assert done.stdout == "could not\n"
+    assert "--allow" in done.stderr
+    assert not (project / "made").exists()
+
+
+def test_an_allowed_call_runs(serve: Callable[..., list[str]], project: Path) -> None:
+    command = serve(call("run_shell", command="touch made"), "did it")
+    done = run([*command, "-P", "--allow", "run_shell(touch *)", "go"])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (project / "made").exists()
+
+
+def test_stream_json_is_valid_line_by_line(serve: Callable[..., list[str]]) -> None:
+    done = run(
+        [*serve(call("list_files", path="."), "ok"), "-P", "--output-format", "stream-json", "go"]
+    )
+    lines = [msgspec.json.decode(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 0
+    assert lines[0]["type"] == "session_start"
+    assert lines[-1]["type"] == "result"
+    assert lines[-1]["result"] == "ok"
+    assert all(line["v"] == 1 and line["timestamp"].endswith("Z") for line in lines)
+    assert {"tool_call", "tool_result", "assistant", "turn_end"} <= {line["type"] for line in lines}
+
+
+def test_a_limit_is_six(serve: Callable[..., list[str]]) -> None:
+    command = serve(call("list_files", path="."))
+    assert run([*command, "-P", "--max-turns", "1", "go"]).returncode == 6
+
+
+def test_a_provider_that_is_down_is_seventy_five_without_a_traceback(project: Path) -> None:
+    os.environ["YBS_AGENT_RETRY_ATTEMPTS"] = "0"
+    done = run([YBS, "--endpoint", "http://127.0.0.1:9/v1", "-m", "x", "-P", "go"])
+    assert done.returncode == 75
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_nothing_configured_is_four_with_one_clear_message(project: Path) -> None:
+    done = run([YBS, "-P", "go"])
+    assert done.returncode == 4
+    assert "Traceback" not in done.stderr
+    assert "ybs setup" in done.stderr
+
+
+def test_a_broken_configuration_named_by_the_person_is_three(project: Path) -> None:
+    (project / "c.json").write_text("{broken")
+    done = run([YBS, "-c", "c.json", "-P", "go"])
+    assert done.returncode == 3
+    assert "c.json" in done.stderr
+
+
+def test_a_closed_reader_is_quiet(serve: Callable[..., list[str]]) -> None:
+    command = serve("word " * 2000)
+    shell = " ".join([*command, "-P", "--output-format", "stream-json", "go", "| head -1"])
+    done = run(["sh", "-c", shell])
+    assert done.stdout.count("\n") == 1
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_turn_with_its_code(
+    serve: Callable[..., list[str]], project: Path, number: int, code: int
+) -> None:
+    words = ["-P", "--allow", "run_shell", "--output-format", "stream-json", "go"]
+    command = [*serve(call("run_shell", command="echo begun; sleep 60")), *words]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
+    ) as child:
+        assert child.stdout is not None
+        for line in child.stdout:
+            if msgspec.json.decode(line)["type"] == "tool_output":
+                break
+        child.send_signal(number)
+        *_, last = child.stdout.readlines()
+        assert child.wait(8) == code
+    assert msgspec.json.decode(last)["reason"] == "interrupted"

@@ -1,0 +1,199 @@
+"""The real command on a real terminal, with a scripted server behind it."""
+
+import re
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import Raw
+
+from screen import Screen
+from ybs.core.messages import ToolCall
+from ybs.testing.servers import ServerProcess
+
+Start = Callable[..., Screen]
+COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-7]|38|4[0-7]|48|9[0-7])(?:;\d+)*m")
+
+
+def call(name: str, **arguments: Any) -> ToolCall:
+    return ToolCall(id="", name=name, arguments=Raw(msgspec.json.encode(arguments)))
+
+
+@pytest.fixture
+def start(project: Path, tmp_path: Path) -> Iterator[Start]:
+    """Return a function that starts a server with a script, and ybs on a terminal that talks to it."""
+    with ExitStack() as stack:
+
+        def started(script: Sequence[Any], *words: str, **options: Any) -> Screen:
+            server = stack.enter_context(ServerProcess("openai", script, tmp_path))
+            where = ("--endpoint", server.url, "-m", "scripted")
+            return stack.enter_context(Screen(*where, *words, **options))
+
+        yield started
+
+
+def test_a_whole_dialogue(start: Start, project: Path) -> None:
+    (project / "cart.py").write_text("total -= coupon\n")
+    edit = call("edit_file", path="cart.py", old_text="coupon", new_text="coupon.discount(total)")
+    screen = start([call("read_file", path="cart.py"), edit, "It is **done**:\n\n- one edit\n"])
+    screen.sees(r"› *\n")
+    screen.keys("fix the cart\r")
+    text = screen.sees("1 edit|one edit")
+    screen.sees(r"\d+ in · \d+ out")
+    assert "openai scripted · ask · no sandbox" in text
+    assert "› fix the cart" in text
+    assert re.search(r"• read +cart\.py", text)
+    assert re.search(r"• edit +cart\.py", text)
+    assert "    -total -= coupon\n    +total -= coupon.discount(total)" in text
+    assert "  It is done:\n\n  - one edit" in text
+    assert (project / "cart.py").read_text() == "total -= coupon.discount(total)\n"
+    screen.keys("/quit\r")
+    assert screen.ends() == 0
+    assert "Traceback" not in screen.raw
+
+
+def test_a_question_is_answered_with_each_key(start: Start, project: Path) -> None:
+    script = [
+        call("run_shell", command="echo one > one"),
+        call("run_shell", command="echo two > two"),
+        call("run_shell", command="echo three > three"),
+        call("run_shell", command="echo three > three"),
+        "finished",
+    ]
+    screen = start(script, "go")
+    screen.sees(r"    echo one > one\n\n  \[y\] yes")
+    screen.stays()
+    screen.keys("y")
+    screen.sees(r"    echo two > two\n\n  \[y\] yes")
+    assert (project / "one").exists()
+    screen.stays()
+    screen.keys("r")
+    screen.sees("because:")
+    screen.keys("use make\r")
+    screen.sees(r"    echo three > three\n\n  \[y\] yes")
+    assert "[r] no, because: use make" in screen.text
+    assert not (project / "two").exists()
+    screen.stays()
+    screen.keys("a")
+    text = screen.sees("finished")
+    assert text.count("\n    echo three > three\n") == 1
+    assert "[a] always this session: run_shell(echo three > three)" in text
+
+
+def test_what_was_typed_ahead_is_no_consent(start: Start, project: Path) -> None:
+    script = [
+        call("run_shell", command="sleep 1"),
+        call("run_shell", command="touch made"),
+        "finished",
+    ]
+    screen = start(script, "--allow", "run_shell(sleep *)", "go")
+    screen.sees(r"shell +sleep 1")
+    screen.keys("yyy")
+    screen.sees(r"\[y\] yes")
+    screen.stays(0.6)
+    assert not (project / "made").exists()
+    assert "[y] yes   [n] no" in screen.text
+    screen.keys("n")
+    screen.sees("finished")
+    screen.sees(r"› yyy")
+    assert not (project / "made").exists()
+
+
+def test_ctrl_c_stops_a_running_command_and_twice_leaves(start: Start) -> None:
+    screen = start(
+        [call("run_shell", command="echo begun; sleep 60")], "--allow", "run_shell", "go"
+    )
+    screen.sees("begun")
+    screen.keys("\x03")
+    screen.sees("stopped by you")
+    screen.sees("Ctrl-C again leaves")
+    screen.keys("\x03")
+    assert screen.ends() == 0
+    assert "Traceback" not in screen.raw
+
+
+def test_a_provider_that_is_down_is_two_lines_and_the_prompt_comes_back(project: Path) -> None:
+    environ = {"YBS_AGENT_RETRY_ATTEMPTS": "0"}
+    with Screen(
+        "--endpoint", "http://127.0.0.1:9/v1", "-m", "x", "hello", environ=environ
+    ) as screen:
+        screen.sees("✗ .*")
+        screen.sees(r"› *\n")
+        assert "Traceback" not in screen.raw
+        screen.keys("\x04")
+        assert screen.ends() == 0
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(20, 24), (20, 6), (40, 12)])
+def test_a_small_terminal_works(start: Start, project: Path, columns: int, rows: int) -> None:
+    script = [
+        call("run_shell", command="echo a-rather-long-word > made"),
+        "# Done\n\nAll is well now, really.",
+    ]
+    screen = start(script, "go", columns=columns, rows=rows)
+    screen.sees(r"\[y\] yes")
+    screen.stays()
+    screen.keys("y")
+    screen.sees("well")
+    assert (project / "made").exists()
+    screen.keys("\x04")
+    assert screen.ends() == 0
+    assert "Traceback" not in screen.raw
+
+
+def test_a_resize_during_a_turn_is_survived(start: Start) -> None:
+    screen = start(
+        [call("run_shell", command="echo begun; sleep 60"), "never"], "--allow", "run_shell", "go"
+    )
+    screen.sees("begun")
+    screen.resize(30, 12)
+    screen.stays()
+    screen.resize(100, 40)
+    screen.stays()
+    screen.keys("\x1b")
+    screen.sees("stopped by you")
+    screen.keys("\x04")
+    assert screen.ends() == 0
+
+
+def test_no_color_is_honoured(start: Start) -> None:
+    screen = start(["see `code`\n\n```python\nimport os\n```\n"], "go", environ={"NO_COLOR": "1"})
+    screen.sees("import os")
+    screen.sees(r"\d+ in · \d+ out")
+    assert not COLOUR.search(screen.raw)
+
+
+def test_a_dumb_terminal_gets_whole_sentences(start: Start, project: Path) -> None:
+    script = [call("run_shell", command="touch made"), "It is done."]
+    screen = start(script, environ={"TERM": "dumb"})
+    screen.sees("/help for more")
+    screen.keys("go\n")
+    screen.sees(r"no because \.\.\.:")
+    screen.stays()
+    screen.keys("yes\n")
+    screen.sees("It is done.")
+    assert (project / "made").exists()
+    assert "\x1b" not in screen.raw
+    screen.keys("/quit\n")
+    assert screen.ends() == 0
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_ends_it_cleanly(start: Start, number: int, code: int) -> None:
+    screen = start(["x"])
+    screen.sees(r"› *\n")
+    screen.child.kill(number)
+    assert screen.ends() == code
+    assert "Traceback" not in screen.raw
+
+
+def test_a_first_run_offers_a_choice(project: Path) -> None:
+    with Screen() as screen:
+        screen.sees("Which model shall ybs talk to")
+        screen.keys("q\n")
+        assert screen.ends() == 4
+        assert "Traceback" not in screen.raw

@@ -1,0 +1,227 @@
+"""A session without rooms: it plays what a test writes, and remembers what a door asked of it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeAlias, cast
+
+import msgspec
+from msgspec import Raw
+
+from ybs.config.schema import Config
+from ybs.core.errors import ModelError
+from ybs.core.events import (
+    AssistantSaid,
+    Emit,
+    Event,
+    RequestStarted,
+    SessionEnded,
+    SessionStarted,
+    TextStreamed,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+    UserSaid,
+)
+from ybs.core.messages import ToolCall, Usage
+from ybs.core.ports import Answer, Confirm, Effect, Preview, Question
+from ybs.session.session import Outcome, Reply, Session, Status
+
+Cue: TypeAlias = "Callable[[FakeSession], Awaitable[None]]"
+USED = Usage(input_tokens=1200, output_tokens=34)
+
+
+async def nobody(_question: Question) -> Answer:
+    return Answer(is_allowed=False, reason="nobody asked")
+
+
+class FakeSession:
+    """Plays one cue per turn; a cue emits events, asks, fails or waits."""
+
+    def __init__(self, *script: Cue, config: Config | None = None, warnings: tuple[str, ...] = ()) -> None:
+        self.script = list(script)
+        self.config = config or Config()
+        self.warnings = warnings
+        self.mode = "ask"
+        self.confirm: Confirm = nobody
+        self.lines: list[str] = []
+        self.answers: list[Answer] = []
+        self.is_closed = False
+        self.model = "scripted"
+        self._sinks: list[Emit] = []
+        self._turn: asyncio.Task[None] | None = None
+        self._text = ""
+        self._refusals = 0
+        self._has_started = False
+
+    @property
+    def as_session(self) -> Session:
+        return cast("Session", self)
+
+    async def __aenter__(self) -> "FakeSession":
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self.close()
+
+    @property
+    def is_busy(self) -> bool:
+        return self._turn is not None
+
+    def subscribe(self, sink: Emit) -> Callable[[], None]:
+        self._sinks.append(sink)
+        return lambda: self._sinks.remove(sink)
+
+    def emit(self, event: Event) -> None:
+        if isinstance(event, AssistantSaid):
+            self._text = event.content
+        if isinstance(event, ToolFinished) and event.is_refused:
+            self._refusals += 1
+        for sink in self._sinks:
+            sink(event)
+
+    async def handle(self, line: str, images: Sequence[Any] = ()) -> Reply | Outcome:
+        if line == "/quit":
+            return Reply(text="", wants_quit=True)
+        if line.startswith("/"):
+            self.lines.append(line)
+            return Reply(text=f"answer to {line}", is_error=line == "/wrong")
+        return await self.send(line, images)
+
+    async def send(self, text: str, images: Sequence[Any] = ()) -> Outcome:
+        self.lines.append(text)
+        self._text, self._refusals = "", 0
+        if not self._has_started:
+            self._has_started = True
+            self.emit(SessionStarted(session="session-1", folder="/p", config={}))
+        self.emit(UserSaid(content=text))
+        finished = await self._play(self.script.pop(0))
+        self.emit(finished)
+        return Outcome(finished=finished, text=self._text, refusals=self._refusals)
+
+    async def _play(self, cue: Cue) -> TurnFinished:
+        self._turn = asyncio.ensure_future(cast("Any", cue(self)))
+        try:
+            await self._turn
+        except asyncio.CancelledError:
+            if (task := asyncio.current_task()) and task.cancelling():
+                raise
+            return TurnFinished(reason="interrupted", steps=1, usage=USED)
+        except ModelError as error:
+            return TurnFinished(reason="error", message=str(error), is_temporary=error.temporary)
+        except EndTurn as end:
+            return end.finished
+        finally:
+            self._turn = None
+        return TurnFinished(reason="done", steps=1, usage=USED, duration_seconds=1.5)
+
+    def cancel(self) -> bool:
+        return self._turn is not None and self._turn.cancel()
+
+    def status(self) -> Status:
+        return Status(
+            provider="fake",
+            model=self.model,
+            mode=cast("Any", self.mode),
+            sandbox="no sandbox",
+            folder="/work/shop",
+            branch="main",
+            window=10_000,
+            context_tokens=300,
+            usage=Usage(),
+        )
+
+    async def close(self) -> None:
+        if self._turn is not None:
+            self._turn.cancel()
+        self.is_closed = True
+        if self._has_started:
+            self.emit(SessionEnded(reason="user_exit", message_count=2))
+
+
+class EndTurn(Exception):
+    """Ends a fake turn in a chosen way."""
+
+    def __init__(self, reason: str, message: str = "") -> None:
+        self.finished = TurnFinished(reason=cast("Any", reason), message=message, usage=USED)
+
+
+def says(text: str, *, size: int = 7) -> Cue:
+    """Answer in streamed pieces."""
+
+    async def cue(session: FakeSession) -> None:
+        session.emit(RequestStarted(model=session.model, step=1))
+        for start in range(0, len(text), size):
+            session.emit(TextStreamed(text=text[start : start + size]))
+            await asyncio.sleep(0)
+        session.emit(AssistantSaid(content=text, usage=USED))
+
+    return cue
+
+
+def asks(question: Question, then: str = "done") -> Cue:
+    """Ask the person, run the tool if allowed, and say something."""
+
+    async def cue(session: FakeSession) -> None:
+        call = question.call
+        session.emit(RequestStarted(model=session.model, step=1))
+        session.emit(ToolStarted(id=call.id, name=call.name, arguments=call.arguments))
+        answer = await session.confirm(question)
+        session.answers.append(answer)
+        session.emit(
+            ToolFinished(
+                id=call.id,
+                name=call.name,
+                success=answer.is_allowed,
+                is_refused=not answer.is_allowed,
+                output="ran" if answer.is_allowed else answer.reason,
+            )
+        )
+        await says(then)(session)
+
+    return cue
+
+
+def fails(error: ModelError) -> Cue:
+    """Fail as a provider does."""
+
+    async def cue(_session: FakeSession) -> None:
+        raise error
+
+    return cue
+
+
+def ends(reason: str, message: str = "") -> Cue:
+    """End the turn with a reason."""
+
+    async def cue(_session: FakeSession) -> None:
+        raise EndTurn(reason, message)
+
+    return cue
+
+
+async def hangs(session: FakeSession) -> None:
+    """Say something and never end."""
+    session.emit(RequestStarted(model=session.model, step=1))
+    session.emit(TextStreamed(text="so far"))
+    await asyncio.Event().wait()
+
+
+def question_of(
+    name: str = "run_shell",
+    effect: Effect = "execute",
+    body: str = "pytest -q",
+    *,
+    title: str = "",
+    warnings: tuple[str, ...] = (),
+    grant: str = "run_shell(pytest -q)",
+    **arguments: Any,
+) -> Question:
+    """Make a question about a call."""
+    given = arguments or {"command": body}
+    return Question(
+        call=ToolCall(id="c1", name=name, arguments=Raw(msgspec.json.encode(given))),
+        effect=effect,
+        preview=Preview(title=title or f"{name} {body}", body=body),
+        warnings=warnings,
+        grant=grant,
+    )

@@ -1,0 +1,97 @@
+"""The real command on a real pseudo-terminal, seen through a terminal emulator."""
+
+import os
+import re
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pexpect
+import pyte
+
+YBS = str(Path(sys.executable).with_name("ybs"))
+
+
+class Screen:
+    """Starts `ybs` on a pseudo-terminal; use it with `with`."""
+
+    def __init__(
+        self,
+        *words: str,
+        columns: int = 80,
+        rows: int = 24,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        environment = {**os.environ, "TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1"}
+        environment.pop("NO_COLOR", None)
+        self.columns = columns
+        self.child = pexpect.spawn(
+            YBS,
+            list(words),
+            dimensions=(rows, columns),
+            env={**environment, **(environ or {})},
+            encoding="utf-8",
+            timeout=8,
+        )
+        self.child.delaybeforesend = None
+        self._screen = pyte.HistoryScreen(columns, rows, history=1000)
+        self._stream = pyte.Stream(self._screen)
+        self.raw = ""
+
+    def __enter__(self) -> "Screen":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.child.close(force=True)
+
+    @property
+    def text(self) -> str:
+        """What is seen, with what scrolled away above it."""
+        above = [
+            "".join(line[column].data for column in range(self.columns)).rstrip()
+            for line in self._screen.history.top
+        ]
+        return "\n".join([*above, *(line.rstrip() for line in self._screen.display)]).rstrip()
+
+    def keys(self, text: str) -> None:
+        """Type."""
+        self.child.send(text)
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Give the terminal another size."""
+        self.child.setwinsize(rows, columns)
+        self._screen.resize(rows, columns)
+        self.columns = columns
+
+    def sees(self, pattern: str) -> str:
+        """Wait until the regular expression is found on the screen, and return the screen."""
+        ends_at = time.monotonic() + 8
+        while not re.search(pattern, self.text):
+            if time.monotonic() > ends_at:
+                raise AssertionError(f"{pattern!r} never came to be seen:\n{self.text}")
+            self._read(0.05)
+        return self.text
+
+    def ends(self) -> int:
+        """Wait until the command has ended and return its exit code."""
+        while self.child.isalive():
+            self._read(0.05)
+        self._read(0)
+        code = self.child.exitstatus
+        return code if code is not None else -(self.child.signalstatus or 0)
+
+    def stays(self, seconds: float = 0.4) -> str:
+        """Go on reading for a moment and return the screen."""
+        ends_at = time.monotonic() + seconds
+        while time.monotonic() < ends_at:
+            self._read(0.02)
+        return self.text
+
+    def _read(self, seconds: float) -> None:
+        try:
+            piece = self.child.read_nonblocking(65_536, seconds)
+        except (pexpect.TIMEOUT, pexpect.EOF):
+            return
+        self.raw += piece
+        self._stream.feed(piece)

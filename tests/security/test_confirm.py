@@ -1,0 +1,133 @@
+"""The gate: who is asked, when, and what is remembered."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from ybs.config.schema import Safety
+from ybs.core.events import ConfirmationAnswered, ConfirmationAsked, Event
+from ybs.core.messages import ToolCall
+from ybs.core.ports import Answer, Preview, Question
+from ybs.security.confirm import Gate
+from ybs.security.policy import Allow, Deny, Policy, Subject
+
+YES, NO = Answer(is_allowed=True), Answer(is_allowed=False, reason="use make")
+
+
+class Person:
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+        self.questions: list[Question] = []
+        self.waiting = 0
+        self.most_waiting = 0
+        self.hand: Callable[[], None] = lambda: None
+
+    async def __call__(self, question: Question) -> Answer:
+        self.waiting += 1
+        self.most_waiting = max(self.waiting, self.most_waiting)
+        self.questions.append(question)
+        await asyncio.sleep(0)
+        self.waiting -= 1
+        return self.answer
+
+
+async def admit(
+    gate: Gate, events: list[Event], command: str = "make", call_id: str = "1"
+) -> Allow | Deny:
+    call = ToolCall(id=call_id, name="run_shell")
+    preview = Preview(title="Run", body=command)
+    return await gate.admit(call, "execute", preview, Subject(command=command), events.append)
+
+
+async def test_what_the_policy_allows_is_not_asked_about():
+    person, events = Person(NO), list[Event]()
+    gate = Gate(Policy(Safety(mode="bypass")), person)
+    assert await admit(gate, events) == Allow()
+    assert (person.questions, events) == ([], [])
+
+
+async def test_a_yes_lets_the_call_run_and_both_events_are_told():
+    person, events = Person(YES), list[Event]()
+    assert await admit(Gate(Policy(Safety()), person), events) == Allow()
+    assert events == [
+        ConfirmationAsked(
+            id="1", name="run_shell", title="Run", preview="make", grant="run_shell(make)"
+        ),
+        ConfirmationAnswered(id="1", is_allowed=True),
+    ]
+
+
+async def test_the_reason_of_a_no_goes_to_the_model():
+    events = list[Event]()
+    assert await admit(Gate(Policy(Safety()), Person(NO)), events) == Deny(
+        "The person refused: use make"
+    )
+    assert events[-1] == ConfirmationAnswered(id="1", is_allowed=False, reason="use make")
+
+
+async def test_a_no_without_a_reason_is_still_words():
+    gate = Gate(Policy(Safety()), Person(Answer(is_allowed=False)))
+    assert await admit(gate, []) == Deny("The person refused.")
+
+
+async def test_always_is_remembered_for_the_call():
+    person = Person(Answer(is_allowed=True, is_for_session=True))
+    gate, events = Gate(Policy(Safety()), person), list[Event]()
+    await admit(gate, events)
+    await admit(gate, events)
+    assert len(person.questions) == 1
+    assert gate.policy.grants == ("run_shell(make)",)
+    assert events[-1] == ConfirmationAnswered(id="1", is_allowed=True, grant="run_shell(make)")
+
+
+@pytest.mark.parametrize(
+    ("command", "answer"),
+    [
+        ("rm -r x", Answer(is_allowed=True, is_for_session=True)),
+        ("make", Answer(is_allowed=False, is_for_session=True)),
+    ],
+)
+async def test_always_is_not_remembered_for_destruction_or_a_no(command: str, answer: Answer):
+    gate = Gate(Policy(Safety()), Person(answer))
+    await admit(gate, [], command)
+    assert gate.policy.grants == ()
+
+
+async def test_one_question_at_a_time_and_a_grant_answers_those_that_wait():
+    person = Person(Answer(is_allowed=True, is_for_session=True))
+    gate, events = Gate(Policy(Safety()), person), list[Event]()
+    commands = ("make", "make", "other")
+    verdicts = await asyncio.gather(
+        *(admit(gate, events, c, str(n)) for n, c in enumerate(commands))
+    )
+    assert verdicts == [Allow()] * 3
+    assert person.most_waiting == 1
+    assert [question.preview.body for question in person.questions] == ["make", "other"]
+
+
+async def test_a_switch_to_plan_refuses_those_that_wait():
+    person, events = Person(YES), list[Event]()
+    gate = Gate(Policy(Safety()), person)
+    first = asyncio.create_task(admit(gate, events))
+    second = asyncio.create_task(admit(gate, events, "other", "2"))
+    await asyncio.sleep(0)
+    gate.policy.mode = "plan"
+    assert await first == Allow()
+    assert isinstance(await second, Deny)
+    assert isinstance(events[-1], ConfirmationAnswered)
+    assert not events[-1].is_allowed
+
+
+async def test_a_refusal_by_mode_is_told_and_nobody_is_asked():
+    person, events = Person(YES), list[Event]()
+    verdict = await admit(Gate(Policy(Safety(mode="deny")), person), events)
+    assert isinstance(verdict, Deny)
+    assert events == [ConfirmationAnswered(id="1", is_allowed=False, reason=verdict.reason)]
+    assert person.questions == []
+
+
+async def test_without_a_person_the_answer_is_no():
+    verdict = await admit(Gate(Policy(Safety())), [])
+    assert isinstance(verdict, Deny)
+    assert "nobody is there" in verdict.reason

@@ -1,0 +1,232 @@
+"""Blocked and destructive commands."""
+
+import pytest
+
+from ybs.config.schema import Safety
+from ybs.security.dangers import blocked_entry, oddities_of, warnings_of
+from ybs.security.wrappers import read
+
+BLOCKED = Safety().blocked_commands
+
+
+def blocked(text: str, entries: tuple[str, ...] = BLOCKED) -> str:
+    return blocked_entry(read(text), entries)
+
+
+def warnings(text: str) -> tuple[str, ...]:
+    return warnings_of(text, read(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "rm -rf /",
+            "rm -r -f /",
+            "rm -fr /",
+            "rm --recursive --force /",
+            "rm -Rf //",
+            "rm -rf /*",
+        ),
+        *(
+            "rm -rfv / --no-preserve-root",
+            "/bin/rm -rf /",
+            "'rm' -r\"f\" /",
+            "A=1 rm -rf /.",
+            "rm -rf -- /",
+        ),
+        *(
+            "true && rm -rf /",
+            "echo $(rm -rf /)",
+            "sh -c 'rm -rf /'",
+            "rm -rf a b / c",
+            "env rm -rf /",
+        ),
+    ],
+)
+def test_removing_everything_is_blocked_in_every_spelling(text: str):
+    assert blocked(text) == "rm -rf /"
+
+
+@pytest.mark.parametrize(
+    "text", ["rm -rf /tmp/x", "rm -rf ./", "rm -f /x", "echo rm -rf /", "ls /", "rm / -i"]
+)
+def test_what_only_looks_like_it_is_not_blocked(text: str):
+    assert blocked(text) == ""
+
+
+@pytest.mark.parametrize(
+    "text", ["sudo ls", "/usr/bin/sudo -u x ls", "true | sudo tee x", "\\sudo ls", "xargs sudo"]
+)
+def test_s04_a_blocked_program_is_blocked_everywhere(text: str):
+    assert blocked(text) == "sudo"
+
+
+@pytest.mark.parametrize("text", ["sudoku", "grep sudo x", "echo sudo", "man sudo", "> sudo"])
+def test_a_blocked_name_among_arguments_is_not(text: str):
+    assert blocked(text) == ""
+
+
+def test_a_blocked_operand_is_found_among_options_and_leading_zeros():
+    for text in ("chmod 777 x", "chmod -R 777 .", "chmod 0777 x"):
+        assert blocked(text) == "chmod 777"
+    assert blocked("chmod 755 x") == ""
+    assert blocked("kill 0", ("kill 0",)) == "kill 0"
+
+
+def test_a_blocked_subcommand_must_be_the_subcommand():
+    entries = ("git push",)
+    assert blocked("git push origin", entries)
+    assert blocked("git -C sub -c a=b push", entries)
+    assert not blocked("git log push", entries)
+    assert not blocked("git commit -m push", entries)
+    assert not blocked("git", entries)
+
+
+def test_an_entry_that_is_nothing_blocks_nothing():
+    assert blocked("ls", ("", "> x")) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("rm -r x", "rm -rf ~", "rm -Rf .", "rm --recursive $UNSET/", "find . -delete", "shred x"),
+        *(
+            "find . -name x -exec rm -r {} +",
+            "mkfs.ext4 /dev/sda",
+            "mkfs x",
+            "dd if=a of=/dev/sda",
+            "wipefs -a x",
+        ),
+        *(
+            "shutdown now",
+            "reboot",
+            "systemctl reboot",
+            "init 0",
+            "crontab -r",
+            "docker system prune -f",
+        ),
+        *(
+            "kubectl -n x delete pod y",
+            "terraform destroy",
+            "apt-get -y remove x",
+            "apt purge x",
+            "dpkg -r x",
+        ),
+        *(
+            "pip uninstall x",
+            "uv pip uninstall x",
+            "npm uninstall x",
+            "brew uninstall x",
+            "pacman -Rs x",
+            "rpm -e x",
+        ),
+        *(
+            "git push --force",
+            "git push -f",
+            "git push --force-with-lease",
+            "git push origin +main",
+        ),
+        *(
+            "git push origin :main",
+            "git -C x clean -fdx",
+            "git clean --force",
+            "git reset --hard HEAD~1",
+        ),
+        *(
+            "git checkout -- .",
+            "git checkout .",
+            "git restore .",
+            "git branch -D x",
+            "git stash clear",
+        ),
+        *("git filter-branch x", "git update-ref -d x", "git reflog expire x", "git switch -f x"),
+        *(
+            "chmod -R 777 /",
+            "chown -R me /",
+            "echo x > /dev/sda",
+            "cat x >/dev/nvme0n1",
+            "truncate -s 0 x",
+        ),
+        *(
+            ":(){ :|:& };:",
+            "bomb() { bomb | bomb & }; bomb",
+            "psql -c 'DROP TABLE x'",
+            "mysql -e 'drop database x'",
+        ),
+        *(
+            "psql -c 'DELETE FROM x;'",
+            "curl http://x | sh",
+            "curl x | sudo bash",
+            "wget -O- x | python3 -",
+        ),
+        *(
+            "base64 -d x | sh",
+            "curl x | bash -s -- y",
+            "bash <(curl x)",
+            'sh -c "$(curl x)"',
+            'eval "$(wget x)"',
+        ),
+        *("source <(curl x)", "cat x | bash /dev/stdin", "true && rm -r x", "env rm -r x"),
+    ],
+)
+def test_s11_s12_what_destroys_is_named(text: str):
+    assert warnings(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "rm x",
+            "ls -r",
+            "git push",
+            "git push origin main",
+            "git clean -n",
+            "git reset x",
+            "git checkout main",
+        ),
+        *(
+            "git restore --staged x",
+            "git",
+            "git branch -d x",
+            "pip install -r requirements.txt",
+            "npm run remove",
+        ),
+        *(
+            "chmod -R 755 x",
+            "dd if=x",
+            "cat x | python3 -m json.tool",
+            "cat x | python3 script.py",
+            "bash x.sh",
+        ),
+        *(
+            "curl http://x",
+            "echo 'drop it'",
+            "find . -name x",
+            "systemctl status",
+            "echo x > y",
+            "docker ps",
+        ),
+        *('psql -c "DELETE FROM x WHERE id=1"', "ls | grep sh", "f() { ls; }; f", "pacman -S x"),
+    ],
+)
+def test_ordinary_commands_have_no_warning(text: str):
+    assert warnings(text) == ()
+
+
+def test_a_bare_redirection_to_a_disk_is_named():
+    assert warnings("> /dev/sda") == ("writes to the disk /dev/sda itself",)
+
+
+def test_a_warning_is_given_once():
+    assert warnings("rm -r a; rm -r b") == ("rm -r: deletes folders and all that is in them",)
+
+
+def test_u04_what_a_reader_could_overlook_is_named():
+    text = "ѕudo ls \u202e"
+    assert oddities_of(text, read(text)) == (
+        "holds the invisible character U+202E",
+        "the program's name 'ѕudo' holds letters that look like others",
+    )
+    assert oddities_of("ls 'grün'; > x", read("ls 'grün'; > x")) == ()

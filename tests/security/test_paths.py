@@ -1,0 +1,255 @@
+"""The folders that tools may work in: the P rows of the adversarial list."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ybs.core.errors import Refused, ToolError
+from ybs.security.paths import Roots
+
+BLOCKED = ("~/.ssh", "~/.aws", "~/.config")
+
+
+@pytest.fixture
+def roots(project: Path) -> Roots:
+    return Roots(project, ("./",), BLOCKED)
+
+
+def refused(roots: Roots, path: str, **how: bool) -> str:
+    with pytest.raises(Refused) as caught:
+        roots.resolve(path, **how)
+    return str(caught.value)
+
+
+def test_p01_a_path_outside_is_refused_and_add_dir_is_named(roots: Roots):
+    assert "--add-dir" in refused(roots, "../outside")
+    assert "--add-dir" in refused(roots, "/etc/passwd")
+
+
+def test_p02_a_folder_whose_name_begins_like_the_root_is_outside(roots: Roots, project: Path):
+    twin = project.parent / (project.name + "2")
+    twin.mkdir()
+    (twin / "x").write_text("x")
+    refused(roots, str(twin / "x"))
+
+
+def test_p03_dots_do_not_lead_to_such_a_twin(roots: Roots, project: Path):
+    refused(roots, f"{project}/../{project.name}2/x")
+
+
+def test_p04_a_blocked_path_is_refused_inside_a_root(home: Path):
+    (home / ".ssh").mkdir()
+    (home / ".ssh" / "id_ed25519").write_text("k")
+    roots = Roots(home, ("./",), BLOCKED)
+    assert "blocked" in refused(roots, ".ssh/id_ed25519")
+    assert "blocked" in refused(roots, ".ssh")
+    assert roots.resolve(".sshx") == home / ".sshx"
+
+
+def test_p05_p21_a_blocked_path_is_refused_however_its_name_is_spelled(home: Path):
+    roots = Roots(home, ("./",), ("~/.ssh", "~/clés"))
+    refused(roots, ".SSH/id")
+    refused(roots, "cle\u0301s/x")
+    refused(roots, "CLÉS/x")
+
+
+def test_p06_a_link_to_a_file_outside_is_refused(roots: Roots, project: Path):
+    (project / "link").symlink_to("/etc/passwd")
+    refused(roots, "link")
+
+
+def test_p07_a_write_through_a_link_to_a_folder_outside_is_refused(roots: Roots, project: Path):
+    (project / "out").symlink_to(project.parent)
+    refused(roots, "out/x", is_write=True)
+
+
+def test_p08_a_write_to_a_dangling_link_outside_is_refused(roots: Roots, project: Path, home: Path):
+    (project / "link").symlink_to(home / ".bashrc")
+    refused(roots, "link", is_write=True)
+    assert not (home / ".bashrc").exists()
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/proc/self/environ", "/proc/self/root/etc/passwd", "/dev/fd/3", "/dev/null", "/sys/kernel"],
+)
+def test_p12_magic_paths_are_refused_even_when_the_root_is_everything(path: str):
+    assert "no ordinary file" in refused(Roots(Path("/"), ("./",)), path)
+
+
+def test_p12_a_link_to_a_magic_path_is_refused(project: Path):
+    (project / "env").symlink_to("/proc/self/environ")
+    refused(Roots(Path("/"), ("./",)), str(project / "env"))
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("", "is empty"),
+        ("  ", "is empty"),
+        ("a\0b", "control character"),
+        ("a\nb", "control character"),
+        ("a\x7fb", "control character"),
+        ("x" * 5000, "5000 characters"),
+        ("~root/x", "not expanded"),
+        ("~", "not expanded"),
+        ("$HOME/x", "not expanded"),
+        ("${HOME}/x", "not expanded"),
+        ("file:///etc/passwd", "an address"),
+        ("a\ud800b", "no name can have"),
+    ],
+)
+def test_p14_what_is_no_path_gives_a_clear_error(roots: Roots, path: str, words: str):
+    with pytest.raises(ToolError) as caught:
+        roots.resolve(path)
+    assert words in str(caught.value)
+    assert len(str(caught.value)) < 300
+    assert not isinstance(caught.value, Refused)
+
+
+@pytest.mark.parametrize("path", ["./~x", "$5.txt", "a$b", "grün/日本.py", "x:y", "a\u00a0b", "😀"])
+def test_unusual_names_are_paths(roots: Roots, project: Path, path: str):
+    assert roots.resolve(path) == project / path
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".git/hooks/pre-commit",
+        ".git/config",
+        ".git",
+        ".GIT/config",
+        ".git /config",
+        ".git./config",
+        ".git/../.git/config",
+        "git~1/config",
+        "sub/.git/config",
+    ],
+)
+def test_p16_p17_p20_git_is_read_only(roots: Roots, path: str):
+    assert "read-only" in refused(roots, path, is_write=True)
+    roots.resolve(path)
+
+
+def test_a_git_folder_that_is_a_link_is_read_only_too(roots: Roots, project: Path):
+    (project / "real").mkdir()
+    (project / ".git").symlink_to("real")
+    refused(roots, ".git/config", is_write=True)
+
+
+@pytest.mark.parametrize("name", [".gitignore", ".github/x", "git", "a.git"])
+def test_names_that_only_look_like_git_are_writable(roots: Roots, project: Path, name: str):
+    assert roots.resolve(name, is_write=True) == project / name
+
+
+def test_p19_the_own_files_of_ybs_are_refused(monkeypatch: pytest.MonkeyPatch, home: Path):
+    monkeypatch.setenv("YBS_HOME", str(home / "ybs-files"))
+    roots = Roots(home, ("./",), ())
+    for path in ("ybs-files/config.json", "ybs-files/sessions/x.jsonl", ".ybs.json"):
+        refused(roots, path)
+
+
+def test_p22_a_root_that_is_a_link_is_resolved_once(tmp_path: Path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    link = tmp_path / "link"
+    link.symlink_to("one")
+    roots = Roots(link)
+    link.unlink()
+    link.symlink_to("two")
+    assert roots.folder == tmp_path / "one"
+    assert roots.resolve("x") == tmp_path / "one" / "x"
+    refused(roots, str(tmp_path / "two" / "x"))
+
+
+def test_a_link_inside_is_followed_or_left(roots: Roots, project: Path):
+    (project / "real").write_text("x")
+    (project / "link").symlink_to("real")
+    assert roots.resolve("link") == project / "real"
+    assert roots.resolve("link", is_link_followed=False) == project / "link"
+    assert roots.resolve("sub/..", is_link_followed=False) == project
+
+
+def test_an_added_folder_is_allowed(roots: Roots, tmp_path: Path):
+    more = tmp_path / "more"
+    refused(roots, str(more / "x"))
+    roots.add(more)
+    assert roots.resolve(str(more / "x"), is_write=True) == more / "x"
+    assert roots.folders == (roots.folder, more)
+    assert str(more) in refused(roots, "/etc/passwd")
+
+
+def test_a_read_only_folder_may_lie_in_a_blocked_one_and_is_not_written(home: Path, project: Path):
+    roots = Roots(project, ("./",), BLOCKED)
+    folder = home / ".config" / "ybs" / "skills"
+    roots.add(folder, is_read_only=True)
+    assert roots.resolve(str(folder / "a.md")) == folder / "a.md"
+    refused(roots, str(folder / "a.md"), is_write=True)
+
+
+def test_only_the_allowed_part_of_the_project_is_allowed(project: Path):
+    roots = Roots(project, ("./src",))
+    assert roots.resolve("src/x") == project / "src" / "x"
+    assert "(src)" in refused(roots, "x")
+
+
+def test_show_is_relative_inside_the_project_only(roots: Roots, project: Path):
+    assert roots.show(project) == "."
+    assert roots.show(project / "a" / "b") == "a/b"
+    assert roots.show(Path(f"{project}2/a")) == f"{project}2/a"
+    assert Roots(Path("/")).show(Path("/etc")) == "etc"
+
+
+@pytest.mark.parametrize(
+    ("path", "part"),
+    [
+        (".vscode/tasks.json", ".vscode"),
+        ("sub/.envrc", ".envrc"),
+        (".github/workflows/x.yml", ".github/workflows"),
+        (".ybs.json", ".ybs.json"),
+        ("Makefile", ""),
+        (".github/x.yml", ""),
+    ],
+)
+def test_p18_files_that_run_later_are_named(roots: Roots, project: Path, path: str, part: str):
+    assert roots.runs_later(project / path) == part
+
+
+def test_a_folder_swapped_for_a_link_is_noticed(roots: Roots, project: Path):
+    (project / "sub").mkdir()
+    path = roots.resolve("sub/x", is_write=True)
+    roots.check_unmoved(path)
+    (project / "sub").rmdir()
+    (project / "sub").symlink_to("/tmp")
+    with pytest.raises(Refused, match="changed while"):
+        roots.check_unmoved(path)
+
+
+def test_blocked_paths_inside_a_folder_are_known(home: Path, project: Path):
+    roots = Roots(home, ("./",), BLOCKED)
+    assert roots.holds_blocked(home)
+    assert roots.holds_blocked(home / ".ssh" / "deep")
+    assert not roots.holds_blocked(project)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    parts=st.lists(
+        st.sampled_from(["..", ".", "a", "link", "out", "", ".git"]), min_size=1, max_size=8
+    )
+)
+def test_whatever_is_resolved_lies_in_the_root(project: Path, parts: list[str]):
+    for name, target in (("link", "a"), ("out", "/")):
+        if not os.path.lexists(project / name):
+            (project / name).symlink_to(target)
+    roots = Roots(project)
+    try:
+        path = roots.resolve("/".join(parts) or "x", is_write=True)
+    except ToolError:
+        return
+    assert path.is_relative_to(project)
+    assert os.path.realpath(path) == str(path)
+    assert ".git" not in path.parts

@@ -1,0 +1,235 @@
+"""The modes, the rules and the grants."""
+
+from typing import Any
+
+import pytest
+from msgspec import Raw
+from msgspec.json import encode
+from msgspec.structs import replace
+
+from ybs.config.schema import Mode, Safety
+from ybs.core.errors import ConfigError
+from ybs.core.messages import ToolCall
+from ybs.core.ports import Effect, Preview
+from ybs.security.policy import Allow, Ask, Decision, Deny, Policy, Subject
+
+MODES: tuple[Mode, ...] = ("ask", "accept-edits", "auto", "plan", "deny", "bypass")
+EFFECTS: dict[str, Effect] = {
+    "read_file": "read",
+    "write_file": "write",
+    "edit_file": "edit",
+    "delete_file": "delete",
+    "run_shell": "execute",
+}
+
+
+def policy_of(mode: Mode = "ask", **options: Any) -> Policy:
+    safety = options.pop("safety", Safety())
+    return Policy(replace(safety, mode=mode), **options)
+
+
+def decide(policy: Policy, name: str, effect: Effect | None = None, **subject: Any) -> Decision:
+    call = ToolCall(id="1", name=name, arguments=Raw(encode({"x": 1})))
+    return policy.decide(call, effect or EFFECTS[name], Preview(title=name), Subject(**subject))
+
+
+def word(decision: Decision) -> str:
+    return type(decision).__name__.lower()
+
+
+CASES: list[tuple[str, dict[str, Any], dict[str, str]]] = [
+    # per mode: ask, accept-edits, auto, plan, deny, bypass
+    ("read_file", {"paths": ("a",)}, {}),
+    ("write_file", {"paths": ("a",)}, {"ask": "ask", "plan": "deny", "deny": "deny"}),
+    ("edit_file", {"paths": ("a",)}, {"ask": "ask", "plan": "deny", "deny": "deny"}),
+    ("edit_file", {"paths": ("a",), "is_seen": True}, {"plan": "deny"}),
+    (
+        "delete_file",
+        {"paths": ("a",)},
+        {"ask": "ask", "accept-edits": "ask", "plan": "deny", "deny": "deny"},
+    ),
+    (
+        "run_shell",
+        {"command": "ls"},
+        {"ask": "ask", "accept-edits": "ask", "auto": "ask", "plan": "deny", "deny": "deny"},
+    ),
+    (
+        "run_shell",
+        {"command": "rm -r x"},
+        {"ask": "ask", "accept-edits": "ask", "auto": "ask", "plan": "deny", "deny": "deny"},
+    ),
+    ("run_shell", {"command": "sudo x"}, dict.fromkeys(MODES, "deny")),
+    (
+        "write_file",
+        {"paths": (".envrc",), "runs_later": ".envrc"},
+        {"ask": "ask", "accept-edits": "ask", "auto": "ask", "plan": "deny", "deny": "deny"},
+    ),
+]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("name", "subject", "expected"), CASES)
+def test_each_mode_decides_as_designed(
+    mode: Mode, name: str, subject: dict[str, Any], expected: dict[str, str]
+):
+    assert word(decide(policy_of(mode), name, **subject)) == expected.get(mode, "allow")
+
+
+@pytest.mark.parametrize(
+    ("mode", "command", "expected"),
+    [
+        ("ask", "ls -l", "allow"),
+        ("ask", "ls | wc -l && cat x", "allow"),
+        ("ask", "make", "ask"),
+        ("ask", "ls > x", "ask"),
+        ("ask", "ls $X", "ask"),
+        ("ask", "env ls", "ask"),
+        ("ask", "A=1 ls", "ask"),
+        ("ask", "cat 'open", "ask"),
+        ("ask", "rm -r x", "ask"),
+        ("accept-edits", "make", "ask"),
+        ("auto", "make", "allow"),
+        ("auto", "rm -r x", "ask"),
+        ("auto", "$X", "ask"),
+        ("deny", "ls", "allow"),
+        ("deny", "make", "deny"),
+    ],
+)
+def test_in_a_sandbox_safe_commands_run_and_auto_asks_about_destruction_only(
+    mode: Mode, command: str, expected: str
+):
+    policy = policy_of(mode, has_sandbox=True)
+    assert word(decide(policy, "run_shell", command=command)) == expected
+
+
+def test_a_safe_command_may_have_several_words():
+    safety = Safety(safe_commands=("npm test", ""))
+    policy = policy_of(safety=safety, has_sandbox=True)
+    assert word(decide(policy, "run_shell", command="npm test -- x")) == "allow"
+    assert word(decide(policy, "run_shell", command="npm start")) == "ask"
+
+
+def test_the_list_of_what_needs_confirmation_is_the_persons():
+    safety = Safety(require_confirmation=("read_file", "edit_file"))
+    policy = policy_of(safety=safety)
+    assert word(decide(policy, "read_file", paths=("a",))) == "ask"
+    assert word(decide(policy, "edit_file", paths=("a",), is_seen=True)) == "ask"
+    assert word(decide(policy, "write_file", paths=("a",))) == "allow"
+    assert word(decide(policy, "delete_file", paths=("a",))) == "allow"
+    assert word(decide(policy, "run_shell", command="make")) == "ask"  # no sandbox: always
+    policy = policy_of(safety=safety, has_sandbox=True)
+    assert word(decide(policy, "run_shell", command="make")) == "allow"
+    assert (
+        word(decide(policy_of("accept-edits", safety=safety), "read_file", paths=("a",))) == "allow"
+    )
+
+
+def test_tools_of_others_ask_for_whatever_they_change():
+    policy = policy_of(safety=Safety(require_confirmation=()), has_sandbox=True)
+    for effect in ("write", "delete", "execute"):
+        assert word(decide(policy, "their_tool", effect)) == "ask"
+    assert word(decide(policy, "their_tool", "read")) == "allow"
+
+
+def test_an_allow_rule_answers_the_question_and_a_deny_rule_wins():
+    policy = policy_of(allow=["run_shell(make *)", "write_file(src/**)", "delete_file"])
+    assert word(decide(policy, "run_shell", command="make test")) == "allow"
+    assert word(decide(policy, "run_shell", command="make test; x")) == "ask"
+    assert word(decide(policy, "write_file", paths=("src/a",))) == "allow"
+    assert word(decide(policy, "write_file", paths=("b",))) == "ask"
+    assert word(decide(policy, "delete_file", paths=("b",))) == "allow"
+    policy = policy_of(
+        "bypass", allow=["run_shell"], deny=["run_shell(make *)", "read_file(.env)", "write_file"]
+    )
+    denied = decide(policy, "run_shell", command="true; make x")
+    assert isinstance(denied, Deny)
+    assert "--deny run_shell(make *)" in denied.reason
+    assert word(decide(policy, "run_shell", command="true")) == "allow"
+    assert word(decide(policy, "read_file", paths=(".env",))) == "deny"
+    assert word(decide(policy, "read_file", paths=("a",))) == "allow"
+    assert decide(policy, "write_file", paths=("a",)) == Deny(
+        "The rule --deny write_file forbids this call. Find another way, or ask the person."
+    )
+
+
+def test_an_allow_rule_overrides_neither_blocked_nor_plan():
+    assert (
+        word(decide(policy_of(allow=["run_shell(sudo x)"]), "run_shell", command="sudo x"))
+        == "deny"
+    )
+    assert word(decide(policy_of("plan", allow=["run_shell"]), "run_shell", command="ls")) == "deny"
+
+
+def test_only_the_exact_command_allows_something_destructive():
+    for rule in ("run_shell", "run_shell(rm *)"):
+        assert word(decide(policy_of(allow=[rule]), "run_shell", command="rm -r x")) == "ask"
+    policy = policy_of("deny", allow=["run_shell(rm -r x)"])
+    assert word(decide(policy, "run_shell", command="rm -r x")) == "allow"
+    assert word(decide(policy, "run_shell", command="rm -r y")) == "deny"
+
+
+def test_a_grant_covers_exactly_the_call_it_was_offered_for():
+    policy = policy_of()
+    asked = decide(policy, "run_shell", command="npm test")
+    assert isinstance(asked, Ask)
+    assert asked.question.grant == "run_shell(npm test)"
+    policy.grant(asked.question.grant)
+    assert policy.grants == ("run_shell(npm test)",)
+    assert word(decide(policy, "run_shell", command="npm test")) == "allow"
+    assert word(decide(policy, "run_shell", command="npm test x")) == "ask"
+    elsewhere = decide(policy, "run_shell", command="npm test", detail="in sub")
+    assert isinstance(elsewhere, Ask)
+    assert elsewhere.question.grant == "run_shell(npm test) in sub"
+
+
+def test_grants_of_files_go_by_path_and_those_of_other_tools_by_arguments():
+    policy = policy_of()
+    asked = decide(policy, "write_file", paths=("a",))
+    other = decide(policy, "their_tool", "execute")
+    assert isinstance(asked, Ask)
+    assert isinstance(other, Ask)
+    assert (asked.question.grant, other.question.grant) == ("write_file(a)", 'their_tool({"x":1})')
+
+
+def test_s14_another_session_has_no_grants():
+    first, second = policy_of(), policy_of()
+    first.grant("run_shell(ls)")
+    assert word(decide(second, "run_shell", command="ls")) == "ask"
+
+
+@pytest.mark.parametrize("command", ["rm -r x", "$X", "echo 'open"])
+def test_always_is_not_offered_for_what_destroys_or_cannot_be_read(command: str):
+    policy = policy_of()
+    asked = decide(policy, "run_shell", command=command)
+    assert isinstance(asked, Ask)
+    assert asked.question.grant == ""
+    assert asked.question.warnings
+    policy.grant(f"run_shell({command})")
+    if "rm" in command:
+        assert word(decide(policy, "run_shell", command=command)) == "ask"
+
+
+def test_the_question_says_what_is_wrong_with_a_call():
+    asked = decide(policy_of(), "run_shell", command="ls \u200b")
+    assert isinstance(asked, Ask)
+    assert asked.question.warnings == ("holds the invisible character U+200B",)
+    asked = decide(policy_of(), "write_file", paths=(".envrc",), runs_later=".envrc")
+    assert isinstance(asked, Ask)
+    assert ".envrc" in asked.question.warnings[0]
+    assert asked.question.grant
+
+
+def test_the_mode_can_be_switched():
+    policy = policy_of("plan")
+    policy.mode = "bypass"
+    assert decide(policy, "run_shell", command="make") == Allow()
+
+
+def test_blocked_commands_can_be_asked_about_directly():
+    assert policy_of().blocked("ls; sudo x") == "sudo"
+    assert policy_of().blocked("ls") == ""
+
+
+def test_a_wrong_rule_is_a_configuration_error():
+    with pytest.raises(ConfigError):
+        policy_of(allow=["run_shell("])

@@ -1,0 +1,116 @@
+"""The grammar of rules and what they cover."""
+
+import pytest
+
+from ybs.core.errors import ConfigError
+from ybs.security.rules import Rule, rule_of
+from ybs.security.wrappers import read
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("run_shell", Rule("run_shell")),
+        ("run_shell(git log *)", Rule("run_shell", "git log *")),
+        ("run_shell:git log *", Rule("run_shell", "git log *")),
+        ("run_shell(echo (a))", Rule("run_shell", "echo (a)")),
+        ("run_shell(echo [z-a])", Rule("run_shell", "echo [z-a]")),
+        (" edit_file(src/**) ", Rule("edit_file", "src/**")),
+        ("mcp__*", Rule("mcp__*")),
+    ],
+)
+def test_both_spellings_are_read(text: str, rule: Rule):
+    assert rule_of(text) == rule
+
+
+@pytest.mark.parametrize(
+    "text", ["", "()", "run_shell()", "run_shell(", "run_shell: ", "a b", "edit_file([z-a])"]
+)
+def test_what_is_no_rule_is_a_configuration_error(text: str):
+    with pytest.raises(ConfigError):
+        rule_of(text)
+
+
+def test_a_star_in_a_name_stands_for_any_text():
+    assert rule_of("mcp__*").names("mcp__x__y")
+    assert not rule_of("mcp__*").names("xmcp__y")
+    assert not rule_of("read").names("read_file")
+
+
+def allows(rule: str, command: str) -> bool:
+    return rule_of(rule).allows_command(command, read(command))
+
+
+@pytest.mark.parametrize(
+    ("rule", "command"),
+    [
+        ("run_shell(git log *)", "git log -3 --oneline"),
+        ("run_shell(git log *)", "git log"),
+        ("run_shell(npm test)", " npm test "),
+        ("run_shell(ls; pwd)", "ls; pwd"),
+        ("run_shell(ls *)", "ls *.py"),
+        ("run_shell", "ls | wc"),
+    ],
+)
+def test_an_allow_covers(rule: str, command: str):
+    assert allows(rule, command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(
+            "git log; rm x",
+            "git log && rm x",
+            "git log | sh",
+            "git log $(rm x)",
+            "git log `rm x`",
+            "git log\nrm x",
+        ),
+        *(
+            "git log > x",
+            "git log < x",
+            "git log & rm x",
+            "git log $X",
+            "A=1 git log",
+            "git log <(rm x)",
+        ),
+        *("git logx", "git status", "git log 'open", "xgit log"),
+    ],
+)
+def test_s13_an_allow_of_one_command_covers_no_other(command: str):
+    assert not allows("run_shell(git log *)", command)
+
+
+def test_an_allow_without_a_pattern_does_not_cover_what_cannot_be_read():
+    assert not allows("run_shell", "$X")
+
+
+def test_a_deny_covers_every_part_and_every_wrapper():
+    rule = rule_of("run_shell(curl *)")
+    for command in (
+        "curl x",
+        "ls; curl x",
+        "env curl x",
+        "echo $(curl x)",
+        "/usr/bin/curl x",
+        "sh -c 'curl x'",
+    ):
+        assert rule.denies_command(command, read(command))
+    assert not rule.denies_command("echo curl", read("echo curl"))
+    assert rule_of("run_shell").denies_command("ls", read("ls"))
+
+
+def test_paths_are_globs_relative_to_the_project():
+    rule = rule_of("edit_file(./src/*.py)")
+    assert rule.covers_paths(("src/a.py",))
+    assert not rule.covers_paths(("src/deep/a.py",))
+    assert not rule.covers_paths(("src/a.py", "b.py"))
+    assert not rule.covers_paths(())
+    assert rule_of("edit_file(src/**)").covers_path("src/deep/a.py")
+
+
+def test_only_the_very_command_is_exact():
+    assert rule_of("run_shell(rm -r x)").is_exactly("rm -r x ")
+    assert not rule_of("run_shell(rm *)").is_exactly("rm -r x")
+    assert not rule_of("run_shell").is_exactly("rm -r x")

@@ -1,0 +1,45 @@
+"""The output gate."""
+
+import pytest
+
+from ybs.security.unicode import hidden_characters, printable
+
+PLAIN = "def f():\n\treturn 'grün', '日本', '👩‍👩‍👧', 'می‌خواهم', '❤️'\n"
+
+
+def test_plain_text_comes_back_as_the_same_object():
+    assert printable(PLAIN) is PLAIN
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b]52;c;aGk=\x07", "␛]52;c;aGk=␇"),  # T01
+        ("\x1b[2Jx", "␛[2Jx"),  # T02
+        ("a\rb\bc", "a␍b␈c"),
+        ("\x9b31m\x9d0;t\x9c", "\\x9b31m\\x9d0;t\\x9c"),  # T03
+        ("\x7f\x00", "␡␀"),
+        ("x\u202ey\u2066z", "x<U+202E>y<U+2066>z"),
+        ("\U000e0041", "<U+E0041>"),
+        ("a\u200bb\ufeffc\u00add", "a<U+200B>b<U+FEFF>c<U+00AD>d"),
+        ("\ud800", "<U+D800>"),
+        ("a\u2028b", "a<U+2028>b"),
+    ],
+)
+def test_what_acts_or_hides_is_shown(text: str, shown: str):
+    assert printable(text) == shown
+    shown.encode()
+
+
+def test_colours_are_dropped_and_windows_line_ends_are_plain():
+    assert printable("\x1b[1;31mred\x1b[0m\r\nnext\r\n") == "red\nnext\n"
+
+
+def test_a_flood_of_combining_marks_is_no_problem():
+    flood = "e" + "\u0301" * 100_000
+    assert printable(flood) is flood
+
+
+def test_hidden_characters_are_named_once_each():
+    assert list(hidden_characters("a\u202eb\u202ec\u200b")) == ["U+202E", "U+200B"]
+    assert list(hidden_characters(PLAIN)) == []

@@ -1,0 +1,80 @@
+"""The wiring: what a session begins with, and what keeps it from beginning."""
+
+from pathlib import Path
+
+import pytest
+
+from ybs.core.errors import ConfigError
+from ybs.core.events import Noticed
+from ybs.providers.llama_cpp import models
+from ybs.session.wiring import NothingConfigured, Options, open_session
+from ybs.testing import OllamaServer, OpenAIServer, RecordedEvents
+
+
+def test_nothing_configured_and_no_starter_model_is_an_error_that_says_what_to_do(project: Path):
+    with pytest.raises(NothingConfigured, match="ybs setup"):
+        open_session(Options(folder=project))
+
+
+def test_with_nothing_configured_the_installed_starter_model_is_used(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(models, "STARTER_BYTES", 4)
+    models.models_folder().mkdir(parents=True)
+    models.starter_path().write_bytes(b"GGUF")
+    session = open_session(Options(folder=project))
+    events = RecordedEvents()
+    session.subscribe(events)
+    session._start()
+    assert session.status().provider == "llamacpp"
+    assert [e.text for e in events.of(Noticed)] == [
+        "No model is configured: using the starter model on this machine, qwen2.5-coder-1.5b."
+    ]
+
+
+async def test_models_that_run_here_get_the_short_prompt_and_others_the_long_one(project: Path):
+    async with OllamaServer([]) as ollama, OpenAIServer([]) as openai:
+        options = {"provider": "ollama", "endpoint": ollama.url, "model": "m"}
+        async with open_session(Options.of(project, options)) as small:
+            pass
+        async with open_session(
+            Options.of(project, {"provider": "openai", "endpoint": openai.url, "model": "m"})
+        ) as large:
+            pass
+    assert len(small.conversation.system) < len(large.conversation.system) / 2
+    assert len(small.rooms.toolbox.specs()) == 6
+    assert len(large.rooms.toolbox.specs()) == 7
+
+
+async def test_a_system_prompt_of_ones_own_replaces_the_built_in_one(project: Path):
+    (project / "prompt.md").write_text("Be brief.\n")
+    options = {"endpoint": "http://127.0.0.1:1/v1", "model": "m"}
+    session = open_session(
+        Options.of(project, {**options, "system_prompt_file": project / "prompt.md"})
+    )
+    await session.close()
+    assert session.conversation.system == "Be brief."
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe"])
+def test_a_system_prompt_that_cannot_be_read_is_an_error(project: Path, content: bytes | None):
+    file = project / "prompt.md"
+    if content is not None:
+        file.write_bytes(content)
+    options = {"endpoint": "http://127.0.0.1:1/v1", "model": "m", "system_prompt_file": file}
+    with pytest.raises(ConfigError, match=r"--system-prompt-file .*prompt\.md"):
+        open_session(Options.of(project, options))
+
+
+async def test_added_folders_may_be_worked_in(project: Path, tmp_path: Path):
+    other = tmp_path / "other"
+    other.mkdir()
+    options = {"endpoint": "http://127.0.0.1:1/v1", "model": "m"}
+    async with open_session(Options.of(project, {**options, "add_dirs": (other,)})) as session:
+        assert session.rooms.workspace.roots.resolve(str(other / "a.txt")) == other / "a.txt"
+
+
+def test_a_rule_that_is_none_is_an_error(project: Path):
+    options = {"endpoint": "http://127.0.0.1:1/v1", "model": "m", "allow": ("run_shell(",)}
+    with pytest.raises(ConfigError):
+        open_session(Options.of(project, options))

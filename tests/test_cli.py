@@ -1,0 +1,261 @@
+"""The command line: what is understood, what is refused and how."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ybs
+from ybs import cli
+from ybs.core.errors import ConfigError, ProviderDown, YbsError
+
+
+def modules_after(*words: str) -> set[str]:
+    """Run Python and return the names of the modules that it has loaded."""
+    code = f"import sys; {'; '.join(words)}; sys.stderr.write(' '.join(sys.modules))"
+    unmeasured = {
+        name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=unmeasured, capture_output=True, text=True, check=True
+    )
+    return set(done.stderr.split())
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """Run the command and return its one line of complaint."""
+    assert cli.main(words) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    return err.rstrip("\n")
+
+
+class Door:
+    """Remembers how a door was opened."""
+
+    def __init__(self) -> None:
+        self.options: Any = None
+        self.rest: dict[str, Any] = {}
+
+    def __call__(self, options: Any, **rest: Any) -> int:
+        self.options, self.rest = options, rest
+        return 0
+
+
+@pytest.fixture
+def headless(monkeypatch: pytest.MonkeyPatch) -> Door:
+    door = Door()
+    monkeypatch.setattr("ybs.headless.run.run_once", door)
+    return door
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Door:
+    door = Door()
+    monkeypatch.setattr("ybs.ui.app.chat", door)
+    monkeypatch.setattr(cli, "is_terminal", lambda _stream: True)
+    return door
+
+
+def test_the_version_is_said_without_importing_anything() -> None:
+    loaded = modules_after("sys.argv = ['ybs', '--version']", "from ybs.cli import main", "main()")
+    assert not loaded & {"asyncio", "msgspec", "argparse", "json", "pathlib", "rich", "ybs.core"}
+
+
+def test_importing_the_command_loads_no_heavy_library() -> None:
+    loaded = modules_after("import ybs.cli")
+    assert not loaded & {"httpx2", "rich", "prompt_toolkit", "tree_sitter", "asyncio", "msgspec"}
+
+
+def test_version_and_help_end_with_zero(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--version"]) == 0
+    assert cli.main(["--verbose", "--version"]) == 0
+    assert capsys.readouterr().out == f"ybs {ybs.__version__}\n" * 2
+    assert cli.main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "exit codes:" in shown
+    assert all(name in shown for name in (*cli.SUBCOMMANDS, "--output-format", "--add-dir"))
+
+
+@pytest.mark.parametrize("name", cli.SUBCOMMANDS)
+def test_every_subcommand_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([name, "--help"]) == 0
+    assert f"usage: ybs {name}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--modle", "x"], "Did you mean --mode or --model?"),
+        (["--outputformat", "json"], "Did you mean --output-format?"),
+        (["--zzzzzz"], "there is no option --zzzzzz."),
+        (["--mode", "aks"], "invalid choice: 'aks'"),
+        (["-m"], "expected one argument"),
+        (["--max-turns", "0"], "'0' is not a whole number from 1 up"),
+        (["--max-turns", "many"], "'many' is not a whole number from 1 up"),
+        (["--max-cost", "-1"], "-1"),
+        (["--max-cost", "nan"], "'nan' is not a number above 0"),
+        (["--timeout", "inf"], "'inf' is not a number above 0"),
+        (["--timeout", "soon"], "'soon' is not a number above 0"),
+        (["fix", "the", "bug"], "put the prompt in quotes"),
+        (["modles"], "`ybs -- modles` sends it as a prompt. Did you mean models?"),
+        (["config", "chek"], "invalid choice: 'chek'"),
+        (["config", "show", "more"], "'more' is not understood here"),
+        (["config", "--sorces"], "Did you mean --sources?"),
+        (["--continue"], "there is no option --continue"),
+    ],
+)
+def test_bad_usage_is_one_line_and_two(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said in refused(capsys, *words)
+
+
+def test_a_prompt_goes_to_the_terminal_with_its_options(terminal: Door, project: Path) -> None:
+    words = [
+        "-m",
+        "qwen3:14b",
+        "-p",
+        "ollama",
+        "--endpoint",
+        "http://x",
+        "--mode",
+        "plan",
+        "fix it",
+    ]
+    assert cli.main(words) == 0
+    assert terminal.rest == {"prompt": "fix it"}
+    assert terminal.options.overrides == {
+        "llm.model": "qwen3:14b",
+        "llm.provider": "ollama",
+        "llm.endpoint": "http://x",
+        "safety.mode": "plan",
+    }
+    assert terminal.options.folder == project
+
+
+def test_every_option_of_a_session_arrives(headless: Door, project: Path) -> None:
+    words = [
+        *("-P", "--output-format", "json", "-c", "c.json", "--profile", "fast", "-v", "go"),
+        *("--allow", "run_shell:git log *", "--allow", "read_file", "--deny", "delete_file"),
+        *("--add-dir", "a", "--add-dir", "b", "--no-sandbox", "--dry-run"),
+        *(
+            "--max-turns",
+            "3",
+            "--max-cost",
+            "0.5",
+            "--timeout",
+            "60",
+            "--system-prompt-file",
+            "s.md",
+        ),
+    ]
+    assert cli.main(words) == 0
+    assert headless.rest == {"prompt": "go", "output_format": "json", "is_verbose": True}
+    options = headless.options
+    assert options.overrides == {
+        "agent.max_iterations": 3,
+        "agent.max_cost_usd": 0.5,
+        "agent.max_seconds": 60.0,
+    }
+    assert (options.config_file, options.profile) == (Path("c.json"), "fast")
+    assert options.allow == ("run_shell:git log *", "read_file")
+    assert options.deny == ("delete_file",)
+    assert options.add_dirs == (Path("a"), Path("b"))
+    assert options.system_prompt_file == Path("s.md")
+    assert (options.dry_run, options.sandbox) == (True, False)
+
+
+def test_without_a_terminal_it_runs_once(headless: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "is_terminal", lambda stream: stream is sys.stdin)
+    assert cli.main(["go"]) == 0
+    assert headless.rest["prompt"] == "go"
+    monkeypatch.setattr(cli, "is_terminal", lambda stream: stream is sys.stdout)
+    assert cli.main([]) == 0
+    assert headless.rest["prompt"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "prompt"),
+    [
+        (["--", "config"], "config"),
+        (["-m", "models", "hello there"], "hello there"),
+        (["config is broken"], "config is broken"),
+        (["--", "--odd"], "--odd"),
+        (["-P", "--", "models"], "models"),
+    ],
+)
+def test_a_prompt_may_look_like_something_else(
+    headless: Door, words: list[str], prompt: str
+) -> None:
+    assert cli.main(["--print", *words]) == 0
+    assert headless.rest["prompt"] == prompt
+
+
+def test_a_subcommand_takes_options_before_and_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+
+    def remember(arguments: Any, options: Any) -> int:
+        seen.append((arguments, options))
+        return 0
+
+    monkeypatch.setattr("ybs.headless.commands.run_subcommand", remember)
+    assert cli.main(["-m", "a", "config", "check", "-p", "ollama", "--format", "json"]) == 0
+    ((arguments, options),) = seen
+    assert (arguments.subcommand, arguments.action, arguments.format) == ("config", "check", "json")
+    assert options.overrides == {"llm.model": "a", "llm.provider": "ollama"}
+
+
+def test_setup_tells_whether_something_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ybs.ui.setup.set_up", lambda: True)
+    assert cli.main(["setup"]) == 0
+    monkeypatch.setattr("ybs.ui.setup.set_up", lambda: False)
+    assert cli.main(["setup"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(ConfigError("bad"), 3), (ProviderDown("down"), 75), (YbsError("odd"), 1)]
+)
+def test_an_error_is_one_line_and_its_code(
+    error: YbsError, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_arguments: object) -> int:
+        raise error
+
+    monkeypatch.setattr(cli, "open_door", fail)
+    assert cli.main(["go on"]) == code
+    assert capsys.readouterr().err == f"ybs: {error}\n"
+
+
+def test_an_interrupt_anywhere_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_words: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "run", interrupted)
+    assert cli.main(["go on"]) == 130
+
+
+def test_a_reader_that_has_gone_is_no_traceback() -> None:
+    command = f"{sys.executable} -m ybs config schema | true"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+@pytest.mark.parametrize("stream", [None, object])
+def test_what_is_no_stream_is_no_terminal(stream: Any) -> None:
+    class Closed:
+        def isatty(self) -> bool:
+            raise ValueError("I/O operation on closed file")
+
+    assert not cli.is_terminal(Closed() if stream else None)
+
+
+def test_python_dash_m_is_the_same_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "ybs", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"ybs {ybs.__version__}\n"

@@ -1,0 +1,92 @@
+"""delete_file."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ybs.core.ports import Answer, Question
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+async def test_a_file_is_deleted_after_its_content_was_shown(make_bench: Any, project: Path):
+    questions: list[Question] = []
+
+    async def yes(question: Question) -> Answer:
+        questions.append(question)
+        return Answer(is_allowed=True)
+
+    (project / "a").write_text("one\ntwo\n")
+    answered = await make_bench(mode="ask", confirm=yes).ok("delete_file", path="a")
+    assert not (project / "a").exists()
+    assert answered.output == "Deleted a."
+    assert questions[0].preview.title == "Delete a"
+    assert questions[0].preview.body == "--- a\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-one\n-two"
+
+
+async def test_of_a_link_only_the_link_is_deleted(make_bench: Any, project: Path):
+    (project / "real").write_text("x")
+    (project / "link").symlink_to("real")
+    bench = make_bench(dry_run=True)
+    assert "a link to real" in (await bench.ok("delete_file", path="link")).output
+    await make_bench().ok("delete_file", path="link")
+    assert (project / "real").exists()
+    assert names_in(project) == ["real"]
+
+
+async def test_a_link_that_leads_outside_may_be_deleted_and_its_target_stays(
+    bench: Any, project: Path
+):
+    target = project.parent / "target"
+    target.write_text("x")
+    (project / "link").symlink_to(target)
+    await bench.ok("delete_file", path="link")
+    assert target.exists()
+
+
+async def test_folders_missing_files_and_the_root_are_refused(bench: Any, project: Path):
+    (project / "folder").mkdir()
+    assert "files only" in await bench.fails("delete_file", path="folder")
+    assert "files only" in await bench.fails("delete_file", path=".")
+    assert "does not exist" in await bench.fails("delete_file", path="none")
+    assert "--add-dir" in await bench.fails("delete_file", path="..")
+
+
+@pytest.mark.parametrize("content", [b"\0" * 10, b"x" * 1_000_001])
+async def test_what_cannot_be_shown_is_named_by_its_size(
+    make_bench: Any, project: Path, content: bytes
+):
+    (project / "a").write_bytes(content)
+    output = (await make_bench(dry_run=True).ok("delete_file", path="a")).output
+    assert f"{len(content):,}" in output
+    assert len(output) < 200
+
+
+async def test_a_pipe_can_be_deleted(bench: Any, project: Path):
+    os.mkfifo(project / "pipe")
+    await bench.ok("delete_file", path="pipe")
+    assert not (project / "pipe").exists()
+
+
+async def test_a_deleted_file_counts_no_longer_as_read(bench: Any, project: Path):
+    (project / "a").write_text("x")
+    await bench.ok("read_file", path="a")
+    await bench.ok("delete_file", path="a")
+    assert not bench.workspace.reads.knows(project / "a")
+    await bench.ok("write_file", path="a", content="y")
+
+
+async def test_a_deletion_that_fails_is_an_error(
+    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (project / "a").write_text("x")
+
+    def denied(self: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "unlink", denied)
+    assert "permission denied" in await bench.fails("delete_file", path="a")

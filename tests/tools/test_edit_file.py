@@ -1,0 +1,186 @@
+"""edit_file: exact and unique, or refused; everything else in the file survives."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ybs.tools.document import Document
+from ybs.tools.matcher import find, line_of
+
+
+async def test_one_place_is_replaced(bench: Any, project: Path):
+    (project / "a").write_text("one\ntwo\nthree\n")
+    answered = await bench.ok("edit_file", path="a", old_text="two\n", new_text="2\n2b\n")
+    assert (project / "a").read_text() == "one\n2\n2b\nthree\n"
+    assert answered.output == "Edited a: 1 replacement (+2 -1 lines)."
+    assert answered.display == {
+        "success": True,
+        "replacements": 1,
+        "error": None,
+        "diff": "--- a\n+++ a\n@@ -1,3 +1,4 @@\n one\n-two\n+2\n+2b\n three",
+        "added": 2,
+        "removed": 1,
+    }
+
+
+async def test_a_text_that_occurs_twice_is_refused_with_its_lines(bench: Any, project: Path):
+    (project / "a").write_text("x = 1\ny\nx = 1\n")
+    message = await bench.fails("edit_file", path="a", old_text="x = 1", new_text="x = 2")
+    assert "occurs 2 times in a, in lines 1, 3" in message
+    assert (project / "a").read_text() == "x = 1\ny\nx = 1\n"
+    answered = await bench.ok(
+        "edit_file", path="a", old_text="x = 1", new_text="x = 2", replace_all=True
+    )
+    assert answered.display["replacements"] == 2
+    assert (project / "a").read_text() == "x = 2\ny\nx = 2\n"
+
+
+async def test_a_text_that_is_not_there_is_refused_with_the_nearest_lines(
+    bench: Any, project: Path
+):
+    (project / "a").write_text("def f(x):\n    return x\n\ndef g(y):\n    return y\n")
+    message = await bench.fails(
+        "edit_file", path="a", old_text="  def f(x):\n  return", new_text="z"
+    )
+    assert "was not found in a" in message
+    assert message.endswith("The nearest lines:\n1\tdef f(x):")
+    message = await bench.fails("edit_file", path="a", old_text="def f(z):", new_text="z")
+    assert "1\tdef f(x):" in message
+    message = await bench.fails("edit_file", path="a", old_text="????", new_text="z")
+    assert "nearest" not in message
+    message = await bench.fails("edit_file", path="a", old_text=" \n \n \n", new_text="z")
+    assert "nearest" not in message
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("", "x", "old_text is empty"),
+        ("one", "one", "are the same"),
+        ("a\r\nb", "a\nb", "are the same"),
+    ],
+)
+async def test_an_edit_without_sense_is_refused(
+    bench: Any, project: Path, old: str, new: str, words: str
+):
+    (project / "a").write_text("one\n")
+    assert words in await bench.fails("edit_file", path="a", old_text=old, new_text=new)
+
+
+async def test_an_empty_file_wants_write_file(bench: Any, project: Path):
+    (project / "a").write_text("")
+    assert "write_file" in await bench.fails("edit_file", path="a", old_text="", new_text="x")
+    assert "write_file" in await bench.fails("edit_file", path="none", old_text="", new_text="x")
+
+
+@pytest.mark.parametrize(
+    ("before", "old", "new", "after"),
+    [
+        (b"a\r\nb\r\nc\r\n", "a\nb", "x\ny\nz", b"x\r\ny\r\nz\r\nc\r\n"),
+        (b"a\r\nb\r\n", "a\r\nb\r\n", "x\r\n", b"x\r\n"),
+        (b"a\r\nb\r\n", "b", "x\ny", b"a\r\nx\r\ny\r\n"),
+        (b"a\nb\n", "a", "x\r\ny", b"x\ny\nb\n"),
+        (b"a\nb\r\nc\nd\r\n", "b\n", "x\ny\n", b"a\nx\r\ny\r\nc\nd\r\n"),
+        (b"a\nb\r\nc\nd\n", "c\n", "x\ny\n", b"a\nb\r\nx\ny\nd\n"),
+        (b"\xef\xbb\xbfa\n", "a", "ü", b"\xef\xbb\xbf\xc3\xbc\n"),
+        ("grün\n".encode("latin-1"), "grün", "grüß", "grüß\n".encode("latin-1")),
+        ("ab\r\nc".encode("utf-16"), "b\nc", "x\ny", "ax\r\ny".encode("utf-16")),
+        (b"a\rb\n", "b", "c", b"a\rc\n"),
+        (b"no end", "end", "end\n", b"no end\n"),
+    ],
+)
+async def test_line_ends_mark_and_encoding_survive(
+    bench: Any, project: Path, before: bytes, old: str, new: str, after: bytes
+):
+    (project / "a").write_bytes(before)
+    (project / "a").chmod(0o755)
+    await bench.ok("edit_file", path="a", old_text=old, new_text=new)
+    assert (project / "a").read_bytes() == after
+    assert (project / "a").stat().st_mode & 0o777 == 0o755
+
+
+async def test_a_character_that_the_encoding_lacks_is_refused(bench: Any, project: Path):
+    data = "grün\n".encode("latin-1")
+    (project / "a").write_bytes(data)
+    message = await bench.fails("edit_file", path="a", old_text="grün", new_text="緑")
+    assert "latin-1" in message
+    assert (project / "a").read_bytes() == data
+
+
+async def test_a_file_that_changed_since_it_was_read_is_refused(bench: Any, project: Path):
+    (project / "a").write_text("one\n")
+    await bench.ok("read_file", path="a")
+    (project / "a").write_text("one\ntwo\n")
+    message = await bench.fails("edit_file", path="a", old_text="one", new_text="1")
+    assert "changed on disk since it was read. Read it again" in message
+    await bench.ok("read_file", path="a")
+    await bench.ok("edit_file", path="a", old_text="one", new_text="1")
+    await bench.ok(
+        "edit_file", path="a", old_text="two", new_text="2"
+    )  # its own write counts as read
+    assert (project / "a").read_text() == "1\n2\n"
+
+
+async def test_a_file_that_was_only_touched_may_be_edited(bench: Any, project: Path):
+    (project / "a").write_text("one\n")
+    await bench.ok("read_file", path="a")
+    (project / "a").touch()
+    await bench.ok("edit_file", path="a", old_text="one", new_text="1")
+
+
+async def test_a_huge_file_is_compared_by_time_and_size(
+    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("ybs.tools.read_file._WHOLE_BYTES", 10)
+    monkeypatch.setattr("ybs.tools.read_file._CHUNK", 4)
+    (project / "a").write_text("one\n" * 10 + "two\n")
+    await bench.ok("read_file", path="a", limit=1)
+    await bench.ok("edit_file", path="a", old_text="two", new_text="2")
+    await bench.ok("read_file", path="a", limit=1)
+    (project / "a").write_text("one\n" * 10 + "three\n")
+    assert "Read it again" in await bench.fails(
+        "edit_file", path="a", old_text="three", new_text="3"
+    )
+
+
+async def test_a_binary_file_is_refused(bench: Any, project: Path):
+    (project / "a").write_bytes(b"a\0b")
+    assert "binary" in await bench.fails("edit_file", path="a", old_text="a", new_text="b")
+
+
+async def test_p16_git_is_not_edited_even_when_everything_is_allowed(bench: Any, project: Path):
+    (project / ".git").mkdir()
+    (project / ".git/config").write_text("x")
+    assert "read-only" in await bench.fails(
+        "edit_file", path=".git/config", old_text="x", new_text="y"
+    )
+
+
+def test_places_do_not_overlap_and_know_their_lines():
+    assert find("aaaa", "aa").spans == ((0, 2), (2, 4))
+    assert line_of("a\nb\nc", 4) == 3
+
+
+def test_no_near_miss_is_looked_for_in_a_very_long_file():
+    assert find("line\n" * 3000, "lime").nearest == ""
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b", "\n", "\r\n", "\r"]), max_size=30),
+    st.integers(0, 30),
+    st.integers(0, 5),
+)
+def test_an_edit_changes_nothing_outside_its_span(pieces: list[str], start: int, length: int):
+    document = Document("".join(pieces).encode())
+    start = min(start, len(document.text))
+    stop = min(start + length, len(document.text))
+    raw = document.replaced([(start, stop)], "NEW")
+    before, after = raw.split("NEW")
+    assert document.raw.startswith(before)
+    assert document.raw.endswith(after)
+    assert before.replace("\r\n", "\n") == document.text[:start]
+    assert after.replace("\r\n", "\n") == document.text[stop:]
+    assert document.replaced([], "NEW") == document.raw

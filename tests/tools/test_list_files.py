@@ -1,0 +1,291 @@
+"""list_files, and the walk over a project that it shares with search_files."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ybs.security.paths import Roots
+from ybs.tools.walk import Deadline, Walk
+
+
+@pytest.fixture(autouse=True)
+def tree(project: Path) -> Path:
+    for path in (
+        "a.py",
+        "b.ts",
+        "src/a.py",
+        "src/c.tsx",
+        "src/deep/d.py",
+        ".github/x.yml",
+        "docs/é.md",
+    ):
+        (project / path).parent.mkdir(parents=True, exist_ok=True)
+        (project / path).write_text("x\n")
+    (project / ".git/hooks").mkdir(parents=True)
+    (project / ".git/config").write_text("x")
+    return project
+
+
+async def listed(bench: Any, pattern: str = "**", **arguments: Any) -> list[str]:
+    return (await bench.ok("list_files", pattern=pattern, **arguments)).display["files"]
+
+
+async def test_all_files_come_sorted_and_git_is_left_out(bench: Any):
+    answered = await bench.ok("list_files", pattern="**")
+    files = [".github/x.yml", "a.py", "b.ts", "docs/é.md", "src/a.py", "src/c.tsx", "src/deep/d.py"]
+    assert answered.display == {"files": files, "total_matches": 7, "truncated": False}
+    assert answered.output == "\n".join(files)
+    assert answered.result.summary == "7 files"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "files"),
+    [
+        ("**/*.py", ["a.py", "src/a.py", "src/deep/d.py"]),
+        ("*.py", ["a.py"]),
+        ("./*.py", ["a.py"]),
+        ("src/*.{py,tsx}", ["src/a.py", "src/c.tsx"]),
+        ("src/", ["src/a.py", "src/c.tsx", "src/deep/d.py"]),
+        ("src//deep/*", ["src/deep/d.py"]),
+        (".", ["a.py", "b.ts"]),
+    ],
+)
+async def test_patterns_are_globs_from_the_folder(bench: Any, pattern: str, files: list[str]):
+    assert await listed(bench, pattern) == files
+
+
+async def test_a_folder_can_be_given_and_paths_stay_relative_to_the_project(
+    bench: Any, project: Path
+):
+    assert await listed(bench, "*.py", path="src") == ["src/a.py"]
+    assert await listed(bench, "*.py", path=str(project / "src")) == ["src/a.py"]
+
+
+async def test_folders_that_match_are_named(bench: Any):
+    answered = await bench.ok("list_files", pattern="*")
+    assert answered.display["folders"] == [".github/", "docs/", "src/"]
+    assert answered.output.endswith("Folders: .github/ docs/ src/")
+
+
+async def test_nothing_found_is_said(bench: Any):
+    answered = await bench.ok("list_files", pattern="**/*.rs")
+    assert answered.output == "No files match."
+    assert answered.display == {"files": [], "total_matches": 0, "truncated": False}
+
+
+async def test_a_cut_list_tells_how_many_there_are(bench: Any):
+    answered = await bench.ok("list_files", pattern="**", max_results=2)
+    assert answered.display == {
+        "files": [".github/x.yml", "a.py"],
+        "total_matches": 7,
+        "truncated": True,
+    }
+    assert "[2 of 7 files shown" in answered.output
+
+
+async def test_a_list_is_cut_to_the_allowed_characters(make_bench: Any, project: Path):
+    for number in range(200):
+        (project / f"file-{number:03}.txt").write_text("")
+    answered = await make_bench(max_output_chars=1000).ok(
+        "list_files", pattern="*.txt", max_results=500
+    )
+    shown = answered.display["files"]
+    assert 0 < len(shown) < 200
+    assert f"[{len(shown)} of 200 files shown" in answered.output
+    assert len(answered.output) <= 1000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"pattern": "/etc/*"}, "leads out"),
+        ({"pattern": "../*"}, "leads out"),
+        ({"pattern": "[z-a]"}, "makes no sense"),
+        ({"pattern": "*", "path": "a.py"}, "is no folder"),
+        ({"pattern": "*", "path": ".."}, "--add-dir"),
+        ({"pattern": "*", "max_results": 0}, "1 or more"),
+    ],
+)
+async def test_what_makes_no_sense_is_an_error(bench: Any, arguments: dict[str, Any], words: str):
+    assert words in await bench.fails("list_files", **arguments)
+
+
+async def test_gitignore_is_honoured_nested_negated_and_for_folders(bench: Any, project: Path):
+    (project / ".gitignore").write_text("*.ts\n/docs/\n# remark\n*.md\n!keep.md\n")
+    (project / "src/.gitignore").write_text("deep/\n!b.ts\n")
+    for path in ("keep.md", "src/b.ts", "src/docs/x.txt"):
+        (project / path).parent.mkdir(exist_ok=True)
+        (project / path).write_text("x")
+    assert await listed(bench) == [
+        ".github/x.yml",
+        ".gitignore",
+        "a.py",
+        "keep.md",
+        "src/.gitignore",
+        "src/a.py",
+        "src/b.ts",
+        "src/c.tsx",
+        "src/docs/x.txt",
+    ]
+    assert await listed(bench, "*", path="src") == [
+        "src/.gitignore",
+        "src/a.py",
+        "src/b.ts",
+        "src/c.tsx",
+    ]
+
+
+async def test_an_ignored_folder_that_is_named_is_listed(bench: Any, project: Path):
+    (project / ".gitignore").write_text("src/\n")
+    assert await listed(bench, "**/*.py") == ["a.py"]
+    assert await listed(bench, "*.py", path="src/deep") == ["src/deep/d.py"]
+
+
+async def test_rules_of_folders_above_count_up_to_the_repositorys_top(
+    make_bench: Any, tmp_path: Path
+):
+    from ybs.tools.walk import Walk as Walking
+
+    repository = tmp_path / "repository"
+    inner = repository / "packages" / "x"
+    inner.mkdir(parents=True)
+    (repository / ".git").mkdir()
+    (repository / ".gitignore").write_text("*.log\n")
+    (tmp_path / ".gitignore").write_text("*.py\n")
+    for name in ("a.log", "a.py"):
+        (inner / name).write_text("x")
+    assert [entry.path for entry in Walking(Roots(inner), inner).files()] == ["a.py"]
+
+
+@pytest.mark.parametrize("content", ["[z-a]x\n!\n*.ts\n", "*.ts\n\udcff"])
+async def test_a_line_that_makes_no_sense_spoils_only_itself(
+    bench: Any, project: Path, content: str
+):
+    (project / ".gitignore").write_bytes(content.encode(errors="surrogateescape"))
+    assert "b.ts" not in await listed(bench)
+
+
+async def test_odd_gitignore_files_do_no_harm(bench: Any, project: Path):
+    (project / ".gitignore").write_text("# nothing\n")
+    os.mkfifo(project / "docs/.gitignore")
+    (project / "src/.gitignore").mkdir()
+    (project / "src/deep/.gitignore").symlink_to("/dev/null")
+    (project / ".github/.gitignore").symlink_to(project / "a.py")
+    assert "src/deep/d.py" in await listed(bench)
+
+
+async def test_p15_links_are_not_followed_out_of_the_folders(
+    bench: Any, project: Path, tmp_path: Path
+):
+    (tmp_path / "secret.py").write_text("x")
+    (project / "out").symlink_to("/")
+    (project / "secret.py").symlink_to(tmp_path / "secret.py")
+    (project / "loop").symlink_to(".")
+    (project / "inside.py").symlink_to("src/a.py")
+    (project / "dangling.py").symlink_to("nowhere")
+    assert await listed(bench, "**/*.py") == ["a.py", "inside.py", "src/a.py", "src/deep/d.py"]
+
+
+async def test_pipes_and_names_that_are_no_text_are_left_out(bench: Any, project: Path):
+    os.mkfifo(project / "pipe.py")
+    (project / os.fsdecode(b"\xff.py")).write_text("x")
+    assert await listed(bench, "*.py") == ["a.py"]
+
+
+async def test_blocked_paths_are_left_out(make_bench: Any, home: Path):
+    from ybs.tools.workspace import Workspace
+
+    (home / ".ssh").mkdir()
+    (home / ".ssh/id").write_text("x")
+    (home / "a").write_text("x")
+    roots = Roots(home, ("./",), ("~/.ssh",))
+    assert [entry.path for entry in Walk(roots, home).files()] == ["a"]
+    assert Workspace(roots).fingerprint()
+
+
+def test_a_folder_that_cannot_be_read_is_passed_over(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    scan = os.scandir
+
+    def scandir(path: str) -> Any:
+        if path.endswith("src"):
+            raise PermissionError
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    paths = [entry.path for entry in Walk(Roots(project), project).files()]
+    assert paths == ["a.py", "b.ts", ".github/x.yml", "docs/é.md"]
+
+
+def test_a_walk_outside_the_project_has_its_own_rules(project: Path, tmp_path: Path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "a.ts").write_text("x")
+    (project / ".gitignore").write_text("*.ts\n")
+    roots = Roots(project)
+    roots.add(other)
+    assert [entry.path for entry in Walk(roots, other).files()] == ["a.ts"]
+
+
+def test_a_walk_ends_at_its_deadline_and_says_so(project: Path):
+    deadline = Deadline(100)
+    walk = Walk(Roots(project), project, deadline=deadline)
+    found = []
+    for entry in walk.files():
+        found.append(entry.path)
+        deadline.cancel()
+    assert walk.was_cut
+    assert found == ["a.py", "b.ts"]
+    assert deadline.seconds_left == 0
+
+
+async def test_a_list_that_takes_too_long_is_cut_and_said(
+    bench: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("ybs.tools.list_files.TIME_LIMIT_SECONDS", -1)
+    answered = await bench.ok("list_files", pattern="**")
+    assert answered.display["truncated"]
+    assert "took too long" in answered.output
+
+
+def test_a_fingerprint_changes_with_what_is_not_ignored_only(bench: Any, project: Path):
+    fingerprint = bench.workspace.fingerprint
+    (project / ".gitignore").write_text("*.log\n")
+    first = fingerprint()
+    assert fingerprint() == first
+    (project / "x.log").write_text("x")
+    (project / ".git/config").write_text("other")
+    assert fingerprint() == first
+    (project / "a.py").write_text("other\n")
+    second = fingerprint()
+    assert second != first
+    (project / "new").write_text("")
+    assert fingerprint() != second
+
+
+def test_a_fingerprint_looks_at_a_bounded_number_of_files(
+    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("ybs.tools.workspace._MOST_FILES", 1)
+    first = bench.workspace.fingerprint()
+    (project / "src/a.py").write_text("other")
+    assert bench.workspace.fingerprint() == first
+    (project / "a.py").write_text("other")
+    assert bench.workspace.fingerprint() != first
+
+
+def test_a_fingerprint_passes_over_a_file_that_goes_meanwhile(
+    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    first = bench.workspace.fingerprint()
+    monkeypatch.setattr("ybs.tools.walk.Entry.status", lambda self: None)
+    assert bench.workspace.fingerprint() != first
+
+
+def test_a_file_that_goes_while_it_is_looked_at_is_passed_over(bench: Any, project: Path):
+    entries = list(Walk(Roots(project), project).files())
+    (project / "a.py").unlink()
+    assert [entry.path for entry in entries if entry.status() is None] == ["a.py"]

@@ -1,0 +1,249 @@
+"""search_files: the same answers with rg and without."""
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ybs.security.paths import Roots
+from ybs.tools import ripgrep, search_files
+from ybs.tools.line_search import Searcher
+from ybs.tools.walk import Deadline
+
+RG = shutil.which("rg")
+
+
+@pytest.fixture(
+    params=[
+        "python",
+        pytest.param("rg", marks=pytest.mark.skipif(not RG, reason="rg is not installed")),
+    ]
+)
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    path = str(Path(RG or "").parent) if request.param == "rg" else "/nonexistent"
+    monkeypatch.setenv("PATH", path)
+    return request.param
+
+
+@pytest.fixture(autouse=True)
+def tree(project: Path) -> Path:
+    (project / "src").mkdir()
+    (project / "src/a.py").write_text("import os\n\ndef main():\n    os.exit()\n\nmain()\n")
+    (project / "src/b.txt").write_text("main street\r\nos\r\n")
+    (project / "binary").write_bytes(b"main\0main\n")
+    (project / "latin").write_bytes("grün main\n".encode("latin-1"))
+    (project / "wide").write_bytes("main wide\n".encode("utf-16"))
+    (project / "empty").write_bytes(b"")
+    (project / ".gitignore").write_text("*.log\n")
+    (project / "x.log").write_text("main\n")
+    return project
+
+
+async def test_matches_come_with_their_context(bench: Any, engine: str):
+    answered = await bench.ok("search_files", pattern=r"def \w+", context_lines=1)
+    assert answered.display == {
+        "matches": [
+            {
+                "file": "src/a.py",
+                "line": 3,
+                "content": "def main():",
+                "context_before": [""],
+                "context_after": ["    os.exit()"],
+            }
+        ],
+        "total_matches": 1,
+        "truncated": False,
+    }
+    assert answered.output == "src/a.py\n2-\t\n3:\tdef main():\n4-\t    os.exit()"
+    assert answered.result.summary == "1 match for def \\w+ in 1 file"
+
+
+CASES = {
+    "main": ["latin:1", "src/a.py:3", "src/a.py:6", "src/b.txt:1", "wide:1"],
+    "^main": ["src/a.py:6", "src/b.txt:1", "wide:1"],
+    "street$": ["src/b.txt:1"],
+    "grün": ["latin:1"],
+    "^$": ["src/a.py:2", "src/a.py:5"],
+    r"os\.": ["src/a.py:4"],
+    r"\bos\b": ["src/a.py:1", "src/a.py:4", "src/b.txt:2"],
+    "(?i)MAIN st": ["src/b.txt:1"],
+    "main(?= street)": ["src/b.txt:1"],
+    r"(s)\1|ee": ["src/b.txt:1"],
+    "i[mn]p|s{1}t": ["src/a.py:1", "src/b.txt:1"],
+    "log": [".gitignore:1"],
+    "-x": [],
+    r"^\s": ["src/a.py:4"],
+    r"\Amain": ["src/a.py:6", "src/b.txt:1", "wide:1"],
+}
+
+
+@pytest.mark.parametrize("pattern", CASES)
+async def test_both_engines_find_the_same_lines(bench: Any, engine: str, pattern: str):
+    display = (await bench.ok("search_files", pattern=pattern)).display
+    assert [f"{match['file']}:{match['line']}" for match in display["matches"]] == CASES[pattern]
+    assert display["total_matches"] == len(CASES[pattern])
+
+
+async def test_nothing_found_is_said(bench: Any, engine: str):
+    assert (await bench.ok("search_files", pattern="nowhere")).output == "No matches."
+
+
+async def test_all_matches_are_counted_when_only_some_are_shown(bench: Any, engine: str):
+    answered = await bench.ok("search_files", pattern="main", max_results=2, context_lines=0)
+    assert answered.output == (
+        "latin\n1:\tgrün main\nsrc/a.py\n3:\tdef main():\n"
+        "[2 of 5 matches shown; narrow the pattern, path or file_pattern]"
+    )
+    assert answered.display["total_matches"] == 5
+    assert answered.display["truncated"]
+    assert answered.result.summary == "5 matches for main"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "files"),
+    [
+        ({"file_pattern": "*.py"}, ["src/a.py"]),
+        ({"file_pattern": "src/*.{py,txt}"}, ["src/a.py", "src/b.txt"]),
+        ({"file_pattern": "*.log"}, []),
+        ({"path": "src"}, ["src/a.py", "src/b.txt"]),
+        ({"path": "src", "file_pattern": "*.txt"}, ["src/b.txt"]),
+        ({"path": "src/b.txt"}, ["src/b.txt"]),
+        ({"path": "x.log"}, ["x.log"]),
+        ({"path": "binary"}, []),
+    ],
+)
+async def test_the_files_can_be_chosen(
+    bench: Any, engine: str, arguments: dict[str, Any], files: list[str]
+):
+    display = (await bench.ok("search_files", pattern="main", **arguments)).display
+    assert sorted({match["file"] for match in display["matches"]}) == files
+
+
+async def test_lines_between_near_matches_are_shown_once(bench: Any, project: Path):
+    (project / "n").write_text("".join(f"{n}\n" for n in range(1, 10)))
+    output = (await bench.ok("search_files", pattern="^[357]$", path="n", context_lines=1)).output
+    assert output == "n\n2-\t2\n3:\t3\n4-\t4\n5:\t5\n6-\t6\n7:\t7\n8-\t8"
+    output = (await bench.ok("search_files", pattern="^[34]$", path="n", context_lines=2)).output
+    assert output == "n\n1-\t1\n2-\t2\n3:\t3\n4:\t4\n5-\t5\n6-\t6"
+
+
+async def test_long_lines_are_cut_and_searched_at_their_beginning_only(bench: Any, project: Path):
+    (project / "min.js").write_text("start" + "x" * 10_000 + "end\nstart\n")
+    answered = await bench.ok("search_files", pattern="start", path="min.js", context_lines=0)
+    assert answered.output.startswith("min.js\n1:\tstart" + "x" * 295 + " [...]\n2:\tstart")
+    assert (await bench.ok("search_files", pattern="end", path="min.js")).display[
+        "total_matches"
+    ] == 0
+
+
+async def test_a_result_is_cut_to_the_allowed_characters(make_bench: Any, project: Path):
+    (project / "many").write_text("some match\n" * 1000)
+    bench = make_bench(max_output_chars=1000)
+    answered = await bench.ok("search_files", pattern="match", path="many", max_results=500)
+    shown = len(answered.display["matches"])
+    assert 0 < shown < 500
+    assert f"[{shown} of 1,000 matches shown" in answered.output
+    assert len(answered.output) <= 1000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"pattern": "("}, "no regular expression"),
+        ({"pattern": "(a+)+$"}, "for ever"),
+        ({"pattern": "(x*y){2,}"}, "for ever"),
+        ({"pattern": "x", "path": "none"}, "does not exist"),
+        ({"pattern": "x", "path": ".."}, "--add-dir"),
+        ({"pattern": "x", "max_results": 0}, "1 or more"),
+        ({"pattern": "x", "file_pattern": "/etc/*"}, "leads out"),
+    ],
+)
+async def test_what_makes_no_sense_is_an_error(bench: Any, arguments: dict[str, Any], words: str):
+    assert words in await bench.fails("search_files", **arguments)
+
+
+@pytest.mark.parametrize("pattern", ["(ab)+", "(a|b)*c", "a+b+", r"\(x+\)+", "(a+b)?"])
+def test_harmless_repetitions_are_allowed(pattern: str):
+    Searcher(pattern)
+
+
+async def test_a_search_that_takes_too_long_is_cut_and_said(
+    bench: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(search_files, "TIME_LIMIT_SECONDS", -1)
+    for path in (".", "src/a.py"):
+        answered = await bench.ok("search_files", pattern="main", path=path)
+        assert answered.display["truncated"]
+        assert "took too long" in answered.output
+
+
+def test_huge_and_vanished_files_are_passed_over(project: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("ybs.tools.line_search.MOST_BYTES", 5)
+    monkeypatch.setattr("ybs.tools.files.MOST_BYTES", 5)
+    assert Searcher("x").lines_of(project / "src/a.py") == []
+    assert Searcher("x").lines_of(project / "gone") == []
+    assert Searcher("x").lines_of(project / "src") == []
+    for name in ("src/a.py", "gone", "src"):
+        assert not Searcher("x").is_text(project / name)
+
+
+def fake_rg(folder: Path, script: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    path = folder / "rg"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_s20_only_an_rg_from_outside_the_project_is_used(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    inside = fake_rg(project / "bin", "true")
+    linked = tmp_path / "linked"
+    linked.mkdir()
+    (linked / "rg").symlink_to(inside)
+    outside = fake_rg(tmp_path / "outside", "true")
+    monkeypatch.setenv("PATH", f".:bin::{project}/bin:{linked}:/nonexistent:{outside.parent}")
+    assert ripgrep.program(Roots(project)) == str(outside)
+    monkeypatch.setenv("PATH", f"{project}/bin")
+    assert ripgrep.program(Roots(project)) == ""
+
+
+def counts(rg: Path, pattern: str = "x", paths: tuple[str, ...] = ("a",)) -> dict[str, int] | None:
+    return ripgrep.counts(str(rg), pattern, rg.parent, paths, Deadline(5))
+
+
+def test_counts_are_read_from_its_output_in_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(ripgrep, "_BATCH_CHARS", 5)
+    rg = fake_rg(
+        tmp_path / "rg", 'while [ "$1" != -- ]; do shift; done; shift; printf "%s\\0%s\\n" "$1" $#'
+    )
+    assert counts(rg, paths=("aaa", "bbb", "ccc")) == {"aaa": 2, "ccc": 1}
+    assert counts(rg, paths=()) == {}
+
+
+def test_when_it_cannot_do_it_there_is_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    assert counts(fake_rg(tmp_path / "one", "exit 2")) is None
+    assert counts(fake_rg(tmp_path / "two", "exit 1")) == {}
+    assert counts(tmp_path / "missing") is None
+    assert counts(fake_rg(tmp_path / "four", "exit 0"), "a(?=b)") is None
+
+    def late(*args: Any, **options: Any) -> None:
+        raise subprocess.TimeoutExpired("rg", 1)
+
+    monkeypatch.setattr(subprocess, "run", late)
+    assert counts(fake_rg(tmp_path / "five", "exit 0")) is None
+
+
+async def test_with_counts_only_the_files_that_are_shown_are_searched(
+    bench: Any, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    script = 'printf "binary\\0002\\nempty\\0000\\nlatin\\0001\\nsrc/a.py\\0002\\nsrc/b.txt\\0007\\nzero\\0009\\n"'
+    monkeypatch.setenv("PATH", str(fake_rg(tmp_path / "rg", script).parent))
+    display = (await bench.ok("search_files", pattern="main", max_results=1)).display
+    assert [match["file"] for match in display["matches"]] == ["latin"]
+    assert display["total_matches"] == 10

@@ -1,0 +1,291 @@
+"""The toolbox: it finds, checks, confirms, runs and cuts, and never raises."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+import pytest
+from msgspec import Raw, Struct
+
+from ybs.config.schema import BuiltinTool, Config, Safety, Tools
+from ybs.core.errors import Refused, ToolError
+from ybs.core.events import ConfirmationAsked, ToolPrinted
+from ybs.core.messages import ToolCall
+from ybs.core.ports import Answer, Effect, Preview, Question, ToolOutput
+from ybs.security.confirm import Gate
+from ybs.security.policy import Policy
+from ybs.tools.registry import builtin_tools
+from ybs.tools.toolbox import LocalToolbox
+
+NAMES = [
+    "read_file",
+    "write_file",
+    "edit_file",
+    "list_files",
+    "search_files",
+    "run_shell",
+    "delete_file",
+]
+
+
+class NoArguments(Struct):
+    pass
+
+
+class Odd:
+    """A tool of somebody else: it does what the test says."""
+
+    name: ClassVar[str] = "odd"
+    effect: ClassVar[Effect] = "read"
+    arguments: ClassVar[type[Struct]] = NoArguments
+    description = "Odd."
+
+    def __init__(self, act: Callable[[], ToolOutput]) -> None:
+        self.act = act
+
+    def preview(self, arguments: Any) -> Preview:
+        return Preview(title="odd")
+
+    async def run(self, arguments: Any, print_live: Callable[[str], None]) -> ToolOutput:
+        print_live("live")
+        return self.act()
+
+
+async def run_odd(act: Callable[[], ToolOutput], **options: Any):
+    events: list[Any] = []
+    toolbox = LocalToolbox([Odd(act)], Gate(Policy(Safety())), **options)
+    return await toolbox.run(ToolCall(id="7", name="odd"), events.append), events
+
+
+def raising(error: BaseException) -> Callable[[], ToolOutput]:
+    def act() -> ToolOutput:
+        raise error
+
+    return act
+
+
+def size_of(toolbox: LocalToolbox) -> int:
+    specs = [
+        {"name": s.name, "description": s.description, "parameters": s.parameters}
+        for s in toolbox.specs()
+    ]
+    return len(msgspec.json.encode(specs))
+
+
+def test_the_seven_tools_come_in_a_stable_order_and_are_small(bench: Any):
+    assert [spec.name for spec in bench.toolbox.specs()] == NAMES
+    assert bench.toolbox.specs() is bench.toolbox.specs()
+    assert size_of(bench.toolbox) <= 2900
+
+
+def test_the_schemas_have_the_names_and_defaults_of_the_specification(bench: Any):
+    schemas = {spec.name: msgspec.json.decode(spec.parameters) for spec in bench.toolbox.specs()}
+    defaults = {
+        name: {field: line.get("default") for field, line in schema["properties"].items()}
+        for name, schema in schemas.items()
+    }
+    assert defaults == {
+        "read_file": {"path": None, "offset": 1, "limit": 500},
+        "write_file": {"path": None, "content": None},
+        "edit_file": {"path": None, "old_text": None, "new_text": None, "replace_all": False},
+        "list_files": {"pattern": None, "path": ".", "max_results": 100},
+        "search_files": {
+            "pattern": None,
+            "path": ".",
+            "file_pattern": "",
+            "context_lines": 2,
+            "max_results": 50,
+        },
+        "run_shell": {"command": None, "working_dir": "", "timeout": 60},
+        "delete_file": {"path": None},
+    }
+    required = [schema["required"] for schema in schemas.values()]
+    assert required == [
+        ["path"],
+        ["path", "content"],
+        ["path", "old_text", "new_text"],
+        ["pattern"],
+        ["pattern"],
+        ["command"],
+        ["path"],
+    ]
+
+
+def test_the_short_form_is_small_and_without_the_rare(make_bench: Any):
+    toolbox = make_bench(is_short=True).toolbox
+    assert [spec.name for spec in toolbox.specs()] == NAMES[:-1]
+    assert size_of(toolbox) <= 1500
+    assert b"max_results" not in msgspec.json.encode([spec.parameters for spec in toolbox.specs()])
+
+
+def test_the_short_form_of_another_tool_is_its_usual_one():
+    toolbox = LocalToolbox([Odd(raising(ToolError("x")))], Gate(Policy(Safety())), is_short=True)
+    assert toolbox.specs()[0].description == "Odd."
+
+
+def test_a_tool_that_is_switched_off_is_not_there(make_bench: Any):
+    builtin = {"run_shell": BuiltinTool(enabled=False), "list_files": BuiltinTool()}
+    bench = make_bench(config=Config(tools=Tools(builtin=builtin)))
+    assert "run_shell" not in [spec.name for spec in bench.toolbox.specs()]
+    assert "list_files" in [spec.name for spec in bench.toolbox.specs()]
+
+
+def test_only_reading_tools_are_read_only(bench: Any):
+    read_only = [name for name in NAMES if bench.toolbox.is_read_only(ToolCall(id="1", name=name))]
+    assert read_only == ["read_file", "list_files", "search_files"]
+    assert not bench.toolbox.is_read_only(ToolCall(id="1", name="unknown"))
+
+
+async def test_an_unknown_tool_is_an_error_with_the_near_names(bench: Any):
+    assert "Did you mean read_file" in await bench.fails("readfile")
+    output = await bench.fails("xyzzy")
+    assert "Did you mean" not in output
+    assert "search_files" in output
+
+
+async def test_no_tools_at_all_is_said():
+    toolbox = LocalToolbox([], Gate(Policy(Safety())))
+    result = await toolbox.run(ToolCall(id="1", name="x"), lambda event: None)
+    assert "none" in result.output
+
+
+@pytest.mark.parametrize("error", [ToolError("no such thing"), Refused("not there")])
+async def test_a_tools_own_error_is_a_result_and_no_refusal(error: ToolError):
+    result, _ = await run_odd(raising(error))
+    assert (result.output, result.is_error, result.is_refused) == (str(error), True, False)
+    assert msgspec.json.decode(result.display) == {"success": False, "error": str(error)}
+
+
+async def test_a_bug_in_a_tool_is_a_result_and_is_logged(caplog: pytest.LogCaptureFixture):
+    result, _ = await run_odd(raising(ZeroDivisionError("by zero")))
+    assert result.is_error
+    assert "ZeroDivisionError: by zero" in result.output
+    assert "Traceback" in caplog.text
+
+
+async def test_a_display_that_cannot_be_encoded_is_a_bug_too():
+    result, _ = await run_odd(lambda: ToolOutput(output="x", display=object()))
+    assert "TypeError" in result.output
+
+
+async def test_cancellation_passes():
+    with pytest.raises(asyncio.CancelledError):
+        await run_odd(raising(asyncio.CancelledError()))
+
+
+async def test_a_result_has_all_that_the_tool_said_and_its_time():
+    output = ToolOutput(output="text", summary="sum", display={"a": 1}, is_error=True)
+    result, events = await run_odd(lambda: output)
+    assert (result.call_id, result.name, result.output, result.summary) == (
+        "7",
+        "odd",
+        "text",
+        "sum",
+    )
+    assert result.is_error
+    assert bytes(result.display) == b'{"a":1}'
+    assert 0 < result.duration_seconds < 5
+    assert events == [ToolPrinted(id="7", text="live")]
+
+
+async def test_a_long_result_is_cut_in_the_middle():
+    result, _ = await run_odd(lambda: ToolOutput(output="a" * 50_000 + "z"), max_output_chars=1000)
+    assert len(result.output) <= 1000
+    assert result.output.startswith("a")
+    assert result.output.endswith("z")
+    assert "left out" in result.output
+
+
+async def test_remarks_about_the_arguments_reach_the_model_even_if_the_result_is_cut(
+    make_bench: Any, project: Path
+):
+    (project / "a.txt").write_text("line\n" * 1000)
+    bench = make_bench(max_output_chars=500)
+    answered = await bench.ok("read_file", path="a.txt", colour="red")
+    assert "'colour' is no argument of read_file" in answered.output
+    assert len(answered.output) <= 500
+
+
+async def test_a_refusal_is_marked_and_gives_the_persons_reason(make_bench: Any, project: Path):
+    async def no(question: Question) -> Answer:
+        return Answer(is_allowed=False, reason="not now")
+
+    bench = make_bench(mode="ask", confirm=no)
+    answered = await bench.call("write_file", path="a", content="x")
+    assert answered.result.is_refused
+    assert answered.result.is_error
+    assert answered.output == "The person refused: not now"
+    assert not (project / "a").exists()
+
+
+async def test_the_question_holds_the_difference(make_bench: Any, project: Path):
+    questions: list[Question] = []
+
+    async def yes(question: Question) -> Answer:
+        questions.append(question)
+        return Answer(is_allowed=True)
+
+    (project / "a").write_text("old\n")
+    bench = make_bench(mode="ask", confirm=yes)
+    answered = await bench.ok("write_file", path="a", content="new\n")
+    assert questions[0].preview.title == "Overwrite a (+1 -1)"
+    assert questions[0].preview.body == "--- a\n+++ a\n@@ -1 +1 @@\n-old\n+new"
+    assert questions[0].preview.paths == (str(project / "a"),)
+    assert questions[0].grant == "write_file(a)"
+    assert isinstance(answered.events[0], ConfirmationAsked)
+
+
+async def test_a_call_that_cannot_work_is_not_asked_about(make_bench: Any, project: Path):
+    bench = make_bench(mode="ask")  # nobody to ask: asking would refuse
+    assert "does not exist" in await bench.fails("edit_file", path="a", old_text="x", new_text="y")
+    assert "--add-dir" in await bench.fails("write_file", path="../a", content="x")
+    assert "does not exist" in await bench.fails("delete_file", path="a")
+    assert "empty" in await bench.fails("run_shell", command=" ")
+
+
+async def test_a_dry_run_checks_and_shows_but_does_nothing(make_bench: Any, project: Path):
+    bench = make_bench(dry_run=True, mode="ask")
+    answered = await bench.ok("write_file", path="a", content="x\n")
+    assert answered.output.startswith(
+        "Not executed (dry run). It would: Create a (+1 -0)\n--- /dev/null"
+    )
+    assert not (project / "a").exists()
+    (project / "b").write_text("b")
+    assert (
+        await bench.ok("read_file", path="b")
+    ).output == "Not executed (dry run). It would: Read b"
+    assert "do not fit" in await bench.fails("write_file", path="a")
+
+
+async def test_a_tool_without_a_subject_is_judged_by_its_name(project: Path):
+    class Writer(Odd):
+        effect: ClassVar[Effect] = "write"
+
+    toolbox = LocalToolbox([Writer(lambda: ToolOutput(output="x"))], Gate(Policy(Safety())))
+    result = await toolbox.run(ToolCall(id="1", name="odd"), lambda event: None)
+    assert result.is_refused
+
+
+async def test_an_edit_asks_only_until_the_file_was_read(make_bench: Any, project: Path):
+    (project / "a").write_text("one\n")
+    bench = make_bench(mode="ask")
+    answered = await bench.call("edit_file", path="a", old_text="one", new_text="two")
+    assert answered.result.is_refused
+    await bench.ok("read_file", path="a")
+    await bench.ok("edit_file", path="a", old_text="one", new_text="two")
+
+
+async def test_calls_side_by_side_do_not_mix(bench: Any, project: Path):
+    for name in "abcdef":
+        (project / name).write_text(name * 3)
+    answers = await asyncio.gather(*(bench.ok("read_file", path=name) for name in "abcdef"))
+    assert [answer.output for answer in answers] == [f"1\t{name * 3}" for name in "abcdef"]
+
+
+def test_the_registry_gives_the_shell_its_configured_time(bench: Any):
+    tools = Tools(builtin={"run_shell": BuiltinTool(timeout_seconds=5)})
+    shell: Any = builtin_tools(Config(tools=tools), bench.workspace)[5]
+    assert shell.default_seconds == 5
+    assert Raw(bench.toolbox.specs()[0].parameters)

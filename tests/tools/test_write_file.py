@@ -1,0 +1,233 @@
+"""write_file, and what all writes promise: whole or not at all."""
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ybs.core.errors import ToolError
+from ybs.core.ports import Answer, Question
+from ybs.tools.changes import ChangingTool
+from ybs.tools.files import read_bytes, write_atomically
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+async def test_a_new_file_is_made_with_its_folders(bench: Any, project: Path):
+    answered = await bench.ok("write_file", path="a/b/c.txt", content="grün\n")
+    assert (project / "a/b/c.txt").read_bytes() == "grün\n".encode()
+    assert answered.output == "Created a/b/c.txt: 6 bytes written."
+    assert answered.display == {
+        "success": True,
+        "bytes_written": 6,
+        "diff": "--- /dev/null\n+++ a/b/c.txt\n@@ -0,0 +1 @@\n+grün",
+        "added": 1,
+        "removed": 0,
+    }
+
+
+async def test_an_overwrite_says_so_and_keeps_the_mode(bench: Any, project: Path):
+    path = project / "run.sh"
+    path.write_text("old\nsame\n")
+    path.chmod(0o751)
+    answered = await bench.ok("write_file", path="run.sh", content="new\nsame\n")
+    assert answered.output == "Overwrote run.sh, which had 9 bytes: 9 bytes written."
+    assert path.stat().st_mode & 0o777 == 0o751
+    assert (answered.display["added"], answered.display["removed"]) == (1, 1)
+
+
+async def test_a_new_file_has_the_usual_mode(bench: Any, project: Path):
+    before = os.umask(0o027)
+    try:
+        await bench.ok("write_file", path="a", content="x")
+    finally:
+        os.umask(before)
+    assert (project / "a").stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize(
+    ("before", "content", "after"),
+    [
+        (b"a\r\nb\r\n", "c\nd\n", b"c\r\nd\r\n"),
+        (b"a\nb\n", "c\r\nd\r\n", b"c\r\nd\r\n"),
+        (b"\xef\xbb\xbfa\n", "b\n", b"\xef\xbb\xbfb\n"),
+        ("a\n".encode("utf-16"), "b\n", "b\n".encode("utf-16")),
+        ("grün\n".encode("latin-1"), "日本\n", "日本\n".encode()),
+        ("grün\n".encode("latin-1"), "gelb\n", b"gelb\n"),
+        (b"\0\0", "text\n", b"text\n"),
+        (b"", "a\n", b"a\n"),
+    ],
+)
+async def test_a_text_keeps_its_line_ends_and_encoding(
+    bench: Any, project: Path, before: bytes, content: str, after: bytes
+):
+    (project / "a").write_bytes(before)
+    await bench.ok("write_file", path="a", content=content)
+    assert (project / "a").read_bytes() == after
+
+
+async def test_a_link_is_written_through_and_stays(bench: Any, project: Path):
+    (project / "real").write_text("old")
+    (project / "link").symlink_to("real")
+    await bench.ok("write_file", path="link", content="new")
+    assert (project / "link").is_symlink()
+    assert (project / "real").read_text() == "new"
+
+
+async def test_what_is_no_file_is_not_written(bench: Any, project: Path):
+    os.mkfifo(project / "pipe")
+    (project / "folder").mkdir()
+    assert "a folder" in await bench.fails("write_file", path="folder", content="x")
+    assert "a named pipe" in await bench.fails("write_file", path="pipe", content="x")
+    (project / "file").write_text("x")
+    assert "a part of its path is a file" in await bench.fails(
+        "write_file", path="file/x", content="x"
+    )
+
+
+async def test_text_that_cannot_be_encoded_is_refused(bench: Any, project: Path):
+    call_error = await bench.fails("write_file", path="a", content=5)
+    assert "do not fit" in call_error
+    assert not (project / "a").exists()
+
+
+async def test_a_file_that_changed_since_it_was_read_is_not_overwritten(bench: Any, project: Path):
+    (project / "a").write_text("one")
+    await bench.ok("read_file", path="a")
+    (project / "a").write_text("two")
+    assert "Read it again" in await bench.fails("write_file", path="a", content="three")
+    assert (project / "a").read_text() == "two"
+
+
+async def test_p11_a_file_that_changes_while_the_person_thinks_is_not_overwritten(
+    make_bench: Any, project: Path
+):
+    async def slow(question: Question) -> Answer:
+        (project / "a").write_text("changed")
+        return Answer(is_allowed=True)
+
+    bench = make_bench(mode="ask", confirm=slow)
+    assert "in the meantime" in await bench.fails("write_file", path="a", content="x")
+    assert (project / "a").read_text() == "changed"
+
+
+async def test_p10_a_folder_swapped_for_a_link_while_the_person_thinks_is_not_followed(
+    make_bench: Any, project: Path, tmp_path: Path
+):
+    (project / "sub").mkdir()
+
+    async def slow(question: Question) -> Answer:
+        (project / "sub").rmdir()
+        (project / "sub").symlink_to(tmp_path)
+        return Answer(is_allowed=True)
+
+    bench = make_bench(mode="ask", confirm=slow)
+    answered = await bench.call("write_file", path="sub/x", content="x")
+    assert answered.result.is_error
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("step", ["write", "fsync", "replace", "fchmod"])
+async def test_a_write_that_fails_leaves_the_original_and_no_stray_file(
+    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch, step: str
+):
+    (project / "a").write_text("original")
+
+    def full(*args: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    if step == "write":
+        real = os.open
+
+        def open_full(path: Any, flags: int, *rest: Any) -> int:
+            if flags & os.O_CREAT:
+                real(path, flags, *rest)
+                full()
+            return real(path, flags, *rest)
+
+        monkeypatch.setattr(os, "open", open_full)
+    else:
+        monkeypatch.setattr(os, step, full)
+    assert "the disk is full" in await bench.fails("write_file", path="a", content="new")
+    monkeypatch.undo()
+    assert names_in(project) == ["a"]
+    assert (project / "a").read_text() == "original"
+
+
+def test_an_interrupt_in_mid_write_leaves_no_stray_file(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def interrupt(descriptor: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(project / "a", b"x", "a")
+    assert list(project.iterdir()) == []
+
+
+async def test_a_write_protected_file_or_folder_is_an_error(
+    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (project / "a").write_text("x")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert await bench.fails("write_file", path="a", content="y") == "a is write-protected"
+    monkeypatch.undo()
+
+    def read_only(self: Path, **options: Any) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(Path, "mkdir", read_only)
+    assert "read-only" in await bench.fails("write_file", path="new/b", content="y")
+
+
+async def test_the_owner_is_kept_where_that_is_possible(
+    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (project / "a").write_text("x")
+    given: list[tuple[int, int]] = []
+
+    def chown(descriptor: int, user: int, group: int) -> None:
+        given.append((user, group))
+        raise PermissionError
+
+    owner = (project / "a").stat()
+    monkeypatch.setattr(os, "geteuid", lambda: owner.st_uid + 1)
+    monkeypatch.setattr(os, "fchown", chown)
+    await bench.ok("write_file", path="a", content="y")
+    assert given == [(owner.st_uid, owner.st_gid)]
+
+
+async def test_a_file_too_large_to_compare_is_refused(
+    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("ybs.tools.files.MOST_BYTES", 5)
+    (project / "a").write_text("123456")
+    assert "too many to hold" in await bench.fails("write_file", path="a", content="x")
+
+
+async def test_the_own_temporary_name_fits_beside_a_long_one(bench: Any, project: Path):
+    name = "x" * 255
+    await bench.ok("write_file", path=name, content="y")
+    assert "too long" in await bench.fails("write_file", path=name + "x", content="y")
+
+
+async def test_a_change_that_was_not_previewed_is_worked_out(bench: Any, project: Path):
+    tool = next(tool for tool in bench.tools if tool.name == "write_file")
+    first, second = (tool.arguments(path=name, content=name) for name in "ab")
+    tool.preview(first)
+    await tool.run(second, print)
+    await tool.run(first, print)
+    assert names_in(project) == ["a", "b"]
+    with pytest.raises(NotImplementedError):
+        ChangingTool(bench.workspace).change(first)
+
+
+async def test_a_file_that_fails_while_it_is_compared_is_an_error(bench: Any, project: Path):
+    # /proc/self/mem opens, is an ordinary file, and cannot be read at its beginning.
+    with pytest.raises(ToolError, match="cannot be used"):
+        read_bytes(Path("/proc/self/mem"), "mem")

@@ -1,0 +1,92 @@
+"""Opening the terminal door."""
+
+import errno
+from typing import Any, cast
+
+import pytest
+
+from fake_session import FakeSession
+from ybs.session.wiring import NothingConfigured
+from ybs.ui import app
+from ybs.ui.app import chat, open_or_set_up
+
+NO_OPTIONS = cast("Any", None)
+
+
+class FakeTerminal:
+    """A terminal that ends at once, with a code or an error."""
+
+    end: int | BaseException = 0
+
+    def __init__(self, session: object) -> None:
+        self.session = session
+
+    async def run(self, prompt: str) -> int:
+        if isinstance(self.end, BaseException):
+            raise self.end
+        return self.end
+
+
+class SmartTerminal(FakeTerminal):
+    end = 3
+
+
+class DumbTerminal(FakeTerminal):
+    end = 4
+
+
+@pytest.fixture(autouse=True)
+def terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ybs.ui.terminal.Terminal", SmartTerminal)
+    monkeypatch.setattr("ybs.ui.plain.PlainTerminal", DumbTerminal)
+
+
+@pytest.mark.parametrize(("term", "code"), [("xterm", 3), ("dumb", 4)])
+def test_the_terminal_decides_how_it_is_drawn(
+    monkeypatch: pytest.MonkeyPatch, term: str, code: int
+) -> None:
+    monkeypatch.setenv("TERM", term)
+    session = FakeSession()
+    assert chat(NO_OPTIONS, opener=lambda _: session.as_session) == code
+    assert session.is_closed
+
+
+@pytest.mark.parametrize("error", [EOFError(), OSError(errno.EIO, "Input/output error")])
+def test_a_terminal_that_was_closed_is_a_quiet_end(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    monkeypatch.setattr(SmartTerminal, "end", error)
+    session = FakeSession()
+    assert chat(NO_OPTIONS, opener=lambda _: session.as_session) == app.HANGUP
+    assert session.is_closed
+
+
+def test_another_error_of_the_system_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SmartTerminal, "end", OSError(errno.ENOSPC, "No space left on device"))
+    with pytest.raises(OSError, match="No space left"):
+        chat(NO_OPTIONS, opener=lambda _: FakeSession().as_session)
+
+
+def test_nothing_configured_leads_to_a_choice_and_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = FakeSession().as_session
+    answers: list[Any] = [NothingConfigured("none"), session]
+
+    def opened(_options: object) -> Any:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr("ybs.session.wiring.open_session", opened)
+    monkeypatch.setattr("ybs.ui.setup.set_up", lambda: True)
+    assert open_or_set_up(NO_OPTIONS) is session
+
+
+def test_choosing_nothing_ends_with_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def opened(_options: object) -> Any:
+        raise NothingConfigured("none")
+
+    monkeypatch.setattr("ybs.session.wiring.open_session", opened)
+    monkeypatch.setattr("ybs.ui.setup.set_up", lambda: False)
+    with pytest.raises(NothingConfigured):
+        open_or_set_up(NO_OPTIONS)

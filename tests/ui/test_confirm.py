@@ -1,0 +1,263 @@
+"""Questions: what is shown, and what counts as an answer."""
+
+import pytest
+from stage import FakeClock, staged
+
+from fake_session import FakeSession, asks, question_of
+from ybs.core.ports import Answer, Question
+from ybs.ui.confirm import NO_REASON, Choice, answer_text, choice_lines, question_text, wish
+from ybs.ui.signs import ASCII, UNICODE, Paint
+from ybs.ui.status import State
+
+PLAIN = Paint(has_colour=False)
+STATE = State(folder="/srv/shop", sandbox="no sandbox")
+YES, NO = Answer(is_allowed=True), Answer(is_allowed=False, reason=NO_REASON)
+ALWAYS = Answer(is_allowed=True, is_for_session=True)
+
+
+def bare(text: str) -> str:
+    return text.replace("\x1b[1m", "").replace("\x1b[22m", "").replace("\x1b[2m", "")
+
+
+def drawn(question: Question, width: int = 80) -> str:
+    return bare(question_text(question, STATE, width, PLAIN, ASCII))
+
+
+def test_the_question_shows_the_whole_command_and_its_dangers() -> None:
+    question = question_of(body="git log -5 && rm -rf build/", warnings=("deletes files: build/",))
+    assert drawn(question) == (
+        "? run_shell wants to run, in /srv/shop, no sandbox:\n\n"
+        "    git log -5 && rm -rf build/\n\n"
+        "  ! deletes files: build/"
+    )
+
+
+def test_a_long_command_is_wrapped_and_never_shortened() -> None:
+    command = "echo " + "abcdefghij" * 40 + "; rm -rf important"
+    lines = drawn(question_of(body=command), 40).split("\n")
+    assert "".join(line.strip() if i else line[4:] for i, line in enumerate(lines[2:])) == command
+    assert all(len(line) <= 40 for line in lines)
+
+
+def test_every_line_of_a_command_is_shown() -> None:
+    assert "    one\n    two\n    three" in drawn(question_of(body="one\ntwo\nthree"))
+
+
+def test_hidden_and_acting_characters_are_made_visible() -> None:
+    shown = drawn(question_of(body="ls\u202e\x1b[8m; rm x\x1b[0m\r"))
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert "ls<U+202E>; rm x" in shown
+
+
+def test_a_command_in_another_folder_names_that_folder() -> None:
+    question = question_of()
+    elsewhere = Question(
+        call=question.call,
+        effect="execute",
+        preview=question.preview.__class__(title="t", body="ls", paths=("/srv/shop/sub",)),
+    )
+    assert (
+        wish(elsewhere, "/srv/shop", "no sandbox")
+        == "run_shell wants to run, in /srv/shop/sub, no sandbox"
+    )
+
+
+def test_a_write_is_shown_as_its_diff() -> None:
+    body = "--- a.py\n+++ a.py\n@@ -1 +1 @@\n-old\n+new"
+    question = question_of("write_file", "write", body, title="Write a.py (+1 -1)", path="a.py")
+    assert drawn(question) == (
+        "? write_file wants to write a.py (+1 -1), in /srv/shop:\n\n    @@ -1 +1 @@\n    -old\n    +new"
+    )
+
+
+def test_always_is_offered_only_with_the_rule_that_it_stores() -> None:
+    assert "[a]" not in "".join(choice_lines(question_of(grant=""), 80, PLAIN, UNICODE))
+    (line,) = choice_lines(question_of(grant="run_shell(ls)"), 90, PLAIN, UNICODE)
+    assert line == "  [y] yes   [n] no   [r] no, because…   [a] always this session: run_shell(ls)"
+
+
+def test_the_rule_takes_a_line_of_its_own_where_the_line_is_short() -> None:
+    lines = choice_lines(question_of(grant="run_shell(pytest -q)"), 60, PLAIN, ASCII)
+    assert lines == [
+        "  [y] yes   [n] no   [r] no, because...",
+        "  [a] always this session: run_shell(pytest -q)",
+    ]
+
+
+def test_a_rule_that_does_not_fit_is_wrapped_whole() -> None:
+    lines = choice_lines(question_of(grant="run_shell(" + "x" * 60 + ")"), 30, PLAIN, ASCII)
+    assert all(len(line) <= 30 for line in lines)
+    assert "".join(lines).replace(" ", "").count("x") == 60
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (YES, "[y] yes"),
+        (NO, "[n] no"),
+        (ALWAYS, "[a] always this session: run_shell(pytest -q)"),
+        (Answer(is_allowed=False, reason="use\x1b make"), "[r] no, because: use␛ make"),
+    ],
+)
+def test_the_answer_is_kept_on_the_screen(answer: Answer, said: str) -> None:
+    assert answer_text(answer, question_of()) == said
+
+
+@pytest.mark.parametrize(
+    ("key", "answer"), [("y", YES), ("Y", YES), ("n", NO), ("a", ALWAYS), ("escape", NO)]
+)
+async def test_a_key_answers(key: str, answer: Answer) -> None:
+    choice = Choice(question_of(), FakeClock())
+    choice.press(key)
+    assert await choice.answer == answer
+
+
+@pytest.mark.parametrize("key", ["x", "", "yes", "\r", " ", "1"])
+async def test_any_other_key_answers_nothing(key: str) -> None:
+    choice = Choice(question_of(), FakeClock())
+    choice.press(key)
+    assert not choice.answer.done()
+
+
+async def test_always_answers_nothing_where_it_is_not_offered() -> None:
+    choice = Choice(question_of(grant=""), FakeClock())
+    choice.press("a")
+    assert not choice.answer.done()
+
+
+async def test_a_reason_goes_to_the_model_and_an_empty_one_is_a_plain_no() -> None:
+    choice = Choice(question_of(), FakeClock())
+    choice.press("r")
+    assert choice.wants_reason
+    choice.give_reason(" use make ")
+    choice.give_reason("something else")
+    assert await choice.answer == Answer(is_allowed=False, reason="use make")
+    other = Choice(question_of(), FakeClock())
+    other.give_reason("  ")
+    assert await other.answer == NO
+
+
+async def test_a_key_counts_only_after_a_moment_of_silence() -> None:
+    clock = FakeClock()
+    choice = Choice(question_of(), clock)
+    assert choice.is_too_early()  # not even drawn
+    choice.show()
+    clock.now += 0.29
+    assert choice.is_too_early()
+    clock.now += 0.29  # silence begins anew with every key
+    assert choice.is_too_early()
+    clock.now += 0.31
+    assert not choice.is_too_early()
+
+
+async def test_the_silence_is_counted_from_the_first_drawing() -> None:
+    clock = FakeClock()
+    choice = Choice(question_of(), clock)
+    choice.show()
+    clock.now += 0.31
+    choice.show()
+    assert not choice.is_too_early()
+
+
+@pytest.mark.parametrize(
+    ("key", "answer"), [("y", YES), ("n", NO), ("a", ALWAYS), ("\x1b", NO), ("\x03", NO)]
+)
+async def test_keys_in_the_terminal_answer(key: str, answer: Answer) -> None:
+    session = FakeSession(asks(question_of()))
+    async with staged(session) as stage:
+        stage.keys("go\r")
+        await stage.sees("[y] yes   [n] no")
+        stage.clock.now += 1
+        stage.keys(key)
+        await stage.until(lambda: session.answers)
+        assert session.answers == [answer]
+        await stage.sees("done")
+
+
+async def test_a_reason_is_typed_in_a_line_of_its_own() -> None:
+    session = FakeSession(asks(question_of()))
+    async with staged(session) as stage:
+        stage.keys("go\r")
+        await stage.sees("[y] yes")
+        stage.clock.now += 1
+        stage.keys("r")
+        await stage.sees("because:")
+        stage.keys("use make\r")
+        await stage.until(lambda: session.answers)
+        assert session.answers == [Answer(is_allowed=False, reason="use make")]
+        await stage.sees("[r] no, because: use make")
+
+
+async def test_escape_while_explaining_is_a_plain_no() -> None:
+    session = FakeSession(asks(question_of()))
+    async with staged(session) as stage:
+        stage.keys("go\r")
+        await stage.sees("[y] yes")
+        stage.clock.now += 1
+        stage.keys("r")
+        await stage.sees("because:")
+        stage.keys("half a rea\x1b")
+        await stage.until(lambda: session.answers)
+        assert session.answers == [NO]
+
+
+async def test_what_was_typed_before_the_question_is_no_consent_and_not_lost() -> None:
+    session = FakeSession(asks(question_of()))
+    async with staged(session) as stage:
+        stage.terminal.submit("go")
+        stage.keys("yyy")  # it lies in the terminal's buffer before the question comes up
+        await stage.sees("[y] yes")
+        await stage.settles()
+        assert session.answers == []
+        assert stage.terminal.window.draft.text == "yyy"
+
+
+async def test_going_on_typing_into_a_question_is_no_consent_and_not_lost() -> None:
+    session = FakeSession(asks(question_of()))
+    async with staged(session) as stage:
+        stage.terminal.window.draft.text = "next, tr"
+        stage.terminal.window.draft.cursor_position = 8
+        stage.terminal.submit("go")
+        await stage.sees("[y] yes")
+        for letter in "y ":
+            stage.keys(letter)
+            stage.clock.now += 0.2
+            await stage.settles()
+        assert session.answers == []
+        assert stage.terminal.window.draft.text == "next, try "
+
+
+@pytest.mark.parametrize("paste", ["\x1b[200~y\n\x1b[201~", "\x1b[200~y\x1b[201~", "y\r", "yes"])
+async def test_pasted_text_is_no_consent(paste: str) -> None:
+    session = FakeSession(asks(question_of()))
+    async with staged(session) as stage:
+        stage.keys("go\r")
+        await stage.sees("[y] yes")
+        stage.clock.now += 1
+        stage.keys(paste)
+        await stage.settles()
+        assert session.answers == []
+
+
+async def test_the_draft_is_there_again_after_the_question() -> None:
+    session = FakeSession(asks(question_of()))
+    async with staged(session) as stage:
+        stage.terminal.window.draft.text = "kept"
+        stage.terminal.submit("go")
+        await stage.sees("[y] yes")
+        stage.clock.now += 1
+        stage.keys("n")
+        await stage.until(lambda: not stage.terminal.is_busy())
+        await stage.sees("› kept")
+
+
+async def test_a_question_of_a_turn_that_is_stopped_goes_away() -> None:
+    session = FakeSession(asks(question_of()))
+    async with staged(session) as stage:
+        stage.keys("go\r")
+        await stage.sees("[y] yes")
+        session.cancel()
+        await stage.sees("stopped by you")
+        assert not stage.terminal.is_asking()
+        assert session.answers == []

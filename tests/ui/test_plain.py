@@ -1,0 +1,241 @@
+"""The terminal of whole sentences."""
+
+import asyncio
+import os
+import pty
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import Raw
+from stage import FakeClock
+
+from fake_session import FakeSession, asks, fails, hangs, question_of, says
+from ybs.config.schema import Config, Ui
+from ybs.core.errors import ProviderDown, YbsError
+from ybs.core.events import Noticed, RequestRetried, ToolFinished, ToolPrinted, ToolStarted
+from ybs.core.ports import Answer
+from ybs.ui.confirm import NO_REASON
+from ybs.ui.plain import PlainTerminal, as_answer, forget_typed
+
+
+class Talk:
+    """A running plain terminal: its keyboard and what it wrote."""
+
+    def __init__(self, writing: int, capsys: pytest.CaptureFixture[str]) -> None:
+        self._writing, self._capsys = writing, capsys
+        self._text = ""
+        self.clock = FakeClock()
+        self.code: int | None = None
+        self.task: asyncio.Task[int] | None = None
+
+    @property
+    def text(self) -> str:
+        self._text += self._capsys.readouterr().out
+        return self._text
+
+    def types(self, line: str) -> None:
+        os.write(self._writing, line.encode())
+
+    async def until(self, is_so: Callable[[], object]) -> None:
+        try:
+            async with asyncio.timeout(5):
+                while not is_so():  # noqa: ASYNC110 - a terminal tells nobody when it has written
+                    await asyncio.sleep(0.002)
+        except TimeoutError:
+            raise AssertionError(f"it never came to be; written:\n{self.text}") from None
+
+    async def sees(self, text: str) -> None:
+        await self.until(lambda: text in self.text)
+
+
+@pytest.fixture
+def keyboard(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """Put a pipe in the place of standard input; what is written to it is typed."""
+    reading, writing = os.pipe()
+
+    class Stdin:
+        def fileno(self) -> int:
+            return reading
+
+    monkeypatch.setattr(sys, "stdin", Stdin())
+    yield writing
+    os.close(reading)
+
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture
+def talking(keyboard: int, capsys: pytest.CaptureFixture[str]) -> Open:
+    @asynccontextmanager
+    async def opened(session: FakeSession, prompt: str = "") -> AsyncIterator[Talk]:
+        talk = Talk(keyboard, capsys)
+        terminal = PlainTerminal(session.as_session, clock=talk.clock)
+        talk.task = asyncio.create_task(terminal.run(prompt))
+        await talk.until(lambda: "/help for more" in talk.text)
+        yield talk
+        os.close(keyboard)  # the end of input
+        talk.code = await talk.task
+
+    return opened
+
+
+async def test_a_turn_is_told_in_sentences(talking: Open) -> None:
+    async def work(session: FakeSession) -> None:
+        arguments = Raw(msgspec.json.encode({"command": "pytest -q"}))
+        session.emit(ToolStarted(id="1", name="run_shell", arguments=arguments))
+        session.emit(
+            ToolFinished(id="1", name="run_shell", success=True, output="", summary="15 passed")
+        )
+        session.emit(ToolStarted(id="2", name="read_file", arguments=Raw(b'{"path":"a"}')))
+        session.emit(
+            ToolFinished(id="2", name="read_file", success=False, output="no file\nnear: b")
+        )
+        session.emit(ToolPrinted(id="typed_1", text="listing\x1b[2J\n"))
+        session.emit(RequestRetried(attempt=2, wait_seconds=4, message="busy"))
+        session.emit(Noticed(level="warning", text="careful\x1b[2J"))
+        await says("It is **done**.")(session)
+
+    session = FakeSession(work, warnings=("unknown key",))
+    async with talking(session) as talk:
+        talk.types("fix it\n")
+        await talk.sees("1.2k in")
+    assert talk.code == 0
+    assert "\x1b" not in talk.text
+    assert talk.text.split("\n")[1:] == [
+        "no sandbox, in /work/shop. /help for more.",
+        "Warning: unknown key",
+        "",
+        "> run_shell pytest -q: done, 15 passed.",
+        "read_file a: failed, no file.",
+        "listing␛[2J",
+        "Trying again in 4.0 s (attempt 2): busy",
+        "Warning: careful␛[2J",
+        "",
+        "It is **done**.",
+        "",
+        "(1.2k in, 34 out, 1.5 s)",
+        "",
+        "> ",
+        "",
+    ]
+
+
+async def test_settings_of_the_screen_are_honoured(talking: Open) -> None:
+    async def work(session: FakeSession) -> None:
+        session.emit(ToolFinished(id="1", name="run_shell", success=True, output=""))
+        await says("Done.")(session)
+
+    config = Config(ui=Ui(show_token_usage=False, show_tool_calls=False))
+    async with talking(FakeSession(work, config=config), "go") as talk:
+        await talk.sees("Done.")
+    assert "run_shell" not in talk.text
+    assert "1.2k in" not in talk.text
+
+
+async def test_commands_are_answered_and_quit_leaves(talking: Open) -> None:
+    async with talking(FakeSession()) as talk:
+        talk.types("/help\n/wrong\n\n/quit\n")
+        await talk.until(lambda: talk.task.done())
+    assert talk.code == 0
+    assert "answer to /help\n" in talk.text
+    assert "Error: answer to /wrong\n" in talk.text
+
+
+async def test_a_provider_that_is_down_is_a_sentence(talking: Open) -> None:
+    async def broken(_session: FakeSession) -> None:
+        raise YbsError("a turn is running")
+
+    async with talking(FakeSession(fails(ProviderDown("nobody answers")), broken)) as talk:
+        talk.types("a\n")
+        await talk.sees("Error: nobody answers")
+        talk.types("b\n")
+        await talk.sees("Error: a turn is running")
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        ("yes\n", Answer(is_allowed=True)),
+        ("always\n", Answer(is_allowed=True, is_for_session=True)),
+        ("no because use make\n", Answer(is_allowed=False, reason="use make")),
+        ("\n", Answer(is_allowed=False, reason=NO_REASON)),
+    ],
+)
+async def test_a_question_is_answered_by_a_word(talking: Open, typed: str, answer: Answer) -> None:
+    session = FakeSession(asks(question_of(warnings=("deletes files: build/",))))
+    async with talking(session, "go") as talk:
+        await talk.sees("no because ...: ")
+        assert "run_shell wants to run, in /work/shop, no sandbox:\npytest -q\n" in talk.text
+        assert "Warning: it deletes files: build/\n" in talk.text
+        assert "always would allow, in this session: run_shell(pytest -q)\n" in talk.text
+        talk.clock.now += 1
+        talk.types(typed)
+        await talk.until(lambda: session.answers)
+    assert session.answers == [answer]
+
+
+async def test_a_line_typed_too_early_is_no_answer(talking: Open) -> None:
+    session = FakeSession(asks(question_of()))
+    async with talking(session) as talk:
+        talk.types("go\nyes\n")  # the second line is there before the question
+        await talk.sees("no because ...: ")
+        talk.types("yes\n")  # within the first moment
+        for _ in range(20):
+            await asyncio.sleep(0.001)
+        assert session.answers == []
+        talk.clock.now += 1
+        talk.types("no\n")
+        await talk.until(lambda: session.answers)
+    assert session.answers == [Answer(is_allowed=False, reason=NO_REASON)]
+
+
+async def test_the_end_of_input_at_a_question_is_a_no_and_leaves(talking: Open) -> None:
+    session = FakeSession(asks(question_of()))
+    async with talking(session, "go") as talk:
+        await talk.sees("no because ...: ")
+    assert session.answers == [Answer(is_allowed=False, reason=NO_REASON)]
+    assert talk.code == 0
+
+
+async def test_an_interrupt_stops_the_turn_and_a_second_one_leaves(talking: Open) -> None:
+    session = FakeSession(hangs, hangs)
+    async with talking(session) as talk:
+        talk.types("go\n")
+        await talk.until(lambda: session.is_busy)
+        os.kill(os.getpid(), signal.SIGINT)
+        await talk.sees("Stopped.")
+        talk.clock.now += 3
+        os.kill(os.getpid(), signal.SIGINT)
+        await talk.sees("Press Ctrl-C again to leave.")
+        os.kill(os.getpid(), signal.SIGINT)
+        await talk.until(lambda: talk.task.done())
+    assert talk.code == 0
+
+
+async def test_a_signal_to_end_is_obeyed(talking: Open) -> None:
+    async with talking(FakeSession(hangs), "go") as talk:
+        os.kill(os.getpid(), signal.SIGTERM)
+        await talk.until(lambda: talk.task.done())
+    assert talk.code == 143
+
+
+@pytest.mark.parametrize("text", ["", "n", "no", "yes please", "yy", "sure", "always"])
+def test_everything_that_is_not_clearly_a_yes_is_a_no(text: str) -> None:
+    assert not as_answer(text, may_always=False).is_allowed
+
+
+def test_what_was_typed_ahead_is_dropped_from_a_real_terminal() -> None:
+    controller, terminal = pty.openpty()
+    os.write(controller, b"yes\n")
+    forget_typed(terminal)
+    os.set_blocking(terminal, False)
+    with pytest.raises(BlockingIOError):
+        os.read(terminal, 10)
+    os.close(controller)
+    os.close(terminal)

@@ -1,0 +1,83 @@
+"""Writing a choice into the user's own file."""
+
+import stat
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from ybs.core.errors import ConfigError
+from ybs.ui.settings_file import write_settings
+
+
+def test_a_new_file_is_private_and_so_is_its_folder(home: Path) -> None:
+    path = write_settings({"llm.provider": "ollama", "llm.model": "qwen3:8b"})
+    assert path == home / ".config" / "ybs" / "config.json"
+    assert msgspec.json.decode(path.read_bytes()) == {
+        "llm": {"provider": "ollama", "model": "qwen3:8b"}
+    }
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_other_settings_stay_and_none_removes(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(
+        '{"ui": {"color": false}, "llm": {"endpoint": "x", "max_tokens": 5}, "unknown": "é"}'
+    )
+    write_settings({"llm.endpoint": None, "llm.provider": "openai", "git.x": None}, path)
+    assert msgspec.json.decode(path.read_bytes()) == {
+        "ui": {"color": False},
+        "llm": {"max_tokens": 5, "provider": "openai"},
+        "unknown": "é",
+        "git": {},
+    }
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("content", ["{broken", "[1]", '{"llm": 3}'])
+def test_a_broken_file_is_left_alone(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(content)
+    with pytest.raises(ConfigError, match="mend it first"):
+        write_settings({"llm.provider": "ollama"}, path)
+    assert path.read_text() == content
+
+
+def test_a_file_that_is_no_text_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        write_settings({"llm.provider": "ollama"}, path)
+
+
+def test_an_empty_file_is_filled(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text("")
+    write_settings({"llm.provider": "ollama"}, path)
+    assert msgspec.json.decode(path.read_bytes()) == {"llm": {"provider": "ollama"}}
+
+
+def test_a_link_is_followed_and_kept(tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles.json"
+    real.write_text("{}")
+    link = tmp_path / "config.json"
+    link.symlink_to(real)
+    assert write_settings({"llm.provider": "ollama"}, link) == real
+    assert link.is_symlink()
+
+
+def test_a_failure_leaves_the_old_file_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "config.json"
+    path.write_text("{}")
+
+    def full(_self: Path, _target: Path) -> Path:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(ConfigError, match="No space left"):
+        write_settings({"llm.provider": "ollama"}, path)
+    assert [each.name for each in tmp_path.glob("*config.json*")] == ["config.json"]
+    assert path.read_text() == "{}"

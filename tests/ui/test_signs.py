@@ -1,0 +1,71 @@
+"""Signs, colours and encodings."""
+
+from io import BytesIO, TextIOWrapper
+
+import pytest
+
+from ybs.ui.signs import ASCII, UNICODE, Paint, fit_encoding, is_dumb, signs_for, wants_colour
+
+
+def stream(encoding: str) -> TextIOWrapper:
+    return TextIOWrapper(BytesIO(), encoding=encoding)
+
+
+def test_a_terminal_without_unicode_gets_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    assert signs_for(stream("latin-1")) == ASCII
+    assert signs_for(stream("utf-8")) == UNICODE
+
+
+def test_the_linux_console_gets_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "linux")
+    assert signs_for(stream("utf-8")) == ASCII
+
+
+@pytest.mark.parametrize(
+    ("term", "no_colour", "is_set", "wanted"),
+    [
+        ("xterm", None, True, True),
+        ("xterm", "1", True, False),
+        ("xterm", "", True, True),
+        ("xterm", None, False, False),
+        ("dumb", None, True, False),
+    ],
+)
+def test_colour_needs_the_setting_the_terminal_and_no_objection(
+    monkeypatch: pytest.MonkeyPatch, term: str, no_colour: str | None, is_set: bool, wanted: bool
+) -> None:
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    if no_colour is not None:
+        monkeypatch.setenv("NO_COLOR", no_colour)
+    assert wants_colour(is_set=is_set) is wanted
+
+
+@pytest.mark.parametrize(
+    ("term", "dumb"), [("dumb", True), (None, True), ("xterm-256color", False)]
+)
+def test_a_terminal_without_a_name_is_dumb(
+    monkeypatch: pytest.MonkeyPatch, term: str | None, dumb: bool
+) -> None:
+    monkeypatch.delenv("TERM", raising=False)
+    if term:
+        monkeypatch.setenv("TERM", term)
+    assert is_dumb() is dumb
+
+
+def test_paint_without_colour_only_knows_bold_and_dim() -> None:
+    paint = Paint(has_colour=False)
+    assert paint.bad(paint.good(paint.warn(paint.accent("x")))) == "x"
+    assert paint.bold("x") == "\x1b[1mx\x1b[22m"
+    assert paint.dim("x") == "\x1b[2mx\x1b[22m"
+
+
+def test_paint_ends_each_colour() -> None:
+    assert Paint(has_colour=True).good("x") == "\x1b[32mx\x1b[39m"
+
+
+def test_text_is_fitted_to_the_encoding() -> None:
+    assert fit_encoding("a → b … • 日", "ascii") == "a -> b ... * ?"
+    assert fit_encoding("a → b", "utf-8") == "a → b"
+    assert fit_encoding("é", "no-such-encoding") == "?"
