@@ -60,9 +60,7 @@ async def test_a_yes_lets_the_call_run_and_both_events_are_told():
 
 async def test_the_reason_of_a_no_goes_to_the_model():
     events = list[Event]()
-    assert await admit(Gate(Policy(Safety()), Person(NO)), events) == Deny(
-        "The person refused: use make"
-    )
+    assert await admit(Gate(Policy(Safety()), Person(NO)), events) == Deny("Refused: use make")
     assert events[-1] == ConfirmationAnswered(id="1", is_allowed=False, reason="use make")
 
 

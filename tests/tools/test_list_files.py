@@ -266,6 +266,16 @@ def test_a_fingerprint_changes_with_what_is_not_ignored_only(bench: Any, project
     assert fingerprint() != second
 
 
+@pytest.mark.parametrize("cache", [".pytest_cache/lastfailed", "src/__pycache__/a.pyc"])
+def test_a_fingerprint_does_not_see_what_a_test_run_leaves_behind(
+    bench: Any, project: Path, cache: str
+):
+    first = bench.workspace.fingerprint()
+    (project / cache).parent.mkdir(parents=True)
+    (project / cache).write_text("new")
+    assert bench.workspace.fingerprint() == first
+
+
 def test_a_fingerprint_looks_at_a_bounded_number_of_files(
     bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
 ):

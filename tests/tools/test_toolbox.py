@@ -216,7 +216,7 @@ async def test_a_refusal_is_marked_and_gives_the_persons_reason(make_bench: Any,
     answered = await bench.call("write_file", path="a", content="x")
     assert answered.result.is_refused
     assert answered.result.is_error
-    assert answered.output == "The person refused: not now"
+    assert answered.output == "Refused: not now"
     assert not (project / "a").exists()
 
 

@@ -1,0 +1,80 @@
+"""Rules such as `run_shell(git log *)`: which calls an allow or a deny covers.
+
+The grammar: `TOOL`, `TOOL(PATTERN)`, `TOOL:PATTERN`. In a tool's name and in the pattern of a command `*` stands
+for any text; the pattern of a file tool is a glob of paths relative to the project's folder.
+"""
+
+import re
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from ybs.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from ybs.security.wrappers import Reading
+
+_RULE = r"(?P<tool>[\w*.-]+)(?:\((?P<inner>.*)\)|:(?P<rest>.*))?"
+
+
+class Rule(Struct, frozen=True):
+    """A tool's name, perhaps with `*`, and a pattern; without one it covers every call."""
+
+    tool: str
+    pattern: str | None = None
+
+    def names(self, tool: str) -> bool:
+        """Tell whether the rule is about the tool."""
+        return _fits(self.tool, tool)
+
+    def covers_paths(self, paths: tuple[str, ...]) -> bool:
+        """Tell whether every path lies within the pattern."""
+        return bool(paths) and all(self.covers_path(path) for path in paths)
+
+    def covers_path(self, path: str) -> bool:
+        """Tell whether the path, as `Roots.show` writes it, fits the pattern."""
+        from ybs.security import globs  # most sessions have no rules
+
+        return bool(globs.compiled((self.pattern or "").removeprefix("./")).fullmatch(path))
+
+    def allows_command(self, command: str, reading: "Reading") -> bool:
+        """Tell whether the rule covers the whole command: it is the pattern, or is plain and fits it."""
+        if self.is_exactly(command):
+            return True
+        if self.pattern is None:
+            return reading.is_clear
+        return (
+            reading.script.is_simple and reading.is_clear and _fits(self.pattern, command.strip())
+        )
+
+    def denies_command(self, command: str, reading: "Reading") -> bool:
+        """Tell whether the rule covers the command or any part of it."""
+        texts = [command.strip(), *(" ".join(run.words) for run in reading.runs)]
+        return self.pattern is None or any(_fits(self.pattern, text) for text in texts)
+
+    def is_exactly(self, command: str) -> bool:
+        """Tell whether the pattern is the command itself, character by character."""
+        return self.pattern is not None and self.pattern.strip() == command.strip()
+
+
+def rule_of(text: str) -> Rule:
+    """Read a rule. Raises ConfigError for what is none."""
+    from ybs.security import globs  # most sessions have no rules
+
+    found = re.fullmatch(_RULE, text.strip(), re.DOTALL)
+    pattern = None if found is None else found["inner"] if found["rest"] is None else found["rest"]
+    if found is None or (pattern is not None and not pattern.strip()):
+        raise ConfigError(f"{text!r} is no rule; write TOOL, TOOL(PATTERN) or TOOL:PATTERN")
+    rule = Rule(found["tool"], pattern)
+    try:
+        globs.compiled("" if rule.names("run_shell") else pattern or "")
+    except re.error as error:
+        raise ConfigError(f"the pattern of the rule {text!r} makes no sense: {error}") from error
+    return rule
+
+
+def _fits(pattern: str, text: str) -> bool:
+    expression = re.escape(pattern.strip()).replace(r"\*", ".*")
+    if expression.endswith(r"\ .*"):  # `git log *` covers `git log` as well
+        expression = expression.removesuffix(r"\ .*") + r"(?:\ .*)?"
+    return re.fullmatch(expression, text, re.DOTALL) is not None

@@ -1,0 +1,82 @@
+"""delete_file: one file, or a link, removed."""
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
+
+from msgspec import Struct
+
+from ybs.core.errors import ToolError
+from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.security.policy import Subject
+from ybs.tools.built_in import BuiltInTool, plural
+from ybs.tools.changes import text_diff
+from ybs.tools.files import failure, read_bytes
+
+_SHOWN_BYTES = 1_000_000
+
+
+class Arguments(Struct, frozen=True, kw_only=True):
+    """What delete_file takes."""
+
+    path: str
+
+
+class DeleteFile(BuiltInTool):
+    """Deletes. Of a link it deletes the link, not what it leads to."""
+
+    name: ClassVar[str] = "delete_file"
+    effect: ClassVar[Effect] = "delete"
+    arguments: ClassVar[type[Struct]] = Arguments
+
+    def subject(self, arguments: Arguments) -> Subject:
+        """Name the file or link itself."""
+        path, shown = self._target(arguments)
+        return Subject(paths=(shown,), runs_later=self.workspace.roots.runs_later(path))
+
+    def preview(self, arguments: Arguments) -> Preview:
+        """Show what would be gone."""
+        path, shown = self._target(arguments)
+        status = _status(path, shown)
+        if stat.S_ISLNK(status.st_mode):
+            body = f"a link to {os.readlink(path)}"  # noqa: PTH115 - shown as it is
+        elif not stat.S_ISREG(status.st_mode):
+            body = "no ordinary file"
+        elif status.st_size > _SHOWN_BYTES:
+            body = f"a file of {plural(status.st_size, 'byte')}"
+        else:
+            body = text_diff(read_bytes(path, shown)[0], b"", shown).text
+        return Preview(title=f"Delete {shown}", body=body, paths=(str(path),))
+
+    async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
+        """Delete it."""
+        del print_live
+        path, shown = self._target(arguments)
+        _status(path, shown)
+        try:
+            path.unlink()
+        except OSError as error:
+            raise failure(error, shown) from error
+        self.workspace.reads.forget(path)
+        return ToolOutput(
+            output=f"Deleted {shown}.",
+            summary=f"Deleted {shown}",
+            display={"success": True, "path": shown},
+        )
+
+    def _target(self, arguments: Arguments) -> tuple[Path, str]:
+        roots = self.workspace.roots
+        path = roots.resolve(arguments.path, is_write=True, is_link_followed=False)
+        return path, roots.show(path)
+
+
+def _status(path: Path, shown: str) -> os.stat_result:
+    try:
+        status = path.lstat()
+    except OSError as error:
+        raise failure(error, shown) from error
+    if stat.S_ISDIR(status.st_mode):
+        raise ToolError(f"{shown} is a folder; delete_file deletes files only")
+    return status

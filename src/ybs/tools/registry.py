@@ -1,0 +1,36 @@
+"""Which built-in tools there are, in the order in which models see them."""
+
+from ybs.config.schema import BuiltinTool, Config
+from ybs.core.ports import Tool
+from ybs.tools.delete_file import DeleteFile
+from ybs.tools.edit_file import EditFile
+from ybs.tools.list_files import ListFiles
+from ybs.tools.read_file import ReadFile
+from ybs.tools.run_shell import RunShell
+from ybs.tools.search_files import SearchFiles
+from ybs.tools.workspace import Workspace
+from ybs.tools.write_file import WriteFile
+
+_AS_SHIPPED = BuiltinTool()
+#: Tools that the short form for small models goes without.
+RARE = frozenset({"delete_file"})
+
+
+def builtin_tools(config: Config, workspace: Workspace, *, is_short: bool = False) -> list[Tool]:
+    """Make the built-in tools that are not switched off; `is_short` leaves the rare ones out."""
+    settings = config.tools.builtin
+    shell = settings.get("run_shell", _AS_SHIPPED)
+    tools: list[Tool] = [
+        ReadFile(workspace),
+        WriteFile(workspace),
+        EditFile(workspace),
+        ListFiles(workspace),
+        SearchFiles(workspace),
+        RunShell(workspace, default_seconds=shell.timeout_seconds),
+        DeleteFile(workspace),
+    ]
+    return [
+        tool
+        for tool in tools
+        if settings.get(tool.name, _AS_SHIPPED).enabled and not (is_short and tool.name in RARE)
+    ]

@@ -1,0 +1,83 @@
+"""What every built-in tool gets: the folders it may work in, what was read so far, and how much it may say."""
+
+import os
+from pathlib import Path
+
+from ybs.core.errors import ToolError
+from ybs.security.paths import Roots
+
+_MOST_FILES = 20_000  # a fingerprint looks at no more
+
+
+def _in_cache(path: str) -> bool:
+    folders = path.split("/")[:-1]
+    return any(folder.startswith(".") or folder == "__pycache__" for folder in folders)
+
+
+class ReadLog:
+    """The files that this session has read or written, as they were then."""
+
+    def __init__(self) -> None:
+        self._known: dict[Path, tuple[int, int, int | None]] = {}
+
+    def note(self, path: Path, status: os.stat_result, data: bytes | None) -> None:
+        """Remember a file; `data` is None when it was too large to be held."""
+        mark = None if data is None else hash(data)
+        self._known[path] = (status.st_mtime_ns, status.st_size, mark)
+
+    def forget(self, path: Path) -> None:
+        """Forget a file that is gone."""
+        self._known.pop(path, None)
+
+    def knows(self, path: Path) -> bool:
+        """Tell whether this session has read or written the file."""
+        return path in self._known
+
+    def check(self, path: Path, status: os.stat_result, data: bytes, shown: str) -> None:
+        """Raise ToolError if the file was read before and has other content now."""
+        known = self._known.get(path)
+        if known is None:
+            return
+        changed_ns, size, mark = known
+        if mark is None:
+            is_same = (changed_ns, size) == (status.st_mtime_ns, status.st_size)
+        else:
+            is_same = mark == hash(data)
+        if not is_same:
+            raise ToolError(
+                f"{shown} changed on disk since it was read. Read it again, then decide."
+            )
+
+
+class Workspace:
+    """The folders, the log of what was read, and the most characters that a result may have."""
+
+    def __init__(
+        self, roots: Roots, reads: ReadLog | None = None, *, max_output_chars: int = 10_000
+    ) -> None:
+        self.roots = roots
+        self.reads = reads or ReadLog()
+        self.max_output_chars = max_output_chars
+
+    def fingerprint(self) -> str:
+        """Return a value that changes when a file of the project does.
+
+        Ignored files do not count, nor do caches that running something leaves behind: hidden folders and
+        `__pycache__`. Path, size and time of at most 20,000 files are looked at. It may be slow: call it in a thread.
+        """
+        from hashlib import blake2b  # loaded only where loops are suspected
+
+        from ybs.tools.walk import Walk
+
+        digest = blake2b(digest_size=16)
+        for entry in Walk(self.roots, self.roots.folder).files(most=_MOST_FILES):
+            if _in_cache(entry.path):
+                continue
+            status = entry.status()
+            if status is not None:
+                digest.update(
+                    f"{entry.path}\0{status.st_size}\0{status.st_mtime_ns}\n".encode(
+                        errors="surrogateescape"
+                    )
+                )
+        return digest.hexdigest()

@@ -1,0 +1,53 @@
+"""write_file: a whole file, new or in place of an old one."""
+
+from collections.abc import Callable
+from typing import Annotated, ClassVar
+
+from msgspec import Meta, Struct
+
+from ybs.core.ports import Effect, ToolOutput
+from ybs.tools.built_in import plural
+from ybs.tools.changes import Change, ChangingTool, text_diff
+from ybs.tools.document import Document, is_binary
+
+
+class Arguments(Struct, frozen=True, kw_only=True):
+    """What write_file takes."""
+
+    path: str
+    content: Annotated[str, Meta(description="the complete text")]
+
+
+class WriteFile(ChangingTool):
+    """Writes."""
+
+    name: ClassVar[str] = "write_file"
+    effect: ClassVar[Effect] = "write"
+    arguments: ClassVar[type[Struct]] = Arguments
+
+    def change(self, arguments: Arguments) -> Change:
+        """Compare the content with what is there. A text that is there keeps its encoding and line ends."""
+        path = self.workspace.roots.resolve(arguments.path, is_write=True)
+        shown = self.workspace.roots.show(path)
+        before = self.before(path, shown)
+        document = Document(b"" if before is None or is_binary(before) else before)
+        content = document.rewritten(arguments.content) if document.raw else arguments.content
+        if document.encoding == "latin-1" and not content.isascii():
+            document = Document(b"")  # a whole new text need not stay with the old encoding
+        after = document.encoded(content, shown)
+        diff = text_diff(before, after, shown)
+        return Change(path=path, shown=shown, before=before, after=after, diff=diff)
+
+    async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
+        """Write the file, and the folders it needs."""
+        del print_live
+        change = self.planned(arguments)
+        self.write(change)
+        size = len(change.after)
+        how = "Created" if change.before is None else "Overwrote"
+        was = "" if change.before is None else f", which had {plural(len(change.before), 'byte')}"
+        return ToolOutput(
+            output=f"{how} {change.shown}{was}: {plural(size, 'byte')} written.",
+            summary=f"{how} {change.shown} ({change.diff.counts})",
+            display={"success": True, "bytes_written": size, **change.display},
+        )
