@@ -54,6 +54,8 @@ Later ones win. Objects are merged, lists are replaced.
 | `option` | `--model`, `--mode` and so on |
 
 A value that cannot be used costs only itself: a warning names file, line and key, and the weaker layer's value stands.
+There are exceptions where a guess would be dangerous. An address or a provider that cannot be read is an error as soon as a
+model is made, unless a stronger layer mends it. An option that does not fit and an unknown profile end ybs with exit code 3.
 A file that is no JSON at all, is larger than 256 kB, is no regular file, or that others can write or own (`chmod go-w FILE`)
 is left out whole, with a warning. Only `--config FILE` must be usable: otherwise ybs ends with exit code 3.
 
@@ -77,7 +79,8 @@ Best in a variable: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, or the one that `prov
 `providers.NAME.api_key` are read from your own files only, never from a project, a variable or an option, and are shown masked.
 
 A layer that names another provider takes back the model, endpoint and key of the layers below, for they were the other
-provider's. A layer that only changes `llm.endpoint` takes back the key: set both together.
+provider's. A layer that only changes `llm.endpoint` takes back the key: set both together. The same holds for
+`providers.NAME.endpoint`. A built-in provider's variable goes to another address only over https or on this machine.
 
 ## What a project's file may say
 

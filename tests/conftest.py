@@ -2,6 +2,7 @@
 
 import os
 import socket
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +10,20 @@ import pytest
 from hypothesis import settings
 
 # A busy machine is slow, and that is no fault of what is tested.
-settings.register_profile("ybs", deadline=None)
+settings.register_profile("ybs", deadline=None, max_examples=40)
 settings.load_profile("ybs")
 
 LOOPBACK = ("127.", "localhost", "::1")
 
 
+_numbers = count()
+
+
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give the test a HOME of its own and an environment without anybody's keys."""
-    folder = tmp_path / "home"
+    # Not in `tmp_path`: making that for each of thousands of tests takes seconds, and few need it.
+    folder = tmp_path_factory.getbasetemp() / f"home-{next(_numbers)}"
     folder.mkdir()
     for name in list(os.environ):
         if name.startswith(("YBS_", "XDG_")) or name.endswith(("_API_KEY", "_PROXY", "_proxy")):

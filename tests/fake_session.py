@@ -37,7 +37,9 @@ async def nobody(_question: Question) -> Answer:
 class FakeSession:
     """Plays one cue per turn; a cue emits events, asks, fails or waits."""
 
-    def __init__(self, *script: Cue, config: Config | None = None, warnings: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, *script: Cue, config: Config | None = None, warnings: tuple[str, ...] = ()
+    ) -> None:
         self.script = list(script)
         self.config = config or Config()
         self.warnings = warnings

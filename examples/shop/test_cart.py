@@ -8,10 +8,13 @@ class CartTest(unittest.TestCase):
         self.assertEqual(cart.total([]), 0)
 
     def test_three_pens_cost_three_times_as_much_as_one(self):
-        self.assertEqual(cart.total([("pen", 150, 3)]), 450)
+        items = []
+        cart.add(items, "pen", 150, count=3)
+        self.assertEqual(cart.total(items), 450)
 
-    def test_a_large_order_is_sent_for_nothing(self):
-        self.assertEqual(cart.shipping([("desk", 9900, 1)]), 0)
+    def test_a_count_of_zero_is_refused(self):
+        with self.assertRaises(ValueError):
+            cart.add([], "pen", 150, count=0)
 
 
 if __name__ == "__main__":

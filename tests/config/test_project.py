@@ -191,6 +191,12 @@ def test_a_project_may_not_raise_a_limit(project: Path, write: Write):
     )
 
 
+@pytest.mark.parametrize("llm", [5, {"endpoint": 5, "provider": ""}])
+def test_a_project_cannot_make_an_address_unusable(project: Path, write: Write, llm: Any):
+    write("project", json.dumps({"llm": llm, "providers": {"openai": 5}}))
+    assert load(folder=project).config == Config()
+
+
 def test_a_project_may_not_show_the_model_more_than_the_user(project: Path, write: Write):
     user = {"max_tokens": 8192, "max_tool_output_chars": 2000, "repo_map_tokens": 10}
     write("user", json.dumps({"context": user}))

@@ -14,11 +14,13 @@ from ybs.config.shape import (
     suggest,
 )
 from ybs.config.tree import KeyPath
+from ybs.config.unusable import complaint_of
 
 
 class Complaints(list[tuple[KeyPath, str]]):
-    def note(self, path: KeyPath, words: str) -> None:
+    def note(self, path: KeyPath, words: str) -> str:
         self.append((path, words))
+        return words
 
 
 def fit(
@@ -74,9 +76,24 @@ def test_a_number_may_be_whole_where_it_need_not_be():
 
 
 def test_a_section_that_is_no_object_is_left_out():
-    fitted, complaints = fit({"llm": [], "agent": None, "hooks": 1, "ui": {"color": False}})
+    fitted, complaints = fit({"llm": None, "agent": [], "hooks": 1, "ui": {"color": False}})
     assert fitted == {"ui": {"color": False}}
     assert [path for path, _ in complaints] == [("llm",), ("agent",), ("hooks",)]
+
+
+def test_a_section_with_an_address_that_is_no_object_keeps_a_mark():
+    values: dict[str, Any] = {"llm": [], "providers": {"x": 5, "y": {"endpoint": 1}}}
+    fitted, _ = fit(values)
+    for words in (
+        complaint_of(fitted["llm"]["endpoint"]),
+        complaint_of(fitted["providers"]["x"]["endpoint"]),
+        complaint_of(fitted["providers"]["y"]["endpoint"]),
+    ):
+        assert words is not None
+        assert words.startswith("must be ")
+    assert Fitting(Complaints().note, may_address=False).section(values, Config) == {
+        "providers": {"y": {}}
+    }
 
 
 def test_a_bad_entry_of_a_list_loses_only_itself():
@@ -101,10 +118,15 @@ def test_external_tools_are_checked_one_by_one():
 
 
 def test_the_entries_of_maps_are_checked_one_by_one():
-    values = {"providers": {"x": {"endpoint": "http://x", "headers": {"a": "b", "c": 1}}, "y": 5}}
+    values = {
+        "providers": {
+            "x": {"endpoint": "http://x", "headers": {"a": "b", "c": 1}},
+            "y": {"wire": 5},
+        }
+    }
     fitted, complaints = fit(values)
-    assert fitted == {"providers": {"x": {"endpoint": "http://x", "headers": {"a": "b"}}}}
-    assert [path[1:] for path, _ in complaints] == [("x", "headers", "c"), ("y",)]
+    assert fitted == {"providers": {"x": {"endpoint": "http://x", "headers": {"a": "b"}}, "y": {}}}
+    assert [path[1:] for path, _ in complaints] == [("x", "headers", "c"), ("y", "wire")]
 
 
 def test_a_header_cannot_smuggle_in_another():

@@ -94,8 +94,10 @@ def test_a_limit_is_six(serve: Callable[..., list[str]]) -> None:
     assert run([*command, "-P", "--max-turns", "1", "go"]).returncode == 6
 
 
-def test_a_provider_that_is_down_is_seventy_five_without_a_traceback(project: Path) -> None:
-    os.environ["YBS_AGENT_RETRY_ATTEMPTS"] = "0"
+def test_a_provider_that_is_down_is_seventy_five_without_a_traceback(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("YBS_AGENT__RETRY_ATTEMPTS", "0")
     done = run([YBS, "--endpoint", "http://127.0.0.1:9/v1", "-m", "x", "-P", "go"])
     assert done.returncode == 75
     assert "Traceback" not in done.stderr

@@ -117,7 +117,7 @@ def test_ctrl_c_stops_a_running_command_and_twice_leaves(start: Start) -> None:
 
 
 def test_a_provider_that_is_down_is_two_lines_and_the_prompt_comes_back(project: Path) -> None:
-    environ = {"YBS_AGENT_RETRY_ATTEMPTS": "0"}
+    environ = {"YBS_AGENT__RETRY_ATTEMPTS": "0"}
     with Screen(
         "--endpoint", "http://127.0.0.1:9/v1", "-m", "x", "hello", environ=environ
     ) as screen:

@@ -175,7 +175,9 @@ def test_a_key_goes_to_an_address_that_the_person_gave():
     assert headers_of(model)["authorization"] == f"Bearer {KEY}"
 
 
-@pytest.mark.parametrize("address", ["http://10.1.2.3:8080/v1", "http://other.example"])
+@pytest.mark.parametrize(
+    "address", ["http://10.1.2.3:8080/v1", "http://other.example", "HTTP://api.openai.com/v1"]
+)
 def test_a_key_of_a_variable_is_not_sent_in_clear_text_to_another_host(address: str):
     environ = {"OPENAI_API_KEY": KEY}
     for given in ({"endpoint": address}, {"provider": "openai", "endpoint": address}):

@@ -1,20 +1,19 @@
 """A configuration file in hand: its tree of values, and warnings that name file, line and key."""
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ybs.config.files import BYTE_ORDER_MARK, Rule, Unusable, read
-from ybs.config.tree import DEEPEST, KeyPath, is_list, is_object
+from ybs.config.tree import DEEPEST, KeyPath, is_list, is_object, put
+from ybs.config.unusable import is_address
 
 if TYPE_CHECKING:
     from ybs.config.positions import Scan
 
 MOST_WARNINGS = 20
 MOST_KEYS_NAMED = 12
-_NAME_END = re.compile(r'"[ \t\r\n]*+:')
 
 
 class Document:
@@ -30,12 +29,14 @@ class Document:
         self.complaints = 0
         self._known_lines: dict[KeyPath, int] | None = None
 
-    def warn(self, path: KeyPath, words: str) -> None:
-        """Note what is wrong with a key."""
+    def warn(self, path: KeyPath, words: str) -> str:
+        """Note what is wrong with a key. Return the warning."""
         self.complaints += 1
+        key = f"{dotted(self.prefix + path)}: " if self.prefix + path else ""
+        warning = f"{self.place(path)}: {key}{words}"
         if self.complaints <= MOST_WARNINGS:
-            key = f"{dotted(self.prefix + path)}: " if self.prefix + path else ""
-            self.warnings.append(f"{self.place(path)}: {key}{words}")
+            self.warnings.append(warning)
+        return warning
 
     def warn_of_all(self, paths: list[tuple[str, ...]], words: str) -> None:
         """Say the same of several keys, in one warning that is never left out."""
@@ -79,7 +80,7 @@ class Document:
 def open_document(path: Path, rule: Rule) -> Document | None:
     """Read a file's values, or return None where there is no such file.
 
-    Raises Unusable where nothing of it can be used.
+    Of two equal keys in an object the last one holds; JSON (RFC 8259) leaves that open. Raises Unusable where nothing of it can be used.
     """
     text = read(path, rule)
     if text is None:
@@ -97,8 +98,7 @@ def open_document(path: Path, rule: Rule) -> Document | None:
 def _decode(document: Document) -> Any:
     try:
         value = msgspec.json.decode(document.text)
-        # With a name given twice, there are fewer names than ends of names in the text.
-        if _count_names(value) == len(_NAME_END.findall(document.text)):
+        if not _is_deeper(value, DEEPEST):
             return value
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         pass
@@ -114,25 +114,19 @@ def _decode_forgivingly(document: Document) -> Any:
         key = f" at {dotted(error.path)}" if error.path else ""
         raise Unusable(f"is broken JSON{key}: {error}", error.line) from error
     document.use(scan)
+    for path, _ in scan.problems:
+        if is_address(path):
+            # It was given: in its place stands what is no address either, and is found out as such.
+            put(scan.value, tuple(str(step) for step in path), False)
     return scan.value
 
 
-def _count_names(value: Any, depth: int = 0) -> int | None:
-    """Count the names in all objects; None if it is nested too deep."""
-    if is_object(value):
-        total, items = len(value), list(value.values())
-    elif is_list(value):
-        total, items = 0, value
-    else:
-        return 0
-    if depth >= DEEPEST:
-        return None
-    for item in items:
-        names = _count_names(item, depth + 1)
-        if names is None:
-            return None
-        total += names
-    return total
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Tell whether objects and lists are nested deeper than so many levels."""
+    items = value.values() if is_object(value) else value if is_list(value) else None
+    if items is None:
+        return False
+    return not levels or any(_is_deeper(item, levels - 1) for item in items)
 
 
 def dotted(path: KeyPath) -> str:

@@ -1,7 +1,7 @@
 """Load the settings: defaults, files, profile, environment, options, each laid over the one before."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from ybs.config import paths
 from ybs.config.document import Document, dotted, open_document, visible
 from ybs.config.environment import PROFILE, is_setting, meant_by, path_of, variables_of
 from ybs.config.files import Rule, Unusable
-from ybs.config.provider_change import without_strangers
+from ybs.config.provider_change import keys_left_behind, without_strangers
 from ybs.config.schema import Config, Endpoint
 from ybs.config.shape import Fitting, annotation_at, fits, missing_from, suggest
 from ybs.config.tree import (
@@ -30,6 +30,7 @@ from ybs.config.tree import (
     put,
     values_of,
 )
+from ybs.config.unusable import LEFT_OUT, NOTHING_SENT
 from ybs.core.errors import ConfigError
 
 _NO_KEY_HERE = "a key is read from the provider's own variable or your files; it is left out"
@@ -58,7 +59,9 @@ def load(
     """Load the settings for a project's folder.
 
     `overrides` holds options by dotted key; None means that the option was not given.
-    Raises ConfigError if `config_file` cannot be used. Everything else that is wrong becomes a warning.
+    Raises ConfigError for what was asked for by name and cannot be had: `config_file`, a profile, an option.
+    Everything else that is wrong becomes a warning, and an address that cannot be read is kept, marked (see
+    `unusable`), so that no model can be made from it.
     """
     loading = _Loading(os.environ if environ is None else environ)
     loading.add_files(folder, config_file)
@@ -112,7 +115,7 @@ class _Loading:
             return
         from ybs.config.project import take_harmless, take_tighter  # most projects have no file
 
-        fitting = Fitting(document.warn).section(take_harmless(document), Config)
+        fitting = Fitting(document.warn, may_address=False).section(take_harmless(document), Config)
         kept, united = take_tighter(document, fitting, self._current)
         origin = Origin("project", document.source)
         self.tree = merge(self.tree, label(kept, origin))
@@ -143,17 +146,17 @@ class _Loading:
         if name not in known:
             there = ", ".join(sorted(known)[:10]) or "none"
             words = f"profile {visible(name, 60)!r}: no such profile in your files (there: {visible(there)})"
-            self.warnings.append(words)
+            raise ConfigError("\n".join([words, *self.warnings]))
 
     def _add_from_profile(self, document: Document, name: str, settings: Any) -> None:
         view = Document(document.source, document.text, ("profiles", name))
-        if is_object(settings) and "profiles" in settings:
+        if not is_object(settings):
+            raise ConfigError(view.warn((), "must be an object, in { }"))
+        if "profiles" in settings:
             view.warn(("profiles",), "a profile cannot hold profiles; it is left out")
             settings = {key: value for key, value in settings.items() if key != "profiles"}
         values = Fitting(view.warn, self.environ).section(settings, Config)
-        if is_object(values):
-            origin = Origin("profile", f"{document.source}: profiles.{name}")
-            self._lay(label(values, origin))
+        self._lay(label(values, Origin("profile", f"{document.source}: profiles.{name}")))
         self.warnings += view.all_warnings()
 
     def add_environment(self) -> None:
@@ -163,35 +166,21 @@ class _Loading:
             path = path_of(variable)
             if path is not None:
                 origin = Origin("environment", variable)
-                self._add_text(layer, path, self.environ[variable], origin)
+                _add_text(layer, path, self.environ[variable], origin, self._warn)
             elif right := meant_by(variable):
                 self.warnings.append(f"{variable}: is not read; write {right}")
         self._lay(layer)
 
+    def _warn(self, warning: str) -> None:
+        self.warnings.append(warning)
+
     def add_options(self, overrides: Mapping[str, Any]) -> None:
-        """Add the options."""
+        """Add the options. Raises ConfigError for one that does not fit."""
         layer: Tree = {}
         for key, value in overrides.items():
             if value is not None:
-                self._add_text(layer, tuple(key.split(".")), value, Origin("option", key))
+                _add_text(layer, tuple(key.split(".")), value, Origin("option", key), _refuse)
         self._lay(layer)
-
-    def _add_text(self, layer: Tree, path: tuple[str, ...], value: Any, origin: Origin) -> None:
-        def warn(_: object, words: str) -> None:
-            self.warnings.append(f"{visible(origin.source)}: {words}")
-
-        if not is_setting(path):
-            warn(path, "is not a setting" + suggest(path))
-        elif path[-1] == "api_key":
-            warn(path, _NO_KEY_HERE)
-        else:
-            fitted = Fitting(warn, is_text=True).value(value, annotation_at(path), path)
-            if fits(fitted):
-                put(
-                    layer,
-                    path,
-                    label(fitted, origin) if is_object(fitted) else Leaf(fitted, origin),
-                )
 
     def finish(self) -> Loaded:
         """Check what only the whole can show, and build the settings."""
@@ -201,6 +190,8 @@ class _Loading:
         config = msgspec.convert(values_of(self.tree), Config)
         known = {".".join(path): leaf.origin for path, leaf in leaves_of(self.tree)}
         origins = {key: known.get(key, DEFAULT) for key in flatten(config)}
+        if words := keys_left_behind(config):
+            self.warnings.append(f"{visible(origins['llm.endpoint'].source)}: {words}")
         return Loaded(config=config, origins=origins, warnings=tuple(self.warnings))
 
     def _unite(self, path: tuple[str, ...], leaf: Leaf) -> None:
@@ -217,6 +208,34 @@ class _Loading:
             files = [each for each in self.own_documents if find(each.tree, path) is not None]
             where = ", ".join([each.place(path) for each in files] or sorted(sources))
             self.warnings.append(f"{where}: {dotted(path)}: left out, for it has no `endpoint`")
+
+
+def _add_text(
+    layer: Tree,
+    path: tuple[str, ...],
+    value: Any,
+    origin: Origin,
+    tell: Callable[[str], None],
+) -> None:
+    """Put a value that may be written as text into a layer."""
+
+    def warn(_: object, words: str) -> str:
+        warning = f"{visible(origin.source)}: {words}"
+        tell(warning)
+        return warning
+
+    if not is_setting(path):
+        warn(path, "is not a setting" + suggest(path))
+    elif path[-1] == "api_key":
+        warn(path, _NO_KEY_HERE)
+    else:
+        fitted = Fitting(warn, is_text=True).value(value, annotation_at(path), path)
+        if fits(fitted):
+            put(layer, path, label(fitted, origin) if is_object(fitted) else Leaf(fitted, origin))
+
+
+def _refuse(warning: str) -> None:
+    raise ConfigError(warning.removesuffix(LEFT_OUT).removesuffix(NOTHING_SENT))
 
 
 def _open_asked_for(path: Path) -> Document:

@@ -96,14 +96,10 @@ class Scan:
 
     def _object(self) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        seen: set[str] = set()
         piece = self._next()
         while piece != "}":
             name = self._name(piece)
             self._enter(name)
-            if name in seen:
-                self._problem("it stands here twice; the last one holds")
-            seen.add(name)
             value = self._value(self._next())
             if value is not _MISSING:
                 found[name] = value

@@ -1,43 +1,89 @@
 """What a layer takes back when it names another provider or address: a key never goes where it was not meant for."""
 
-from ybs.config.document import visible
-from ybs.config.tree import Leaf, Tree, find, is_object
+from typing import Any
+
+from ybs.config.document import dotted, visible
+from ybs.config.schema import Config
+from ybs.config.tree import Leaf, Tree, find, is_object, leaves_of
+from ybs.config.unusable import complaint_of
 
 #: They belong to the provider that they were set for.
 _OF_THE_PROVIDER = ("endpoint", "model", "api_key")
+#: They belong to the address that they were set for.
+_OF_THE_ADDRESS = ("api_key", "api_key_env", "headers")
+_NO_FILES = ("environment", "option")
 
 
 def without_strangers(under: Tree, over: Tree) -> tuple[Tree, list[str]]:
     """Return the weaker layers without what belongs to another provider or address, and warnings."""
-    llm = under.get("llm")
-    if not is_object(llm):
-        return under, []
-    if _is_changed("provider", llm, over):
-        kept = {name: leaf for name, leaf in llm.items() if name not in _OF_THE_PROVIDER}
-        return {**under, "llm": kept}, []
-    key = llm.get("api_key")
-    is_meant_for_one = _value("provider", llm) or _value("endpoint", llm)
-    if key is None or not is_meant_for_one or not _is_changed("endpoint", llm, over):
-        return under, []
-    kept = {name: leaf for name, leaf in llm.items() if name != "api_key"}
-    where = visible(key.origin.source)
-    warning = (
-        f"{where}: llm.api_key: left out, for llm.endpoint is another one now; set both together"
-    )
-    return {**under, "llm": kept}, [warning] if key.value and not find(
-        over, ("llm", "api_key")
-    ) else []
+    kept = dict(under)
+    warnings: list[str] = []
+    if is_object(llm := under.get("llm")):
+        kept["llm"], warnings = _llm_without_strangers(llm, over)
+    if is_object(providers := under.get("providers")):
+        kept["providers"] = dict(providers)
+        for name, own in providers.items():
+            path = ("providers", name)
+            if is_object(own) and _is_changed("endpoint", own, find(over, path)):
+                kept["providers"][name], more = _without_keys(path, own, over, _moved(path))
+                warnings += more
+    return kept, warnings
 
 
-def _value(name: str, llm: Tree) -> object:
-    leaf = llm.get(name)
+def _llm_without_strangers(llm: Tree, over: Tree) -> tuple[Tree, list[str]]:
+    path, now = ("llm",), find(over, ("llm",))
+    if _is_changed("provider", llm, now):
+        return {name: leaf for name, leaf in llm.items() if name not in _OF_THE_PROVIDER}, []
+    if _is_changed("endpoint", llm, now):
+        return _without_keys(path, llm, over, _moved(path))
+    named = find(over, ("llm", "provider"))
+    is_for_nobody = _value("provider", llm) is None and _value("endpoint", llm) is None
+    if is_for_nobody and isinstance(named, Leaf) and named.origin.layer in _NO_FILES:
+        words = "it does not say for which provider; set llm.provider in your file"
+        return _without_keys(path, llm, over, words)
+    return llm, []
+
+
+def _without_keys(
+    path: tuple[str, ...], settings: Tree, over: Tree, why: str
+) -> tuple[Tree, list[str]]:
+    """Take keys and headers out; warn of those that the stronger layer does not set itself."""
+    warnings: list[str] = []
+    for name in _OF_THE_ADDRESS:
+        here = (*path, name)
+        taken = leaves_of({name: settings[name]} if name in settings else {})
+        sources = [leaf.origin.source for _, leaf in taken if leaf.value]
+        if sources and find(over, here) is None:
+            warnings.append(f"{visible(sources[0])}: {dotted(here)}: left out, for {why}")
+    kept = {name: value for name, value in settings.items() if name not in _OF_THE_ADDRESS}
+    return kept, warnings
+
+
+def _moved(path: tuple[str, ...]) -> str:
+    return f"{dotted((*path, 'endpoint'))} is another one now; set both together"
+
+
+def _value(name: str, settings: Any) -> object:
+    leaf = find(settings, (name,))
     return leaf.value if isinstance(leaf, Leaf) else None
 
 
-def _is_changed(name: str, llm: Tree, over: Tree) -> bool:
+def _is_changed(name: str, before: Tree, now: Any) -> bool:
     """Tell whether a layer gives another value; a first provider is no other provider."""
-    leaf = find(over, ("llm", name))
-    before = _value(name, llm)
-    if not isinstance(leaf, Leaf) or leaf.value == before:
+    leaf, value = find(now, (name,)), _value(name, before)
+    if not isinstance(leaf, Leaf) or leaf.value == value:
         return False
-    return before is not None or name == "endpoint"
+    return value is not None or name == "endpoint"
+
+
+def keys_left_behind(config: Config) -> str | None:
+    """Return words on a provider whose key and headers stay at its own address, for `llm.endpoint` is another."""
+    address, name = config.llm.endpoint, config.llm.provider
+    own = config.providers.get(name) if name else None
+    if name is None or own is None or address is None or complaint_of(address):
+        return None
+    has_keys = own.api_key or own.api_key_env or own.headers
+    if not has_keys or own.endpoint.rstrip("/") == address.rstrip("/"):
+        return None
+    where = dotted(("providers", name))
+    return f"{where}: its key and headers are not sent to llm.endpoint, for that is another address"

@@ -13,6 +13,7 @@ from ybs.config.keys import mask
 from ybs.config.layers import Loaded
 from ybs.config.schema import Config
 from ybs.config.tree import Origin, flatten, is_list, is_object
+from ybs.config.unusable import complaint_of
 
 SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -57,7 +58,7 @@ def check(loaded: Loaded, *, providers: Sequence[str] = ()) -> tuple[str, ...]:
 def _unknown_provider(loaded: Loaded, providers: Sequence[str]) -> Iterator[str]:
     name = loaded.config.llm.provider
     known = sorted({*providers, *loaded.config.providers})
-    if name is None or not providers or name in known:
+    if name is None or not providers or name in known or complaint_of(name):
         return
     source = loaded.origins["llm.provider"].source
     there = visible(", ".join(known))
@@ -67,7 +68,9 @@ def _unknown_provider(loaded: Loaded, providers: Sequence[str]) -> Iterator[str]
 def _bad_addresses(loaded: Loaded) -> Iterator[str]:
     for key, value in flatten(loaded.config).items():
         is_address = key == "llm.endpoint" or re.fullmatch(r"providers\..*\.endpoint", key)
-        if is_address and value is not None and not re.match(r"https?://[^/\s]", value):
+        if not is_address or value is None or complaint_of(value):
+            continue  # a marked one has its own warning
+        if not re.match(r"https?://[^/\s]", value):
             source = visible(loaded.origins[key].source)
             yield f"{source}: {visible(key)}: must begin with http:// or https://"
 

@@ -16,6 +16,7 @@ WholeSeconds: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
 Dollars: TypeAlias = Annotated[float, Meta(ge=0, le=1_000_000)]
 Degree: TypeAlias = Annotated[float, Meta(ge=0, le=2)]
 Share: TypeAlias = Annotated[float, Meta(ge=0.1, le=1)]
+NotEmpty: TypeAlias = Annotated[str, Meta(min_length=1)]
 HeaderText: TypeAlias = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]*$")]
 OneLine: TypeAlias = Annotated[str, Meta(max_length=80, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
@@ -24,7 +25,7 @@ class Llm(Struct, frozen=True, kw_only=True):
     """Which model answers, and how it is asked."""
 
     provider: Annotated[
-        str | None,
+        NotEmpty | None,
         Meta(
             description="A built-in provider, or one of your own from `providers`. Unset: chosen."
         ),
@@ -33,7 +34,7 @@ class Llm(Struct, frozen=True, kw_only=True):
         str | None, Meta(description="The model's name. Unset: the provider's default.")
     ] = None
     endpoint: Annotated[
-        str | None, Meta(description="The provider's address. Unset: the provider's own.")
+        NotEmpty | None, Meta(description="The provider's address. Unset: the provider's own.")
     ] = None
     api_key: Annotated[
         str | None,
@@ -42,7 +43,7 @@ class Llm(Struct, frozen=True, kw_only=True):
     temperature: Annotated[
         Degree | None, Meta(description="Randomness, sent only when set and accepted.")
     ] = None
-    max_tokens: Annotated[Tokens, Meta(description="The longest answer, in tokens.")] = 4096
+    max_tokens: Annotated[Tokens, Meta(description="The longest answer, in tokens.")] = 8192
     timeout_seconds: Annotated[
         Seconds, Meta(description="How long the provider may be silent within an answer.")
     ] = 120.0
@@ -70,7 +71,7 @@ class Context(Struct, frozen=True, kw_only=True):
 
 
 class AgentLimits(Struct, frozen=True, kw_only=True):
-    """When a turn ends by itself, and how often a failed request is sent again."""
+    """When work ends by itself, and how often a failed request is sent again."""
 
     max_iterations: Annotated[
         Positive, Meta(description="The most requests that one turn may send.")
@@ -84,7 +85,7 @@ class AgentLimits(Struct, frozen=True, kw_only=True):
         Meta(description="The first pause before that, doubled each time."),
     ] = 1000
     max_cost_usd: Annotated[
-        Dollars | None, Meta(description="The most that one turn may cost. Unset: no limit.")
+        Dollars | None, Meta(description="The most that one session may cost. Unset: no limit.")
     ] = None
     max_seconds: Annotated[
         Seconds | None, Meta(description="The longest that one turn may take. Unset: no limit.")
@@ -211,8 +212,8 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     ] = {}
 
     def __repr__(self) -> str:
-        # Neither key nor headers must reach a log by way of a representation.
-        return f"Endpoint(wire={self.wire!r}, endpoint={self.endpoint!r}, model={self.model!r})"
+        # No key, header or password in an address must reach a log by way of a representation.
+        return f"Endpoint(wire={self.wire!r}, model={self.model!r})"
 
 
 #: A section whose feature reads it as it stands: `${NAME}` in it is not replaced here.
@@ -245,3 +246,7 @@ class Config(Struct, frozen=True, kw_only=True):
     gateway: Annotated[Section, Meta(description="Chat platforms that reach the agent.")] = {}
     firewall: Annotated[Section, Meta(description="What counts as a secret.")] = {}
     incognito: Annotated[Section, Meta(description="How a session leaves no trace.")] = {}
+
+    def __repr__(self) -> str:
+        # Sections hold keys, headers and environments, which must not reach a log.
+        return f"Config(llm={self.llm!r})"

@@ -10,10 +10,11 @@ import msgspec
 from ybs.config.document import MOST_WARNINGS, visible
 from ybs.config.schema import Config
 from ybs.config.tree import KeyPath, is_list, is_object
+from ybs.config.unusable import LEFT_OUT, NOTHING_SENT, is_address, mark
 from ybs.config.variables import Unset, replace_references
 
-#: Takes a complaint about the value at a path.
-Warn: TypeAlias = Callable[[KeyPath, str], None]
+#: Takes a complaint about the value at a path, and returns it with its place.
+Warn: TypeAlias = Callable[[KeyPath, str], str]
 
 _MISSING: Any = object()
 _IGNORED = {"$schema"}  # editors look there for the JSON Schema
@@ -65,19 +66,27 @@ class Fitting:
     """One source of values: how its texts are read, and who hears of what does not fit.
 
     With `is_text` numbers and truths may be written as text, as variables of the environment are.
-    Without `environ`, `${NAME}` stays as it is.
+    Without `environ`, `${NAME}` stays as it is. What does not fit is left out, but an address is marked
+    where it may be given at all (`may_address`).
     """
 
     def __init__(
-        self, warn: Warn, environ: Mapping[str, str] | None = None, *, is_text: bool = False
+        self,
+        warn: Warn,
+        environ: Mapping[str, str] | None = None,
+        *,
+        is_text: bool = False,
+        may_address: bool = True,
     ) -> None:
         self.warn, self.environ, self.is_text = warn, environ, is_text
+        self.may_address = may_address
         self.guesses_left = MOST_WARNINGS
 
     def section(self, values: Any, struct: type[msgspec.Struct], path: KeyPath = ()) -> Any:
         """Return the values that fit a Struct's fields."""
         if not is_object(values):
-            return self._misfit(path, "must be an object, in { }")
+            words = "must be an object, in { }"
+            return self._misfit(path, words, may_address=values is not None)
         fields = fields_of(struct)
         fitting: dict[str, Any] = {}
         for name, value in values.items():
@@ -139,9 +148,13 @@ class Fitting:
         except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError) as error:
             return self._misfit(path, _say(error, annotation))
 
-    def _misfit(self, path: KeyPath, words: str) -> Any:
-        self.warn(path, words + "; it is left out")
-        return _MISSING
+    def _misfit(self, path: KeyPath, words: str, *, may_address: bool = True) -> Any:
+        is_one, has_one = is_address(path), is_address((*path, "endpoint"))
+        if not (is_one or has_one) or not (may_address and self.may_address):
+            self.warn(path, words + LEFT_OUT)
+            return _MISSING
+        marked = mark(self.warn(path, words + NOTHING_SENT))
+        return marked if is_one else {"endpoint": marked}
 
 
 def fits(value: Any) -> bool:

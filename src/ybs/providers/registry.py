@@ -156,7 +156,7 @@ def open_model(
         raise ConfigError(
             f"No model is chosen for {provider.name}. Choose one with --model NAME, or set llm.model."
         )
-    facts, adapter, agent = facts_of(model), _load_adapter(provider.wire), config.agent
+    facts, adapter, agent = facts_of(model), _import(_ADAPTERS[provider.wire])(), config.agent
     endpoint = clean_endpoint(provider.endpoint, provider.wire)
     window, limit = _windows(provider, config, model, is_local=is_local(host_of(endpoint)))
     options = Options(
@@ -270,7 +270,7 @@ def _moved(provider: Provider, endpoint: str, *, is_own: bool) -> Provider:
         api_key=None,
         headers={},
         make=None,
-        is_moved=host_of(endpoint) != host_of(provider.endpoint),
+        is_moved=True,
     )
 
 
@@ -328,10 +328,6 @@ def _load(place: str) -> Provider:
     return provider
 
 
-def _load_adapter(wire: Wire) -> Adapter:
-    return _import(_ADAPTERS[wire])()
-
-
 def _import(place: str) -> Any:
     module, _, name = place.partition(":")
     return getattr(import_module(f"ybs.providers.{module}"), name)
@@ -375,11 +371,11 @@ def _key(provider: Provider, endpoint: str, environ: Mapping[str, str]) -> str |
     own, found = (provider.api_key or "").strip(), find_key(provider.key_variables, environ)
     key = own or found
     variable = next(iter(provider.key_variables), "its key")
-    if found and not own and provider.is_moved and not _is_private(endpoint):
+    is_clear_text = endpoint.lower().startswith("http:") and not is_loopback(host)
+    if provider.is_moved and is_clear_text and found and not own:
         raise ConfigError(
-            f"This would send {variable} in clear text to {host}.\n"
-            "Use https, or put the key for that address into your own file (llm.api_key), or describe the "
-            "server in `providers`."
+            f"This would send {variable} in clear text to {host}.\nUse https, or put the key for that "
+            "address into your own file (llm.api_key), or describe the server in `providers`."
         )
     if key and not (key.isascii() and key.isprintable() and " " not in key):
         raise AuthError(
@@ -391,10 +387,6 @@ def _key(provider: Provider, endpoint: str, environ: Mapping[str, str]) -> str |
             f"Set {variable}, or choose another: /provider"
         )
     return key
-
-
-def _is_private(endpoint: str) -> bool:
-    return endpoint.lower().startswith("https://") or is_loopback(host_of(endpoint))
 
 
 def _checked_headers(provider: Provider) -> dict[str, str]:

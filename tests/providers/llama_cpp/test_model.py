@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ybs.config.schema import Config, Context, Llm
+from ybs.config.schema import AgentLimits, Config, Context, Llm
 from ybs.core.errors import ConfigError
 from ybs.core.events import AssistantSaid, Noticed
 from ybs.core.messages import UserMessage
@@ -40,7 +40,8 @@ class TestWithTheStarter:
         assert events[-1].content.endswith("at 0.5.")
 
     async def test_a_server_that_died_between_two_requests_is_started_again(self):
-        local = LlamaCppModel(Config(), STARTER_NAME, {})
+        at_once = Config(agent=AgentLimits(retry_backoff_base_ms=0))
+        local = LlamaCppModel(at_once, STARTER_NAME, {})
         assert local.endpoint == "(starts when needed)"
         [_ async for _ in local.stream(ASK)]
         running = server.running()
