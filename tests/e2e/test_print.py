@@ -1,6 +1,5 @@
 """The real command without a terminal, with a scripted server behind it."""
 
-import os
 import signal
 import subprocess
 import sys

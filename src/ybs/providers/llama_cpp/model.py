@@ -87,7 +87,7 @@ class LlamaCppModel:
                     yield event
             return
         except ProviderDown:
-            if has_output or self._is_up():
+            if has_output or await self._is_healthy():
                 raise
         async with aclosing(self._start()) as starting, aclosing(self._ask(request)) as events:
             async for event in starting:
@@ -106,6 +106,10 @@ class LlamaCppModel:
 
     def _is_up(self) -> bool:
         return self._server is not None and server.running() == self._server
+
+    async def _is_healthy(self) -> bool:
+        found = self._server
+        return found is not None and await asyncio.to_thread(server.is_healthy, found)
 
     async def _start(self) -> AsyncGenerator[Event, None]:
         waits: asyncio.Queue[float] = asyncio.Queue()
