@@ -7,7 +7,7 @@ from ybs.core.conversation import Conversation
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Event, Noticed, TurnFinished, UserSaid
 from ybs.core.messages import AssistantMessage, Text, Thinking, ToolCall, UserMessage
-from ybs.guards.recovery import EMPTY, PIVOT, Recovery
+from ybs.guards.recovery import EMPTY, PIVOT, SILENT, Recovery
 from ybs.testing import ScriptedModel, ScriptedToolbox, answer, call, thought
 
 
@@ -90,11 +90,10 @@ async def test_a_model_that_says_nothing_is_woken_once():
     assert said(events) == [EMPTY]
 
 
-async def test_a_model_that_says_nothing_twice_is_left_alone():
+async def test_a_model_that_says_nothing_twice_has_failed():
     empty = AssistantMessage(content=())
-    finished, events = await run(ScriptedModel([empty, empty]), ScriptedToolbox())
-    assert finished.reason == "done"
-    assert Noticed(level="warning", text="The model sent an empty message twice.") in events
+    finished, _ = await run(ScriptedModel([empty, empty]), ScriptedToolbox())
+    assert (finished.reason, finished.message) == ("error", SILENT)
 
 
 async def test_an_answer_cut_by_the_token_limit_is_told_to_the_person():

@@ -28,13 +28,25 @@ def test_single_fields_are_overridden_and_the_others_stay():
         ("Use 'max_completion_tokens' instead.", Quirks(max_tokens_field="max_completion_tokens")),
         ("Unsupported value: 'temperature'", Quirks(accepts_temperature=False)),
         ("Streaming is not supported", Quirks(streams=False)),
-        ("set reasoning_effort to 'none'", Quirks(reasoning_effort="none")),
+        ("To use function tools, set reasoning_effort to 'none'", Quirks(reasoning_effort="none")),
     ],
 )
 def test_a_refusal_teaches(refusal: str, expected: Quirks):
     learned = learn(Quirks(), refusal)
     assert learned is not None
     assert learned[0] == expected
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Upstream provider: invalid tool schema",
+        "Invalid value for temperature: must be <= 1",
+        "the upstream server does not support this model",
+    ],
+)
+def test_a_word_within_a_word_or_a_bad_value_teaches_nothing(said: str):
+    assert learn(Quirks(), said) is None
 
 
 def test_what_was_learned_is_not_learned_again():

@@ -257,7 +257,12 @@ async def test_streaming_refused_falls_back_to_one_piece_for_the_session(serve, 
     )
     server = await serve(refusal, whole)
     model = model_of(server)
-    assert await events_of(model) == [TextStreamed(text="Hello"), said("Hello")]
+    told = "m does not stream here, so answers come in one piece."
+    assert await events_of(model) == [
+        Noticed(level="warning", text=told),
+        TextStreamed(text="Hello"),
+        said("Hello"),
+    ]
     await events_of(model)
     assert [asked.body["stream"] for asked in server.asked] == [True, False, False]
     assert model.waits[1:] == []
@@ -276,7 +281,7 @@ async def test_a_whole_answer_to_a_streamed_request_is_taken(serve, model_of):
 async def test_fields_that_a_server_does_not_know_are_left_out(serve, model_of):
     server = await serve(
         http('{"error":"Unknown field: stream_options"}', status="400 Bad"),
-        http('{"error":"use max_completion_tokens"}', status="400 Bad"),
+        http('{"error":"use max_completion_tokens instead"}', status="400 Bad"),
         http('{"error":"temperature is not supported"}', status="400 Bad"),
         HELLO,
     )
@@ -294,16 +299,18 @@ async def test_a_model_that_sees_nothing_gets_words_and_the_person_is_told(serve
     assert events[0] == Noticed(level="warning", text="m sees no pictures; they are left out.")
     assert "left out" in server.asked[-1].body["messages"][0]["content"]
     result = ToolResult(call_id="c", name="x", output="", images=(picture,))
-    other = model_of(await serve(http('{"error":"image"}', status="400 Bad"), HELLO))
+    other = model_of(await serve(http('{"error":"image: not supported"}', status="400 Bad"), HELLO))
     assert isinstance((await events_of(other, Request("", [result])))[0], Noticed)
 
 
 async def test_a_refusal_that_teaches_nothing_is_an_error(serve, model_of):
-    server = await serve(http('{"error":"stream"}', status="400 Bad"))
-    events, error = await error_of(model_of(server))
-    assert events == []
+    server = await serve(http('{"error":"stream: not supported"}', status="400 Bad"))
+    model = model_of(server)
+    before = model.quirks
+    _, error = await error_of(model)
     assert len(server.asked) == 2
     assert "refused the request (400): stream" in str(error)
+    assert model.quirks == before  # the repeat failed too, so it was no lesson
 
 
 # Ends

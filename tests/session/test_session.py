@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from ybs import Session
-from ybs.core.errors import YbsError
+from ybs.core.errors import ConfigError, YbsError
 from ybs.core.events import (
     AssistantSaid,
     SessionEnded,
@@ -177,6 +177,20 @@ async def test_closing_ends_a_running_turn(open_session: Open):
         await server.received()
         await session.close()
         assert (await turn).finished.reason == "interrupted"
+
+
+async def test_an_outcome_can_be_checked(open_session: Open):
+    async with OpenAIServer([HttpError(status=401, message="bad key"), "better"]) as server:
+        session, _ = open_session(server)
+        async with session:
+            with pytest.raises(YbsError, match="OPENAI_API_KEY"):
+                (await session.send("hello")).check()
+            assert (await session.send("again")).check().text == "better"
+
+
+async def test_a_folder_that_does_not_exist_opens_no_session(project: Path):
+    with pytest.raises(ConfigError, match="is no folder"):
+        Session.open(project / "missing", endpoint="http://127.0.0.1:1/v1", model="m")
 
 
 async def test_two_turns_at_once_are_refused(open_session: Open):

@@ -1,6 +1,6 @@
 """Recovery: what to do when the model is stuck in errors or says nothing (Yips' "pivot")."""
 
-from ybs.core.errors import StopTurn
+from ybs.core.errors import ModelError, StopTurn
 from ybs.core.events import Noticed
 from ybs.core.messages import AssistantMessage, ToolResult, UserMessage
 from ybs.core.ports import Guard, Turn
@@ -17,6 +17,8 @@ STOPPED = (
     "Try another model with /model, or say what to do differently."
 )
 EMPTY = "Your last message was empty. Go on with the task, or say in plain text that you are done."
+
+SILENT = "The model sent an empty message twice. Ask in other words, or choose another model."
 
 
 class Recovery(Guard):
@@ -61,7 +63,6 @@ class Recovery(Guard):
             if last.text.strip():
                 return False
         if any(isinstance(m, UserMessage) and m.text == EMPTY for m in messages):
-            turn.emit(Noticed(level="warning", text="The model sent an empty message twice."))
-            return False
+            raise ModelError(SILENT)
         turn.say(UserMessage.of(EMPTY, origin="guard"))
         return True

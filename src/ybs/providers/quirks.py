@@ -5,6 +5,7 @@ What decoding can forgive without being told (missing ids, empty choices, argume
 listed here: every adapter forgives it always.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -73,19 +74,35 @@ class Lesson(Struct, frozen=True):
 _LESSONS = (
     Lesson("stream_options", {"sends_stream_options": False}),
     Lesson("max_completion_tokens", {"max_tokens_field": "max_completion_tokens"}),
-    Lesson("temperature", {"accepts_temperature": False}),
+    Lesson(
+        "temperature",
+        {"accepts_temperature": False},
+        "{model} takes no temperature, so none is sent.",
+    ),
     Lesson("parallel_tool_calls", {"parallel_tool_calls": None}),
     Lesson(
         "reasoning_effort",
         {"reasoning_effort": "none"},
         "{model} takes tools here only with its reasoning off, so it is off.",
     ),
-    Lesson("stream", {"streams": False}),
+    Lesson(
+        "stream",
+        {"streams": False},
+        "{model} does not stream here, so answers come in one piece.",
+    ),
     Lesson(
         "image",
         {"sees_images": False},
         "{model} sees no pictures; they are left out.",
     ),
+)
+
+
+#: A bad value is the person's to mend; only what a server does not take at all is left out.
+_REFUSED = re.compile(
+    r"not (?:be )?(?:supported|allowed|permitted|accepted|recogni[sz]ed|valid for)|not support|unsupported"
+    r"|unknown|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)|cannot|can't|only the default|deprecated"
+    r"|must be (?:set to )?(?:false|none)|set \w+ to|does not (?:see|take|accept)|no such (?:field|parameter)|instead"
 )
 
 
@@ -95,8 +112,11 @@ def learn(quirks: Quirks, refusal: str, *, has_images: bool = False) -> tuple[Qu
     So a server that refuses streaming, or a field that it does not know, is asked again in its own way.
     """
     said = refusal.lower()
+    if not _REFUSED.search(said):
+        return None
     for lesson in _LESSONS:
-        if lesson.word in said and (has_images or lesson.word != "image"):
+        is_named = re.search(rf"\b{lesson.word}(?:s|ing)?\b", said)
+        if is_named and (has_images or lesson.word != "image"):
             learned = msgspec.structs.replace(quirks, **lesson.changes)
             if learned != quirks:
                 return learned, lesson.notice

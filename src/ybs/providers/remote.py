@@ -140,6 +140,7 @@ class RemoteModel:
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """Send a request, again where that may help, and yield what comes. See `core.ports.Model`."""
         tries = _Tries()
+        known = self.quirks
         while True:
             has_output = False
             try:
@@ -151,7 +152,11 @@ class RemoteModel:
             except ModelError as error:
                 if has_output:
                     raise
-                event, wait_seconds = self._next_try(request, error, tries)
+                try:
+                    event, wait_seconds = self._next_try(request, error, tries)
+                except ModelError:  # what was learned did not help, so it was no lesson
+                    self._options = replace(self._options, quirks=known)
+                    raise
             if event is not None:
                 yield event
             await self._sleep(wait_seconds)

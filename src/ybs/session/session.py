@@ -51,6 +51,12 @@ class Outcome(Struct, frozen=True, kw_only=True):
     text: str
     refusals: int = 0
 
+    def check(self) -> "Outcome":
+        """Return this outcome if the turn came to its end. Raises YbsError, saying why, if it did not."""
+        if self.finished.reason != "done":
+            raise YbsError(self.finished.message or f"The turn was {self.finished.reason}.")
+        return self
+
 
 class Status(Struct, frozen=True, kw_only=True):
     """What a status line shows. Token counts are the provider's own where it gave any."""

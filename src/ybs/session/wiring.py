@@ -183,6 +183,8 @@ class Rooms:
 
 def open_session(options: Options) -> Session:
     """Open a session. Raises ConfigError for what makes a start impossible."""
+    if not options.folder.is_dir():
+        raise ConfigError(f"{options.folder} is no folder. A session needs a project's folder.")
     loaded = load(
         folder=options.folder,
         overrides=options.overrides,
