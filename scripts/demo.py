@@ -19,8 +19,8 @@ MODE = "accept-edits"
 TEST = ("python3", "-m", "unittest", "-q")
 ALLOWED = f"run_shell:{' '.join(TEST)}*"
 PROMPT = (
-    f"The tests fail, `{' '.join(TEST)}` runs them. "
-    "Find the cause, fix it with one edit and run the tests again."
+    f"One test fails. Run `{' '.join(TEST)}` to see which, read cart.py, correct the wrong line with edit_file, "
+    "and run the tests again."
 )
 LIMIT_SECONDS = 900
 

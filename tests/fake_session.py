@@ -46,6 +46,7 @@ class FakeSession:
         self.mode = "ask"
         self.confirm: Confirm = nobody
         self.lines: list[str] = []
+        self.sent: list[str] = []  # by `send` alone: not as a typed line
         self.answers: list[Answer] = []
         self.is_closed = False
         self.model = "scripted"
@@ -87,9 +88,13 @@ class FakeSession:
         if line.startswith("/"):
             self.lines.append(line)
             return Reply(text=f"answer to {line}", is_error=line == "/wrong")
-        return await self.send(line, images)
+        return await self._take_turn(line)
 
     async def send(self, text: str, images: Sequence[Any] = ()) -> Outcome:
+        self.sent.append(text)
+        return await self._take_turn(text)
+
+    async def _take_turn(self, text: str) -> Outcome:
         self.lines.append(text)
         self._text, self._refusals = "", 0
         if not self._has_started:

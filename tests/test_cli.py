@@ -259,3 +259,46 @@ def test_python_dash_m_is_the_same_command() -> None:
         [sys.executable, "-m", "ybs", "--version"], capture_output=True, text=True, check=True
     )
     assert done.stdout == f"ybs {ybs.__version__}\n"
+
+
+FULL = "/dev/full"
+needs_full = pytest.mark.skipif(not Path(FULL).exists(), reason="this system has no /dev/full")
+COMMANDS = ["--version", "--help", "doctor", "config schema", "setup"]
+
+
+def run_in_shell(command: str) -> subprocess.CompletedProcess[str]:
+    whole = f"{sys.executable} -m ybs {command}"
+    return subprocess.run(["sh", "-c", whole], capture_output=True, text=True, check=False)
+
+
+@needs_full
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_is_one_line_and_one(
+    command: str, unbuffered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    done = run_in_shell(f"{command} </dev/null >{FULL}")
+    assert (done.returncode, done.stderr) == (1, "ybs: cannot write: No space left on device\n")
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("command", ["--version", "doctor", "setup"])
+def test_a_closed_standard_output_is_no_traceback(command: str, closed: str) -> None:
+    done = run_in_shell(f"{command} {closed} {'' if '<' in closed else '</dev/null'}")
+    assert done.stderr == ""
+    assert done.returncode == (1 if command == "setup" else 0)
+
+
+@needs_full
+def test_a_complaint_that_nobody_can_read_keeps_its_exit_code() -> None:
+    assert run_in_shell(f"--modle 2>{FULL}").returncode == 2
+
+
+def test_an_error_that_is_not_about_writing_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_words: object) -> int:
+        raise FileNotFoundError(2, "No such file", "x")
+
+    monkeypatch.setattr(cli, "run", broken)
+    with pytest.raises(FileNotFoundError):
+        cli.main(["go on"])

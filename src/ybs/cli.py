@@ -5,6 +5,7 @@ Everything heavy is imported after the arguments are known; `ybs --version` impo
 
 import sys
 from collections.abc import Sequence
+from errno import EBADF, EDQUOT, EFBIG, EIO, ENOSPC, EPIPE
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
     from ybs.session.wiring import Options
 
+#: What the system says when a stream takes no more.
+UNWRITABLE = (EBADF, EDQUOT, EFBIG, EIO, ENOSPC, EPIPE)
 MODES = ("ask", "accept-edits", "auto", "plan", "deny", "bypass")
 FORMATS = ("text", "json", "stream-json")
 EPILOG = """\
@@ -25,7 +28,8 @@ subcommands:
 
 exit codes:
   0 done   1 error   2 bad usage   3 bad configuration   4 provider failed   5 a call was refused
-  6 stopped by a limit   7 stopped by loop detection   75 temporary, try again   130 interrupted
+  6 stopped by a limit   7 stopped by loop detection   75 temporary, try again
+  129 terminal closed   130 interrupted   143 terminated
 """
 #: Subcommand: its line of help, its actions (the first is the default).
 SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -45,21 +49,32 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
+    open_missing_streams()
     words = list(sys.argv[1:] if argv is None else argv)
-    if words == ["--version"]:  # nothing is imported for this
-        from ybs import __version__
+    try:
+        code = answer(words)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return 130
+    except OSError as error:  # the disk is full, or nobody reads any more: `ybs ... | head`
+        if error.filename is not None or error.errno not in UNWRITABLE:
+            raise
+        mute_stdout()
+        if not isinstance(error, BrokenPipeError):
+            complain(f"cannot write: {error.strerror}")
+        return 1
+    return code
 
-        sys.stdout.write(f"ybs {__version__}\n")
+
+def answer(words: Sequence[str]) -> int:
+    """Say the version, or do what the words ask for; leave with a code, not an exception."""
+    if words == ["--version"]:  # nothing is imported for this
+        sys.stdout.write(version_line() + "\n")
         return 0
     try:
         return run(words)
     except SystemExit as leaving:  # argparse: --help and bad usage
         return leaving.code if isinstance(leaving.code, int) else 1
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:  # the reader of our output has gone: `ybs ... | head`
-        mute_stdout()
-        return 1
 
 
 def run(words: Sequence[str]) -> int:
@@ -80,7 +95,7 @@ def run(words: Sequence[str]) -> int:
     except YbsError as error:
         from ybs.headless.run import code_of
 
-        sys.stderr.write(f"ybs: {error}\n")
+        complain(str(error))
         return code_of(error)
 
 
@@ -107,6 +122,28 @@ def is_terminal(stream: Any) -> bool:
         return stream is not None and stream.isatty()
     except ValueError:  # closed
         return False
+
+
+def open_missing_streams() -> None:
+    """Put /dev/null in the place of standard streams that were closed before ybs began.
+
+    In the order of their numbers, so that no file or connection gets the number of a closed one.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            from os import O_RDWR, devnull, fdopen
+            from os import open as open_number
+
+            setattr(sys, name, fdopen(open_number(devnull, O_RDWR), mode, encoding="utf-8"))
+
+
+def complain(message: str) -> None:
+    """Write a line to standard error; a full or closed one is nobody's concern."""
+    try:
+        sys.stderr.write(f"ybs: {message}\n")
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        return
 
 
 def mute_stdout() -> None:
@@ -206,6 +243,9 @@ def new_parser(program: str, description: str, epilog: str = "") -> "ArgumentPar
         def error(self, message: str) -> NoReturn:
             fail(message.removeprefix("argument "))
 
+        def print_help(self, file: Any = None) -> None:
+            (file or sys.stdout).write(self.format_help())  # argparse itself hides what goes wrong
+
     return OneLineParser(
         prog=program,
         description=description,
@@ -252,7 +292,7 @@ def add_shared_options(parser: "ArgumentParser") -> list["Action"]:
             "-p",
             "--provider",
             metavar="NAME",
-            help="ollama, openai, anthropic, llamacpp or your own",
+            help="ollama, openai, anthropic, google, mistral, llamacpp or your own",
         ),
         add("--endpoint", metavar="URL", help="where the provider answers"),
         add("--mode", choices=MODES, help="what is done without asking (default: ask)"),
@@ -352,5 +392,5 @@ def nearest(word: str, names: "Sequence[str] | dict[str, Any]", cutoff: float = 
 def fail(message: str, near: str = "") -> NoReturn:
     """Write one line about bad usage and leave with 2."""
     hint = f" Did you mean {near}?" if near else ""
-    sys.stderr.write(f"ybs: {message.rstrip('.')}.{hint} See ybs --help.\n")
+    complain(f"{message.rstrip('.')}.{hint} See ybs --help.")
     raise SystemExit(2)

@@ -113,7 +113,7 @@ def test_later_layers_win_and_every_value_knows_where_it_came_from(
     assert loaded.config.llm.max_tokens == 7
     assert loaded.origins["llm.max_tokens"] == Origin("environment", "YBS_LLM__MAX_TOKENS")
     assert loaded.config.llm.model == "option"
-    assert loaded.origins["llm.model"] == Origin("option", "llm.model")
+    assert loaded.origins["llm.model"] == Origin("option", "option")
     assert loaded.origins["llm.timeout_seconds"] == DEFAULT
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ybs.cli import EPILOG, FORMATS, MODES, SUBCOMMANDS, main
+from ybs.providers.registry import provider_names
 from ybs.session.commands import LISTED
 
 PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
@@ -47,7 +48,7 @@ def test_every_exit_code_is_on_the_page() -> None:
     codes = re.findall(
         r"(?:^|  )(\d+) ([a-z, ]+?)(?=   |$)", EPILOG.split("exit codes:")[1], re.MULTILINE
     )
-    assert len(codes) == 10
+    assert len(codes) == 12
     assert re.findall(r"^\| (\d+) \| (.+?) \|$", section("Exit codes"), re.MULTILINE) == codes
 
 
@@ -58,3 +59,13 @@ def test_every_slash_command_is_on_the_page() -> None:
     for command in LISTED:
         shown = f"/{command.names[0]} {command.arguments}".strip().replace("|", "\\|")
         assert f"| `{shown}` |" in page
+
+
+def test_every_provider_is_named_on_the_page_and_in_the_help(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    main(["--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    for name in provider_names():
+        assert f"`{name}`" in section("Options")
+        assert re.search(rf"-p.*\b{name}\b", shown)

@@ -1,5 +1,6 @@
 """The real command without a terminal, with a scripted server behind it."""
 
+import shlex
 import signal
 import subprocess
 import sys
@@ -90,7 +91,9 @@ def test_stream_json_is_valid_line_by_line(serve: Callable[..., list[str]]) -> N
 
 def test_a_limit_is_six(serve: Callable[..., list[str]]) -> None:
     command = serve(call("list_files", path="."))
-    assert run([*command, "-P", "--max-turns", "1", "go"]).returncode == 6
+    done = run([*command, "-P", "--max-turns", "1", "go"])
+    assert done.returncode == 6
+    assert "Stopped after 1 step, the limit of a turn" in done.stderr
 
 
 def test_a_provider_that_is_down_is_seventy_five_without_a_traceback(
@@ -143,3 +146,29 @@ def test_a_signal_ends_a_turn_with_its_code(
         *_, last = child.stdout.readlines()
         assert child.wait(8) == code
     assert msgspec.json.decode(last)["reason"] == "interrupted"
+
+
+@pytest.mark.parametrize(
+    ("closed", "code", "said"),
+    [(">/dev/full", 1, "ybs: cannot write: No space left on device\n"), (">&-", 0, "")],
+)
+@pytest.mark.parametrize("output_format", ["text", "stream-json"])
+def test_an_output_that_takes_nothing_is_no_traceback(
+    serve: Callable[..., list[str]], output_format: str, closed: str, code: int, said: str
+) -> None:
+    words = ["-P", "--output-format", output_format, "go", closed]
+    done = run(["sh", "-c", " ".join([*serve("It is done."), *words])])
+    assert (done.returncode, done.stderr) == (code, said)
+
+
+def test_following_the_advice_of_a_refusal_lets_the_call_run(
+    serve: Callable[..., list[str]], project: Path
+) -> None:
+    (project / "it's").mkdir()
+    deletes = call("run_shell", command='rm -r "it\'s"')
+    refused = run([*serve(deletes, "could not"), "-P", "go"])
+    assert refused.returncode == 5
+    line = next(line for line in refused.stderr.splitlines() if "--allow" in line)
+    advice = shlex.split(line.partition("--allow ")[2])[0]
+    assert run([*serve(deletes, "did it"), "-P", "--allow", advice, "go"]).returncode == 0
+    assert not (project / "it's").exists()

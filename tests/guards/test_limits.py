@@ -28,8 +28,17 @@ async def test_the_step_limit_ends_the_turn_and_says_which_setting_it_was():
     tools = ScriptedToolbox({"look": "seen"})
     finished, _ = await run(ScriptedModel(map(call, range(9))), tools, Limits(max_steps=3))
     assert (finished.reason, finished.steps) == ("limit", 3)
-    assert "agent.max_iterations" in finished.message
+    assert finished.message == (
+        "Stopped after 3 steps, the limit of a turn (agent.max_iterations, --max-turns)."
+    )
     assert len(tools.calls) == 3
+
+
+async def test_a_limit_of_one_step_is_told_in_the_singular():
+    finished, _ = await run(
+        ScriptedModel(map(call, range(2))), ScriptedToolbox({"look": "seen"}), Limits(max_steps=1)
+    )
+    assert finished.message.startswith("Stopped after 1 step, the limit")
 
 
 async def test_the_cost_limit_counts_what_the_session_spent_before():

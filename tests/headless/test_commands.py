@@ -1,6 +1,8 @@
 """The subcommands that print data."""
 
+import socket
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +50,8 @@ def test_sources_say_where_a_value_comes_from(
     shown = printed(capsys, "config", "show", "--sources")
     assert f'llm.model = "a"   (user  {user_file}' in shown
     assert 'safety.mode = "ask"   (default)' in shown
+    chosen = printed(capsys, "config", "show", "--sources", "-m", "b")
+    assert 'llm.model = "b"   (option)\n' in chosen
     assert printed_json(capsys, "config", "show", "--sources")["llm.model"]["layer"] == "user"
 
 
@@ -134,3 +138,59 @@ def test_columns_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:
     write_table([("a", "bb", "c\x1b[2J"), ("aaa", "b", "")])
     write_table([])
     assert capsys.readouterr().out == "a    bb  c␛[2J\naaa  b\n"
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """Return a port of this machine that listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening.getsockname()[1]
+
+
+def found_by_the_doctor(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    return {each["name"]: each for each in printed_json(capsys, *words, "doctor")}
+
+
+def test_the_doctor_calls_a_local_provider_ok_only_while_it_listens(
+    project: Path, user_file: Path, port: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = {
+        "up": {"endpoint": f"http://127.0.0.1:{port}/v1"},
+        "down": {"endpoint": "http://127.0.0.1:1/v1"},
+        "far": {"endpoint": "http://models.example.org/v1"},
+        "odd": {"endpoint": "http://127.0.0.1:99999/v1"},
+    }
+    user_file.write_text(msgspec.json.encode({"providers": own}).decode())
+    found = found_by_the_doctor(capsys)
+    assert found["provider up"]["state"] == "ok"
+    assert found["provider down"]["state"] == "missing"
+    assert "not running at http://127.0.0.1:1/v1" in found["provider down"]["detail"]
+    assert found["provider far"]["detail"] == "at http://models.example.org/v1, not asked"
+    assert found["provider odd"]["state"] == "warning"
+
+
+def test_the_doctor_says_how_a_provider_is_started(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("ybs.headless.doctor.listens", lambda _endpoint: False)
+    found = found_by_the_doctor(capsys)
+    assert found["provider ollama"]["state"] == "missing"
+    assert "not running" in found["provider ollama"]["detail"]
+    assert "`ollama serve`" in found["provider ollama"]["detail"]
+    assert found["provider llamacpp"]["state"] == "missing"
+    assert "ybs models install" in found["provider llamacpp"]["detail"]
+    monkeypatch.setattr("ybs.providers.llama_cpp.models.starter_installed", lambda: True)
+    found = found_by_the_doctor(capsys)
+    assert found["provider llamacpp"] == {
+        "name": "provider llamacpp",
+        "state": "ok",
+        "detail": "not running; the first request starts it",
+    }
+
+
+def test_the_doctor_looks_where_the_chosen_provider_was_moved_to(
+    project: Path, port: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    endpoint = f"http://127.0.0.1:{port}"
+    found = found_by_the_doctor(capsys, "-p", "ollama", "--endpoint", endpoint)
+    assert found["provider ollama"]["detail"] == f"running at {endpoint}"

@@ -1,5 +1,6 @@
 """Text, JSON and JSON lines."""
 
+import errno
 import io
 import sys
 from typing import Any
@@ -18,7 +19,7 @@ from ybs.core.events import (
     ToolStarted,
 )
 from ybs.core.messages import Usage
-from ybs.headless.output import Pipe, Result, counts, line_of, make_output, one_line
+from ybs.headless.output import Pipe, Result, counts, line_of, make_output, one_line, usage_line
 
 RESULT = Result(
     result="The answer",
@@ -38,7 +39,7 @@ DONE = ToolFinished(
     id="1", name="run_shell", success=True, output="out", summary="3 files", duration_seconds=0.2
 )
 REFUSED = ToolFinished(
-    id="1", name="run_shell", success=False, is_refused=True, output="nobody\ncan confirm"
+    id="1", name="run_shell", success=False, is_refused=True, output="Refused: nobody\ncan  confirm"
 )
 
 
@@ -101,15 +102,16 @@ def test_what_the_person_has_to_know_is_told_in_any_case(monkeypatch: pytest.Mon
     failed = Result(result="", reason="error", is_error=True, exit_code=4, message="no key")
     events = (
         Noticed(level="warning", text="careful\x1b[2J"),
-        RequestRetried(attempt=2, wait_seconds=4.2, message="busy"),
+        RequestRetried(attempt=2, wait_seconds=4.2, message="busy\nTry again"),
         REFUSED,
     )
     out, err = run_text(monkeypatch, *events, is_verbose=False, result=failed)
     assert out == ""
     assert err.split("\n") == [
         "warning: careful␛[2J",
-        "attempt 2 in 4 s: busy",
-        "refused: run_shell: nobody can confirm",
+        "retry 2 in 4.2 s: busy",
+        "refused: run_shell: nobody",
+        "can  confirm",
         "ybs: no key",
         "",
     ]
@@ -203,3 +205,26 @@ def test_a_failed_step_says_so() -> None:
 def test_a_line_is_folded_and_cut() -> None:
     assert one_line("a \n b\t c") == "a b c"
     assert one_line("x" * 20, 10) == "xxxxxxx..."
+
+
+def test_one_step_is_no_steps_and_what_costs_nothing_has_no_price() -> None:
+    free = msgspec.structs.replace(RESULT, steps=1, cost_usd=0.0)
+    assert usage_line(free) == "1 step, 1,200 tokens in, 34 out, 1.5 s"
+
+
+class FullStdout(BrokenStdout):
+    """A standard output on a disk without space."""
+
+    def write(self, _data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_disk_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdout", FullStdout())
+    pipe = Pipe()
+    pipe.write(b"x")
+    pipe.write(b"y")
+    assert pipe.is_closed
+    assert capsys.readouterr().err == "ybs: cannot write: No space left on device\n"

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from ybs.core.errors import AuthError, ConfigError, ModelError, ProviderDown, Yb
 from ybs.core.events import Noticed, TurnFinished
 from ybs.headless import run as run_module
 from ybs.headless.run import code_of, exit_code, refuse, run_once
+from ybs.security.rules import Rule, rule_of
 from ybs.session.wiring import NothingConfigured
 
 NO_OPTIONS = cast("Any", None)
@@ -83,16 +85,51 @@ def test_a_call_that_needs_a_confirmation_is_refused_with_advice(out: Written) -
     assert run(session) == 5
     (answer,) = session.answers
     assert not answer.is_allowed
-    assert "--allow 'run_shell(pytest -q)'" in answer.reason
-    assert "--mode" in answer.reason
+    assert "--allow 'run_shell:pytest -q'" in answer.reason
     err = out.err
     assert "refused: run_shell: nobody can confirm" in err
     assert "1 call was refused" in err
 
 
-async def test_the_advice_names_the_tool_where_no_rule_is_offered() -> None:
-    answer = await refuse(question_of(grant=""))
-    assert "--allow 'run_shell'" in answer.reason
+def advised(text: str) -> Rule:
+    """Read the rule of the advice as a shell and then ybs would."""
+    words = shlex.split(text.partition("--allow ")[2])
+    return rule_of(words[0])
+
+
+@pytest.mark.parametrize(
+    "command", ["rm -rf build", "echo 'it''s'; rm -r x", "a |\n  b", "x  *", "(a)", "$(odd"]
+)
+async def test_the_advice_for_a_command_is_its_exact_rule(command: str) -> None:
+    question = question_of(body=command, grant="", warnings=("deletes",))
+    rule = advised((await refuse(question)).reason)
+    assert rule.tool == "run_shell"
+    assert rule.is_exactly(command)
+
+
+@pytest.mark.parametrize("path", ["src/a.py", "app/[id]/{x,y}.ts", "it's *.md"])
+async def test_the_advice_for_a_file_is_its_path(path: str) -> None:
+    question = question_of(
+        "edit_file", "edit", path=f"/elsewhere/../{path}", grant=f"edit_file({path})"
+    )
+    answer = await refuse(question)
+    rule = advised(answer.reason)
+    assert rule.tool == "edit_file"
+    assert rule.covers_path(path)
+    assert not rule.covers_path("app/i/x.ts")
+    assert "--mode" in answer.reason
+
+
+async def test_the_advice_for_a_tool_without_command_or_path_is_its_name() -> None:
+    answer = await refuse(question_of("remember", "write", key="x", grant='remember({"key":"x"})'))
+    assert advised(answer.reason) == Rule("remember")
+
+
+def test_advice_about_slash_commands_becomes_advice_about_options(out: Written) -> None:
+    message = "x does not answer.\nStart it, or choose another: /provider"
+    assert run(FakeSession(fails(ProviderDown(message)))) == 75
+    assert "choose another: --provider NAME" in out.err
+    assert "/provider" not in out.err
 
 
 @pytest.mark.parametrize(

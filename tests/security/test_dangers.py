@@ -1,5 +1,7 @@
 """Blocked and destructive commands."""
 
+from time import process_time
+
 import pytest
 
 from ybs.config.schema import Safety
@@ -58,7 +60,7 @@ def test_what_only_looks_like_it_is_not_blocked(text: str):
 @pytest.mark.parametrize(
     "text", ["sudo ls", "/usr/bin/sudo -u x ls", "true | sudo tee x", "\\sudo ls", "xargs sudo"]
 )
-def test_s04_a_blocked_program_is_blocked_everywhere(text: str):
+def test_s04_a_blocked_program_is_blocked_behind_every_wrapper(text: str):
     assert blocked(text) == "sudo"
 
 
@@ -220,7 +222,7 @@ def test_a_bare_redirection_to_a_disk_is_named():
 
 
 def test_a_warning_is_given_once():
-    assert warnings("rm -r a; rm -r b") == ("rm -r: deletes folders and all that is in them",)
+    assert warnings("rm -r a; rm -r b") == ("rm: deletes folders and all that is in them",)
 
 
 def test_u04_what_a_reader_could_overlook_is_named():
@@ -230,3 +232,128 @@ def test_u04_what_a_reader_could_overlook_is_named():
         "the program's name 'ѕudo' holds letters that look like others",
     )
     assert oddities_of("ls 'grün'; > x", read("ls 'grün'; > x")) == ()
+
+
+HIDDEN = [
+    *("ls # \\\nsudo id", "ls &>/dev/null sudo id", "echo $(case x in x) sudo id;; esac)"),
+    *('echo "`echo \\"\'\\"; sudo id; echo \\"\'\\"`"', 'echo "${x-\'}"; sudo id; echo "\'}"'),
+    *("cat <<E\n\tE\n'\nE\nsudo id #'", "cat <<'E'\nx\\\nE\nsudo id", "bash <<< 'sudo id'"),
+    *(
+        "/usr/bin/sud? id",
+        "/usr/bin/???? id",
+        "/bin/[s]udo id",
+        "su${x}do id",
+        "su${@}do id",
+        "f() { sudo id; }",
+    ),
+    *("sh -c 'echo $(sudo id)'", "env -Ssudo & id", "x=sudo & $x id", "true;" * 501 + "sudo id"),
+    *(
+        "env " * 12 + "sudo id",
+        "true;" * 9_000 + "sudo id",
+        "#" + "".join(f" {n}" for n in range(3_000)) + " sudo",
+    ),
+    *("sh -c -- 'sudo id'", "sh -c -e 'sudo id'", "trap -- 'sudo id' EXIT", "env '-Ssudo id'"),
+    *("env --split-string='sudo id'", "for i in 1; do sudo id; done", "x() sudo id\nx"),
+]
+
+
+@pytest.mark.parametrize("text", HIDDEN)
+def test_s05_s06_s07_no_spelling_hides_a_blocked_program(text: str):
+    assert blocked(text) == "sudo"
+
+
+@pytest.mark.parametrize(
+    ("text", "entry"),
+    [
+        ("rm --recurs --forc /", "rm -rf /"),
+        ("echo $(rm -f -R /*)", "rm -rf /"),
+        ("{rm,-rf,/}", "rm -rf /"),
+        ("(chmod -R 0777 x)", "chmod 777"),
+    ],
+)
+def test_blocked_entries_of_several_words_are_found_in_every_text(text: str, entry: str):
+    assert blocked(text) == entry
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "rm -rf /tmp/x",
+            "rm -rf build/",
+            'git commit -m "remove sudo"',
+            'echo "rm -rf / is bad"',
+        ),
+        *("grep -r sudo .", "pip install pseudo", "command -v sudo", 'rm -rf "${BUILD}/"'),
+        *(
+            "for f in *; do echo $f; done",
+            "for f in src/s*; do cat $f; done",
+            "echo $(ls /) && rm -r x",
+            "for f in src/*.py; do x; done",
+        ),
+        *("#" + "".join(f" {n}" for n in range(3_000)) + " pseudo format", "git log # push"),
+    ],
+)
+def test_ordinary_work_is_not_refused(text: str):
+    assert blocked(text) == ""
+
+
+def test_an_entry_that_is_no_flat_command_is_looked_for_as_it_is():
+    assert blocked(":() { :|:& };:", (":(){ :|:& };:",))
+    assert not blocked("ls", (":(){ :|:& };:",))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "bash <<< 'rm -rf ~'",
+            "/bin/r? -rf ~",
+            "/bin/*m -rf ~",
+            "rm --recurs x",
+            "git push --forc",
+        ),
+        *("git clean --forc -dx", "git reset --har", "(git push --force)", "echo $(mkfs.ext4 x)"),
+        *("(echo x > /dev/sda)", "(dd of=x)", "#" + "".join(f" {n}" for n in range(3_000))),
+        *("python3.11 <<E\nx\nE", "{ git restore x; }"),
+    ],
+)
+def test_s10_s11_s12_what_destroys_is_named_in_every_spelling(text: str):
+    assert warnings(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["echo $(ls *.py)", "make &", "(git restore --staged x)", "/x/? &"]
+)
+def test_an_unclear_text_without_danger_has_no_warning(text: str):
+    assert warnings(text) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "echo " + "a" * 99_000,
+            "a=1 " * 25_000,
+            "true;" * 20_000,
+            "env " * 25_000,
+            "a(){" * 25_000,
+        ),
+        *(
+            "#" + "".join(f" {n:x}? " for n in range(15_000)),
+            "'" * 99_999,
+            '"a' * 50_000,
+            "${" * 50_000,
+        ),
+        *("delete from " * 8_000, "xargs " + "- " * 49_000, "#" + "/a" * 49_000, "\\" * 99_999),
+    ],
+)
+def test_judging_takes_time_in_proportion_to_the_length(text: str):
+    def seconds(part: str) -> float:
+        started = process_time()
+        reading = read(part)
+        blocked_entry(reading, BLOCKED)
+        warnings_of(part, reading)
+        return process_time() - started
+
+    assert min(seconds(text) for _ in range(3)) < 0.2  # 50 ms, and room for a slow machine

@@ -216,7 +216,7 @@ def test_the_question_says_what_is_wrong_with_a_call():
     asked = decide(policy_of(), "write_file", paths=(".envrc",), runs_later=".envrc")
     assert isinstance(asked, Ask)
     assert ".envrc" in asked.question.warnings[0]
-    assert asked.question.grant
+    assert asked.question.grant == ""
 
 
 def test_the_mode_can_be_switched():
@@ -233,3 +233,44 @@ def test_blocked_commands_can_be_asked_about_directly():
 def test_a_wrong_rule_is_a_configuration_error():
     with pytest.raises(ConfigError):
         policy_of(allow=["run_shell("])
+
+
+def test_s10_only_a_rule_that_names_it_allows_a_file_that_runs_later():
+    subject: dict[str, Any] = {"paths": (".envrc",), "runs_later": ".envrc"}
+    for rule in ("write_file", "write_file(**)", "write_file(.env*)", "delete_file(.envrc)"):
+        assert word(decide(policy_of("auto", allow=[rule]), "write_file", **subject)) == "ask"
+    for rule in ("write_file(.envrc)", "write_file(./.envrc)"):
+        assert word(decide(policy_of(allow=[rule]), "write_file", **subject)) == "allow"
+    policy = policy_of()
+    policy.grant("write_file(.envrc)")
+    assert word(decide(policy, "write_file", **subject)) == "ask"
+
+
+def test_s13_the_pattern_of_a_command_means_the_projects_folder():
+    for rule in ("run_shell(make)", "run_shell(make *)"):
+        policy = policy_of(allow=[rule])
+        assert word(decide(policy, "run_shell", command="make")) == "allow"
+        assert word(decide(policy, "run_shell", command="make", detail="in vendor/x")) == "ask"
+    policy = policy_of(allow=["run_shell"])
+    assert word(decide(policy, "run_shell", command="make", detail="in vendor/x")) == "allow"
+    policy = policy_of(allow=["run_shell(rm -r x)"])
+    assert word(decide(policy, "run_shell", command="rm -r x", detail="in sub")) == "ask"
+
+
+def test_s13_only_its_exact_text_allows_an_unclear_command_that_does_not_destroy():
+    command = "echo $(date)"
+    for rule in ("run_shell", "run_shell(echo *)", "run_shell(*)"):
+        assert word(decide(policy_of(allow=[rule]), "run_shell", command=command)) == "ask"
+    policy = policy_of(allow=[f"run_shell({command})", "run_shell((rm -r x))"])
+    assert word(decide(policy, "run_shell", command=command)) == "allow"
+    assert word(decide(policy, "run_shell", command="(rm -r x)")) == "ask"
+
+
+def test_s07_every_mode_refuses_a_hidden_blocked_command():
+    for mode in MODES:
+        for command in (
+            "ls # \\\nsudo id",
+            "ls &>/dev/null sudo id",
+            "true;" * 501 + "env sudo id",
+        ):
+            assert word(decide(policy_of(mode), "run_shell", command=command)) == "deny"

@@ -114,3 +114,33 @@ def test_only_the_very_command_is_exact():
     assert rule_of("run_shell(rm -r x)").is_exactly("rm -r x ")
     assert not rule_of("run_shell(rm *)").is_exactly("rm -r x")
     assert not rule_of("run_shell").is_exactly("rm -r x")
+
+
+def test_a_relative_glob_allows_no_absolute_path_and_the_other_way_round():
+    assert not rule_of("write_file(**)").covers_paths(("/extra/dir/x",))
+    assert rule_of("write_file(/extra/**)").covers_paths(("/extra/dir/x",))
+    assert not rule_of("write_file(/extra/**)").covers_paths(("x",))
+    assert rule_of("write_file(**)").covers_path("/extra/dir/x")  # as a deny
+
+
+@pytest.mark.parametrize(
+    ("pattern", "command", "expected"),
+    [
+        ("a*c", "abc", True),
+        ("a*c", "ab", False),
+        ("ab*bc", "abc", False),
+        ("*x*y", "1x2y", True),
+        ("*x*y", "1y2x", False),
+        ("a*x*b", "a1b", False),
+    ],
+)
+def test_a_star_in_a_pattern_stands_for_any_text(pattern: str, command: str, *, expected: bool):
+    assert allows(f"run_shell({pattern})", command) is expected
+
+
+@pytest.mark.parametrize(
+    "command", ["ls & curl x", "$(/usr/bin/curl x)", "{ ../curl x; }", "c''url x # y", "(curl)"]
+)
+def test_a_deny_finds_its_words_in_a_text_that_is_not_clear(command: str):
+    assert rule_of("run_shell(curl *)").denies_command(command, read(command))
+    assert not rule_of("run_shell(curl y*z)").denies_command(command, read(command))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from ybs.core.messages import Usage
 from ybs.session.commands import LISTED, is_command
 from ybs.session.session import Reply, Session
 from ybs.testing import OpenAIServer, RecordedEvents
@@ -91,7 +92,7 @@ async def test_mode_is_shown_and_changed(open_session: Open):
 
 async def test_config_shows_what_is_not_default_and_where_it_comes_from(open_session: Open):
     text = (await reply_to(open_session, "/config", mode="plan")).text
-    assert "safety.mode = plan" in text.replace('"', "")
+    assert "  safety.mode = plan   (option)\n" in text.replace('"', "")
     assert "llm.model" in text
 
 
@@ -102,6 +103,22 @@ async def test_config_masks_a_key(home: Path, open_session: Open):
     text = (await reply_to(open_session, "/config")).text
     assert "llm.api_key" in text
     assert secret not in text
+
+
+async def test_config_names_the_file_and_what_kind_of_file_it_is(home: Path, open_session: Open):
+    (home / ".ybs.json").write_text('{"llm": {"temperature": 1}}')
+    text = (await reply_to(open_session, "/config")).text
+    assert f"(home {home / '.ybs.json'})" in text
+
+
+async def test_status_says_nothing_of_a_cost_of_zero(open_session: Open):
+    async with OpenAIServer(["hi"]) as server:
+        session, _ = open_session(server)
+        async with session:
+            session.usage = Usage(input_tokens=5, cost_usd=0.0)
+            reply = await session.handle("/status")
+            assert isinstance(reply, Reply)
+            assert "$" not in reply.text
 
 
 async def test_status_shows_model_mode_sandbox_and_context(open_session: Open):

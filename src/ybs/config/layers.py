@@ -166,7 +166,7 @@ class _Loading:
             path = path_of(variable)
             if path is not None:
                 origin = Origin("environment", variable)
-                _add_text(layer, path, self.environ[variable], origin, self._warn)
+                _add_text(layer, path, self.environ[variable], origin, self._warn, name=variable)
             elif right := meant_by(variable):
                 self.warnings.append(f"{variable}: is not read; write {right}")
         self._lay(layer)
@@ -179,7 +179,8 @@ class _Loading:
         layer: Tree = {}
         for key, value in overrides.items():
             if value is not None:
-                _add_text(layer, tuple(key.split(".")), value, Origin("option", key), _refuse)
+                origin = Origin("option", "option")
+                _add_text(layer, tuple(key.split(".")), value, origin, _refuse, name=key)
         self._lay(layer)
 
     def finish(self) -> Loaded:
@@ -216,11 +217,13 @@ def _add_text(
     value: Any,
     origin: Origin,
     tell: Callable[[str], None],
+    *,
+    name: str,
 ) -> None:
-    """Put a value that may be written as text into a layer."""
+    """Put a value that may be written as text into a layer; `name` stands before a complaint about it."""
 
     def warn(_: object, words: str) -> str:
-        warning = f"{visible(origin.source)}: {words}"
+        warning = f"{visible(name)}: {words}"
         tell(warning)
         return warning
 

@@ -31,10 +31,9 @@ class Limits(Guard):
     async def before_step(self, turn: Turn) -> None:
         """Raise StopTurn at a limit."""
         if turn.steps >= self.max_steps:
-            raise StopTurn(
-                "limit",
-                f"Stopped after {turn.steps} steps (agent.max_iterations). Say “go on” to continue.",
-            )
+            steps = "1 step" if turn.steps == 1 else f"{turn.steps} steps"
+            setting = "agent.max_iterations, --max-turns"
+            raise StopTurn("limit", f"Stopped after {steps}, the limit of a turn ({setting}).")
         if self.max_cost_usd is None:
             return
         self._warn_of_unknown_price(turn)

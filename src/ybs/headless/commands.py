@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ybs.headless.output import tell
 from ybs.security.unicode import printable
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def show_settings(loaded: "Loaded", *, is_json: bool, with_sources: bool) -> Non
     else:
         for row in rows:
             value = msgspec.json.encode(row.value).decode()
-            place = "  ".join(filter(None, (row.origin.layer, row.origin.source)))
+            place = "  ".join(filter(None, dict.fromkeys((row.origin.layer, row.origin.source))))
             write(f"{row.key} = {value}" + (f"   ({place})" if with_sources else ""))
     warn(loaded.warnings)
 
@@ -148,7 +149,7 @@ def write(line: str) -> None:
 def warn(warnings: Sequence[str]) -> None:
     """Print warnings on standard error."""
     for warning in warnings:
-        sys.stderr.write(f"ybs: {printable(warning)}\n")
+        tell(f"ybs: {warning}")
 
 
 def _source(origin: Any) -> Mapping[str, str]:

@@ -57,9 +57,10 @@ class Output(Protocol):
 
 
 class Pipe:
-    """Standard output, which whoever reads it may close at any time.
+    """Standard output, which whoever reads it may close at any time, or which may be a full disk.
 
-    `on_close` is called once when that happens; from then on nothing is written.
+    `on_close` is called once when that happens; from then on nothing is written. A reader that has gone
+    is no trouble; everything else is told.
     """
 
     def __init__(self) -> None:
@@ -73,8 +74,10 @@ class Pipe:
         try:
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
-        except (BrokenPipeError, ValueError):  # ValueError: the stream object itself is closed
+        except (OSError, ValueError) as error:  # ValueError: the stream object itself is closed
             self.is_closed = True
+            if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+                tell(f"ybs: cannot write: {error.strerror}")
             self.on_close()
 
 
@@ -165,9 +168,11 @@ def line_of(event: Event, *, is_verbose: bool) -> str:
         case Noticed(level="warning" | "error"):
             return f"{event.level}: {event.text}"
         case RequestRetried():
-            return f"attempt {event.attempt} in {event.wait_seconds:.0f} s: {event.message}"
+            what = event.message.split("\n", 1)[0]  # the advice comes with the last failure
+            return f"retry {event.attempt} in {event.wait_seconds:.1f} s: {what}"
         case ToolFinished(is_refused=True):
-            return f"refused: {event.name}: {one_line(event.output)}"
+            # Not folded: it may hold a rule that has to be typed as it stands.
+            return f"refused: {event.name}: {event.output.removeprefix('Refused: ')}"
         case _:
             return step_line(event) if is_verbose else ""
 
@@ -196,9 +201,10 @@ def one_line(text: str, max_chars: int = 300) -> str:
 
 def usage_line(result: Result) -> str:
     """Say what the run used."""
-    cost = "" if result.cost_usd is None else f", ${result.cost_usd:.4f}"
+    cost = f", ${result.cost_usd:.4f}" if result.cost_usd else ""
+    steps = "1 step" if result.steps == 1 else f"{result.steps} steps"
     return (
-        f"{result.steps} steps, {result.usage.get('input_tokens', 0):,} tokens in, "
+        f"{steps}, {result.usage.get('input_tokens', 0):,} tokens in, "
         f"{result.usage.get('output_tokens', 0):,} out{cost}, {result.duration_seconds:.1f} s"
     )
 

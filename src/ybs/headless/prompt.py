@@ -6,6 +6,7 @@ from select import select
 from stat import S_ISCHR
 
 from ybs.core.errors import YbsError
+from ybs.headless.output import tell
 
 #: What may be piped in. Larger input fits no model's window; it belongs in a file that tools can search.
 MAX_BYTES = 1_000_000
@@ -39,8 +40,7 @@ def read_piped() -> str:
     except (AttributeError, OSError, ValueError):  # no standard input at all
         return ""
     if not select([number], [], [], PATIENCE_SECONDS)[0]:
-        sys.stderr.write("ybs: waiting for standard input to end (`< /dev/null` for none)\n")
-        sys.stderr.flush()
+        tell("ybs: waiting for standard input to end (`< /dev/null` for none)")
     return decoded(_read_all(number))
 
 

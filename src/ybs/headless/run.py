@@ -1,15 +1,17 @@
 """Run one prompt without a terminal and end with the exit code that says how it went."""
 
 import asyncio
+import re
 import signal
-import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
 
 from ybs.core.errors import ConfigError, ModelError, YbsError
 from ybs.core.events import Event, SessionStarted, TurnFinished
 from ybs.core.ports import Answer, Question
-from ybs.headless.output import Format, Output, Pipe, Result, counts, make_output
+from ybs.headless.output import Format, Output, Pipe, Result, counts, make_output, tell
 from ybs.headless.prompt import UsageError, read_piped, whole_prompt
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     Opener: TypeAlias = Callable[[Options], Session]
 
 INTERRUPTED = 130
+_GLOB_SIGN = re.compile(r"[*?\[\]{},\\]")
 #: Signals that end a run, and the exit code each leads to.
 SIGNALS = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: 143, signal.SIGHUP: 129}
 
@@ -38,7 +41,7 @@ def run_once(
         words = whole_prompt(prompt, read_piped())
         session = (opener or _open)(options)
     except UsageError as error:
-        sys.stderr.write(f"ybs: {error}\n")
+        tell(f"ybs: {error}")
         return 2
     except YbsError as error:
         return fail(error, output)
@@ -52,7 +55,13 @@ def fail(error: YbsError, output: Output) -> int:
     """Report an error that came before the turn, and return its exit code."""
     code = code_of(error)
     output.result(
-        Result(result="", reason="error", is_error=True, exit_code=code, message=str(error))
+        Result(
+            result="",
+            reason="error",
+            is_error=True,
+            exit_code=code,
+            message=advice_for_scripts(str(error)),
+        )
     )
     return code
 
@@ -107,13 +116,14 @@ class Run:
         try:
             async with self._session as session:
                 for warning in session.warnings:
-                    sys.stderr.write(f"ybs: {warning}\n")
+                    tell(f"ybs: {warning}")
                 outcome = await session.send(words)
                 status = session.status()
         except YbsError as error:
             return fail(error, self._output)
         except asyncio.CancelledError:  # a second signal, or one before the turn began
             return self._signal_code or (1 if self._pipe.is_closed else INTERRUPTED)
+        self._pipe.on_close = lambda: None  # nothing is left to be stopped
         code = self._code(outcome)
         self._output.result(
             self._result(outcome, code, provider=status.provider, model=status.model)
@@ -132,7 +142,7 @@ class Run:
             reason=finished.reason,
             is_error=code != 0,
             exit_code=code,
-            message=finished.message or _refusal_note(outcome),
+            message=advice_for_scripts(finished.message) or _refusal_note(outcome),
             steps=finished.steps,
             usage=counts(finished.usage),
             cost_usd=finished.usage.cost_usd,
@@ -162,19 +172,36 @@ class Run:
 
 async def refuse(question: Question) -> Answer:
     """Refuse, since nobody can be asked, and say how the person could allow it."""
-    name = question.call.name
-    reason = (
-        f"nobody can confirm {name} here; the person may allow it with "
-        f"--allow '{question.grant or name}' or choose a --mode"
-    )
+    from shlex import quote  # only after a refusal
+
+    reason = f"nobody can confirm this here; the person may allow it with --allow {quote(rule_for(question))}"
+    if question.effect != "execute":  # a command asks in nearly every mode
+        reason += " or choose a --mode"
     return Answer(is_allowed=False, reason=reason)
+
+
+def rule_for(question: Question) -> str:
+    """Write the rule that covers exactly this call, or the tool where it is about no command and no path."""
+    name = question.call.name
+    arguments = msgspec.json.decode(question.call.arguments, type=dict[str, Any])
+    if question.effect == "execute" and "command" in arguments:
+        return f"{name}:{str(arguments['command']).strip()}"
+    if "path" in arguments and question.grant:
+        path = question.grant.removeprefix(f"{name}(").removesuffix(")")
+        return f"{name}:" + _GLOB_SIGN.sub(r"\\\g<0>", path)
+    return name
+
+
+def advice_for_scripts(message: str) -> str:
+    """Turn the advice of a chat into that of a command line."""
+    return message.replace("choose another: /provider", "choose another: --provider NAME")
 
 
 def _refusal_note(outcome: "Outcome") -> str:
     if not outcome.refusals:
         return ""
     calls = "1 call was" if outcome.refusals == 1 else f"{outcome.refusals} calls were"
-    return f"{calls} refused, for nobody can confirm here (see --allow and --mode)"
+    return f"{calls} refused (see --allow and --mode)"
 
 
 def _open(options: "Options") -> "Session":

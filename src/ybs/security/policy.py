@@ -121,10 +121,8 @@ class Policy:
         return ""
 
     def _is_allowed(self, case: "_Case") -> bool:
-        if case.warnings:  # only the exact command covers something destructive
-            return any(
-                rule.names(case.name) and rule.is_exactly(case.command) for rule in self._allow
-            )
+        if case.needs_exact_rule:
+            return any(case.is_exactly(rule) for rule in self._allow)
         return case.grant in self._grants or any(case.is_allowed_by(rule) for rule in self._allow)
 
     def _asks(self, case: "_Case") -> bool:
@@ -177,9 +175,23 @@ class _Case:
         self.is_clear = reading.is_clear
         self.is_safe = is_safe(reading, safety.safe_commands)
 
-    def is_allowed_by(self, rule: Rule) -> bool:
-        """Tell whether an allow rule covers all of the call."""
+    @property
+    def needs_exact_rule(self) -> bool:
+        """Whether neither a pattern nor a grant covers the call: it destroys, is unclear, or runs later."""
+        return bool(self.warnings or self.subject.runs_later) or not self.is_clear
+
+    def is_exactly(self, rule: Rule) -> bool:
+        """Tell whether a rule names this very command or file. Nothing allows what is unclear and destroys."""
         if not rule.names(self.name):
+            return False
+        if not self.command:
+            return rule.is_exactly_path(self.subject.paths)
+        is_understood = self.is_clear or not self.warnings
+        return is_understood and not self.subject.detail and rule.is_exactly(self.command)
+
+    def is_allowed_by(self, rule: Rule) -> bool:
+        """Tell whether an allow rule covers all of the call. A command's pattern means the project's folder."""
+        if not rule.names(self.name) or (self.command and rule.pattern and self.subject.detail):
             return False
         if self.command:
             return rule.allows_command(self.command, self.reading)
@@ -208,25 +220,24 @@ class _Case:
             warnings += () if self.is_clear else ("not all of the command could be understood",)
         if later := self.subject.runs_later:
             warnings += (f"{later} is used by programs that run by themselves later on",)
-        is_grantable = not self.warnings and self.is_clear
         return Question(
             call=self.call,
             effect=self.effect,
             preview=self.preview,
             warnings=warnings,
-            grant=self.grant if is_grantable else "",
+            grant="" if self.needs_exact_rule else self.grant,
         )
 
 
 def is_safe(reading: "Reading", safe_commands: Sequence[str]) -> bool:
     """Tell whether every command is on the list, and nothing is written, expanded or unclear."""
-    if not reading.is_clear or len(reading.runs) != len(reading.script.commands):
+    script = reading.script
+    if not reading.is_clear or script.has_variables or len(reading.runs) != len(script.commands):
         return False
     entries = [entry.split() for entry in safe_commands]
     return all(
         not run.targets
-        and not any("$" in word or "`" in word for word in run.words)
         and command.words == run.words
         and any(run.words[: len(entry)] == entry for entry in entries if entry)
-        for run, command in zip(reading.runs, reading.script.commands, strict=True)
+        for run, command in zip(reading.runs, script.commands, strict=True)
     )

@@ -28,8 +28,15 @@ class Rule(Struct, frozen=True):
         return _fits(self.tool, tool)
 
     def covers_paths(self, paths: tuple[str, ...]) -> bool:
-        """Tell whether every path lies within the pattern."""
-        return bool(paths) and all(self.covers_path(path) for path in paths)
+        """Tell whether every path lies within the pattern; a relative one covers no absolute path."""
+        is_absolute = (self.pattern or "").startswith("/")
+        return bool(paths) and all(
+            path.startswith("/") == is_absolute and self.covers_path(path) for path in paths
+        )
+
+    def is_exactly_path(self, paths: tuple[str, ...]) -> bool:
+        """Tell whether the pattern is the one path itself."""
+        return paths == ((self.pattern or "").removeprefix("./"),)
 
     def covers_path(self, path: str) -> bool:
         """Tell whether the path, as `Roots.show` writes it, fits the pattern."""
@@ -49,8 +56,12 @@ class Rule(Struct, frozen=True):
 
     def denies_command(self, command: str, reading: "Reading") -> bool:
         """Tell whether the rule covers the command or any part of it."""
+        if self.pattern is None:
+            return True
         texts = [command.strip(), *(" ".join(run.words) for run in reading.runs)]
-        return self.pattern is None or any(_fits(self.pattern, text) for text in texts)
+        return any(_fits(self.pattern, text) for text in texts) or (
+            not reading.is_clear and _is_among(self.pattern, reading.scanned)
+        )
 
     def is_exactly(self, command: str) -> bool:
         """Tell whether the pattern is the command itself, character by character."""
@@ -74,7 +85,31 @@ def rule_of(text: str) -> Rule:
 
 
 def _fits(pattern: str, text: str) -> bool:
-    expression = re.escape(pattern.strip()).replace(r"\*", ".*")
-    if expression.endswith(r"\ .*"):  # `git log *` covers `git log` as well
-        expression = expression.removesuffix(r"\ .*") + r"(?:\ .*)?"
-    return re.fullmatch(expression, text, re.DOTALL) is not None
+    """Match a whole text. `git log *` covers `git log` as well."""
+    pattern = pattern.strip()
+    if pattern.endswith(" *") and _fits(pattern[:-2], text):
+        return True
+    first, *middle = pattern.split("*")
+    if not middle:
+        return text == first
+    last = middle.pop()
+    place = _place_behind(middle, text, len(first)) if text.startswith(first) else -1
+    return 0 <= place <= len(text) - len(last) and text.endswith(last)
+
+
+def _place_behind(pieces: list[str], text: str, place: int) -> int:
+    """Return where the pieces end that stand one after the other in the text, or -1."""
+    for piece in pieces:
+        found = text.find(piece, place)
+        if found < 0:
+            return -1
+        place = found + len(piece)
+    return place
+
+
+def _is_among(pattern: str, words: list[str]) -> bool:
+    """Tell whether a command that fits may begin anywhere among the words; programs without their folder."""
+    pieces = (" " + " ".join(pattern.split()).removesuffix(" *")).split("*")
+    plain = " " + " ".join(words) + " "
+    texts = (plain, re.sub(r" \S*bin/", " ", plain), re.sub(r" \S*/", " ", plain))
+    return any(_place_behind(pieces, text, 0) >= 0 for text in texts)

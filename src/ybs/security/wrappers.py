@@ -1,124 +1,113 @@
-"""Programs that run other programs (`env`, `nohup`, `sh -c`, `xargs`, `find -exec`): what they run."""
+"""Programs that run other programs (`env`, `nohup`, `sh -c`, `xargs`, `find -exec`): what they may run."""
 
+import re
 from collections.abc import Iterator
+from functools import cached_property
 
 from msgspec import Struct
 
-from ybs.security.commands import SHELLS, Command, Script, parse
+from ybs.security.commands import Command, Script, parse, scan
 
-#: Program -> the one-letter options that take the next word as their value. An unknown long option may
-#: take one as well, so both readings are followed.
-_WRAPPERS = {
-    "env": "uCS",
-    "exec": "a",
-    "time": "fo",
-    "nice": "n",
-    "ionice": "cnpPu",
-    "stdbuf": "ioe",
-    "timeout": "ks",
-    "xargs": "aEIdLnPs",
-    "sudo": "ugpChRrTtUD",
-    "doas": "uC",
-    "strace": "eop",
-    "watch": "n",
-    "caffeinate": "tw",
-    "flock": "wE",
-    "parallel": "j",
-    **dict.fromkeys(("command", "builtin", "nohup", "setsid", "chroot", "busybox"), ""),
-    **dict.fromkeys(("taskset", "unshare", "chrt"), ""),
-}
-#: Programs with a word of their own (a duration, a folder, a mask) before the command.
-_SKIPPED_WORDS = {"timeout": 1, "chroot": 1, "taskset": 1, "chrt": 1, "flock": 1}
-_FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
-_DEEPEST = 10
-_MOST_RUNS = 500
+SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"})
+#: Their arguments together are one text.
+_JOINING = frozenset({"eval", "watch", "ssh", "parallel"})
+#: Programs with a word of their own (a duration, a folder, a person) before the command.
+_WITH_OPERAND = frozenset({"timeout", "chroot", "taskset", "chrt", "flock", "su", "runuser", "ssh"})
+_WRAPPERS = frozenset[str]().union(
+    SHELLS,
+    _JOINING,
+    _WITH_OPERAND,
+    ("env", "command", "builtin", "exec", "nohup", "time", "nice", "ionice", "stdbuf", "setsid"),
+    ("xargs", "sudo", "doas", "pkexec", "strace", "ltrace", "caffeinate", "unshare", "nsenter"),
+    ("busybox", "toybox", "script", "trap", "alias", "systemd-run", "setpriv", "prlimit"),
+    ("unbuffer", "proot", "fakeroot"),
+)
+_FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"})
+_TEXT = re.compile(r"[\s;&|<>()$`'\"\\*?\[]")
+#: Beyond these a text is not clear, and is only scanned.
+_DEEPEST = 5
+_MOST_WORDS = 5_000
 
 
-class Reading(Struct):
-    """What a script runs: each program with its arguments, the program's name without its folder."""
+class Reading(Struct, dict=True):
+    """What a text runs: each program, without its folder, with its arguments, those in wrappers included."""
 
+    text: str
     script: Script
     runs: list[Command]
     is_clear: bool
+    word_count: int = 0
+
+    @cached_property
+    def scanned(self) -> list[str]:
+        """All that could be words of a command; empty for a text that is clear."""
+        return [] if self.is_clear else scan(self.text)
 
 
-def read(text: str, depth: int = 0) -> Reading:
+def read(text: str) -> Reading:
     """Read a command line, and through the wrappers in it."""
     script = parse(text)
-    reading = Reading(script=script, runs=[], is_clear=script.is_clear and depth <= _DEEPEST)
-    if depth <= _DEEPEST:
-        for command in script.commands:
-            _follow(command, command.argv, reading, depth)
+    reading = Reading(text=text, script=script, runs=[], is_clear=script.is_clear)
+    for command in script.commands:
+        _follow(command, reading, 0)
     return reading
 
 
-def _follow(command: Command, argv: list[str], reading: Reading, depth: int) -> None:
-    if not argv:
-        reading.runs += [command] if command.targets else []
-        return
-    name = argv[0].rpartition("/")[2]
-    if "$" in name or "`" in name:  # only known when it runs: `env $X`
+def _follow(command: Command, reading: Reading, depth: int) -> None:
+    """Add a command and what it may run to the reading."""
+    argv = command.argv
+    reading.word_count += len(argv)
+    if depth > _DEEPEST or reading.word_count > _MOST_WORDS:
         reading.is_clear = False
-    words = [name, *argv[1:]]
-    run = Command(words=words, targets=command.targets, is_piped_into=command.is_piped_into)
-    reading.runs.append(run)
-    for text in _texts_run_by(words):
-        inner = read(text, depth + 1)
-        reading.runs += inner.runs
-        reading.is_clear = reading.is_clear and inner.is_clear
-    if depth > _DEEPEST or len(reading.runs) > _MOST_RUNS:
-        reading.is_clear = False
+    if not reading.is_clear:
         return
-    for inner_argv in _commands_run_by(words):
-        _follow(command, Command(words=inner_argv, targets=[]).argv, reading, depth + 1)
+    name = argv[0].rpartition("/")[2] if argv else ""
+    reading.runs.append(
+        Command([name, *argv[1:]] if argv else [], command.targets, command.is_piped_into)
+    )
+    for words in _commands_run_by(name, argv[1:]):
+        if not reading.is_clear:
+            return
+        _follow(Command(words, [], command.is_piped_into), reading, depth + 1)
+        if _TEXT.search(words[0]):
+            _follow_text(words[0], reading, depth + 1)
+    if name in _JOINING:
+        _follow_text(" ".join(argv[1:]), reading, depth + 1)
 
 
-def _texts_run_by(words: list[str]) -> Iterator[str]:
-    """Yield the arguments that are command lines of their own."""
-    name, *rest = words
-    if name in SHELLS:
-        yield from _after_option(rest, "c")
-    elif name == "eval":
-        yield " ".join(rest)
-    elif name in ("trap", "watch"):
-        yield from rest[:1] if name == "trap" else [" ".join(_after_options(rest, "n"))]
-    elif name in ("su", "flock", "script"):
-        yield from _after_option(rest, "c")
-    elif name == "env":
-        yield from _after_option(rest, "S")
+def _follow_text(text: str, reading: Reading, depth: int) -> None:
+    script = parse(text)
+    reading.is_clear = reading.is_clear and script.is_clear
+    for command in script.commands:
+        _follow(command, reading, depth)
 
 
-def _after_option(words: list[str], letter: str) -> Iterator[str]:
-    """Yield the word behind a cluster of options that holds the letter (`-c`, `-lc`, `-ec`)."""
-    for place, word in enumerate(words[:-1]):
-        if word.startswith("-") and not word.startswith("--") and letter in word:
-            yield words[place + 1]
+def _commands_run_by(name: str, words: list[str]) -> Iterator[list[str]]:
+    """Yield every argument list that the program may run as a command."""
+    if name in ("find", "fd", "fdfind"):
+        starts = (place + 1 for place, word in enumerate(words) if word in _FIND_RUNS)
+        yield from (words[start:] for start in starts if words[start:])
+    elif name in _WRAPPERS and not (name == "command" and {"-v", "-V"} & set(words[:2])):
+        yield from _starts(name, words)
+
+
+def _starts(name: str, words: list[str]) -> Iterator[list[str]]:
+    """Yield from every word that may be the program, up to the one that can be nothing else."""
+    operands_left = 1 + (name in _WITH_OPERAND)
+    is_behind_option = False
+    for place, word in enumerate(words):
+        if first := _program_in(word, is_alias=name == "alias"):
+            yield [first, *words[place + 1 :]]
+        is_option = word.startswith("-")
+        is_own = is_option or is_behind_option or "=" in word or word[:1].isdigit()
+        is_behind_option = is_option
+        operands_left -= not is_own
+        if not operands_left:
             return
 
 
-def _commands_run_by(words: list[str]) -> Iterator[list[str]]:
-    """Yield the argument lists that the program runs as commands."""
-    name, *rest = words
-    if name in ("find", "fd", "fdfind"):
-        for place, word in enumerate(rest):
-            if word in _FIND_RUNS or (name != "find" and word in ("-x", "-X", "--exec")):
-                yield rest[place + 1 :]
-    elif name in _WRAPPERS:
-        inner = _after_options(rest, _WRAPPERS[name])
-        yield inner[_SKIPPED_WORDS.get(name, 0) :]
-        if any(
-            word.startswith("--") and "=" not in word for word in rest[: len(rest) - len(inner)]
-        ):
-            yield inner[_SKIPPED_WORDS.get(name, 0) + 1 :]
-
-
-def _after_options(words: list[str], with_value: str) -> list[str]:
-    place = 0
-    while place < len(words) and words[place].startswith("-"):
-        word = words[place]
-        place += 1
-        if word == "--":
-            break
-        if not word.startswith("--") and word[-1] in with_value and len(word) > 1:
-            place += 1
-    return words[place:]
+def _program_in(word: str, *, is_alias: bool) -> str:
+    """Return the word, or what is glued to an option: `-Sprogram`, `--split-string=program`."""
+    if word.startswith("-") and not word.startswith("--"):
+        return word[2:]
+    return word.partition("=")[2] if "=" in word and (is_alias or word[0] == "-") else word

@@ -1,13 +1,16 @@
 """The slash commands, once for all front doors. A command answers with plain text and never asks the model."""
 
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias, get_args
+from typing import TYPE_CHECKING, TypeAlias, get_args
 
 from msgspec import Struct
 
 from ybs.config.schema import Mode
 from ybs.core.errors import YbsError
 from ybs.session.session import Reply, Session
+
+if TYPE_CHECKING:
+    from ybs.config.tree import Origin
 
 Run: TypeAlias = Callable[[Session, str], Awaitable[Reply]]
 
@@ -114,18 +117,21 @@ async def show_config(session: Session, _argument: str) -> Reply:
     from ybs.config.report import show
 
     rows = [row for row in show(session.loaded) if row.origin.layer != "default"]
-    lines = [
-        f"  {row.key} = {row.value}   ({row.origin.source or row.origin.layer})" for row in rows
-    ]
+    lines = [f"  {row.key} = {row.value}   ({place_of(row.origin)})" for row in rows]
     note = "Everything else has its default. `ybs config show --sources` lists all."
     return Reply(text="\n".join([*lines, note, *session.warnings]))
+
+
+def place_of(origin: "Origin") -> str:
+    """Say where a value comes from: the kind of place, and which one where there are several."""
+    return " ".join(dict.fromkeys((origin.layer, origin.source)))
 
 
 async def show_status(session: Session, _argument: str) -> Reply:
     """Show model, mode, sandbox, context and usage."""
     status = session.status()
     usage = status.usage
-    cost = "" if usage.cost_usd is None else f", ${usage.cost_usd:.4f}"
+    cost = f", ${usage.cost_usd:.4f}" if usage.cost_usd else ""
     return Reply(
         text=f"  model    {status.provider} {status.model}\n"
         f"  mode     {status.mode}, {status.sandbox}\n"
