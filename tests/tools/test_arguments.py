@@ -114,15 +114,55 @@ def test_broken_json_is_repaired_for_a_tool_that_reads(text: str):
     assert "repaired" in result.notes[0]
 
 
-@pytest.mark.parametrize("text", ['{"path": "a",}', '{"path": "a"]}', '{"path": "a\\"" }x'])
-def test_whole_but_broken_json_is_repaired_for_a_tool_that_writes(text: str):
-    assert repaired(text, Writer()).value.path.startswith("a")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"path": "a",}', Arguments("a")),
+        ('{"path": "a\\"" }x', Arguments('a"')),
+        ('{"path": "a\n\tb"}', Arguments("a\n\tb")),
+        ('```json\n{"path": "a"}\n```', Arguments("a")),
+        ('Here it is: {"path": "a"}\nThank you.', Arguments("a")),
+        ('{"path": "None, True,}", "is_deep": True, "working_dir": None,\n}', None),
+    ],
+)
+def test_slips_without_doubt_are_mended_for_a_tool_that_writes(
+    text: str, expected: Arguments | None
+):
+    result = repaired(text, Writer())
+    assert result.value == (expected or Arguments("None, True,}", is_deep=True))
+    assert "repaired" in result.notes[0]
 
 
-@pytest.mark.parametrize("text", ['{"path": "a', '{"path": "a"', '{"path": "a }', "no json"])
-def test_what_may_be_cut_off_is_never_completed_for_a_tool_that_writes(text: str):
-    with pytest.raises(ToolError, match="cut off"):
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"path": "a',
+        '{"path": "a"',
+        '{"path": "a }',
+        "no json",
+        '{"path": "a"]}',
+        '{"path": "a = {"k": "v", "w": 2}\\nb = 3\\n"}',
+        '{"path": "print("hi")\\n"}',
+        '{"path": "x = "}"}',
+        "{'path': 'print('')'}",
+        '{path: "a"}',
+        '{"path": "a"} {"path": "b"}',
+        '{"limit": 1}, {"path": "b"}',
+        '{"path": "a", "path": "b",}',
+        '{"path": "\\ud800",}',
+        r'{"path": "\d"}',
+    ],
+)
+def test_what_has_to_be_guessed_is_refused_for_a_tool_that_writes(text: str):
+    with pytest.raises(ToolError, match="nothing was done"):
         repaired(text, Writer())
+
+
+def test_names_without_sense_are_repeated_in_short():
+    result = decoded({"path": "a", "x" * 100_000: 1, **{f"n{number}": 1 for number in range(99)}})
+    assert len(result.notes) == 6
+    assert result.notes[-1] == "95 more were ignored"
+    assert len("".join(result.notes)) < 500
 
 
 def test_what_cannot_be_repaired_is_refused():

@@ -90,3 +90,25 @@ async def test_a_deletion_that_fails_is_an_error(
 
     monkeypatch.setattr(Path, "unlink", denied)
     assert "permission denied" in await bench.fails("delete_file", path="a")
+
+
+@pytest.mark.parametrize("how", ["content", "other file", "nothing"])
+async def test_a_file_that_changes_while_the_person_thinks_is_not_deleted(
+    make_bench: Any, project: Path, how: str
+):
+    path = project / "a"
+    path.write_text("one\n")
+    os.utime(path, (1, 1))
+
+    async def yes(question: Question) -> Answer:
+        if how == "content":
+            path.write_text("two\n")
+        elif how == "other file":
+            (project / "b").write_text("six\n")
+            os.utime(project / "b", (1, 1))
+            (project / "b").rename(path)
+        return Answer(is_allowed=True)
+
+    answered = await make_bench(mode="ask", confirm=yes).call("delete_file", path="a")
+    assert path.exists() == (how != "nothing")
+    assert ("changed in the meantime" in answered.output) == (how != "nothing")

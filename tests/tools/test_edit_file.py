@@ -184,3 +184,17 @@ def test_an_edit_changes_nothing_outside_its_span(pieces: list[str], start: int,
     assert before.replace("\r\n", "\n") == document.text[:start]
     assert after.replace("\r\n", "\n") == document.text[stop:]
     assert document.replaced([], "NEW") == document.raw
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+async def test_stray_bytes_in_a_text_in_utf_8_survive_an_edit(
+    bench: Any, project: Path, mark: bytes
+):
+    (project / "a").write_bytes(mark + "café\nbad ".encode() + b"\xff\nold\n")
+    read = await bench.ok("read_file", path="a")
+    assert read.output == "1\tcafé\n2\tbad \ufffd\n3\told"
+    answered = await bench.ok("edit_file", path="a", old_text="old", new_text="thé")
+    assert " bad \ufffd" in answered.display["diff"]
+    assert (project / "a").read_bytes() == mark + "café\nbad ".encode() + b"\xff\nth\xc3\xa9\n"
+    assert "\ufffd" in await bench.fails("edit_file", path="a", old_text="bad x", new_text="y")
+    assert (await bench.ok("search_files", pattern="bad", path="a")).output.startswith("a\n")

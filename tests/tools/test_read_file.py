@@ -1,7 +1,9 @@
 """read_file."""
 
+import asyncio
 import os
 import socket
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -174,3 +176,88 @@ async def test_a_file_without_permission_is_an_error(
 
     monkeypatch.setattr(os, "open", denied)
     assert await bench.fails("read_file", path="a") == "a cannot be used: permission denied"
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("äöü€ line {} é\r\n", "utf-8"),
+        ("äöü€ line {} é\n", "utf-8-sig"),
+        ("日本ਗ line {}\n", "utf-16"),
+        ("grün {}\n", "latin-1"),
+    ],
+)
+async def test_every_part_of_a_large_file_is_decoded_as_its_beginning(
+    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch, text: str, encoding: str
+):
+    monkeypatch.setattr(read_file, "_WHOLE_BYTES", 500)
+    monkeypatch.setattr(read_file, "_CHUNK", 101)
+    lines = [text.format(number) for number in range(1, 301)]
+    (project / "a").write_bytes("".join(lines).encode(encoding))
+    for number in (1, 2, *range(3, 300, 7), 300):
+        answered = await bench.ok("read_file", path="a", offset=number, limit=1)
+        assert answered.output.splitlines()[0] == f"{number}\t{lines[number - 1].rstrip()}"
+        assert answered.display["total_lines"] == 300
+
+
+async def test_a_large_file_that_begins_in_ascii_is_decoded_by_its_part(
+    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(read_file, "_WHOLE_BYTES", 500)
+    monkeypatch.setattr(read_file, "_CHUNK", 100)
+    (project / "a").write_bytes(b"x\n" * 300 + "grün\n".encode("latin-1"))
+    assert (await bench.ok("read_file", path="a", offset=301)).output == "301\tgrün"
+    (project / "b").write_text("é" * 1000 + "\nlast\n")
+    assert (await bench.ok("read_file", path="b")).output.startswith("1\téééé")
+    (project / "c").write_text("a\n" + "b" * 1000 + "\n" + "c" * 1000)
+    output = (await bench.ok("read_file", path="c")).output
+    assert output == "1\ta\n[lines 2-3 not shown; go on with offset=2]"
+    output = (await bench.ok("read_file", path="c", offset=2)).output
+    assert output.startswith("2\tbbb")
+
+
+async def test_p14_a_cancelled_read_keeps_its_descriptor_until_its_thread_has_ended(
+    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (project / "a").write_text("x" * 100)
+    may_go_on, ended = threading.Event(), threading.Event()
+    began = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    mine: list[int] = []
+    reads: list[int] = []
+    read, close = os.read, os.close
+
+    def slow(descriptor: int, size: int) -> bytes:
+        mine.append(descriptor)
+        loop.call_soon_threadsafe(began.set)
+        may_go_on.wait(5)
+        reads.append(len(closed))
+        return read(descriptor, 1)
+
+    closed: list[int] = []
+
+    def noticed(descriptor: int) -> None:
+        close(descriptor)
+        if descriptor in mine:
+            closed.append(descriptor)
+            ended.set()
+
+    monkeypatch.setattr(os, "read", slow)
+    monkeypatch.setattr(os, "close", noticed)
+    task = asyncio.create_task(bench.call("read_file", path="a"))
+    await began.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not closed
+    may_go_on.set()
+    assert await asyncio.to_thread(ended.wait, 5)
+    assert reads == [0]  # it stopped at the next look
+
+
+async def test_a_read_that_takes_too_long_is_an_error(
+    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(read_file, "TIME_LIMIT_SECONDS", -1)
+    (project / "a").write_text("x")
+    assert "takes too long" in await bench.fails("read_file", path="a")

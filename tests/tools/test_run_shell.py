@@ -1,8 +1,10 @@
 """run_shell, and the process under it."""
 
 import asyncio
+import gc
 import os
 import signal
+import threading
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -311,6 +313,11 @@ async def test_what_a_terminal_would_have_overwritten_is_left_out(bench: Any):
     )
 
 
+async def test_line_ends_with_more_than_one_return_lose_nothing(bench: Any):
+    command = r"printf 'hello\r\r\nworld\r\r\n'"
+    assert (await bench.ok("run_shell", command=command)).output.startswith("hello\nworld\n[exit")
+
+
 async def test_the_screen_gets_no_more_than_its_share(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -349,13 +356,72 @@ async def test_a_reader_woken_for_nothing_goes_on(project: Path, monkeypatch: py
 
 
 async def test_a_shell_that_cannot_start_is_an_error(bench: Any, monkeypatch: pytest.MonkeyPatch):
-    async def broken(*args: Any, **options: Any) -> None:
+    def broken(*args: Any, **options: Any) -> None:
         raise OSError(11, "Resource temporarily unavailable")
 
     before = open_descriptors()
-    monkeypatch.setattr(asyncio, "create_subprocess_exec", broken)
+    monkeypatch.setattr(process, "Popen", broken)
     assert "Resource temporarily unavailable" in await bench.fails("run_shell", command="true")
     assert open_descriptors() == before
+
+
+async def test_a_shell_that_nobody_can_wait_for_is_ended(
+    bench: Any, monkeypatch: pytest.MonkeyPatch
+):
+    def broken(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    before = open_descriptors()
+    monkeypatch.setattr(threading.Thread, "start", broken)
+    assert "could not be started" in await bench.fails("run_shell", command="sleep 60")
+    assert open_descriptors() == before
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_cancelled_twice_in_a_row_nothing_is_left_when_the_loop_ends(
+    project: Path, monkeypatch: pytest.MonkeyPatch, number: int
+):
+    monkeypatch.setattr(process, "GRACE_SECONDS", 60)
+    pids: list[int] = []
+
+    async def main() -> None:
+        started = asyncio.Event()
+
+        def live(text: str) -> None:
+            pids.extend(map(int, text.split()))
+            started.set()
+
+        command = run_command(
+            "trap '' TERM; sh -c \"trap '' TERM; sleep 60\" & echo $! $$; wait; wait",
+            folder=project,
+            environ=os.environ,
+            timeout_seconds=60,
+            most_chars=1000,
+            print_live=live,
+        )
+        task = asyncio.create_task(command)
+        await started.wait()
+        for _ in range(number % 4 + 1):  # at different steps of the end
+            task.cancel()
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    gc.collect()  # what was not waited for would warn now, which is an error here
+    assert len(pids) == 2
+    assert asyncio.run(ends(pids[0]))
+    assert asyncio.run(ends(pids[1]))
+
+
+async def test_a_shell_that_cannot_be_looked_at_is_waited_for(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(process, "_CAN_LOOK", False)
+    ended = await ran(project, "echo x; exit 3")
+    assert (ended.stdout.text(), ended.exit_code) == ("x\n", 3)
+    assert (await ran(project, "trap '' TERM; sleep 60; sleep 60", seconds=0.1)).exit_code == -9
 
 
 async def test_no_descriptor_is_left_behind(bench: Any):

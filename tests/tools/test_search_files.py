@@ -1,5 +1,9 @@
 """search_files: the same answers with rg and without."""
 
+import asyncio
+import io
+import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -8,8 +12,10 @@ from typing import Any
 import pytest
 
 from ybs.security.paths import Roots
-from ybs.tools import ripgrep, search_files
-from ybs.tools.line_search import Searcher
+from ybs.tools import child, line_search, ripgrep, search_files
+from ybs.tools.engine import as_python
+from ybs.tools.line_search import run
+from ybs.tools.search_files import _names
 from ybs.tools.walk import Deadline
 
 RG = shutil.which("rg")
@@ -129,13 +135,193 @@ async def test_lines_between_near_matches_are_shown_once(bench: Any, project: Pa
     assert output == "n\n1-\t1\n2-\t2\n3:\t3\n4:\t4\n5-\t5\n6-\t6"
 
 
-async def test_long_lines_are_cut_and_searched_at_their_beginning_only(bench: Any, project: Path):
+async def test_of_a_long_line_the_part_around_the_match_is_shown(bench: Any, project: Path):
     (project / "min.js").write_text("start" + "x" * 10_000 + "end\nstart\n")
     answered = await bench.ok("search_files", pattern="start", path="min.js", context_lines=0)
-    assert answered.output.startswith("min.js\n1:\tstart" + "x" * 295 + " [...]\n2:\tstart")
-    assert (await bench.ok("search_files", pattern="end", path="min.js")).display[
-        "total_matches"
-    ] == 0
+    assert answered.output == "min.js\n1:\tstart" + "x" * 295 + " [...]\n2:\tstart"
+    output = (await bench.ok("search_files", pattern="e[n]+d", path="min.js")).output
+    assert output == "min.js\n1:\t[...] " + "x" * 100 + "end\n2-\tstart"
+
+
+async def test_what_is_not_searched_of_a_very_long_line_is_said(bench: Any, project: Path):
+    (project / "min.js").write_text("x" * 30_000 + "end\n")
+    answered = await bench.ok("search_files", pattern="en+d", path="min.js")
+    assert answered.output == (
+        "No matches.\n[only the beginning of very long lines was searched in: min.js]"
+    )
+    assert (await bench.ok("search_files", pattern="end", path="min.js")).display["total_matches"]
+
+
+async def test_files_that_cannot_be_read_are_named(bench: Any, engine: str, project: Path):
+    (project / "wide").write_bytes("grün main\n".encode("utf-16") * 10)
+    found: list[tuple[str, Any]] = []
+    run(request_for("grün", ["gone", "src", "pipe" * 99, "src/../gone2"]), collect(found))
+    assert [kind for kind, _ in found] == ["skipped"] * 4
+    os.mkfifo(project / "pipe")
+    output = (await bench.ok("search_files", pattern="x(?=y)", path="pipe")).output
+    assert output == "No matches.\n[not searched, could not be read: pipe]"
+    assert _names([str(number) for number in range(5)]) == "0, 1, 2 and 2 more"
+
+
+def test_large_files_are_searched_line_by_line(project: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(line_search, "MOST_BYTES", 50)
+    monkeypatch.setattr(line_search, "_MOST_OF_LINE", 20)
+    (project / "large").write_bytes(
+        "äé one\r\ntwo\näé three\n".encode() + b"y" * 50 + b" four\nfive\nthree"
+    )
+    (project / "wide").write_bytes("main wide\n".encode("utf-16") * 10)
+    found: list[tuple[str, Any]] = []
+    run(request_for("three|^five|y{3}", ["large", "wide"], context=1), collect(found))
+    matches = [value for kind, value in found if kind == "match"]
+    assert [(match["line"], match["content"]) for match in matches] == [
+        (3, "äé three"),
+        (4, "y" * 20),
+        (5, "five"),
+        (6, "three"),
+    ]
+    assert matches[0]["context_before"] == ["two"]
+    assert matches[2]["context_after"] == ["three"]
+    assert [item for item in found if item[0] != "match"] == [
+        *[("shortened", "large")] * 2,
+        ("total", 4),
+        ("skipped", "wide"),
+    ]
+
+
+def request_for(pattern: str, paths: list[str], **options: Any) -> dict[str, Any]:
+    wanted = {"context": 0, "most": 50, "folder": os.curdir, "counts": None, **options}
+    return {"pattern": pattern, "paths": paths, **wanted}
+
+
+def collect(found: list[tuple[str, Any]]) -> line_search.Emit:
+    return lambda kind, value: found.append((kind, value))
+
+
+def test_the_process_answers_with_lines_and_limits_itself(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    limits: list[Any] = []
+    monkeypatch.setattr("resource.setrlimit", lambda *limit: limits.append(limit))
+    source = io.TextIOWrapper(io.BytesIO(json.dumps(request_for("main(", [])).encode()))
+    target = io.StringIO()
+    monkeypatch.setattr("sys.stdin", source)
+    monkeypatch.setattr("sys.stdout", target)
+    line_search.main()
+    assert json.loads(target.getvalue())[0] == "error"
+    assert limits
+
+
+@pytest.mark.parametrize("pattern", [r"(a|a)+$", "((a+))+$", "(a+)+$"])
+async def test_a_pattern_that_takes_for_ever_stops_nothing_and_is_ended(
+    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
+):
+    monkeypatch.setattr(search_files, "TIME_LIMIT_SECONDS", 0.5)
+    monkeypatch.setenv("PATH", "/nonexistent")
+    (project / "0").write_text("first a\n")
+    (project / "trap").write_text("a" * 60 + "!\n")
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            await asyncio.sleep(0.01)
+            ticks += 1
+
+    ticking = asyncio.create_task(tick())
+    answered = await bench.ok("search_files", pattern=pattern)
+    ticking.cancel()
+    assert answered.output.startswith("0\n1:\tfirst a")
+    assert "took too long" in answered.output
+    assert ticks > 10
+
+
+async def test_a_pattern_that_crosses_lines_does_not_make_a_large_file_slow(
+    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    (project / "a.csv").write_text("id,name,value 12345\n" * 5000)
+    answered = await bench.ok("search_files", pattern='[^"]*TODO')
+    assert answered.output == "No matches."
+
+
+async def test_a_cancelled_search_is_ended_at_once(
+    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    ended = asyncio.Event()
+    began = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    class Watched(subprocess.Popen[bytes]):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            loop.call_soon_threadsafe(began.set)
+
+        def __exit__(self, *error: Any) -> None:
+            super().__exit__(*error)
+            loop.call_soon_threadsafe(ended.set)
+
+    monkeypatch.setattr(child, "Popen", Watched)
+    monkeypatch.setenv("PATH", "/nonexistent")
+    (project / "trap").write_text("a" * 60 + "!\n")
+    task = asyncio.create_task(bench.call("search_files", pattern="(a|a)+$"))
+    await began.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.wait_for(ended.wait(), 5)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("foo[[:space:]]+bar", r"foo[\s]+bar"),
+        ("[^_[:alpha:][:digit:]]", "[^_a-zA-Z0-9]"),
+        (r"\[[:x]", r"\[[:x]"),
+        ("[[:odd:]]", "[[:odd:]]"),
+        ("[:alpha:]", "[:alpha:]"),
+        (r"[]\]:[:punct:]]", r"[]\]:!-/:-@\[-`{-~]"),
+    ],
+)
+def test_posix_classes_are_understood(given: str, expected: str):
+    assert as_python(given) == expected
+
+
+async def test_a_pattern_in_another_dialect_gets_its_matches_or_a_hint(
+    bench: Any, engine: str, project: Path, capfd: pytest.CaptureFixture[str]
+):
+    (project / "c.txt").write_text("foo   bar = 1\n")
+    answered = await bench.ok("search_files", pattern="foo[[:space:]]+bar", path="c.txt")
+    assert answered.display["total_matches"] == 1
+    answered = await bench.ok("search_files", pattern=r"foo\|bar", path="c.txt")
+    assert "`\\|` means the character `|` itself" in answered.output
+    await bench.ok("search_files", pattern="[[]x--", path="c.txt")
+    assert capfd.readouterr().err == ""
+
+
+async def test_a_name_with_a_line_end_spoils_nothing(bench: Any, engine: str, project: Path):
+    (project / "a\nb.txt").write_text("hit\nhit\n")
+    (project / "c.txt").write_text("hit\n")
+    answered = await bench.ok("search_files", pattern="hit")
+    assert [match["file"] for match in answered.display["matches"]] == [
+        *["a\nb.txt"] * 2,
+        "c.txt",
+    ]
+
+
+def test_a_name_with_a_line_end_is_read_from_its_output(tmp_path: Path):
+    rg = fake_rg(tmp_path / "rg", "printf 'a\\nb.txt\\0002\\nc\\0001\\n'")
+    assert counts(rg) == {"a\nb.txt": 2, "c": 1}
+
+
+@pytest.mark.parametrize(
+    ("program", "words"), [("/none", "be started"), ("/bin/false", "run_shell")]
+)
+async def test_a_search_that_cannot_be_done_is_an_error(
+    bench: Any, monkeypatch: pytest.MonkeyPatch, program: str, words: str
+):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setattr("sys.executable", program)
+    assert words in await bench.fails("search_files", pattern="x")
 
 
 async def test_a_result_is_cut_to_the_allowed_characters(make_bench: Any, project: Path):
@@ -152,8 +338,6 @@ async def test_a_result_is_cut_to_the_allowed_characters(make_bench: Any, projec
     ("arguments", "words"),
     [
         ({"pattern": "("}, "no regular expression"),
-        ({"pattern": "(a+)+$"}, "for ever"),
-        ({"pattern": "(x*y){2,}"}, "for ever"),
         ({"pattern": "x", "path": "none"}, "does not exist"),
         ({"pattern": "x", "path": ".."}, "--add-dir"),
         ({"pattern": "x", "max_results": 0}, "1 or more"),
@@ -164,11 +348,6 @@ async def test_what_makes_no_sense_is_an_error(bench: Any, arguments: dict[str, 
     assert words in await bench.fails("search_files", **arguments)
 
 
-@pytest.mark.parametrize("pattern", ["(ab)+", "(a|b)*c", "a+b+", r"\(x+\)+", "(a+b)?"])
-def test_harmless_repetitions_are_allowed(pattern: str):
-    Searcher(pattern)
-
-
 async def test_a_search_that_takes_too_long_is_cut_and_said(
     bench: Any, monkeypatch: pytest.MonkeyPatch
 ):
@@ -177,16 +356,6 @@ async def test_a_search_that_takes_too_long_is_cut_and_said(
         answered = await bench.ok("search_files", pattern="main", path=path)
         assert answered.display["truncated"]
         assert "took too long" in answered.output
-
-
-def test_huge_and_vanished_files_are_passed_over(project: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ybs.tools.line_search.MOST_BYTES", 5)
-    monkeypatch.setattr("ybs.tools.files.MOST_BYTES", 5)
-    assert Searcher("x").lines_of(project / "src/a.py") == []
-    assert Searcher("x").lines_of(project / "gone") == []
-    assert Searcher("x").lines_of(project / "src") == []
-    for name in ("src/a.py", "gone", "src"):
-        assert not Searcher("x").is_text(project / name)
 
 
 def fake_rg(folder: Path, script: str) -> Path:
@@ -226,17 +395,14 @@ def test_counts_are_read_from_its_output_in_batches(
     assert counts(rg, paths=()) == {}
 
 
-def test_when_it_cannot_do_it_there_is_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_when_it_cannot_do_it_there_is_no_answer(tmp_path: Path):
     assert counts(fake_rg(tmp_path / "one", "exit 2")) is None
     assert counts(fake_rg(tmp_path / "two", "exit 1")) == {}
     assert counts(tmp_path / "missing") is None
     assert counts(fake_rg(tmp_path / "four", "exit 0"), "a(?=b)") is None
 
-    def late(*args: Any, **options: Any) -> None:
-        raise subprocess.TimeoutExpired("rg", 1)
-
-    monkeypatch.setattr(subprocess, "run", late)
-    assert counts(fake_rg(tmp_path / "five", "exit 0")) is None
+    late = fake_rg(tmp_path / "five", "exec sleep 60")
+    assert ripgrep.counts(str(late), "x", late.parent, ["a"], Deadline(0.1)) is None
 
 
 async def test_with_counts_only_the_files_that_are_shown_are_searched(

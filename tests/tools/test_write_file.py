@@ -231,3 +231,9 @@ async def test_a_file_that_fails_while_it_is_compared_is_an_error(bench: Any, pr
     # /proc/self/mem opens, is an ordinary file, and cannot be read at its beginning.
     with pytest.raises(ToolError, match="cannot be used"):
         read_bytes(Path("/proc/self/mem"), "mem")
+
+
+@pytest.mark.parametrize("path", ["new/", "new/.", "a/b/"])
+async def test_the_name_of_a_folder_is_refused(bench: Any, project: Path, path: str):
+    assert "names a folder" in await bench.fails("write_file", path=path, content="x")
+    assert names_in(project) == []

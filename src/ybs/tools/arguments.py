@@ -1,5 +1,6 @@
 """A call's arguments, decoded into the tool's own Struct: strictly first, then as models really write them."""
 
+import re
 from typing import Any
 
 import msgspec
@@ -25,6 +26,14 @@ OTHER_NAMES = {
 }
 
 
+_LONGEST_NAME = 60  # of a wrong argument, as it is repeated to the model
+_MOST_NOTES = 5
+#: Outside of strings: a comma before a closing bracket, or one of Python's words.
+_SLIP = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])|\b(?:True|False|None)\b', re.DOTALL)
+_MEANT = {",": "", "True": "true", "False": "false", "None": "null"}
+_PART_OF_JSON = re.compile(r"[\"'{}\[\]\\]")
+
+
 class Decoded(Struct, frozen=True):
     """The arguments, and remarks for the model about how they were read."""
 
@@ -43,7 +52,9 @@ def decode(tool: Tool, call: ToolCall) -> Decoded:
         if meant in fields and meant not in given:
             given[meant] = value
         else:
-            notes.append(f"{name!r} is no argument of {tool.name} and was ignored")
+            notes.append(f"{_short(name)!r} is no argument of {tool.name} and was ignored")
+    if len(notes) > _MOST_NOTES:
+        notes[_MOST_NOTES:] = [f"{len(notes) - _MOST_NOTES:,} more were ignored"]
     return Decoded(_converted(tool, given, notes), tuple(notes))
 
 
@@ -64,30 +75,48 @@ def _object_of(tool: Tool, call: ToolCall, notes: list[str]) -> dict[str, Any]:
 
 
 def _repaired(tool: Tool, text: str) -> Any:
-    """Repair broken JSON. What could be cut off is only completed for tools that read."""
-    if tool.effect != "read" and not _is_complete(text):
+    """Repair broken JSON. For a tool that does more than read only where nothing is guessed."""
+    if tool.effect == "read":
+        from json_repair import loads  # slow to load, and rarely needed
+
+        return loads(text)
+    try:
+        return _without_loss(text)
+    except ValueError as error:
         raise ToolError(
             f"The arguments of {tool.name} were cut off or are no JSON; nothing was done. Send the call "
             f"again, whole; if it is very long, do it in smaller steps. Expected: {_schema(tool)}"
-        )
-    from json_repair import loads  # slow to load, and rarely needed
-
-    return loads(text)
+        ) from error
 
 
-def _is_complete(text: str) -> bool:
-    """Tell whether the text ends outside of any string, object or list."""
-    depth, in_string, is_escaped = 0, False, False
-    for character in text:
-        if is_escaped:
-            is_escaped = False
-        elif character == "\\":
-            is_escaped = in_string
-        elif character == '"':
-            in_string = not in_string
-        elif not in_string:
-            depth += (character in "{[") - (character in "}]")
-    return depth <= 0 and not in_string and "}" in text
+def _without_loss(text: str) -> Any:
+    """Read one JSON object with slips that leave no doubt about its meaning. Raises ValueError.
+
+    They are raw line ends and tabs in strings, a comma too many, Python's words, and words or a code fence
+    around the object.
+    """
+    from json import JSONDecoder  # rarely needed
+
+    start = text.find("{")
+    before, rest = text[: max(start, 0)], text[max(start, 0) :]
+    mended = _SLIP.sub(lambda found: _MEANT.get(found[0], found[0]), rest)
+    decoder = JSONDecoder(strict=False, object_pairs_hook=_without_repetition)
+    given, end = decoder.raw_decode(mended)
+    if _PART_OF_JSON.search(before) or _PART_OF_JSON.search(mended[end:]):
+        raise ValueError("there is more JSON around the object, so a quote may be missing inside")
+    msgspec.json.encode(given)  # half characters are no text: a ValueError
+    return given
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    given = dict(pairs)
+    if len(given) < len(pairs):
+        raise ValueError("a name occurs twice")
+    return given
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
 
 
 def _converted(tool: Tool, given: dict[str, Any], notes: list[str]) -> Any:

@@ -14,6 +14,7 @@ from ybs.security.policy import Subject
 from ybs.tools.built_in import BuiltInTool, plural
 from ybs.tools.changes import text_diff
 from ybs.tools.files import failure, read_bytes
+from ybs.tools.workspace import Workspace
 
 _SHOWN_BYTES = 1_000_000
 
@@ -31,6 +32,10 @@ class DeleteFile(BuiltInTool):
     effect: ClassVar[Effect] = "delete"
     arguments: ClassVar[type[Struct]] = Arguments
 
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
+        self._shown: dict[Arguments, _Mark] = {}
+
     def subject(self, arguments: Arguments) -> Subject:
         """Name the file or link itself."""
         path, shown = self._target(arguments)
@@ -40,6 +45,7 @@ class DeleteFile(BuiltInTool):
         """Show what would be gone."""
         path, shown = self._target(arguments)
         status = _status(path, shown)
+        self._shown[arguments] = _mark(status)
         if stat.S_ISLNK(status.st_mode):
             body = f"a link to {os.readlink(path)}"  # noqa: PTH115 - shown as it is
         elif not stat.S_ISREG(status.st_mode):
@@ -54,7 +60,11 @@ class DeleteFile(BuiltInTool):
         """Delete it."""
         del print_live
         path, shown = self._target(arguments)
-        _status(path, shown)
+        now = _mark(_status(path, shown))
+        if self._shown.pop(arguments, now) != now:
+            raise ToolError(
+                f"{shown} changed in the meantime; it was not deleted. Look at it again."
+            )
         try:
             path.unlink()
         except OSError as error:
@@ -70,6 +80,14 @@ class DeleteFile(BuiltInTool):
         roots = self.workspace.roots
         path = roots.resolve(arguments.path, is_write=True, is_link_followed=False)
         return path, roots.show(path)
+
+
+_Mark = tuple[int, int, int, int]
+
+
+def _mark(status: os.stat_result) -> _Mark:
+    """Return what tells this file in this state from another one."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _status(path: Path, shown: str) -> os.stat_result:

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from ybs.tools.document import printable
+
 _CONTEXT = 3
 _MOST_LINES = 3000  # beyond this the changed part is shown as one block
 
@@ -36,7 +38,7 @@ def diff_of(before: str, after: str, name: str) -> Diff:
     removed = sum(line.startswith("-") for line in lines)
     source = f"--- {name}" if before else "--- /dev/null"
     target = f"+++ {name}" if after else "+++ /dev/null"
-    return Diff("\n".join((source, target, *lines)), added, removed)
+    return Diff(printable("\n".join((source, target, *lines))), added, removed)
 
 
 _Group = list[tuple[str, int, int, int, int]]

@@ -1,5 +1,6 @@
 """A text file as it is on disk: encoding, byte order mark and line ends survive every change."""
 
+import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
@@ -7,35 +8,69 @@ from itertools import pairwise
 from ybs.core.errors import ToolError
 
 PROBE_BYTES = 8192
+_HIGH_BYTES = bytes(range(128, 256))
 _MARKS = (
     (b"\xef\xbb\xbf", "utf-8"),
     (b"\xff\xfe", "utf-16-le"),
     (b"\xfe\xff", "utf-16-be"),
 )
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_STRAY = re.compile("[\udc80-\udcff]")  # bytes that are no UTF-8, as Python carries them in text
+
+
+def printable(text: str) -> str:
+    """Return the text with a question mark sign for each byte that is none of its encoding."""
+    return text if text.isascii() else _STRAY.sub("\ufffd", text)
+
+
+def text_of_part(part: bytes, beginning: bytes) -> str:
+    r"""Decode whole lines from within a file as the file's beginning says; line ends become `\n`.
+
+    A part of a file in UTF-16 has been turned into UTF-8 before.
+    """
+    head = beginning[: beginning.rfind(b"\n") + 1] or beginning.rstrip(_HIGH_BYTES)
+    if beginning.startswith(_UTF_16_MARKS):
+        encoding = "utf-8"
+    else:
+        encoding = Document(part if head.isascii() else head).encoding
+    text = part.decode(encoding, "surrogateescape" if encoding == "utf-8" else "strict")
+    return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
 def is_binary(data: bytes) -> bool:
     """Tell whether the beginning of a file says that it is no text."""
-    return b"\0" in data[:PROBE_BYTES] and not data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    return b"\0" in data[:PROBE_BYTES] and not data.startswith(_UTF_16_MARKS)
 
 
 class Document:
     r"""A decoded file. `text` has `\n` line ends only; `raw` is the text as it is on disk.
 
     UTF-8 with or without mark, UTF-16 with mark; anything else is read as Latin-1, which loses nothing.
+    A few stray bytes do not make a text in UTF-8 another one: they survive as they are.
     """
 
     def __init__(self, data: bytes) -> None:
         self.mark, self.encoding = next(
             ((mark, name) for mark, name in _MARKS if data.startswith(mark)), (b"", "utf-8")
         )
+        self._errors = "strict"
         body = data[len(self.mark) :]
         try:
             self.raw = body.decode(self.encoding)
         except UnicodeDecodeError:
-            self.mark, self.encoding = b"", "latin-1"
-            self.raw = data.decode("latin-1")
+            self._decode_broken(data)
         self.text = self.raw.replace("\r\n", "\n")
+
+    def _decode_broken(self, data: bytes) -> None:
+        if self.encoding == "utf-8":
+            text = data[len(self.mark) :].decode("utf-8", "surrogateescape")
+            stray = len(_STRAY.findall(text))
+            wide = sum(not character.isascii() for character in text) - stray
+            if wide >= stray:
+                self.raw, self._errors = text, "surrogateescape"
+                return
+        self.mark, self.encoding = b"", "latin-1"
+        self.raw = data.decode("latin-1")
 
     @property
     def has_crlf(self) -> bool:
@@ -66,7 +101,7 @@ class Document:
     def encoded(self, raw: str, shown: str) -> bytes:
         """Return the bytes for the file. Raises ToolError for text that its encoding cannot hold."""
         try:
-            return self.mark + raw.encode(self.encoding)
+            return self.mark + raw.encode(self.encoding, self._errors)
         except UnicodeEncodeError as error:
             character = raw[error.start]
             raise ToolError(

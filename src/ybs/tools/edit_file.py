@@ -10,7 +10,7 @@ from ybs.core.ports import Effect, ToolOutput
 from ybs.tools.built_in import plural
 from ybs.tools.changes import Change, ChangingTool
 from ybs.tools.diff import diff_of
-from ybs.tools.document import Document, is_binary
+from ybs.tools.document import Document, is_binary, printable
 from ybs.tools.matcher import Match, find, line_of
 
 _SHOWN_PLACES = 10
@@ -81,7 +81,7 @@ def _match(document: Document, arguments: Arguments, shown: str) -> Match:
         raise ToolError("old_text and new_text are the same; nothing was changed.")
     match = find(document.text, old)
     if not match.spans:
-        near = f" The nearest lines:\n{match.nearest}" if match.nearest else ""
+        near = f" The nearest lines:\n{printable(match.nearest)}" if match.nearest else ""
         raise ToolError(
             f"old_text was not found in {shown}; nothing was changed. It must be exact, with every space. "
             f"Read the file again and copy the lines without their numbers.{near}"

@@ -10,6 +10,8 @@ from ybs.tools.files import read_bytes
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
+MOST_STARS = 3  # in one part of a path: matching takes (length of the name) to their power
+STARS = re.compile(r"(?<!\\)\*{2,}")
 _HIGHEST = 30  # folders above the project that are looked at for the repository's top
 
 
@@ -64,12 +66,23 @@ def _spec_of(folder: str) -> "GitIgnoreSpec | None":
         return None
     from pathspec import GitIgnoreSpec  # slow to load, and only needed where there are rules
 
-    lines = text.splitlines()
+    lines = [_bounded(line) for line in text.splitlines()]
     try:
         spec = GitIgnoreSpec.from_lines(lines)
     except (ValueError, re.error):  # git passes over a line that makes no sense
         spec = GitIgnoreSpec.from_lines(line for line in lines if _makes_sense(line))
     return spec if len(spec) else None
+
+
+def _bounded(line: str) -> str:
+    """Return the line with a bounded cost of matching, or nothing: hostile rules must not stop the walk."""
+    if line.count("*") <= MOST_STARS:
+        return line
+    parts = [part if part == "**" else STARS.sub("*", part) for part in line.split("/")]
+    is_costly = parts.count("**") > MOST_STARS or any(
+        part.count("*") > MOST_STARS for part in parts
+    )
+    return "" if is_costly else "/".join(parts)
 
 
 def _makes_sense(line: str) -> bool:

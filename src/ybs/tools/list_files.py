@@ -11,10 +11,14 @@ from msgspec import Meta, Struct
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.tools.built_in import BuiltInTool, plural, positive
+from ybs.tools.ignore import MOST_STARS, STARS
 from ybs.tools.walk import Deadline, Walk
 
 MOST_RESULTS = 10_000
 TIME_LIMIT_SECONDS = 30.0
+_MOST_GLOB_STARS = 4  # in one part of a path
+_MOST_CHOICES = 4  # pairs of braces
+_MOST_NAMES = 50  # in them all
 
 
 class Arguments(Struct, frozen=True, kw_only=True):
@@ -111,8 +115,17 @@ def compiled_glob(pattern: str) -> re.Pattern[str]:
     """Compile a glob. Raises ToolError where it makes no sense."""
     from ybs.security import globs  # not needed before the first call
 
+    parts = [part if part == "**" else STARS.sub("*", part) for part in pattern.split("/")]
+    is_costly = (
+        parts.count("**") > MOST_STARS
+        or any(part.count("*") > _MOST_GLOB_STARS for part in parts)
+        or pattern.count("{") > _MOST_CHOICES
+        or pattern.count(",") > _MOST_NAMES
+    )
+    if is_costly:
+        raise ToolError(f"The pattern {pattern[:100]!r} has too many * or {{}}. Write it simpler.")
     try:
-        return globs.compiled(pattern)
+        return globs.compiled("/".join(parts))
     except re.error as error:
         raise ToolError(f"The pattern {pattern!r} makes no sense: {error}") from error
 

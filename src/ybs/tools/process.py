@@ -2,12 +2,15 @@
 
 import asyncio
 import codecs
+import errno
 import os
 import re
 import signal
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from subprocess import DEVNULL, Popen
 
 from msgspec import Struct
 
@@ -17,6 +20,9 @@ GRACE_SECONDS = 2.0  # between the polite signal and the other one
 PIPE_SECONDS = 0.2  # how long output is waited for when the shell has ended
 LIVE_CHARS = 200_000  # beyond this the screen shows no more of one command
 _CHUNK = 65_536
+_CAN_LOOK = hasattr(
+    os, "waitid"
+)  # to see that a process ended without burying it; not on every macOS
 _SECRET = re.compile(r"TOKEN|SECRET|PASSW|KEY|AUTH|CRED|^YBS_", re.IGNORECASE)
 #: Variables that make a shell or an interpreter run something first.
 _RUNS_FIRST = frozenset(
@@ -105,23 +111,23 @@ async def run_command(
     """
     live = _Live(print_live)
     out, err = _Pipe(most_chars, live), _Pipe(most_chars, live)
-    process = await _started(command, folder, environ, out, err)
     timed_out = left_running = False
+    shell = _started(command, folder, environ, out, err)
     try:
         async with asyncio.timeout(timeout_seconds):
-            await process.wait()
+            await shell.ended.wait()
         left_running = not await _both_end(out, err)
     except TimeoutError:
         timed_out = True
     finally:
         try:
-            await _end(process)
+            await shell.end()
             await _both_end(out, err)
         finally:
             out.close()
             err.close()
     return Ended(
-        exit_code=process.returncode if process.returncode is not None else -signal.SIGKILL,
+        exit_code=shell.exit_code,
         stdout=out.kept,
         stderr=err.kept,
         timed_out=timed_out,
@@ -129,28 +135,87 @@ async def run_command(
     )
 
 
-async def _started(
+def _started(
     command: str, folder: Path, environ: Mapping[str, str], out: "_Pipe", err: "_Pipe"
-) -> asyncio.subprocess.Process:
+) -> "_Shell":
     try:
-        process = await asyncio.create_subprocess_exec(
-            "/bin/sh",
-            "-c",
-            command,
-            stdin=asyncio.subprocess.DEVNULL,
+        process = Popen(
+            ("/bin/sh", "-c", command),
+            stdin=DEVNULL,
             stdout=out.writing_end,
             stderr=err.writing_end,
             cwd=folder,
             env=dict(environ),
             start_new_session=True,
         )
+        shell = _Shell(process)
     except BaseException:
         out.close()
         err.close()
         raise
     out.listen()
     err.listen()
-    return process
+    return shell
+
+
+class _Shell:
+    """A running shell with a thread that waits for it, whatever becomes of the loop or of the caller.
+
+    The thread leaves the ended shell unburied until nothing will be signalled any more: as long as it lies
+    there, the number of its group can mean no other one.
+    """
+
+    def __init__(self, process: Popen[bytes]) -> None:
+        self._process = process
+        self._loop = asyncio.get_running_loop()
+        self._may_be_buried = threading.Event()
+        self.ended, self._is_buried = asyncio.Event(), asyncio.Event()
+        try:
+            threading.Thread(target=self._wait, name="ybs-shell", daemon=True).start()
+        except RuntimeError as error:  # there may be no more threads
+            self._signal(signal.SIGKILL)
+            process.wait()
+            raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from error
+
+    @property
+    def exit_code(self) -> int:
+        """The code, or minus the signal, once it has ended."""
+        code = self._process.returncode
+        return -signal.SIGKILL if code is None else code
+
+    def _wait(self) -> None:
+        if _CAN_LOOK:
+            with suppress(ChildProcessError):  # somebody else waited for it
+                os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+            self._tell(self.ended)
+            self._may_be_buried.wait()
+        self._process.wait()
+        self._tell(self.ended)
+        self._tell(self._is_buried)
+
+    def _tell(self, event: asyncio.Event) -> None:
+        with suppress(RuntimeError):  # the loop is closed; nobody waits there any more
+            self._loop.call_soon_threadsafe(event.set)
+
+    async def end(self) -> None:
+        """End the whole group, politely where the shell still runs; nothing of it is left afterwards.
+
+        A cancellation in here only takes the politeness away.
+        """
+        try:
+            if not self.ended.is_set():
+                self._signal(signal.SIGTERM)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(GRACE_SECONDS):
+                        await self.ended.wait()
+        finally:
+            self._signal(signal.SIGKILL)
+            self._may_be_buried.set()
+        await self._is_buried.wait()
+
+    def _signal(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
 
 
 class _Live:
@@ -218,21 +283,3 @@ async def _both_end(out: _Pipe, err: _Pipe) -> bool:
     except TimeoutError:
         return False
     return True
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """End the whole group, politely where the shell still runs; nothing of it is left afterwards."""
-    try:
-        if process.returncode is None:
-            _signal_group(process.pid, signal.SIGTERM)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(GRACE_SECONDS):
-                    await process.wait()
-    finally:
-        _signal_group(process.pid, signal.SIGKILL)
-    await process.wait()
-
-
-def _signal_group(group: int, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -12,11 +13,13 @@ from ybs.core.errors import ToolError
 from ybs.core.messages import Image
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.tools.built_in import BuiltInTool, plural, positive
-from ybs.tools.document import Document, is_binary
+from ybs.tools.document import Document, is_binary, printable, text_of_part
 from ybs.tools.files import failure, open_regular
+from ybs.tools.walk import Deadline
 
 LONGEST_LINE = 2000
 MOST_LINES = 100_000
+TIME_LIMIT_SECONDS = 30.0
 _WHOLE_BYTES = 4_000_000  # beyond this only the lines asked for are held
 _CHUNK = 1_000_000
 _IMAGE_BYTES = 5_000_000  # what the large providers take
@@ -49,16 +52,11 @@ class ReadFile(BuiltInTool):
         limit = positive(arguments.limit, "limit", at_most=MOST_LINES)
         path = self._path(arguments)
         shown = self.workspace.roots.show(path)
-        descriptor, status = _opened(path, shown)
+        deadline = Deadline(TIME_LIMIT_SECONDS)
         try:
-            if status.st_size > _WHOLE_BYTES:
-                content = await asyncio.to_thread(_part_of, descriptor, first, limit)
-            else:
-                content = _whole_of(descriptor)
-        except OSError as error:
-            raise failure(error, shown) from error
+            content, status = await asyncio.to_thread(_read, path, shown, (first, limit), deadline)
         finally:
-            os.close(descriptor)
+            deadline.cancel()
         self.workspace.reads.note(path, status, content.whole)
         if image := _image_of(content, status.st_size, shown):
             return image
@@ -108,40 +106,79 @@ class _Content:
 
     def lines(self, first: int, limit: int) -> tuple[list[str], int]:
         """Return the lines from `first` on, without their ends, and how many the file has."""
-        text = Document(self.part if self.whole is None else self.whole).text
-        lines = text.removesuffix("\n").split("\n") if text else []
+        if self.whole is None:
+            text = text_of_part(self.part, self.beginning)
+        else:
+            text = Document(self.whole).text
+        lines = printable(text).removesuffix("\n").split("\n") if text else []
         start = first - self.first_held
         return lines[start : start + limit], self.total_lines if self.whole is None else len(lines)
 
 
-def _whole_of(descriptor: int) -> _Content:
-    whole = b"".join(iter(lambda: os.read(descriptor, _CHUNK), b""))
-    return _Content(whole, whole)
+def _read(
+    path: Path, shown: str, asked: tuple[int, int], deadline: Deadline
+) -> tuple[_Content, os.stat_result]:
+    """Read the file in this thread alone: who waits for it may be gone before it ends."""
+    if not os.path.lexists(path):
+        raise ToolError(_missing(path, shown))
+    descriptor, status = open_regular(path, shown)
+    try:
+        pieces = _pieces(descriptor, shown, deadline)
+        if status.st_size > _WHOLE_BYTES:
+            return _part_of(pieces, *asked), status
+        whole = b"".join(pieces)
+        return _Content(whole, whole), status
+    except OSError as error:
+        raise failure(error, shown) from error
+    finally:
+        os.close(descriptor)
 
 
-def _part_of(descriptor: int, first: int, limit: int) -> _Content:
-    """Read to the end, but hold only the pieces that the lines asked for are in."""
-    content = _Content(b"", None)
-    pieces: list[bytes] = []
-    held = ends = 0
-    last = b""
+def _pieces(descriptor: int, shown: str, deadline: Deadline) -> Iterator[bytes]:
     while piece := os.read(descriptor, _CHUNK):
-        content.beginning = content.beginning or piece
+        yield piece
+        if deadline.is_over:
+            raise ToolError(f"{shown} takes too long to read; use run_shell with sed or head")
+
+
+def _part_of(pieces: Iterator[bytes], first: int, limit: int) -> _Content:
+    """Read to the end, but hold only whole lines: those asked for and a few more."""
+    content = _Content(next(pieces, b""), None)
+    held: list[bytes] = []
+    size = ends = 0
+    last = b""
+    for piece in _in_utf8(content.beginning, pieces):
         before, ends = ends, ends + piece.count(b"\n")
-        if ends + 1 >= first and before + 1 < first + limit and held <= _WHOLE_BYTES:
-            content.first_held = content.first_held if pieces else before + 1
-            pieces.append(piece)
-            held += len(piece)
+        if ends + 1 >= first and before + 1 < first + limit and size <= _WHOLE_BYTES:
+            kept = piece if held else _from_line(piece, first - before)
+            held.append(kept)
+            size += len(kept)
         last = piece
-    content.part = b"".join(pieces)
+    part = b"".join(held)
+    content.first_held = first
+    content.part = part[: part.rfind(b"\n") + 1] if size > _WHOLE_BYTES and b"\n" in part else part
     content.total_lines = ends + (not last.endswith(b"\n"))
     return content
 
 
-def _opened(path: Path, shown: str) -> tuple[int, os.stat_result]:
-    if not os.path.lexists(path):
-        raise ToolError(_missing(path, shown))
-    return open_regular(path, shown)
+def _from_line(piece: bytes, line: int) -> bytes:
+    """Return the piece from the beginning of its `line`, counted from 1."""
+    start = 0
+    for _ in range(line - 1):
+        start = piece.index(b"\n", start) + 1
+    return piece[start:]
+
+
+def _in_utf8(beginning: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the pieces with the ends of their lines as bytes: UTF-16 becomes UTF-8, the rest stays."""
+    if not beginning.startswith((b"\xff\xfe", b"\xfe\xff")):
+        yield beginning
+        yield from pieces
+        return
+    decoder = getincrementaldecoder("utf-16")("replace")
+    yield decoder.decode(beginning).encode()
+    for piece in pieces:
+        yield decoder.decode(piece).encode()
 
 
 def _media_type(data: bytes) -> str:

@@ -5,11 +5,11 @@ https://github.com/BurntSushi/ripgrep/blob/master/GUIDE.md
 
 import os
 import re
-import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ybs.security.paths import Roots
+from ybs.tools.child import output_of
 from ybs.tools.walk import Deadline
 
 _OPTIONS = (
@@ -21,6 +21,7 @@ _OPTIONS = (
     "--no-config",
     "--no-messages",
 )
+_COUNT = re.compile(rb"([^\0]+)\0(\d+)\n")  # a name may hold line ends
 _BATCH_CHARS = 100_000  # of paths on one command line
 #: Syntax that Python and Rust read differently, or only one of them knows.
 _DIALECT = re.compile(
@@ -55,23 +56,15 @@ def counts(
     found: dict[str, int] = {}
     for batch in _batches(paths):
         try:
-            result = subprocess.run(
-                [rg, *_OPTIONS, "--regexp", pattern, "--", *batch],
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                timeout=max(deadline.seconds_left, 0.1),
-                env={"PATH": os.defpath},
-                check=False,
+            output, code = output_of(
+                [rg, *_OPTIONS, "--regexp", pattern, "--", *batch], folder=folder, deadline=deadline
             )
-        except (OSError, subprocess.TimeoutExpired):
+        except OSError:
             return None
-        if result.returncode not in (0, 1):  # 1: nothing found; else a pattern it does not know
+        if code not in (0, 1):  # 1: nothing found; else out of time, or a pattern it does not know
             return None
-        for line in result.stdout.decode("utf-8", "surrogateescape").splitlines():
-            path, _, count = line.partition("\0")
-            found[path] = int(count)
+        for path, count in _COUNT.findall(output):
+            found[os.fsdecode(path)] = int(count)
     return found
 
 

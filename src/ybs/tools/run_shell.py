@@ -23,7 +23,8 @@ MOST_SECONDS = 600
 _NOTE_ROOM = 400
 _LONGEST_COMMAND = 30_000  # the system takes 128 KiB; nobody can judge that much
 _ESCAPE = re.compile("\x1b\\[[0-?]*[ -/]*[@-~]")
-_OVERWRITTEN = re.compile(r"[^\n]*\r(?=[^\n])|\r(?=\n|$)")
+_LINE_END = re.compile(r"\r+\n")
+_OVERWRITTEN = re.compile(r"[^\n]*\r(?=[^\n])|\r$")
 
 
 class Arguments(Struct, frozen=True, kw_only=True):
@@ -137,4 +138,6 @@ def _as_seen(text: str) -> str:
     """Return the text as a terminal would leave it: without colours, and without what was overwritten."""
     if "\x1b" in text:
         text = _ESCAPE.sub("", text)
-    return _OVERWRITTEN.sub("", text).strip("\n") if "\r" in text else text.strip("\n")
+    if "\r" in text:
+        text = _OVERWRITTEN.sub("", _LINE_END.sub("\n", text))
+    return text.strip("\n")

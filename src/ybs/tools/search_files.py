@@ -1,10 +1,11 @@
 """search_files: the lines that a regular expression matches, with the lines around them."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct
 
@@ -14,9 +15,15 @@ from ybs.tools.built_in import BuiltInTool, plural, positive
 from ybs.tools.list_files import compiled_glob, pattern_of
 from ybs.tools.walk import Deadline, Walk
 
+if TYPE_CHECKING:
+    from ybs.tools.engine import Found, Match
+
 MOST_RESULTS = 2000
 MOST_CONTEXT = 20
-LONGEST_SHOWN = 300
+_NOTE_ROOM = 300
+_MOST_NAMES = 3  # of files that were not searched
+LONGEST_NAME = 80
+_ESCAPED = re.compile(r"\\[|(){}+?]")
 TIME_LIMIT_SECONDS = 30.0
 
 
@@ -28,24 +35,6 @@ class Arguments(Struct, frozen=True, kw_only=True):
     file_pattern: Annotated[str, Meta(description="glob of files, e.g. *.py")] = ""
     context_lines: int = 2
     max_results: int = 50
-
-
-class Match(Struct):
-    """One matching line with the lines around it; its number counts from 1."""
-
-    file: str
-    line: int
-    content: str
-    context_before: list[str]
-    context_after: list[str]
-
-
-class Found(Struct):
-    """What a search found: the first matches, and how many lines match in all."""
-
-    matches: list[Match]
-    total: int = 0
-    was_cut: bool = False
 
 
 class SearchFiles(BuiltInTool):
@@ -72,32 +61,23 @@ class SearchFiles(BuiltInTool):
             deadline.cancel()
         return self._output(found, arguments)
 
-    def _search(self, arguments: Arguments, deadline: Deadline) -> Found:
-        from ybs.tools.line_search import Searcher
-        from ybs.tools.ripgrep import counts, program
+    def _search(self, arguments: Arguments, deadline: Deadline) -> "Found":
+        from ybs.tools.engine import Wanted, find
+        from ybs.tools.ripgrep import program
 
-        searcher = Searcher(arguments.pattern)
         start = self.workspace.roots.resolve(arguments.path)
         folder, paths, was_cut = self._candidates(start, arguments.file_pattern, deadline)
-        found = Found(matches=[], was_cut=was_cut)
-        rg = program(self.workspace.roots)
-        counted = counts(rg, arguments.pattern, folder, paths, deadline) if rg else None
+        wanted = Wanted(
+            pattern=arguments.pattern,
+            context=max(0, min(arguments.context_lines, MOST_CONTEXT)),
+            most=min(arguments.max_results, MOST_RESULTS),
+        )
+        found = find(wanted, folder, paths, program(self.workspace.roots), deadline)
+        found.was_cut = found.was_cut or was_cut
         shown = self.workspace.roots.show(folder)
         prefix = "" if shown == "." else f"{shown.rstrip('/')}/"
-        most = min(arguments.max_results, MOST_RESULTS)
-        for path in paths if counted is None else [path for path in paths if path in counted]:
-            if deadline.is_over:
-                found.was_cut = True
-                break
-            if counted is not None and len(found.matches) >= most:
-                found.total += counted[path] if searcher.is_text(folder / path) else 0
-                continue
-            lines = searcher.lines_of(folder / path)
-            for index in searcher.matching(lines):
-                found.total += 1
-                if len(found.matches) < most:
-                    context = arguments.context_lines
-                    found.matches.append(_match(prefix + path, lines, index, context))
+        for match in found.matches:
+            match.file = prefix + match.file
         return found
 
     def _candidates(
@@ -115,17 +95,16 @@ class SearchFiles(BuiltInTool):
         walk = Walk(self.workspace.roots, start, deadline=deadline)
         return start, sorted(entry.path for entry in walk.files() if fits(entry.path)), walk.was_cut
 
-    def _output(self, found: Found, arguments: Arguments) -> ToolOutput:
+    def _output(self, found: "Found", arguments: Arguments) -> ToolOutput:
         blocks = list(_blocks(found.matches))
-        shown = _within(blocks, self.workspace.max_output_chars - 300)
+        shown = _within(blocks, self.workspace.max_output_chars - _NOTE_ROOM)
         is_truncated = found.was_cut or found.total > len(shown)
         parts = shown[:] or ["No matches."]
         if found.total > len(shown):
             parts.append(
                 f"[{len(shown)} of {found.total:,} matches shown; narrow the pattern, path or file_pattern]"
             )
-        if found.was_cut:
-            parts.append("[the search took too long and was ended early; narrow `path`]")
+        parts += _remarks(found, arguments.pattern)
         display: dict[str, Any] = {
             "matches": found.matches[: len(shown)],
             "total_matches": found.total,
@@ -138,22 +117,27 @@ class SearchFiles(BuiltInTool):
         return ToolOutput(output="\n".join(parts), summary=summary, display=display)
 
 
-def _match(file: str, lines: list[str], index: int, context: int) -> Match:
-    context = max(0, min(context, MOST_CONTEXT))
-    return Match(
-        file=file,
-        line=index + 1,
-        content=_shortened(lines[index]),
-        context_before=[_shortened(line) for line in lines[max(index - context, 0) : index]],
-        context_after=[_shortened(line) for line in lines[index + 1 : index + 1 + context]],
-    )
+def _remarks(found: "Found", pattern: str) -> Iterator[str]:
+    """Yield what the model has to know beside the matches."""
+    if found.was_cut:
+        yield "[the search took too long and was ended early; narrow `path` or write the pattern simpler]"
+    if found.skipped:
+        yield f"[not searched, could not be read: {_names(found.skipped)}]"
+    if found.shortened:
+        yield f"[only the beginning of very long lines was searched in: {_names(found.shortened)}]"
+    if not found.total and (escaped := _ESCAPED.search(pattern)):
+        yield (
+            f"[`{escaped[0]}` means the character `{escaped[0][1]}` itself; as an operator it has no backslash]"
+        )
 
 
-def _shortened(line: str) -> str:
-    return line if len(line) <= LONGEST_SHOWN else f"{line[:LONGEST_SHOWN]} [...]"
+def _names(files: Iterable[str]) -> str:
+    names = list(files)
+    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(name[:LONGEST_NAME] for name in names[:_MOST_NAMES]) + more
 
 
-def _blocks(matches: Sequence[Match]) -> Iterator[str]:
+def _blocks(matches: "Sequence[Match]") -> Iterator[str]:
     """Yield the text of each match: the file's name once, then `12:` for matches, `12-` for lines around."""
     file, last = "", 0
     for match, following in zip_longest(matches, matches[1:]):

@@ -126,7 +126,7 @@ class LocalToolbox:
         return tool
 
     def _result(self, call: ToolCall, output: ToolOutput, notes: Sequence[str]) -> ToolResult:
-        remarks = "".join(f"\n[note: {note}]" for note in notes)
+        remarks = cut("".join(f"\n[note: {note}]" for note in notes), self._most_chars // 2)
         text = cut(output.output, max(self._most_chars - len(remarks), 0), _HINT) + remarks
         return ToolResult(
             call_id=call.id,

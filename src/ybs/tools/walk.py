@@ -72,14 +72,11 @@ class Walk:
         count = 0
         while pending:
             prefix, folder, above = pending.pop()
-            if self._deadline is not None and self._deadline.is_over:
-                self.was_cut = True
+            if self._is_over():
                 return
             rules = Ignore(folder, above)
             inner: list[tuple[str, str, Ignore]] = []
-            for entry in _sorted_entries(folder):
-                if not self._is_wanted(entry, rules):
-                    continue
+            for entry in self._wanted(folder, rules):
                 path = prefix + entry.name
                 if entry.is_dir(follow_symlinks=False):
                     self.folders.append(path)
@@ -106,6 +103,18 @@ class Walk:
             if rules.ignores(str(here), is_folder=True):
                 return None
         return rules
+
+    def _is_over(self) -> bool:
+        if self._deadline is not None and self._deadline.is_over:
+            self.was_cut = True
+        return self.was_cut
+
+    def _wanted(self, folder: str, rules: Ignore) -> Iterator[os.DirEntry[str]]:
+        for entry in _sorted_entries(folder):
+            if self._is_over():
+                return
+            if self._is_wanted(entry, rules):
+                yield entry
 
     def _is_wanted(self, entry: os.DirEntry[str], rules: Ignore) -> bool:
         if entry.name == ".git" or not _is_printable_path(entry.name):

@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta, Struct
 
+from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, ToolOutput
 from ybs.tools.built_in import plural
 from ybs.tools.changes import Change, ChangingTool, text_diff
@@ -27,6 +28,8 @@ class WriteFile(ChangingTool):
 
     def change(self, arguments: Arguments) -> Change:
         """Compare the content with what is there. A text that is there keeps its encoding and line ends."""
+        if arguments.path.endswith(("/", "/.")):
+            raise ToolError(f"{arguments.path[:200]!r} names a folder; give the file's whole path")
         path = self.workspace.roots.resolve(arguments.path, is_write=True)
         shown = self.workspace.roots.show(path)
         before = self.before(path, shown)
