@@ -85,6 +85,16 @@ def test_the_rule_takes_a_line_of_its_own_where_the_line_is_short() -> None:
     ]
 
 
+def test_a_rule_is_broken_between_its_words() -> None:
+    rule = "run_shell(echo hello > made && cat made)"
+    lines = choice_lines(question_of(grant=rule), 40, PLAIN, ASCII)
+    assert [line.rstrip() for line in lines[1:]] == [
+        "  [a] always this session:",
+        "  run_shell(echo hello > made && cat",
+        "  made)",
+    ]
+
+
 def test_a_rule_that_does_not_fit_is_wrapped_whole() -> None:
     lines = choice_lines(question_of(grant="run_shell(" + "x" * 60 + ")"), 30, PLAIN, ASCII)
     assert all(len(line) <= 30 for line in lines)
@@ -160,9 +170,7 @@ async def test_the_silence_is_counted_from_the_first_drawing() -> None:
     assert not choice.is_too_early()
 
 
-@pytest.mark.parametrize(
-    ("key", "answer"), [("y", YES), ("n", NO), ("a", ALWAYS), ("\x1b", NO), ("\x03", NO)]
-)
+@pytest.mark.parametrize(("key", "answer"), [("y", YES), ("n", NO), ("a", ALWAYS), ("\x1b", NO)])
 async def test_keys_in_the_terminal_answer(key: str, answer: Answer) -> None:
     session = FakeSession(asks(question_of()))
     async with staged(session) as stage:

@@ -17,7 +17,14 @@ from stage import FakeClock
 from fake_session import FakeSession, asks, fails, hangs, question_of, says
 from ybs.config.schema import Config, Ui
 from ybs.core.errors import ProviderDown, YbsError
-from ybs.core.events import Noticed, RequestRetried, ToolFinished, ToolPrinted, ToolStarted
+from ybs.core.events import (
+    Noticed,
+    RequestRetried,
+    ToolFinished,
+    ToolPrinted,
+    ToolStarted,
+    UserSaid,
+)
 from ybs.core.ports import Answer
 from ybs.ui.confirm import NO_REASON
 from ybs.ui.plain import PlainTerminal, as_answer, forget_typed
@@ -94,10 +101,38 @@ async def test_a_turn_is_told_in_sentences(talking: Open) -> None:
         )
         session.emit(ToolStarted(id="2", name="read_file", arguments=Raw(b'{"path":"a"}')))
         session.emit(
-            ToolFinished(id="2", name="read_file", success=False, output="no file\nnear: b")
+            ToolFinished(id="2", name="read_file", success=True, output="", summary="a: 4 lines")
+        )
+        session.emit(ToolStarted(id="2", name="edit_file", arguments=Raw(b'{"path":"a"}')))
+        session.emit(
+            ToolFinished(id="2", name="edit_file", success=False, output="No match. Near:\n   3  b")
+        )
+        session.emit(ToolStarted(id="3", name="write_file", arguments=Raw(b'{"path":"a"}')))
+        session.emit(
+            ToolFinished(
+                id="3",
+                name="write_file",
+                success=False,
+                is_refused=True,
+                output="the person said no",
+                summary="refused",
+            )
+        )
+        session.emit(
+            ToolFinished(
+                id="4",
+                name="run_shell",
+                success=False,
+                output="x",
+                summary="exit code 1",
+                display=Raw(b'{"exit_code":1,"stdout":"one","stderr":"two"}'),
+            )
         )
         session.emit(ToolPrinted(id="typed_1", text="listing\x1b[2J\n"))
-        session.emit(RequestRetried(attempt=2, wait_seconds=4, message="busy"))
+        session.emit(
+            UserSaid(content="[Shell command output]\nCommand: ls\nExit code: 1\n", origin="shell")
+        )
+        session.emit(RequestRetried(attempt=2, wait_seconds=4, message="down (busy).\nAdvice"))
         session.emit(Noticed(level="warning", text="careful\x1b[2J"))
         await says("It is **done**.")(session)
 
@@ -112,9 +147,17 @@ async def test_a_turn_is_told_in_sentences(talking: Open) -> None:
         "Warning: unknown key",
         "",
         "> run_shell pytest -q: done, 15 passed.",
-        "read_file a: failed, no file.",
+        "read_file a: done, 4 lines.",
+        "edit_file a: failed.",
+        "  No match. Near:",
+        "     3  b",
+        "write_file a: refused.",
+        "run_shell: failed, exit code 1.",
+        "  one",
+        "  two",
         "listing␛[2J",
-        "Trying again in 4.0 s (attempt 2): busy",
+        "Exit code 1, after 1 ms.",
+        "Retrying in 4.0 s (2 of 3): busy.",
         "Warning: careful␛[2J",
         "",
         "It is **done**.",
@@ -124,6 +167,29 @@ async def test_a_turn_is_told_in_sentences(talking: Open) -> None:
         "> ",
         "",
     ]
+
+
+async def test_words_are_folded_at_one_width_and_code_is_not(talking: Open) -> None:
+    text = "word " * 40 + "\n\n```\n" + "x " * 70 + "\n```"
+
+    async def work(session: FakeSession) -> None:
+        session.emit(Noticed(level="warning", text="careful " * 20))
+        await says(text)(session)
+
+    async with talking(FakeSession(work), "go") as talk:
+        await talk.sees("1.2k in")
+    lines = talk.text.split("\n")
+    assert "x " * 69 + "x" in [line.strip() for line in lines]
+    assert max(len(line) for line in lines if not line.startswith("x ")) <= 79
+
+
+async def test_the_time_of_a_turn_leaves_the_question_out(talking: Open) -> None:
+    async with talking(FakeSession(asks(question_of())), "go") as talk:
+        await talk.sees("no because ...: ")
+        talk.clock.now += 1
+        talk.types("no\n")
+        await talk.sees("1.2k in")
+    assert "34 out, 500 ms" in talk.text
 
 
 async def test_settings_of_the_screen_are_honoured(talking: Open) -> None:
@@ -172,7 +238,7 @@ async def test_a_question_is_answered_by_a_word(talking: Open, typed: str, answe
     async with talking(session, "go") as talk:
         await talk.sees("no because ...: ")
         assert "run_shell wants to run, in /work/shop, no sandbox:\npytest -q\n" in talk.text
-        assert "Warning: it deletes files: build/\n" in talk.text
+        assert "Warning: deletes files: build/\n" in talk.text
         assert "always would allow, in this session: run_shell(pytest -q)\n" in talk.text
         talk.clock.now += 1
         talk.types(typed)
@@ -239,3 +305,13 @@ def test_what_was_typed_ahead_is_dropped_from_a_real_terminal() -> None:
         os.read(terminal, 10)
     os.close(controller)
     os.close(terminal)
+
+
+@pytest.mark.parametrize("prompt", ["!rm -rf x", "/quit"])
+async def test_a_prompt_given_on_the_command_line_is_never_a_command(
+    talking: Open, prompt: str
+) -> None:
+    session = FakeSession(says("hello"))
+    async with talking(session, prompt) as talk:
+        await talk.sees("hello")
+        assert session.sent == [prompt]

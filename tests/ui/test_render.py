@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec import Raw
+from msgspec.structs import replace
 from stage import FakeClock
 
 from fake_session import USED
@@ -44,7 +45,7 @@ class Page:
         paint = Paint(has_colour=False)
         self.live = Live(paint, UNICODE, self.clock)
         canvas = Canvas(self.pieces.append, lambda: width, paint, UNICODE)
-        self.renderer = Renderer(canvas, self.live, Ui(**settings))
+        self.renderer = Renderer(canvas, self.live, Ui(**settings), retries=3)
 
     def draw(self, *events: Event) -> str:
         for event in events:
@@ -162,14 +163,155 @@ def test_a_running_call_shows_the_end_of_its_output() -> None:
     ]
 
 
-def test_the_output_of_a_typed_command_is_shown_whole() -> None:
+def shell_said(ending: str = "Exit code: 0") -> UserSaid:
+    return UserSaid(
+        content=f"[Shell command output]\nCommand: x\n{ending}\n\nOutput:\n", origin="shell"
+    )
+
+
+def test_the_output_of_a_typed_command_is_shown() -> None:
     page = Page()
     page.draw(
         ToolPrinted(id="typed_1", text="one\ntw"), ToolPrinted(id="typed_1", text="o\x1b[2J\nthr")
     )
     assert page.text == "  one\n  two␛[2J\n"
-    page.draw(UserSaid(content="[Shell command output]", origin="shell"))
-    assert page.text == "  one\n  two␛[2J\n  thr\n"
+    page.draw(shell_said())
+    assert page.text == "  one\n  two␛[2J\n  thr\n  exit code 0 · 1 ms\n"
+
+
+def test_long_output_of_a_typed_command_keeps_its_beginning_and_its_end() -> None:
+    page = Page()
+    page.live.begin()
+    page.clock.now += 0.02
+    text = "".join(f"{number}\n" for number in range(1, 501))
+    page.draw(ToolPrinted(id="typed_1", text=text))
+    assert page.text.endswith("  8\n")
+    assert page.passing()[1:] == ["    498", "    499", "    500"]
+    page.draw(shell_said("Exit code: 1"))
+    lines = page.text.split("\n")
+    assert lines[8:10] == ["  … 484 lines …", "  493"]
+    assert lines[-3:] == ["  500", "✗ exit code 1 · 20 ms", ""]
+
+
+def test_output_of_a_typed_command_that_just_fits_is_not_cut() -> None:
+    page = Page()
+    page.draw(ToolPrinted(id="typed_1", text="x\n" * 17), shell_said())
+    assert page.text.count("  x\n") == 17
+
+
+def test_a_typed_command_is_shown_without_colours_and_without_what_was_overwritten() -> None:
+    page = Page()
+    page.draw(ToolPrinted(id="typed_1", text="\x1b[31mred\x1b[0m\n10 %\r90 %\r\n"))
+    assert page.text == "  red\n  90 %\n"
+
+
+def test_a_typed_command_that_is_stopped_shows_what_it_had_printed() -> None:
+    page = Page()
+    page.draw(ToolPrinted(id="typed_1", text="x\n" * 9 + "half"))
+    page.draw(TurnFinished(reason="interrupted"))
+    assert page.text == "  x\n" * 9 + "  half\n! stopped by you\n"
+    assert page.passing() == []
+
+
+def test_a_typed_command_that_took_too_long_says_so() -> None:
+    page = Page()
+    page.draw(shell_said("Stopped: it took longer than its time limit."))
+    assert page.text == "✗ stopped: it took longer than its time limit · 1 ms\n"
+
+
+def test_a_finished_command_shows_the_end_of_its_output() -> None:
+    page = Page()
+    display = {"stdout": "".join(f"{n}\n" for n in range(9)), "stderr": "", "exit_code": 0}
+    page.draw(started(command="seq"), ran(display=display, summary="exit code 0"))
+    assert page.text == "• shell     seq\n    … 5 lines\n    5\n    6\n    7\n    8\n"
+
+
+def test_a_command_without_a_display_shows_the_end_of_what_it_printed() -> None:
+    page = Page()
+    page.draw(started(command="make"), ToolPrinted(id="1", text="one\ntwo\n"), ran())
+    assert page.text == "• shell     make\n    one\n    two\n"
+
+
+def test_text_that_streams_looks_like_text_that_is_finished() -> None:
+    page = Page(width=40)
+    page.live.begin()
+    text = "Some words that go on **boldly** over a line and `more` of it."
+    page.draw(TextStreamed(text=text))
+    streamed = [line.rstrip() for line in page.passing(39)[:-2]]
+    page.draw(AssistantSaid(content=text))
+    assert page.text.rstrip("\n").split("\n") == streamed
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("goes on **bo", "goes on bo"),
+        ("goes on **bold*", "goes on bold"),
+        ("goes on **", "goes on"),
+        ("calls `main", "calls main"),
+        ("a title\n-", "a title"),
+        ("2 ** 3", "2 ** 3"),
+        ("```py\nx = '**a", "  x = '**a"),
+    ],
+)
+def test_marks_that_are_still_open_are_not_shown_while_text_streams(text: str, seen: str) -> None:
+    page = Page()
+    page.draw(TextStreamed(text=text))
+    assert page.passing()[0].rstrip() == "  " + seen
+
+
+def test_streaming_text_is_not_drawn_anew_at_every_frame() -> None:
+    page = Page()
+    page.draw(TextStreamed(text="one"))
+    assert page.passing()[0] == "  one"
+    page.draw(TextStreamed(text=" two"))
+    assert page.passing()[0] == "  one"
+    page.clock.now += 0.1
+    assert page.passing()[0] == "  one two"
+
+
+def test_a_long_open_block_takes_half_of_the_room() -> None:
+    page = Page()
+    page.draw(TextStreamed(text="```\n" + "\n".join(f"line {number}" for number in range(400))))
+    lines = page.passing()
+    assert lines[-2:] == ["    line 399", ""]
+    assert len(lines) == 11
+
+
+def test_the_time_of_a_turn_does_not_count_the_time_of_its_questions() -> None:
+    page = Page()
+    page.live.begin()
+    asked = ConfirmationAsked(id="1", name="run_shell", title="t", preview="a")
+    page.draw(asked, replace(asked, id="2"))
+    page.clock.now += 20
+    page.draw(ConfirmationAnswered(id="1", is_allowed=True))
+    page.clock.now += 10
+    page.draw(ConfirmationAnswered(id="2", is_allowed=True))
+    page.clock.now += 2
+    page.draw(RequestStarted(model="m", step=2))
+    assert page.passing() == ["⠋ waiting for m  2 s   esc to stop"]
+    page.draw(TurnFinished(reason="done", usage=USED, duration_seconds=32.5))
+    assert page.text.endswith(" · 2.5 s\n")
+
+
+def test_a_question_that_was_never_answered_does_not_count_either() -> None:
+    page = Page()
+    page.live.begin()
+    page.draw(ConfirmationAsked(id="1", name="run_shell", title="t", preview="a"))
+    page.clock.now += 20
+    page.draw(TurnFinished(reason="interrupted", usage=USED, duration_seconds=21.0))
+    assert page.text.endswith(" · 1.0 s\n")
+
+
+def test_a_retry_is_one_line_and_the_same_reason_is_said_once() -> None:
+    page = Page()
+    page.live.begin()
+    message = "openai at 127.0.0.1:1 does not answer (connection refused).\nCheck the network."
+    page.draw(RequestRetried(attempt=1, wait_seconds=0.4, message=message))
+    assert page.text == "  retrying in 400 ms (1 of 3): connection refused\n"
+    page.draw(RequestRetried(attempt=2, wait_seconds=1.1, message=message))
+    assert page.text.count("\n") == 1
+    assert page.passing() == ["⠋ retrying in 1.1 s (2 of 3): connection refused"]
 
 
 def test_a_typed_command_that_failed_says_why() -> None:
@@ -178,9 +320,11 @@ def test_a_typed_command_that_failed_says_why() -> None:
 
 
 def test_the_rows_of_an_answer_are_folded_under_their_last_column() -> None:
-    page = Page(width=30)
-    page.renderer.say("  /help    show all of the commands\n\nplain")
-    assert page.text == "  /help    show all of the\n           commands\n\nplain\n"
+    page = Page(width=52)
+    page.renderer.say("  /help    show all of the commands that there are here\n\nplain")
+    assert page.text == (
+        "  /help    show all of the commands that there are\n           here\n\nplain\n"
+    )
 
 
 def test_thinking_passes_by_and_leaves_one_short_line() -> None:
@@ -222,7 +366,7 @@ def test_retries_notices_and_reminders_are_lines_of_their_own() -> None:
         Noticed(level="error", text="bad\x07"), UserSaid(content="run the tests", origin="guard")
     )
     assert page.text.split("\n") == [
-        "  attempt 2 in 4.0 s: busy",
+        "  retrying in 4.0 s (2 of 3): busy",
         "  compacted",
         "! careful",
         "✗ bad␇",
@@ -285,8 +429,8 @@ def test_a_long_notice_is_folded_under_its_first_word() -> None:
 def test_many_passing_lines_are_cut_at_the_top() -> None:
     page = Page()
     page.live.begin()
-    page.draw(TextStreamed(text="\n".join(f"line {number}" for number in range(40))))
+    page.draw(TextStreamed(text="\n".join(f"- line {number}" for number in range(40))))
     lines = page.passing()
-    assert lines[-3:-1] == ["  line 39", ""]
-    assert len(lines) == 14
+    assert lines[-3:-1] == ["  - line 39", ""]
+    assert len(lines) == 12
     assert page.live.lines(60, 0) == []

@@ -26,6 +26,10 @@ def finished(
     return ToolFinished(id="1", name=name, success=success, output=output, display=shown, **rest)
 
 
+def told(done: ToolFinished, width: int = 60) -> str:
+    return bare(detail(done, width, PLAIN, UNICODE))
+
+
 def bare(text: str) -> str:
     return text.replace("\x1b[2m", "").replace("\x1b[22m", "")
 
@@ -48,14 +52,24 @@ def test_a_summary_that_repeats_the_subject_is_not_said_twice() -> None:
 def test_a_failure_has_its_own_sign_and_says_why() -> None:
     failed = finished("read_file", success=False, output="No file a.py here.\nNearest: b.py")
     assert bare(step_line(failed, "a.py", 60, PLAIN, ASCII)) == "x read      a.py"
-    assert bare(detail(failed, 60, PLAIN)) == "    No file a.py here. Nearest: b.py"
+    assert told(failed) == "    No file a.py here.\n    Nearest: b.py"
 
 
-def test_a_long_message_is_cut_after_a_few_lines() -> None:
-    failed = finished("read_file", success=False, output="word " * 200)
-    lines = bare(detail(failed, 40, PLAIN)).split("\n")
-    assert len(lines) == 4
-    assert lines[-1] == "    ..."
+@pytest.mark.parametrize(("width", "most"), [(80, 6), (40, 12), (20, 12)])
+def test_a_long_message_keeps_its_first_and_its_last_words(width: int, most: int) -> None:
+    output = "First comes this. " + "word " * 200 + "Try read_file."
+    lines = told(finished("read_file", success=False, output=output), width).split("\n")
+    assert len(lines) == most
+    assert "…" in [line.strip() for line in lines]
+    assert lines[0].strip().startswith("First comes")
+    assert lines[-1].endswith("read_file.")
+
+
+def test_a_message_of_some_lines_is_whole_at_a_narrow_width() -> None:
+    output = "No file main.py here. Did you mean app.py? list_files shows all that is there."
+    drawn = told(finished("read_file", success=False, output=output), 20)
+    assert drawn.split() == output.split()
+    assert all(cells(line) <= 20 for line in drawn.split("\n"))
 
 
 def test_a_summary_that_names_the_subject_in_its_middle_is_cut_before_it() -> None:
@@ -66,17 +80,18 @@ def test_a_summary_that_names_the_subject_in_its_middle_is_cut_before_it() -> No
 def test_a_refused_call_says_so() -> None:
     refused = finished(success=False, is_refused=True, output="sudo is blocked")
     assert bare(step_line(refused, "rm x", 60, PLAIN, UNICODE)) == "✗ shell     rm x   refused"
-    assert bare(detail(refused, 60, PLAIN)) == "    sudo is blocked"
+    assert told(refused) == "    sudo is blocked"
 
 
-def test_the_end_of_a_failed_commands_output_is_shown() -> None:
-    streams = {
-        "exit_code": 1,
-        "stdout": "\n".join(f"line {n}" for n in range(9)),
-        "stderr": "boom\x1b[2J",
-    }
-    failed = finished(success=False, summary="exit code 1", display=streams)
-    assert bare(detail(failed, 60, PLAIN)).split("\n") == [
+def streams(lines: int, code: int) -> dict[str, Any]:
+    text = "\n".join(f"line {number}" for number in range(lines))
+    return {"exit_code": code, "stdout": text, "stderr": "\x1b[33mboom\x1b[0m\x1b[2J"}
+
+
+def test_the_end_of_a_commands_output_is_shown() -> None:
+    done = finished(summary="exit code 0", display=streams(9, 0))
+    assert told(done).split("\n") == [
+        "    … 6 lines",
         "    line 6",
         "    line 7",
         "    line 8",
@@ -84,8 +99,33 @@ def test_the_end_of_a_failed_commands_output_is_shown() -> None:
     ]
 
 
-def test_a_success_has_no_detail() -> None:
-    assert detail(finished(display={"stdout": "much"}), 60, PLAIN) == ""
+def test_more_is_shown_of_a_command_that_failed() -> None:
+    failed = finished(success=False, summary="exit code 1", display=streams(30, 1))
+    lines = told(failed).split("\n")
+    assert lines[0] == "    … 19 lines"
+    assert len(lines) == 13
+    assert lines[-2:] == ["    line 29", "    boom␛[2J"]
+
+
+def test_output_that_is_one_line_too_long_is_shown_whole() -> None:
+    assert "…" not in told(finished(display=streams(4, 0)))
+
+
+def test_a_long_line_is_cut_after_success_and_folded_after_a_failure() -> None:
+    display = {"exit_code": 1, "stdout": "", "stderr": "x" * 30 + " the last words"}
+    assert told(finished(display=display), 20) == "  " + "x" * 17 + "…"
+    drawn = told(finished(success=False, display=display), 20)
+    assert "".join(drawn.split()) == "x" * 30 + "thelastwords"
+    assert all(cells(line) <= 20 for line in drawn.split("\n"))
+
+
+def test_a_command_that_succeeded_does_not_say_exit_code_zero() -> None:
+    done = finished(summary="exit code 0", display=streams(1, 0))
+    assert bare(step_line(done, "ls", 60, PLAIN, UNICODE)) == "• shell     ls"
+
+
+def test_a_success_without_output_has_no_detail() -> None:
+    assert told(finished("read_file", output="much")) == ""
 
 
 @pytest.mark.parametrize("width", [8, 20, 40, 49, 50, 80])

@@ -11,6 +11,7 @@ from stage import staged
 from fake_session import FakeSession, asks, ends, fails, hangs, question_of, says
 from ybs.config.schema import Config, Ui
 from ybs.core.errors import ProviderDown
+from ybs.core.events import TextStreamed
 from ybs.core.ports import Answer
 
 YES = Answer(is_allowed=True)
@@ -47,6 +48,16 @@ async def test_a_prompt_given_on_the_command_line_is_sent_at_once() -> None:
     async with staged(session, prompt="say hello") as stage:
         await stage.sees("1.2k in")
         assert session.lines == ["say hello"]
+
+
+@pytest.mark.parametrize("prompt", ["!rm -rf x", "/quit"])
+async def test_a_prompt_given_on_the_command_line_is_never_a_command(prompt: str) -> None:
+    session = FakeSession(says("hello"))
+    async with staged(session, prompt=prompt) as stage:
+        await stage.sees("1.2k in")
+        assert session.sent == [prompt]
+        stage.keys("/help\r")
+        await stage.sees("answer to /help")
 
 
 async def test_a_command_is_answered_without_a_turn() -> None:
@@ -159,6 +170,80 @@ async def test_the_text_of_a_stopped_turn_stays_on_the_screen() -> None:
         stage.keys("\x03")
         await stage.sees("stopped by you")
         assert "so far" in stage.screen
+
+
+@pytest.mark.parametrize("is_explaining", [False, True])
+async def test_ctrl_c_at_a_question_stops_the_turn(is_explaining: bool) -> None:
+    session = FakeSession(asks(question_of()), says("never"))
+    async with staged(session, prompt="go") as stage:
+        await stage.sees("[y] yes")
+        stage.clock.now += 1
+        if is_explaining:
+            stage.keys("r")
+            await stage.sees("because:")
+        stage.keys("\x03")
+        await stage.sees("! stopped by you")
+        await stage.until(lambda: not stage.terminal.is_busy())
+        assert session.answers == []
+        assert not stage.terminal.is_asking()
+        assert "[y] yes" not in stage.screen
+
+
+async def test_a_second_ctrl_c_at_a_question_leaves() -> None:
+    async with staged(FakeSession(asks(question_of())), prompt="go") as stage:
+        await stage.sees("[y] yes")
+        stage.terminal.interrupt()
+        stage.terminal.interrupt()
+        await stage.until(lambda: not stage.terminal.window.app.is_running)
+    assert stage.code == 130
+
+
+@pytest.mark.parametrize("is_explaining", [False, True])
+async def test_escape_at_a_question_is_a_no_and_the_turn_goes_on(is_explaining: bool) -> None:
+    session = FakeSession(asks(question_of(), then="then this"))
+    async with staged(session, prompt="go") as stage:
+        await stage.sees("[y] yes")
+        stage.clock.now += 1
+        if is_explaining:
+            stage.keys("r")
+            await stage.sees("because:")
+        stage.keys("\x1b")
+        await stage.sees("then this")
+        assert [answer.is_allowed for answer in session.answers] == [False]
+
+
+async def test_a_stopped_turn_takes_its_hint_with_it() -> None:
+    async with staged(FakeSession(hangs), prompt="go") as stage:
+        await stage.sees("so far")
+        stage.keys("\x03")
+        await stage.sees("! stopped by you")
+        await stage.until(lambda: "Ctrl-C again leaves" not in stage.screen)
+        await stage.sees("ctx 3%")
+
+
+@pytest.mark.parametrize(("environ", "broken"), [({}, 1), ({"XTERM_VERSION": "XTerm(390)"}, 0)])
+async def test_a_narrower_screen_is_cleared_of_lines_that_were_broken(
+    environ: dict[str, str], broken: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+
+    async def long(session: FakeSession) -> None:
+        session.emit(TextStreamed(text="word " * 9))
+        await hangs(session)
+
+    async with staged(FakeSession(long), prompt="go", columns=80) as stage:
+        await stage.sees("so far")
+        app = stage.terminal.window.app
+        before = len(stage.raw)
+        screen = app.renderer.last_rendered_screen
+        assert screen is not None
+        up = screen.get_cursor_position(app.layout.current_window).y
+        stage.size = stage.size._replace(columns=30)
+        app._on_resize()
+        erased = stage.raw[before:].partition("\x1b[J")[0]
+        moved = sum(int(rows or 1) for rows in re.findall(r"\x1b\[(\d*)A", erased))
+        assert moved - up == broken
 
 
 async def test_a_second_interrupt_within_two_seconds_leaves_a_turn() -> None:

@@ -10,12 +10,15 @@ from ybs.ui.words import (
     cells,
     duration,
     fold,
+    fold_table,
     one_line,
+    reason_of,
     shorten,
     subject,
     usage_line,
     verb,
     wrap,
+    wrap_words,
 )
 
 
@@ -106,3 +109,39 @@ def test_wrapping_leaves_nothing_out(text: str, width: int) -> None:
 @given(st.text(), st.integers(0, 30))
 def test_a_shortened_text_never_takes_more_room(text: str, width: int) -> None:
     assert cells(shorten(one_line(text), width)) <= width
+
+
+def test_a_table_that_does_not_fit_a_narrow_screen_is_a_list() -> None:
+    text = "  /model [NAME]  show or change the model\n  /quit          leave\n3 commands"
+    assert fold_table(text, 30) == [
+        "/model [NAME]",
+        "    show or change the model",
+        "/quit",
+        "    leave",
+        "3 commands",
+    ]
+
+
+def test_a_table_that_fits_a_narrow_screen_stays_a_table() -> None:
+    assert fold_table("  mode  ask\n  model  x", 20) == ["  mode  ask", "  model  x"]
+
+
+def test_words_are_kept_together_and_no_character_is_lost() -> None:
+    text = "always: run_shell(echo one  two three)" + "x" * 40
+    lines = wrap_words(text, 20)
+    assert lines[0] == "always: "
+    assert "".join(lines) == text
+    assert all(len(line) <= 20 for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ("it does not answer (connection refused).\nCheck it.", "connection refused"),
+        ("x asks to slow down (429): busy\nTry again", "x asks to slow down (429): busy"),
+        ("busy", "busy"),
+        ("", ""),
+    ],
+)
+def test_the_reason_of_a_retry_is_short(message: str, reason: str) -> None:
+    assert reason_of(message) == reason

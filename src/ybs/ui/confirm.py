@@ -13,7 +13,7 @@ from ybs.security.unicode import printable
 from ybs.ui.signs import Paint, Signs
 from ybs.ui.status import State
 from ybs.ui.steps import diff
-from ybs.ui.words import cells, fold, short_folder, wrap
+from ybs.ui.words import cells, fold, short_folder, wrap, wrap_words
 
 #: How long the question must have been visible, and the keyboard silent.
 GUARD_SECONDS = 0.3
@@ -133,7 +133,7 @@ def _below(words: Sequence[str], width: int, paint: Paint) -> list[str]:
     return [
         "  " + (line if index else _key(line, paint))
         for word in words
-        for index, line in enumerate(wrap(word, width - 2, ""))
+        for index, line in enumerate(wrap_words(word, width - 2))
     ]
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
-from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Always, Condition, Filter
 from prompt_toolkit.formatted_text import ANSI, AnyFormattedText
@@ -21,6 +20,8 @@ from prompt_toolkit.layout import (
 )
 from prompt_toolkit.layout.dimension import Dimension
 from prompt_toolkit.output import ColorDepth, Output
+
+from ybs.ui.resize import SteadyApplication
 
 Act: TypeAlias = Callable[[KeyPressEvent], None]
 #: Seconds until a lone Esc counts as Esc (and not as the beginning of Alt-something).
@@ -62,7 +63,7 @@ class Desk(Protocol):
         ...
 
     def stop(self) -> None:
-        """Take Esc while a turn runs."""
+        """Take Esc while a turn runs or a reason is typed."""
         ...
 
     def leave(self) -> None:
@@ -97,7 +98,7 @@ class Prompt:
         self._desk, self._rule = desk, rule
         self._draft_window = self._input_window(self.draft)
         self._reason_window = self._input_window(self.reason)
-        self.app: Application[int] = Application(
+        self.app = SteadyApplication(
             layout=Layout(self._rows(), focused_element=self._draft_window),
             key_bindings=bindings(desk, self),
             color_depth=None if has_colour else ColorDepth.DEPTH_1_BIT,
@@ -162,7 +163,7 @@ def bindings(desk: Desk, prompt: Prompt) -> KeyBindings:
     on("<sigint>", do=lambda _: desk.interrupt())
     on("c-d", do=lambda _: desk.leave(), when=free & empty)
     on("s-tab", do=lambda _: desk.next_mode())
-    on("escape", do=lambda _: desk.interrupt(), when=explaining, is_eager=True)
+    on("escape", do=lambda _: desk.stop(), when=explaining, is_eager=True)
     on("escape", do=lambda _: desk.stop(), when=free & Condition(desk.is_busy))
     on("c-z", do=lambda event: event.app.suspend_to_background())
     on(Keys.Any, do=desk.answer_key, when=asking, is_eager=True)

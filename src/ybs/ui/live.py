@@ -5,14 +5,18 @@ from time import monotonic
 
 from msgspec import Struct
 
-from ybs.security.unicode import printable
+from ybs.ui.prose import Growing
 from ybs.ui.signs import Paint, Signs
 from ybs.ui.steps import call_text, running_line
-from ybs.ui.words import amount, one_line, shorten, wrap
+from ybs.ui.words import amount, cells, fold, one_line, shorten, shown_line
 
-FRAMES_PER_SECOND = 8
-#: Running calls, last lines of their output, and last lines of an open block that are shown.
-MAX_CALLS, MAX_OUTPUT, MAX_OPEN = 6, 3, 12
+FRAMES_PER_SECOND = 12
+#: Characters of a running call's output that are kept.
+KEPT = 8_000
+#: Running calls, and last lines of their output, that are shown.
+MAX_CALLS, MAX_OUTPUT = 6, 3
+#: An open block has at least this many lines, else half of the room: a narrower screen can still hold it.
+MIN_OPEN = 4
 
 
 class RunningCall(Struct):
@@ -37,7 +41,11 @@ class Live:
         self.activity = ""
         self.streamed_characters = 0
         self.queued: list[str] = []
+        self.printed: list[str] = []
+        self._growing = Growing(paint, clock)
         self._since: float | None = None
+        self._questions: set[str] = set()
+        self._asked_at = self._waited_seconds = 0.0
 
     @property
     def is_running(self) -> bool:
@@ -47,12 +55,15 @@ class Live:
     def begin(self) -> None:
         """Start the clock of a turn."""
         self._since = self.clock()
+        self._questions.clear()
+        self._waited_seconds = 0.0
         self.wait("waiting")
 
     def end(self) -> None:
         """Show nothing any more."""
         self._since = None
         self.calls.clear()
+        self.printed = []
         self.open_block = self.thinking = self.activity = ""
         self.streamed_characters = 0
 
@@ -64,37 +75,59 @@ class Live:
     def add_output(self, call_id: str, text: str) -> None:
         """Keep the end of a running call's output."""
         if call := self.calls.get(call_id):
-            call.tail = (call.tail + printable(text))[-2_000:]
+            call.tail = (call.tail + text)[-KEPT:]
 
     def pause(self, call_id: str) -> None:
-        """Stop counting a call's time while the person is asked about it."""
+        """Stop counting the time of a call, and of the turn, while the person is asked."""
+        now = self.clock()
+        if not self._questions:
+            self._asked_at = now
+        self._questions.add(call_id)
         if call := self.calls.get(call_id):
-            call.asked_at = self.clock()
+            call.asked_at = now
 
     def resume(self, call_id: str) -> None:
         """Go on counting."""
+        now = self.clock()
+        if call_id in self._questions:
+            self._questions.remove(call_id)
+            self._waited_seconds += 0.0 if self._questions else now - self._asked_at
         if (call := self.calls.get(call_id)) and call.asked_at is not None:
-            call.waited_seconds += self.clock() - call.asked_at
+            call.waited_seconds += now - call.asked_at
             call.asked_at = None
+
+    @property
+    def waited_seconds(self) -> float:
+        """How long this turn has waited for the person."""
+        open_seconds = self.clock() - self._asked_at if self._questions else 0.0
+        return self._waited_seconds + open_seconds
+
+    @property
+    def worked_seconds(self) -> float:
+        """How long this turn has taken without the time of its questions."""
+        if self._since is None:
+            return 0.0
+        return max(0.0, self.clock() - self._since - self.waited_seconds)
 
     def lines(self, width: int, height: int) -> list[str]:
         """Draw at most `height` lines."""
-        lines = [*self._open_lines(width), *self._call_lines(width)]
+        lines = [*self._open_lines(width, height), *self._call_lines(width)]
         if self.is_running and not self.calls:
             lines.append(self._waiting_line(width))
+        lines += self._tail(self.printed, width)
         lines += [
             self._paint.dim(shorten(f"{self._signs.prompt} {one_line(text)}  (next)", width))
             for text in self.queued
         ]
         return lines[-height:] if height > 0 else []
 
-    def _open_lines(self, width: int) -> list[str]:
+    def _open_lines(self, width: int, height: int) -> list[str]:
         if self.open_block:
-            lines = wrap(printable(self.open_block), width, "  " if width >= 40 else "")
-            return [*lines[-MAX_OPEN:], ""]
+            room = max(MIN_OPEN, height // 2)
+            return [*self._growing.lines(self.open_block, width, room), ""]
         if self.thinking:
-            lines = wrap(printable(self.thinking.strip()), width, "  ")
-            return [*map(self._paint.dim, lines[-2:]), ""]
+            lines = fold(one_line(self.thinking[-4 * width :]), width - 2)
+            return [*(self._paint.dim("  " + line) for line in lines[-2:]), ""]
         return []
 
     def _call_lines(self, width: int) -> list[str]:
@@ -104,18 +137,21 @@ class Live:
             seconds = now - call.started_at - call.waited_seconds
             text = call_text(call.name, call.about, width)
             lines.append(running_line(text, seconds, width, self._paint, self._frame()))
-            tail = [line for line in call.tail.split("\n") if line.strip()][-MAX_OUTPUT:]
-            lines += [self._paint.dim(shorten("    " + line.expandtabs(4), width)) for line in tail]
+            lines += self._tail(call.tail.split("\n"), width)
         return lines
 
+    def _tail(self, output: list[str], width: int) -> list[str]:
+        shown = [text for line in output if (text := shown_line(line))][-MAX_OUTPUT:]
+        return [self._paint.dim(shorten("    " + line, width, self._signs.more)) for line in shown]
+
     def _waiting_line(self, width: int) -> str:
-        seconds = self.clock() - (self._since or 0.0)
+        seconds = self.worked_seconds
         size = (
             f"  {amount(self.streamed_characters)} characters" if self.streamed_characters else ""
         )
         hint = self._paint.dim("   esc to stop") if width >= 50 and seconds >= 1 else ""
         text = self.activity + size
-        return running_line(text, seconds, width - 14, self._paint, self._frame()) + hint
+        return running_line(text, seconds, width - cells(hint), self._paint, self._frame()) + hint
 
     def _frame(self) -> str:
         frames = self._signs.spinner

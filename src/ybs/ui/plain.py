@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import termios
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from time import monotonic
 
 from ybs import __version__
@@ -22,14 +22,29 @@ from ybs.core.events import (
     ToolPrinted,
     ToolStarted,
     TurnFinished,
+    UserSaid,
 )
 from ybs.core.ports import Answer, Question
 from ybs.security.unicode import printable
-from ybs.session.session import Reply, Session
+from ybs.session.session import Outcome, Reply, Session
 from ybs.ui.confirm import GUARD_SECONDS, NO_REASON, wish
-from ybs.ui.signs import fit_encoding
-from ybs.ui.words import duration, one_line, short_folder, subject, usage_line
+from ybs.ui.signs import ASCII, fit_encoding
+from ybs.ui.steps import detail_lines
+from ybs.ui.typed import FAILED, Typed, ending_of
+from ybs.ui.words import (
+    duration,
+    fold,
+    fold_table,
+    one_line,
+    reason_of,
+    retry_words,
+    short_folder,
+    subject,
+    usage_line,
+)
 
+#: Columns that sentences take; who reads a screen aloud does not care, and most screens have them.
+WIDTH = 79
 TWICE_SECONDS = 2.0
 SIGNALS = {signal.SIGTERM: 143, signal.SIGHUP: 129}
 INTERRUPTED = 130
@@ -42,6 +57,8 @@ class PlainTerminal:
         self.session, self._clock = session, clock
         self.lines = Lines(clock)
         self._about: dict[str, str] = {}
+        self._typed = Typed("...")
+        self._began_at = self._waited_seconds = 0.0
         self._interrupted_at = -TWICE_SECONDS
         self._code = 0
         self._main: asyncio.Task[int] | None = None
@@ -59,7 +76,7 @@ class PlainTerminal:
         self._tell(f"ybs {__version__}: {status.provider} {status.model}, mode {status.mode},")
         self._tell(f"{status.sandbox}, in {short_folder(status.folder)}. /help for more.")
         for warning in self.session.warnings:
-            self._tell(f"Warning: {warning}")
+            self._tell(fold_line(f"Warning: {warning}"))
         try:
             with self.lines:
                 return await self._talk(prompt)
@@ -72,36 +89,42 @@ class PlainTerminal:
         self._tell(f"\nQuestion: {wish(question, status.folder, status.sandbox)}:")
         self._tell(printable(preview.body or preview.title))
         for warning in question.warnings:
-            self._tell(f"Warning: it {printable(warning)}")
+            self._tell(fold_line(f"Warning: {printable(warning)}"))
         if question.grant:
             self._tell(f"always would allow, in this session: {printable(question.grant)}")
         words = "yes, no, always" if question.grant else "yes, no"
         self._write(f"Answer {words} or no because ...: ")
-        text = await self.lines.read_answer()
+        asked_at = self._clock()
+        try:
+            text = await self.lines.read_answer()
+        finally:
+            self._waited_seconds += self._clock() - asked_at
         return as_answer(text or "", may_always=bool(question.grant))
 
     async def _talk(self, prompt: str) -> int:
         if prompt:
             self._tell(f"> {printable(prompt)}")
-            await self._take(prompt)
+            await self._take(self.session.send(prompt))  # never a command
         while True:
             self._write("\n> ")
             line = await self.lines.read()
             if line is None:
                 self._tell("")
                 return 0
-            if line.strip() and await self._take(line.strip()):
+            if line.strip() and await self._take(self.session.handle(line.strip())):
                 return 0
 
-    async def _take(self, line: str) -> bool:
+    async def _take(self, turn: Awaitable[Reply | Outcome]) -> bool:
+        self._began_at, self._waited_seconds = self._clock(), 0.0
         try:
-            done = await self.session.handle(line)
+            done = await turn
         except YbsError as error:
-            self._tell(f"Error: {error}")
+            self._tell(fold_line(f"Error: {error}"))
             return False
         if isinstance(done, Reply):
             if done.text:
-                self._tell(printable(f"Error: {done.text}" if done.is_error else done.text))
+                text = printable(f"Error: {done.text}" if done.is_error else done.text)
+                self._tell("\n".join(fold_table(text, WIDTH)))
             return done.wants_quit
         return False
 
@@ -109,37 +132,59 @@ class PlainTerminal:
         if isinstance(event, ToolStarted):
             self._about[event.id] = subject(bytes(event.arguments))
         elif isinstance(event, ToolPrinted) and event.id not in self._about:
-            self._write(printable(event.text))  # of a command that the person typed
+            self._write_lines(self._typed.feed(event.text))
         elif text := self._sentence(event):
             self._tell(text)
 
     def _sentence(self, event: Event) -> str:
         match event:
             case AssistantSaid(content=said):
-                return f"\n{printable(said).strip()}\n" if said.strip() else ""
+                return f"\n{fold_prose(printable(said).strip())}\n" if said.strip() else ""
             case ToolFinished():
                 return self._call_sentence(event)
             case RequestRetried() | Noticed():
-                return _note_sentence(event)
+                return self._note_sentence(event)
+            case UserSaid(origin="shell"):
+                return self._ending_sentence(event.content)
             case TurnFinished():
                 return self._end_sentence(event)
             case _:
                 return ""
+
+    def _note_sentence(self, event: RequestRetried | Noticed) -> str:
+        if isinstance(event, Noticed):
+            return fold_line(f"{event.level.capitalize()}: {one_line(event.text)}")
+        retries = self.session.config.agent.retry_attempts
+        return fold_line(_sentence(retry_words(event, reason_of(event.message), retries)))
 
     def _call_sentence(self, event: ToolFinished) -> str:
         about = self._about.pop(event.id, "")
         if not self.session.config.ui.show_tool_calls:
             return ""
         state = "done" if event.success else "refused" if event.is_refused else "failed"
-        said = one_line(event.summary or ("" if event.success else event.output.split("\n", 1)[0]))
+        said = one_line(event.summary)
+        if about and said.startswith(about):
+            said = said.removeprefix(about).strip(" :")
         call = f"{printable(event.name)} {about}".strip()
-        return f"{call}: {state}{f', {said}' if said and said != about else ''}."
+        end = f", {said}" if said and said != state else ""
+        lines = [] if said == state else detail_lines(event, WIDTH - 2, ASCII)
+        first = fold_line(f"{call}: {state}{end.removesuffix('.')}.")
+        return "\n".join([first, *(f"  {line}" for line in lines)])
+
+    def _ending_sentence(self, content: str) -> str:
+        self._write_lines(self._typed.finish())
+        ending, _ = ending_of(content)
+        if not ending or content.startswith(FAILED):
+            return fold_line(_sentence(ending))
+        return _sentence(f"{ending}, after {duration(self._clock() - self._began_at)}")
 
     def _end_sentence(self, event: TurnFinished) -> str:
+        self._write_lines(self._typed.finish())
         ends = {"done": "", "interrupted": "Stopped.", "error": f"Error: {event.message}"}
-        sentences = [printable(ends.get(event.reason, event.message))]
+        sentences = [fold_line(printable(ends.get(event.reason, event.message)))]
         if self.session.config.ui.show_token_usage and event.usage.input_tokens:
-            used = usage_line(event.usage, event.duration_seconds, "").replace("  ", ", ")
+            seconds = max(0.0, event.duration_seconds - self._waited_seconds)
+            used = usage_line(event.usage, seconds, "").replace("  ", ", ")
             sentences.append(f"({used})")
         return "\n".join(filter(None, sentences))
 
@@ -157,6 +202,10 @@ class PlainTerminal:
         if self._main is not None:
             self._main.cancel()
 
+    def _write_lines(self, lines: list[str]) -> None:
+        if lines:
+            self._tell("\n".join(lines))
+
     def _tell(self, text: str) -> None:
         self._write(text + "\n")
 
@@ -165,11 +214,24 @@ class PlainTerminal:
         sys.stdout.flush()
 
 
-def _note_sentence(event: RequestRetried | Noticed) -> str:
-    if isinstance(event, Noticed):
-        return f"{event.level.capitalize()}: {one_line(event.text)}"
-    pause = duration(event.wait_seconds)
-    return f"Trying again in {pause} (attempt {event.attempt}): {one_line(event.message)}"
+def fold_line(text: str) -> str:
+    """Break prose at the width of the plain screen."""
+    return "\n".join(fold(text, WIDTH))
+
+
+def fold_prose(markup: str) -> str:
+    """Break the prose in Markdown; code stays as it is."""
+    lines: list[str] = []
+    is_code = False
+    for line in markup.split("\n"):
+        is_fence = line.lstrip().startswith(("```", "~~~"))
+        is_code = is_code != is_fence
+        lines.append(line if is_fence or is_code or line.startswith("    ") else fold_line(line))
+    return "\n".join(lines)
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:].removesuffix('.')}." if words else ""
 
 
 class Lines:

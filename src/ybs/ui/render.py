@@ -29,10 +29,23 @@ from ybs.core.events import (
 )
 from ybs.security.unicode import printable
 from ybs.ui.blocks import Blocks
-from ybs.ui.live import Live, RunningCall
+from ybs.ui.live import MAX_OUTPUT, Live, RunningCall
+from ybs.ui.prose import prose_lines
 from ybs.ui.signs import Paint, Signs
 from ybs.ui.steps import detail, diff, diff_of, step_line
-from ybs.ui.words import duration, fold, fold_table, one_line, shorten, subject, usage_line, verb
+from ybs.ui.typed import FAILED, Typed, ending_of
+from ybs.ui.words import (
+    duration,
+    fold,
+    fold_table,
+    one_line,
+    reason_of,
+    retry_words,
+    shorten,
+    subject,
+    usage_line,
+    verb,
+)
 
 Kind: TypeAlias = Literal["", "prompt", "text", "step", "question"]
 CUT_SHORT = {
@@ -49,22 +62,18 @@ class Canvas(Struct):
     paint: Paint
     signs: Signs
 
-    @property
-    def indent(self) -> str:
-        """What text begins with, where there is room."""
-        return "  " if self.width() >= 40 else ""
-
 
 class Renderer:
     """A sink of events. Blank lines stand between things of different kinds."""
 
-    def __init__(self, canvas: Canvas, live: Live, settings: Ui) -> None:
+    def __init__(self, canvas: Canvas, live: Live, settings: Ui, *, retries: int = 0) -> None:
         self._canvas, self._live, self._settings = canvas, live, settings
+        self._retries, self._retry_reason = retries, ""
         self._blocks = Blocks()
         self._last: Kind = ""
         self._asked: set[str] = set()
         self._has_streamed = False
-        self._typed = ""
+        self._typed = Typed(canvas.signs.more)
         self._thinking_since = 0.0
 
     def __call__(self, event: Event) -> None:
@@ -88,7 +97,8 @@ class Renderer:
     @property
     def is_gap_due(self) -> bool:
         """Tell whether passing lines should stand apart from what was drawn last."""
-        return self._last in ("text", "prompt")
+        is_apart = self._last in ("text", "prompt", "question")
+        return is_apart or bool(self._last and self._live.open_block)
 
     def put(self, kind: Kind, text: str) -> None:
         """Draw lines, with a blank line before them where they are something else, or stand alone."""
@@ -160,15 +170,8 @@ class Renderer:
 
     def _draw_blocks(self, blocks: Iterable[str]) -> None:
         for block in blocks:
-            from ybs.ui.markdown import draw  # rich: heavy, and not needed before the first words
-
-            indent = self._canvas.indent
-            text = draw(
-                printable(block),
-                self._canvas.width() - len(indent) - 1,
-                has_colour=self._canvas.paint.has_colour,
-            )
-            self.put("text", "\n".join(indent + line if line else "" for line in text.split("\n")))
+            lines = prose_lines(block, self._canvas.width() - 1, self._canvas.paint)
+            self.put("text", "\n".join(lines))
 
     def _think(self, text: str) -> None:
         if not self._live.thinking:
@@ -193,23 +196,30 @@ class Renderer:
             case ToolPrinted() if event.id in self._live.calls:
                 self._live.add_output(event.id, event.text)
             case ToolPrinted():
-                self._print_typed(event.text)
+                self._print_typed(self._typed.feed(event.text))
             case ToolFinished():
                 self._end_call(event)
 
-    def _print_typed(self, text: str) -> None:
-        """Draw the output of a command that the person typed: all of it, line by line."""
-        *lines, self._typed = (self._typed + text).split("\n")
+    def _print_typed(self, lines: list[str]) -> None:
+        """Draw lines of a command that the person typed; its last ones pass by until it has ended."""
         if lines:
-            self.put("step", "\n".join(f"  {printable(line).expandtabs()}" for line in lines))
+            self.put("step", "\n".join(f"  {line}".rstrip() for line in lines))
+        self._live.printed = self._typed.passing(MAX_OUTPUT)
 
     def _end_typed(self, event: UserSaid) -> None:
-        if self._typed:
-            self._print_typed("\n")
+        self._print_typed(self._typed.finish())
         if event.origin == "guard":
             self.note(f"reminded the model: {event.content}")
-        elif event.origin == "shell" and event.content.startswith("[Shell command failed]"):
-            self.note(event.content.rpartition("\nError: ")[2], "error")
+        elif event.origin == "shell":
+            self._say_ending(event.content)
+
+    def _say_ending(self, content: str) -> None:
+        ending, is_good = ending_of(content)
+        if ending and not content.startswith(FAILED):
+            took = duration(self._live.worked_seconds)
+            ending = f"{ending} {self._canvas.signs.dot} {took}"
+        if ending:
+            self.note(ending, "info" if is_good else "error")
 
     def _pause_call(self, event: ConfirmationAsked | ConfirmationAnswered) -> None:
         if isinstance(event, ConfirmationAsked):
@@ -222,36 +232,50 @@ class Renderer:
         call = self._live.calls.pop(event.id, None)
         if not self._settings.show_tool_calls:
             return
-        about, waited = (call.about, call.waited_seconds) if call else ("", 0.0)
-        event = replace(event, duration_seconds=max(0.0, event.duration_seconds - waited))
-        self.put("step", "\n".join(self._call_lines(event, about)))
+        call = call or RunningCall(event.name, "", 0.0)
+        seconds = max(0.0, event.duration_seconds - call.waited_seconds)
+        event = replace(event, duration_seconds=seconds)
+        self.put("step", "\n".join(self._call_lines(event, call)))
 
-    def _call_lines(self, event: ToolFinished, about: str) -> Iterator[str]:
+    def _call_lines(self, event: ToolFinished, call: RunningCall) -> Iterator[str]:
         canvas, width = self._canvas, self._canvas.width() - 1
-        yield step_line(event, about, width, canvas.paint, canvas.signs)
+        paint, signs = canvas.paint, canvas.signs
+        yield step_line(event, call.about, width, paint, signs)
         was_asked = event.id in self._asked
-        if not (event.is_refused and was_asked) and (said := detail(event, width, canvas.paint)):
+        is_known = event.is_refused and was_asked
+        if not is_known and (said := detail(event, width, paint, signs, call.tail)):
             yield said
         if event.success and not was_asked and (changed := diff_of(event)):
-            yield diff(changed, width, canvas.paint)
+            yield diff(changed, width, paint)
 
     def _draw_progress(
         self, event: RequestStarted | RequestRetried | Noticed | TurnFinished
     ) -> None:
         match event:
             case RequestStarted():
+                self._retry_reason = ""
                 self._live.wait(f"waiting for {one_line(event.model)}")
             case RequestRetried():
-                pause = duration(event.wait_seconds)
-                self.note(f"attempt {event.attempt} in {pause}: {event.message}")
+                self._tell_retry(event)
             case Noticed():
                 self.note(event.text, event.level)
             case TurnFinished():
                 self._end_turn(event)
 
+    def _tell_retry(self, event: RequestRetried) -> None:
+        """Say why a request is sent again, once for each reason; how often is told in passing."""
+        reason = reason_of(event.message)
+        words = retry_words(event, reason, self._retries)
+        self._live.wait(words)
+        if reason != self._retry_reason:
+            self._retry_reason = reason
+            self.note(words)
+
     def _end_turn(self, event: TurnFinished) -> None:
         self._end_thinking()
         self.flush()
+        self._print_typed(self._typed.finish())
+        seconds = max(0.0, event.duration_seconds - self._live.waited_seconds)
         self._live.end()
         match event.reason:
             case "done":
@@ -263,5 +287,5 @@ class Renderer:
             case "limit" | "loop" | "dry_run":
                 self.note(event.message or event.reason, "warning")
         if self._settings.show_token_usage and event.usage.input_tokens:
-            used = usage_line(event.usage, event.duration_seconds, self._canvas.signs.dot)
+            used = usage_line(event.usage, seconds, self._canvas.signs.dot)
             self.put("text", f"  {self._canvas.paint.dim(used)}")

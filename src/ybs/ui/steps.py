@@ -7,13 +7,24 @@ import msgspec
 from ybs.core.events import ToolFinished
 from ybs.security.unicode import printable
 from ybs.ui.signs import Paint, Signs
-from ybs.ui.words import cells, duration, fold, one_line, shorten, verb, wrap
+from ybs.ui.words import (
+    NARROW,
+    cells,
+    duration,
+    fold,
+    one_line,
+    shorten,
+    shown_line,
+    verb,
+    wrap,
+)
 
 #: Verbs stand in a column of this width where there is room.
 VERB_WIDTH = 10
-NARROW = 50
-#: Of a failure, this many lines are shown; the model gets more.
-MAX_DETAIL_LINES = 4
+#: Lines at the end of a command's output that are shown, when it went well and when it failed.
+MAX_OUTPUT, MAX_FAILED_OUTPUT = 4, 12
+#: Lines of another tool's message that are shown, where there is room and where lines are short.
+MAX_MESSAGE, MAX_NARROW_MESSAGE = 6, 12
 
 
 def step_line(finished: ToolFinished, about: str, width: int, paint: Paint, signs: Signs) -> str:
@@ -59,19 +70,49 @@ def call_text(name: str, about: str, width: int) -> str:
     return f"{verb(name).ljust(VERB_WIDTH - 1) if width >= NARROW else verb(name)} {about}"
 
 
-def detail(finished: ToolFinished, width: int, paint: Paint) -> str:
-    """Draw what a failed call said: the end of a command's output, else the message."""
+def detail(
+    finished: ToolFinished, width: int, paint: Paint, signs: Signs, printed: str = ""
+) -> str:
+    """Draw the end of what a command wrote, or what another tool that failed said.
+
+    `printed` is what was seen of a command that hands over nothing.
+    """
+    margin = "    " if width >= NARROW else "  "
+    lines = detail_lines(finished, width - len(margin), signs, printed)
+    return "\n".join(paint.dim(margin + line) for line in lines)
+
+
+def detail_lines(finished: ToolFinished, width: int, signs: Signs, printed: str = "") -> list[str]:
+    """Give the lines of `detail`, plain."""
+    if not finished.is_refused and (output := streams_of(finished) or printed).strip():
+        return _output_end(output, width, signs, is_whole=not finished.success)
     if finished.success:
-        return ""
-    streams = _streams(finished)
-    if streams:
-        said = [line.rstrip() for line in printable(streams).split("\n") if line.strip()]
-        lines = [shorten(line.expandtabs(4), width - 4) for line in said[-MAX_DETAIL_LINES:]]
-    else:
-        lines = fold(one_line(finished.output), width - 4)
-        if len(lines) > MAX_DETAIL_LINES:
-            lines = [*lines[: MAX_DETAIL_LINES - 1], "..."]
-    return "\n".join(paint.dim("    " + line) for line in lines if line)
+        return []
+    said = fold(printable(finished.output).strip("\n"), width)
+    return _ends(said, MAX_MESSAGE if width >= NARROW else MAX_NARROW_MESSAGE, signs)
+
+
+def _output_end(output: str, width: int, signs: Signs, *, is_whole: bool) -> list[str]:
+    """Keep the last lines, whole or each cut to one row, and say how many are left out."""
+    lines = [shown for line in output.split("\n") if (shown := shown_line(line))]
+    most = MAX_FAILED_OUTPUT if is_whole else MAX_OUTPUT
+    rows: list[str] = []
+    hidden = len(lines)
+    for line in reversed(lines):
+        pieces = wrap(line, width) if is_whole else [shorten(line, width, signs.more)]
+        if rows and len(pieces) + len(rows) > most and hidden > 1:
+            break  # a line in the place of "1 line" costs nothing
+        rows, hidden = pieces + rows, hidden - 1
+    rows = rows[-most - 1 :]
+    return [f"{signs.more} {hidden} lines", *rows] if hidden else rows
+
+
+def _ends(lines: list[str], most: int, signs: Signs) -> list[str]:
+    """Keep the first and the last lines."""
+    if len(lines) <= most:
+        return lines
+    first = most // 2
+    return [*lines[:first], signs.more, *lines[first + 1 - most :]]
 
 
 def diff(text: str, width: int, paint: Paint) -> str:
@@ -105,13 +146,15 @@ def _coloured(source: str, width: int, paint: Paint) -> list[str]:
 def _said(finished: ToolFinished) -> str:
     if finished.is_refused:
         return "refused"
-    if finished.success or _streams(finished):
+    if finished.success and _display(finished).get("exit_code") == 0:
+        return ""  # the sign says it
+    if finished.success or streams_of(finished):
         return one_line(finished.summary)
     return ""
 
 
-def _streams(finished: ToolFinished) -> str:
-    """Join what a command wrote."""
+def streams_of(finished: ToolFinished) -> str:
+    """Join what a command wrote, as the tool hands it over."""
     shown = _display(finished)
     streams = [shown.get(name) for name in ("stdout", "stderr")]
     return "\n".join(text for text in streams if isinstance(text, str) and text.strip())

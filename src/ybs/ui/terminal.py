@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import TypeAlias
 
@@ -18,7 +18,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from ybs import __version__
 from ybs.core.errors import YbsError
 from ybs.core.ports import Answer, Question
-from ybs.session.session import Reply, Session
+from ybs.session.session import Outcome, Reply, Session
 from ybs.ui.confirm import Choice, answer_text, choice_lines, question_text
 from ybs.ui.input import MODES, Prompt
 from ybs.ui.live import FRAMES_PER_SECOND, Live
@@ -27,6 +27,8 @@ from ybs.ui.signs import Paint, fit_encoding, signs_for, wants_colour
 from ybs.ui.status import State, start_line, toolbar
 
 Clock: TypeAlias = Callable[[], float]
+#: Takes one line of input.
+Handle: TypeAlias = Callable[[str], Awaitable[Reply | Outcome]]
 #: Within this time a second Ctrl-C leaves.
 TWICE_SECONDS = 2.0
 #: Rich is loaded this long after the prompt is drawn, while the person reads or types.
@@ -48,12 +50,14 @@ class Terminal:
         clock: Clock = monotonic,
     ) -> None:
         self.session, self._clock = session, clock
+        self._handle: Handle = session.handle
         self._output = put_out or quiet_output()
         colour = wants_colour(is_set=session.config.ui.color)
         paint, signs = Paint(has_colour=colour), signs_for(sys.stdout)
         self.canvas = Canvas(self._put, self._width, paint, signs)
         self.live = Live(paint, signs, clock)
-        self.renderer = Renderer(self.canvas, self.live, session.config.ui)
+        retries = session.config.agent.retry_attempts
+        self.renderer = Renderer(self.canvas, self.live, session.config.ui, retries=retries)
         self.window = Prompt(
             self, put_in or create_input(), self._output, has_colour=colour, rule=signs.rule
         )
@@ -79,6 +83,7 @@ class Terminal:
             loop.add_signal_handler(number, self._exit, code)
         loop.call_later(WARM_UP_SECONDS, self._warm_up)
         if prompt:
+            self._handle = self.session.send  # words for the model, whatever they begin with
             loop.call_soon(self.submit, prompt)
         try:
             return await app.run_async()
@@ -117,7 +122,9 @@ class Terminal:
         choice, draft = self._choice, self.window.draft
         if choice is None:
             return
-        if key in (Keys.Escape, Keys.ControlC, Keys.SIGINT):
+        if key in (Keys.ControlC, Keys.SIGINT):
+            self.interrupt()
+        elif key is Keys.Escape:
             choice.press("escape")
         elif key is Keys.BracketedPaste:
             draft.insert_text(text)
@@ -129,13 +136,11 @@ class Terminal:
             self.window.focus()
 
     def interrupt(self) -> None:
-        """Take Ctrl-C: answer no, stop the turn, empty the prompt, or leave the second time."""
+        """Take Ctrl-C: stop the turn and its question, empty the prompt, or leave the second time."""
         now = self._clock()
         is_second = now - self._interrupted_at < TWICE_SECONDS
         self._interrupted_at = now
-        if self._choice is not None:
-            self._choice.press("escape")
-        elif is_second:
+        if is_second:
             self._exit(INTERRUPTED if self.is_busy() else 0)
         elif self.is_busy():
             self._stop_work()
@@ -147,8 +152,11 @@ class Terminal:
             self._say_hint("press Ctrl-C again to leave")
 
     def stop(self) -> None:
-        """Take Esc: stop the running turn."""
-        self._stop_work()
+        """Take Esc: answer no, or stop the running turn."""
+        if self._choice is not None:
+            self._choice.press("escape")
+        else:
+            self._stop_work()
 
     def leave(self) -> None:
         """Leave; the running turn ends with the session."""
@@ -223,12 +231,16 @@ class Terminal:
         self.renderer.echo(line)
         self.live.begin()
         try:
-            done = await self.session.handle(line)
+            handle, self._handle = self._handle, self.session.handle
+            if line.startswith("!") and handle == self.session.handle:
+                self.live.wait("running")
+            done = await handle(line)
         except YbsError as error:
             self.renderer.note(str(error), "error")
             return
         finally:
             self.live.end()
+            self._hint = ""
             self._refresh()
         if not isinstance(done, Reply):
             if done.finished.reason == "interrupted":
@@ -317,6 +329,7 @@ class Terminal:
         """Write lines above the prompt; it is drawn again afterwards."""
         app = self.window.app
         if app.is_running:
+            app.follow_size()
             app.renderer.erase()
         self._output.write_raw(self._fit(text).replace("\n", "\r\n"))
         self._output.flush()

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from ybs.core.events import RequestRetried
 from ybs.core.messages import Usage
 from ybs.security.unicode import printable
 
@@ -18,9 +19,13 @@ VERBS = {
     "search_files": "search",
     "run_shell": "shell",
 }
+#: Narrower screens have no columns, only lines.
+NARROW = 50
 #: The argument that says best what a call is about, the first that is there.
 SUBJECTS = ("command", "pattern", "query", "path", "url", "name")
 _LAST_COLUMN = re.compile(r"\s*\S.*?\s{2,}(?=\S)")
+_ROW = re.compile(r"\s*(\S.*?)\s{2,}(\S.*)")
+_IN_BRACKETS = re.compile(r"\(([^()]+)\)\.?$")
 _COLOURS = re.compile("\x1b\\[[0-9;]*m")
 
 
@@ -82,6 +87,20 @@ def wrap(text: str, width: int, indent: str = "") -> list[str]:
     return lines
 
 
+def wrap_words(text: str, width: int) -> list[str]:
+    """Break the text after spaces where it can be, leaving nothing out, not even a space."""
+    lines: list[str] = []
+    width = max(4, width)
+    while cells(text) > width:
+        piece = _pieces(text, width)[0]
+        after_space = piece.rfind(" ") + 1
+        if after_space > len(piece) // 3:
+            piece = piece[:after_space]
+        lines.append(piece)
+        text = text[len(piece) :]
+    return [*lines, text]
+
+
 def fold(text: str, width: int) -> list[str]:
     """Break prose between words into lines of about `width` columns."""
     from textwrap import wrap as fold_line  # only where something is said
@@ -95,7 +114,10 @@ def fold_table(text: str, width: int) -> list[str]:
     from textwrap import wrap as fold_line
 
     lines: list[str] = []
-    for line in text.expandtabs(4).split("\n"):
+    sources = text.expandtabs(4).split("\n")
+    if width < NARROW and any(cells(line) > width for line in sources):
+        return _stacked(sources, width)
+    for line in sources:
         start = _LAST_COLUMN.match(line)
         indent = len(start[0]) if start and len(start[0]) <= width // 2 else 4
         room = max(16, width)
@@ -103,6 +125,25 @@ def fold_table(text: str, width: int) -> list[str]:
             ""
         ]
     return [line.rstrip() for line in lines]
+
+
+def shown_line(line: str) -> str:
+    """Return a line of output as a terminal would leave it: no colours, nothing that was overwritten."""
+    left = _COLOURS.sub("", line).rstrip("\r").rpartition("\r")[2]
+    return printable(left).expandtabs(4).rstrip()
+
+
+def reason_of(message: str) -> str:
+    """Say shortly why something is tried again: what stands in brackets at the end, else the first line."""
+    first = message.strip().split("\n", 1)[0]
+    found = _IN_BRACKETS.search(first)
+    return one_line(found[1] if found else first).removesuffix(".")
+
+
+def retry_words(event: RequestRetried, reason: str, retries: int) -> str:
+    """Say when a request is sent again, for the which time, and why."""
+    times = f" ({event.attempt} of {retries})" if event.attempt <= retries else ""
+    return f"retrying in {duration(event.wait_seconds)}{times}: {reason}"
 
 
 def duration(seconds: float) -> str:
@@ -141,6 +182,18 @@ def short_folder(folder: str) -> str:
     return (
         "~" if path == home else f"~/{path.relative_to(home)}" if home in path.parents else folder
     )
+
+
+def _stacked(rows: list[str], width: int) -> list[str]:
+    """Put the second column of every row below the first."""
+    lines: list[str] = []
+    for row in rows:
+        if found := _ROW.fullmatch(row):
+            lines += fold(found[1], width)
+            lines += ["    " + line for line in fold(found[2], width - 4)]
+        else:
+            lines += fold(row, width)
+    return lines
 
 
 def _pieces(line: str, width: int) -> list[str]:

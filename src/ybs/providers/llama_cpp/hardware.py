@@ -1,12 +1,15 @@
-"""How many threads a local model gets."""
+"""What this machine gives a local model: threads and memory."""
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
-from ybs.core.errors import ConfigError
+from ybs.core.errors import ConfigError, ProviderDown
 
 MOST_THREADS = 8
 VARIABLE = "YBS_LLAMA_THREADS"
+#: Memory while it runs, as a multiple of the model file: weights, a repacked copy of most, the window.
+MEMORY_FACTOR = 1.9
 
 
 def threads(environ: Mapping[str, str] = os.environ) -> int:
@@ -24,3 +27,29 @@ def threads(environ: Mapping[str, str] = os.environ) -> int:
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )
     return max(1, min(MOST_THREADS, cores - 1))
+
+
+def check_memory(model: Path) -> None:
+    """Raise ProviderDown if the model would not fit into the memory that is free now."""
+    free = free_memory_bytes()
+    needed = model.stat().st_size * MEMORY_FACTOR
+    if free is not None and free < needed:
+        raise ProviderDown(
+            f"The local model needs about {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB is free.\n"
+            "End other programs and try again, or choose another: /provider"
+        )
+
+
+def free_memory_bytes(meminfo: Path = Path("/proc/meminfo")) -> int | None:
+    """Return the memory that programs can still get, or None where the system does not say."""
+    try:
+        lines = meminfo.read_text("ascii").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return None
+    for line in lines:
+        match line.split():
+            case ["MemAvailable:", number, "kB"] if number.isdecimal():
+                return int(number) * 1024
+            case _:
+                pass
+    return None

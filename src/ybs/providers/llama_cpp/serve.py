@@ -24,6 +24,7 @@ LOOK_SECONDS = 10.0
 def main() -> None:
     """Serve until the end."""
     job = msgspec.json.decode(sys.stdin.buffer.read(), type=Job)
+    os.chdir(Path(job.state_file).parent)  # the folder it was started in may go away
     ended = Event()
 
     def end(_number: int, _frame: object) -> None:
@@ -53,7 +54,8 @@ def start(job: Job) -> Any:
     parameters.n_ctx = job.window
     parameters.n_parallel = 1
     parameters.use_jinja = True
-    parameters.chat_template = Path(job.template).read_text("utf-8")
+    if job.template:
+        parameters.chat_template = job.template
     parameters.cpuparams.n_threads = job.threads
     parameters.cpuparams_batch.n_threads = job.threads
     return llama.Server(parameters)

@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from ybs.config.paths import state_folder
 from ybs.core.errors import ConfigError, ProviderDown
+from ybs.providers.llama_cpp import hardware
 
 START_SECONDS = 300.0
 STOP_SECONDS = 8.0
@@ -35,7 +36,7 @@ class Job(Struct, frozen=True, kw_only=True):
     """What the process is to serve; it reads this from its standard input, since arguments are visible."""
 
     model: str
-    template: str
+    template: str  # empty: the model's own
     alias: str
     port: int
     key: str
@@ -54,6 +55,7 @@ class Running(Struct, frozen=True, kw_only=True):
     key: str
     model: str
     window: int
+    template: str = ""
 
     @property
     def endpoint(self) -> str:
@@ -95,18 +97,21 @@ async def ensure(
 ) -> Running:
     """Return a healthy server for this model and window, started if none runs.
 
-    Raises ConfigError when the parts for it are missing and ProviderDown when it does not come up.
+    Raises ConfigError when the parts for it are missing and ProviderDown when it does not come up or
+    there is too little memory.
     """
+    template = template_of(model)
     async with _alone():
         found = running()
         if found is not None:
-            is_fit = (found.model, found.window) == (str(model), window)
+            is_fit = (found.model, found.window, found.template) == (str(model), window, template)
             if is_fit and await asyncio.to_thread(is_healthy, found):
                 return found
             await _end(found)
+        hardware.check_memory(model)
         job = Job(
             model=str(model),
-            template=str(Path(__file__).with_name("template.jinja")),
+            template=template,
             alias=alias,
             port=free_port(),
             key=secrets.token_urlsafe(24),
@@ -153,8 +158,21 @@ def free_port() -> int:
 
 
 def command() -> list[str]:
-    """Return the command of the server's process."""
-    return [sys.executable, "-m", "ybs.providers.llama_cpp.serve"]
+    """Return the command of the server's process.
+
+    -P keeps Python from importing modules out of the folder that it stands in, which is the person's project.
+    """
+    return [sys.executable, "-P", "-m", "ybs.providers.llama_cpp.serve"]
+
+
+def template_of(model: Path) -> str:
+    """Return the chat template that a model is served with; empty: its own.
+
+    It is the text and not the file's name, so that a server of an older ybs is not taken for a fitting one.
+    """
+    if not model.name.lower().startswith("qwen2.5-coder"):
+        return ""
+    return Path(__file__).with_name("template.jinja").read_text("utf-8")
 
 
 async def _start(job: Job, waiting: Waiting) -> Running:
@@ -166,6 +184,7 @@ async def _start(job: Job, waiting: Waiting) -> Running:
         key=job.key,
         model=job.model,
         window=job.window,
+        template=job.template,
     )
     try:
         _write_private(state_file(), msgspec.json.encode(server))

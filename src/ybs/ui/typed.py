@@ -1,0 +1,68 @@
+"""The output of a command that the person typed: its beginning at once, its end when it has ended."""
+
+import re
+from collections import deque
+
+from ybs.ui.words import shown_line
+
+#: Lines at the beginning, and lines at the end, that are shown of long output.
+HEAD = TAIL = 8
+#: Columns that are shown of a very long line.
+MOST_COLUMNS = 400
+_ENDED = re.compile(r"^(?:Exit code: (-?\d+)|Stopped: .+)$", re.MULTILINE)
+FAILED = "[Shell command failed]"
+
+
+class Typed:
+    """Takes pieces of output and gives back the lines to draw."""
+
+    def __init__(self, more: str = "…") -> None:
+        self._more = more
+        self._partial = ""
+        self._shown = 0
+        self._hidden = 0
+        self._held: deque[str] = deque()
+
+    def feed(self, text: str) -> list[str]:
+        """Add a piece and return the lines that are drawn now."""
+        *lines, rest = (self._partial + text).split("\n")
+        self._partial = rest[-10 * MOST_COLUMNS :]
+        drawn = lines[: max(0, HEAD - self._shown)]
+        self._shown += len(drawn)
+        for line in lines[len(drawn) :]:
+            self._held.append(line)
+            if (
+                len(self._held) > TAIL + 1
+            ):  # one more than the end, for saying "1 line" takes one too
+                self._held.popleft()
+                self._hidden += 1
+        return [self._cut(line) for line in drawn]
+
+    def passing(self, most: int) -> list[str]:
+        """Return the last lines that are not drawn yet."""
+        held = [*self._held, self._partial]
+        return [self._cut(line) for line in held if line.strip()][-most:]
+
+    def finish(self) -> list[str]:
+        """Return what is left, with a line about what is left out."""
+        lines = self.feed("\n") if self._partial else []
+        held = [self._cut(line) for line in self._held]
+        if self._hidden:
+            held[0] = f"{self._more} {self._hidden + 1} lines {self._more}"
+        self.__init__(self._more)
+        return lines + held
+
+    def _cut(self, line: str) -> str:
+        text = shown_line(line)
+        return text if len(text) <= MOST_COLUMNS else text[:MOST_COLUMNS] + self._more
+
+
+def ending_of(content: str) -> tuple[str, bool]:
+    """Read from what the model gets how the command ended, and whether well; "" if it does not say."""
+    if content.startswith(FAILED):
+        return content.rpartition("\nError: ")[2], False
+    if not (found := _ENDED.search(content)):
+        return "", True
+    if found[1] is None:
+        return found[0][:1].lower() + found[0][1:].rstrip("."), False
+    return f"exit code {found[1]}", found[1] == "0"
