@@ -101,6 +101,7 @@ def test_nonsense_is_broken_or_a_value_and_nothing_else(text: str):
         assert Scan(text).lines.keys() >= set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -127,7 +127,14 @@ def test_a_provider_that_is_down_is_two_lines_and_the_prompt_comes_back(project:
         assert screen.ends() == 0
 
 
-@pytest.mark.parametrize(("columns", "rows"), [(20, 24), (20, 6), (40, 12)])
+@pytest.mark.parametrize(
+    ("columns", "rows"),
+    [
+        (20, 24),
+        pytest.param(20, 6, marks=pytest.mark.slow),
+        pytest.param(40, 12, marks=pytest.mark.slow),
+    ],
+)
 def test_a_small_terminal_works(start: Start, project: Path, columns: int, rows: int) -> None:
     script = [
         call("run_shell", command="echo a-rather-long-word > made"),
@@ -144,6 +151,7 @@ def test_a_small_terminal_works(start: Start, project: Path, columns: int, rows:
     assert "Traceback" not in screen.raw
 
 
+@pytest.mark.slow
 def test_a_resize_during_a_turn_is_survived(start: Start) -> None:
     screen = start(
         [call("run_shell", command="echo begun; sleep 60"), "never"], "--allow", "run_shell", "go"

@@ -37,6 +37,7 @@ def client_of(server: AnthropicServer) -> "AsyncAnthropic":
     return AsyncAnthropic(api_key="none", base_url=server.url, max_retries=0, http_client=client)
 
 
+@pytest.mark.slow
 async def test_the_server_is_refused_by_the_sdk_where_it_misbehaves():
     from anthropic import APIStatusError, RateLimitError
 
