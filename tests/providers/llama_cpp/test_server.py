@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from ybs.core.errors import ConfigError, ProviderDown
-from ybs.providers.llama_cpp import server
+from ybs.providers.llama_cpp import hardware, server
 
 pytestmark = pytest.mark.usefixtures("fake_server")
 
@@ -37,6 +37,26 @@ async def test_another_window_needs_another_server(starter: Path):
     second = await ensure(starter, window=2048)
     assert second.pid != first.pid
     assert server.start_time(first.pid) != first.started
+
+
+async def test_a_server_with_another_chat_template_is_replaced(
+    starter: Path, monkeypatch: pytest.MonkeyPatch
+):
+    with monkeypatch.context() as older:
+        older.setattr(server, "template_of", lambda _model: "of an older version")
+        first = await ensure(starter)
+    second = await ensure(starter)
+    assert second.pid != first.pid
+    assert server.start_time(first.pid) == ""
+
+
+async def test_too_little_memory_is_said_before_anything_starts(
+    starter: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(hardware, "free_memory_bytes", lambda: 10)
+    with pytest.raises(ProviderDown, match="GB of memory"):
+        await ensure(starter)
+    assert not server.state_file().exists()
 
 
 async def test_the_wait_is_reported_while_the_model_loads(

