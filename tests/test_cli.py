@@ -16,11 +16,8 @@ from ybs.core.errors import ConfigError, ProviderDown, YbsError
 def modules_after(*words: str) -> set[str]:
     """Run Python and return the names of the modules that it has loaded."""
     code = f"import sys; {'; '.join(words)}; sys.stderr.write(' '.join(sys.modules))"
-    unmeasured = {
-        name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")
-    }
     done = subprocess.run(
-        [sys.executable, "-c", code], env=unmeasured, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], env=unmeasured(), capture_output=True, text=True, check=True
     )
     return set(done.stderr.split())
 
@@ -268,7 +265,14 @@ COMMANDS = ["--version", "--help", "doctor", "config schema", "setup"]
 
 def run_in_shell(command: str) -> subprocess.CompletedProcess[str]:
     whole = f"{sys.executable} -m ybs {command}"
-    return subprocess.run(["sh", "-c", whole], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        ["sh", "-c", whole], env=unmeasured(), capture_output=True, text=True, check=False
+    )
+
+
+def unmeasured() -> dict[str, str]:
+    """Return the environment without coverage, which has something of its own to say at an end."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
 
 
 @needs_full
