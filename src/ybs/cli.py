@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:  # the disk is full, or nobody reads any more: `ybs ... | head`
         if error.filename is not None or error.errno not in UNWRITABLE:
             raise
-        mute_stdout()
+        mute(1)
         if not isinstance(error, BrokenPipeError):
             complain(f"cannot write: {error.strerror}")
         return 1
@@ -143,15 +143,15 @@ def complain(message: str) -> None:
         sys.stderr.write(f"ybs: {message}\n")
         sys.stderr.flush()
     except (OSError, ValueError):
-        return
+        mute(2)
 
 
-def mute_stdout() -> None:
-    """Point standard output at nothing, so that Python's own flush at the end does not complain."""
+def mute(stream: int) -> None:
+    """Point a standard stream at nothing, so that Python's own flush at the end does not complain."""
     import os
 
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
+    os.dup2(nowhere, stream)
     os.close(nowhere)
 
 
