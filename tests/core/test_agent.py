@@ -394,3 +394,31 @@ async def test_a_read_after_an_edit_in_the_same_message_sees_the_edit():
     scene = Scene(answer(call("look"), call("write"), call("look")), "done", toolbox=toolbox)
     await scene.run()
     assert [r.output for r in scene.results] == ["old", "written", "new"]
+
+
+async def test_text_between_calls_of_one_id_stays_in_its_place():
+    twice = (
+        Text(text="first"),
+        ToolCall(id="1", name="look", arguments=Raw(b'{"n":1}')),
+        Text(text="then"),
+        ToolCall(id="1", name="look", arguments=Raw(b'{"n":2}')),
+    )
+    toolbox = ScriptedToolbox({"look": "seen"})
+    scene = Scene(AssistantMessage(content=twice), "done", toolbox=toolbox)
+    await scene.run()
+    said = scene.conversation.messages[1]
+    assert [p.text if isinstance(p, Text) else p.id for p in said.content] == [
+        "first",
+        "1",
+        "then",
+        "1_2",
+    ]
+
+
+def test_a_turn_whose_prompt_was_compacted_away_has_all_that_is_there():
+    conversation = Conversation()
+    turn = Turn(conversation, lambda _event: None)
+    turn.say(UserMessage.of("go"))
+    kept = UserMessage.of("a summary")
+    conversation.replace([kept])
+    assert list(turn.messages) == [kept]
