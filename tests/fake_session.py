@@ -130,7 +130,7 @@ class FakeSession:
             model=self.model,
             mode=cast("Any", self.mode),
             sandbox="no sandbox",
-            folder="/work/shop",
+            folder="/proj/shop",
             branch="main",
             window=10_000,
             context_tokens=300,

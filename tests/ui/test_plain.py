@@ -143,7 +143,7 @@ async def test_a_turn_is_told_in_sentences(talking: Open) -> None:
     assert talk.code == 0
     assert "\x1b" not in talk.text
     assert talk.text.split("\n")[1:] == [
-        "no sandbox, in /work/shop. /help for more.",
+        "no sandbox, in /proj/shop. /help for more.",
         "Warning: unknown key",
         "",
         "> run_shell pytest -q: done, 15 passed.",
@@ -237,7 +237,7 @@ async def test_a_question_is_answered_by_a_word(talking: Open, typed: str, answe
     session = FakeSession(asks(question_of(warnings=("deletes files: build/",))))
     async with talking(session, "go") as talk:
         await talk.sees("no because ...: ")
-        assert "run_shell wants to run, in /work/shop, no sandbox:\npytest -q\n" in talk.text
+        assert "run_shell wants to run, in /proj/shop, no sandbox:\npytest -q\n" in talk.text
         assert "Warning: deletes files: build/\n" in talk.text
         assert "always would allow, in this session: run_shell(pytest -q)\n" in talk.text
         talk.clock.now += 1
