@@ -129,7 +129,10 @@ def test_a_closed_reader_is_quiet(serve: Callable[..., list[str]]) -> None:
     assert "BrokenPipe" not in done.stderr
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
+)
 def test_a_signal_ends_a_turn_with_its_code(
     serve: Callable[..., list[str]], project: Path, number: int, code: int
 ) -> None:
@@ -152,7 +155,9 @@ def test_a_signal_ends_a_turn_with_its_code(
     ("closed", "code", "said"),
     [(">/dev/full", 1, "ybs: cannot write: No space left on device\n"), (">&-", 0, "")],
 )
-@pytest.mark.parametrize("output_format", ["text", "stream-json"])
+@pytest.mark.parametrize(
+    "output_format", ["text", pytest.param("stream-json", marks=pytest.mark.slow)]
+)
 def test_an_output_that_takes_nothing_is_no_traceback(
     serve: Callable[..., list[str]], output_format: str, closed: str, code: int, said: str
 ) -> None:

@@ -129,12 +129,9 @@ def test_a_provider_that_is_down_is_two_lines_and_the_prompt_comes_back(project:
 
 @pytest.mark.parametrize(
     ("columns", "rows"),
-    [
-        (20, 24),
-        pytest.param(20, 6, marks=pytest.mark.slow),
-        pytest.param(40, 12, marks=pytest.mark.slow),
-    ],
+    [(20, 24), (20, 6), (40, 12)],
 )
+@pytest.mark.slow
 def test_a_small_terminal_works(start: Start, project: Path, columns: int, rows: int) -> None:
     script = [
         call("run_shell", command="echo a-rather-long-word > made"),
@@ -167,6 +164,7 @@ def test_a_resize_during_a_turn_is_survived(start: Start) -> None:
     assert screen.ends() == 0
 
 
+@pytest.mark.slow
 def test_no_color_is_honoured(start: Start) -> None:
     screen = start(["see `code`\n\n```python\nimport os\n```\n"], "go", environ={"NO_COLOR": "1"})
     screen.sees("import os")
@@ -189,7 +187,10 @@ def test_a_dumb_terminal_gets_whole_sentences(start: Start, project: Path) -> No
     assert screen.ends() == 0
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGTERM, 143), pytest.param(signal.SIGHUP, 129, marks=pytest.mark.slow)],
+)
 def test_a_signal_ends_it_cleanly(start: Start, number: int, code: int) -> None:
     screen = start(["x"])
     screen.sees(r"› *\n")

@@ -1,8 +1,6 @@
 import msgspec
 import pytest
 from msgspec import Raw
-from ollama import ChatResponse
-from ollama._types import ChatRequest
 
 from ybs.core.events import TextStreamed, ThinkingStreamed
 from ybs.core.messages import (
@@ -32,12 +30,16 @@ def encode(
     request = Request(system, messages, tools)
     body = ADAPTER.encode(request, Options(model="m", quirks=quirks, **options))
     plain = msgspec.json.decode(msgspec.json.encode(body))
+    from ollama._types import ChatRequest  # slow to import
+
     ChatRequest.model_validate(plain)
     return plain
 
 
 def decode(*frames: dict) -> tuple[AssistantMessage, list, Assembly]:
     draft = Assembly("m", "ollama", quirks=PROVIDER.quirks)
+    from ollama import ChatResponse  # slow to import
+
     for frame in frames:
         ChatResponse.model_validate({"model": "m", **frame})
     events = [event for frame in frames for event in ADAPTER.decode(frame, draft)]

@@ -3,8 +3,6 @@ from time import process_time
 import msgspec
 import pytest
 from msgspec import Raw
-from openai.types.chat import ChatCompletionChunk, ChatCompletionMessageParam
-from pydantic import TypeAdapter
 from raw_http import chunk
 
 from ybs.core.events import TextStreamed, ThinkingStreamed
@@ -220,8 +218,12 @@ def test_user_messages_in_a_row_are_joined_where_wanted():
     assert [part["type"] for part in mixed["content"]] == ["text", "text", "image_url"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quirks", [{}, {"call_id_chars": 9}, {"reasoning_sent_as": "reasoning"}])
 def test_the_official_types_take_the_messages(quirks):
+    from openai.types.chat import ChatCompletionMessageParam
+    from pydantic import TypeAdapter
+
     messages = said(
         UserMessage.of("see", PICTURE),
         AssistantMessage(content=(Thinking(text="hm", provider="openai"), CALL)),
@@ -268,27 +270,35 @@ def test_the_key_is_a_bearer_token():
 # Answers
 
 
-def test_a_stream_of_text_with_usage_at_its_end():
-    frames = [
-        chunk({"role": "assistant", "content": None}),
-        chunk({"content": "Hel"}),
-        chunk({"content": "lo"}),
-        chunk({}, "stop"),
-        {
-            "choices": [],
-            "usage": {
-                "prompt_tokens": 9,
-                "completion_tokens": 2,
-                "total_tokens": 11,
-                "prompt_tokens_details": {"cached_tokens": 4},
-            },
+STREAM = [
+    chunk({"role": "assistant", "content": None}),
+    chunk({"content": "Hel"}),
+    chunk({"content": "lo"}),
+    chunk({}, "stop"),
+    {
+        "choices": [],
+        "usage": {
+            "prompt_tokens": 9,
+            "completion_tokens": 2,
+            "total_tokens": 11,
+            "prompt_tokens_details": {"cached_tokens": 4},
         },
-    ]
-    for frame in frames:
+    },
+]
+
+
+@pytest.mark.slow
+def test_the_official_type_takes_the_frames():
+    from openai.types.chat import ChatCompletionChunk
+
+    for frame in STREAM:
         ChatCompletionChunk.model_validate(
             {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", **frame}
         )
-    message, events = decode(*frames)
+
+
+def test_a_stream_of_text_with_usage_at_its_end():
+    message, events = decode(*STREAM)
     assert events == [TextStreamed(text="Hel"), TextStreamed(text="lo")]
     assert message == AssistantMessage(
         content=(Text(text="Hello"),),

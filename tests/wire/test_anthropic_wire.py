@@ -55,6 +55,7 @@ async def test_the_server_is_refused_by_the_sdk_where_it_misbehaves():
             [event async for event in stream]
 
 
+@pytest.mark.slow
 async def test_every_frame_is_a_raw_event_of_the_sdk(scripted: ScriptedAnswer):
     from anthropic.types import Message
 
@@ -73,6 +74,7 @@ async def test_every_frame_is_a_raw_event_of_the_sdk(scripted: ScriptedAnswer):
     assert not Message.model_validate(whole.model_dump(exclude_unset=True)).model_extra
 
 
+@pytest.mark.slow
 async def test_ybs_and_the_sdk_understand_a_stream_alike(
     scripted: ScriptedAnswer, ask: Any, said_type: Any
 ):
@@ -105,6 +107,7 @@ def request_type() -> Any:
     return TypeAdapter(MessageCreateParamsStreaming)
 
 
+@pytest.mark.slow
 async def test_requests_are_what_the_sdk_would_send(
     conversation: Request,
     ask: Any,
@@ -144,6 +147,7 @@ def assert_the_api_takes(body: Any) -> None:
     assert msgspec.json.encode(body).count(b'"cache_control"') <= 4
 
 
+@pytest.mark.slow
 def test_the_check_for_unknown_keys_finds_them(unknown_keys: Callable[[Any, Any], list[str]]):
     from anthropic.types.message_create_params import MessageCreateParamsStreaming
 
@@ -155,6 +159,7 @@ def test_the_check_for_unknown_keys_finds_them(unknown_keys: Callable[[Any, Any]
     ]
 
 
+@pytest.mark.slow
 async def test_thinking_goes_back_exactly_as_the_sdk_received_it(ask: Any):
     signed = Thinking(text="let me see", signature="c2lnbmF0dXJl")
     hidden = Thinking(redacted="b3BhcXVl")
@@ -170,6 +175,7 @@ async def test_thinking_goes_back_exactly_as_the_sdk_received_it(ask: Any):
     ]
 
 
+@pytest.mark.slow
 async def test_the_cache_is_counted_in_the_input(ask: Any):
     usage = Usage(input_tokens=100, output_tokens=5, cached_tokens=80, cache_write_tokens=15)
     async with AnthropicServer([answer("hi", usage=usage)]) as server, client_of(server) as client:

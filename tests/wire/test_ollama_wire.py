@@ -25,6 +25,7 @@ async def collect(client: Any) -> list[Any]:
     return [chunk async for chunk in stream]
 
 
+@pytest.mark.slow
 async def test_the_server_is_refused_by_the_sdk_where_it_misbehaves():
     from ollama import ResponseError
 
@@ -36,6 +37,7 @@ async def test_the_server_is_refused_by_the_sdk_where_it_misbehaves():
             await collect(client)
 
 
+@pytest.mark.slow
 async def test_the_servers_facts_are_read_by_the_sdk():
     async with OllamaServer(models=["qwen3:4b"]) as server, client_of(server) as client:
         assert [model.model for model in (await client.list()).models] == ["qwen3:4b"]
@@ -44,6 +46,7 @@ async def test_the_servers_facts_are_read_by_the_sdk():
     assert shown.modelinfo["scripted.context_length"] == 32_768
 
 
+@pytest.mark.slow
 async def test_every_line_is_a_chat_response(scripted: ScriptedAnswer):
     import httpx2
     from ollama import ChatResponse
@@ -60,6 +63,7 @@ async def test_every_line_is_a_chat_response(scripted: ScriptedAnswer):
         assert said.model_dump(exclude_unset=True).keys() == msgspec.json.decode(line).keys()
 
 
+@pytest.mark.slow
 async def test_ybs_and_the_sdk_understand_a_stream_alike(
     scripted: ScriptedAnswer, ask: Any, said_type: Any
 ):
@@ -92,6 +96,7 @@ async def test_a_whole_answer_is_understood_like_a_stream(scripted: ScriptedAnsw
         assert await ask(server) == await ask(server)
 
 
+@pytest.mark.slow
 async def test_requests_are_what_the_sdk_would_send(conversation: Request, ask: Any):
     from ollama._types import ChatRequest  # what the client builds its body from
 

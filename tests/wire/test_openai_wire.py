@@ -26,6 +26,7 @@ def client_of(server: OpenAIServer) -> "AsyncOpenAI":
     return AsyncOpenAI(api_key="none", base_url=server.url, max_retries=0, http_client=client)
 
 
+@pytest.mark.slow
 async def test_the_server_is_refused_by_the_sdk_where_it_misbehaves():
     from openai import APIStatusError, RateLimitError
 
@@ -39,6 +40,7 @@ async def test_the_server_is_refused_by_the_sdk_where_it_misbehaves():
     assert not isinstance(caught.value, APIStatusError)
 
 
+@pytest.mark.slow
 async def test_every_frame_is_a_chunk_and_every_whole_answer_a_completion(scripted: ScriptedAnswer):
     import httpx2
     from openai.types.chat import ChatCompletion, ChatCompletionChunk
@@ -59,6 +61,7 @@ async def test_every_frame_is_a_chunk_and_every_whole_answer_a_completion(script
     assert not ChatCompletion.model_validate_json(whole.text).model_extra
 
 
+@pytest.mark.slow
 async def test_ybs_and_the_sdk_understand_a_stream_alike(
     scripted: ScriptedAnswer, ask: Any, said_type: Any
 ):
@@ -97,6 +100,7 @@ def request_type() -> Any:
     return TypeAdapter(CompletionCreateParamsStreaming)
 
 
+@pytest.mark.slow
 async def test_requests_are_what_the_sdk_would_send(
     conversation: Request,
     ask: Any,
@@ -114,6 +118,7 @@ async def test_requests_are_what_the_sdk_would_send(
     assert unknown_keys(request.body, CompletionCreateParamsStreaming) == []
 
 
+@pytest.mark.slow
 def test_the_check_for_unknown_keys_finds_them(unknown_keys: Callable[[Any, Any], list[str]]):
     from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
 
