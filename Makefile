@@ -19,7 +19,7 @@ run: $(DONE)/local $(DONE)/project ## set up what is missing, then do a real tas
 # COVER=1 measures coverage on the way, with time to spare for it. `make cover` and .ci/run do, so the suite runs once.
 COVERAGE = $(if $(COVER),-m coverage run)
 SLACK = $(if $(COVER),--timeout 60)
-test: $(DONE)/test $(DONE)/project ## set up what is missing, then run the quick suite (ARGS="-k words")
+test: $(DONE)/test $(DONE)/project $(DONE)/programs ## set up what is missing, then run the quick suite (ARGS="-k words")
 	@$(if $(COVER),rm -f .coverage .coverage.*)
 	$(BIN)/python $(COVERAGE) -m pytest $(SLACK) $(ARGS)
 
@@ -40,7 +40,7 @@ bench: $(DONE)/run $(DONE)/project ## measure speed, memory and prompt size, as 
 test-real: $(DONE)/local $(DONE)/test $(DONE)/project ## the tests that need the embedded model or a real server
 	$(BIN)/python -m pytest -n 0 -m real --timeout 600 $(ARGS)
 
-test-slow: $(DONE)/test $(DONE)/project ## the tests that take longer than a moment
+test-slow: $(DONE)/test $(DONE)/project $(DONE)/programs ## the tests that take longer than a moment
 	$(BIN)/python -m pytest -m slow --timeout 120 $(ARGS)
 
 cover: ## run the quick suite and report what it does not reach
@@ -72,6 +72,10 @@ $(DONE)/venv:
 
 $(DONE)/run $(DONE)/local $(DONE)/test $(DONE)/check: $(DONE)/%: requirements/%.txt | $(DONE)/venv
 	@scripts/setup.sh install $<
+	@touch $@
+
+$(DONE)/programs: scripts/setup.sh | $(DONE)/venv
+	@scripts/setup.sh programs
 	@touch $@
 
 $(DONE)/project: pyproject.toml requirements/build.txt src/ybs/__init__.py | $(DONE)/venv

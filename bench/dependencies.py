@@ -5,11 +5,11 @@ from lab import Lab, Row, interleave, median
 MODULES = (
     "msgspec",
     "httpx2",
-    "pathspec",
     "json_repair",
     "prompt_toolkit",
     "rich.console",
     "rich.markdown",
+    "tree_sitter, tree_sitter_bash",
     "http.client",
 )
 

@@ -40,7 +40,6 @@ OTHERS = {
     "truststore",
     "rich",
     "prompt_toolkit",
-    "pathspec",
 }
 
 

@@ -11,7 +11,20 @@ from importlib import import_module
 
 from lab import Lab, Row
 
-NAMES = ("start", "first_request", "task", "long", "dependencies", "imports")
+NAMES = (
+    "start",
+    "first_request",
+    "task",
+    "long",
+    "shell",
+    "dependencies",
+    "imports",
+    "edit_matcher",
+    "search",
+    "listing",
+    "policy",
+    "sandbox",
+)
 
 
 def main() -> int:

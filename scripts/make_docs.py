@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import security_page
 
-from ybs.config import project
+from ybs.config import project, trusted
 from ybs.config.environment import PROFILE, SHORT_NAMES
 from ybs.config.report import json_schema
 
@@ -90,7 +91,14 @@ allow-list, given in the last column below:
 - **yes**: taken over.
 - **lower**, **only true**, **only false**: taken over if it is tighter than your own setting.
 - **adds**: its entries are added to your list and never replace it.
-- **no**: ignored; one warning lists all such keys. They will need trust, which this version cannot give yet.
+- **with trust**: ignored until you trust the project; one warning lists all such keys.
+- **no**: ignored, trusted or not.
+
+`ybs trust` shows what a project wants, in plain words; `ybs trust give` trusts exactly that, `ybs trust revoke` takes it back. Trust
+covers the settings above, `.mcp.json`, what lies in `agents`, `commands`, `hooks`, `skills` and `tools` of `.ybs/`, programs in
+`tools/`, and the files that these settings name. It is bound to the folder and to every byte of these files: after a change the
+project is not trusted until you have seen the difference. A trusted project adds to your settings. It changes none of
+your providers, servers and hooks, and an address that it names gets none of your keys.
 
 A model named by a project must be a plain name, not a path or an address.
 """
@@ -170,10 +178,16 @@ def _for_project(key: str) -> str:
         return f"only {str(project.ONLY_THIS[rule]).lower()}"
     kinds = {"yes": project.INERT, "lower": project.ONLY_LOWER, "adds": project.UNITED}
     found = [word for word, keys in kinds.items() if rule in keys]
-    return found[0] if found else "no"
+    if found:
+        return found[0]
+    never = trusted.NEVER | {"providers.*.api_key", "providers.*.api_key_env"}
+    return "no" if {rule, rule.split(".")[0]} & never else "with trust"
 
 
-PAGES: dict[str, Callable[[], str]] = {"configuration.md": configuration}
+PAGES: dict[str, Callable[[], str]] = {
+    "configuration.md": configuration,
+    "security.md": security_page.page,
+}
 
 
 def main() -> int:

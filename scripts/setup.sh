@@ -4,6 +4,7 @@
 #   scripts/setup.sh venv                 make .venv with the best interpreter found
 #   scripts/setup.sh install FILE         install a pinned set from requirements/
 #   scripts/setup.sh project              install ybs itself, from this folder
+#   scripts/setup.sh programs             install what the tests use beside it, where that is allowed
 #
 # Uses uv when it is on PATH, and python3 -m venv with pip when not. Nothing else is needed.
 set -eu
@@ -65,6 +66,22 @@ install() {
     fi
 }
 
+# bubblewrap is the sandbox, rg the fast search. Without them their tests say so and are skipped.
+install_programs() {
+    [ "$(uname -s)" = Linux ] || return 0
+    missing=
+    command -v bwrap >/dev/null 2>&1 || missing="$missing bubblewrap"
+    command -v rg >/dev/null 2>&1 || missing="$missing ripgrep"
+    [ -n "$missing" ] || return 0
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+        say "installing$missing"
+        export DEBIAN_FRONTEND=noninteractive
+        # shellcheck disable=SC2086 # each word is a package
+        { apt-get install -qq -y $missing || { apt-get update -qq && apt-get install -qq -y $missing; }; } >/dev/null 2>&1 && return 0
+    fi
+    say "NOT INSTALLED:$missing. Tests that need them will be skipped; as root: apt-get install$missing"
+}
+
 case ${1:-} in
 venv) make_venv ;;
 install)
@@ -75,5 +92,6 @@ project)
     install --require-hashes -r requirements/build.txt
     install --no-deps --no-build-isolation --editable .
     ;;
-*) fail "usage: scripts/setup.sh venv | install FILE | project" ;;
+programs) install_programs ;;
+*) fail "usage: scripts/setup.sh venv | install FILE | project | programs" ;;
 esac

@@ -31,7 +31,7 @@ MAX_FUNCTION_LINES = 50
 PRINTING_ROOMS = ("cli", "headless", "ui")
 
 #: Libraries that cost tens of milliseconds; only who needs one imports it, at the moment of need.
-HEAVY = ["httpx2", "httpcore2", "rich", "prompt_toolkit", "tree_sitter", "json_repair", "pathspec"]
+HEAVY = ["httpx2", "httpcore2", "rich", "prompt_toolkit", "tree_sitter", "json_repair"]
 
 
 def name_of(path: Path) -> str:
@@ -182,6 +182,23 @@ def test_the_contract_knows_every_room() -> None:
 
 def test_importing_the_command_loads_no_heavy_library() -> None:
     assert loaded_after("import ybs.cli").isdisjoint(HEAVY)
+
+
+def test_a_policy_loads_the_shells_grammar_with_the_first_command_only() -> None:
+    start = """
+from ybs.config.schema import Safety
+from ybs.core.messages import ToolCall
+from ybs.core.ports import Preview
+from ybs.security.policy import Policy, Subject
+policy = Policy(Safety(allow=("run_shell(ls *)",), ask=("read_file(.env)",)))
+def judge(name, effect, **subject):
+    policy.decide(ToolCall(id="1", name=name), effect, Preview(title="x"), Subject(**subject))
+judge("read_file", "read", paths=("a",))
+judge("write_file", "write", paths=("a",))
+"""
+    grammar = {"tree_sitter", "tree_sitter_bash", "ybs.security.syntax", "ybs.security.options"}
+    assert loaded_after(start).isdisjoint(grammar)
+    assert grammar <= loaded_after(start + "judge('run_shell', 'execute', command='ls; pwd')")
 
 
 def test_version_loads_next_to_nothing() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import ybs
-from ybs import cli
+from ybs import cli, parser
 from ybs.core.errors import ConfigError, ProviderDown, YbsError
 
 
@@ -75,10 +75,10 @@ def test_version_and_help_end_with_zero(capsys: pytest.CaptureFixture[str]) -> N
     assert cli.main(["--help"]) == 0
     shown = capsys.readouterr().out
     assert "exit codes:" in shown
-    assert all(name in shown for name in (*cli.SUBCOMMANDS, "--output-format", "--add-dir"))
+    assert all(name in shown for name in (*parser.SUBCOMMANDS, "--output-format", "--add-dir"))
 
 
-@pytest.mark.parametrize("name", cli.SUBCOMMANDS)
+@pytest.mark.parametrize("name", parser.SUBCOMMANDS)
 def test_every_subcommand_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([name, "--help"]) == 0
     assert f"usage: ybs {name}" in capsys.readouterr().out

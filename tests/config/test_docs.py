@@ -13,6 +13,7 @@ SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "make_docs.py"
 
 @pytest.fixture
 def make_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
     spec = importlib.util.spec_from_file_location("make_docs", SCRIPT)
     assert spec is not None
     assert spec.loader is not None

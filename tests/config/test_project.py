@@ -16,7 +16,9 @@ from ybs.config.shape import all_names
 from ybs.config.tree import flatten
 
 Write = Callable[[str, str], Path]
-NEEDS_TRUST = "ignored, for it needs trust, which this version cannot give yet: "
+NEEDS_TRUST = (
+    "ignored, for this project is not trusted; see what it wants, and trust it, with `ybs trust`: "
+)
 
 #: One value of every setting that could run a program, send something out, or allow more.
 POWERFUL: dict[str, Any] = {
@@ -137,6 +139,15 @@ def test_safety_lists_are_united_with_the_users(project: Path, write: Write):
         "./secret",
     )
     assert loaded.origins["safety.blocked_commands"].source == str(file)
+
+
+def test_a_project_may_add_rules_that_ask_or_deny_and_none_that_allow(project: Path, write: Write):
+    write("user", '{"safety": {"deny": ["a"], "allow": ["b"]}}')
+    write("project", '{"safety": {"deny": ["c"], "ask": ["d"], "allow": ["run_shell"]}}')
+    loaded = load(folder=project)
+    safety = loaded.config.safety
+    assert (safety.deny, safety.ask, safety.allow) == (("a", "c"), ("d",), ("b",))
+    assert "safety.allow" in " ".join(loaded.warnings)
 
 
 def test_safety_lists_of_later_layers_are_united_too(project: Path, write: Write):

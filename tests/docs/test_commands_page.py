@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ybs.cli import EPILOG, FORMATS, MODES, SUBCOMMANDS, main
+from ybs.cli import main
+from ybs.parser import EPILOG, FORMATS, MODES, SUBCOMMANDS
 from ybs.providers.registry import provider_names
 from ybs.session.commands import LISTED
 

@@ -5,7 +5,8 @@ from time import process_time
 import pytest
 
 from ybs.config.schema import Safety
-from ybs.security.dangers import blocked_entry, oddities_of, warnings_of
+from ybs.security.concerns import oddities_of
+from ybs.security.dangers import blocked_entry, warnings_of
 from ybs.security.wrappers import read
 
 BLOCKED = Safety().blocked_commands
@@ -230,6 +231,7 @@ def test_u04_what_a_reader_could_overlook_is_named():
     assert oddities_of(text, read(text)) == (
         "holds the invisible character U+202E",
         "the program's name 'ѕudo' holds letters that look like others",
+        "'ѕudo' holds U+0455, which looks like another character",
     )
     assert oddities_of("ls 'grün'; > x", read("ls 'grün'; > x")) == ()
 
@@ -250,7 +252,7 @@ HIDDEN = [
     *(
         "env " * 12 + "sudo id",
         "true;" * 9_000 + "sudo id",
-        "#" + "".join(f" {n}" for n in range(3_000)) + " sudo",
+        "$x " + "".join(f" {n}" for n in range(3_000)) + " sudo",
     ),
     *("sh -c -- 'sudo id'", "sh -c -e 'sudo id'", "trap -- 'sudo id' EXIT", "env '-Ssudo id'"),
     *("env --split-string='sudo id'", "for i in 1; do sudo id; done", "x() sudo id\nx"),
@@ -314,8 +316,12 @@ def test_an_entry_that_is_no_flat_command_is_looked_for_as_it_is():
             "git push --forc",
         ),
         *("git clean --forc -dx", "git reset --har", "(git push --force)", "echo $(mkfs.ext4 x)"),
-        *("(echo x > /dev/sda)", "(dd of=x)", "#" + "".join(f" {n}" for n in range(3_000))),
-        *("python3.11 <<E\nx\nE", "{ git restore x; }"),
+        *("(echo x > /dev/sda)", "(dd of=x)", "$x" + "".join(f" {n}" for n in range(3_000))),
+        *("python3.11 <<E\nrmtree(x)\nE", "{ git restore x; }", "$x > /dev/sda"),
+        *(
+            "f() { g | g; }; b() { b | b & }; b",
+            "python -c '" + " ".join(map(str, range(3_000))) + "'",
+        ),
     ],
 )
 def test_s10_s11_s12_what_destroys_is_named_in_every_spelling(text: str):

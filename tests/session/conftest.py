@@ -15,11 +15,14 @@ Open: TypeAlias = Callable[..., Opened]
 
 @pytest.fixture
 def open_session(project: Path) -> Open:
-    """Open a session on a server; keywords are those of `Session.open`."""
+    """Open a session on a server; keywords are those of `Session.open`.
+
+    Commands run without a sandbox, so that it is the same on every machine; test_sandbox.py has it on.
+    """
 
     def open_on(server: ScriptedServer, **options: Any) -> Opened:
         provider = {"provider": "openai", "endpoint": server.url, "model": "scripted"}
-        session = Session.open(project, **{**provider, **options})
+        session = Session.open(project, **{**provider, "sandbox": False, **options})
         events = RecordedEvents()
         session.subscribe(events)
         return session, events

@@ -61,10 +61,11 @@ async def test_tools_are_listed_with_one_line_each(open_session: Open):
         "list_files",
         "search_files",
         "run_shell",
+        "shell_job",
         "delete_file",
     ):
         assert name in text
-    assert text.endswith("7 tools")
+    assert text.endswith("8 tools")
 
 
 @pytest.mark.parametrize("line", ["/provider", "/provider current", "/model"])

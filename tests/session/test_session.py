@@ -106,7 +106,9 @@ async def test_the_persons_reason_for_a_no_reaches_the_model(project: Path, open
     assert "use notes.md instead" in sent
 
 
-async def test_always_this_session_asks_once_for_the_exact_call(project: Path, open_session: Open):
+async def test_always_this_session_asks_once_for_what_its_rule_covers(
+    project: Path, open_session: Open
+):
     asked: list[str] = []
 
     async def always(question: Question) -> Answer:
@@ -114,11 +116,13 @@ async def test_always_this_session_asks_once_for_the_exact_call(project: Path, o
         return Answer(is_allowed=True, is_for_session=True)
 
     shell = call("run_shell", command="echo hi")
-    async with OpenAIServer([shell, shell, call("run_shell", command="echo ho"), "ok"]) as server:
+    other = call("run_shell", command="touch ho")
+    async with OpenAIServer([shell, shell, other, "ok"]) as server:
         session, _ = open_session(server)
         session.confirm = always
         async with session:
             await session.send("go")
+    assert asked[0] == "run_shell(echo *)"
     assert len(asked) == 2
 
 

@@ -7,7 +7,8 @@ import pytest
 from ybs.core.errors import ConfigError
 from ybs.core.events import Noticed
 from ybs.providers.llama_cpp import models
-from ybs.session.wiring import NothingConfigured, Options, open_session
+from ybs.session.options import Options
+from ybs.session.wiring import NothingConfigured, open_session
 from ybs.testing import OllamaServer, OpenAIServer, RecordedEvents
 
 
@@ -43,7 +44,7 @@ async def test_models_that_run_here_get_the_short_prompt_and_others_the_long_one
             pass
     assert len(small.conversation.system) < len(large.conversation.system) / 2
     assert len(small.rooms.toolbox.specs()) == 6
-    assert len(large.rooms.toolbox.specs()) == 7
+    assert len(large.rooms.toolbox.specs()) == 8
 
 
 async def test_a_system_prompt_of_ones_own_replaces_the_built_in_one(project: Path):

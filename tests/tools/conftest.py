@@ -1,6 +1,6 @@
 """A toolbox on the test's project, and a way to call its tools."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -92,13 +92,18 @@ MakeBench = Callable[..., Bench]
 
 
 @pytest.fixture
-def bench(project: Path) -> Bench:
-    return Bench(project)
+def bench(make_bench: MakeBench) -> Bench:
+    return make_bench()
 
 
 @pytest.fixture
-def make_bench(project: Path) -> MakeBench:
-    def make(**options: Any) -> Bench:
-        return Bench(project, **options)
+def make_bench(project: Path) -> Iterator[MakeBench]:
+    made: list[Bench] = []
 
-    return make
+    def make(**options: Any) -> Bench:
+        made.append(Bench(project, **options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.workspace.shells.close_watch()

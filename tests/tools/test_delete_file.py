@@ -85,10 +85,10 @@ async def test_a_deletion_that_fails_is_an_error(
 ):
     (project / "a").write_text("x")
 
-    def denied(self: Path) -> None:
+    def denied(name: str, *, dir_fd: int) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "unlink", denied)
+    monkeypatch.setattr(os, "unlink", denied)
     assert "permission denied" in await bench.fails("delete_file", path="a")
 
 
@@ -112,3 +112,18 @@ async def test_a_file_that_changes_while_the_person_thinks_is_not_deleted(
     answered = await make_bench(mode="ask", confirm=yes).call("delete_file", path="a")
     assert path.exists() == (how != "nothing")
     assert ("changed in the meantime" in answered.output) == (how != "nothing")
+
+
+async def test_a_name_that_is_no_utf_8_is_written_with_escapes(make_bench: Any, project: Path):
+    questions: list[Question] = []
+
+    async def yes(question: Question) -> Answer:
+        questions.append(question)
+        return Answer(is_allowed=True)
+
+    (project / os.fsdecode(b"caf\xe9")).symlink_to(os.fsdecode(b"\xff"))
+    answered = await make_bench(mode="ask", confirm=yes).ok("delete_file", path="caf\\xe9")
+    assert answered.output == "Deleted caf\\xe9."
+    assert names_in(project) == []
+    assert questions[0].preview.body == "a link to \\xff"
+    assert questions[0].preview.paths[0].encode()

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ybs.tools.document import Document
-from ybs.tools.matcher import find, line_of
+from ybs.tools.reading.document import Document
 
 
 async def test_one_place_is_replaced(bench: Any, project: Path):
@@ -43,10 +42,10 @@ async def test_a_text_that_is_not_there_is_refused_with_the_nearest_lines(
 ):
     (project / "a").write_text("def f(x):\n    return x\n\ndef g(y):\n    return y\n")
     message = await bench.fails(
-        "edit_file", path="a", old_text="  def f(x):\n  return", new_text="z"
+        "edit_file", path="a", old_text="  def f(x):\n  return y", new_text="z"
     )
     assert "was not found in a" in message
-    assert message.endswith("The nearest lines:\n1\tdef f(x):")
+    assert message.endswith("The nearest lines:\n1\tdef f(x):\n2\t    return x")
     message = await bench.fails("edit_file", path="a", old_text="def f(z):", new_text="z")
     assert "1\tdef f(x):" in message
     message = await bench.fails("edit_file", path="a", old_text="????", new_text="z")
@@ -134,8 +133,7 @@ async def test_a_file_that_was_only_touched_may_be_edited(bench: Any, project: P
 async def test_a_huge_file_is_compared_by_time_and_size(
     bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("ybs.tools.read_file._WHOLE_BYTES", 10)
-    monkeypatch.setattr("ybs.tools.read_file._CHUNK", 4)
+    monkeypatch.setattr("ybs.tools.reading.content.WHOLE_BYTES", 10)
     (project / "a").write_text("one\n" * 10 + "two\n")
     await bench.ok("read_file", path="a", limit=1)
     await bench.ok("edit_file", path="a", old_text="two", new_text="2")
@@ -159,13 +157,44 @@ async def test_p16_git_is_not_edited_even_when_everything_is_allowed(bench: Any,
     )
 
 
-def test_places_do_not_overlap_and_know_their_lines():
-    assert find("aaaa", "aa").spans == ((0, 2), (2, 4))
-    assert line_of("a\nb\nc", 4) == 3
+async def test_what_was_overlooked_is_told_to_model_and_person(bench: Any, project: Path):
+    (project / "a").write_bytes(b"def f():\r\n\treturn 1\r\n")
+    old, new = "def f():\n    return 1\n", "def f():\n    return 2\n"
+    answered = await bench.ok("edit_file", path="a", old_text=old, new_text=new)
+    assert (project / "a").read_bytes() == b"def f():\r\n\treturn 2\r\n"
+    assert answered.output == (
+        "Edited a: 1 replacement (+1 -1 lines). Matched although old_text differed in: indentation. "
+        "The lines are now:\n@@ -1,2 +1,2 @@\ndef f():\r\n\treturn 2\r"
+    )
+    assert answered.result.summary == "Edited a (+1 -1) (fuzzy: indentation)"
 
 
-def test_no_near_miss_is_looked_for_in_a_very_long_file():
-    assert find("line\n" * 3000, "lime").nearest == ""
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("first = 1\n", "second = 2\nthird = 3\n", "has this change already"),
+        ("second = 2\n", "# ... rest of the code ...\n", "leaves code out"),
+        ("second = 9\n", "x\n", "was not found"),
+    ],
+)
+async def test_a_refusal_says_why_and_leaves_the_file(
+    bench: Any, project: Path, old: str, new: str, words: str
+):
+    (project / "a").write_text("second = 2\nthird = 3\n")
+    assert words in await bench.fails("edit_file", path="a", old_text=old, new_text=new)
+    assert (project / "a").read_text() == "second = 2\nthird = 3\n"
+
+
+async def test_one_search_replace_block_stands_for_both_texts(bench: Any, project: Path):
+    (project / "a").write_text("one\ntwo\n")
+    block = "<<<<<<< SEARCH\ntwo\n=======\n2\n>>>>>>> REPLACE\n"
+    await bench.ok("edit_file", path="a", old_text=block, new_text="")
+    assert (project / "a").read_text() == "one\n2\n"
+    unfinished = block.replace("=======\n", "")
+    assert "no middle" in await bench.fails("edit_file", path="a", old_text=unfinished, new_text="")
+    assert "one call for each" in await bench.fails(
+        "edit_file", path="a", old_text=block * 2, new_text=""
+    )
 
 
 @given(
@@ -177,13 +206,13 @@ def test_an_edit_changes_nothing_outside_its_span(pieces: list[str], start: int,
     document = Document("".join(pieces).encode())
     start = min(start, len(document.text))
     stop = min(start + length, len(document.text))
-    raw = document.replaced([(start, stop)], "NEW")
+    raw = document.replaced([(start, stop, "NEW")])
     before, after = raw.split("NEW")
     assert document.raw.startswith(before)
     assert document.raw.endswith(after)
     assert before.replace("\r\n", "\n") == document.text[:start]
     assert after.replace("\r\n", "\n") == document.text[stop:]
-    assert document.replaced([], "NEW") == document.raw
+    assert document.replaced([]) == document.raw
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])

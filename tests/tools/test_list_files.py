@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from ybs.security.paths import Roots
-from ybs.tools.walk import Deadline, Walk
+from ybs.tools.searching import walk
+from ybs.tools.searching.walk import Deadline, Walk
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +55,23 @@ async def test_all_files_come_sorted_and_git_is_left_out(bench: Any):
 )
 async def test_patterns_are_globs_from_the_folder(bench: Any, pattern: str, files: list[str]):
     assert await listed(bench, pattern) == files
+
+
+async def test_ignored_files_are_listed_on_request(bench: Any, project: Path):
+    (project / ".gitignore").write_text("*.ts\n/docs/\n")
+    assert await listed(bench, "{*,docs/*},!*.py", include_ignored=True) == [
+        ".gitignore",
+        "b.ts",
+        "docs/é.md",
+    ]
+
+
+async def test_a_repository_within_has_only_its_own_rules(bench: Any, project: Path):
+    (project / ".gitignore").write_text("*.tsx\n")
+    (project / "src/.git").mkdir()
+    (project / "src/.gitignore").write_text("*.py\n")
+    assert await listed(bench, "**/*.{py,tsx}") == ["a.py", "src/c.tsx"]
+    assert await listed(bench, "*", path="src/deep") == []
 
 
 async def test_a_folder_can_be_given_and_paths_stay_relative_to_the_project(
@@ -146,7 +164,7 @@ async def test_an_ignored_folder_that_is_named_is_listed(bench: Any, project: Pa
 async def test_rules_of_folders_above_count_up_to_the_repositorys_top(
     make_bench: Any, tmp_path: Path
 ):
-    from ybs.tools.walk import Walk as Walking
+    from ybs.tools.searching.walk import Walk as Walking
 
     repository = tmp_path / "repository"
     inner = repository / "packages" / "x"
@@ -188,10 +206,39 @@ async def test_p15_links_are_not_followed_out_of_the_folders(
     assert await listed(bench, "**/*.py") == ["a.py", "inside.py", "src/a.py", "src/deep/d.py"]
 
 
-async def test_pipes_and_names_that_are_no_text_are_left_out(bench: Any, project: Path):
+async def test_pipes_are_left_out(bench: Any, project: Path):
     os.mkfifo(project / "pipe.py")
-    (project / os.fsdecode(b"\xff.py")).write_text("x")
     assert await listed(bench, "*.py") == ["a.py"]
+
+
+async def test_names_that_are_no_text_are_shown_with_their_bytes(bench: Any, project: Path):
+    folder = project / os.fsdecode(b"\xff.d")
+    folder.mkdir()
+    (folder / os.fsdecode(b"\xff\n.py")).write_text("x")
+    assert await listed(bench, "*.d/*.py") == [r"\xff.d/\xff\x0a.py"]
+    assert await listed(bench, "*.py", path=r"\xff.d") == [r"\xff.d/\xff\x0a.py"]
+
+
+def test_folders_far_down_are_walked_with_few_of_them_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(walk, "_MOST_HELD", 2)
+    top = tmp_path / "deep"
+    for place in ("a/b/c/d/e", "a/b/c/f/g", "a/h"):
+        (top / place).mkdir(parents=True)
+        (top / place / "x").touch()
+    before = os.listdir("/dev/fd")  # noqa: PTH208 - names
+    paths = Walk(Roots(top), top).paths()
+    assert sorted(paths) == ["a/b/c/d/e/x", "a/b/c/f/g/x", "a/h/x"]
+    assert os.listdir("/dev/fd") == before  # noqa: PTH208 - names
+
+
+def test_a_walk_that_is_left_lets_go_of_its_folders(project: Path):
+    before = os.listdir("/dev/fd")  # noqa: PTH208 - names
+    entries = Walk(Roots(project), project).files()
+    next(entries)
+    del entries
+    assert os.listdir("/dev/fd") == before  # noqa: PTH208 - names
 
 
 async def test_blocked_paths_are_left_out(make_bench: Any, home: Path):
@@ -208,14 +255,14 @@ async def test_blocked_paths_are_left_out(make_bench: Any, home: Path):
 def test_a_folder_that_cannot_be_read_is_passed_over(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    scan = os.scandir
+    below = walk.open_below
 
-    def scandir(path: str) -> Any:
-        if path.endswith("src"):
+    def open_below(folder: int, name: str) -> int:
+        if name == "src":
             raise PermissionError
-        return scan(path)
+        return below(folder, name)
 
-    monkeypatch.setattr(os, "scandir", scandir)
+    monkeypatch.setattr(walk, "open_below", open_below)
     paths = [entry.path for entry in Walk(Roots(project), project).files()]
     assert paths == ["a.py", "b.ts", ".github/x.yml", "docs/é.md"]
 
@@ -233,7 +280,7 @@ def test_a_walk_outside_the_project_has_its_own_rules(project: Path, tmp_path: P
 def test_a_walk_ends_at_its_deadline_and_says_so(project: Path):
     deadline = Deadline(100)
     walk = Walk(Roots(project), project, deadline=deadline)
-    found = []
+    found: list[str] = []
     for entry in walk.files():
         found.append(entry.path)
         deadline.cancel()
@@ -291,7 +338,11 @@ def test_a_fingerprint_passes_over_a_file_that_goes_meanwhile(
     bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
 ):
     first = bench.workspace.fingerprint()
-    monkeypatch.setattr("ybs.tools.walk.Entry.status", lambda self: None)
+
+    def gone(_: Any) -> None:
+        return None
+
+    monkeypatch.setattr("ybs.tools.searching.walk.Entry.status", gone)
     assert bench.workspace.fingerprint() != first
 
 

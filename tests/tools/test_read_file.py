@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from ybs.security.names import shown_name
 from ybs.tools import read_file
-from ybs.tools.document import is_binary
-
-PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
+from ybs.tools.reading import content
+from ybs.tools.reading.document import is_binary
 
 
 async def test_lines_come_with_their_numbers(bench: Any, project: Path):
@@ -46,7 +46,16 @@ async def test_a_file_of_many_lines_is_cut_where_a_line_ends(make_bench: Any, pr
 async def test_a_long_line_is_cut_and_said(bench: Any, project: Path):
     (project / "a").write_text("x" * 2500 + "\n")
     output = (await bench.ok("read_file", path="a")).output
-    assert output == f"1\t{'x' * 2000} [... 500 more characters]"
+    assert output == f"1\t{'x' * 2500}"  # alone it has more room
+    (project / "a").write_text("x" * 2500 + "\n\n")
+    output = (await bench.ok("read_file", path="a")).output
+    assert output.startswith(
+        f"1\t{'x' * 2000} [... 500 more characters]\n2\t\n[long lines were cut; limit=1"
+    )
+    (project / "a").write_text("x" * 50_000)
+    output = (await bench.ok("read_file", path="a")).output
+    assert output.startswith(f"1\t{'x' * 8000} [... 42,000 more characters]\n[long lines")
+    assert len(output) < 10_000
 
 
 async def test_an_empty_file_is_said(bench: Any, project: Path):
@@ -59,7 +68,6 @@ async def test_an_empty_file_is_said(bench: Any, project: Path):
 async def test_offsets_out_of_the_file_are_errors(bench: Any, project: Path):
     (project / "a").write_text("one\n")
     assert await bench.fails("read_file", path="a", offset=2) == "a has 1 line; there is no line 2"
-    assert "1 or more" in await bench.fails("read_file", path="a", offset=-1)
     assert "1 or more" in await bench.fails("read_file", path="a", limit=0)
     assert (await bench.ok("read_file", path="a", offset=0)).output == "1\tone"
 
@@ -73,13 +81,110 @@ async def test_offsets_out_of_the_file_are_errors(bench: Any, project: Path):
         ("日本\n".encode("utf-16"), "1\t日本"),
         (b"a\x0cb\xe2\x80\xa8c\n", "1\ta\x0cb\u2028c"),
         (b"a\rb\n", "1\ta\rb"),
+        ("hello\nwörld\n".encode("utf-16-le"), "1\thello\n2\twörld"),
+        ("hello\nworld\n".encode("utf-16-be"), "1\thello\n2\tworld"),
+        ("日本\n".encode("utf-32"), "1\t日本"),
+        ("“it’s” – 5 €\n".encode("cp1252"), "1\t“it’s” – 5 €"),
+        ("# 这是测试\n".encode("gb18030"), "1\t# 这是测试"),
+        ("# テスト\n".encode("shift_jis"), "1\t# テスト"),
+        (b"x" * 9000 + b"\n\0\n", "1\t" + "x" * 2000 + " [... 7,000 more characters]\n2\t\u2400"),
     ],
 )
 async def test_encodings_and_line_ends_are_understood(
     bench: Any, project: Path, data: bytes, shown: str
 ):
     (project / "a").write_bytes(data)
-    assert (await bench.ok("read_file", path="a")).output == shown
+    output = (await bench.ok("read_file", path="a")).output
+    assert output.partition("\n[long lines")[0] == shown
+
+
+async def test_a_negative_offset_counts_from_the_end(bench: Any, project: Path):
+    (project / "a").write_text("".join(f"{n}\n" for n in range(1, 11)))
+    answered = await bench.ok("read_file", path="a", offset=-2)
+    assert answered.output == "9\t9\n10\t10\n[lines 1-8 not shown; see them with a smaller offset]"
+    assert answered.result.summary == "a: lines 9-10 of 10"
+    part = (await bench.ok("read_file", path="a", offset=-4, limit=2)).output
+    assert part == "7\t7\n8\t8\n[lines 1-6 not shown; see them with a smaller offset]\n" + (
+        "[lines 9-10 not shown; go on with offset=9]"
+    )
+    whole = await bench.ok("read_file", path="a", offset=-99)
+    assert whole.output.startswith("1\t1\n")
+    assert whole.output.endswith("\n10\t10")
+    assert not whole.display["truncated"]
+    (project / "a").write_text("")
+    assert (await bench.ok("read_file", path="a", offset=-5)).output == "(the file is empty)"
+
+
+async def test_of_a_tail_too_long_for_the_answer_the_end_is_kept(make_bench: Any, project: Path):
+    (project / "a").write_text("".join(f"line {n}\n" for n in range(1, 1001)))
+    answered = await make_bench(max_output_chars=800).ok("read_file", path="a", offset=-500)
+    lines = answered.output.splitlines()
+    first = int(lines[0].split("\t")[0])
+    assert first > 501
+    assert lines[-2:] == [
+        "1000\tline 1000",
+        f"[lines 1-{first - 1} not shown; see them with a smaller offset]",
+    ]
+
+
+async def test_a_compressed_file_says_how_to_look_into_it(bench: Any, project: Path):
+    for name, data, word in (
+        ("a.docx", b"PK\x03\x04\0\0", "unzip"),
+        ("a.gz", b"\x1f\x8b\x08\0", "zcat"),
+    ):
+        (project / name).write_bytes(data)
+        assert word in await bench.fails("read_file", path=name)
+
+
+@pytest.mark.parametrize("stray", [b"caf\xe9.txt", b"\xff\xfe", "日本".encode("shift_jis")])
+async def test_a_name_that_is_no_utf_8_is_written_with_escapes(
+    bench: Any, project: Path, stray: bytes
+):
+    (project / os.fsdecode(stray)).write_bytes(b"x\n")
+    name = shown_name(os.fsdecode(stray))
+    assert name.encode()
+    answered = await bench.ok("read_file", path=name)
+    assert answered.output == "1\tx"
+    assert answered.result.summary == f"{name}: 1 line"
+    absolute = f"{project}/{name}"
+    assert (await bench.ok("read_file", path=absolute)).output == "1\tx"
+
+
+async def test_a_name_that_only_looks_escaped_has_a_spelling_of_its_own(bench: Any, project: Path):
+    (project / "a\\xff").write_text("mine\n")
+    assert (await bench.ok("read_file", path="a\\x5cxff")).output == "1\tmine"
+    assert "does not exist" in await bench.fails("read_file", path="a\\xff")
+
+
+async def test_a_file_that_grows_while_it_is_read_is_an_error(
+    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (project / "a").write_text("x")
+
+    def endless(descriptor: int, size: int) -> bytes:
+        return b"x" * 1_000_000
+
+    monkeypatch.setattr(os, "read", endless)
+    assert "grows while it is read" in await bench.fails("read_file", path="a")
+
+
+async def test_a_file_cut_short_or_deleted_while_it_is_read_gives_what_was_there(
+    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(content, "CHUNK", 10)
+    path = project / "a"
+    path.write_text("line\n" * 10)
+    read = os.read
+
+    def cutting(descriptor: int, size: int) -> bytes:
+        piece = read(descriptor, size)
+        if path.exists():
+            os.truncate(path, 15)
+            path.unlink()
+        return piece
+
+    monkeypatch.setattr(os, "read", cutting)
+    assert (await bench.ok("read_file", path="a")).output == "1\tline\n2\tline\n3\tline"
 
 
 async def test_a_missing_file_is_an_error_with_close_names(bench: Any, project: Path):
@@ -93,6 +198,15 @@ async def test_a_missing_file_is_an_error_with_close_names(bench: Any, project: 
     assert "nor does its folder" in await bench.fails("read_file", path="no/such/file")
 
 
+async def test_names_of_any_length_are_answered(bench: Any, project: Path):
+    (project / ("x" * 255)).write_text("y\n")
+    assert (await bench.ok("read_file", path="x" * 255)).output == "1\ty"
+    for path in ("x" * 256, "x" * 300 + "/y", "日" * 86):
+        assert "has a name that is too long" in await bench.fails("read_file", path=path)
+    (project / "file").write_text("x")
+    assert "nor does its folder" in await bench.fails("read_file", path="file/y/z")
+
+
 async def test_p13_what_is_no_file_is_refused_without_hanging(bench: Any, project: Path):
     os.mkfifo(project / "pipe")
     (project / "folder").mkdir()
@@ -100,58 +214,16 @@ async def test_p13_what_is_no_file_is_refused_without_hanging(bench: Any, projec
         server.bind("socket")
         assert "a folder" in await bench.fails("read_file", path="folder")
         assert "a named pipe" in await bench.fails("read_file", path="pipe")
-        assert "named pipe or a device" in await bench.fails("read_file", path="socket")
+        assert "a socket" in await bench.fails("read_file", path="socket")
 
 
 async def test_a_binary_file_is_refused_with_its_size(bench: Any, project: Path):
     (project / "a").write_bytes(b"ab\0c" * 500)
-    assert "binary file of 2,000 bytes" in await bench.fails("read_file", path="a")
+    assert await bench.fails("read_file", path="a") == (
+        "a (2,000 bytes) is binary; it has no lines to read. "
+        "run_shell with xxd, strings or file looks into it"
+    )
     assert not is_binary(b"a" * 9000 + b"\0")
-
-
-@pytest.mark.parametrize(
-    ("data", "media_type"),
-    [
-        (PNG, "image/png"),
-        (b"\xff\xd8\xff\xe0\0", "image/jpeg"),
-        (b"GIF89a\0", "image/gif"),
-        (b"RIFF\0\0\0\0WEBPVP8 ", "image/webp"),
-    ],
-)
-async def test_a_picture_is_returned_as_one(
-    bench: Any, project: Path, data: bytes, media_type: str
-):
-    (project / "a").write_bytes(data)
-    answered = await bench.ok("read_file", path="a")
-    assert [(image.media_type, image.data) for image in answered.result.images] == [
-        (media_type, data)
-    ]
-    assert media_type in answered.output
-
-
-async def test_a_picture_that_is_too_large_is_refused(
-    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(read_file, "_IMAGE_BYTES", 10)
-    (project / "a").write_bytes(PNG)
-    assert "10 can be sent" in await bench.fails("read_file", path="a")
-
-
-async def test_of_a_huge_file_only_the_lines_asked_for_are_held(
-    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(read_file, "_WHOLE_BYTES", 1000)
-    monkeypatch.setattr(read_file, "_CHUNK", 100)
-    (project / "a").write_text("".join(f"line {n}\n" for n in range(1, 10_001)))
-    answered = await bench.ok("read_file", path="a", offset=5000, limit=3)
-    assert answered.output.startswith(
-        "5000\tline 5000\n5001\tline 5001\n5002\tline 5002\n[lines 5003-10000"
-    )
-    assert (await bench.ok("read_file", path="a", offset=10_000)).output == "10000\tline 10000"
-    assert (await bench.ok("read_file", path="a", limit=2)).output.startswith(
-        "1\tline 1\n2\tline 2\n[lines 3-"
-    )
-    assert "no line 10001" in await bench.fails("read_file", path="a", offset=10_001)
 
 
 async def test_a_file_that_fails_while_it_is_read_is_an_error(
@@ -175,45 +247,9 @@ async def test_a_file_without_permission_is_an_error(
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(os, "open", denied)
-    assert await bench.fails("read_file", path="a") == "a cannot be used: permission denied"
-
-
-@pytest.mark.parametrize(
-    ("text", "encoding"),
-    [
-        ("äöü€ line {} é\r\n", "utf-8"),
-        ("äöü€ line {} é\n", "utf-8-sig"),
-        ("日本ਗ line {}\n", "utf-16"),
-        ("grün {}\n", "latin-1"),
-    ],
-)
-async def test_every_part_of_a_large_file_is_decoded_as_its_beginning(
-    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch, text: str, encoding: str
-):
-    monkeypatch.setattr(read_file, "_WHOLE_BYTES", 500)
-    monkeypatch.setattr(read_file, "_CHUNK", 101)
-    lines = [text.format(number) for number in range(1, 301)]
-    (project / "a").write_bytes("".join(lines).encode(encoding))
-    for number in (1, 2, *range(3, 300, 7), 300):
-        answered = await bench.ok("read_file", path="a", offset=number, limit=1)
-        assert answered.output.splitlines()[0] == f"{number}\t{lines[number - 1].rstrip()}"
-        assert answered.display["total_lines"] == 300
-
-
-async def test_a_large_file_that_begins_in_ascii_is_decoded_by_its_part(
-    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(read_file, "_WHOLE_BYTES", 500)
-    monkeypatch.setattr(read_file, "_CHUNK", 100)
-    (project / "a").write_bytes(b"x\n" * 300 + "grün\n".encode("latin-1"))
-    assert (await bench.ok("read_file", path="a", offset=301)).output == "301\tgrün"
-    (project / "b").write_text("é" * 1000 + "\nlast\n")
-    assert (await bench.ok("read_file", path="b")).output.startswith("1\téééé")
-    (project / "c").write_text("a\n" + "b" * 1000 + "\n" + "c" * 1000)
-    output = (await bench.ok("read_file", path="c")).output
-    assert output == "1\ta\n[lines 2-3 not shown; go on with offset=2]"
-    output = (await bench.ok("read_file", path="c", offset=2)).output
-    assert output.startswith("2\tbbb")
+    assert await bench.fails("read_file", path="a") == (
+        "a cannot be used: permission denied; the person can change that"
+    )
 
 
 async def test_p14_a_cancelled_read_keeps_its_descriptor_until_its_thread_has_ended(

@@ -1,59 +1,26 @@
-"""run_shell, and the process under it."""
+"""run_shell: what the model and the person get to see of a command."""
 
 import asyncio
-import gc
-import os
-import signal
-import threading
 import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from processes import comes, ends, names_in, size_of
 from ybs.config.schema import BuiltinTool, Config, Tools
 from ybs.core.events import ToolPrinted
 from ybs.core.ports import Answer, Question
-from ybs.tools import process
-from ybs.tools.process import Ended, Kept, environment, run_command
+from ybs.security.launch import Bare, Launch
+from ybs.tools.shell import process
+from ybs.tools.shell.process import Ended
+from ybs.tools.shell.spill import outputs_folder
 
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "GRACE_SECONDS", 0.05)
     monkeypatch.setattr(process, "PIPE_SECONDS", 0.05)
-
-
-async def ran(project: Path, command: str, *, seconds: float = 8, most_chars: int = 1000) -> Ended:
-    return await run_command(
-        command,
-        folder=project,
-        environ=os.environ,
-        timeout_seconds=seconds,
-        most_chars=most_chars,
-        print_live=lambda text: None,
-    )
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in "ZX"
-
-
-async def ends(pid: int) -> bool:
-    """Tell whether the process is gone, or goes within a moment: a signal needs one to arrive."""
-    for _ in range(300):
-        if not is_alive(pid):
-            return True
-        await asyncio.sleep(0.01)
-    return False
-
-
-def open_descriptors() -> int:
-    return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
 async def test_a_command_gives_both_outputs_and_its_exit_code(bench: Any):
@@ -134,23 +101,15 @@ async def test_e01_e05_secrets_and_what_runs_first_are_not_in_the_environment(
         assert line in lines
 
 
-def test_the_environment_is_filtered_by_name():
-    assert environment({"PATH": "/bin", "X_KEY": "k", "PERL5OPT": "x"}).keys() == {
-        *("PATH", "PAGER", "GIT_PAGER", "TERM", "NO_COLOR", "GIT_TERMINAL_PROMPT"),
-    }
+async def test_a_command_out_of_time_says_so_and_keeps_its_output(
+    make_bench: Any, monkeypatch: pytest.MonkeyPatch
+):
+    run_command = process.run_command
 
+    async def sooner(command: process.Command, seconds: float) -> Ended:
+        return await run_command(command, seconds / 5)
 
-async def test_s18_a_command_that_ignores_the_polite_signal_is_killed_with_its_group(project: Path):
-    ended = await ran(
-        project, "trap '' TERM; sh -c \"trap '' TERM; sleep 60\" & echo $! $$; wait", seconds=0.3
-    )
-    assert ended.timed_out
-    assert ended.exit_code == -signal.SIGKILL
-    for pid in ended.stdout.text().split():
-        assert await ends(int(pid))
-
-
-async def test_a_command_out_of_time_says_so_and_keeps_its_output(make_bench: Any):
+    monkeypatch.setattr(process, "run_command", sooner)
     bench = make_bench(
         config=Config(tools=Tools(builtin={"run_shell": BuiltinTool(timeout_seconds=1)}))
     )
@@ -162,6 +121,20 @@ async def test_a_command_out_of_time_says_so_and_keeps_its_output(make_bench: An
         == "begun\n[stopped after the time limit of 1 s; its output so far is above]"
     )
     assert answered.result.summary.startswith("timed out after 1 s")
+    silent = await bench.call("run_shell", command="sleep 60")
+    assert silent.output == "[stopped after the time limit of 1 s; it wrote nothing]"
+
+
+async def test_a_command_ended_by_a_signal_says_which(bench: Any):
+    answered = await bench.call("run_shell", command="kill -SEGV $$")
+    assert answered.output.startswith("[signal SIGSEGV (exit code -11), ")
+    assert answered.display["exit_code"] == -11
+
+
+async def test_output_that_is_no_text_is_not_shown(bench: Any):
+    command = r"i=0; while [ $i -lt 50 ]; do printf '\000\377\200\301'; i=$((i+1)); done"
+    answered = await bench.ok("run_shell", command=command)
+    assert answered.output.startswith("[200 bytes that are no text]\n[exit")
 
 
 @pytest.mark.parametrize(
@@ -186,9 +159,9 @@ async def test_the_time_is_the_configured_or_the_asked_one_within_bounds(
 ):
     seen: list[float] = []
 
-    async def run(command: str, *, timeout_seconds: float, **options: Any) -> Ended:
-        seen.append(timeout_seconds)
-        return Ended(exit_code=0, stdout=Kept(10), stderr=Kept(10))
+    async def run(_command: process.Command, seconds: float) -> Ended:
+        seen.append(seconds)
+        return Ended(exit_code=0)
 
     monkeypatch.setattr(process, "run_command", run)
     config = Config(tools=Tools(builtin={"run_shell": BuiltinTool(timeout_seconds=configured)}))
@@ -204,98 +177,54 @@ async def test_s15_what_is_left_in_the_background_ends_with_the_call(bench: Any)
     assert await ends(int(quiet.display["stdout"]))
 
 
-async def test_a_process_that_left_the_group_does_not_hold_the_call(project: Path):
-    ended = await ran(project, "setsid sleep 60 & echo $!; exit 0")
-    pid = int(ended.stdout.text())
-    assert ended.left_running
-    if is_alive(pid):
-        os.kill(pid, signal.SIGKILL)  # only a sandbox can hold it
+async def test_a_long_output_is_cut_and_whole_in_a_file_that_tools_can_read(make_bench: Any):
+    bench = make_bench(max_output_chars=2000)
+    answered = await bench.ok("run_shell", command="seq 10000; seq 5 >&2")
+    lines = answered.output.splitlines()
+    assert len(answered.output) <= 2000
+    assert lines[0] == "1"
+    assert "[stderr]" in lines
+    assert any(line.startswith("[... 4") and "left out" in line for line in lines)
+    file = answered.display["output_file"]
+    assert f"[whole output, 48,904 bytes, 10,005 lines: {file} - " in lines[-2]
+    read = await bench.ok("read_file", path=file, offset=5000, limit=1)
+    assert read.output.startswith("5000\t5000")
+    found = await bench.ok("search_files", pattern="^77.7$", path=file, context_lines=0)
+    assert found.display["total_matches"] == 10
+    assert "blocked" in (await bench.call("write_file", path=file, content="x")).output
 
 
-async def test_cancelling_ends_the_command_and_passes(project: Path, bench: Any):
-    started = asyncio.Event()
-    pids: list[int] = []
-
-    def live(text: str) -> None:
-        pids.append(int(text))
-        started.set()
-
-    task = asyncio.create_task(
-        run_command(
-            "echo $$; sleep 60",
-            folder=project,
-            environ=os.environ,
-            timeout_seconds=60,
-            most_chars=1000,
-            print_live=live,
-        )
-    )
-    await started.wait()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert await ends(pids[0])
+async def test_an_output_that_only_colours_made_long_is_whole_and_needs_no_file(make_bench: Any):
+    command = r"for n in $(seq 300); do printf '\033[31m%s\033[0m\r' $n; done"
+    answered = await make_bench(max_output_chars=2000).ok("run_shell", command=command)
+    assert answered.output.startswith("300\n[exit")
+    assert not list(outputs_folder().glob("*/*"))
+    assert "output_file" not in answered.display
 
 
-async def test_a_second_cancel_does_not_leave_the_command_alive(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(process, "GRACE_SECONDS", 60)
-    started = asyncio.Event()
-    pids: list[int] = []
-
-    def live(text: str) -> None:
-        pids.append(int(text))
-        started.set()
-
-    command = run_command(
-        "trap '' TERM; echo $$; while :; do sleep 0.05; done",
-        folder=project,
-        environ=os.environ,
-        timeout_seconds=60,
-        most_chars=1000,
-        print_live=live,
-    )
-    task = asyncio.create_task(command)
-    await started.wait()
-    task.cancel()
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert await ends(pids[0])
+async def test_nothing_is_written_where_outputs_are_not_kept(make_bench: Any, home: Path):
+    bench = make_bench(max_output_chars=2000)
+    bench.workspace.shells.keeps_outputs = False
+    output = (await bench.ok("run_shell", command="seq 10000")).output
+    assert "left out" in output
+    assert "whole output" not in output
+    assert names_in(home) == []
 
 
-async def test_s16_endless_output_is_kept_within_bounds(project: Path):
+async def test_s16_endless_output_is_kept_within_bounds(make_bench: Any):
+    bench = make_bench(max_output_chars=1000)
     tracemalloc.start()
     try:
-        ended = await ran(
-            project, "yes 0123456789 | head -c 30000000; echo; echo last", most_chars=1000
+        answered = await bench.ok(
+            "run_shell", command="yes 0123456789 | head -c 30000000; echo; echo last"
         )
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    text = ended.stdout.text()
     assert peak < 5_000_000
-    assert text.startswith("0123456789\n0123456789")
-    assert text.endswith("last\n")
-    assert "[... 29,999,00" in text
-    assert len(text) < 1200
-
-
-async def test_a_long_output_is_cut_with_head_tail_and_true_numbers(make_bench: Any):
-    answered = await make_bench(max_output_chars=2000).ok(
-        "run_shell", command="seq 10000; seq 5 >&2"
-    )
-    lines = answered.output.splitlines()
-    assert len(answered.output) <= 2000
-    assert (lines[0], lines[-2]) == ("1", "5")
-    assert "[stderr]" in lines
-    note = next(line for line in lines if line.startswith("[..."))
-    kept = sum(len(line) + 1 for line in lines[: lines.index("[stderr]")] if line != note)
-    missing = int(note.split()[1].replace(",", ""))
-    assert abs(48_894 - kept - missing) <= 2
+    assert answered.output.startswith("0123456789\n0123456789")
+    assert "\nlast\n[whole output, 30,000,006 bytes" in answered.output
+    assert size_of(answered.display["output_file"]) == 30_000_006
 
 
 async def test_two_long_outputs_share_the_room(make_bench: Any):
@@ -318,118 +247,14 @@ async def test_line_ends_with_more_than_one_return_lose_nothing(bench: Any):
     assert (await bench.ok("run_shell", command=command)).output.startswith("hello\nworld\n[exit")
 
 
-async def test_the_screen_gets_no_more_than_its_share(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(process, "LIVE_CHARS", 100)
-    shown: list[str] = []
-    await run_command(
-        "yes | head -c 100000",
-        folder=project,
-        environ=os.environ,
-        timeout_seconds=8,
-        most_chars=100,
-        print_live=shown.append,
-    )
-    text = "".join(shown)
-    assert text == "y\n" * 50 + "\n[no more of this output is shown here]\n"
-
-
-async def test_bytes_that_are_no_text_and_characters_cut_in_two_are_survived(project: Path):
-    ended = await ran(project, r"printf '\303'; sleep 0.02; printf '\274\377'")
-    assert ended.stdout.text() == "ü\ufffd"
-
-
-async def test_a_reader_woken_for_nothing_goes_on(project: Path, monkeypatch: pytest.MonkeyPatch):
-    read = os.read
-    calls: list[int] = []
-
-    def sometimes(descriptor: int, size: int) -> bytes:
-        calls.append(descriptor)
-        if len(calls) == 1:
-            raise BlockingIOError
-        return read(descriptor, size)
-
-    monkeypatch.setattr(process, "_read_some", sometimes)
-    assert (await ran(project, "echo x")).stdout.text() == "x\n"
-    assert len(calls) > 1
-
-
 async def test_a_shell_that_cannot_start_is_an_error(bench: Any, monkeypatch: pytest.MonkeyPatch):
     def broken(*args: Any, **options: Any) -> None:
         raise OSError(11, "Resource temporarily unavailable")
 
-    before = open_descriptors()
     monkeypatch.setattr(process, "Popen", broken)
-    assert "Resource temporarily unavailable" in await bench.fails("run_shell", command="true")
-    assert open_descriptors() == before
-
-
-async def test_a_shell_that_nobody_can_wait_for_is_ended(
-    bench: Any, monkeypatch: pytest.MonkeyPatch
-):
-    def broken(self: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    before = open_descriptors()
-    monkeypatch.setattr(threading.Thread, "start", broken)
-    assert "could not be started" in await bench.fails("run_shell", command="sleep 60")
-    assert open_descriptors() == before
-
-
-@pytest.mark.parametrize("number", range(20))
-def test_cancelled_twice_in_a_row_nothing_is_left_when_the_loop_ends(
-    project: Path, monkeypatch: pytest.MonkeyPatch, number: int
-):
-    monkeypatch.setattr(process, "GRACE_SECONDS", 60)
-    pids: list[int] = []
-
-    async def main() -> None:
-        started = asyncio.Event()
-
-        def live(text: str) -> None:
-            pids.extend(map(int, text.split()))
-            started.set()
-
-        command = run_command(
-            "trap '' TERM; sh -c \"trap '' TERM; sleep 60\" & echo $! $$; wait; wait",
-            folder=project,
-            environ=os.environ,
-            timeout_seconds=60,
-            most_chars=1000,
-            print_live=live,
-        )
-        task = asyncio.create_task(command)
-        await started.wait()
-        for _ in range(number % 4 + 1):  # at different steps of the end
-            task.cancel()
-            await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(main())
-    gc.collect()  # what was not waited for would warn now, which is an error here
-    assert len(pids) == 2
-    assert asyncio.run(ends(pids[0]))
-    assert asyncio.run(ends(pids[1]))
-
-
-async def test_a_shell_that_cannot_be_looked_at_is_waited_for(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(process, "_CAN_LOOK", False)
-    ended = await ran(project, "echo x; exit 3")
-    assert (ended.stdout.text(), ended.exit_code) == ("x\n", 3)
-    assert (await ran(project, "trap '' TERM; sleep 60; sleep 60", seconds=0.1)).exit_code == -9
-
-
-async def test_no_descriptor_is_left_behind(bench: Any):
-    await bench.ok("run_shell", command="true")
-    before = open_descriptors()
-    for command in ("true", "echo x", "sleep 60 &"):
-        await bench.ok("run_shell", command=command)
-    assert open_descriptors() == before
+    for background in (False, True):
+        said = await bench.fails("run_shell", command="true", background=background)
+        assert said == "The command could not be started: Resource temporarily unavailable"
 
 
 async def test_the_question_shows_the_whole_command_and_where(make_bench: Any, project: Path):
@@ -454,9 +279,79 @@ async def test_a_blocked_command_is_refused_even_when_everything_passes(bench: A
     assert "blocked" in answered.output
 
 
-def test_an_output_that_fits_is_whole():
-    kept = Kept(10)
-    for piece in ("abc", "", "defg"):
-        kept.add(piece)
-    assert kept.text() == "abcdefg"
-    assert kept.text(4) == "ab\n[... 3 characters left out ...]\nfg"
+async def test_a_sandbox_wraps_commands_in_front_and_in_the_background(bench: Any):
+    class Caged(Bare):
+        def launch(
+            self, command: str, folder: Path, environ: Any, *, network: bool = False
+        ) -> Launch:
+            return super().launch(f"echo caged; {command}", folder, environ, network=network)
+
+    bench.workspace.shells.starter = Caged()
+    for background in (False, True):
+        answered = await bench.ok("run_shell", command="echo run", background=background)
+        assert answered.output.startswith("caged\nrun\n[")
+
+
+async def test_a_background_command_that_ends_at_once_says_so(bench: Any):
+    answered = await bench.call("run_shell", command="echo x; exit 3", background=True)
+    assert answered.result.is_error
+    assert answered.output == "x\n[job-1 ended with exit code 3 after 0:00]"
+    assert bench.workspace.shells.jobs.all == ()
+
+
+async def test_a_background_command_gives_its_name_and_first_output(
+    bench: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("ybs.tools.run_shell.FIRST_SECONDS", 0.1)
+    command = "echo begun; while ! [ -e go ]; do sleep 0.01; done; echo late"
+    answered = await bench.ok("run_shell", command=command, background=True)
+    assert answered.output == "begun\n[job-1 running for 0:00]"
+    (bench.workspace.roots.folder / "go").touch()
+    (job,) = bench.workspace.shells.jobs.all
+    assert await comes(lambda: job.ended is not None)
+    assert job.output.stdout.text() == "late\n"
+    # What comes after the call belongs to no call on the screen.
+    assert [e.text for e in answered.events if isinstance(e, ToolPrinted)] == ["begun\n"]
+
+
+async def test_a_background_command_that_nobody_heard_of_ends_when_the_call_is_cancelled(
+    bench: Any,
+):
+    call = asyncio.create_task(
+        bench.call("run_shell", command="echo $$ > pid; sleep 60", background=True)
+    )
+    file = bench.workspace.roots.folder / "pid"
+    assert await comes(lambda: file.exists() and bool(file.read_text()))
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert await ends(int(file.read_text()))
+
+
+async def test_the_question_says_that_it_runs_in_the_background(make_bench: Any):
+    questions: list[Question] = []
+
+    async def no(question: Question) -> Answer:
+        questions.append(question)
+        return Answer(is_allowed=False)
+
+    await make_bench(mode="ask", confirm=no).call("run_shell", command="x", background=True)
+    assert questions[0].preview.title == "Run a shell command in the background"
+
+
+def test_small_models_hear_nothing_of_the_background(make_bench: Any):
+    def names(*, is_short: bool) -> dict[str, str]:
+        specs = make_bench(is_short=is_short).toolbox.specs()
+        return {spec.name: bytes(spec.parameters).decode() for spec in specs}
+
+    long, short = names(is_short=False), names(is_short=True)
+    assert "background" in long["run_shell"]
+    assert "shell_job" in long
+    assert "background" not in short["run_shell"]
+    assert "shell_job" not in short
+
+
+def test_without_run_shell_there_is_no_shell_job(make_bench: Any):
+    config = Config(tools=Tools(builtin={"run_shell": BuiltinTool(enabled=False)}))
+    names = [spec.name for spec in make_bench(config=config).toolbox.specs()]
+    assert not {"run_shell", "shell_job"} & set(names)

@@ -1,24 +1,40 @@
 """search_files: the same answers with rg and without."""
 
 import asyncio
-import io
-import json
+import marshal
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ybs.security.paths import Roots
-from ybs.tools import child, line_search, ripgrep, search_files
-from ybs.tools.engine import as_python
-from ybs.tools.line_search import run
-from ybs.tools.search_files import _names
-from ybs.tools.walk import Deadline
+from ybs.tools import search_files
+from ybs.tools.search_files import names_of
+from ybs.tools.searching import child, scan
+from ybs.tools.searching import engine as engines
 
 RG = shutil.which("rg")
+
+
+class NoAlarm:
+    """Only a main thread gets signals."""
+
+    def set(self, seconds: float) -> None:
+        """Wait for nothing."""
+
+    def stop(self) -> None:
+        """Do nothing."""
+
+
+def scanned_here(command: Any, requests: Sequence[bytes], **_: Any) -> list[child.Output]:
+    """Search without a process; tests that do not choose an engine start real ones."""
+    lines: list[str] = []
+    for request in requests:
+        scan.run(marshal.loads(request), lambda line: lines.append(f"{line}\n"))
+    return [child.Output("".join(lines).encode(), b"", 0)]
 
 
 @pytest.fixture(
@@ -30,6 +46,8 @@ RG = shutil.which("rg")
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     path = str(Path(RG or "").parent) if request.param == "rg" else "/nonexistent"
     monkeypatch.setenv("PATH", path)
+    monkeypatch.setattr(scan, "Alarm", NoAlarm)
+    monkeypatch.setattr(engines, "outputs_of", scanned_here)
     return request.param
 
 
@@ -60,6 +78,7 @@ async def test_matches_come_with_their_context(bench: Any, engine: str):
             }
         ],
         "total_matches": 1,
+        "total_files": 1,
         "truncated": False,
     }
     assert answered.output == "src/a.py\n2-\t\n3:\tdef main():\n4-\t    os.exit()"
@@ -92,6 +111,30 @@ async def test_both_engines_find_the_same_lines(bench: Any, engine: str, pattern
     assert display["total_matches"] == len(CASES[pattern])
 
 
+@pytest.mark.parametrize("pattern", ["GRÜN", "STREET", "(?-i:os)|STREET"])
+async def test_case_is_ignored_on_request(bench: Any, engine: str, pattern: str):
+    answered = await bench.ok("search_files", pattern=pattern, ignore_case=True)
+    assert answered.display["total_matches"] > 0
+    assert not (await bench.ok("search_files", pattern="STREET")).display["total_matches"]
+
+
+async def test_a_file_that_goes_before_it_is_shown_is_named(
+    bench: Any, engine: str, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    find = engines.find
+
+    def find_and_lose(*arguments: Any) -> Any:
+        found = find(*arguments)
+        (project / "src/a.py").unlink()
+        (project / "latin").write_text("")
+        return found
+
+    monkeypatch.setattr(engines, "find", find_and_lose)
+    answered = await bench.ok("search_files", pattern="main")
+    assert {match["file"] for match in answered.display["matches"]} == {"src/b.txt", "wide"}
+    assert "could not be read: src/a.py]" in answered.output
+
+
 async def test_nothing_found_is_said(bench: Any, engine: str):
     assert (await bench.ok("search_files", pattern="nowhere")).output == "No matches."
 
@@ -100,11 +143,11 @@ async def test_all_matches_are_counted_when_only_some_are_shown(bench: Any, engi
     answered = await bench.ok("search_files", pattern="main", max_results=2, context_lines=0)
     assert answered.output == (
         "latin\n1:\tgrün main\nsrc/a.py\n3:\tdef main():\n"
-        "[2 of 5 matches shown; narrow the pattern, path or file_pattern]"
+        "[2 of 5 matches in 4 files shown; narrow the pattern, path or file_pattern]"
     )
     assert answered.display["total_matches"] == 5
     assert answered.display["truncated"]
-    assert answered.result.summary == "5 matches for main"
+    assert answered.result.summary == "5 matches for main in 4 files"
 
 
 @pytest.mark.parametrize(
@@ -118,6 +161,10 @@ async def test_all_matches_are_counted_when_only_some_are_shown(bench: Any, engi
         ({"path": "src/b.txt"}, ["src/b.txt"]),
         ({"path": "x.log"}, ["x.log"]),
         ({"path": "binary"}, []),
+        ({"include_ignored": True, "file_pattern": "*.log"}, ["x.log"]),
+        ({"file_pattern": "!*.py"}, ["latin", "src/b.txt", "wide"]),
+        ({"file_pattern": "*.py,*.txt,!b.*"}, ["src/a.py"]),
+        ({"file_pattern": "**/src/*.py"}, ["src/a.py"]),
     ],
 )
 async def test_the_files_can_be_chosen(
@@ -143,79 +190,29 @@ async def test_of_a_long_line_the_part_around_the_match_is_shown(bench: Any, pro
     assert output == "min.js\n1:\t[...] " + "x" * 100 + "end\n2-\tstart"
 
 
-async def test_what_is_not_searched_of_a_very_long_line_is_said(bench: Any, project: Path):
-    (project / "min.js").write_text("x" * 30_000 + "end\n")
-    answered = await bench.ok("search_files", pattern="en+d", path="min.js")
-    assert answered.output == (
-        "No matches.\n[only the beginning of very long lines was searched in: min.js]"
-    )
-    assert (await bench.ok("search_files", pattern="end", path="min.js")).display["total_matches"]
+async def test_a_very_long_line_is_searched_whole_by_both_engines(
+    bench: Any, engine: str, project: Path
+):
+    (project / "min.js").write_text("x" * 100_000 + "end;" + "y" * 100_000 + "\nend\n")
+    for pattern in ("e[n]+d", r"\bend$|x+end\W", "end"):
+        answered = await bench.ok("search_files", pattern=pattern, context_lines=0)
+        assert answered.display["total_matches"] == 2, pattern
+        assert "shown" not in answered.output, pattern
 
 
-async def test_files_that_cannot_be_read_are_named(bench: Any, engine: str, project: Path):
-    (project / "wide").write_bytes("grün main\n".encode("utf-16") * 10)
-    found: list[tuple[str, Any]] = []
-    run(request_for("grün", ["gone", "src", "pipe" * 99, "src/../gone2"]), collect(found))
-    assert [kind for kind, _ in found] == ["skipped"] * 4
+async def test_files_that_cannot_be_read_and_binaries_are_named(bench: Any, project: Path):
     os.mkfifo(project / "pipe")
-    output = (await bench.ok("search_files", pattern="x(?=y)", path="pipe")).output
-    assert output == "No matches.\n[not searched, could not be read: pipe]"
-    assert _names([str(number) for number in range(5)]) == "0, 1, 2 and 2 more"
+    output = await bench.fails("search_files", pattern="x(?=y)", path="pipe")
+    assert output == "pipe is a named pipe, not a file"
+    output = (await bench.ok("search_files", pattern="main", path="binary")).output
+    assert output == "No matches.\n[not searched, it holds no text: binary]"
+    assert names_of([str(number) for number in range(5)]) == "0, 1, 2 and 2 more"
 
 
-def test_large_files_are_searched_line_by_line(project: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(line_search, "MOST_BYTES", 50)
-    monkeypatch.setattr(line_search, "_MOST_OF_LINE", 20)
-    (project / "large").write_bytes(
-        "äé one\r\ntwo\näé three\n".encode() + b"y" * 50 + b" four\nfive\nthree"
-    )
-    (project / "wide").write_bytes("main wide\n".encode("utf-16") * 10)
-    found: list[tuple[str, Any]] = []
-    run(request_for("three|^five|y{3}", ["large", "wide"], context=1), collect(found))
-    matches = [value for kind, value in found if kind == "match"]
-    assert [(match["line"], match["content"]) for match in matches] == [
-        (3, "äé three"),
-        (4, "y" * 20),
-        (5, "five"),
-        (6, "three"),
-    ]
-    assert matches[0]["context_before"] == ["two"]
-    assert matches[2]["context_after"] == ["three"]
-    assert [item for item in found if item[0] != "match"] == [
-        *[("shortened", "large")] * 2,
-        ("total", 4),
-        ("skipped", "wide"),
-    ]
-
-
-def request_for(pattern: str, paths: list[str], **options: Any) -> dict[str, Any]:
-    wanted = {"context": 0, "most": 50, "folder": os.curdir, "counts": None, **options}
-    return {"pattern": pattern, "paths": paths, **wanted}
-
-
-def collect(found: list[tuple[str, Any]]) -> line_search.Emit:
-    return lambda kind, value: found.append((kind, value))
-
-
-def test_the_process_answers_with_lines_and_limits_itself(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-):
-    limits: list[Any] = []
-    monkeypatch.setattr("resource.setrlimit", lambda *limit: limits.append(limit))
-    source = io.TextIOWrapper(io.BytesIO(json.dumps(request_for("main(", [])).encode()))
-    target = io.StringIO()
-    monkeypatch.setattr("sys.stdin", source)
-    monkeypatch.setattr("sys.stdout", target)
-    line_search.main()
-    assert json.loads(target.getvalue())[0] == "error"
-    assert limits
-
-
-@pytest.mark.parametrize("pattern", [r"(a|a)+$", "((a+))+$", "(a+)+$"])
 async def test_a_pattern_that_takes_for_ever_stops_nothing_and_is_ended(
-    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
+    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(search_files, "TIME_LIMIT_SECONDS", 0.5)
+    monkeypatch.setattr(search_files, "TIME_LIMIT_SECONDS", 0.3)
     monkeypatch.setenv("PATH", "/nonexistent")
     (project / "0").write_text("first a\n")
     (project / "trap").write_text("a" * 60 + "!\n")
@@ -228,11 +225,26 @@ async def test_a_pattern_that_takes_for_ever_stops_nothing_and_is_ended(
             ticks += 1
 
     ticking = asyncio.create_task(tick())
-    answered = await bench.ok("search_files", pattern=pattern)
+    answered = await bench.ok("search_files", pattern="(a|a)+$")
     ticking.cancel()
     assert answered.output.startswith("0\n1:\tfirst a")
     assert "took too long" in answered.output
-    assert ticks > 10
+    assert ticks > 5
+
+
+async def test_files_in_which_the_pattern_takes_too_long_are_named(
+    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def slow(*_: Any) -> engines.Found:
+        return engines.Found(slow=["trap.js"])
+
+    monkeypatch.setattr(engines, "_scanned", slow)
+    monkeypatch.setenv("PATH", "/nonexistent")
+    answered = await bench.ok("search_files", pattern="a")
+    assert answered.output == (
+        "No matches.\n[not searched to the end, the pattern takes too long there: trap.js]"
+    )
+    assert answered.display["truncated"]
 
 
 async def test_a_pattern_that_crosses_lines_does_not_make_a_large_file_slow(
@@ -271,21 +283,6 @@ async def test_a_cancelled_search_is_ended_at_once(
     await asyncio.wait_for(ended.wait(), 5)
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ("foo[[:space:]]+bar", r"foo[\s]+bar"),
-        ("[^_[:alpha:][:digit:]]", "[^_a-zA-Z0-9]"),
-        (r"\[[:x]", r"\[[:x]"),
-        ("[[:odd:]]", "[[:odd:]]"),
-        ("[:alpha:]", "[:alpha:]"),
-        (r"[]\]:[:punct:]]", r"[]\]:!-/:-@\[-`{-~]"),
-    ],
-)
-def test_posix_classes_are_understood(given: str, expected: str):
-    assert as_python(given) == expected
-
-
 async def test_a_pattern_in_another_dialect_gets_its_matches_or_a_hint(
     bench: Any, engine: str, project: Path, capfd: pytest.CaptureFixture[str]
 ):
@@ -303,14 +300,9 @@ async def test_a_name_with_a_line_end_spoils_nothing(bench: Any, engine: str, pr
     (project / "c.txt").write_text("hit\n")
     answered = await bench.ok("search_files", pattern="hit")
     assert [match["file"] for match in answered.display["matches"]] == [
-        *["a\nb.txt"] * 2,
+        *[r"a\x0ab.txt"] * 2,
         "c.txt",
     ]
-
-
-def test_a_name_with_a_line_end_is_read_from_its_output(tmp_path: Path):
-    rg = fake_rg(tmp_path / "rg", "printf 'a\\nb.txt\\0002\\nc\\0001\\n'")
-    assert counts(rg) == {"a\nb.txt": 2, "c": 1}
 
 
 @pytest.mark.parametrize(
@@ -330,7 +322,7 @@ async def test_a_result_is_cut_to_the_allowed_characters(make_bench: Any, projec
     answered = await bench.ok("search_files", pattern="match", path="many", max_results=500)
     shown = len(answered.display["matches"])
     assert 0 < shown < 500
-    assert f"[{shown} of 1,000 matches shown" in answered.output
+    assert f"[{shown} of 1,000 matches in 1 file shown" in answered.output
     assert len(answered.output) <= 1000
 
 
@@ -356,60 +348,3 @@ async def test_a_search_that_takes_too_long_is_cut_and_said(
         answered = await bench.ok("search_files", pattern="main", path=path)
         assert answered.display["truncated"]
         assert "took too long" in answered.output
-
-
-def fake_rg(folder: Path, script: str) -> Path:
-    folder.mkdir(exist_ok=True)
-    path = folder / "rg"
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
-    return path
-
-
-def test_s20_only_an_rg_from_outside_the_project_is_used(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    inside = fake_rg(project / "bin", "true")
-    linked = tmp_path / "linked"
-    linked.mkdir()
-    (linked / "rg").symlink_to(inside)
-    outside = fake_rg(tmp_path / "outside", "true")
-    monkeypatch.setenv("PATH", f".:bin::{project}/bin:{linked}:/nonexistent:{outside.parent}")
-    assert ripgrep.program(Roots(project)) == str(outside)
-    monkeypatch.setenv("PATH", f"{project}/bin")
-    assert ripgrep.program(Roots(project)) == ""
-
-
-def counts(rg: Path, pattern: str = "x", paths: tuple[str, ...] = ("a",)) -> dict[str, int] | None:
-    return ripgrep.counts(str(rg), pattern, rg.parent, paths, Deadline(5))
-
-
-def test_counts_are_read_from_its_output_in_batches(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(ripgrep, "_BATCH_CHARS", 5)
-    rg = fake_rg(
-        tmp_path / "rg", 'while [ "$1" != -- ]; do shift; done; shift; printf "%s\\0%s\\n" "$1" $#'
-    )
-    assert counts(rg, paths=("aaa", "bbb", "ccc")) == {"aaa": 2, "ccc": 1}
-    assert counts(rg, paths=()) == {}
-
-
-def test_when_it_cannot_do_it_there_is_no_answer(tmp_path: Path):
-    assert counts(fake_rg(tmp_path / "one", "exit 2")) is None
-    assert counts(fake_rg(tmp_path / "two", "exit 1")) == {}
-    assert counts(tmp_path / "missing") is None
-    assert counts(fake_rg(tmp_path / "four", "exit 0"), "a(?=b)") is None
-
-    late = fake_rg(tmp_path / "five", "exec sleep 60")
-    assert ripgrep.counts(str(late), "x", late.parent, ["a"], Deadline(0.1)) is None
-
-
-async def test_with_counts_only_the_files_that_are_shown_are_searched(
-    bench: Any, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    script = 'printf "binary\\0002\\nempty\\0000\\nlatin\\0001\\nsrc/a.py\\0002\\nsrc/b.txt\\0007\\nzero\\0009\\n"'
-    monkeypatch.setenv("PATH", str(fake_rg(tmp_path / "rg", script).parent))
-    display = (await bench.ok("search_files", pattern="main", max_results=1)).display
-    assert [match["file"] for match in display["matches"]] == ["latin"]
-    assert display["total_matches"] == 10

@@ -9,8 +9,9 @@ import pytest
 
 from ybs.core.errors import ToolError
 from ybs.core.ports import Answer, Question
-from ybs.tools.changes import ChangingTool
-from ybs.tools.files import read_bytes, write_atomically
+from ybs.security.opening import held
+from ybs.tools.editing.changes import ChangingTool
+from ybs.tools.reading.files import read_bytes, write_atomically
 
 
 def names_in(folder: Path) -> list[str]:
@@ -58,6 +59,10 @@ async def test_a_new_file_has_the_usual_mode(bench: Any, project: Path):
         ("a\n".encode("utf-16"), "b\n", "b\n".encode("utf-16")),
         ("grün\n".encode("latin-1"), "日本\n", "日本\n".encode()),
         ("grün\n".encode("latin-1"), "gelb\n", b"gelb\n"),
+        ("grün\n".encode("latin-1"), "blaß\n", "blaß\n".encode("latin-1")),
+        ("# 这是测试\n".encode("gb18030"), "# 另外一个\n", "# 另外一个\n".encode("gb18030")),
+        ("# テスト\n".encode("shift_jis"), "# grün\n", "# grün\n".encode()),
+        ("a b\n".encode("utf-16-le"), "c d\n", "c d\n".encode("utf-16-le")),
         (b"\0\0", "text\n", b"text\n"),
         (b"", "a\n", b"a\n"),
     ],
@@ -78,6 +83,17 @@ async def test_a_link_is_written_through_and_stays(bench: Any, project: Path):
     assert (project / "real").read_text() == "new"
 
 
+async def test_a_file_with_hard_links_becomes_one_of_its_own_and_that_is_said(
+    bench: Any, project: Path, tmp_path: Path
+):
+    (tmp_path / "outside").write_text("old\n")
+    os.link(tmp_path / "outside", project / "a")
+    output = (await bench.ok("write_file", path="a", content="new\n")).output
+    assert output.endswith("It had another name (hard links); there the old content stays.")
+    assert (tmp_path / "outside").read_text() == "old\n"
+    assert "hard links" not in (await bench.ok("write_file", path="a", content="x")).output
+
+
 async def test_what_is_no_file_is_not_written(bench: Any, project: Path):
     os.mkfifo(project / "pipe")
     (project / "folder").mkdir()
@@ -89,9 +105,8 @@ async def test_what_is_no_file_is_not_written(bench: Any, project: Path):
     )
 
 
-async def test_text_that_cannot_be_encoded_is_refused(bench: Any, project: Path):
-    call_error = await bench.fails("write_file", path="a", content=5)
-    assert "do not fit" in call_error
+async def test_a_call_without_content_makes_no_file(bench: Any, project: Path):
+    assert "content" in await bench.fails("write_file", path="a")
     assert not (project / "a").exists()
 
 
@@ -137,17 +152,17 @@ async def test_a_write_that_fails_leaves_the_original_and_no_stray_file(
 ):
     (project / "a").write_text("original")
 
-    def full(*args: Any) -> None:
+    def full(*args: Any, **how: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     if step == "write":
         real = os.open
 
-        def open_full(path: Any, flags: int, *rest: Any) -> int:
+        def open_full(path: Any, flags: int, *rest: Any, **how: Any) -> int:
             if flags & os.O_CREAT:
-                real(path, flags, *rest)
+                os.close(real(path, flags, *rest, **how))
                 full()
-            return real(path, flags, *rest)
+            return real(path, flags, *rest, **how)
 
         monkeypatch.setattr(os, "open", open_full)
     else:
@@ -165,8 +180,8 @@ def test_an_interrupt_in_mid_write_leaves_no_stray_file(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(os, "fsync", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        write_atomically(project / "a", b"x", "a")
+    with held(project / "a") as place, pytest.raises(KeyboardInterrupt):
+        write_atomically(place, b"x", "a")
     assert list(project.iterdir()) == []
 
 
@@ -174,14 +189,18 @@ async def test_a_write_protected_file_or_folder_is_an_error(
     bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
 ):
     (project / "a").write_text("x")
-    monkeypatch.setattr(os, "access", lambda path, mode: False)
-    assert await bench.fails("write_file", path="a", content="y") == "a is write-protected"
+
+    def no(path: str, mode: int, *, dir_fd: int) -> bool:
+        return False
+
+    monkeypatch.setattr(os, "access", no)
+    assert "a is write-protected" in await bench.fails("write_file", path="a", content="y")
     monkeypatch.undo()
 
-    def read_only(self: Path, **options: Any) -> None:
+    def read_only(name: str, **options: Any) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
 
-    monkeypatch.setattr(Path, "mkdir", read_only)
+    monkeypatch.setattr(os, "mkdir", read_only)
     assert "read-only" in await bench.fails("write_file", path="new/b", content="y")
 
 
@@ -189,23 +208,32 @@ async def test_the_owner_is_kept_where_that_is_possible(
     bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
 ):
     (project / "a").write_text("x")
+    (project / "a").chmod(0o4755)  # that would lend the rights of somebody else
     given: list[tuple[int, int]] = []
 
     def chown(descriptor: int, user: int, group: int) -> None:
         given.append((user, group))
-        raise PermissionError
+        raise OSError(errno.EINVAL, "Invalid argument")  # as in a container
 
     owner = (project / "a").stat()
-    monkeypatch.setattr(os, "geteuid", lambda: owner.st_uid + 1)
+    fstat = os.fstat
+
+    def other(descriptor: int) -> os.stat_result:
+        status = list(fstat(descriptor))
+        status[4] += int(status[0]) & 0o777 == 0o600  # as if somebody else had made the new one
+        return os.stat_result(status)
+
+    monkeypatch.setattr(os, "fstat", other)
     monkeypatch.setattr(os, "fchown", chown)
     await bench.ok("write_file", path="a", content="y")
-    assert given == [(owner.st_uid, owner.st_gid)]
+    assert given == [(owner.st_uid, owner.st_gid), (-1, owner.st_gid)]
+    assert not (project / "a").stat().st_mode & 0o4000
 
 
 async def test_a_file_too_large_to_compare_is_refused(
     bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("ybs.tools.files.MOST_BYTES", 5)
+    monkeypatch.setattr("ybs.tools.reading.files.MOST_BYTES", 5)
     (project / "a").write_text("123456")
     assert "too many to hold" in await bench.fails("write_file", path="a", content="x")
 
@@ -227,13 +255,22 @@ async def test_a_change_that_was_not_previewed_is_worked_out(bench: Any, project
         ChangingTool(bench.workspace).change(first)
 
 
-async def test_a_file_that_fails_while_it_is_compared_is_an_error(bench: Any, project: Path):
+def test_a_file_that_fails_while_it_is_compared_is_an_error():
     # /proc/self/mem opens, is an ordinary file, and cannot be read at its beginning.
-    with pytest.raises(ToolError, match="cannot be used"):
-        read_bytes(Path("/proc/self/mem"), "mem")
+    memory = Path(f"/proc/{os.getpid()}/mem")
+    with held(memory) as place, pytest.raises(ToolError, match="cannot be used"):
+        read_bytes(place, "mem")
 
 
 @pytest.mark.parametrize("path", ["new/", "new/.", "a/b/"])
 async def test_the_name_of_a_folder_is_refused(bench: Any, project: Path, path: str):
     assert "names a folder" in await bench.fails("write_file", path=path, content="x")
     assert names_in(project) == []
+
+
+async def test_a_new_text_that_leaves_code_out_is_refused(bench: Any, project: Path):
+    (project / "a").write_text("one = 1\ntwo = 2\n")
+    content = "one = 3\n# ... rest of the code ...\n"
+    assert "leaves code out" in await bench.fails("write_file", path="a", content=content)
+    assert (project / "a").read_text() == "one = 1\ntwo = 2\n"
+    await bench.ok("write_file", path="new", content=content)

@@ -1,16 +1,22 @@
 """Opening the terminal door."""
 
 import errno
+from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from fake_session import FakeSession
+from trusting import is_trusted, wanting
+from ybs.session.options import Options, load_settings
 from ybs.session.wiring import NothingConfigured
 from ybs.ui import app
 from ybs.ui.app import chat, open_or_set_up
+from ybs.ui.trust import ask_trust
 
 NO_OPTIONS = cast("Any", None)
+OPTIONS = Options(folder=Path())
 
 
 class FakeTerminal:
@@ -79,7 +85,7 @@ def test_nothing_configured_leads_to_a_choice_and_then_on(monkeypatch: pytest.Mo
 
     monkeypatch.setattr("ybs.session.wiring.open_session", opened)
     monkeypatch.setattr("ybs.ui.setup.set_up", lambda: True)
-    assert open_or_set_up(NO_OPTIONS) is session
+    assert open_or_set_up(OPTIONS) is session
 
 
 def test_choosing_nothing_ends_with_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,4 +95,62 @@ def test_choosing_nothing_ends_with_what_is_missing(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("ybs.session.wiring.open_session", opened)
     monkeypatch.setattr("ybs.ui.setup.set_up", lambda: False)
     with pytest.raises(NothingConfigured):
-        open_or_set_up(NO_OPTIONS)
+        open_or_set_up(OPTIONS)
+
+
+def unexpected(prompt: str) -> str:
+    pytest.fail(f"a question: {prompt}")
+
+
+def opened_with(monkeypatch: pytest.MonkeyPatch) -> list[Options]:
+    seen: list[Options] = []
+    monkeypatch.setattr("ybs.session.wiring.open_session", seen.append)
+    return seen
+
+
+def test_a_project_that_wants_something_is_asked_about_before_anything_is_opened(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wanting(project)
+    seen = opened_with(monkeypatch)
+    monkeypatch.setattr("ybs.ui.trust.ask_trust", partial(ask_trust, read=lambda _: "yes"))
+    open_or_set_up(Options(folder=project))
+    assert load_settings(seen[0]).config.hooks
+    assert "http://proj.example/v1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("answer", ["", "n", "yess", EOFError(), KeyboardInterrupt()])
+def test_what_is_no_clear_yes_trusts_nothing(
+    project: Path, monkeypatch: pytest.MonkeyPatch, answer: str | BaseException
+) -> None:
+    def read(_: str) -> str:
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    wanting(project)
+    seen = opened_with(monkeypatch)
+    monkeypatch.setattr("ybs.ui.trust.ask_trust", partial(ask_trust, read=read))
+    open_or_set_up(Options(folder=project))
+    assert not load_settings(seen[0]).config.hooks
+    assert not is_trusted(project)
+
+
+def test_a_project_that_wants_nothing_is_not_asked_about(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = opened_with(monkeypatch)
+    monkeypatch.setattr("builtins.input", unexpected)
+    open_or_set_up(Options(folder=project))
+    assert seen[0].loaded is not None
+
+
+def test_trust_for_one_run_asks_nothing_and_stores_nothing(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanting(project)
+    seen = opened_with(monkeypatch)
+    monkeypatch.setattr("builtins.input", unexpected)
+    open_or_set_up(Options(folder=project, trust=True))
+    assert load_settings(seen[0]).config.hooks
+    assert not is_trusted(project)

@@ -1,5 +1,6 @@
 """Writing a choice into the user's own file."""
 
+import os
 import stat
 from pathlib import Path
 
@@ -73,10 +74,10 @@ def test_a_failure_leaves_the_old_file_and_no_other(
     path = tmp_path / "config.json"
     path.write_text("{}")
 
-    def full(_self: Path, _target: Path) -> Path:
+    def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "replace", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(ConfigError, match="No space left"):
         write_settings({"llm.provider": "ollama"}, path)
     assert [each.name for each in tmp_path.glob("*config.json*")] == ["config.json"]

@@ -31,6 +31,8 @@ from ybs.ui.words import (
         (b'{"pattern": "coupon"}', '"coupon"'),
         (b'{"command": "a\\nb"}', "a b"),
         (b'{"command": "\\u001b[2Jx"}', "␛[2Jx"),
+        (b'{"id": "job-1", "wait": 5}', "job-1"),
+        (b'{"id": "1"}', ""),
         (b'{"other": 1}', ""),
         (b"not json", ""),
         (b"[1]", ""),
@@ -44,6 +46,7 @@ def test_an_unknown_tool_keeps_its_name_and_hides_no_control_character() -> None
     assert verb("web\x1b[0m") == "web"
     assert verb("web\x1b]0;x\x07") == "web␛]0;x␇"
     assert verb("run_shell") == "shell"
+    assert verb("shell_job") == "job"
 
 
 @pytest.mark.parametrize(

@@ -83,8 +83,11 @@ def open_document(path: Path, rule: Rule) -> Document | None:
     Of two equal keys in an object the last one holds; JSON (RFC 8259) leaves that open. Raises Unusable where nothing of it can be used.
     """
     text = read(path, rule)
-    if text is None:
-        return None
+    return None if text is None else parse(path, text)
+
+
+def parse(path: Path, text: str) -> Document:
+    """Make a document of a file's text. Raises Unusable where nothing of it can be used."""
     document = Document(str(path), text.removeprefix(BYTE_ORDER_MARK))
     if text.startswith(BYTE_ORDER_MARK):
         document.warn((), "begins with a byte order mark; it is skipped")

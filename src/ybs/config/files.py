@@ -23,6 +23,12 @@ class Unusable(ConfigError):
         self.line = line
 
 
+def place_of(path: Path, error: Unusable) -> str:
+    """Name the file, with the line where it is known."""
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(path))
+    return text + (f":{error.line}" if error.line else "")
+
+
 def read(path: Path, rule: Rule) -> str | None:
     """Return the file's text, or None where there is no such file.
 

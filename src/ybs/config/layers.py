@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -11,10 +11,10 @@ from msgspec import Struct
 from ybs.config import paths
 from ybs.config.document import Document, dotted, open_document, visible
 from ybs.config.environment import PROFILE, is_setting, meant_by, path_of, variables_of
-from ybs.config.files import Rule, Unusable
+from ybs.config.files import Unusable, place_of, read
 from ybs.config.provider_change import keys_left_behind, without_strangers
 from ybs.config.schema import Config, Endpoint
-from ybs.config.shape import Fitting, annotation_at, fits, missing_from, suggest
+from ybs.config.shape import Fitting, annotation_at, current_of, fits, missing_from, suggest
 from ybs.config.tree import (
     DEFAULT,
     Layer,
@@ -33,6 +33,9 @@ from ybs.config.tree import (
 from ybs.config.unusable import LEFT_OUT, NOTHING_SENT
 from ybs.core.errors import ConfigError
 
+if TYPE_CHECKING:
+    from ybs.config.trust import Review
+
 _NO_KEY_HERE = "a key is read from the provider's own variable or your files; it is left out"
 _NOTHING: Mapping[str, Any] = {}
 
@@ -46,6 +49,8 @@ class Loaded(Struct, frozen=True, kw_only=True):
     config: Config
     origins: dict[str, Origin]
     warnings: tuple[str, ...] = ()
+    #: What the project wants and whether it is trusted; None where it wants nothing.
+    review: "Review | None" = None
 
 
 def load(
@@ -55,15 +60,18 @@ def load(
     config_file: Path | None = None,
     profile: str | None = None,
     environ: Mapping[str, str] | None = None,
+    trusts_project: bool = False,
 ) -> Loaded:
     """Load the settings for a project's folder.
 
-    `overrides` holds options by dotted key; None means that the option was not given.
+    `overrides` holds options by dotted key; None means that the option was not given. `trusts_project` trusts the
+    project for this time, as it is now; without it, what the person trusted before holds.
     Raises ConfigError for what was asked for by name and cannot be had: `config_file`, a profile, an option.
     Everything else that is wrong becomes a warning, and an address that cannot be read is kept, marked (see
     `unusable`), so that no model can be made from it.
     """
     loading = _Loading(os.environ if environ is None else environ)
+    loading.trusts_project = trusts_project
     loading.add_files(folder, config_file)
     loading.add_profile(profile)
     loading.add_environment()
@@ -80,26 +88,28 @@ class _Loading:
         self.warnings: list[str] = []
         self.own_documents: list[Document] = []
         self.united: dict[tuple[str, ...], Leaf] = {}
+        self.review: Review | None = None
+        self.trusts_project = False
 
     def add_files(self, folder: Path, config_file: Path | None) -> None:
         """Add the files, the weakest first."""
         home_file = paths.home_config_file(self.environ)
-        self._add_own("system", self._open(paths.SYSTEM_FILE, "own"))
-        self._add_own("user", self._open(paths.user_config_file(self.environ), "own"))
-        self._add_own("home", self._open(home_file, "own"))
+        self._add_own("system", self._open(paths.SYSTEM_FILE))
+        self._add_own("user", self._open(paths.user_config_file(self.environ)))
+        self._add_own("home", self._open(home_file))
         project_file = folder.absolute() / paths.PROJECT_FILE
         if not _is_same_file(project_file, home_file):
-            self._add_project(self._open(project_file, "project"))
+            self._add_project(project_file)
         if config_file is not None:
             self._add_own("file", _open_asked_for(config_file))
         if self.environ.get("YBS_HOME") and paths.own_folder(self.environ) is None:
             self.warnings.append("YBS_HOME: must be an absolute path; it is ignored")
 
-    def _open(self, path: Path, rule: Rule) -> Document | None:
+    def _open(self, path: Path) -> Document | None:
         try:
-            return open_document(path, rule)
+            return open_document(path, "own")
         except Unusable as error:
-            self.warnings.append(f"{_place(path, error)}: IGNORED as a whole, for it {error}")
+            self.warnings.append(f"{place_of(path, error)}: IGNORED as a whole, for it {error}")
             return None
 
     def _add_own(self, layer: Layer, document: Document | None) -> None:
@@ -110,26 +120,30 @@ class _Loading:
         self._lay(label(values, Origin(layer, document.source)))
         self.warnings += document.all_warnings()
 
-    def _add_project(self, document: Document | None) -> None:
-        if document is None:
-            return
-        from ybs.config.project import take_harmless, take_tighter  # most projects have no file
+    def _add_project(self, file: Path) -> None:
+        text = self._text_of(file)
+        if text is None and not any(
+            os.path.lexists(file.parent / name) for name in paths.PROJECT_SIGNS
+        ):
+            return  # most projects have none of this, and nothing is imported for them
+        from ybs.config.project_layer import ProjectLayer
 
-        fitting = Fitting(document.warn, may_address=False).section(take_harmless(document), Config)
-        kept, united = take_tighter(document, fitting, self._current)
-        origin = Origin("project", document.source)
-        self.tree = merge(self.tree, label(kept, origin))
-        self.united = {path: Leaf(added, origin) for path, added in united.items()}
-        self.warnings += document.all_warnings()
+        layer = ProjectLayer(file, text, is_trusted=self.trusts_project, environ=self.environ)
+        self.tree = layer.lay_over(self.tree)
+        self.united, self.review = layer.united, layer.review
+        self.warnings += layer.warnings
+
+    def _text_of(self, file: Path) -> str | None:
+        try:
+            return read(file, "project")
+        except Unusable as error:
+            self.warnings.append(f"{place_of(file, error)}: IGNORED as a whole, for it {error}")
+            return None
 
     def _lay(self, over: Tree) -> None:
         under, warnings = without_strangers(self.tree, over)
         self.tree = merge(under, over)
         self.warnings += warnings
-
-    def _current(self, path: tuple[str, ...]) -> Any:
-        leaf = find(self.tree, path)
-        return leaf.value if isinstance(leaf, Leaf) else _default_of(path)
 
     def add_profile(self, asked_for: str | None) -> None:
         """Add the chosen profile, as the user's own files describe it."""
@@ -187,16 +201,22 @@ class _Loading:
         """Check what only the whole can show, and build the settings."""
         for path, leaf in self.united.items():
             self._unite(path, leaf)
+        if self.review is not None and self.review.is_trusted:
+            from ybs.config.trusted import bind_keys  # few projects are
+
+            self.warnings += bind_keys(self.tree)
         self._drop_unfinished_providers()
         config = msgspec.convert(values_of(self.tree), Config)
         known = {".".join(path): leaf.origin for path, leaf in leaves_of(self.tree)}
         origins = {key: known.get(key, DEFAULT) for key in flatten(config)}
         if words := keys_left_behind(config):
             self.warnings.append(f"{visible(origins['llm.endpoint'].source)}: {words}")
-        return Loaded(config=config, origins=origins, warnings=tuple(self.warnings))
+        return Loaded(
+            config=config, origins=origins, warnings=tuple(self.warnings), review=self.review
+        )
 
     def _unite(self, path: tuple[str, ...], leaf: Leaf) -> None:
-        current = list(self._current(path))
+        current = list(current_of(self.tree, path))
         added = [each for each in leaf.value if each not in current]
         if added:
             put(self.tree, path, Leaf(list(dict.fromkeys(current + added)), leaf.origin))
@@ -245,14 +265,10 @@ def _open_asked_for(path: Path) -> Document:
     try:
         document = open_document(path, "own")
     except Unusable as error:
-        raise ConfigError(f"{_place(path, error)}: the file given by --config {error}") from error
+        raise ConfigError(f"{place_of(path, error)}: the file given by --config {error}") from error
     if document is None:
         raise ConfigError(f"{visible(str(path))}: the file given by --config does not exist")
     return document
-
-
-def _place(path: Path, error: Unusable) -> str:
-    return visible(str(path)) + (f":{error.line}" if error.line else "")
 
 
 def _is_same_file(one: Path, other: Path) -> bool:
@@ -260,11 +276,3 @@ def _is_same_file(one: Path, other: Path) -> bool:
         return one == other or one.samefile(other)
     except (OSError, ValueError):
         return False
-
-
-def _default_of(path: tuple[str, ...]) -> Any:
-    found: Any = Config()
-    for step in path:
-        found = getattr(found, step, None)
-    # A built-in tool that no file mentions is as its own defaults say.
-    return True if path[:2] == ("tools", "builtin") and path[3:] == ("enabled",) else found

@@ -48,12 +48,17 @@ UNITED = {
     "safety.blocked_commands",
     "safety.sandbox_blocked_paths",
     "safety.require_confirmation",
+    "safety.ask",
+    "safety.deny",
 }
 
 #: A model's name is a name: no path, no address, no file that a local engine would open.
 _MODEL_NAME = re.compile(r"(?!.*(?:\.\.|//|\\|\.gguf\Z))[A-Za-z0-9][^\x00-\x20\x7f]{0,199}\Z", re.I)
 
 _ALLOWED = INERT | ONLY_LOWER | UNITED | set(ONLY_THIS)
+_SECTIONS = {
+    ".".join(name.split(".")[:n]) for name in _ALLOWED for n in range(1, name.count(".") + 1)
+}
 
 
 def rule_of(path: tuple[str, ...]) -> str:
@@ -62,22 +67,29 @@ def rule_of(path: tuple[str, ...]) -> str:
     return ".".join((*path[:2], "*", path[3]) if is_tool else path)
 
 
+def needing_trust(document: Document) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the settings of a project's file, or whole sections, that need trust, with their values."""
+    return ((path, value) for path, value in _entries(document.tree, ()) if _needs_trust(path))
+
+
+def warn_of_powerful(document: Document, words: str) -> None:
+    """Say in one warning which settings are ignored for want of trust."""
+    if refused := [path for path, _ in needing_trust(document)]:
+        document.warn_of_all(refused, words)
+
+
 def take_harmless(document: Document) -> dict[str, Any]:
-    """Return the part of a project's file that needs no trust; one warning lists the rest."""
+    """Return the part of a project's file that needs no trust."""
     harmless: dict[str, Any] = {}
-    refused: list[tuple[str, ...]] = []
     for path, value in _entries(document.tree, ()):
         if _needs_trust(path):
-            refused.append(path)
-        elif not _is_plain(value):
+            continue
+        if not _is_plain(value):
             document.warn(path, "a project's file may not read variables; it is left out")
         elif path == ("llm", "model") and isinstance(value, str) and not _MODEL_NAME.match(value):
             document.warn(path, "a project may only give a model's plain name; it is left out")
         else:
             put(harmless, path, value)
-    if refused:
-        words = "ignored, for it needs trust, which this version cannot give yet"
-        document.warn_of_all(refused, words)
     return harmless
 
 
@@ -127,7 +139,7 @@ def _entries(tree: Tree, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...
 def _may_hold_harmless(path: tuple[str, ...]) -> bool:
     if path[:2] == ("tools", "builtin"):
         return len(path) <= 3
-    return any(name.startswith(".".join(path) + ".") for name in _ALLOWED)
+    return ".".join(path) in _SECTIONS
 
 
 def _is_plain(value: Any) -> bool:

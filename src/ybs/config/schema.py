@@ -97,8 +97,11 @@ class Safety(Struct, frozen=True, kw_only=True):
 
     mode: Annotated[Mode, Meta(description="How much is done without asking.")] = "ask"
     sandbox_enabled: Annotated[
-        bool, Meta(description="Run shell commands in a sandbox where the system has one.")
+        bool, Meta(description="Kept on: only --no-sandbox, for one run, turns the sandbox off.")
     ] = True
+    sandbox_network: Annotated[
+        bool, Meta(description="Let every command in the sandbox reach the network.")
+    ] = False
     sandbox_allowed_paths: Annotated[
         tuple[str, ...], Meta(description="Folders that tools may work in.")
     ] = ("./",)
@@ -111,14 +114,25 @@ class Safety(Struct, frozen=True, kw_only=True):
     blocked_commands: Annotated[
         tuple[str, ...], Meta(description="Commands that are refused in every mode.")
     ] = ("rm -rf /", "sudo", "chmod 777")
-    # Programs that only read, whatever their arguments: `sort -o`, `find -exec` or `rg --pre` do more.
+    # With options that write or run something (`sort -o`, `find -exec`, `rg --pre`) they are asked about all the same.
     safe_commands: Annotated[
         tuple[str, ...], Meta(description="Programs that need no question in the sandbox.")
     ] = (
-        *("basename", "cat", "cmp", "cut", "df", "diff", "dirname", "du", "echo", "false", "grep"),
-        *("head", "id", "ls", "md5sum", "nl", "printf", "pwd", "readlink", "realpath"),
-        *("sha256sum", "stat", "tail", "tr", "true", "uname", "wc", "which", "whoami"),
+        *("basename", "cat", "cd", "cmp", "comm", "cut", "df", "diff", "dirname", "du", "echo"),
+        *("false", "file", "find", "grep", "head", "id", "ls", "md5sum", "nl", "printf", "pwd"),
+        *("readlink", "realpath", "rg", "seq", "sha256sum", "sort", "stat", "tail", "tr", "true"),
+        *("uname", "uniq", "wc", "which", "whoami"),
     )
+    allow: Annotated[
+        tuple[str, ...],
+        Meta(description="Rules such as `run_shell(pytest *)`: what needs no question."),
+    ] = ()
+    ask: Annotated[
+        tuple[str, ...], Meta(description="Rules for what is asked about, whatever allows it.")
+    ] = ()
+    deny: Annotated[
+        tuple[str, ...], Meta(description="Rules for what is refused in every mode.")
+    ] = ()
 
 
 class BuiltinTool(Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ import msgspec
 
 from ybs.config.document import MOST_WARNINGS, visible
 from ybs.config.schema import Config
-from ybs.config.tree import KeyPath, is_list, is_object
+from ybs.config.tree import KeyPath, Leaf, Tree, find, is_list, is_object
 from ybs.config.unusable import LEFT_OUT, NOTHING_SENT, is_address, mark
 from ybs.config.variables import Unset, replace_references
 
@@ -160,6 +160,20 @@ class Fitting:
 def fits(value: Any) -> bool:
     """Tell whether `Fitting.value` returned a value and not the mark of a misfit."""
     return value is not _MISSING
+
+
+def current_of(tree: Tree, path: tuple[str, ...]) -> Any:
+    """Return the value that a setting has in a tree, or its default."""
+    leaf: Any = find(tree, path)
+    return leaf.value if isinstance(leaf, Leaf) else _default_of(path)
+
+
+def _default_of(path: tuple[str, ...]) -> Any:
+    found: Any = Config()
+    for step in path:
+        found = getattr(found, step, None)
+    # A built-in tool that no file mentions is as its own defaults say.
+    return True if path[:2] == ("tools", "builtin") and path[3:] == ("enabled",) else found
 
 
 def missing_from(value: Mapping[str, Any], struct: type[msgspec.Struct]) -> list[str]:

@@ -15,6 +15,11 @@ def has_reference(text: str) -> bool:
     return "${" in text and any(not found[1] for found in _REFERENCE.finditer(text))
 
 
+def names_in(text: str) -> list[str]:
+    """Return the names of the variables that a text names."""
+    return [found[2] for found in _REFERENCE.finditer(text) if not found[1]]
+
+
 def replace_references(text: str, environ: Mapping[str, str]) -> str:
     """Put the variables' values in place of their names; they are not looked through again.
 

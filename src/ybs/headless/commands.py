@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from ybs.config.layers import Loaded
-    from ybs.session.wiring import Options
+    from ybs.session.options import Options
 
 
 def run_subcommand(arguments: "Namespace", options: "Options") -> int:
@@ -22,7 +22,17 @@ def run_subcommand(arguments: "Namespace", options: "Options") -> int:
         case "config":
             return config(arguments, options)
         case "tools":
-            return list_tools(arguments, options)
+            from ybs.headless.tools import list_tools
+
+            return list_tools(options, is_json=arguments.format == "json")
+        case "sandbox":
+            from ybs.headless.sandbox import execute
+
+            return execute(options, arguments.command, network=arguments.network)
+        case "trust":
+            from ybs.headless.trust import trust
+
+            return trust(arguments.action, options.folder, is_json=arguments.format == "json")
         case "models":
             from ybs.headless.models import models
 
@@ -51,14 +61,9 @@ def config(arguments: "Namespace", options: "Options") -> int:
 
 def settings(options: "Options") -> "Loaded":
     """Load the settings that a session with these options would have."""
-    from ybs.config.layers import load
+    from ybs.session.options import load_settings
 
-    return load(
-        folder=options.folder,
-        overrides=options.overrides,
-        config_file=options.config_file,
-        profile=options.profile,
-    )
+    return load_settings(options)
 
 
 def show_settings(loaded: "Loaded", *, is_json: bool, with_sources: bool) -> None:
@@ -93,35 +98,6 @@ def check_settings(loaded: "Loaded", *, is_json: bool) -> int:
     return 3 if problems else 0
 
 
-def list_tools(arguments: "Namespace", options: "Options") -> int:
-    """Print the tools that the model has."""
-    from ybs.core.ports import schema_of
-    from ybs.security.paths import Roots
-    from ybs.tools.registry import builtin_tools
-    from ybs.tools.workspace import Workspace
-
-    loaded = settings(options)
-    limit = loaded.config.context.max_tool_output_chars
-    workspace = Workspace(Roots(options.folder, ("./",), ()), max_output_chars=limit)
-    tools = builtin_tools(loaded.config, workspace)
-    if arguments.format == "json":
-        write_json(
-            [
-                {
-                    "name": tool.name,
-                    "effect": tool.effect,
-                    "description": tool.description,
-                    "parameters": schema_of(tool.arguments),
-                }
-                for tool in tools
-            ]
-        )
-    else:
-        write_table([(t.name, t.effect, t.description.split("\n", 1)[0]) for t in tools])
-    warn(loaded.warnings)
-    return 0
-
-
 def write_table(rows: Sequence[Sequence[str]]) -> None:
     """Print rows in columns; the last column is as long as it is."""
     widths = (
@@ -135,8 +111,12 @@ def write_table(rows: Sequence[Sequence[str]]) -> None:
 
 
 def write_json(data: Any) -> None:
-    """Print indented JSON."""
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(data), indent=2).decode() + "\n")
+    """Print indented JSON; on a terminal with nothing in it that acts there."""
+    text = msgspec.json.format(msgspec.json.encode(data), indent=2).decode() + "\n"
+    if sys.stdout.isatty():
+        text = printable(text)
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode())  # JSON is UTF-8, whatever the terminal speaks
 
 
 def write(line: str) -> None:

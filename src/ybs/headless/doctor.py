@@ -5,6 +5,7 @@ import platform
 import shutil
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, to_builtins
@@ -23,7 +24,6 @@ PATIENCE_SECONDS = 0.2
 PROGRAMS = {
     "rg": "fast search; without it ybs searches by itself",
     "git": "branch and history",
-    "bwrap": "the cage for commands; this version does not use it yet",
 }
 
 
@@ -58,9 +58,7 @@ def find(loaded: Loaded) -> Iterator[Finding]:
         path = shutil.which(name)
         detail = f"{path} ({purpose})" if path else purpose
         yield Finding(name=name, state="ok" if path else "missing", detail=detail)
-    yield Finding(
-        name="sandbox", state="missing", detail="none in this version: every command asks"
-    )
+    yield _sandbox(loaded)
     term = os.environ.get("TERM") or "not set"
     yield Finding(
         name="terminal", state="ok", detail=f"TERM {term}, encoding {sys.stdout.encoding}"
@@ -73,6 +71,19 @@ def _configuration(loaded: Loaded) -> Iterator[Finding]:
         yield Finding(name="configuration", state=state, detail=str(path))
     for warning in loaded.warnings:
         yield Finding(name="configuration", state="warning", detail=warning)
+
+
+def _sandbox(loaded: Loaded) -> Finding:
+    from ybs.session.sandbox import Sandbox
+
+    sandbox = Sandbox(Path.cwd(), blocked=loaded.config.safety.sandbox_blocked_paths)
+    state: Literal["ok", "missing", "warning"] = "ok"
+    detail = f"{sandbox.cage.name}: {sandbox.cage.why}"
+    if sandbox.state == "reduced":
+        state, detail = "warning", f"{detail}; every command asks. Install bubblewrap for more"
+    elif sandbox.state == "none":
+        state, detail = "missing", f"{sandbox.cage.why}; commands are refused"
+    return Finding(name="sandbox", state=state, detail=detail)
 
 
 def _starter_model() -> Finding:

@@ -15,8 +15,8 @@ from ybs.headless.output import Format, Output, Pipe, Result, counts, make_outpu
 from ybs.headless.prompt import UsageError, read_piped, whole_prompt
 
 if TYPE_CHECKING:
+    from ybs.session.options import Options
     from ybs.session.session import Outcome, Session
-    from ybs.session.wiring import Options
 
     Opener: TypeAlias = Callable[[Options], Session]
 

@@ -7,8 +7,9 @@ differ there, and a wrong reading would hide a command.
 """
 
 import re
+from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 #: Longer texts are not clear, nor those with more separators and quotes.
 _MOST_CHARACTERS = 100_000
@@ -22,21 +23,25 @@ _PIECE = (
 )
 _WORD = rf"(?:{_PIECE})(?:{_PIECE}|\#)*"
 _TOKEN = re.compile(
-    r"(?P<space>[ \t]+)|(?P<separator>&&|\|\|?|[;\n])|(?P<copy>[0-9]?>&[0-9](?=[ \t\n;|]|$))"
-    rf"|[0-9]*(?:(?P<output>>>?)|<)[ \t]*(?P<file>{_WORD})|(?P<word>{_WORD})"
+    r"[ \t]*(?:(?P<separator>&&|\|\|?|[;\n])|(?P<copy>[0-9]?>&[0-9](?=[ \t\n;|]|$))"
+    rf"|[0-9]*(?:(?P<output>>>?)|<)[ \t]*(?P<file>{_WORD})|(?P<word>{_WORD}))|(?P<space>[ \t]+)"
 )
+#: The most ordinary line: nothing in it means anything to a shell but its spaces.
+_PLAIN_LINE = re.compile(r"[A-Za-z0-9_./:@%+,^= \t-]++")
+_QUOTE = re.compile(r"['\"\\]")
 _QUOTES = re.compile(r"""'([^']*)'|"([^"]*)"|\\(.)""")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _EXPANDED = re.compile(r"[*?\[$]|\{(?!\})")
 #: Words of the grammar that stand where a program could.
-_GRAMMAR = frozenset(
+GRAMMAR = frozenset(
     ("!", "[[", "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case")
-) | {"esac", "function", "select", "coproc"}
+) | {"esac", "function", "select", "coproc", "{", "}"}
 _WITHOUT_QUOTES = str.maketrans("", "", "\\'\"")
 _NOTHING = re.compile(
     r"\$\(\)|``|\$(?:\{[\w@*]*\}|[@*#?!$\d-])(?=[\w-])"
 )  # between the letters of a name
 _BRACED = re.compile(r"\$\{(\w+)\}")
+_BEHIND_A_NAME = re.compile(r"(?<=[A-Za-z])\$\w+")  # `rm$x`, where x is likely to be empty
 _DEFAULT = re.compile(r"\$\{\w+:?[-=+?]")
 _SEPARATORS = re.compile(r"[\s;&|()<>{},`#]+")
 
@@ -44,13 +49,17 @@ _SEPARATORS = re.compile(r"[\s;&|()<>{},`#]+")
 class Command(Struct):
     """One simple command: its words without quotes, the files its output goes to, and its place.
 
-    `start`: how many of the words are assignments before the program.
+    `start`: how many of the words are assignments before the program. `given`: the text of its here-documents.
+    `sets`: assignments that are not among the words. `sources`: the files its input comes from.
     """
 
     words: list[str]
     targets: list[str]
     is_piped_into: bool = False
     start: int = 0
+    given: str = ""
+    sets: Sequence[str] = ()
+    sources: list[str] = field(default_factory=list[str])
 
     @property
     def argv(self) -> list[str]:
@@ -62,30 +71,49 @@ class Script(Struct):
     """The commands of a flat line; of any other text those before the first thing not understood.
 
     `is_clear`: all of it is understood. `has_variables`: an argument is only known when it runs.
-    `is_simple`: one command without separators, redirections, variables and assignments.
+    `is_simple`: one command without separators, redirections, variables and assignments. `doubts`: in words, why
+    it is not clear.
     """
 
     commands: list[Command]
     is_clear: bool
     has_variables: bool = False
     is_simple: bool = False
+    doubts: dict[str, None] = field(default_factory=dict[str, None])
+
+
+def is_open(token: str) -> bool:
+    """Tell whether a word as it stands has parts that the shell replaces: variables, globs, braces."""
+    if _QUOTE.search(token):
+        token = _QUOTES.sub(r"\2", token)
+    return _EXPANDED.search(token) is not None
 
 
 def parse(text: str) -> Script:
     """Recognise a flat line. Never raises."""
     script = Script([Command([], [])], is_clear=_is_short(text))
+    if script.is_clear and _PLAIN_LINE.fullmatch(text):
+        words = text.split()
+        if words and words[0] not in GRAMMAR and "=" not in words[0]:
+            return Script([Command(words, [])], is_clear=True, is_simple=True)
     place, kinds = 0, {"space", "word"}
     while script.is_clear and (token := _TOKEN.match(text, place)):
         kind, place = token.lastgroup or "", token.end()
         kinds.add(kind)
         if kind == "word":
-            _add_word(script, token[0])
+            _add_word(script, token["word"])
         elif kind == "file":
             _add_file(script, token["file"], is_output=token["output"] is not None)
         elif kind == "separator":
-            script.commands.append(Command([], [], is_piped_into=_is_fed(script, token[0])))
+            script.commands.append(
+                Command([], [], is_piped_into=_is_fed(script, token["separator"]))
+            )
     script.is_clear = script.is_clear and place == len(text)
-    script.commands = [command for command in script.commands if command.words or command.targets]
+    script.commands = [
+        command
+        for command in script.commands
+        if command.words or command.targets or command.sources
+    ]
     is_one = len(script.commands) == 1 and len(kinds) == 2 and not script.commands[0].start
     script.is_simple = is_one and script.is_clear and not script.has_variables
     return script
@@ -97,12 +125,17 @@ def scan(text: str) -> list[str]:
     words: list[str] = []
     for each in texts:
         bare = each.translate(_WITHOUT_QUOTES)
-        bare = _BRACED.sub(r"$\1", _NOTHING.sub("", bare))
-        words += _SEPARATORS.split(_DEFAULT.sub(" ", bare))
+        if "$" in bare or "`" in bare:
+            bare = bare.replace("${IFS}", " ").replace("$IFS", " ")
+            bare = _BRACED.sub(r"$\1", _NOTHING.sub("", bare))
+            bare = _DEFAULT.sub(" ", _BEHIND_A_NAME.sub("", bare))
+        words += _SEPARATORS.split(bare)
     return [word for word in words if word]
 
 
 def _is_short(text: str) -> bool:
+    if len(text) <= _MOST_MARKS:
+        return True
     return len(text) <= _MOST_CHARACTERS and sum(map(text.count, _MARKS)) <= _MOST_MARKS
 
 
@@ -114,18 +147,19 @@ def _is_fed(script: Script, separator: str) -> bool:
 
 def _add_word(script: Script, token: str) -> None:
     command = script.commands[-1]
-    open_text = _QUOTES.sub(r"\2", token)
-    word = _QUOTES.sub(r"\1\2\3", token)
+    open_text = word = token
+    if _QUOTE.search(token):
+        open_text, word = _QUOTES.sub(r"\2", token), _QUOTES.sub(r"\1\2\3", token)
     script.has_variables = script.has_variables or "$" in open_text
-    if command.start == len(command.words):
+    if command.start == len(command.words):  # it may be the program
         if _ASSIGNMENT.match(token):
             command.start += 1
-        elif word in _GRAMMAR or (word != "[" and _EXPANDED.search(open_text)):
+        elif word in GRAMMAR or (word != "[" and _EXPANDED.search(open_text)):
             script.is_clear = False  # its program is only known when it runs
     command.words.append(word)
 
 
 def _add_file(script: Script, token: str, *, is_output: bool) -> None:
     script.is_clear = script.is_clear and not _EXPANDED.search(token)
-    if is_output:
-        script.commands[-1].targets.append(_QUOTES.sub(r"\1\2\3", token))
+    command = script.commands[-1]
+    (command.targets if is_output else command.sources).append(_QUOTES.sub(r"\1\2\3", token))

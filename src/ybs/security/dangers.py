@@ -2,60 +2,31 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, lru_cache
 from posixpath import normpath
 
 from msgspec import Struct
 
-from ybs.security.commands import Command, parse
-from ybs.security.unicode import hidden_characters
-from ybs.security.wrappers import SHELLS, Reading
+from ybs.security.commands import Command, parse, scan
+from ybs.security.destruction import BY_PROGRAM, VERB_PLACES
+from ybs.security.wrappers import INTERPRETED, SHELLS, Reading
 
 _SHORT = {"--recursive": "-r", "--force": "-f", "--dereference": "-L"}
 _GIT_VALUES = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"})
-_INTERPRETERS = SHELLS | {"eval", "source", ".", "python", "perl", "ruby", "node", "php"}
+INTERPRETERS = SHELLS | INTERPRETED | {"eval", "source", "."}
 _DISK = re.compile(r"/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|disk|dm-|mapper/|loop|md)")
 _TO_DISK = re.compile(r">[ \t|]*" + _DISK.pattern)
 _SQL = re.compile(
-    r"\b(?:drop\s+(?:table|database|schema)|truncate\s+table|delete\s+from\s+[\w.\"`]+\s*(?:;|$|[\"']))",
+    r"\b(?:drop\s+(?:table|database|schema)|truncate\s+table|dropdatabase\s*\(|delete\s+from\s+[\w.\"`]+\s*(?:;|$|[\"']))",
     re.IGNORECASE,
 )
-_UNSAVED = "throws away changes that are not committed"
-_FAR_HISTORY = "overwrites or deletes history at the other end"
-_REMOVED = "remove purge autoremove erase uninstall del"
-#: Programs, verbs (any of them, or none), options or operands (any of them, or none), what they do.
-#: `of=*` is the beginning of an operand; `!--staged` holds where the option is missing.
-_DANGERS: tuple[tuple[str, str, str, str], ...] = (
-    ("rm", "", "-r", "deletes folders and all that is in them"),
-    ("shred wipefs fdisk sfdisk parted mkswap mkfs", "", "", "destroys data for good"),
-    ("truncate", "", "", "cuts files off"),
-    ("dd", "", "of=*", "overwrites what it writes to"),
-    ("shutdown reboot halt poweroff", "", "", "stops the machine"),
-    ("systemctl init", "poweroff reboot halt kexec 0 6", "", "stops the machine"),
-    ("chmod chown", "777 /", "-r", "changes the rights of a whole tree"),
-    ("find fd fdfind", "", "-delete", "deletes every file it finds"),
-    ("crontab", "", "-r", "deletes all scheduled jobs"),
-    ("docker podman", "prune", "", "deletes containers, images or volumes"),
-    ("kubectl", "delete", "", "deletes resources of a cluster"),
-    ("terraform", "destroy", "", "destroys infrastructure"),
-    ("apt apt-get aptitude dnf yum zypper brew snap flatpak apk", _REMOVED, "", "removes packages"),
-    ("pip uv npm pnpm yarn", _REMOVED, "", "removes packages"),
-    ("dpkg rpm", "", "-r -P -e --remove --purge --erase", "removes packages"),
-    ("pacman", "", "-R --remove", "removes packages"),
-    ("git", "push", "-f --force-with-lease --mirror --delete -d --prune +* :*", _FAR_HISTORY),
-    ("git", "reset", "--hard --merge", _UNSAVED),
-    ("git", "checkout", "-f -- .", _UNSAVED),
-    ("git", "switch", "-f --discard-changes", _UNSAVED),
-    ("git", "restore", "!--staged", _UNSAVED),
-    ("git", "clean", "-f", "deletes files that are not committed"),
-    ("git", "branch", "-D", "deletes a branch with its commits"),
-    ("git", "stash", "drop clear", "deletes stashed changes"),
-    ("git", "reflog", "expire delete", "deletes the way back to old commits"),
-    ("git", "update-ref", "-d", "deletes a reference"),
-    ("git", "filter-branch filter-repo", "", "rewrites the whole history"),
+_PROGRAMS = "\n" + "\n".join(sorted(BY_PROGRAM)) + "\n"
+_CODE_OPTION = re.compile(r"-[a-zA-Z]*[ceErp]|--eval|--print|--execute")
+_DELETING = re.compile(
+    r"\b(?:rmtree|removedirs|rmSync|rmdirSync|unlinkSync|rm_rf|remove_dir_all|FileUtils\.rm\w*|os\.remove|os\.unlink"
+    r"|File\.delete|shutil\.move|\.unlink\(|unlink\s*[(<$*\"'])"
 )
-#: Programs whose verb may stand behind another word: `docker system prune`, `uv pip uninstall`.
-_VERB_PLACES = {"docker": 2, "podman": 2, "kubectl": 2, "uv": 2, "chmod": 9, "chown": 9}
-_PROGRAMS = "\n" + "\n".join(sorted({row[0].replace(" ", "\n") for row in _DANGERS})) + "\n"
+_EVERYTHING = frozenset({"*", "./*", "../*", "/*", "~/*", ".*", "**"})
 _FUNCTION = re.compile(r"[\w:.]+$")
 _WILD = re.compile(r"[*?\[]")
 #: A word without its folder, version and kind: `python3.11`, `mkfs.ext4`.
@@ -92,39 +63,43 @@ def warnings_of(text: str, reading: Reading) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def oddities_of(text: str, reading: Reading) -> tuple[str, ...]:
-    """Say what a reader could overlook in the command; these make no command destructive."""
-    found = [f"holds the invisible character {name}" for name in hidden_characters(text)]
-    found += [
-        f"the program's name {run.words[0]!r} holds letters that look like others"
-        for run in reading.runs
-        if run.words and not run.words[0].isascii()
-    ]
-    return tuple(dict.fromkeys(found))
+@cache
+def _wanted(entry: str) -> list[str] | None:
+    """Return the words of an entry of the list, empty for nothing; None where it is no flat command."""
+    script = parse(entry)
+    if not script.is_clear:
+        return None
+    program, *rest = (script.commands[0].argv if script.commands else []) or [""]
+    return [_name(program), *rest] if program else []
 
 
 def _matches(reading: Reading, entry: str) -> bool:
-    script = parse(entry)
-    if not script.is_clear:
+    wanted = _wanted(entry)
+    if wanted is None:
         return _squeezed(entry) in _squeezed(reading.text)
-    if not script.commands or not (wanted := script.commands[0].argv):
+    if not wanted:
         return False
-    wanted[0] = _name(wanted[0])
-    if any(_covers(wanted, run.words) for run in reading.runs):
-        return True
-    different = dict.fromkeys(reading.scanned)  # in their order
+    return any(
+        run.words and run.words[0] == wanted[0] and _covers(wanted, run.words)
+        for run in reading.runs
+    ) or (not reading.is_clear and _may_hold(wanted, reading.scanned))
+
+
+def _may_hold(wanted: list[str], scanned: list[str]) -> bool:
+    """Tell whether the words of an entry stand among those of a text that is not clear, in their order."""
+    different = dict.fromkeys(scanned)  # in their order
     if len(different) > _MOST_WORDS:
         return bool(re.search(rf"\b{re.escape(wanted[0])}\b", " ".join(different)))
     first = next((word for word in different if _may_be(wanted[0], word)), None)
     if first is None:
         return False
-    following = reading.scanned[reading.scanned.index(first) :]
+    following = scanned[scanned.index(first) :]
     return _holds(wanted, [wanted[0], *dict.fromkeys(following[1:])])
 
 
 def _covers(wanted: list[str], words: list[str]) -> bool:
     """Tell whether a command is one that the entry means."""
-    if not words or wanted[0] != words[0] or not _holds(wanted, words):
+    if not _holds(wanted, words):
         return False
     verbs, operands = _given(wanted).operands, _given(words).operands
     is_verb = bool(verbs) and verbs[0].isalpha()  # such as `push` of `git push`
@@ -179,10 +154,11 @@ def _given(words: list[str]) -> _Given:
 
 def _options_in(word: str) -> set[str]:
     if word.startswith("--"):
+        head = word.partition("=")[0]
         shorts = (
-            short for long, short in _SHORT.items() if long.startswith(word) and len(word) > 2
+            short for long, short in _SHORT.items() if long.startswith(head) and len(head) > 2
         )
-        return set(shorts) or {word}
+        return set(shorts) or {word, head}
     return {word, *("-" + letter for letter in word[1:] + ("r" if "R" in word else ""))}
 
 
@@ -207,13 +183,50 @@ def _dangers_of_run(run: Command) -> Iterator[str]:
     )
     if not run.words:
         return
-    name = next(iter(_STEM.findall(run.words[0])), run.words[0])
-    given = _given(run.words)
-    yield from _rows_for({name}, set(given.operands[: _VERB_PLACES.get(name, 1)]), given)
+    name = stem_of(run.words[0])
+    if name in BY_PROGRAM:
+        given = _given(run.words)
+        yield from _rows_for((name,), set(given.operands[: VERB_PLACES.get(name, 1)]), given)
+    if name not in INTERPRETERS and name != "rm":
+        return
     operands = [word for word in run.words[1:] if not word.startswith("-")]
+    if name == "rm" and _EVERYTHING & set(operands):
+        yield "rm: deletes every file there"
+    if name in INTERPRETED:
+        yield from _dangers_of_code(name, run)
     is_fed = not operands or "-s" in run.words or operands[0] == "/dev/stdin"
-    if run.is_piped_into and is_fed and name in _INTERPRETERS:
+    if run.is_piped_into and is_fed and name in INTERPRETERS:
         yield f"{name}: runs what another command or server sends it"
+
+
+def _dangers_of_code(name: str, run: Command) -> Iterator[str]:
+    """Yield what a program given as text would do: `python -c`, or a here-document."""
+    for code in (*codes_in(run), run.given):
+        if code and _DELETING.search(code):
+            yield f"{name}: its program deletes files"
+        words = dict.fromkeys(scan(code))
+        if len(words) > _MOST_WORDS:
+            yield f"{name}: its program is too long to look through"
+        else:
+            names = set(_STEM.findall(" ".join(words)))
+            given = _given(["", *words])
+            yield from _rows_for(sorted(names), names | set(given.operands), given)
+
+
+def codes_in(run: Command) -> list[str]:
+    """Return the programs that an interpreter is given as arguments: `python -c CODE`."""
+    words = run.words
+    return [
+        words[place + 1]
+        for place, word in enumerate(words[:-1])
+        if place and _CODE_OPTION.fullmatch(word)
+    ]
+
+
+@lru_cache(1024)
+def stem_of(program: str) -> str:
+    """Return a program's name without its folder, version and kind: `python` of `/bin/python3.11`."""
+    return next(iter(_STEM.findall(program)), program)
 
 
 def _dangers_of_words(text: str, words: list[str]) -> Iterator[str]:
@@ -224,28 +237,28 @@ def _dangers_of_words(text: str, words: list[str]) -> Iterator[str]:
         return
     names = set(_STEM.findall(" ".join(different)))
     given = _given(["", *different])
-    yield from _rows_for(names, names | set(given.operands), given)
+    yield from _rows_for(sorted(names), names | set(given.operands), given)
     if disk := _TO_DISK.search(text):
         yield f"writes to the disk {disk[0].lstrip('> |')} itself"
-    if names & _INTERPRETERS and re.search(r"\||<<|\b(?:curl|wget)\b", text):
-        yield f"{min(names & _INTERPRETERS)}: may run what another command or server sends it"
+    if names & INTERPRETERS and re.search(r"\||<<|\b(?:curl|wget)\b", text):
+        yield f"{min(names & INTERPRETERS)}: may run what another command or server sends it"
     for word in different:
-        if _WILD.search(name := _name(word)):
+        if "/" in word and _WILD.search(name := _name(word)):
             head, tail = _ends(name)
             if (head and "\n" + head in _PROGRAMS) or (tail and tail + "\n" in _PROGRAMS):
                 yield "a program is named by a pattern and may be one that destroys"
 
 
-def _rows_for(names: set[str], verbs: set[str], given: _Given) -> Iterator[str]:
-    for programs, row_verbs, needs, warning in _DANGERS:
-        found = names.intersection(programs.split())
-        verb = verbs.intersection(row_verbs.split())
-        if found and (verb or not row_verbs) and _meets(needs.split(), given):
-            yield f"{' '.join([min(found), *sorted(verb)])}: {warning}"
+def _rows_for(names: Iterable[str], verbs: set[str], given: _Given) -> Iterator[str]:
+    for name in names:
+        for row_verbs, needs, warning in BY_PROGRAM.get(name, ()):
+            verb = verbs & row_verbs
+            if (verb or not row_verbs) and (not needs or _meets(needs, given)):
+                yield f"{' '.join([name, *sorted(verb)])}: {warning}"
 
 
 def _meets(needs: Iterable[str], given: _Given) -> bool:
-    return not needs or any(
+    return any(
         not _has(need[1:], given)
         if need.startswith("!")
         else any(operand.startswith(need[:-1]) for operand in given.operands)
@@ -257,6 +270,8 @@ def _meets(needs: Iterable[str], given: _Given) -> bool:
 
 def _is_fork_bomb(text: str) -> bool:
     """Tell whether a function pipes into itself: `f() { f | f & }`."""
+    if "(" not in text or "|" not in text:
+        return False
     head, *bodies = _squeezed(text).split("(){")
     for body in bodies:
         name = _FUNCTION.findall(head[-40:]) if "|" in body else []

@@ -1,22 +1,33 @@
-"""The folders that tools may work in: every path of a model is resolved and judged here.
+"""The folders that tools may work in: every path of a model is resolved and judged here, and opened from here.
 
-Paths are compared part by part after links are resolved; blocked paths come before allowed ones.
+Paths are compared part by part after links are resolved; blocked paths come before allowed ones. What was judged
+is then reached by a walk that follows no link (`opening`), and judged once more by what was opened.
 """
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ybs.config import paths as own
-from ybs.core.errors import Refused, ToolError
+from ybs.core.errors import Refused
+from ybs.security.names import shown_name
 
-LONGEST_PATH = 4096  # PATH_MAX of Linux
+if TYPE_CHECKING:
+    # What the first path needs is loaded when it comes: a start has none.
+    from ybs.security.links import BlockedFiles
+    from ybs.security.opening import Place
+
 _MAGIC = ("/proc", "/dev", "/sys")
 #: Files that other programs run by themselves later on, or that ybs takes settings from.
 _RUNS_LATER = frozenset(
     {".vscode", ".idea", ".devcontainer", ".husky", ".githooks", ".envrc", ".gitmodules", ".ybs"}
     | {".ybs.json", ".mcp.json", ".cursor", ".claude", ".codex", ".gemini"}
 )
+_WORKFLOWS = (".github", "workflows")
 
 
 class Roots:
@@ -24,6 +35,7 @@ class Roots:
 
     `allowed` and `blocked` are a person's own settings: `~` means the home folder, and relative ones
     hang on the project's folder. All are resolved once, here; a root whose link changes later stays as it was.
+    The places of credentials are blocked without being named.
     """
 
     def __init__(
@@ -34,7 +46,9 @@ class Roots:
     ) -> None:
         self.folder = Path(os.path.realpath(folder))
         mine = (own.config_folder(), own.state_folder(), own.home_config_file())
-        self._blocked = [_key(path) for path in self._expanded((*blocked, *mine))]
+        self._blocked = tuple(self._expanded(blocked))
+        self._own = tuple(self._expanded(mine))
+        self._named = frozenset(_key(path) for path in self._blocked)
         self._roots: list[str] = []
         self._readable: list[str] = []
         for path in self._expanded(allowed):
@@ -50,55 +64,108 @@ class Roots:
         return tuple(Path(root) for root in self._roots)
 
     def resolve(self, path: str, *, is_write: bool = False, is_link_followed: bool = True) -> Path:
-        """Return the absolute path with links resolved.
+        r"""Return the absolute path with links resolved; `\xNN` in the text of a model stands for a byte.
 
         `is_link_followed=False` leaves the last part as it is, so that a link itself can be deleted.
         Raises ToolError for a text that is no path here, Refused for a path that tools may not touch.
         """
-        _check_text(path)
-        asked = path if path.startswith("/") else f"{self.folder}/{path}"
-        real = os.path.realpath(asked) if is_link_followed else _real_entry(asked)
-        self._check_magic(path, asked, real)
-        if not is_write and any(_lies_in(real, root) for root in self._readable):
+        from ybs.security.path_text import path_of
+
+        return self.judge(path_of(path), is_write=is_write, is_link_followed=is_link_followed)
+
+    def judge(self, name: str, *, is_write: bool = False, is_link_followed: bool = True) -> Path:
+        """Do what `resolve` does for a name as the system has it. Raises Refused."""
+        asked = name if name.startswith("/") else f"{self.folder}/{name}"
+        shown = shown_name(name)
+        try:
+            real = os.path.realpath(asked) if is_link_followed else _real_entry(asked)
+        except OSError as error:  # a link that turned into a folder between two looks
+            raise Refused(f"{shown} changed while it was being used; nothing was done") from error
+        _check_magic(shown, os.path.normpath(asked), real)
+        if not is_write and self._is_readable(real):
             return Path(real)
-        self._check_blocked(path, asked, real)
-        if not any(_lies_in(real, root) for root in self._roots):
+        self._check_blocked(shown, os.path.normpath(asked), real)
+        root = next((root for root in self._roots if _lies_in(real, root)), None)
+        if root is None:
             raise Refused(
-                f"{path} is outside the folders that ybs may work in ({self._root_names()}). "
+                f"{shown} is outside the folders that ybs may work in ({self._root_names()}). "
                 "The person can allow its folder with --add-dir DIR."
             )
         if is_write:
-            self._check_git(path, real)
+            _check_git(name, real, root)
         return Path(real)
 
-    def check_unmoved(self, path: Path) -> None:
-        """Raise Refused if a folder of the resolved path has become a link since it was resolved."""
-        if os.path.realpath(path) != str(path):
-            raise Refused(f"{self.show(path)} changed while it was being used; nothing was written")
+    def held(self, path: Path, *, make_folders: bool = False) -> "AbstractContextManager[Place]":
+        """Hold the folder of a path that `resolve` gave, to open what is in it; no link is followed.
+
+        What is opened there is judged as well. Raises OSError, or Refused where the way has changed.
+        """
+        from ybs.security.opening import held
+
+        def judge(status: os.stat_result) -> None:
+            self.check_file(path, status)
+
+        return held(path, make_folders=make_folders, judge=judge)
+
+    def check_file(self, path: Path, status: os.stat_result) -> None:
+        """Raise Refused if the opened file is a blocked one under another name (a hard link)."""
+        if self._is_blocked_link(str(path), status):
+            raise Refused(
+                f"{self.show(path)} is a hard link to a file of a blocked path. Work without it."
+            )
+
+    def is_blocked_link(self, real: str) -> bool:
+        """Tell whether the file is a blocked one under another name; for files that another program opens."""
+        try:
+            return self._is_blocked_link(real, os.lstat(real))
+        except OSError:
+            return False  # it has gone
 
     def is_blocked(self, real: str) -> bool:
         """Tell whether the absolute path, its links resolved, lies in a blocked one."""
         key = _key(real)
-        return any(_lies_in(key, blocked) for blocked in self._blocked)
+        return _is_among(key, self._always) or _is_among(key, self._named)
 
     def holds_blocked(self, folder: Path) -> bool:
         """Tell whether a blocked path lies in the folder, or the folder in one."""
         key = _key(str(folder))
-        return any(_lies_in(path, key) or _lies_in(key, path) for path in self._blocked)
+        return self.is_blocked(str(folder)) or any(
+            _lies_in(path, key) for paths in (self._always, self._named) for path in paths
+        )
 
     def show(self, path: Path) -> str:
-        """Return the path as messages show it: relative to the project's folder where it lies in it."""
+        r"""Return the path as a model reads and writes it: relative in the project's folder, with `\xNN`."""
+        return shown_name(self._relative(path))
+
+    def runs_later(self, path: Path) -> str:
+        """Return the part of the path that makes it a file which programs run by themselves, or nothing."""
+        from ybs.security.git_names import plain
+
+        parts = [plain(part) for part in self._relative(path).split("/")]
+        if _WORKFLOWS in pairwise(parts):
+            return "/".join(_WORKFLOWS)
+        return next((part for part in parts if part in _RUNS_LATER), "")
+
+    @cached_property
+    def _never(self) -> tuple[str, ...]:
+        # A hundred looks at the disk, so not before the first path of a model.
+        return (*self._own, *_credentials())
+
+    @cached_property
+    def _always(self) -> frozenset[str]:
+        return frozenset(_key(path) for path in self._never)
+
+    @cached_property
+    def _blocked_files(self) -> "BlockedFiles":
+        from ybs.security.links import BlockedFiles
+
+        return BlockedFiles((*self._blocked, *self._never))
+
+    def _relative(self, path: Path) -> str:
         text, folder = str(path), str(self.folder)
         if text == folder:
             return "."
         return text[len(folder.rstrip("/")) + 1 :] if _lies_in(text, folder) else text
-
-    def runs_later(self, path: Path) -> str:
-        """Return the part of the path that makes it a file which programs run by themselves, or nothing."""
-        parts = self.show(path).casefold().split("/")
-        if ".github/workflows" in "/".join(parts):
-            return ".github/workflows"
-        return next((part for part in parts if part in _RUNS_LATER), "")
 
     def _expanded(self, paths: Iterable[str | Path]) -> Iterable[str]:
         for path in paths:
@@ -106,71 +173,69 @@ class Roots:
 
     def _root_names(self) -> str:
         return ", ".join(
-            self.show(Path(root)) if root != str(self.folder) else root for root in self._roots
+            self.show(Path(root)) if root != str(self.folder) else shown_name(root)
+            for root in self._roots
         )
 
-    def _check_magic(self, path: str, asked: str, real: str) -> None:
-        for one in (os.path.normpath(asked), real):
-            if any(_lies_in(one, folder) for folder in _MAGIC):
+    def _is_readable(self, real: str) -> bool:
+        return any(_lies_in(real, root) for root in self._readable)
+
+    def _check_blocked(self, shown: str, asked: str, real: str) -> None:
+        for path in (real,) if asked == real else (real, asked):
+            key = _key(path)
+            if _is_among(key, self._named):
                 raise Refused(
-                    f"{path} is no ordinary file: files of /proc, /dev and /sys are not used"
+                    f"{shown} is in a blocked path. Work without it; only the person's own settings "
+                    "(safety.sandbox_blocked_paths) can change that, --add-dir cannot."
+                )
+            if _is_among(key, self._always):
+                raise Refused(
+                    f"{shown} is blocked: credentials, histories or ybs's own files are there, and no "
+                    "setting opens them to tools. Work without it."
                 )
 
-    def _check_blocked(self, path: str, asked: str, real: str) -> None:
-        if self.is_blocked(real) or self.is_blocked(os.path.normpath(asked)):
+    def _is_blocked_link(self, real: str, status: os.stat_result) -> bool:
+        if status.st_nlink < 2:  # mostly
+            return False
+        return not self._is_readable(real) and self._blocked_files.hold(status)
+
+
+def _credentials() -> Iterable[str]:
+    """Yield the places with links resolved; each folder on the way is resolved once, for a start's sake."""
+    from ybs.security import credentials
+
+    home = os.path.realpath(own.home()).rstrip("/")
+    parents = {"": home}
+    for name in credentials.HOME:
+        folder, _, last = name.rpartition("/")
+        if folder not in parents:
+            parents[folder] = os.path.realpath(f"{home}/{folder}")
+        path = f"{parents[folder]}/{last}"
+        yield os.path.realpath(path) if os.path.islink(path) else path  # noqa: PTH114 - see above
+    yield from credentials.SYSTEM
+
+
+def _check_magic(shown: str, asked: str, real: str) -> None:
+    for one in (asked, real):
+        if any(_lies_in(one, folder) for folder in _MAGIC):
             raise Refused(
-                f"{path} is in a blocked path. Work without it; only the person's own settings "
-                "(safety.sandbox_blocked_paths) can change that, --add-dir cannot."
+                f"{shown} is no ordinary file: files of /proc, /dev and /sys are not used"
             )
 
-    def _check_git(self, path: str, real: str) -> None:
-        # The names as asked count too: `.git` may be a link to a folder with another name.
-        names = (*real.split("/"), *os.path.normpath(path).split("/"))
-        if any(_means_git(name) for name in names):
-            raise Refused(f"{path}: .git is read-only for file tools; use git commands instead")
 
+def _check_git(name: str, real: str, root: str) -> None:
+    from ybs.security.git_names import means_git, repository_on_the_way
 
-def _check_text(path: str) -> None:
-    if problem := _problem_of(path):
-        shown = path if len(path) <= 80 else f"{path[:80]}..."
-        raise ToolError(
-            f"The path {shown!r} {problem}. Give a path relative to the project's folder."
+    # The names as asked count too: `.git` may be a link to a folder with another name.
+    if any(means_git(part) for part in (*real.split("/"), *os.path.normpath(name).split("/"))):
+        raise Refused(
+            f"{shown_name(name)}: .git is read-only for file tools; use git commands instead"
         )
-
-
-def _problem_of(path: str) -> str:
-    scheme, is_address, _ = path.partition("://")
-    problems = (
-        (not path.strip(), "is empty"),
-        (len(path) > LONGEST_PATH, f"is {len(path)} characters long; {LONGEST_PATH} are possible"),
-        (not path.isprintable() and _has_control(path), "holds a control character"),
-        (
-            path.startswith("~"),
-            "begins with ~, which is not expanded; a file of that name is ./~NAME",
-        ),
-        (
-            path.startswith("$") and (path[1:2].isidentifier() or path[1:2] == "{"),
-            "begins with $, and variables are not expanded; a file of that name is ./$NAME",
-        ),
-        (is_address and scheme.isalnum(), "is an address, not a path"),
-        (
-            not path.isascii() and not _can_be_encoded(path),
-            "holds characters that no name can have",
-        ),
-    )
-    return next((problem for is_so, problem in problems if is_so), "")
-
-
-def _has_control(path: str) -> bool:
-    return any(character < " " or character == "\x7f" for character in path)
-
-
-def _can_be_encoded(path: str) -> bool:
-    try:
-        os.fsencode(path)
-    except UnicodeEncodeError:
-        return False
-    return True
+    if folder := repository_on_the_way(real, root):
+        raise Refused(
+            f"{shown_name(name)}: git takes {shown_name(folder)} for a repository, or would with this file; "
+            "it is read-only for file tools. Use git commands instead."
+        )
 
 
 def _real_entry(asked: str) -> str:
@@ -184,6 +249,15 @@ def _lies_in(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder if folder.endswith("/") else folder + "/")
 
 
+def _is_among(key: str, keys: frozenset[str]) -> bool:
+    """Tell whether the path or a folder above it is one of these."""
+    while key not in keys:
+        key, _, name = key.rpartition("/")
+        if not name:
+            return "/" in keys
+    return True
+
+
 def _key(path: str) -> str:
     """Return the path as a file system without regard for case and accents' spelling sees it."""
     if path.isascii():
@@ -191,8 +265,3 @@ def _key(path: str) -> str:
     import unicodedata  # rarely needed, and it loads a table
 
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
-
-
-def _means_git(name: str) -> bool:
-    # Windows and macOS take `.GIT`, `.git.`, `.git ` and `git~1` for the same folder.
-    return name.rstrip(" .").casefold() in (".git", "git~1")

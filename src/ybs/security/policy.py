@@ -1,11 +1,11 @@
 """The policy: whether a call may run, the person must be asked, or it is refused.
 
-The order is fixed: deny rules, blocked commands, the mode `plan`, the mode `bypass`, then rules and grants that
-allow, then what the mode asks about. Paths were judged before, by `Roots`.
+The order is fixed: deny rules, blocked commands, the mode `plan`, the mode `bypass`, rules that ask, then rules and
+grants that allow, then what the mode asks about. Paths were judged before, by `Roots`.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -15,9 +15,15 @@ from ybs.core.ports import Effect, Preview, Question
 from ybs.security.rules import Rule, rule_of
 
 if TYPE_CHECKING:
-    from ybs.security.wrappers import Reading
+    from ybs.security.command_case import CommandCase
 
 _BUILT_IN = frozenset({"write_file", "edit_file", "delete_file", "run_shell"})
+#: What stands around shell commands. In all but `full` every command is asked about.
+Sandbox: TypeAlias = Literal["full", "reduced", "none"]
+_WITHOUT_SANDBOX = {
+    "none": "there is no sandbox, so every command is asked about",
+    "reduced": "the sandbox is reduced, so every command is asked about",
+}
 
 
 class Subject(Struct, frozen=True, kw_only=True):
@@ -45,9 +51,11 @@ class Deny(Struct, frozen=True):
 
 
 class Ask(Struct, frozen=True):
-    """The person decides."""
+    """The person decides. `reason` says in one line why; `is_destructive`: something would be gone or public."""
 
     question: Question
+    reason: str = ""
+    is_destructive: bool = False
 
 
 Decision: TypeAlias = Allow | Deny | Ask
@@ -62,14 +70,16 @@ class Policy:
         *,
         allow: Sequence[str] = (),
         deny: Sequence[str] = (),
-        has_sandbox: bool = False,
+        sandbox: Sandbox = "none",
     ) -> None:
         """Read the rules. Raises ConfigError for a rule that is none."""
         self.mode: Mode = safety.mode
-        self.has_sandbox = has_sandbox
+        self.sandbox: Sandbox = sandbox
         self._safety = safety
-        self._allow: list[Rule] = [rule_of(text) for text in allow]
-        self._deny: list[Rule] = [rule_of(text) for text in deny]
+        self._allow = [rule_of(text) for text in (*safety.allow, *allow)]
+        self._ask = [rule_of(text) for text in safety.ask]
+        self._deny = [(rule_of(text), "--deny ") for text in deny]
+        self._deny += [(rule_of(text), "safety.deny ") for text in safety.deny]
         self._grants: set[str] = set()
 
     @property
@@ -78,8 +88,10 @@ class Policy:
         return tuple(sorted(self._grants))
 
     def grant(self, rule: str) -> None:
-        """Allow a call for the rest of this session; `rule` is the `grant` of a question."""
-        self._grants.add(rule)
+        """Allow calls for the rest of this session; `rule` is the `grant` of a question."""
+        from ybs.security.scopes import scopes_in, text_of  # grants are rare
+
+        self._grants.update([text_of([scope]) for scope in scopes_in(rule)] or [rule])
 
     def blocked(self, command: str) -> str:
         """Return the entry of `safety.blocked_commands` that the command matches, or nothing."""
@@ -95,19 +107,26 @@ class Policy:
         case = _Case(call, effect, preview, subject, self._safety)
         if reason := self._refusal(case):
             return Deny(reason)
-        if self.mode == "bypass" or self._is_allowed(case) or not self._asks(case):
+        if self.mode == "bypass":
+            return Allow()
+        rule = next((rule for rule in self._ask if case.is_touched_by(rule)), None)
+        reason = f"the rule {rule.text} in safety.ask asks" if rule else self._question(case)
+        if not reason:
             return Allow()
         if self.mode == "deny":
             return Deny(
                 f"The mode is deny: {call.name} would need the person's yes, and nobody is asked. "
                 "Go on without it, or say what you would have done."
             )
-        return Ask(case.question())
+        return Ask(case.question(reason if rule else ""), reason, bool(case.dangers))
 
     def _refusal(self, case: "_Case") -> str:
-        if rule := next((rule for rule in self._deny if case.is_denied_by(rule)), None):
-            text = rule.tool if rule.pattern is None else f"{rule.tool}({rule.pattern})"
-            return f"The rule --deny {text} forbids this call. Find another way, or ask the person."
+        for rule, where in self._deny:
+            if case.is_touched_by(rule):
+                return (
+                    f"The rule {where}{rule.text} forbids this call. "
+                    "Find another way, or ask the person."
+                )
         if case.blocked:
             return (
                 f"The command is blocked ({case.blocked!r} in safety.blocked_commands) and is refused in "
@@ -120,32 +139,55 @@ class Policy:
             )
         return ""
 
-    def _is_allowed(self, case: "_Case") -> bool:
-        if case.needs_exact_rule:
-            return any(case.is_exactly(rule) for rule in self._allow)
-        return case.grant in self._grants or any(case.is_allowed_by(rule) for rule in self._allow)
-
-    def _asks(self, case: "_Case") -> bool:
+    def _question(self, case: "_Case") -> str:
+        """Say why the call is asked about, or nothing."""
+        if self._is_allowed(case):
+            return ""
         named = case.name in self._safety.require_confirmation
         if case.effect == "read":
-            return self.mode in ("ask", "deny") and named
+            return f"{case.name} asks, as configured" * (named and self.mode in ("ask", "deny"))
+        if warnings := case.warnings:
+            return warnings[0]
         if case.effect == "execute":
-            return bool(case.warnings) or self._asks_about_command(case, is_named=named)
-        return bool(case.subject.runs_later) or self._asks_about_file(case, is_named=named)
+            return self._question_about_command(case, is_named=named)
+        return self._question_about_file(case, is_named=named)
 
-    def _asks_about_command(self, case: "_Case", *, is_named: bool) -> bool:
-        if not self.has_sandbox or not case.is_clear:
-            return True
-        if self.mode == "auto" or case.is_safe:
+    def _is_allowed(self, case: "_Case") -> bool:
+        if not self._allow and not self._grants:
             return False
-        return is_named or case.name not in _BUILT_IN
+        if case.needs_exact_rule:
+            return any(case.is_exactly(rule) for rule in self._allow)
+        if case.exact_grant in self._grants or any(case.is_allowed_by(r) for r in self._allow):
+            return True
+        if (scopes := case.scope_grants) and self._grants.issuperset(scopes):
+            return True
+        return case.command is not None and case.command.is_covered(
+            () if case.subject.detail else self._allow,
+            () if case.subject.detail else self._grants,
+            counts_safe=self.sandbox == "full",
+        )
 
-    def _asks_about_file(self, case: "_Case", *, is_named: bool) -> bool:
+    def _question_about_command(self, case: "_Case", *, is_named: bool) -> str:
+        if case.command is None:
+            return (
+                ""
+                if self.mode == "auto" and self.sandbox == "full"
+                else f"{case.name} runs a program"
+            )
+        if self.sandbox != "full":
+            return _WITHOUT_SANDBOX[self.sandbox]
+        if self.mode == "auto":
+            return ""
+        reason = case.command.unsafe
+        return reason if is_named or case.name not in _BUILT_IN else ""
+
+    def _question_about_file(self, case: "_Case", *, is_named: bool) -> str:
         if self.mode == "auto" or (self.mode == "accept-edits" and case.effect != "delete"):
-            return False
+            return ""
         if case.effect == "edit" and not case.subject.is_seen:
-            return True
-        return is_named or (case.effect != "edit" and case.name not in _BUILT_IN)
+            return "this session has not read the file"
+        asks = is_named or (case.effect != "edit" and case.name not in _BUILT_IN)
+        return f"{case.name} asks in mode {self.mode}" if asks else ""
 
 
 class _Case:
@@ -156,88 +198,103 @@ class _Case:
     ) -> None:
         self.call, self.preview, self.subject = call, preview, subject
         self.effect: Effect = effect
-        self.name, self.command = call.name, subject.command
-        self.warnings: tuple[str, ...] = ()
+        self.name = call.name
+        self.command: CommandCase | None = None
+        self.dangers: tuple[str, ...] = ()
         self.blocked = ""
-        self.is_clear, self.is_safe = True, False
-        if self.command:
+        if subject.command:
             self._read(safety)
+        elif effect != "read" and call.name not in _BUILT_IN:
+            self._look_for_commands(safety)
 
     def _read(self, safety: Safety) -> None:
         # Loaded here: the first request of a session needs none of it.
-        from ybs.security.dangers import blocked_entry, oddities_of, warnings_of
-        from ybs.security.wrappers import read
+        from ybs.security.command_case import CommandCase
 
-        reading = self.reading = read(self.command)
-        self.blocked = blocked_entry(reading, safety.blocked_commands)
-        self.warnings = warnings_of(self.command, reading)
-        self.oddities = oddities_of(self.command, reading)
-        self.is_clear = reading.is_clear
-        self.is_safe = is_safe(reading, safety.safe_commands)
+        self.command = command = CommandCase(self.subject.command, safety)
+        self.blocked, self.dangers = command.blocked, command.dangers
+
+    def _look_for_commands(self, safety: Safety) -> None:
+        from ybs.security.command_case import CommandCase, commands_in
+
+        for text in commands_in(bytes(self.call.arguments)):
+            command = CommandCase(text, safety)
+            self.blocked = self.blocked or command.blocked
+            self.dangers += command.dangers
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What asks in every mode that asks: what destroys, is not understood, or runs later."""
+        warnings = self.dangers + (self.command.concerns if self.command else ())
+        if later := self.subject.runs_later:
+            warnings += (f"{later} is used by programs that run by themselves later on",)
+        return warnings
 
     @property
     def needs_exact_rule(self) -> bool:
-        """Whether neither a pattern nor a grant covers the call: it destroys, is unclear, or runs later."""
-        return bool(self.warnings or self.subject.runs_later) or not self.is_clear
+        """Whether neither a pattern nor a grant covers the call."""
+        return bool(self.warnings)
 
     def is_exactly(self, rule: Rule) -> bool:
         """Tell whether a rule names this very command or file. Nothing allows what is unclear and destroys."""
         if not rule.names(self.name):
             return False
-        if not self.command:
-            return rule.is_exactly_path(self.subject.paths)
-        is_understood = self.is_clear or not self.warnings
-        return is_understood and not self.subject.detail and rule.is_exactly(self.command)
+        if self.command is None:
+            return bool(self.subject.paths) and rule.is_exactly_path(self.subject.paths)
+        is_understood = self.command.reading.is_clear or not self.dangers
+        return is_understood and not self.subject.detail and rule.is_exactly(self.subject.command)
 
     def is_allowed_by(self, rule: Rule) -> bool:
         """Tell whether an allow rule covers all of the call. A command's pattern means the project's folder."""
         if not rule.names(self.name) or (self.command and rule.pattern and self.subject.detail):
             return False
-        if self.command:
-            return rule.allows_command(self.command, self.reading)
+        if self.command is not None:
+            return rule.allows_command(self.subject.command, self.command.reading)
         return rule.pattern is None or rule.covers_paths(self.subject.paths)
 
-    def is_denied_by(self, rule: Rule) -> bool:
-        """Tell whether a deny rule covers any of the call."""
+    def is_touched_by(self, rule: Rule) -> bool:
+        """Tell whether a rule that denies or asks covers any of the call."""
         if not rule.names(self.name):
             return False
-        if self.command:
-            return rule.denies_command(self.command, self.reading)
+        if self.command is not None:
+            return rule.denies_command(self.subject.command, self.command.reading)
         return rule.pattern is None or any(rule.covers_path(path) for path in self.subject.paths)
 
     @property
-    def grant(self) -> str:
+    def exact_grant(self) -> str:
         """The rule that stands for exactly this call: a command, a file, or the arguments."""
         subject = self.subject
         what = subject.command or ", ".join(subject.paths) or bytes(self.call.arguments).decode()
-        return f"{self.name}({what})" + (f" {subject.detail}" if subject.detail else "")
+        return f"{self.name}({what})" + self._place
 
-    def question(self) -> Question:
-        """Put it to the person. No "always" is offered for what destroys or cannot be read."""
-        warnings = self.warnings
-        if self.command:
-            warnings += self.oddities
-            warnings += () if self.is_clear else ("not all of the command could be understood",)
-        if later := self.subject.runs_later:
-            warnings += (f"{later} is used by programs that run by themselves later on",)
+    @property
+    def scope_grants(self) -> list[str]:
+        """The rules that together stand for all calls of this kind."""
+        scopes = self.command.scopes if self.command else []
+        return [f"run_shell({scope})" + self._place for scope in scopes]
+
+    @property
+    def offered_grant(self) -> str:
+        """What "always" would store; nothing for what destroys, cannot be read, or runs anything."""
+        if self.needs_exact_rule:
+            return ""
+        scopes = self.scope_grants
+        if scopes and (len(scopes) == 1 or not self._place):
+            return " + ".join(scopes)
+        is_open = self.command is not None and self.command.is_never_granted
+        return "" if is_open else self.exact_grant
+
+    @property
+    def _place(self) -> str:
+        return f" {self.subject.detail}" if self.subject.detail else ""
+
+    def question(self, by_rule: str) -> Question:
+        """Put it to the person. A rule that asks is asked anew each time."""
+        warnings = self.warnings + (self.command.notes if self.command else ())
         return Question(
             call=self.call,
             effect=self.effect,
             preview=self.preview,
-            warnings=warnings,
-            grant="" if self.needs_exact_rule else self.grant,
+            warnings=((by_rule,) if by_rule else ()) + warnings,
+            grant="" if by_rule else self.offered_grant,
         )
-
-
-def is_safe(reading: "Reading", safe_commands: Sequence[str]) -> bool:
-    """Tell whether every command is on the list, and nothing is written, expanded or unclear."""
-    script = reading.script
-    if not reading.is_clear or script.has_variables or len(reading.runs) != len(script.commands):
-        return False
-    entries = [entry.split() for entry in safe_commands]
-    return all(
-        not run.targets
-        and command.words == run.words
-        and any(run.words[: len(entry)] == entry for entry in entries if entry)
-        for run, command in zip(reading.runs, script.commands, strict=True)
-    )

@@ -12,6 +12,7 @@ from msgspec import Struct
 from ybs.core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from ybs.security.commands import Command
     from ybs.security.wrappers import Reading
 
 _RULE = r"(?P<tool>[\w*.-]+)(?:\((?P<inner>.*)\)|:(?P<rest>.*))?"
@@ -22,6 +23,11 @@ class Rule(Struct, frozen=True):
 
     tool: str
     pattern: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The rule as it is written."""
+        return self.tool if self.pattern is None else f"{self.tool}({self.pattern})"
 
     def names(self, tool: str) -> bool:
         """Tell whether the rule is about the tool."""
@@ -45,14 +51,31 @@ class Rule(Struct, frozen=True):
         return bool(globs.compiled((self.pattern or "").removeprefix("./")).fullmatch(path))
 
     def allows_command(self, command: str, reading: "Reading") -> bool:
-        """Tell whether the rule covers the whole command: it is the pattern, or is plain and fits it."""
+        """Tell whether the rule covers the whole command: it is the pattern, or every part of it fits."""
         if self.is_exactly(command):
             return True
         if self.pattern is None:
             return reading.is_clear
-        return (
-            reading.script.is_simple and reading.is_clear and _fits(self.pattern, command.strip())
-        )
+        script = reading.script
+        if not reading.is_clear or not script.is_clear or script.has_variables:
+            return False
+        if script.is_simple and _fits(self.pattern, command.strip()):
+            return not self._hides(script.commands[0])
+        return bool(script.commands) and all(self.allows_part(part) for part in script.commands)
+
+    def allows_part(self, part: "Command") -> bool:
+        """Tell whether the pattern covers one command of a line, without redirections and assignments."""
+        if self.pattern is None or part.targets or part.sources or part.start or not part.words:
+            return False
+        return _fits(self.pattern, " ".join(part.words)) and not self._hides(part)
+
+    def _hides(self, part: "Command") -> bool:
+        """Tell whether an option runs or writes something that the pattern does not name."""
+        from ybs.security import options  # only shell calls need it
+
+        words = part.words
+        names = [option.name for option in options.running(words)] + [options.writing(words)]
+        return any(name and name not in (self.pattern or "") for name in names)
 
     def denies_command(self, command: str, reading: "Reading") -> bool:
         """Tell whether the rule covers the command or any part of it."""

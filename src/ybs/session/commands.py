@@ -12,6 +12,7 @@ from ybs.session.session import Reply, Session
 if TYPE_CHECKING:
     from ybs.config.tree import Origin
 
+NO_TRUST = "This project was not trusted."
 Run: TypeAlias = Callable[[Session, str], Awaitable[Reply]]
 
 
@@ -141,6 +142,45 @@ async def show_status(session: Session, _argument: str) -> Reply:
     )
 
 
+async def show_jobs(session: Session, argument: str) -> Reply:
+    """List the commands that run in the background, or stop one."""
+    jobs = session.rooms.workspace.shells.jobs
+    action, _, name = argument.partition(" ")
+    match action.lower():
+        case "" | "list":
+            return Reply(text=jobs.listing())
+        case "stop" if name.strip():
+            job = jobs.find(name)
+            await job.stop()
+            return Reply(text=job.line)
+        case _:
+            return Reply(text="Usage: /jobs, or /jobs stop ID", is_error=True)
+
+
+async def change_trust(session: Session, argument: str) -> Reply:
+    """Show what the project's own files want, trust exactly that, or take it back: from the next start on."""
+    from ybs.config.trust import give, revoke
+
+    review = session.loaded.review
+    if argument.lower() == "revoke":
+        was = revoke(session.rooms.folder)
+        return Reply(text="No longer trusted, from the next start on." if was else NO_TRUST)
+    if review is None:
+        return Reply(text="This project wants nothing that needs trust.")
+    match argument.lower():
+        case "" | "show":
+            from ybs.config.trust_words import lines_of
+
+            state = "Trusted." if review.is_trusted else "Not trusted: all of this is ignored."
+            return Reply(text="\n".join([*lines_of(review), state]))
+        case "give":
+            if not review.is_trusted:
+                give(review)
+            return Reply(text="Trusted as it is now; it counts from the next start on.")
+        case _:
+            return Reply(text="Usage: /trust, /trust give or /trust revoke", is_error=True)
+
+
 async def clear(session: Session, _argument: str) -> Reply:
     """Forget the conversation."""
     session.clear()
@@ -167,6 +207,10 @@ LISTED = (
         show_config,
     ),
     Command(("status",), "", "show model, mode, context and usage", show_status),
+    Command(
+        ("trust",), "[give|revoke]", "show or decide what the project's files may do", change_trust
+    ),
+    Command(("jobs", "ps"), "[stop ID]", "show or stop what runs in the background", show_jobs),
     Command(("clear",), "", "forget the conversation", clear),
     Command(("quit", "exit"), "", "leave", leave),
 )

@@ -89,12 +89,13 @@ class Session:
 
     @classmethod
     def open(cls, folder: str | Path = ".", **options: Any) -> "Session":
-        """Open a session for a Python program; the options are those of `wiring.Options`.
+        """Open a session for a Python program; the options are those of `Options`.
 
         `provider`, `model`, `endpoint` and `mode` may be given by these short names. Nobody can confirm
         anything unless `session.confirm` is set, so choose a mode or allow tools. Raises ConfigError.
         """
-        from ybs.session.wiring import Options, open_session  # the wiring imports this module
+        from ybs.session.options import Options
+        from ybs.session.wiring import open_session  # the wiring imports this module
 
         return open_session(Options.of(Path(folder), options))
 
@@ -201,7 +202,7 @@ class Session:
             provider=self.rooms.provider,
             model=self.rooms.model.name,
             mode=self.mode,
-            sandbox="no sandbox",
+            sandbox=self.rooms.sandbox.word,
             folder=str(self.rooms.folder),
             branch=branch_of(self.rooms.folder),
             window=self.rooms.model.window,

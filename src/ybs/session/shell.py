@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ybs.core.errors import ToolError
 from ybs.core.events import Emit, ToolPrinted
-from ybs.tools.cut import cut
+from ybs.tools.calls.cut import cut
 
 if TYPE_CHECKING:
     from ybs.session.wiring import Rooms
@@ -36,4 +36,6 @@ def spoken(result: Mapping[str, Any], most_chars: int) -> str:
     lines += ["", "Output:", cut(result["stdout"].strip("\n"), room)]
     if errors := result["stderr"].strip("\n"):
         lines += ["", "Stderr:", cut(errors, room)]
+    if file := result.get("output_file"):
+        lines += ["", f"The whole output is in {file}"]
     return "\n".join(lines)

@@ -1,32 +1,21 @@
 """The wiring: the only place that joins rooms of one floor into a session."""
 
 from datetime import date, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
 
-from msgspec import Struct
-
-from ybs.config.layers import Loaded, load
+from ybs.config.layers import Loaded
 from ybs.config.schema import Config
 from ybs.context.prompt import system_prompt
-from ybs.core.errors import ConfigError, ToolError
+from ybs.core.errors import ConfigError
 from ybs.core.events import SessionStarted
 from ybs.core.ports import Answer, Confirm, Guard, Model, Question, Toolbox
 from ybs.guards.limits import Deadline, DryRun, Limits, TimedModel, TimedToolbox
 from ybs.guards.loops import Loops
 from ybs.guards.recovery import Recovery
 from ybs.providers.registry import ProviderModel, create_model, find_provider, provider_names
-from ybs.security.confirm import Gate, nobody
-from ybs.security.paths import Roots
-from ybs.security.policy import Policy
+from ybs.security.confirm import nobody
+from ybs.session.options import Options, load_settings
 from ybs.session.session import Session
-from ybs.tools.registry import builtin_tools
-from ybs.tools.toolbox import LocalToolbox
-from ybs.tools.workspace import Workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
+from ybs.session.workshop import Workshop
 
 #: A model with a smaller window gets the short prompt, as one on this machine does.
 SMALL_WINDOW = 16_384
@@ -34,75 +23,25 @@ NOTHING_CONFIGURED = (
     "No model is configured, and the starter model is not installed.\n"
     "Run `ybs setup` to choose one, or name one: ybs --provider ollama --model qwen3:14b"
 )
-#: Short names of options that are settings.
-SETTINGS = {
-    "provider": "llm.provider",
-    "model": "llm.model",
-    "endpoint": "llm.endpoint",
-    "mode": "safety.mode",
-    "max_turns": "agent.max_iterations",
-    "max_cost": "agent.max_cost_usd",
-    "timeout": "agent.max_seconds",
-}
 
 
 class NothingConfigured(ConfigError):
     """No provider is chosen and the starter model is not installed."""
 
 
-class Options(Struct, frozen=True, kw_only=True):
-    """What a front door may ask for. `overrides` maps dotted keys of the configuration to values."""
-
-    folder: Path
-    overrides: dict[str, Any] = {}
-    config_file: Path | None = None
-    profile: str | None = None
-    allow: tuple[str, ...] = ()
-    deny: tuple[str, ...] = ()
-    add_dirs: tuple[Path, ...] = ()
-    dry_run: bool = False
-    sandbox: bool = True
-    system_prompt_file: Path | None = None
-
-    @classmethod
-    def of(cls, folder: Path, options: dict[str, Any]) -> Self:
-        """Make options from keywords; those of `SETTINGS` become overrides."""
-        rest = {name: value for name, value in options.items() if name not in SETTINGS}
-        short = {SETTINGS[n]: v for n, v in options.items() if n in SETTINGS and v is not None}
-        overrides: dict[str, Any] = {**rest.pop("overrides", {}), **short}
-        return cls(folder=folder, overrides=overrides, **rest)
-
-
-class Rooms:
+class Rooms(Workshop):
     """Everything that a session is made of, joined. Only the model and the mode change later on."""
 
     def __init__(self, options: Options, loaded: Loaded) -> None:
         config = loaded.config
-        self.loaded = loaded
-        self.folder = options.folder.resolve()
         self.provider, self.model = open_model(config)
-        roots = Roots(
-            self.folder, config.safety.sandbox_allowed_paths, config.safety.sandbox_blocked_paths
-        )
-        for folder in options.add_dirs:
-            roots.add(folder)
-        self.workspace = Workspace(roots, max_output_chars=config.context.max_tool_output_chars)
-        self.policy = Policy(config.safety, allow=options.allow, deny=options.deny)
-        self.gate = Gate(self.policy)
         is_short = is_small(self.provider, self.model, config)
-        self.toolbox = LocalToolbox(
-            builtin_tools(config, self.workspace, is_short=is_short),
-            self.gate,
-            max_output_chars=config.context.max_tool_output_chars,
-            is_short=is_short,
-            dry_run=options.dry_run,
-        )
+        super().__init__(options, loaded, is_short=is_short)
         self.system_prompt = read_prompt(options) or system_prompt(
             self.folder, today=date.today(), is_short=is_short
         )
         self.confirm: Confirm = nobody
         self.gate.confirm = self._ask
-        self.is_dry_run = options.dry_run
         bounds = config.agent
         self._deadline = Deadline(bounds.max_seconds) if bounds.max_seconds else None
         self.limits = Limits(max_steps=bounds.max_iterations, max_cost_usd=bounds.max_cost_usd)
@@ -143,7 +82,7 @@ class Rooms:
         return SessionStarted(
             session=f"session-{datetime.now():%Y%m%d-%H%M%S}",
             folder=str(self.folder),
-            config={**config, "sandbox": "none"},
+            config={**config, "sandbox": "off" if self.sandbox.without else "on"},
         )
 
     async def switch_model(self, *, provider: str | None, model: str | None) -> None:
@@ -154,44 +93,22 @@ class Rooms:
         await old.aclose()
         await new.detect_window()
 
-    async def run_typed(self, command: str, print_live: "Callable[[str], None]") -> str:
-        """Run a command that the person typed. Nobody is asked; blocked ones raise ToolError."""
-        from ybs.session.shell import spoken
-        from ybs.tools.run_shell import Arguments, RunShell
-
-        if self.is_dry_run:
-            raise ToolError("not executed (dry run)")
-        if entry := self.policy.blocked(command):
-            raise ToolError(f"it is blocked ({entry!r} in safety.blocked_commands)")
-        settings = self.loaded.config.tools.builtin.get("run_shell")
-        shell = RunShell(self.workspace, settings.timeout_seconds if settings else None)
-        arguments = Arguments(command=command)
-        shell.preview(arguments)
-        return spoken(
-            (await shell.run(arguments, print_live)).display, self.workspace.max_output_chars
-        )
-
     def list_providers(self) -> list[str]:
         """List the providers, the one in use marked."""
         names = provider_names(self.loaded.config)
         return [f"{'*' if name == self.provider else ' '} {name}" for name in names]
 
     async def aclose(self) -> None:
-        """Close connections."""
-        await self.model.aclose()
+        """End what runs in the background and close connections."""
+        try:
+            await super().aclose()
+        finally:
+            await self.model.aclose()
 
 
 def open_session(options: Options) -> Session:
     """Open a session. Raises ConfigError for what makes a start impossible."""
-    if not options.folder.is_dir():
-        raise ConfigError(f"{options.folder} is no folder. A session needs a project's folder.")
-    loaded = load(
-        folder=options.folder,
-        overrides=options.overrides,
-        config_file=options.config_file,
-        profile=options.profile,
-    )
-    return Session(Rooms(options, loaded))
+    return Session(Rooms(options, load_settings(options)))
 
 
 def open_model(config: Config) -> tuple[str, ProviderModel]:

@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Callable
+from errno import ENOENT
 from pathlib import Path
 from typing import ClassVar
 
@@ -10,10 +11,12 @@ from msgspec import Struct
 
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.security.names import shown_name
+from ybs.security.opening import Place
 from ybs.security.policy import Subject
 from ybs.tools.built_in import BuiltInTool, plural
-from ybs.tools.changes import text_diff
-from ybs.tools.files import failure, read_bytes
+from ybs.tools.editing.changes import text_diff
+from ybs.tools.reading.files import failure, read_bytes
 from ybs.tools.workspace import Workspace
 
 _SHOWN_BYTES = 1_000_000
@@ -44,29 +47,27 @@ class DeleteFile(BuiltInTool):
     def preview(self, arguments: Arguments) -> Preview:
         """Show what would be gone."""
         path, shown = self._target(arguments)
-        status = _status(path, shown)
+        try:
+            with self.workspace.roots.held(path) as place:
+                status = _status(place, shown)
+                body = _body(place, status, shown)
+        except OSError as error:
+            raise failure(error, shown) from error
         self._shown[arguments] = _mark(status)
-        if stat.S_ISLNK(status.st_mode):
-            body = f"a link to {os.readlink(path)}"  # noqa: PTH115 - shown as it is
-        elif not stat.S_ISREG(status.st_mode):
-            body = "no ordinary file"
-        elif status.st_size > _SHOWN_BYTES:
-            body = f"a file of {plural(status.st_size, 'byte')}"
-        else:
-            body = text_diff(read_bytes(path, shown)[0], b"", shown).text
-        return Preview(title=f"Delete {shown}", body=body, paths=(str(path),))
+        return Preview(title=f"Delete {shown}", body=body, paths=(shown_name(str(path)),))
 
     async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
         """Delete it."""
         del print_live
         path, shown = self._target(arguments)
-        now = _mark(_status(path, shown))
-        if self._shown.pop(arguments, now) != now:
-            raise ToolError(
-                f"{shown} changed in the meantime; it was not deleted. Look at it again."
-            )
         try:
-            path.unlink()
+            with self.workspace.roots.held(path) as place:
+                now = _mark(_status(place, shown))
+                if self._shown.pop(arguments, now) != now:
+                    raise ToolError(
+                        f"{shown} changed in the meantime; it was not deleted. Look at it again."
+                    )
+                place.unlink()
         except OSError as error:
             raise failure(error, shown) from error
         self.workspace.reads.forget(path)
@@ -90,11 +91,21 @@ def _mark(status: os.stat_result) -> _Mark:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _status(path: Path, shown: str) -> os.stat_result:
-    try:
-        status = path.lstat()
-    except OSError as error:
-        raise failure(error, shown) from error
+def _status(place: Place, shown: str) -> os.stat_result:
+    """Return the status of the entry itself. Raises ToolError for a folder, OSError where nothing is."""
+    status = place.status()
+    if status is None:
+        raise FileNotFoundError(ENOENT, os.strerror(ENOENT))
     if stat.S_ISDIR(status.st_mode):
         raise ToolError(f"{shown} is a folder; delete_file deletes files only")
     return status
+
+
+def _body(place: Place, status: os.stat_result, shown: str) -> str:
+    if stat.S_ISLNK(status.st_mode):
+        return f"a link to {shown_name(os.readlink(place.name, dir_fd=place.folder))}"
+    if not stat.S_ISREG(status.st_mode):
+        return "no ordinary file"
+    if status.st_size > _SHOWN_BYTES:
+        return f"a file of {plural(status.st_size, 'byte')}"
+    return text_diff(read_bytes(place, shown)[0], b"", shown).text

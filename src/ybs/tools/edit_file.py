@@ -1,19 +1,22 @@
 """edit_file: one text in a file replaced by another."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, assert_never
 
 from msgspec import Meta, Struct
 
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, ToolOutput
 from ybs.tools.built_in import plural
-from ybs.tools.changes import Change, ChangingTool
-from ybs.tools.diff import diff_of
-from ybs.tools.document import Document, is_binary, printable
-from ybs.tools.matcher import Match, find, line_of
+from ybs.tools.editing.changes import Change, ChangingTool
+from ybs.tools.editing.diff import diff_of
+from ybs.tools.reading.document import Document, is_binary, printable
+
+if TYPE_CHECKING:
+    from ybs.tools.editing.matcher import Match, Refusal
 
 _SHOWN_PLACES = 10
+_SHOWN_LINES = 40
 
 
 class Arguments(Struct, frozen=True, kw_only=True):
@@ -43,14 +46,15 @@ class EditFile(ChangingTool):
             raise ToolError(f"{shown} is a binary file; it cannot be edited as text")
         document = Document(before)
         match = _match(document, arguments, shown)
-        raw = document.replaced(match.spans, arguments.new_text)
+        raw = document.replaced([(place.start, place.stop, place.new) for place in match.places])
         return Change(
             path=path,
             shown=shown,
             before=before,
             after=document.encoded(raw, shown),
             diff=diff_of(document.raw, raw, shown),
-            replacements=len(match.spans),
+            replacements=match.count,
+            overlooked=match.how,
         )
 
     async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
@@ -65,33 +69,110 @@ class EditFile(ChangingTool):
             "error": None,
             **change.display,
         }
+        done = (
+            f"Edited {change.shown}: {plural(count, 'replacement')} ({change.diff.counts} lines)."
+        )
         return ToolOutput(
-            output=f"Edited {change.shown}: {plural(count, 'replacement')} ({change.diff.counts} lines).",
-            summary=f"Edited {change.shown} ({change.diff.counts})",
+            output=f"{done}{_now(change)}",
+            summary=f"Edited {change.shown} ({change.diff.counts}){change.fuzzy}",
             display=display,
         )
 
 
-def _match(document: Document, arguments: Arguments, shown: str) -> Match:
-    old = arguments.old_text.replace("\r\n", "\n")
+def _now(change: Change) -> str:
+    """Tell the model what was overlooked, and show what the lines are now."""
+    if not change.overlooked:
+        return ""
+    lines = [line for line in change.diff.text.split("\n")[2:] if not line.startswith(("-", "\\"))]
+    shown = "\n".join(line if line.startswith("@@") else line[1:] for line in lines[:_SHOWN_LINES])
+    more = f"\n[{len(lines) - _SHOWN_LINES} more lines]" if len(lines) > _SHOWN_LINES else ""
+    how = ", ".join(change.overlooked)
+    return f" Matched although old_text differed in: {how}. The lines are now:\n{shown}{more}"
+
+
+def _match(document: Document, arguments: Arguments, shown: str) -> "Match":
+    from ybs.tools.editing.matcher import Refusal, find  # only an edit needs it
+
+    old, new = _texts(arguments, document.text)
     if not old:
         how = "Use write_file to fill it" if not document.text else "Give the text to be replaced"
         raise ToolError(f"old_text is empty; nothing was changed. {how}.")
-    if old == arguments.new_text.replace("\r\n", "\n"):
-        raise ToolError("old_text and new_text are the same; nothing was changed.")
-    match = find(document.text, old)
-    if not match.spans:
-        near = f" The nearest lines:\n{printable(match.nearest)}" if match.nearest else ""
+    found = find(document.text, old, new, replace_all=arguments.replace_all)
+    if isinstance(found, Refusal):
+        raise ToolError(_words(found, shown))
+    return found
+
+
+def _texts(arguments: Arguments, text: str) -> tuple[str, str]:
+    """Return the old and the new text, also when both stand in old_text as one SEARCH/REPLACE block."""
+    old, new = arguments.old_text, arguments.new_text
+    if (new and new != old) or "<<<<<" not in old or old.replace("\r\n", "\n") in text:
+        return old, new
+    from ybs.tools.editing.edit_blocks import (  # hardly ever needed
+        BlockError,
+        is_block,
+        parse_blocks,
+    )
+
+    if not is_block(old):
+        return old, new
+    try:
+        blocks = parse_blocks(old, path=arguments.path)
+    except BlockError as error:
+        raise ToolError(f"{error}; nothing was changed") from error
+    if len(blocks) > 1:
         raise ToolError(
-            f"old_text was not found in {shown}; nothing was changed. It must be exact, with every space. "
-            f"Read the file again and copy the lines without their numbers.{near}"
+            "old_text holds several blocks; nothing was changed. Make one call for each."
         )
-    if len(match.spans) > 1 and not arguments.replace_all:
-        places = ", ".join(
-            str(line_of(document.text, start)) for start, _ in match.spans[:_SHOWN_PLACES]
-        )
-        raise ToolError(
-            f"old_text occurs {len(match.spans)} times in {shown}, in lines {places}; nothing was changed. "
-            "Take more lines around it to make it unique, or set replace_all to change every place."
-        )
-    return match
+    return blocks[0].old, blocks[0].new
+
+
+def _words(refusal: "Refusal", shown: str) -> str:
+    """Say why the edit was refused and what to do."""
+    lines = ", ".join(str(number) for number in sorted(refusal.lines)[:_SHOWN_PLACES])
+    lines += ", ..." if len(refusal.lines) > _SHOWN_PLACES else ""
+    match refusal.reason:
+        case "unchanged":
+            return (
+                "old_text and new_text are the same for this file; nothing was changed. "
+                "Go on, or give the new lines in new_text."
+            )
+        case "applied":
+            where = f" (line {lines})" if lines else ""
+            return (
+                f"{shown} has this change already: new_text is there{where}; nothing was changed. "
+                "Go on; if another place is meant, read the file again and copy more lines around it."
+            )
+        case "placeholder":
+            return (
+                f"new_text leaves code out: {printable(refusal.placeholder)[:100]!r}; nothing was changed. "
+                "Write every line in full, or choose a smaller old_text."
+            )
+        case "ambiguous":
+            count = len(refusal.lines)
+            where = (
+                f"occurs {count} times in {shown}, in lines {lines}"
+                if refusal.is_exact
+                else f"is not in {shown} as it stands, and {count} places come near it, in lines {lines}"
+            )
+            choice = ", or set replace_all to change every place" if refusal.is_exact else ""
+            return (
+                f"old_text {where}; nothing was changed. "
+                f"Copy it exactly, with more lines around it to make it unique{choice}."
+            )
+        case "indentation":
+            return (
+                f"old_text begins within the indentation of line {lines} of {shown}, so it is not certain how far "
+                "the lines of new_text are indented; nothing was changed. "
+                "Give both texts again with the whole indentation of every line."
+            )
+        case "absent":
+            dots = printable(refusal.placeholder)[:100]
+            write = f" Write out the lines that {dots!r} stands for." if dots else ""
+            near = f" The nearest lines:\n{printable(refusal.nearest)}" if refusal.nearest else ""
+            return (
+                f"old_text was not found in {shown}; nothing was changed. "
+                f"Read the file again and copy the lines as they are, without their numbers.{write}{near}"
+            )
+        case _:
+            assert_never(refusal.reason)

@@ -1,37 +1,59 @@
-"""read_file: a file's lines with their numbers, or a picture."""
+"""read_file: a file's lines with their numbers; of notebooks and PDFs a text made of them; or a picture."""
 
 import asyncio
-import os
-from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from msgspec import Meta, Struct
 
 from ybs.core.errors import ToolError
 from ybs.core.messages import Image
 from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.security.names import shown_name
+from ybs.security.policy import Subject
 from ybs.tools.built_in import BuiltInTool, plural, positive
-from ybs.tools.document import Document, is_binary, printable, text_of_part
-from ybs.tools.files import failure, open_regular
-from ybs.tools.walk import Deadline
+from ybs.tools.workspace import Workspace
+
+if TYPE_CHECKING:
+    from ybs.tools.reading.content import Content  # both are loaded when the first file is read
+    from ybs.tools.searching.walk import Deadline
 
 LONGEST_LINE = 2000
 MOST_LINES = 100_000
 TIME_LIMIT_SECONDS = 30.0
-_WHOLE_BYTES = 4_000_000  # beyond this only the lines asked for are held
-_CHUNK = 1_000_000
-_IMAGE_BYTES = 5_000_000  # what the large providers take
-_NOTE_ROOM = 150
+_FAR = 10**12
+_NOTE_ROOM = 250
+#: What the bytes at a file's beginning say about a binary one, and what can be done with it.
+_KINDS = (
+    (
+        b"PK\x03\x04",
+        "a zip archive (or an office document); run_shell with unzip -p shows its parts",
+    ),
+    (b"\x1f\x8b", "compressed with gzip; run_shell with zcat shows it"),
+    (b"\x7fELF", "a program; run_shell with strings or objdump looks into it"),
+    (b"SQLite format 3\0", "an SQLite database; run_shell with sqlite3 reads it"),
+)
+_OTHER_KIND = "binary; it has no lines to read. run_shell with xxd, strings or file looks into it"
 
 
 class Arguments(Struct, frozen=True, kw_only=True):
     """What read_file takes."""
 
     path: str
-    offset: Annotated[int, Meta(description="first line, from 1")] = 1
+    offset: Annotated[int, Meta(description="first line, from 1; negative: from the end")] = 1
     limit: Annotated[int, Meta(description="number of lines")] = 500
+    raw: Annotated[bool, Meta(description="a notebook's JSON")] = False
+
+
+class View(Struct, frozen=True):
+    """What is shown of a file: lines from number `first` on, of `total`; and what to say about them."""
+
+    lines: list[str]
+    first: int
+    total: int
+    note: str = ""
+    images: tuple[Image, ...] = ()
 
 
 class ReadFile(BuiltInTool):
@@ -40,191 +62,177 @@ class ReadFile(BuiltInTool):
     name: ClassVar[str] = "read_file"
     effect: ClassVar[Effect] = "read"
     arguments: ClassVar[type[Struct]] = Arguments
+    rare: ClassVar[frozenset[str]] = frozenset({"raw"})
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
+        self._last_made: tuple[tuple[Path, int], View] | None = None
+
+    def subject(self, arguments: Arguments) -> Subject:
+        """Name the file."""
+        path, shown = self._target(arguments)
+        return Subject(paths=(shown,), is_seen=self.workspace.reads.knows(path))
 
     def preview(self, arguments: Arguments) -> Preview:
         """Name the file."""
-        return Preview(title=f"Read {arguments.path}", paths=(str(self._path(arguments)),))
+        path, shown = self._target(arguments)
+        return Preview(title=f"Read {shown}", paths=(shown_name(str(path)),))
 
     async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
         """Read the lines asked for; the whole file counts as read by this session."""
         del print_live
-        first = positive(arguments.offset or 1, "offset", at_most=10**12)
-        limit = positive(arguments.limit, "limit", at_most=MOST_LINES)
-        path = self._path(arguments)
-        shown = self.workspace.roots.show(path)
+        from ybs.tools.reading.content import Asked, read  # not needed before the first call
+        from ybs.tools.searching.walk import Deadline
+
+        offset = max(min(arguments.offset or 1, _FAR), -_FAR)
+        asked = Asked(offset, positive(arguments.limit, "limit", at_most=MOST_LINES))
+        path, shown = self._target(arguments)
         deadline = Deadline(TIME_LIMIT_SECONDS)
         try:
-            content, status = await asyncio.to_thread(_read, path, shown, (first, limit), deadline)
+            content = await asyncio.to_thread(read, self.workspace.roots, path, asked, deadline)
+            self.workspace.reads.note(path, content.status, content.whole)
+            if picture := _picture(content, shown):
+                return picture
+            made = None if arguments.raw else await self._made(path, content, shown, deadline)
         finally:
             deadline.cancel()
-        self.workspace.reads.note(path, status, content.whole)
-        if image := _image_of(content, status.st_size, shown):
-            return image
-        if is_binary(content.beginning):
-            raise ToolError(
-                f"{shown} is a binary file of {status.st_size:,} bytes; it has no lines to read"
+        if made is None and content.is_binary:
+            raise ToolError(_binary(content, shown))
+        if made is None:
+            view = View(*content.lines(asked))
+        else:
+            first = asked.first(made.total)
+            view = View(
+                made.lines[first - 1 :][: asked.limit], first, made.total, made.note, made.images
             )
-        return self._output(content, first, limit, shown)
+        return self._output(view, shown, is_tail=offset < 0)
 
-    def _path(self, arguments: Arguments) -> Path:
-        return self.workspace.roots.resolve(arguments.path)
+    def _target(self, arguments: Arguments) -> tuple[Path, str]:
+        roots = self.workspace.roots
+        path = roots.resolve(arguments.path)
+        return path, roots.show(path)
 
-    def _output(self, held: "_Content", first: int, limit: int, shown: str) -> ToolOutput:
-        lines, total = held.lines(first, limit)
-        if first > max(total, 1):
-            raise ToolError(f"{shown} has {plural(total, 'line')}; there is no line {first}")
-        numbered = list(_numbered(lines, first, self.workspace.max_output_chars - _NOTE_ROOM))
+    async def _made(
+        self, path: Path, content: "Content", shown: str, deadline: "Deadline"
+    ) -> View | None:
+        """Return the text made of the file, or None; what was made last is kept for its next part."""
+        key = (path, hash(content.whole))
+        if self._last_made is None or self._last_made[0] != key:
+            made = await asyncio.to_thread(_made, path, content, shown, deadline)
+            if made is None:
+                return None
+            self._last_made = (key, made)
+        return self._last_made[1]
+
+    def _output(self, view: View, shown: str, *, is_tail: bool) -> ToolOutput:
+        if view.first > max(view.total, 1):
+            raise ToolError(
+                f"{shown} has {plural(view.total, 'line')}; there is no line {view.first}"
+            )
+        budget = self.workspace.max_output_chars - _NOTE_ROOM - len(view.note)
+        end = view.first + len(view.lines) - 1
+        numbered = _fitting(view, budget, from_end=is_tail and end == view.total)
+        first = end - len(numbered) + 1 if is_tail and end == view.total else view.first
         last = first + len(numbered) - 1
         content = "\n".join(numbered)
-        is_whole = first == 1 and last >= total
-        display = {"content": content, "total_lines": total, "truncated": not is_whole}
-        what = plural(total, "line") if is_whole else f"lines {first}-{last} of {total}"
-        output = content if total else "(the file is empty)"
-        if last < total:
-            output += f"\n[lines {last + 1}-{total} not shown; go on with offset={last + 1}]"
-        return ToolOutput(output=output, summary=f"{shown}: {what}", display=display)
+        is_whole = first == 1 and last >= view.total
+        display = {"content": content, "total_lines": view.total, "truncated": not is_whole}
+        what = plural(view.total, "line") if is_whole else f"lines {first}-{last} of {view.total}"
+        notes = [content if view.total else "(the file is empty)"]
+        if is_tail and first > 1:
+            notes.append(f"[lines 1-{first - 1} not shown; see them with a smaller offset]")
+        if last < view.total:
+            notes.append(f"[lines {last + 1}-{view.total} not shown; go on with offset={last + 1}]")
+        if any(
+            len(line) > _longest(view) for line in view.lines[first - view.first :][: len(numbered)]
+        ):
+            notes.append(_LONG_NOTE)
+        notes += [view.note] if view.note else []
+        return ToolOutput(
+            output="\n".join(notes),
+            summary=f"{shown}: {what}",
+            display=display,
+            images=view.images if first == 1 else (),
+        )
 
 
-def _numbered(lines: list[str], first: int, budget: int) -> Iterator[str]:
-    """Yield the lines with their numbers while they fit in the budget of characters, at least one."""
-    for number, line in enumerate(lines, first):
-        more = len(line) - LONGEST_LINE
-        shown = line if more <= 0 else f"{line[:LONGEST_LINE]} [... {more:,} more characters]"
-        text = f"{number}\t{shown}"
-        budget -= len(text) + 1
-        if budget < 0 and number > first:
-            return
-        yield text
+_LONG_NOTE = "[long lines were cut; limit=1 shows more of one, run_shell with `sed -n 5p FILE | cut -c2001-4000` any part]"
 
 
-class _Content:
-    """What was read of a file: all of it, or the part from line `first_held` on."""
-
-    def __init__(self, beginning: bytes, whole: bytes | None) -> None:
-        self.beginning, self.whole = beginning, whole
-        self.part, self.first_held, self.total_lines = b"", 1, 0
-
-    def lines(self, first: int, limit: int) -> tuple[list[str], int]:
-        """Return the lines from `first` on, without their ends, and how many the file has."""
-        if self.whole is None:
-            text = text_of_part(self.part, self.beginning)
-        else:
-            text = Document(self.whole).text
-        lines = printable(text).removesuffix("\n").split("\n") if text else []
-        start = first - self.first_held
-        return lines[start : start + limit], self.total_lines if self.whole is None else len(lines)
+def _longest(view: View) -> int:
+    """Return the characters shown of a line; one that was asked for alone may have more."""
+    return LONGEST_LINE if len(view.lines) > 1 else 4 * LONGEST_LINE
 
 
-def _read(
-    path: Path, shown: str, asked: tuple[int, int], deadline: Deadline
-) -> tuple[_Content, os.stat_result]:
-    """Read the file in this thread alone: who waits for it may be gone before it ends."""
-    if not os.path.lexists(path):
-        raise ToolError(_missing(path, shown))
-    descriptor, status = open_regular(path, shown)
-    try:
-        pieces = _pieces(descriptor, shown, deadline)
-        if status.st_size > _WHOLE_BYTES:
-            return _part_of(pieces, *asked), status
-        whole = b"".join(pieces)
-        return _Content(whole, whole), status
-    except OSError as error:
-        raise failure(error, shown) from error
-    finally:
-        os.close(descriptor)
+def _fitting(view: View, budget: int, *, from_end: bool) -> list[str]:
+    """Return the lines with their numbers that fit in the budget of characters, at least one."""
+    longest = min(_longest(view), max(budget - 50, 100))
+    numbered = list(_numbered(view, longest))
+    if from_end:
+        numbered.reverse()
+    count = 0
+    for line in numbered:
+        budget -= len(line) + 1
+        if budget < 0 and count:
+            break
+        count += 1
+    kept = numbered[:count]
+    return kept[::-1] if from_end else kept
 
 
-def _pieces(descriptor: int, shown: str, deadline: Deadline) -> Iterator[bytes]:
-    while piece := os.read(descriptor, _CHUNK):
-        yield piece
-        if deadline.is_over:
-            raise ToolError(f"{shown} takes too long to read; use run_shell with sed or head")
+def _numbered(view: View, longest: int) -> Iterator[str]:
+    for number, line in enumerate(view.lines, view.first):
+        more = len(line) - longest
+        shown = line if more <= 0 else f"{line[:longest]} [... {more:,} more characters]"
+        yield f"{number}\t{shown}"
 
 
-def _part_of(pieces: Iterator[bytes], first: int, limit: int) -> _Content:
-    """Read to the end, but hold only whole lines: those asked for and a few more."""
-    content = _Content(next(pieces, b""), None)
-    held: list[bytes] = []
-    size = ends = 0
-    last = b""
-    for piece in _in_utf8(content.beginning, pieces):
-        before, ends = ends, ends + piece.count(b"\n")
-        if ends + 1 >= first and before + 1 < first + limit and size <= _WHOLE_BYTES:
-            kept = piece if held else _from_line(piece, first - before)
-            held.append(kept)
-            size += len(kept)
-        last = piece
-    part = b"".join(held)
-    content.first_held = first
-    content.part = part[: part.rfind(b"\n") + 1] if size > _WHOLE_BYTES and b"\n" in part else part
-    content.total_lines = ends + (not last.endswith(b"\n"))
-    return content
+def _picture(content: "Content", shown: str) -> ToolOutput | None:
+    from ybs.tools.reading.images import image_of, media_type_of  # not needed before the first call
 
-
-def _from_line(piece: bytes, line: int) -> bytes:
-    """Return the piece from the beginning of its `line`, counted from 1."""
-    start = 0
-    for _ in range(line - 1):
-        start = piece.index(b"\n", start) + 1
-    return piece[start:]
-
-
-def _in_utf8(beginning: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield the pieces with the ends of their lines as bytes: UTF-16 becomes UTF-8, the rest stays."""
-    if not beginning.startswith((b"\xff\xfe", b"\xfe\xff")):
-        yield beginning
-        yield from pieces
-        return
-    decoder = getincrementaldecoder("utf-16")("replace")
-    yield decoder.decode(beginning).encode()
-    for piece in pieces:
-        yield decoder.decode(piece).encode()
-
-
-def _media_type(data: bytes) -> str:
-    if data.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if data.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if data.startswith((b"GIF87a", b"GIF89a")):
-        return "image/gif"
-    return "image/webp" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else ""
-
-
-def _image_of(content: _Content, size: int, shown: str) -> ToolOutput | None:
-    media_type = _media_type(content.beginning)
+    media_type = media_type_of(content.beginning)
     if not media_type:
         return None
-    if content.whole is None or size > _IMAGE_BYTES:
-        raise ToolError(
-            f"{shown} is a picture of {size:,} bytes; {_IMAGE_BYTES:,} can be sent at most"
-        )
-    text = f"{shown} is a picture ({media_type}, {size:,} bytes); it follows."
-    display: dict[str, Any] = {"content": "", "total_lines": 0, "truncated": False}
-    image = Image(media_type=media_type, data=content.whole)
+    size = content.status.st_size
+    image, pixels = image_of(content.whole, size, media_type, shown)
     return ToolOutput(
-        output=text,
+        output=f"{shown} is a picture ({media_type}, {pixels}, {size:,} bytes); it follows.",
         summary=f"{shown}: {media_type}",
-        display={**display, "media_type": media_type},
+        display={"content": "", "total_lines": 0, "truncated": False, "media_type": media_type},
         images=(image,),
     )
 
 
-def _missing(path: Path, shown: str) -> str:
-    """Say that the file does not exist, with names that come close."""
-    from difflib import get_close_matches  # only a wrong name needs it
+def _made(path: Path, content: "Content", shown: str, deadline: "Deadline") -> View | None:
+    """Return the text made of a notebook or a PDF, from its first line on; None for anything else."""
+    from ybs.tools.reading.content import lines_of  # not needed before the first call
 
-    folder = path.parent
-    while not folder.is_dir():
-        folder = folder.parent
-    if folder != path.parent:
-        return f"{shown} does not exist, nor does its folder. Use list_files to look around."
-    names = sorted(os.listdir(folder))[:2000]  # noqa: PTH208 - names, not paths
-    close = get_close_matches(path.name, names, n=3, cutoff=0.5)
-    close += [
-        name for name in names if name.casefold() == path.name.casefold() and name not in close
-    ]
-    hint = (
-        f" Close names there: {', '.join(close)}." if close else " Use list_files to look around."
+    if content.beginning.startswith(b"%PDF-"):
+        from ybs.tools.reading.pdf import text_of  # few files need it
+
+        if content.whole is None:
+            raise ToolError(f"{shown} is too large a PDF; use run_shell with pdftotext")
+        pdf = text_of(content.whole, shown, deadline)
+        lines = lines_of(pdf.text)
+        late = "; the last ones were not reached" if pdf.was_cut else ""
+        note = (
+            f"[the text of a PDF of {plural(pdf.pages, 'page')}{late}; edit_file cannot change it]"
+        )
+        return View(lines, 1, len(lines), note)
+    if path.suffix.lower() == ".ipynb" and content.whole:
+        from ybs.tools.reading.notebook import rendered  # few files need it
+
+        if book := rendered(content.whole):
+            lines = lines_of(book.text)
+            return View(lines, 1, len(lines), _NOTEBOOK_NOTE, book.images)
+    return None
+
+
+_NOTEBOOK_NOTE = "[a notebook, rendered; edit_file works on its JSON, which raw=true shows]"
+
+
+def _binary(content: "Content", shown: str) -> str:
+    kind = next(
+        (words for mark, words in _KINDS if content.beginning.startswith(mark)), _OTHER_KIND
     )
-    return f"{shown} does not exist.{hint}"
+    return f"{shown} ({plural(content.status.st_size, 'byte')}) is {kind}"

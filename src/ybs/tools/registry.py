@@ -8,12 +8,13 @@ from ybs.tools.list_files import ListFiles
 from ybs.tools.read_file import ReadFile
 from ybs.tools.run_shell import RunShell
 from ybs.tools.search_files import SearchFiles
+from ybs.tools.shell_job import ShellJob
 from ybs.tools.workspace import Workspace
 from ybs.tools.write_file import WriteFile
 
 _AS_SHIPPED = BuiltinTool()
 #: Tools that the short form for small models goes without.
-RARE = frozenset({"delete_file"})
+RARE = frozenset({"delete_file", "shell_job"})
 
 
 def builtin_tools(config: Config, workspace: Workspace, *, is_short: bool = False) -> list[Tool]:
@@ -27,6 +28,7 @@ def builtin_tools(config: Config, workspace: Workspace, *, is_short: bool = Fals
         ListFiles(workspace),
         SearchFiles(workspace),
         RunShell(workspace, default_seconds=shell.timeout_seconds),
+        *([ShellJob(workspace)] if shell.enabled else []),  # there are no jobs without it
         DeleteFile(workspace),
     ]
     return [

@@ -1,13 +1,12 @@
 """run_shell: a shell command in the project, with a time limit."""
 
-import os
-import re
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
@@ -16,15 +15,14 @@ from ybs.tools.built_in import BuiltInTool
 from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:
-    from ybs.tools.process import Ended
+    from ybs.tools.shell.output import Live, Output
+    from ybs.tools.shell.process import Ended
 
 DEFAULT_SECONDS = 60
 MOST_SECONDS = 600
+FIRST_SECONDS = 1.0  # a background command that ends within them needs no job
 _NOTE_ROOM = 400
 _LONGEST_COMMAND = 30_000  # the system takes 128 KiB; nobody can judge that much
-_ESCAPE = re.compile("\x1b\\[[0-?]*[ -/]*[@-~]")
-_LINE_END = re.compile(r"\r+\n")
-_OVERWRITTEN = re.compile(r"[^\n]*\r(?=[^\n])|\r$")
 
 
 class Arguments(Struct, frozen=True, kw_only=True):
@@ -33,6 +31,8 @@ class Arguments(Struct, frozen=True, kw_only=True):
     command: str
     working_dir: str = ""
     timeout: Annotated[int, Meta(description="seconds, at most 600")] = DEFAULT_SECONDS
+    background: bool = False
+    network: bool = False
 
 
 class RunShell(BuiltInTool):
@@ -41,7 +41,7 @@ class RunShell(BuiltInTool):
     name: ClassVar[str] = "run_shell"
     effect: ClassVar[Effect] = "execute"
     arguments: ClassVar[type[Struct]] = Arguments
-    rare: ClassVar[frozenset[str]] = frozenset({"working_dir"})
+    rare: ClassVar[frozenset[str]] = frozenset({"working_dir", "background", "network"})
 
     def __init__(self, workspace: Workspace, default_seconds: int | None = None) -> None:
         super().__init__(workspace)
@@ -62,60 +62,111 @@ class RunShell(BuiltInTool):
             raise ToolError("The command holds a NUL character, which no command can have.")
         if len(arguments.command) > _LONGEST_COMMAND:
             raise ToolError("The command is too long; put it into a script file and run that.")
+        self.workspace.shells.starter.check()
         folder = self._folder(arguments)
         if not folder.is_dir():
             raise ToolError(f"working_dir {self.workspace.roots.show(folder)} is no folder")
         where = self.workspace.roots.show(folder)
+        how = " in the background" if arguments.background else ""
+        how += " with the network open" if arguments.network else ""
         return Preview(
-            title="Run a shell command" + ("" if where == "." else f" in {where}"),
+            title=f"Run a shell command{how}" + ("" if where == "." else f" in {where}"),
             body=arguments.command,
             paths=(str(folder),),
         )
 
     async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
-        """Run the command to its end. A command that fails is an error, with its output as the text."""
-        from ybs.tools.process import environment, run_command  # asyncio's process parts load here
+        """Run the command, to its end or in the background. One that fails is an error, with its output as the text."""
+        from ybs.tools.shell.output import Live
 
-        seconds = self._seconds(arguments)
-        started = monotonic()
+        live = Live(print_live)
         try:
-            ended = await run_command(
-                arguments.command,
-                folder=self._folder(arguments),
-                environ=environment(os.environ),
-                timeout_seconds=seconds,
-                most_chars=self.workspace.max_output_chars,
-                print_live=print_live,
-            )
+            if arguments.background:
+                return await self._begin(arguments, live)
+            return await self._finish(arguments, live)
         except OSError as error:
             raise ToolError(
                 f"The command could not be started: {error.strerror or error}"
             ) from error
-        return self._output(ended, seconds, monotonic() - started)
 
-    def _output(self, ended: "Ended", seconds: int, duration: float) -> ToolOutput:
-        notes = [f"[exit code {ended.exit_code}, {duration:.1f} s]"]
-        how = f"exit code {ended.exit_code}"
-        if ended.timed_out:
-            notes = [f"[stopped after the time limit of {seconds} s; its output so far is above]"]
-            how = f"timed out after {seconds} s"
-        if ended.left_running:
-            notes.append("[processes it left in the background were ended with it]")
+    async def _finish(self, arguments: Arguments, live: "Live") -> ToolOutput:
+        from ybs.tools.shell.output import Output
+        from ybs.tools.shell.process import (  # asyncio's process parts load here
+            Command,
+            run_command,
+        )
+
+        seconds, folder = self._seconds(arguments), self._folder(arguments)
+        shells, started = self.workspace.shells, monotonic()
+        launch, mark = shells.prepare(arguments.command, folder, network=arguments.network)
+        output = Output(self.workspace.max_output_chars, spill=shells.spill(self._room))
+        command = Command(
+            launch=launch, folder=folder, mark=mark, output=output, watch=shells.watch, live=live
+        )
+        ended = await run_command(command, seconds)
+        return self._output(ended, output, seconds, monotonic() - started)
+
+    async def _begin(self, arguments: Arguments, live: "Live") -> ToolOutput:
+        jobs = self.workspace.shells.jobs
+        job = jobs.start(
+            arguments.command,
+            self._folder(arguments),
+            most_chars=self.workspace.max_output_chars,
+            live=live,
+            network=arguments.network,
+        )
+        try:
+            await job.wait(FIRST_SECONDS)
+        except BaseException:  # nobody has heard of the job yet
+            await job.stop()
+            raise
+        finally:
+            live.close()  # what comes later belongs to no call
+        told = job.told(self.workspace.max_output_chars)
+        if job.ended is None:
+            return told
+        jobs.forget(job)
+        return replace(told, is_error=job.ended.exit_code != 0)
+
+    @property
+    def _room(self) -> int:
+        return max(self.workspace.max_output_chars - _NOTE_ROOM, 2)
+
+    def _output(
+        self, ended: "Ended", output: "Output", seconds: int, duration: float
+    ) -> ToolOutput:
         display: dict[str, Any] = {
             "exit_code": ended.exit_code,
-            "stdout": ended.stdout.text(),
-            "stderr": ended.stderr.text(),
+            "stdout": output.stdout.text(),
+            "stderr": output.stderr.text(),
             "timed_out": ended.timed_out,
             "duration": round(duration, 3),
         }
-        room = max(self.workspace.max_output_chars - _NOTE_ROOM, 2)
-        stderr_room = max(room // 2, room - ended.stdout.size)
-        stdout = _as_seen(ended.stdout.text(room - min(stderr_room, ended.stderr.size)))
-        stderr = _as_seen(ended.stderr.text(stderr_room))
-        if stderr and stdout:
-            stderr = f"[stderr]\n{stderr}"
+        how = ended.how
+        notes = [f"[{how}, {duration:.1f} s]"]
+        if ended.timed_out:
+            how = f"timed out after {seconds} s"
+            so_far = "its output so far is above" if output.size else "it wrote nothing"
+            notes = [f"[stopped after the time limit of {seconds} s; {so_far}]"]
+        if ended.left_running:
+            notes.append("[processes it left in the background were ended with it]")
+        shells = self.workspace.shells
+        kept = output.spill.note() if output.spill else ""
+        room = max(self._room - len(kept), 2)
+        stderr_room = max(room // 2, room - output.stdout.size)
+        stdout, stdout_cut = output.stdout.shown(room - min(stderr_room, output.stderr.size))
+        stderr, stderr_cut = output.stderr.shown(stderr_room)
+        if stdout_cut or stderr_cut:
+            notes[:0] = [kept] if kept else []
+            if output.spill and output.spill.path:
+                display["output_file"] = str(output.spill.path)
+        elif output.spill:
+            output.spill.discard()
+        if ended.exit_code and (remark := shells.starter.remark(stderr or stdout)):
+            notes.append(remark)
+        parts = (stdout.strip("\n"), _headed(stderr.strip("\n"), has_more=bool(stdout)), *notes)
         return ToolOutput(
-            output="\n".join(part for part in (stdout, stderr, *notes) if part),
+            output="\n".join(part for part in parts if part),
             summary=how,
             display=display,
             is_error=ended.timed_out or ended.exit_code != 0,
@@ -134,10 +185,5 @@ class RunShell(BuiltInTool):
         )
 
 
-def _as_seen(text: str) -> str:
-    """Return the text as a terminal would leave it: without colours, and without what was overwritten."""
-    if "\x1b" in text:
-        text = _ESCAPE.sub("", text)
-    if "\r" in text:
-        text = _OVERWRITTEN.sub("", _LINE_END.sub("\n", text))
-    return text.strip("\n")
+def _headed(stderr: str, *, has_more: bool) -> str:
+    return f"[stderr]\n{stderr}" if stderr and has_more else stderr

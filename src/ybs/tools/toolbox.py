@@ -3,26 +3,33 @@
 It never raises: whatever goes wrong becomes a result that the model reads. Only cancellation passes.
 """
 
-import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from time import monotonic
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from ybs.core.errors import ToolError
-from ybs.core.events import Emit, ToolPrinted
-from ybs.core.messages import ToolCall, ToolResult
+from ybs.core.events import Emit
+from ybs.core.messages import Image, ToolCall, ToolResult
 from ybs.core.ports import Preview, Tool, ToolOutput, ToolSpec, schema_of
 from ybs.security.confirm import Gate
-from ybs.security.policy import Deny, Subject
-from ybs.tools.arguments import decode
-from ybs.tools.cut import cut
+from ybs.security.policy import Allow, Deny, Subject
+from ybs.tools.calls.arguments import Decoded, decode
+from ybs.tools.calls.cut import cut
 
-_log = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from ybs.tools.calls.tool_names import Found
+
 _HINT = "Ask for less: a part, or a narrower pattern"
+#: How long any call may take. run_shell ends by itself after 600 s at most, and other tools much sooner.
+MOST_SECONDS = 660.0
+#: How long a tool may look at a call before the person is asked.
+PREPARE_SECONDS = 60.0
+_MOST_SUMMARY = 1_000  # characters
+_MOST_DISPLAY = 8_000_000  # bytes
 
 
 @runtime_checkable
@@ -49,10 +56,21 @@ class Short(Protocol):
         ...
 
 
+class Ready(Struct, frozen=True):
+    """A call that was checked: `call` has the tool's own name and its arguments as they were understood."""
+
+    tool: Tool
+    call: ToolCall
+    decoded: Decoded
+    preview: Preview
+    subject: Subject
+
+
 class LocalToolbox:
     """The tools of a session on this machine.
 
     `dry_run`: calls are checked and shown, never run. `is_short`: the specs are the short form, for small models.
+    `limits` are the seconds that a call may take, by the tool's name; a tool may have its own `longest_seconds`.
     """
 
     def __init__(
@@ -70,6 +88,7 @@ class LocalToolbox:
         self._dry_run = dry_run
         self._is_short = is_short
         self._specs: Sequence[ToolSpec] | None = None
+        self.limits: Mapping[str, float] = {}
 
     def specs(self) -> Sequence[ToolSpec]:
         """List the tools in the order they were given; the list stays the same for the session."""
@@ -80,8 +99,17 @@ class LocalToolbox:
 
     def is_read_only(self, call: ToolCall) -> bool:
         """Tell whether the call changes nothing."""
-        tool = self._tools.get(call.name)
-        return tool is not None and tool.effect == "read"
+        found = self._found(call)
+        return found is not None and found.tool.effect == "read"
+
+    def check(self, call: ToolCall) -> None:
+        """Raise ToolError where no tool has just this name, or the arguments do not fit it."""
+        from ybs.tools.calls.leash import checked
+        from ybs.tools.calls.tool_names import unknown
+
+        if call.name not in self._tools:
+            raise ToolError(unknown(call.name, self._tools))
+        checked(lambda: self._understood(call), call.name)
 
     async def run(self, call: ToolCall, emit: Emit) -> ToolResult:
         """Run one call to its end."""
@@ -90,59 +118,137 @@ class LocalToolbox:
             result = await self._run(call, emit)
         except ToolError as error:
             result = self._failed(call, str(error))
-        except Exception as error:  # the edge: a bug in a tool must not end the turn
-            _log.exception("the tool %s failed", call.name)
-            problem = f"{type(error).__name__}: {error}"
-            result = self._failed(call, f"{call.name} failed by a mistake of its own: {problem}")
         return replace(result, duration_seconds=monotonic() - started)
 
     async def _run(self, call: ToolCall, emit: Emit) -> ToolResult:
-        tool = self._find(call)
-        decoded = decode(tool, call)
-        preview: Preview = tool.preview(decoded.value)
+        # Loaded here: the first request of a session needs none of it.
+        from ybs.tools.calls.leash import awaited, called
+        from ybs.tools.calls.live import Live
+
+        ready = await called(lambda: self._prepare(call), call.name, PREPARE_SECONDS)
+        tool, notes = ready.tool, ready.decoded.notes
         if self._dry_run:
+            preview = ready.preview
             body = f"\n{preview.body}" if preview.body else ""
             text = f"Not executed (dry run). It would: {preview.title}{body}"
-            return self._result(call, ToolOutput(output=text, summary="not executed (dry run)"), ())
-        subject = tool.subject(decoded.value) if isinstance(tool, Judged) else Subject()
-        verdict = await self._gate.admit(call, tool.effect, preview, subject, emit)
+            output = ToolOutput(output=text, summary="not executed (dry run)")
+            return self._result(call, output, notes)
+        verdict = await self._admit(ready, emit)
         if isinstance(verdict, Deny):
             return replace(self._failed(call, verdict.reason, "refused"), is_refused=True)
+        live = Live(call.id, emit)
+        try:
+            value = ready.decoded.value
+            output = await awaited(lambda: tool.run(value, live), tool.name, self._limit_of(tool))
+        finally:
+            live.close()
+        return self._result(call, output, notes)
 
-        def print_live(text: str) -> None:
-            emit(ToolPrinted(id=call.id, text=text))
+    def _prepare(self, call: ToolCall) -> Ready:
+        """Check a call and let its tool say what it is about. It may block: the tool looks at files here."""
+        tool, decoded = self._understood(call)
+        preview = tool.preview(decoded.value)
+        if not isinstance(preview, Preview):  # pyright: ignore[reportUnnecessaryIsInstance] - anybody's tool
+            raise TypeError(f"its preview is {type(preview).__name__}, not Preview")
+        subject = Subject()
+        if isinstance(tool, Judged) and not self._dry_run:
+            subject = tool.subject(decoded.value)
+        if decoded.notes or call.invalid:
+            arguments = Raw(msgspec.json.encode(decoded.value))
+            call = replace(call, name=tool.name, arguments=arguments, invalid="")
+        return Ready(tool, call, decoded, preview, subject)
 
-        return self._result(call, await tool.run(decoded.value, print_live), decoded.notes)
+    def _found(self, call: ToolCall) -> "Found | None":
+        from ybs.tools.calls.tool_names import find
 
-    def _find(self, call: ToolCall) -> Tool:
-        tool = self._tools.get(call.name)
-        if tool is None:
-            from difflib import get_close_matches  # only a wrong name needs it
+        return find(call.name, self._tools)
 
-            near = get_close_matches(call.name, self._tools, n=2, cutoff=0.5)
-            hint = f" Did you mean {' or '.join(near)}?" if near else ""
-            names = ", ".join(self._tools) or "none"
-            raise ToolError(f"There is no tool {call.name!r}.{hint} The tools are: {names}")
-        return tool
+    def _understood(self, call: ToolCall) -> tuple[Tool, Decoded]:
+        from ybs.tools.calls.tool_names import unknown
+
+        found = self._found(call)
+        if found is None:
+            raise ToolError(unknown(call.name, self._tools))
+        tool = found.tool
+        decoded = decode(tool, call)
+        if found.is_alias and tool.effect != "read" and decoded.notes:
+            raise ToolError(unknown(call.name, self._tools, tool))  # nothing may be guessed here
+        if found.note:
+            decoded = replace(decoded, notes=(found.note, *decoded.notes))
+        return tool, decoded
+
+    async def _admit(self, ready: Ready, emit: Emit) -> Allow | Deny:
+        from ybs.tools.calls.leash import awaited
+
+        tool, call = ready.tool, ready.call
+
+        def ask() -> Any:
+            return self._gate.admit(call, tool.effect, ready.preview, ready.subject, emit)
+
+        try:
+            return await awaited(ask, "the question to the person", None)
+        except ToolError as error:
+            return Deny(f"Refused: {call.name} could not be confirmed; nothing was done. {error}")
+
+    def _limit_of(self, tool: Tool) -> float:
+        return self.limits.get(tool.name) or getattr(tool, "longest_seconds", MOST_SECONDS)
 
     def _result(self, call: ToolCall, output: ToolOutput, notes: Sequence[str]) -> ToolResult:
+        if problem := _fault_of(output):
+            raise ToolError(f"{call.name} failed by a mistake of its own: {problem}")
+        display, note = _encoded(output, call.name)
+        notes = [*notes, note] if note else notes
         remarks = cut("".join(f"\n[note: {note}]" for note in notes), self._most_chars // 2)
         text = cut(output.output, max(self._most_chars - len(remarks), 0), _HINT) + remarks
         return ToolResult(
             call_id=call.id,
             name=call.name,
-            output=text,
+            output=_sound(text),
             is_error=output.is_error,
-            summary=output.summary,
-            display=Raw(msgspec.json.encode(output.display)),
+            summary=_sound(output.summary[:_MOST_SUMMARY]),
+            display=display,
             images=output.images,
         )
 
     def _failed(self, call: ToolCall, message: str, summary: str = "") -> ToolResult:
+        message = _sound(message)
         display = {"success": False, "error": message}
         summary = summary or message.partition("\n")[0][:200]
         output = ToolOutput(output=message, summary=summary, display=display, is_error=True)
         return self._result(call, output, ())
+
+
+def _fault_of(output: Any) -> str:
+    """Say what is wrong with what a tool returned; nothing for a sound one."""
+    if not isinstance(output, ToolOutput):
+        return f"it returned {type(output).__name__}, not ToolOutput"
+    texts: tuple[Any, ...] = (output.output, output.summary)
+    if not all(isinstance(text, str) for text in texts):
+        return "its output or summary is no text"
+    images: Any = output.images
+    if not (isinstance(images, tuple) and all(isinstance(each, Image) for each in images)):  # pyright: ignore[reportUnknownVariableType] - anybody's tool
+        return "its images are no tuple of Image"
+    return ""
+
+
+def _encoded(output: ToolOutput, name: str) -> tuple[Raw, str]:
+    """Return the result object as JSON, or in its place whether the call succeeded, and a note that says why."""
+    from ybs.tools.calls.leash import checked
+
+    try:
+        display = checked(lambda: msgspec.json.encode(output.display), name)
+    except ToolError as error:
+        note = f"its result object is lost: {error}"
+    else:
+        if len(display) <= _MOST_DISPLAY:
+            return Raw(display), ""
+        note = f"its result object is lost: {len(display):,} bytes are too many"
+    return Raw(msgspec.json.encode({"success": not output.is_error})), note
+
+
+def _sound(text: str) -> str:
+    """Return the text without half characters, which no file and no provider takes."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _spec(tool: Tool) -> ToolSpec:

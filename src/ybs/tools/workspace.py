@@ -1,10 +1,11 @@
-"""What every built-in tool gets: the folders it may work in, what was read so far, and how much it may say."""
+"""What every built-in tool gets: the folders it may work in, what was read, what runs, and how much it may say."""
 
 import os
 from pathlib import Path
 
 from ybs.core.errors import ToolError
 from ybs.security.paths import Roots
+from ybs.tools.shell.shells import Shells
 
 _MOST_FILES = 20_000  # a fingerprint looks at no more
 
@@ -50,13 +51,14 @@ class ReadLog:
 
 
 class Workspace:
-    """The folders, the log of what was read, and the most characters that a result may have."""
+    """The folders, the log of what was read, what commands share, and the most characters that a result may have."""
 
     def __init__(
         self, roots: Roots, reads: ReadLog | None = None, *, max_output_chars: int = 10_000
     ) -> None:
         self.roots = roots
         self.reads = reads or ReadLog()
+        self.shells = Shells(roots)
         self.max_output_chars = max_output_chars
 
     def fingerprint(self) -> str:
@@ -67,7 +69,7 @@ class Workspace:
         """
         from hashlib import blake2b  # loaded only where loops are suspected
 
-        from ybs.tools.walk import Walk
+        from ybs.tools.searching.walk import Walk
 
         digest = blake2b(digest_size=16)
         for entry in Walk(self.roots, self.roots.folder).files(most=_MOST_FILES):

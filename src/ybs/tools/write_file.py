@@ -8,8 +8,8 @@ from msgspec import Meta, Struct
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, ToolOutput
 from ybs.tools.built_in import plural
-from ybs.tools.changes import Change, ChangingTool, text_diff
-from ybs.tools.document import Document, is_binary
+from ybs.tools.editing.changes import Change, ChangingTool, text_diff
+from ybs.tools.reading.document import Document, is_binary, printable
 
 
 class Arguments(Struct, frozen=True, kw_only=True):
@@ -34,8 +34,9 @@ class WriteFile(ChangingTool):
         shown = self.workspace.roots.show(path)
         before = self.before(path, shown)
         document = Document(b"" if before is None or is_binary(before) else before)
+        _check_whole(arguments.content, document.text, shown)
         content = document.rewritten(arguments.content) if document.raw else arguments.content
-        if document.encoding == "latin-1" and not content.isascii():
+        if not document.keeps(content):
             document = Document(b"")  # a whole new text need not stay with the old encoding
         after = document.encoded(content, shown)
         diff = text_diff(before, after, shown)
@@ -45,12 +46,24 @@ class WriteFile(ChangingTool):
         """Write the file, and the folders it needs."""
         del print_live
         change = self.planned(arguments)
-        self.write(change)
+        remark = self.write(change)
         size = len(change.after)
         how = "Created" if change.before is None else "Overwrote"
         was = "" if change.before is None else f", which had {plural(len(change.before), 'byte')}"
         return ToolOutput(
-            output=f"{how} {change.shown}{was}: {plural(size, 'byte')} written.",
+            output=f"{how} {change.shown}{was}: {plural(size, 'byte')} written.{remark}",
             summary=f"{how} {change.shown} ({change.diff.counts})",
             display={"success": True, "bytes_written": size, **change.display},
+        )
+
+
+def _check_whole(content: str, text: str, shown: str) -> None:
+    """Refuse a new text that leaves out code of the old one. Raises ToolError."""
+    from ybs.tools.editing.placeholders import placeholder_in  # only a write needs it
+
+    left_out = placeholder_in(content, old=text, text=text) if text else ""
+    if left_out:
+        raise ToolError(
+            f"the content leaves code out: {printable(left_out)[:100]!r}; {shown} was not written. "
+            "Write the complete text, or use edit_file for a part of it."
         )

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from ybs.ui.signs import is_dumb
 
 if TYPE_CHECKING:
+    from ybs.session.options import Options
     from ybs.session.session import Session
-    from ybs.session.wiring import Options
 
     Opener: TypeAlias = Callable[[Options], Session]
 
@@ -35,13 +35,29 @@ def open_or_set_up(options: "Options") -> "Session":
     from ybs.session.wiring import NothingConfigured, open_session
 
     try:
-        return open_session(options)
+        return open_session(with_trust(options))
     except NothingConfigured:
         from ybs.ui.setup import set_up  # the first run only
 
         if not set_up():
             raise
         return open_session(options)
+
+
+def with_trust(options: "Options") -> "Options":
+    """Let the person decide what the project's own files may do, where they want more than any project may."""
+    from msgspec.structs import replace
+
+    from ybs.session.options import load_settings
+
+    loaded = load_settings(options)
+    review = loaded.review
+    if review is not None and review.needs_question:
+        from ybs.ui.trust import ask_trust  # few projects want anything
+
+        if ask_trust(review):
+            return options  # read again: what changed in the meantime is not trusted
+    return replace(options, loaded=loaded)
 
 
 async def _talk(session: "Session", prompt: str) -> int:

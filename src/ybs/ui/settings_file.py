@@ -1,13 +1,12 @@
 """Writes a few settings into the user's own file and leaves everything else in it as it is."""
 
-import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from ybs.config import private_file
 from ybs.config.paths import user_config_file
 from ybs.config.tree import is_object
 from ybs.core.errors import ConfigError
@@ -23,8 +22,7 @@ def write_settings(settings: Mapping[str, Any], path: Path | None = None) -> Pat
     for key, value in settings.items():
         _put(tree, key.split("."), value)
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _replace(path, msgspec.json.format(msgspec.json.encode(tree), indent=2).decode() + "\n")
+        private_file.replace(path, msgspec.json.format(msgspec.json.encode(tree), indent=2) + b"\n")
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
     return path
@@ -54,18 +52,3 @@ def _put(tree: dict[str, Any], keys: list[str], value: Any) -> None:
         tree.pop(name, None)
     else:
         tree[name] = value
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a new file beside the old one and put it in its place in one step."""
-    fresh = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
-    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-    except OSError:
-        fresh.unlink(missing_ok=True)
-        raise

@@ -18,11 +18,12 @@ VERBS = {
     "list_files": "list",
     "search_files": "search",
     "run_shell": "shell",
+    "shell_job": "job",
 }
 #: Narrower screens have no columns, only lines.
 NARROW = 50
 #: The argument that says best what a call is about, the first that is there.
-SUBJECTS = ("command", "pattern", "query", "path", "url", "name")
+SUBJECTS = ("command", "pattern", "query", "path", "url", "name", "id", "job_id")
 _LAST_COLUMN = re.compile(r"\s*\S.*?\s{2,}(?=\S)")
 _ROW = re.compile(r"\s*(\S.*?)\s{2,}(\S.*)")
 _IN_BRACKETS = re.compile(r"\(([^()]+)\)\.?$")
@@ -42,6 +43,8 @@ def subject(arguments: bytes) -> str:
         return ""
     for key in SUBJECTS:
         if isinstance(value := given.get(key), str) and value:
+            if key in ("id", "job_id") and value.isdecimal():
+                return ""  # the result names it better
             text = f'"{value}"' if key in ("pattern", "query") else value
             place = given.get("path") if key in ("pattern", "query") else None
             return one_line(f"{text} in {place}" if isinstance(place, str) else text)

@@ -20,7 +20,8 @@ from ybs.core.events import AssistantSaid
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
 from ybs.providers.llama_cpp import models, server
-from ybs.session.wiring import Options, Rooms
+from ybs.session.options import Options
+from ybs.session.wiring import Rooms
 
 #: Looked for now, before a test gets a HOME of its own.
 STARTER = models.starter_path()

@@ -20,6 +20,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
+from ybs.config import private_file
 from ybs.config.paths import state_folder
 from ybs.core.errors import ConfigError, ProviderDown
 from ybs.providers.llama_cpp import hardware
@@ -187,7 +188,7 @@ async def _start(job: Job, waiting: Waiting) -> Running:
         template=job.template,
     )
     try:
-        _write_private(state_file(), msgspec.json.encode(server))
+        private_file.replace(state_file(), msgspec.json.encode(server))
         await _until_healthy(server, waiting)
     except BaseException:  # a cancelled start leaves no half-started server behind
         _kill(pid)
@@ -265,22 +266,14 @@ async def _end(server: Running) -> None:
             await asyncio.sleep(LOOK_SECONDS / 4)
 
 
-def _write_private(path: Path, data: bytes) -> None:
-    new = path.with_suffix(".new")
-    new.unlink(missing_ok=True)
-    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-    new.replace(path)
-
-
 @asynccontextmanager
 async def _alone() -> AsyncGenerator[None]:
     """Hold the lock that keeps two runs from starting two servers."""
     import fcntl  # not on every system; those have no local model either
 
     folder = state_folder()
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with (folder / "llama.lock").open("w") as file:
+    private_file.make_folder(folder)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(folder / "llama.lock", flags, 0o600), "w") as file:
         await asyncio.to_thread(fcntl.flock, file, fcntl.LOCK_EX)
         yield

@@ -1,0 +1,205 @@
+"""The secret firewall: how quick beside plain expressions, how hard to slow down, and how often right.
+
+`python bench/firewall.py [--gitleaks REPOSITORY] [--show N] [--seed N]` also judges recall on the test vectors of
+gitleaks, in a clone (bare or not) that you have. It ends with 1 when a target is missed.
+"""
+
+import argparse
+import re
+import statistics
+import sys
+import sysconfig
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from random import Random
+
+from lab import Lab, Row
+from secrets_corpus.gitleaks import vectors
+from secrets_corpus.negatives import negatives
+
+from ybs.security.firewall.engine import Engine
+from ybs.security.firewall.masking import Firewall
+from ybs.security.firewall.rules import RULES
+
+SIZE = 100_000
+STDLIB_SHARE, RE2_SHARE, MOST_TIMES_NORMAL = 1 / 15, 1 / 100, 10
+LEAST_RECALL, LEAST_PRECISION = 0.98, 0.97
+_PEM = "-----BEGIN RSA " + "PRIVATE KEY-----\n"
+#: What would slow a careless engine down, repeated to 100 KB.
+ADVERSARIAL = {
+    "a": "a", "PEM BEGIN": _PEM, "PEM BEGIN and END": _PEM + "-----END X-----", "eyJ": "eyJ", "eyJ with dots": "eyJaaaaaaaaaaaaa.",
+    "sk-": "sk-", "sk- and letters": "sk-abcdefgh", "://": "://", "://a:": "://a:", "password=": "password=", "bearer": "bearer ", "basic": "basic aaaaaaaa ",
+    "key": "key", "token:": "token: ", "public_key=": "public_key=", "token=a&": "token=a&", "token= letters": "token=" + "a" * 394, "base64": "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNkZWZnaGlqa2xtbm9w ", "base64, one run": "QUJD", "percent": "%25",
+    "percent words": "%41b ", "unicode": "\\u0061", "zeros": "a\0", "curl -u": "curl -u ", "-u a:": " -u a:", "quotes": "\"'", "AKIA": "AKIA", "digits": "1",
+    "spaces": "token" + " " * 90, "equals": "key====", "placeholders": "[ybs:secret:jwt#1]", "xoxb": "xoxb-1", "pat": "pat-", "0/1": "0/1", "machine": "machine a login b ",
+}  # fmt: skip
+
+
+def measure(lab: Lab, rounds: int) -> Iterator[Row]:
+    """Yield the rows of `bench/run.py`."""
+    del lab
+    text = source()
+    yield from speed(text.encode(), rounds)
+    yield from adversarial(text, rounds)
+    yield from first_request(rounds)
+    flagged = sum(bool(Firewall().find(text)) for _, text in negatives(Random(7)))
+    yield Row("hard negatives flagged", flagged, "", 9)
+
+
+def source() -> str:
+    """Return 100 KB of source that is on every machine: the standard library's."""
+    folder = Path(sysconfig.get_path("stdlib"))
+    names = (
+        "http/client.py",
+        "asyncio/base_events.py",
+        "secrets.py",
+        "urllib/request.py",
+        "token.py",
+        "netrc.py",
+    )
+    text = "".join((folder / name).read_text("utf-8") for name in names)
+    return (text * (SIZE // len(text) + 1))[:SIZE]
+
+
+def speed(data: bytes, rounds: int) -> Iterator[Row]:
+    """Compare the engines with every rule run over the whole text, by turns."""
+    patterns = [re.compile(rule.pattern) for rule in RULES]
+    plain = Engine(use_re2=False)
+    engines: dict[str, tuple[Callable[[], object], float]] = {
+        "standard library": (lambda: plain.spans(data), STDLIB_SHARE)
+    }
+    if has_re2():
+        fast = Engine(use_re2=True)
+        engines["google-re2"] = (lambda: fast.spans(data), RE2_SHARE)
+    else:
+        print("  google-re2 is not installed: its row is left out")
+    times: dict[str, list[float]] = {name: [] for name in ("every rule", *engines)}
+    for _ in range(max(3, rounds)):
+        times["every rule"].append(seconds(lambda: [list(p.finditer(data)) for p in patterns]))
+        for name, (run, _) in engines.items():
+            times[name].append(statistics.median(seconds(run) for _ in range(3)))
+    every = statistics.median(times["every rule"])
+    for name, (_, limit) in engines.items():
+        median = statistics.median(times[name])
+        yield Row(
+            f"100 KB of source, {name}: of every rule with re",
+            median / every,
+            "x",
+            round(limit, 4),
+            f"{median * 1e3:.2f} ms",
+        )
+
+
+def adversarial(text: str, rounds: int) -> Iterator[Row]:
+    """Compare each hostile text with the ordinary one."""
+    for use_re2 in (False, True) if has_re2() else (False,):
+        firewall = Firewall(use_re2=use_re2)
+        times = {name: hardness(firewall, unit, text, rounds) for name, unit in ADVERSARIAL.items()}
+        worst = sorted(times, key=times.__getitem__, reverse=True)
+        note = ", ".join(f"{name} {times[name]:.1f}" for name in worst[:4])
+        how = "google-re2" if use_re2 else "standard library"
+        yield Row(
+            f"worst hostile 100 KB, {how}: of ordinary source",
+            times[worst[0]],
+            "x",
+            None if use_re2 else MOST_TIMES_NORMAL,
+            note,
+        )
+
+
+def hardness(firewall: Firewall, unit: str, text: str, rounds: int) -> float:
+    """Return how many times longer than the ordinary text a repeated unit takes."""
+    hostile = (unit * (SIZE // len(unit) + 1))[:SIZE]
+    for warm in (text, hostile):
+        firewall.find(warm)
+    ratios = [
+        seconds(partial(firewall.find, hostile)) / seconds(partial(firewall.find, text))
+        for _ in range(min(3, rounds))
+    ]
+    return statistics.median(ratios)
+
+
+def first_request(rounds: int) -> Iterator[Row]:
+    """Time a system prompt and the descriptions of tools, as a session's first request has them."""
+    text = ("Use the tools to read, search and edit files. A token or key is never shown. " * 110)[
+        :8192
+    ]
+    times = []
+    for _ in range(max(3, rounds)):
+        firewall = Firewall()
+        times.append(seconds(partial(firewall.mask, text)))
+    yield Row("8 KB for the first time", statistics.median(times) * 1e3, "ms", 2)
+
+
+def has_re2() -> bool:
+    try:
+        import re2  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def seconds(run: Callable[[], object]) -> float:
+    started = time.process_time()
+    run()
+    return time.process_time() - started
+
+
+def judge(repository: Path, seed: int, show: int) -> Iterator[Row]:
+    """Judge recall on gitleaks' vectors, and precision on them with the hard negatives."""
+    firewall = Firewall()
+    positives = [v for v in vectors(repository, Random(seed)) if v.is_secret and v.text]
+    missed = [v for v in positives if not firewall.find(v.text)]
+    flagged = [text for _, text in negatives(Random(seed)) if firewall.find(text)]
+    found = len(positives) - len(missed)
+    kinds = len({v.rule for v in positives})
+    tops = ", ".join(
+        f"{rule} {count}" for rule, count in Counter(v.rule for v in missed).most_common(5)
+    )
+    yield Row(
+        f"recall on {len(positives)} vectors of {kinds} rules",
+        found / len(positives),
+        "",
+        None,
+        tops,
+    )
+    hard = len(list(negatives(Random(seed))))
+    yield Row(f"precision with {hard} hard negatives", found / (found + len(flagged)), "")
+    yield Row("hard negatives flagged", len(flagged), "", hard * (1 - LEAST_PRECISION))
+    for text in [*(v.text for v in missed), *flagged][:show]:
+        print("   ", repr(text[:160]))
+    if found / len(positives) < LEAST_RECALL:
+        yield Row("recall below its target", 1, "", 0)
+
+
+def main() -> int:
+    from run import is_missed, line_of
+
+    parser = argparse.ArgumentParser(description="Measure the secret firewall.")
+    parser.add_argument(
+        "--gitleaks", type=Path, metavar="REPOSITORY", help="a clone with test vectors"
+    )
+    parser.add_argument(
+        "--show", type=int, default=0, metavar="N", help="print so many that are wrong"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="draw other vectors (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    if options.gitleaks:
+        rows: Iterator[Row] = judge(options.gitleaks, options.seed, options.show)
+    else:
+        with Lab() as lab:
+            rows = iter(list(measure(lab, options.rounds)))
+    missed = 0
+    for row in rows:
+        line = line_of(row)
+        print(line if row.unit else line.replace(f"{row.value:>9.0f}", f"{row.value:>9.4f}"))
+        missed += is_missed(row)
+    return int(missed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+"""The sandbox: what a caged command costs to start, beside the smallest call of bubblewrap that is any use."""
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from subprocess import DEVNULL, Popen
+
+from lab import Lab, Row, interleave, make_project, median
+
+MINIMAL = ("--ro-bind", "/", "/", "--unshare-pid", "--unshare-net", "true")
+
+
+def measure(lab: Lab, rounds: int) -> list[Row]:
+    from ybs.security.sandbox import choose, see
+
+    project = lab.folder / "caged"
+    make_project(project)
+    cage = choose(see(project, home=lab.folder / "home"))
+    if cage.name != "bubblewrap":
+        print(f"  not measured: the cage here is {cage.name} ({cage.why})", file=sys.stderr)
+        return []
+    runs = interleave(
+        max(rounds, 7) * 3,  # a start is short, and so is what disturbs it
+        caged=lambda: caged(cage, project),
+        minimal=lambda: spawned(("/usr/bin/bwrap", *MINIMAL), project),
+        plain=lambda: spawned(("/usr/bin/true",), project),
+        prepared=lambda: prepared(cage, project),
+    )
+    ms = {name: median(times) * 1000 for name, times in runs.items()}
+    return [
+        Row(
+            "caged command, from its text to its end / bwrap, minimal",
+            ms["caged"] / ms["minimal"],
+            "x",
+            2,
+        ),
+        Row("caged command", ms["caged"], "ms"),
+        Row("bwrap, minimal", ms["minimal"], "ms"),
+        Row("of the caged one: preparing it in Python", ms["prepared"], "ms"),
+        Row("plain command", ms["plain"], "ms"),
+    ]
+
+
+def caged(cage: object, folder: Path) -> float:
+    started = time.perf_counter()
+    launch = cage.launch(("/usr/bin/true",), folder, os.environ)
+    try:
+        spawned(launch.argv, folder, launch.environ, launch.descriptors)
+    finally:
+        for descriptor in launch.descriptors:
+            os.close(descriptor)
+    return time.perf_counter() - started
+
+
+def prepared(cage: object, folder: Path) -> float:
+    started = time.perf_counter()
+    launch = cage.launch(("/usr/bin/true",), folder, os.environ)
+    seconds = time.perf_counter() - started
+    for descriptor in launch.descriptors:
+        os.close(descriptor)
+    return seconds
+
+
+def spawned(
+    argv: Sequence[str],
+    folder: Path,
+    environ: dict[str, str] | None = None,
+    descriptors: Sequence[int] = (),
+) -> float:
+    started = time.perf_counter()
+    process = Popen(
+        argv, cwd=folder, env=environ, pass_fds=descriptors, stdin=DEVNULL, start_new_session=True
+    )
+    if process.wait() != 0:
+        raise SystemExit(f"{argv[0]} ended with {process.returncode}")
+    return time.perf_counter() - started

@@ -1,0 +1,1 @@
+"""Texts with and without secrets, for judging the firewall."""

@@ -1,0 +1,215 @@
+"""The cage of Linux: bubblewrap with an empty root, namespaces of its own, and a system call filter."""
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from ybs.security import environment
+from ybs.security._protected import git_folders, host_secrets, is_link, protected
+from ybs.security._seccomp import confining, is_known
+from ybs.security.launch import Launch
+from ybs.security.places import SYSTEM, Places, lies_in, system_folders
+
+#: Never looked for along PATH: the project may have put a folder of its own there.
+_PROGRAMS = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")
+_NAMESPACES = (
+    *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
+)
+# Not `--new-session`: whoever spawns makes the session (and so takes the terminal away), the filter refuses to type
+# into one, and a second session puts the two processes into scheduler groups of their own, which is most of a start.
+_BOUND = ("--die-with-parent", "--cap-drop", "ALL", "--hostname", "ybs")
+_NO_MORE_USERS = "--disable-userns"  # bubblewrap 0.8 and later
+_TMP = "/tmp"  # noqa: S108 - the cage's own
+_TRY_SECONDS = 10
+
+
+class Bubblewrap:
+    """Wraps commands with one bwrap program that has been tried."""
+
+    name = "bubblewrap"
+    is_reduced = False
+
+    def __init__(self, places: Places, program: str, options: tuple[str, ...], why: str) -> None:
+        self.places, self.why = places, why
+        self._program, self._options = program, options
+        self._system = list(_system(places))
+        self._readable = list(_bind("--ro-bind", (*places.toolchains, *places.seen)))
+
+    def launch(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        environ: Mapping[str, str],
+        *,
+        network: bool = False,
+        declared: Mapping[str, str] | None = None,
+    ) -> Launch:
+        """Return what starts the command in the cage. Raises Refused for a folder outside of it."""
+        inside = self.places.check_folder(folder)
+        variables = environment.build(
+            environ, home=self.places.inner_home, network=network, declared=declared
+        )
+        arguments = self._arguments(network=network)
+        descriptor = _filter_file(has_unix_sockets=not network)
+        return Launch(
+            argv=(
+                *(self._program, *arguments, "--chdir", inside),
+                *("--seccomp", str(descriptor), "--", *command),
+            ),
+            environ=variables,
+            descriptors=(descriptor,),
+        )
+
+    def _arguments(self, *, network: bool) -> list[str]:
+        places = self.places
+        made = [*_NAMESPACES, *self._options, *_BOUND]
+        if not network:
+            made.append("--unshare-net")
+        made += self._system
+        if network:
+            made += _resolver()
+        made += self._readable
+        for top in places.tops:
+            made += _writable(places, top)
+        made += _hidden(places.hidden)
+        return [*made, "--remount-ro", "/"]
+
+
+def find() -> str | None:
+    """Return the bwrap program of the system: one that only root can have put there."""
+    return next((path for path in _PROGRAMS if _is_roots(path)), None)
+
+
+def attempt(program: str) -> tuple[tuple[str, ...] | None, str]:
+    """Start one process in namespaces, to see whether this machine allows it; return options and reason.
+
+    The options are None where it does not work.
+    """
+    machine = os.uname().machine
+    if not is_known(machine):
+        return None, f"there is no system call filter for {machine}"
+    said = _try(program, (_NO_MORE_USERS,))
+    if not said:
+        return (_NO_MORE_USERS,), program
+    # Older than 0.8, or a container where that setting cannot be written. The filter refuses namespaces too.
+    if not (said := _try(program, ())):
+        return (), f"{program} without {_NO_MORE_USERS}"
+    return None, f"{program} does not work here: {said}"
+
+
+def _try(program: str, options: tuple[str, ...]) -> str:
+    """Return what bwrap says against it, or nothing."""
+    from subprocess import DEVNULL, PIPE, SubprocessError, run  # when the first command is near
+
+    descriptor = _filter_file()
+    given = (*_NAMESPACES, "--unshare-net", *options, *_BOUND)
+    seen = ("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev")
+    try:
+        done = run(
+            (program, *given, *seen, "--seccomp", str(descriptor), "--", "/bin/sh", "-c", ":"),
+            stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE, env={}, pass_fds=(descriptor,),
+            timeout=_TRY_SECONDS, check=False,
+        )  # fmt: skip
+    except (OSError, SubprocessError) as error:
+        return str(error)
+    finally:
+        os.close(descriptor)
+    if done.returncode == 0:
+        return ""
+    return os.fsdecode(done.stderr).strip() or f"exit code {done.returncode}"
+
+
+def _is_roots(path: str) -> bool:
+    real = os.path.realpath(path)
+    try:
+        found = Path(real).stat()
+    except OSError:
+        return False
+    is_program = stat.S_ISREG(found.st_mode) and bool(found.st_mode & 0o111)
+    return is_program and found.st_uid == 0 and not found.st_mode & 0o022
+
+
+def _filter_file(*, has_unix_sockets: bool = True) -> int:
+    """Return a descriptor to read the filter from. Whoever spawns closes it."""
+    descriptor = os.memfd_create("ybs-filter")
+    os.write(descriptor, confining(os.uname().machine, has_unix_sockets=has_unix_sockets))
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+def _system(places: Places) -> Iterator[str]:
+    """Yield what is the same for every command: an empty root, the system, its secrets hidden, an empty home."""
+    yield from ("--tmpfs", "/")
+    for folder, target in system_folders():
+        yield from ("--symlink", target, folder) if target else ("--ro-bind", folder, folder)
+    yield from _hidden(host_secrets())
+    yield from ("--proc", "/proc")
+    if places.uid == 0:
+        # The kernel lets uid 0 write there without any capability: `sys/kernel/core_pattern`, `bus/pci`, `irq`.
+        yield from ("--remount-ro", "/proc")
+    yield from ("--dev", "/dev", "--tmpfs", _TMP, "--symlink", _TMP, f"/var{_TMP}", "--dir", "/run")
+    yield from _bind("--ro-bind", ("/sys/devices/system/cpu",))
+    if places.inner_home == places.home:
+        yield from ("--tmpfs", places.home)
+
+
+def _bind(how: str, paths: Iterable[str]) -> Iterator[str]:
+    for path in paths:
+        if os.path.exists(path):  # noqa: PTH110 - dozens of names at every start
+            yield from (how, path, path)
+
+
+def _hidden(paths: Iterable[str]) -> Iterator[str]:
+    for path in paths:
+        if Path(path).is_dir():
+            # Without capabilities even uid 0 cannot write into it.
+            yield from ("--perms", "0555", "--tmpfs", path)
+        else:
+            yield from ("--ro-bind", "/dev/null", path)
+
+
+def _resolver() -> Iterator[str]:
+    """Yield the binding of the name servers' file where it is a link into a folder that is not shown."""
+    real = os.path.realpath("/etc/resolv.conf")
+    if not any(lies_in(real, folder) for folder in SYSTEM):
+        yield from _bind("--ro-bind", (real,))
+
+
+def _writable(places: Places, top: str) -> Iterator[str]:
+    yield from ("--bind", top, top)
+    roots = places.roots_in(top)
+    in_pieces = [root for root in roots if is_link(f"{root}/.git")]
+    for root in in_pieces:
+        # A mount does not hold a link, and a repository in its place would run what it likes. So the folder
+        # itself is read-only, and what lies in it is writable piece by piece.
+        yield from ("--ro-bind", root, root)
+        yield from _bind("--bind", _pieces(root))
+    yield from _bind("--bind", (path for path in _pins(places, top) if path not in in_pieces))
+    for root in roots:
+        yield from _bind("--ro-bind", (*_held(root), *git_folders(root)))
+
+
+def _pins(places: Places, top: str) -> list[str]:
+    """Return the folders on the way to blocked paths: what is mounted cannot be renamed, to be found bare next time."""
+    way = (
+        str(folder)
+        for path in places.hidden
+        if lies_in(path, top)
+        for folder in reversed(Path(path).parents)
+        if lies_in(str(folder), top)
+    )
+    return [folder for folder in dict.fromkeys(way) if folder != top]
+
+
+def _pieces(root: str) -> Iterator[str]:
+    with os.scandir(root) as entries:
+        yield from (entry.path for entry in entries if not entry.is_symlink())
+
+
+def _held(root: str) -> Iterator[str]:
+    """Yield the protected paths, and for a link what it points to where that can be written."""
+    for path in protected(root):
+        real = os.path.realpath(path)
+        if real == path or (real != root and lies_in(real, root)):
+            yield real

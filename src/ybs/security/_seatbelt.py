@@ -1,0 +1,171 @@
+"""The cage of macOS: a profile for sandbox-exec. Paths go in as parameters, never as text of the profile."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ybs.security import environment
+from ybs.security._private import PrivateFolder
+from ybs.security._protected import GIT, NAMES, git_folders
+from ybs.security.launch import Launch
+from ybs.security.places import Places
+
+PROGRAM = "/usr/bin/sandbox-exec"
+#: Folders of the system that programs read. The home folder is in none of them.
+_SYSTEM = (
+    *("/System", "/usr", "/bin", "/sbin", "/Library/Apple", "/Library/Developer", "/private/etc"),
+    *("/Library/Frameworks", "/Library/Java", "/opt", "/nix", "/private/var/db/timezone"),
+    *("/private/var/select", "/Applications/Xcode.app", "/Library/Preferences/Logging"),
+)
+_HIDDEN = ("/private/etc/master.passwd", "/private/etc/sudoers", "/private/etc/sudoers.d")
+_DEVICES = ("null", "zero", "random", "urandom", "dtracehelper", "fd", "stdin", "stdout", "stderr")
+_SYSCTLS = (
+    *("hw.activecpu", "hw.byteorder", "hw.cachelinesize", "hw.cpufamily", "hw.logicalcpu"),
+    *("hw.logicalcpu_max", "hw.machine", "hw.memsize", "hw.model", "hw.ncpu", "hw.pagesize"),
+    *("hw.pagesize_compat", "hw.physicalcpu", "hw.physicalcpu_max", "hw.tbfrequency"),
+    *(
+        "kern.argmax",
+        "kern.hostname",
+        "kern.maxfilesperproc",
+        "kern.maxproc",
+        "kern.osproductversion",
+    ),
+    *("kern.osrelease", "kern.ostype", "kern.osversion", "kern.secure_kernel", "kern.version"),
+    *("kern.usrstack64", "machdep.cpu.brand_string", "sysctl.proc_cputype", "vm.loadavg"),
+)
+_BASE = """(version 1)
+(deny default)
+(allow process-exec)
+(allow process-fork)
+(allow signal (target same-sandbox))
+(allow process-info* (target same-sandbox))
+(allow pseudo-tty)
+(allow ipc-posix-sem)
+(allow file-read-metadata)
+(allow file-read* (literal "/"))
+(allow mach-lookup
+  (global-name "com.apple.system.opendirectoryd.libinfo")
+  (global-name "com.apple.cfprefsd.daemon")
+  (global-name "com.apple.cfprefsd.agent"))
+"""
+
+
+class SandboxExec:
+    """Wraps commands with sandbox-exec and one profile for each command."""
+
+    name = "sandbox-exec"
+    is_reduced = False
+    why = PROGRAM
+
+    def __init__(self, places: Places) -> None:
+        self.places = places
+        self.private = PrivateFolder()
+
+    def launch(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        environ: Mapping[str, str],
+        *,
+        network: bool = False,
+        declared: Mapping[str, str] | None = None,
+    ) -> Launch:
+        """Return what starts the command in the cage. Raises Refused for a folder outside of it."""
+        self.places.check_folder(folder)
+        variables = environment.build(
+            environ,
+            home=self.private.home,
+            temporary=self.private.temporary,
+            network=network,
+            declared=declared,
+        )
+        text, parameters = profile(self.places, self.private.path, network=network)
+        defined = [f"-D{name}={value}" for name, value in parameters.items()]
+        return Launch(argv=(PROGRAM, "-p", text, *defined, "--", *command), environ=variables)
+
+
+def find() -> str | None:
+    """Return the program of the system, where there is one."""
+    return PROGRAM if os.access(PROGRAM, os.X_OK) else None
+
+
+def profile(places: Places, private: str, *, network: bool) -> tuple[str, dict[str, str]]:
+    """Return the profile's text and the parameters that its paths stand in."""
+    names = _Names()
+    seen = (*_SYSTEM, *places.toolchains, *places.readable, *_git_folders(places))
+    readable = _subpaths(names, "READ", (*seen, *places.writable, private))
+    hidden = _subpaths(names, "HIDDEN", (*_HIDDEN, *places.blocked))
+    lines = [
+        _BASE,
+        f"(allow file-read* {readable})",
+        f"(allow file-read* file-write-data file-ioctl {_devices()})",
+        f"(allow sysctl-read {' '.join(_quoted('sysctl-name', name) for name in _SYSCTLS)})",
+        f'(allow file-write* (subpath (param "{names.add("PRIVATE", private)}")))',
+        *(_writable(names, root) for root in places.writable),
+        # The last rule that matches decides: what is hidden stays so, wherever it lies.
+        f"(deny file-read* file-write* {hidden})",
+    ]
+    if network:
+        lines.append(_network())
+    return "\n".join(lines) + "\n", names.values
+
+
+class _Names:
+    """Gives every path a parameter name of its own."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, str] = {}
+
+    def add(self, kind: str, path: str) -> str:
+        name = f"{kind}_{len(self.values)}"
+        self.values[name] = path
+        return name
+
+
+def _subpaths(names: _Names, kind: str, paths: Sequence[str]) -> str:
+    return " ".join(f'(subpath (param "{names.add(kind, path)}"))' for path in paths)
+
+
+def _git_folders(places: Places) -> list[str]:
+    return [folder for root in places.writable for folder in git_folders(root)]
+
+
+def _devices() -> str:
+    return " ".join(f'(subpath "/dev/{name}")' for name in _DEVICES)
+
+
+def _quoted(kind: str, name: str) -> str:
+    return f'({kind} "{name}")'
+
+
+def _writable(names: _Names, root: str) -> str:
+    """Allow writing below a root, but to none of the protected names, missing ones included.
+
+    Patterns, because APFS takes `.GIT` for `.git`. `.git` is meant at any depth, for repositories in the repository.
+    """
+    parameter = names.add("ROOT", root)
+    top = "|".join(_any_case(name) for name in NAMES)
+    return (
+        f'(allow file-write* (require-all (subpath (param "{parameter}"))'
+        f' (require-not (literal (param "{parameter}")))'
+        f" (require-not {_below(parameter, f'({top})')})"
+        f" (require-not {_below(parameter, f'(.*/)?{_any_case(GIT)}')})))"
+    )
+
+
+def _below(parameter: str, pattern: str) -> str:
+    return f'(regex (string-append "^" (regex-quote (param "{parameter}")) "/{pattern}(/.*)?$"))'
+
+
+def _any_case(name: str) -> str:
+    """Return a pattern that matches the name whatever the case of its letters; it has no other signs than dots."""
+    return "".join(
+        f"[{letter}{letter.upper()}]" if letter.isalpha() else f"[{letter}]" for letter in name
+    )
+
+
+def _network() -> str:
+    return (
+        "(allow network-outbound (remote ip))\n(allow network-inbound (local ip))\n"
+        '(allow network-outbound (literal "/private/var/run/mDNSResponder"))\n(allow system-socket)'
+    )

@@ -1,0 +1,90 @@
+"""A program of the host, run for ybs itself: a group of its own, bounds on time and output, a certain end."""
+
+import asyncio
+import os
+import signal
+from asyncio.subprocess import DEVNULL, PIPE, Process, create_subprocess_exec
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+_CHUNK = 65_536
+_MOST_ERROR_BYTES = 20_000
+
+
+class Failed(Exception):
+    """The program ended with an error, ran too long, or printed too much."""
+
+
+async def run_child(
+    argv: Sequence[str],
+    *,
+    folder: Path,
+    environ: Mapping[str, str],
+    stdin: bytes | None,
+    timeout_seconds: float,
+    most_bytes: int,
+) -> bytes:
+    """Run a program to its end and return what it printed. Raises Failed and OSError."""
+    process = await create_subprocess_exec(
+        *argv,
+        cwd=folder,
+        env=dict(environ),
+        stdin=DEVNULL if stdin is None else PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        start_new_session=True,
+    )
+    try:
+        async with asyncio.timeout(timeout_seconds):
+            printed, said = await _talk(process, stdin, most_bytes)
+            code = await process.wait()
+    except TimeoutError as error:
+        raise Failed(f"it took longer than {timeout_seconds:g} s") from error
+    finally:
+        await _end(process)
+    if code:
+        words = said.decode(errors="replace").strip()
+        raise Failed(words or f"it ended with code {code}")
+    return printed
+
+
+async def _talk(process: Process, stdin: bytes | None, most_bytes: int) -> tuple[bytes, bytes]:
+    assert process.stdout is not None  # noqa: S101 - both are pipes
+    assert process.stderr is not None  # noqa: S101
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            printed = tasks.create_task(_read(process.stdout, most_bytes))
+            said = tasks.create_task(_read(process.stderr, _MOST_ERROR_BYTES, keeps_reading=True))
+            tasks.create_task(_write(process, stdin))
+    except* Failed as group:
+        raise Failed(str(group.exceptions[0])) from None
+    return printed.result(), said.result()
+
+
+async def _read(
+    stream: asyncio.StreamReader, most_bytes: int, *, keeps_reading: bool = False
+) -> bytes:
+    kept = bytearray()
+    while data := await stream.read(_CHUNK):
+        kept += data[: max(most_bytes + 1 - len(kept), 0)]
+        if len(kept) > most_bytes and not keeps_reading:
+            raise Failed(f"it printed more than {most_bytes:,} bytes")
+    return bytes(kept)
+
+
+async def _write(process: Process, data: bytes | None) -> None:
+    if process.stdin is None:
+        return
+    with suppress(BrokenPipeError, ConnectionResetError):  # it ended without reading all
+        process.stdin.write(data or b"")
+        await process.stdin.drain()
+    process.stdin.close()
+
+
+async def _end(process: Process) -> None:
+    """Kill what is left of the group, the program itself first, so that its number is not another's yet."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()

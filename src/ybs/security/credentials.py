@@ -1,0 +1,50 @@
+"""Where keys, passwords and cookies are kept: no tool reads or writes there, whatever the settings say."""
+
+#: In the home folder. Names come from each program's own manual.
+HOME = (
+    # shells and remote machines
+    *(".ssh", ".gnupg", ".netrc", "_netrc", ".authinfo", ".authinfo.gpg", ".pki", ".putty"),
+    *(".Xauthority", ".ICEauthority", ".vnc/passwd", ".config/rclone", ".config/filezilla"),
+    # version control
+    *(".git-credentials", ".config/git/credentials", ".config/gh", ".config/hub"),
+    *(".config/glab-cli", ".config/github-copilot", ".config/tea"),
+    # clouds and clusters
+    *(".aws", ".azure", ".kube", ".docker", ".oci", ".fly", ".bluemix", ".boto", ".s3cfg"),
+    *(".config/gcloud", ".config/doctl", ".config/hcloud", ".config/scw", ".config/containers"),
+    *(".config/configstore", ".config/helm", ".config/op", ".config/sops", ".config/age"),
+    *(".passwd-s3fs", ".vault-token", ".terraformrc", ".terraform.d/credentials.tfrc.json"),
+    *(".config/wrangler", ".wrangler", ".netlify", ".local/share/com.vercel.cli", ".databrickscfg"),
+    # packages
+    *(".pypirc", ".config/pip", ".pip", ".config/pypoetry", ".local/share/uv/credentials"),
+    *(".npmrc", ".yarnrc.yml", ".config/pnpm/rc", ".cargo/credentials", ".cargo/credentials.toml"),
+    *(".m2/settings.xml", ".m2/settings-security.xml", ".gradle/gradle.properties"),
+    *(".gem/credentials", ".bundle/config", ".composer/auth.json", ".config/composer/auth.json"),
+    *(".nuget/NuGet/NuGet.Config", ".hex/hex.config", ".condarc", ".conda/.condarc"),
+    # databases and models
+    *(".pgpass", ".my.cnf", ".mylogin.cnf", ".mongorc.js", ".snowsql", ".kaggle", ".huggingface"),
+    *(".cache/huggingface/token", ".cache/huggingface/stored_tokens", ".config/openai"),
+    *(".claude/.credentials.json", ".claude.json", ".codex/auth.json", ".gemini"),
+    *(".local/share/opencode/auth.json", ".config/goose", ".config/io.datasette.llm"),
+    # key rings and wallets
+    *(".password-store", ".local/share/keyrings", ".local/share/kwalletd", ".kde4/share/apps"),
+    *(".config/keepassxc", ".config/Bitwarden", ".config/1Password", ".bitcoin", ".ethereum"),
+    *(".electrum", "Library/Keychains"),
+    # browsers and mail: cookies are keys
+    *(".mozilla", ".librewolf", ".thunderbird", ".config/google-chrome", ".config/chromium"),
+    *(".config/BraveSoftware", ".config/microsoft-edge", ".config/vivaldi", ".config/opera"),
+    *(".local/share/epiphany", ".local/share/evolution", ".var/app", "snap/firefox"),
+    *("snap/chromium", "Library/Cookies", "Library/Safari", "Library/Mail", "Library/Messages"),
+    *("Library/Application Support/Google/Chrome", "Library/Application Support/Firefox"),
+    *("Library/Application Support/Microsoft Edge", "Library/Application Support/BraveSoftware"),
+    # what was typed, passwords by mistake among it
+    *(".bash_history", ".zsh_history", ".zhistory", ".histfile", ".sh_history", ".history"),
+    *(".local/share/fish/fish_history", ".python_history", ".node_repl_history", ".irb_history"),
+    *(".psql_history", ".mysql_history", ".sqlite_history", ".rediscli_history", ".dbshell"),
+    *(".lesshst", ".viminfo", ".local/state/nvim/shada", ".local/share/atuin"),
+)
+#: Of the system.
+SYSTEM = (
+    *("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers"),
+    *("/etc/krb5.keytab", "/etc/sudoers.d", "/etc/ssl/private", "/etc/docker", "/etc/kubernetes"),
+    *("/etc/NetworkManager/system-connections", "/etc/wireguard", "/etc/openvpn", "/etc/ybs"),
+)

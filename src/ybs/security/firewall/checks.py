@@ -1,0 +1,132 @@
+"""What a pattern cannot say: whether a matched value is a secret and not a word, a name or a placeholder."""
+
+import re
+from binascii import Error, a2b_base64
+from collections.abc import Callable, Mapping
+
+from ybs.security.firewall.entropy import entropy, is_random, stands_in
+from ybs.security.firewall.lazy import lazy
+from ybs.security.firewall.rule import Level, Rule
+
+#: What stands in for a password in examples.
+_WORDS = frozenset(
+    b"password passwd pass pwd secret test testing admin root user username guest none null true false token key "
+    b"changeme postgres mysql redis foo bar foobar example default demo string".split()
+)
+_VARIABLE = lazy(rb"\$\w+|\$\{[^}]*\}|%\w+%|%s|%d|\{[\w.]*\}|:\w+|<.*|\[.*|\*+|x+|y+|\.+")
+_NAME = lazy(rb"[A-Za-z0-9_.$-]{0,50}$")
+#: Names of what is shown to everybody although a word of secrecy stands in them.
+_PUBLIC = lazy(
+    rb"public|pubkey|pub_?key|primary|foreign|(?<!bit)bucket|schema|sequence|cache|idx|hot_?key|sort_?key|partition|natural|"
+    rb"issuer|monkey|turkey|keyboard|author|random|csrf|xsrf|accessor|accessib|checksum|digest|integrity|"
+    rb"thumbprint|fingerprint|object_?key|react|storage_?key|i18n|translation|signature_?key|license|token_?type|"
+    rb"tokeni[sz]|x-amz-algorithm|etag|react-key|publishable|idempot|hash",
+    re.IGNORECASE,
+)
+#: What follows the word and makes it the name of something about a secret.
+_ABOUT = lazy(
+    rb"(?:s?[_.-]?(?:id|ids|name|names|file|path|url|uri|endpoint|type|size|length|len|count|alias|vault|ring|store|"
+    rb"pair|word|words|board|code|codes|frame|press|pressed|down|up|mesh|selector|signature|stone|storetype|event|"
+    rb"format|prefix|suffix|version|field|header|class|status|algorithm|expiry|expires|ttl|mode|method|index|"
+    rb"usage|limit|hash|digest|sha256|audience|issuer|chars|str|map|set|space|policy|provider|server|host|domain|"
+    rb"scheme|source|results?|variable|env|env_?var|regex|pattern|ref|label|description|hint))(?![a-z])",
+    re.IGNORECASE,
+)
+#: Words that alone say little: the value has to look like a key.
+_WEAK = frozenset((b"key", b"auth", b"pass", b"pwd", b"creds"))
+_UUID = lazy(rb"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_CODE = lazy(
+    rb"[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)+[;,]?"  # a.b.c, as code names things
+    rb"|(?:\.{0,2}/|~/|[A-Za-z]:\\)[\w./\\ -]*|https?:.*|[\w-]+\.(?:py|js|ts|json|ya?ml|pem|key|crt|txt|md|html|cer|p12|jks)"
+)
+_CLOSED = lazy(rb"[\s\"'`;,)}<&|\\\]]|$")
+_DATE = lazy(
+    rb"\d{4}-\d\d-\d\d\b.*|v?\d+(?:\.\d+)+.*|\^?~?\d+(?:\.\d+)*(?:-[a-z]+[.\d]*)|[\d.:,/%+-]{1,14}|.*[-_]v?\d+\.\d+(?:\.\d+)?\S*"
+)
+
+
+def go_on_at(rule: Rule, data: bytes, match: re.Match[bytes], level: Level) -> int | None:
+    """Judge a match of the rule in `data`. Return None for a secret, else where the rule may be tried again."""
+    value = match[match.re.groups]
+    if rule.check == "assigned":
+        return _assigned(data, match, level)
+    if rule.check not in ("key", "sure", "login", "basic") and stands_in(value):
+        return 0
+    if rule.entropy and entropy(value) < rule.entropy:
+        return 0
+    judge = _JUDGES.get(rule.check)
+    return None if judge is None or judge(value) else 0
+
+
+def _is_login(value: bytes) -> bool:
+    """Judge a password, or `name:password` as curl takes it."""
+    bare = value.replace(b'"', b"").replace(b"'", b"")
+    words = [word for word in bare.split(b":") if word]
+    if not words or is_word(words[-1]):
+        return False
+    return not bare.lower().startswith((b"your", b"<"))
+
+
+def is_word(value: bytes) -> bool:
+    """Tell whether the value is one that stands in for a password, or names where it comes from."""
+    lower = value.lower()
+    return (
+        lower in _WORDS
+        or lower.rstrip(b"0123456789!") in _WORDS
+        or _VARIABLE().fullmatch(lower) is not None
+        or stands_in(value)
+    )
+
+
+def _is_basic(value: bytes) -> bool:
+    """Judge what follows `Basic`: the base64 of `name:password`."""
+    try:
+        decoded = a2b_base64(value + b"=" * (-len(value) % 4))
+    except Error:
+        return False
+    return decoded.isascii() and b":" in decoded and _is_login(decoded.split(b":", 1)[1])
+
+
+def _assigned(data: bytes, match: re.Match[bytes], level: Level) -> int | None:
+    """Judge a value that was given to a name with a word of secrecy in it."""
+    value = match[2].rstrip(b",;.")
+    start, end = match.span(2)
+    whole_name = _name_before(data, match.start()) + data[match.start() : start]
+    word = match[1].lower()
+    if _PUBLIC().search(whole_name) or _ABOUT().match(match[0], len(word)):
+        return 0
+    # What was rejected as a whole is not looked at from every word in it, but in an address each part has its chance.
+    go_on = data.rfind(b"&", start, end) + 1 or end
+    if not _CLOSED().match(data, end) or value in whole_name or _CODE().fullmatch(value):
+        return go_on
+    goes_on = match[0][len(word) : len(word) + 1].isalpha()
+    if is_word(value) or _DATE().fullmatch(value) or (word in _WEAK and goes_on):
+        return go_on
+    if _is_value(word, value):
+        return None
+    is_quoted = data[start - 1 : start] in (b'"', b"'", b"`")
+    is_spoken = level == "high" and is_quoted and word.startswith((b"pass", b"pwd", b"secret"))
+    return None if is_spoken else go_on
+
+
+def _is_value(word: bytes, value: bytes) -> bool:
+    """Judge the value by how much the word promises."""
+    if _UUID().fullmatch(value):
+        return word not in _WEAK
+    if word in _WEAK:
+        return len(value) >= 16 and is_random(value) and entropy(value) >= 3.2
+    if word.startswith(b"pass"):
+        return any(48 <= code <= 57 for code in value) and entropy(value) >= 2.5
+    return len(value) >= 10 and is_random(value)
+
+
+def _name_before(data: bytes, start: int) -> bytes:
+    found = _NAME().search(data[max(0, start - 50) : start])
+    return found[0] if found else b""
+
+
+_JUDGES: Mapping[str, Callable[[bytes], bool]] = {
+    "random": is_random,
+    "login": _is_login,
+    "basic": _is_basic,
+}

@@ -1,0 +1,179 @@
+"""The firewall of a session: finds secrets in a text and puts placeholders in their place."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+import msgspec
+from msgspec import Raw, Struct
+
+from ybs.security.firewall.decode import views
+from ybs.security.firewall.engine import Engine, Span, merged
+from ybs.security.firewall.lazy import lazy
+from ybs.security.firewall.report import Report
+from ybs.security.firewall.rules import KINDS
+from ybs.security.firewall.settings import AllowList, Settings
+from ybs.security.firewall.vault import Vault
+
+_LONGEST_MEMBER = 400
+_PLACEHOLDER = lazy(rb"\[ybs:secret:([a-z0-9-]{1,40})#\d{1,6}\]")
+
+
+class Finding(Struct, frozen=True):
+    """A secret in a text: its kind, and its first and last character (`end` is the one after it)."""
+
+    kind: str
+    start: int
+    end: int
+
+
+class Firewall:
+    """Finds and masks. One for each session, so that placeholders stay the same in it."""
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        own: Iterable[str] = (),
+        *,
+        use_re2: bool | None = None,
+    ) -> None:
+        settings = settings or Settings()
+        self.vault = Vault(own)
+        self.report = Report()
+        self.engine = Engine(settings.sensitivity, use_re2=use_re2)
+        self._allowed = AllowList(settings.allow)
+
+    def allow(self, placeholder: str) -> None:
+        """Take the secret behind a placeholder for none from now on."""
+        value = self.vault.value(placeholder)
+        if value is not None:
+            self._allowed.add(value)
+
+    def find(self, text: str) -> list[Finding]:
+        """Return the secrets in the text, in order; none overlaps another."""
+        data = text.encode("utf-8", "surrogatepass")
+        return [
+            Finding(kind, start, end)
+            for kind, start, end in _in_characters(text, data, self.spans(data))
+            if not self._allowed.holds(text[start:end])
+        ]
+
+    def spans(self, data: bytes) -> list[Span]:
+        """Return the secrets in the bytes, also in what they say when decoded once."""
+        found = self.engine.spans(data)
+        known = list(self.vault.known())
+        found += exact(data, known)
+        for view in views(data):
+            for start, end, kind in [*self.engine.spans(view.data), *exact(view.data, known)]:
+                found.append((*view.source(start, end), kind))
+        if b"[ybs:secret:" in data:
+            found = _outside_placeholders(data, found)
+        return _on_characters(data, merged(found)) if found else found
+
+    def mask(self, text: str, place: str = "") -> str:
+        """Return the text with placeholders; the same text where there is nothing to mask."""
+        while findings := self.find(text):  # each round leaves less that is no placeholder
+            pieces: list[str] = []
+            end = 0
+            for finding in findings:
+                placeholder = self.vault.placeholder(
+                    finding.kind, text[finding.start : finding.end]
+                )
+                self.report.add(finding.kind, place, placeholder)
+                pieces += (text[end : finding.start], placeholder)
+                end = finding.end
+            text = "".join((*pieces, text[end:]))
+        return text
+
+    def mask_json(self, raw: Raw, place: str = "") -> Raw:
+        """Mask the texts in a piece of JSON after decoding them; the same piece where nothing was masked."""
+        if b"\\" not in bytes(raw) and not self.spans(bytes(raw)):
+            return raw  # it says what it reads, so one look at all of it does
+        try:
+            data = msgspec.json.decode(raw)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            text = bytes(raw).decode("utf-8", "replace")
+            masked = self.mask(text, place)
+            return raw if masked == text else Raw(msgspec.json.encode(masked))
+        masked = self.mask_data(data, place)
+        return raw if masked == data else Raw(msgspec.json.encode(masked))
+
+    def mask_data(self, data: Any, place: str = "") -> Any:
+        """Mask the texts in plain data. Names of members are part of what says that a text is a secret."""
+        match data:
+            case str():
+                return self.mask(data, place)
+            case list():
+                items = cast("list[Any]", data)
+                return [self.mask_data(item, place) for item in items]
+            case dict():
+                members = cast("dict[str, Any]", data)
+                return {
+                    self.mask(str(name), place): self._mask_member(str(name), value, place)
+                    for name, value in members.items()
+                }
+            case _:
+                return data
+
+    def _mask_member(self, name: str, value: Any, place: str) -> Any:
+        masked = self.mask_data(value, place)
+        if masked != value or not isinstance(value, str) or len(value) > _LONGEST_MEMBER:
+            return masked
+        before = f'"{name}": "'
+        for finding in self.find(f'{before}{value}"'):
+            if finding.start >= len(before) and finding.end <= len(before) + len(value):
+                secret = value[finding.start - len(before) : finding.end - len(before)]
+                placeholder = self.vault.placeholder(finding.kind, secret)
+                self.report.add(finding.kind, place, placeholder)
+                return value.replace(secret, placeholder)
+        return masked
+
+
+def exact(data: bytes, known: Iterable[tuple[bytes, str]]) -> list[Span]:
+    """Return the places of known values."""
+    found: list[Span] = []
+    for value, kind in known:
+        place = data.find(value)
+        while place >= 0:
+            found.append((place, place + len(value), kind))
+            place = data.find(value, place + len(value))
+    return found
+
+
+def _outside_placeholders(data: bytes, spans: Sequence[Span]) -> list[Span]:
+    """Leave out what lies within a placeholder: its own words look like a name and a value."""
+    places = [m.span() for m in _PLACEHOLDER().finditer(data) if m[1].decode() in KINDS]
+    starts = [start for start, _ in places]
+    kept: list[Span] = []
+    for span in spans:
+        number = bisect_right(starts, span[0]) - 1
+        if number < 0 or span[1] > places[number][1]:
+            kept.append(span)
+    return kept
+
+
+def _on_characters(data: bytes, spans: list[Span]) -> list[Span]:
+    """Let every place begin and end with a whole character."""
+    if data.isascii():
+        return spans
+    whole: list[Span] = []
+    for start, end, kind in spans:
+        while start and data[start] & 0xC0 == 0x80:
+            start -= 1
+        while end < len(data) and data[end] & 0xC0 == 0x80:
+            end += 1
+        whole.append((start, end, kind))
+    return merged(whole)
+
+
+def _in_characters(text: str, data: bytes, spans: list[Span]) -> list[tuple[str, int, int]]:
+    if len(text) == len(data):
+        return [(kind, start, end) for start, end, kind in spans]
+    result: list[tuple[str, int, int]] = []
+    at_byte = at_character = 0
+    for start, end, kind in spans:
+        first = at_character + len(data[at_byte:start].decode("utf-8", "surrogatepass"))
+        last = first + len(data[start:end].decode("utf-8", "surrogatepass"))
+        result.append((kind, first, last))
+        at_byte, at_character = end, last
+    return result

@@ -1,0 +1,170 @@
+"""A model behind the firewall: nothing reaches it before secrets are masked, and a private key stops the request."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from typing import Literal, TypeAlias, TypeVar, assert_never
+
+from msgspec import Struct
+
+from ybs.core.errors import ModelError
+from ybs.core.events import Event
+from ybs.core.messages import AssistantMessage, Message, ToolResult, UserMessage
+from ybs.core.ports import Model, Request, ToolSpec
+from ybs.security.firewall.masking import Firewall
+from ybs.security.firewall.report import Masked
+from ybs.security.firewall.structs import masked
+
+_T = TypeVar("_T")
+#: What is done about a secret that stands in a request: put a placeholder there, let it pass, or do not send.
+Decision: TypeAlias = Literal["mask", "send", "stop"]
+
+PRIVATE_KEY = "private-key"
+
+
+class SecretFound(ModelError):
+    """A request was not sent, because a secret stands in it."""
+
+
+class Discovery(Struct, frozen=True, kw_only=True):
+    """What the person is asked about: secrets in one place. A private key is never sent, so `can_send` is false."""
+
+    place: str
+    secrets: tuple[Masked, ...]
+    can_send: bool
+
+    @property
+    def question(self) -> str:
+        """One line for the person, without the value."""
+        kinds = ", ".join(dict.fromkeys(secret.kind for secret in self.secrets))
+        return f"There is a secret in {self.place}: {kinds}."
+
+
+#: Asks the person. Where nobody can be asked there is none: secrets are masked, private keys stop the request.
+Ask: TypeAlias = Callable[[Discovery], Awaitable[Decision]]
+
+
+class FirewallModel:
+    """Wraps a Model. `ask` may be set later; a request is looked at once, and of the next only what is new."""
+
+    def __init__(self, model: Model, firewall: Firewall, ask: Ask | None = None) -> None:
+        self.model, self.firewall, self.ask = model, firewall, ask
+        self._messages: dict[int, tuple[Message, Message]] = {}
+        self._specs: dict[int, tuple[ToolSpec, ToolSpec]] = {}
+        self._system = ("", "")
+
+    @property
+    def name(self) -> str:
+        """The wrapped model's name."""
+        return self.model.name
+
+    @property
+    def window(self) -> int:
+        """The wrapped model's window."""
+        return self.model.window
+
+    async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
+        """Yield the answer to the masked request. Raises SecretFound where it must not be sent."""
+        clean = await self.cleaned(request)
+        async with aclosing(self.model.stream(clean)) as events:
+            async for event in events:
+                yield event
+
+    async def cleaned(self, request: Request) -> Request:
+        """Return the request with placeholders in place of secrets. Raises SecretFound."""
+        if request.system != self._system[0]:
+            clean = await self._checked(request.system, "the system prompt", is_said=False)
+            self._system = (request.system, clean)
+        self._pass_specs(request.tools)
+        specs = [await self._spec(spec) for spec in request.tools]
+        messages = [await self._message(message) for message in request.messages]
+        self._messages = {
+            id(old): (old, new) for old, new in zip(request.messages, messages, strict=True)
+        }
+        self._specs = {id(old): (old, new) for old, new in zip(request.tools, specs, strict=True)}
+        return Request(self._system[1], messages, specs)
+
+    def _pass_specs(self, specs: Sequence[ToolSpec]) -> None:
+        """Let new descriptions pass that are clean, with one look at all of them."""
+        new = [s for s in specs if id(s) not in self._specs and b"\\" not in bytes(s.parameters)]
+        whole = b"\n".join(
+            part
+            for s in new
+            for part in (s.name.encode(), s.description.encode(), bytes(s.parameters))
+        )
+        if not self.firewall.find(whole.decode()):
+            self._specs.update((id(spec), (spec, spec)) for spec in new)
+
+    async def _spec(self, spec: ToolSpec) -> ToolSpec:
+        known = self._specs.get(id(spec))
+        if known is not None:
+            return known[1]
+        self._check_name(spec.name)
+        return await self._checked(spec, f"the description of {spec.name}", is_said=False)
+
+    async def _message(self, message: Message) -> Message:
+        known = self._messages.get(id(message))
+        if known is not None:
+            return known[1]
+        for name in _names(message):
+            self._check_name(name)
+        is_said = isinstance(message, UserMessage) and message.origin == "person"
+        clean = await self._checked(message, _place(message), is_said=is_said)
+        self._messages[id(message)] = (
+            message,
+            clean,
+        )  # an answer holds although another part stops the request
+        return clean
+
+    def _check_name(self, name: str) -> None:
+        """Raise SecretFound for a secret in a tool's name, where no placeholder can stand."""
+        if self.firewall.find(name):
+            raise SecretFound("Not sent: there is a secret in the name of a tool. Rename the tool.")
+
+    async def _checked(self, value: _T, place: str, *, is_said: bool) -> _T:
+        """Mask one part of a request, and ask about what the person said and about private keys."""
+        self.firewall.report.begin()
+        clean = masked(self.firewall, value, place)
+        if clean is value:
+            return value
+        found = tuple(self.firewall.report.latest)
+        has_key = any(row.kind == PRIVATE_KEY for row in found)
+        if not (has_key or (is_said and self.ask)):
+            return clean
+        discovery = Discovery(place=place, secrets=found, can_send=not has_key)
+        decision = "stop" if self.ask is None else await self.ask(discovery)
+        if decision == "mask":
+            return clean
+        if decision == "send" and discovery.can_send:
+            for row in found:
+                self.firewall.allow(row.placeholder)
+            return masked(self.firewall, value, place)
+        raise SecretFound(
+            f"Not sent. {discovery.question} Take it out, or answer that it may be sent masked."
+        )
+
+
+def _names(message: Message) -> list[str]:
+    """Return the names of tools in a message."""
+    match message:
+        case UserMessage():
+            return []
+        case AssistantMessage():
+            return [call.name for call in message.calls]
+        case ToolResult():
+            return [message.name]
+        case _:
+            assert_never(message)
+
+
+def _place(message: Message) -> str:
+    match message:
+        case UserMessage():
+            return {"person": "your message", "guard": "a reminder", "shell": "a command's output"}[
+                message.origin
+            ]
+        case AssistantMessage():
+            return "the model's answer"
+        case ToolResult():
+            return f"the result of {message.name}"
+        case _:
+            assert_never(message)

@@ -1,0 +1,71 @@
+"""What the person settles about the firewall: how much is taken for a secret, and what never is."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from ybs.core.errors import ConfigError
+
+
+class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The section `firewall` of the configuration.
+
+    `sensitivity`: `low` masks published token formats, private keys and the person's own secrets; `normal` also
+    logins in addresses, headers and commands, and random values given to a name such as `api_key`; `high` also
+    passwords that look like words. `allow` lists false positives: the SHA-256 of a value, or a regular expression
+    that fits the whole value.
+    """
+
+    sensitivity: Literal["low", "normal", "high"] = "normal"
+    allow: tuple[str, ...] = ()
+
+
+def read_settings(section: Mapping[str, Any]) -> Settings:
+    """Read the section. Raises ConfigError for what makes no sense."""
+    try:
+        settings = msgspec.convert(section, Settings)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"firewall: {error}") from error
+    AllowList(settings.allow)
+    return settings
+
+
+class AllowList:
+    """Values that are no secrets. Raises ConfigError for an expression that is none."""
+
+    def __init__(self, entries: tuple[str, ...] = ()) -> None:
+        self._hashes = {entry for entry in map(str.lower, entries) if _is_hash(entry)}
+        self._patterns: list[re.Pattern[str]] = []
+        for entry in entries:
+            if not _is_hash(entry.lower()):
+                self._patterns.append(_compiled(entry))
+
+    def add(self, value: str) -> None:
+        """Take a value for no secret from now on."""
+        self._hashes.add(_hash(value))
+
+    def holds(self, value: str) -> bool:
+        """Tell whether the value is on the list."""
+        if self._hashes and _hash(value) in self._hashes:
+            return True
+        return any(pattern.fullmatch(value) for pattern in self._patterns)
+
+
+def _is_hash(entry: str) -> bool:
+    return len(entry) == 64 and not entry.strip("0123456789abcdef")
+
+
+def _hash(value: str) -> str:
+    from hashlib import sha256  # only who has a list of values needs it
+
+    return sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _compiled(entry: str) -> re.Pattern[str]:
+    try:
+        return re.compile(entry)
+    except re.error as error:
+        raise ConfigError(f"firewall.allow: {entry!r} is no regular expression: {error}") from error

@@ -1,0 +1,99 @@
+"""A toolbox behind the firewall: what tools answer is masked, and placeholders in calls are put back or refused."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ybs.core.errors import Refused
+from ybs.core.events import Emit, Event, Noticed, ToolPrinted
+from ybs.core.messages import ToolCall, ToolResult
+from ybs.core.ports import Toolbox, ToolSpec
+from ybs.security.firewall.masking import Firewall
+from ybs.security.firewall.restore import Read, Restorer
+from ybs.security.firewall.stream import StreamMask
+from ybs.security.firewall.structs import masked
+
+
+class FirewallToolbox:
+    """Wraps a Toolbox. `read` returns the text of a file that a call names, as the tools see it, or None."""
+
+    def __init__(self, toolbox: Toolbox, firewall: Firewall, read: Read) -> None:
+        self.toolbox, self.firewall = toolbox, firewall
+        self._restorer = Restorer(firewall.vault, read)
+
+    def specs(self) -> Sequence[ToolSpec]:
+        """List the wrapped tools."""
+        return self.toolbox.specs()
+
+    def is_read_only(self, call: ToolCall) -> bool:
+        """Tell whether the call changes nothing."""
+        return self.toolbox.is_read_only(call)
+
+    async def run(self, call: ToolCall, emit: Emit) -> ToolResult:
+        """Run one call; nothing of a secret is in its events or its result."""
+        try:
+            restored = self._restorer.restored(call)
+        except Refused as refusal:
+            return ToolResult(
+                call_id=call.id,
+                name=call.name,
+                output=str(refusal),
+                is_error=True,
+                is_refused=True,
+                summary="refused: it holds the placeholder of a secret",
+            )
+        live = _Live(self.firewall, call, emit)
+        try:
+            result = await self.toolbox.run(restored, live)
+        finally:
+            live.close()
+        clean = masked(self.firewall, result, live.place)
+        if clean is not result and live.has_key(clean):
+            text = f"A private key stands in {live.place}; the model sees a placeholder."
+            emit(Noticed(level="warning", text=text))
+        return replace(clean, name=result.name)
+
+
+class _Named(Struct):
+    """Arguments with the name of a file in them."""
+
+    path: Any = None
+
+
+class _Live:
+    """Takes the events of one running call and hands them on without secrets."""
+
+    def __init__(self, firewall: Firewall, call: ToolCall, emit: Emit) -> None:
+        self._firewall, self._call, self._emit = firewall, call, emit
+        self.place = f"the result of {call.name}{firewall.mask(_path_of(call))}"
+        self._printed = StreamMask(firewall, self.place)
+
+    def __call__(self, event: Event) -> None:
+        """Hand an event on."""
+        if not isinstance(event, ToolPrinted):
+            self._emit(masked(self._firewall, event, self.place))
+        elif text := self._printed.feed(event.text):
+            self._emit(replace(event, text=text))
+
+    def close(self) -> None:
+        """Hand on what was held back."""
+        if text := self._printed.close():
+            self._emit(ToolPrinted(id=self._call.id, text=text))
+
+    def has_key(self, result: ToolResult) -> bool:
+        """Tell whether the masked result had a private key in it."""
+        return "[ybs:secret:private-key#" in result.output
+
+
+def _path_of(call: ToolCall) -> str:
+    """Return what the call is about, to say where a secret was."""
+    path = msgspec.json.decode(call.arguments, type=_Named).path
+    return f" {path[:200]}" if isinstance(path, str) else ""
+
+
+def masked_emit(emit: Emit, firewall: Firewall) -> Callable[[Any], None]:
+    """Return an Emit whose events hold no secrets, for what is stored: transcripts and logs."""
+    return lambda event: emit(masked(firewall, event, "the transcript"))

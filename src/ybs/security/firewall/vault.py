@@ -1,0 +1,108 @@
+"""The secrets of a session: each has one placeholder, which says its kind and nothing else."""
+
+from binascii import b2a_base64
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+
+from ybs.security.firewall.checks import is_word
+from ybs.security.firewall.lazy import lazy
+from ybs.security.firewall.rules import KINDS, OWN
+
+PLACEHOLDER = lazy(r"\[ybs:secret:([a-z0-9-]{1,40})#(\d{1,6})\]")
+#: A shorter value would be found in ordinary text, in characters.
+LEAST_OWN = 8
+_MOST_KNOWN = 500
+_SECRET_NAME = lazy(
+    r"(?i)(?:(?:^|_)(?:token|secret|password|passwd|passphrase|pwd|pass|credentials?|api_?key|access_?key|private_?key|"
+    r"secret_?key|signing_?key|encryption_?key|auth_?key|key|auth|dsn|pat)|password|apikey|secret|token)(?:_?\d+)?$"
+)
+_FOLDERS = ("PWD", "OLDPWD")  # named like a password, and every path begins with them
+_LOGIN = lazy(r"://[^\s:/@]*:([^\s/@]+)@")
+_PATH = lazy(r"(?:~|\.{0,2})/[\w./ -]*|[A-Za-z]:\\.*")
+
+
+class Vault:
+    """Values and their placeholders. `own` are secrets that are known beforehand."""
+
+    def __init__(self, own: Iterable[str] = ()) -> None:
+        self._own: dict[bytes, None] = {}
+        for value in own:
+            self._own |= dict.fromkeys(_forms(value))
+        self._placeholders: dict[str, str] = {}
+        self._values: dict[str, str] = {}
+        self._counts: dict[str, int] = {}
+
+    def placeholder(self, kind: str, value: str) -> str:
+        """Return what stands for the value in this session."""
+        known = self._placeholders.get(value)
+        if known is None:
+            number = self._counts[kind] = self._counts.get(kind, 0) + 1
+            known = self._placeholders[value] = f"[ybs:secret:{kind}#{number}]"
+            self._values[known] = value
+        return known
+
+    def value(self, placeholder: str) -> str | None:
+        """Return what the placeholder stands for; None where it is none of this session."""
+        return self._values.get(placeholder)
+
+    def known(self) -> Iterator[tuple[bytes, str]]:
+        """Yield the values that are masked wherever they stand, with their kinds."""
+        for form in self._own:
+            yield form, OWN
+        for placeholder, value in list(self._values.items())[-_MOST_KNOWN:]:
+            if len(value) >= LEAST_OWN:
+                yield (
+                    value.encode("utf-8", "surrogatepass"),
+                    placeholder.split(":")[2].split("#")[0],
+                )
+
+
+def is_placeholder(text: str) -> bool:
+    """Tell whether the text is a placeholder, of this session or another."""
+    match = PLACEHOLDER().fullmatch(text)
+    return match is not None and match[1] in KINDS
+
+
+def own_secrets(environ: Mapping[str, str], keys: Iterable[str] = ()) -> list[str]:
+    """Return the person's own secrets: values of variables named like secrets, and ybs's keys."""
+    values = [value for key in keys if len(value := key.strip()) >= LEAST_OWN]
+    for name, text in environ.items():
+        if name in _FOLDERS:
+            continue
+        found = _LOGIN().search(text)
+        if found and len(found[1]) >= LEAST_OWN and not is_word(found[1].encode()):
+            from urllib.parse import unquote  # few have a login in a variable
+
+            values += [found[1], unquote(found[1])]
+        elif _SECRET_NAME().search(name) and _is_value(text.strip()):
+            values.append(text.strip())
+    return list(dict.fromkeys(values))
+
+
+def _is_value(text: str) -> bool:
+    if len(text) < LEAST_OWN or _PATH().fullmatch(text):
+        return False
+    return not is_word(text.encode("utf-8", "surrogateescape"))
+
+
+@cache
+def _quoted() -> tuple[bytes, ...]:
+    """Return each byte as an address writes it."""
+    return tuple(
+        bytes((code,))
+        if code < 128 and (chr(code).isalnum() or chr(code) in "-._~")
+        else b"%%%02X" % code
+        for code in range(256)
+    )
+
+
+def _forms(value: str) -> Iterator[bytes]:
+    """Yield the value as it may stand in a text: as it is, in an address, in JSON, within base64."""
+    raw = value.encode("utf-8", "surrogateescape")
+    yield raw
+    yield b"".join(_quoted()[code] for code in raw)
+    yield raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+    for shift in range(3):
+        # Of base64 the characters that neighbours have a part in are left out.
+        packed = b2a_base64(b"\0" * shift + raw, newline=False).rstrip(b"=")
+        yield packed[(0, 2, 3)[shift] : len(packed) - (1 if (len(raw) + shift) % 3 else 0)]

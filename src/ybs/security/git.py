@@ -1,0 +1,302 @@
+"""ybs's own git: it runs no program that a repository names, reaches no network and asks nobody.
+
+Three walls, each enough for most attacks: only commands of a list; every setting that names a program is overridden on
+the command line, also those with names of the repository's choice; and an environment of ybs's own making (`git_walls`).
+"""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from ybs.security.git_walls import (
+    NEED_AN_AUTHOR,
+    OPTIONS,
+    GitError,
+    environment,
+    overrides,
+    words_for,
+)
+from ybs.security.programs import trusted_program
+from ybs.security.repository import Repository, find_repository
+
+TIMEOUT_SECONDS = 30.0
+MOST_OUTPUT_BYTES = 8_000_000
+_MOST_ERROR_CHARS = 2000
+
+
+class Change(Struct, frozen=True):
+    """One line of a status: the two letters of git (index, work tree), the path, and the old path of a rename."""
+
+    letters: str
+    path: str
+    old_path: str = ""
+
+
+class Git:
+    """Git for one folder, which must lie in a work tree. Everything may raise GitError and nothing else."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        most_bytes: int = MOST_OUTPUT_BYTES,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        self.folder, self.environ = folder, environ
+        self.timeout_seconds, self.most_bytes = timeout_seconds, most_bytes
+        self._settings: list[tuple[str, str]] = []
+        self._stamp: list[tuple[str | int, ...]] = []
+        self._identity: dict[str, str] | None = None
+
+    async def run(
+        self, command: str, *arguments: str, stdin: bytes | None = None, index: str = ""
+    ) -> bytes:
+        """Run one of git's commands and return what it printed. `index` names another index file."""
+        ending = words_for(command, arguments)
+        repository = self._repository()
+        settings = await self._settings_of(repository)
+        identity = await self._who(settings) if command in NEED_AN_AUTHOR else {}
+        if index:
+            identity = {**identity, "GIT_INDEX_FILE": index}
+        words = [*OPTIONS, *overrides(key for key, _ in settings), *ending]
+        return await self._start(words, repository, identity, stdin)
+
+    async def is_repository(self) -> bool:
+        """Tell whether git can be used here at all. Never raises."""
+        try:
+            await self.run("rev-parse", "--git-dir")
+        except GitError:
+            return False
+        return True
+
+    async def branch(self) -> str:
+        """Return the branch, or an empty string where HEAD is on none."""
+        return _text(await self.run("branch", "--show-current")).strip()
+
+    async def head(self) -> str:
+        """Return the commit that HEAD is at, in full; empty before the first one."""
+        try:
+            return _text(await self.run("rev-parse", "--verify", "--quiet", "HEAD")).strip()
+        except GitError:
+            return ""
+
+    async def status(self, *paths: str) -> list[Change]:
+        """List what differs from the last commit, untracked files one by one."""
+        printed = await self.run(
+            "status", "--porcelain=v1", "-z", "--untracked-files=all", "--", *paths
+        )
+        return parse_status(_text(printed))
+
+    async def diff(self, *paths: str, is_staged: bool = False) -> str:
+        """Return the difference between work tree and index, or between index and HEAD."""
+        staged = ("--cached",) if is_staged else ()
+        return _text(await self.run("diff", *staged, "--", *paths))
+
+    async def add(self, *paths: str) -> None:
+        """Put files, as they are or as gone, into the index.
+
+        Refused where a filter changes a file, and where it lies in a repository within this one.
+        """
+        if paths:
+            await self._refuse_unfit(paths)
+            # `git add` looks into repositories within this one, whose settings are nobody's.
+            listing = ("--cached", "--others", "--exclude-standard", "--deduplicate")
+            printed = await self.run("ls-files", "-z", *listing, "--", *paths)
+            top = self._repository().work_tree
+            await self._put([name for name in _names(printed) if not _elsewhere(top, name)])
+
+    async def _put(self, names: Sequence[str], index: str = "") -> None:
+        stdin = b"".join(os.fsencode(name) + b"\0" for name in names)
+        words = ("--add", "--remove", "-z", "--stdin")
+        await self.run("update-index", *words, stdin=stdin, index=index)
+
+    async def commit(self, message: str, *paths: str) -> str:
+        """Commit the index, or these paths alone, and return the new commit. No hook runs.
+
+        With paths, the rest of the index stays as it is. It is done step by step, for `git commit` looks into
+        submodules, and their settings are nobody's.
+        """
+        parent = await self.head()
+        if not paths:
+            tree = _line(await self.run("write-tree"))
+        else:
+            tree = await self._tree_with(paths, parent)
+            await self.add(*paths)
+        before = ("-p", parent) if parent else ()
+        new = _line(
+            await self.run("commit-tree", *before, tree, stdin=message.encode(errors="replace"))
+        )
+        title = message.partition("\n")[0]
+        await self.run(
+            "update-ref", "-m", f"commit: {title}", "HEAD", new, parent or "0" * len(new)
+        )
+        return new
+
+    async def _tree_with(self, paths: Sequence[str], parent: str) -> str:
+        """Write the tree of the last commit with these files as they are now, by way of an index of its own."""
+        await self._refuse_unfit(paths)
+        name = f"ybs-index-{os.urandom(6).hex()}"
+        index = str(self._repository().git_folder / name)
+        try:
+            await self.run("read-tree", parent or "--empty", index=index)
+            await self._put(paths, index)
+            return _line(await self.run("write-tree", index=index))
+        finally:
+            for left in (index, f"{index}.lock"):
+                with suppress(OSError):
+                    os.unlink(left)  # noqa: PTH108 - a text already
+
+    async def revert(self, commit: str) -> str:
+        """Add a commit that takes another one back, and return it. Nothing is changed where that conflicts."""
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_./~^-]*", commit):
+            raise GitError(f"{commit!r} is no name of a commit")
+        names = await self.run("show", "--format=", "--name-only", "--no-renames", "-z", commit)
+        await self._refuse_unfit(_names(names))
+        try:
+            await self.run("revert", commit)
+        except GitError:
+            with suppress(GitError):  # it may have refused to begin
+                await self._abort()
+            raise
+        return await self.head()
+
+    async def _abort(self) -> None:
+        await self.run("revert", "--abort")
+
+    async def _refuse_unfit(self, paths: Sequence[str]) -> None:
+        _refuse_elsewhere(self._repository().work_tree, paths)
+        await self.refuse_filtered(paths)
+
+    async def refuse_filtered(self, paths: Sequence[str]) -> None:
+        """Raise GitError where attributes name a filter for a file: its program would have to run."""
+        names = b"".join(os.fsencode(path) + b"\0" for path in paths)
+        printed = await self.run("check-attr", "-z", "--stdin", "filter", stdin=names)
+        fields = _text(printed).split("\0")
+        for path, value in zip(fields[::3], fields[2::3], strict=False):
+            if value not in ("unspecified", "unset"):
+                raise GitError(
+                    f"{path!r} goes through the filter {value!r}, a program that ybs's own git does not run; "
+                    "use git yourself"
+                )
+
+    def _repository(self) -> Repository:
+        try:
+            return find_repository(self.folder)
+        except (OSError, ValueError, RuntimeError) as error:
+            raise GitError(f"git cannot be used in {self.folder}: {error}") from error
+
+    async def _settings_of(self, repository: Repository) -> list[tuple[str, str]]:
+        """List the settings in the repository's own files, read by git itself without running anything."""
+        files = repository.config_files
+        try:
+            stamp = [(str(file), *_stamp(file)) for file in files]
+        except OSError as error:
+            raise GitError(f"git cannot be used in {self.folder}: {error}") from error
+        if stamp != self._stamp:
+            listed: list[tuple[str, str]] = []
+            for file in files:
+                words = ["config", "--file", str(file), "--no-includes", "--null", "--list"]
+                printed = await self._start(words, None, {}, None)
+                for entry in _text(printed).split("\0"):
+                    key, _, value = entry.partition("\n")
+                    listed += [(key, value)] if key else []
+            self._settings, self._stamp = listed, stamp
+        return self._settings
+
+    async def _who(self, settings: Sequence[tuple[str, str]]) -> dict[str, str]:
+        """Return the variables that name the author: the repository's, else the person's own settings."""
+        if self._identity is None:
+            found = {**await self._person(), **dict(settings)}
+            name, mail = found.get("user.name") or "ybs", found.get("user.email") or "ybs@localhost"
+            self._identity = {
+                **{f"GIT_{role}_NAME": name for role in ("AUTHOR", "COMMITTER")},
+                **{f"GIT_{role}_EMAIL": mail for role in ("AUTHOR", "COMMITTER")},
+            }
+        return self._identity
+
+    async def _person(self) -> dict[str, str]:
+        """Read name and address in the person's own settings, which are theirs and no repository's."""
+        home = self.environ.get("HOME", "")
+        words = ["config", "--global", "--null", "--get-regexp", r"^user\.(name|email)$"]
+        try:
+            own = {"HOME": home, "GIT_CONFIG_GLOBAL": ""} if home.startswith("/") else {}
+            own |= {n: v for n, v in self.environ.items() if n == "XDG_CONFIG_HOME"}
+            printed = await self._start(words, None, own, None)
+        except GitError:  # there are none
+            return {}
+        return dict(entry.split("\n", 1) for entry in _text(printed).split("\0") if "\n" in entry)
+
+    async def _start(
+        self,
+        words: Sequence[str],
+        repository: Repository | None,
+        more: Mapping[str, str],
+        stdin: bytes | None,
+    ) -> bytes:
+        from ybs.security.child import Failed, run_child  # asyncio's part for processes
+
+        program = trusted_program("git", away_from=self.folder, environ=self.environ)
+        if program is None:
+            raise GitError("there is no git on this machine, outside this project")
+        try:
+            return await run_child(
+                [str(program), *words],
+                folder=repository.work_tree if repository else Path("/"),
+                environ=environment(repository, more),
+                stdin=stdin,
+                timeout_seconds=self.timeout_seconds,
+                most_bytes=self.most_bytes,
+            )
+        except (OSError, ValueError, Failed) as error:
+            said = str(error)[:_MOST_ERROR_CHARS]
+            raise GitError(f"git failed: {said}") from error
+
+
+def parse_status(text: str) -> list[Change]:
+    """Read `status --porcelain=v1 -z`."""
+    entries = iter(text.split("\0"))
+    changes: list[Change] = []
+    for entry in entries:
+        if len(entry) > 3:
+            old = next(entries, "") if entry[0] in "RC" or entry[1] in "RC" else ""
+            changes.append(Change(entry[:2], entry[3:], old))
+    return changes
+
+
+def _refuse_elsewhere(top: Path, paths: Sequence[str]) -> None:
+    for path in paths:
+        if why := _elsewhere(top, path):
+            raise GitError(f"{path!r} {why}")
+
+
+def _elsewhere(top: Path, path: str) -> str:
+    """Say why a path is none of this repository's; empty where it is."""
+    parts = Path(path).parts
+    if path.startswith("/") or ".." in parts or ".git" in map(str.lower, parts):
+        return "is no path within the work tree, counted from its top"
+    for depth in range(1, len(parts) + 1):
+        if os.path.lexists(top.joinpath(*parts[:depth], ".git")):
+            return "lies in a repository of its own; use git there yourself"
+    return ""
+
+
+def _names(data: bytes) -> list[str]:
+    return [os.fsdecode(name) for name in data.split(b"\0") if name]
+
+
+def _stamp(file: Path) -> tuple[int, ...]:
+    facts = file.stat()
+    return (facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+
+
+def _line(data: bytes) -> str:
+    return data.decode("ascii", "replace").strip()
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")

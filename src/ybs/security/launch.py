@@ -1,0 +1,56 @@
+"""What is started for a shell command: a value, so that a sandbox can put itself around it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+
+class Launch(Struct, frozen=True):
+    """A program to start.
+
+    `descriptors` are inherited by it, and closed on this side as soon as it was started or could not be.
+    `before_exec` runs in the child before the program does; that is slower to start, so None where it can be.
+    """
+
+    argv: Sequence[str]
+    environ: Mapping[str, str]
+    descriptors: tuple[int, ...] = ()
+    before_exec: Callable[[], None] | None = None
+
+
+class Starter(Protocol):
+    """Says how shell commands are started: as they are, or in a cage."""
+
+    def check(self) -> None:
+        """Raise Refused where no command can be run, so that nobody is asked about one."""
+
+    def launch(
+        self, command: str, folder: Path, environ: Mapping[str, str], *, network: bool = False
+    ) -> Launch:
+        """Return what starts the command. May raise OSError or ToolError."""
+        ...
+
+    def remark(self, output: str) -> str:
+        """Return what the reader of a failed command's output should know; empty if nothing."""
+        ...
+
+
+class Bare:
+    """Starts the shell as it is, with nothing around it."""
+
+    def check(self) -> None:
+        """Let everything be run."""
+
+    def launch(
+        self, command: str, folder: Path, environ: Mapping[str, str], *, network: bool = False
+    ) -> Launch:
+        """Return the command in a shell."""
+        del folder, network
+        return Launch(("/bin/sh", "-c", command), environ)
+
+    def remark(self, output: str) -> str:
+        """Return nothing: no sandbox can be the reason."""
+        del output
+        return ""

@@ -1,0 +1,32 @@
+r"""Names of files as text that anybody can read and send back: `\xNN` stands for one byte.
+
+Bytes that are no UTF-8 are written so, control characters too, and a backslash that would otherwise begin such
+a mark. So every name has one spelling, every spelling means one name, and no name breaks a line.
+"""
+
+import os
+import re
+
+#: Bytes that are no UTF-8 are surrogates in Python's texts (https://peps.python.org/pep-0383/).
+_HIDDEN = "[\x00-\x1f\x7f-\x9f\udc80-\udcff]"
+_MARK = r"\\x([01][0-9a-fA-F]|5[cC]|7[fF]|[89a-fA-F][0-9a-fA-F])"  # compiled when the first is met
+
+
+def shown_name(path: str) -> str:
+    r"""Return the path with each byte that no text should hold as `\xNN`."""
+    if path.isprintable() and "\\" not in path:
+        return path
+    return re.sub(_HIDDEN, _marked, re.sub(_MARK, r"\\x5cx\1", path))
+
+
+def real_name(shown: str) -> str:
+    """Return the path that `shown_name` was given. A spelling that holds no mark is the path itself."""
+    if "\\" not in shown:
+        return shown
+    meant = re.sub(_MARK, lambda found: os.fsdecode(bytes((int(found[1], 16),))), shown)
+    # Neighbours may be one character together.
+    return meant if meant == shown else os.fsdecode(os.fsencode(meant))
+
+
+def _marked(found: re.Match[str]) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in os.fsencode(found[0]))

@@ -1,0 +1,52 @@
+"""Programs of the host that ybs starts for itself, found where no project can have put them."""
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+#: Looked through first, whatever PATH says.
+SYSTEM_FOLDERS = (
+    "/usr/bin",
+    "/bin",
+    "/usr/local/bin",
+    "/opt/homebrew/bin",
+    "/opt/local/bin",
+    "/run/current-system/sw/bin",
+)
+
+
+def trusted_program(
+    name: str, *, away_from: Path, environ: Mapping[str, str] = os.environ
+) -> Path | None:
+    """Return a program's absolute path: of a folder of the system, or of PATH where only its owner may write.
+
+    What lies in the project (`away_from`) is never it. None where there is no such program.
+    """
+    for folder in _folders(environ):
+        found = _safe(folder / name, away_from)
+        if found is not None:
+            return found
+    return None
+
+
+def _folders(environ: Mapping[str, str]) -> Iterator[Path]:
+    yield from map(Path, SYSTEM_FOLDERS)
+    for entry in environ.get("PATH", "").split(os.pathsep):
+        if entry.startswith("/"):
+            yield Path(entry)
+
+
+def _safe(path: Path, away_from: Path) -> Path | None:
+    try:
+        real = path.resolve(strict=True)
+        inside = real.is_relative_to(away_from.resolve())
+        is_ours = not inside and all(_is_ours(each) for each in (path.parent, real.parent, real))
+        return real if is_ours and real.is_file() and os.access(real, os.X_OK) else None
+    except (OSError, RuntimeError, ValueError):  # gone, a circle of links, or no path at all
+        return None
+
+
+def _is_ours(path: Path) -> bool:
+    facts = path.stat()
+    return facts.st_uid in (0, os.getuid()) and not facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -1,0 +1,84 @@
+"""Where a repository really is, found by looking at names, so that git is told and looks for nothing itself."""
+
+import os
+import stat
+from pathlib import Path
+
+from msgspec import Struct
+
+_MOST_BYTES = 4096
+
+
+class Repository(Struct, frozen=True):
+    """A work tree, its git folder, and the folder that holds settings and objects (the same but for worktrees)."""
+
+    work_tree: Path
+    git_folder: Path
+    common_folder: Path
+
+    @property
+    def config_files(self) -> list[Path]:
+        """The files of the repository's own settings."""
+        files = (self.common_folder / "config", self.git_folder / "config.worktree")
+        return [file for file in files if os.path.lexists(file)]
+
+
+def find_repository(folder: Path) -> Repository:
+    """Return the repository around a folder.
+
+    Raises ValueError where there is none, or one that is put together as git itself never does, and OSError.
+    """
+    folder = folder.resolve()
+    for parent in (folder, *folder.parents):
+        mark = parent / ".git"
+        try:
+            mode = mark.lstat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        if stat.S_ISDIR(mode):
+            return _checked(Repository(parent, mark, mark))
+        if stat.S_ISREG(mode):
+            return _checked(_elsewhere(parent, mark))
+        raise ValueError(f"{mark} is a link or no file, which git does not make")
+    raise ValueError("it lies in no repository")
+
+
+def _elsewhere(work_tree: Path, mark: Path) -> Repository:
+    """Follow the file that a worktree or a submodule has in the place of its git folder."""
+    words = _read(mark)
+    if not words.startswith("gitdir:"):
+        raise ValueError(f"{mark} names no git folder")
+    git_folder = (work_tree / words.removeprefix("gitdir:").strip()).resolve(strict=True)
+    if git_folder.parent.name == "worktrees":
+        common = git_folder.parent.parent
+        back = Path(_read(git_folder / "gitdir"))
+        named = (git_folder / _read(git_folder / "commondir")).resolve()
+        if (git_folder / back).resolve() != mark or named != common:
+            raise ValueError(f"{git_folder} does not belong to {mark}")
+        return Repository(work_tree, git_folder, common)
+    if "modules" not in git_folder.parts:
+        raise ValueError(f"{mark} leads to {git_folder}, which is no worktree's and no submodule's")
+    return Repository(work_tree, git_folder, git_folder)
+
+
+def _checked(repository: Repository) -> Repository:
+    common, own = repository.common_folder, repository.git_folder
+    if own == common and os.path.lexists(own / "commondir"):
+        raise ValueError(f"{own} has a file named commondir, which only a worktree's may have")
+    owners = {0, os.getuid(), repository.work_tree.stat().st_uid}
+    for path in (own, common, own / "HEAD", common / "config"):
+        facts = path.lstat()
+        if stat.S_ISLNK(facts.st_mode) or facts.st_uid not in owners:
+            raise ValueError(f"{path} is a link or somebody else's")
+    for path in (common / "objects", common / "refs"):
+        if not stat.S_ISDIR(path.lstat().st_mode):
+            raise ValueError(f"{path} is no folder")
+    return repository
+
+
+def _read(path: Path) -> str:
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(handle, "rb") as file:  # noqa: PTH123 - opened by descriptor
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise ValueError(f"{path} is no regular file")
+        return file.read(_MOST_BYTES).decode().strip()

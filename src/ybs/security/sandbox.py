@@ -1,0 +1,162 @@
+"""The sandbox: which cage this machine has, and how a program is started in it.
+
+Shell commands, external tools and MCP servers use the same seam: `choose(see(project)).launch(command, ...)`.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from ybs.core.errors import Refused
+from ybs.security import environment
+from ybs.security.launch import Launch
+from ybs.security.places import Places, see
+
+if TYPE_CHECKING:
+    from ybs.security._entry import Kernel
+
+__all__ = ["Cage", "Launch", "NoCage", "Open", "Places", "choose", "see"]
+
+
+class Cage(Protocol):
+    """What programs are started in.
+
+    Whoever holds one asks before every command if it is reduced.
+    """
+
+    @property
+    def name(self) -> str:
+        """What the status line says."""
+        ...
+
+    @property
+    def why(self) -> str:
+        """How it came to be this one."""
+        ...
+
+    @property
+    def is_reduced(self) -> bool:
+        """True where every command has to be asked for."""
+        ...
+
+    def launch(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        environ: Mapping[str, str],
+        *,
+        network: bool = False,
+        declared: Mapping[str, str] | None = None,
+    ) -> Launch:
+        """Return what starts `command` in `folder`, which lies in the project or another writable root.
+
+        `environ` is the whole environment of ybs; what is safe is taken from it. `declared` are variables that
+        the person's settings give to this program. Whoever spawns closes `descriptors` afterwards, also when
+        the spawn fails, gives the process no input, and a session of its own (`start_new_session`), so that it has
+        no terminal and its group can be killed at the end.
+        Raises Refused where it may not or cannot be run, OSError where the system is out of something.
+        """
+        ...
+
+
+class NoCage:
+    """Stands where no cage can be had: refuses every command."""
+
+    name = "none"
+    is_reduced = True
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+    def launch(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        environ: Mapping[str, str],
+        *,
+        network: bool = False,
+        declared: Mapping[str, str] | None = None,
+    ) -> Launch:
+        """Raise Refused, with the reason and the way out."""
+        raise Refused(
+            f"There is no sandbox here: {self.why}. Nothing was run. The person can install bubblewrap, "
+            "or start ybs with --no-sandbox."
+        )
+
+
+class Open:
+    """No cage, because the person said so on the command line. The environment is still a built one."""
+
+    name = "none"
+    is_reduced = True
+
+    def __init__(self, home: Path) -> None:
+        self._home, self.why = home, "--no-sandbox"
+
+    def launch(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        environ: Mapping[str, str],
+        *,
+        network: bool = False,
+        declared: Mapping[str, str] | None = None,
+    ) -> Launch:
+        """Return the command as it is."""
+        temporary = environ.get("TMPDIR", "/tmp")  # noqa: S108 - the machine's own
+        variables = environment.build(
+            environ, home=str(self._home), temporary=temporary, network=True, declared=declared
+        )
+        return Launch(argv=tuple(command), environ=variables)
+
+
+def choose(places: Places) -> Cage:
+    """Return the best cage of this machine; the machine is tried once, which takes some 30 ms."""
+    if sys.platform == "darwin":
+        return _on_macos(places)
+    if sys.platform == "linux":
+        return _on_linux(places)
+    return NoCage(f"ybs knows no sandbox for {sys.platform}")
+
+
+def _on_linux(places: Places) -> Cage:
+    program, options, said = _tried_bubblewrap()
+    if program is not None:
+        from ybs.security import _bubblewrap  # only the cage that is used is loaded
+
+        return _bubblewrap.Bubblewrap(places, program, options, said)
+    from ybs.security import _landlock  # with ctypes
+
+    kernel, found = _tried_landlock()
+    if kernel is None:
+        return NoCage(f"{said}; {found}")
+    return _landlock.Landlock(places, kernel, f"{said}; {found} stands in for it")
+
+
+def _on_macos(places: Places) -> Cage:
+    from ybs.security import _seatbelt
+
+    program = _seatbelt.find()
+    if program is None:
+        return NoCage(f"{_seatbelt.PROGRAM} is missing")
+    return _seatbelt.SandboxExec(places)
+
+
+@cache
+def _tried_bubblewrap() -> tuple[str | None, tuple[str, ...], str]:
+    from ybs.security import _bubblewrap
+
+    program = _bubblewrap.find()
+    if program is None:
+        return None, (), "bubblewrap is not installed for the whole system"
+    options, said = _bubblewrap.attempt(program)
+    return (None, (), said) if options is None else (program, options, said)
+
+
+@cache
+def _tried_landlock() -> "tuple[Kernel | None, str]":
+    from ybs.security import _entry, _landlock
+
+    return _landlock.attempt(_entry.open_kernel())

@@ -1,0 +1,71 @@
+"""What a front door may ask for when it opens a session."""
+
+from pathlib import Path
+from typing import Any, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ybs.config.layers import Loaded, load
+from ybs.core.errors import ConfigError
+
+STAYS_ON = (
+    "safety.sandbox_enabled is false, and the sandbox stays on: "
+    "only --no-sandbox on the command line turns it off, for one run"
+)
+#: Short names of options that are settings.
+SETTINGS = {
+    "provider": "llm.provider",
+    "model": "llm.model",
+    "endpoint": "llm.endpoint",
+    "mode": "safety.mode",
+    "max_turns": "agent.max_iterations",
+    "max_cost": "agent.max_cost_usd",
+    "timeout": "agent.max_seconds",
+}
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """What a front door may ask for. `overrides` maps dotted keys of the configuration to values.
+
+    `trust` trusts the project's own files for this session alone; `loaded` is a configuration that was read already.
+    """
+
+    folder: Path
+    overrides: dict[str, Any] = {}
+    config_file: Path | None = None
+    profile: str | None = None
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    add_dirs: tuple[Path, ...] = ()
+    dry_run: bool = False
+    trust: bool = False
+    loaded: Loaded | None = None
+    sandbox: bool = True
+    system_prompt_file: Path | None = None
+
+    @classmethod
+    def of(cls, folder: Path, options: dict[str, Any]) -> Self:
+        """Make options from keywords; those of `SETTINGS` become overrides."""
+        rest = {name: value for name, value in options.items() if name not in SETTINGS}
+        short = {SETTINGS[n]: v for n, v in options.items() if n in SETTINGS and v is not None}
+        overrides: dict[str, Any] = {**rest.pop("overrides", {}), **short}
+        return cls(folder=folder, overrides=overrides, **rest)
+
+
+def load_settings(options: Options) -> Loaded:
+    """Load the settings of a session with these options. Raises ConfigError for a folder that is none."""
+    if not options.folder.is_dir():
+        raise ConfigError(f"{options.folder} is no folder. A session needs a project's folder.")
+    if options.loaded is not None:
+        return options.loaded
+    loaded = load(
+        folder=options.folder,
+        overrides=options.overrides,
+        config_file=options.config_file,
+        profile=options.profile,
+        trusts_project=options.trust,
+    )
+    if loaded.config.safety.sandbox_enabled or not options.sandbox:
+        return loaded
+    return replace(loaded, warnings=(*loaded.warnings, STAYS_ON))

@@ -1,0 +1,130 @@
+"""The sandbox of a session: chosen when the first command needs it, the same one until the end."""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ybs.config.paths import home
+from ybs.core.errors import Refused
+
+if TYPE_CHECKING:
+    from ybs.security.launch import Launch
+    from ybs.security.policy import Sandboxing
+    from ybs.security.sandbox import Cage, Places
+
+#: What programs say when a wall of the sandbox is in their way.
+_WALLS = re.compile(
+    r"Read-only file system|Permission denied|Operation not permitted|Network is unreachable"
+    r"|Temporary failure in name resolution|Could not resolve|Name or service not known"
+    r"|No such file or directory: '?/(?:home|root|run|var)|EROFS|EACCES|ENOTFOUND|EAI_AGAIN"
+)
+
+
+class Sandbox:
+    """Starts the session's commands in the best cage that this machine has.
+
+    `folders` may be written beside the project, `blocked` paths stay hidden, `is_open` opens the network for all.
+    `without` is the person's --no-sandbox; nothing else turns the sandbox off. `outputs` is the folder where long
+    outputs are kept, once there are any: commands may read them.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        blocked: Sequence[str] = (),
+        folders: Sequence[Path] = (),
+        is_open: bool = False,
+        without: bool = False,
+    ) -> None:
+        self._folder, self._blocked, self._is_open = folder, blocked, is_open
+        self.without = without
+        self.outputs: Path | None = None
+        self._folders = tuple(path for path in folders if path != folder)
+        self.left_out: list[Path] = []
+        self._shows_outputs = False
+
+    @cached_property
+    def cage(self) -> "Cage":
+        """The cage. Finding it takes some 30 ms, once."""
+        from ybs.security.sandbox import NoCage, Open, choose
+
+        if self.without:
+            return Open(home())
+        try:
+            return choose(self._places())
+        except Refused as error:
+            return NoCage(str(error))
+
+    @property
+    def state(self) -> "Sandboxing":
+        """Say what the policy goes by."""
+        if self.without or self.cage.name == "none":
+            return "none"
+        return "reduced" if self.cage.is_reduced else "full"
+
+    @property
+    def word(self) -> str:
+        """Say it in a word or two, for a status line."""
+        return {"full": "sandbox", "reduced": "reduced sandbox", "none": "no sandbox"}[self.state]
+
+    def check(self) -> None:
+        """Raise Refused where there is no cage and the person did not say --no-sandbox."""
+        if not self.without and self.cage.name == "none":
+            raise Refused(f"No command can be run: {self.cage.why} --no-sandbox would run it bare.")
+
+    def launch(
+        self, command: str, folder: Path, environ: Mapping[str, str], *, network: bool = False
+    ) -> "Launch":
+        """Return what starts the command in the cage."""
+        return self.start(("/bin/sh", "-c", command), folder, environ, network=network)
+
+    def start(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        environ: Mapping[str, str],
+        *,
+        network: bool = False,
+    ) -> "Launch":
+        """Return what starts a program in the cage."""
+        self._show_outputs()
+        return self.cage.launch(command, folder, environ, network=network or self._is_open)
+
+    def remark(self, output: str) -> str:
+        """Tell the model about the cage where it may be the reason for a failure."""
+        if self.state == "none" or not _WALLS.search(output):
+            return ""
+        net = "" if self._is_open else "no network (network: true asks for it), "
+        return f"[it ran in a sandbox: {net}only the project can be written, .git is read-only]"
+
+    def _show_outputs(self) -> None:
+        if not self._shows_outputs and self.outputs is not None and self.outputs.is_dir():
+            self._shows_outputs = True
+            self.__dict__.pop("cage", None)  # the next one has them
+
+    def _places(self) -> "Places":
+        """Return what is shown in the cage; folders that no cage may open are left out."""
+        from ybs.security.sandbox import see
+
+        blocked = self._blocked
+        places = see(self._folder, blocked=blocked)
+        opened: list[Path] = []
+        for folder in self._folders:
+            try:
+                see(self._folder, writable=[folder], blocked=blocked)
+            except Refused:
+                self.left_out.append(folder)
+            else:
+                opened += [folder] if folder.is_dir() else []
+        if opened:
+            places = see(self._folder, writable=opened, blocked=blocked)
+        if self._shows_outputs and self.outputs is not None:
+            # They lie in a folder of ybs, which is hidden otherwise: only its own code can say this.
+            shown = (*places.readable, str(self.outputs))
+            places = replace(places, readable=shown)
+        return places

@@ -1,0 +1,91 @@
+"""The workshop: the tools of a session with what they stand on. It needs no model."""
+
+from typing import TYPE_CHECKING
+
+from ybs.config.layers import Loaded
+from ybs.config.schema import Config
+from ybs.core.errors import ToolError
+from ybs.security.confirm import Gate
+from ybs.security.paths import Roots
+from ybs.security.policy import Policy
+from ybs.session.options import Options, load_settings
+from ybs.session.sandbox import Sandbox
+from ybs.tools.registry import builtin_tools
+from ybs.tools.toolbox import LocalToolbox
+from ybs.tools.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Workshop:
+    """The tools of a session and what they stand on. It needs no model."""
+
+    def __init__(self, options: Options, loaded: Loaded, *, is_short: bool = False) -> None:
+        config = loaded.config
+        self.loaded = loaded
+        self.is_dry_run = options.dry_run
+        self.folder = options.folder.resolve()
+        safety = config.safety
+        blocked = (*safety.sandbox_blocked_paths, config.session.storage_path)
+        roots = Roots(self.folder, safety.sandbox_allowed_paths, blocked)
+        for folder in options.add_dirs:
+            roots.add(folder)
+        self.sandbox = Sandbox(
+            self.folder,
+            blocked=blocked,
+            folders=roots.folders,
+            is_open=safety.sandbox_network,
+            without=not options.sandbox,
+        )
+        self.workspace = Workspace(roots, max_output_chars=config.context.max_tool_output_chars)
+        self.workspace.shells.starter = self.sandbox
+        self.sandbox.outputs = self.workspace.shells.outputs.folder
+        self.policy = Policy(config.safety, allow=options.allow, deny=options.deny)
+        self.gate = Gate(self.policy)
+        self.toolbox = LocalToolbox(
+            builtin_tools(config, self.workspace, is_short=is_short),
+            self.gate,
+            max_output_chars=config.context.max_tool_output_chars,
+            is_short=is_short,
+            dry_run=options.dry_run,
+        )
+        self.toolbox.limits = limits_of(config)
+
+    async def run_typed(self, command: str, print_live: "Callable[[str], None]") -> str:
+        """Run a command that the person typed. Nobody is asked; blocked ones raise ToolError."""
+        from ybs.session.shell import spoken
+        from ybs.tools.run_shell import Arguments, RunShell
+
+        if self.is_dry_run:
+            raise ToolError("not executed (dry run)")
+        if entry := self.policy.blocked(command):
+            raise ToolError(f"it is blocked ({entry!r} in safety.blocked_commands)")
+        settings = self.loaded.config.tools.builtin.get("run_shell")
+        shell = RunShell(self.workspace, settings.timeout_seconds if settings else None)
+        arguments = Arguments(command=command)
+        shell.preview(arguments)
+        return spoken(
+            (await shell.run(arguments, print_live)).display, self.workspace.max_output_chars
+        )
+
+    async def aclose(self) -> None:
+        """End what runs in the background."""
+        await self.workspace.shells.aclose()
+
+
+def open_workshop(options: Options) -> Workshop:
+    """Open the tools of a session without its model. Raises ConfigError for what makes a start impossible."""
+    return Workshop(options, load_settings(options))
+
+
+def limits_of(config: Config) -> dict[str, float]:
+    """Return the seconds that a call may take, of the tools for which they are set.
+
+    run_shell ends by itself: its time is that of one command, and a call may name another.
+    """
+    return {
+        name: tool.timeout_seconds
+        for name, tool in config.tools.builtin.items()
+        if tool.timeout_seconds is not None and name != "run_shell"
+    }

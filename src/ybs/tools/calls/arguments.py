@@ -1,0 +1,235 @@
+"""A call's arguments, decoded into the tool's own Struct: strictly first, then as models really write them.
+
+Whatever is not taken as it stands is noted for the model. For a tool that does more than read, nothing is guessed.
+"""
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+
+from ybs.core.errors import ToolError
+from ybs.core.messages import ToolCall
+from ybs.core.ports import Tool, schema_of
+
+_Given = dict[str, Any]
+
+#: Other names of an argument, without `_` and capitals, used where the tool has the one and not the other.
+OTHER_NAMES: dict[str, tuple[str, ...]] = {
+    "path": (
+        *("filepath", "filename", "file", "paths", "targetfile", "directory", "dir", "folder"),
+        *("relativepath", "absolutepath", "dirpath", "directorypath"),
+    ),
+    "content": ("contents", "filecontent", "filetext", "text"),
+    "old_text": ("oldstring", "oldstr", "old", "search", "find"),
+    "new_text": ("newstring", "newstr", "new", "replace", "replacement"),
+    "command": ("cmd", "shellcommand", "commandline"),
+    "working_dir": ("workingdirectory", "cwd", "workdir", "dir", "directory"),
+    "timeout": ("timeoutseconds", "timeoutsecs", "timeoutsec"),
+    "file_pattern": ("glob", "include", "fileglob", "includepattern"),
+    "pattern": ("query", "regex", "regexp", "searchpattern", "globpattern", "glob", "search"),
+    "background": ("runinbackground", "inbackground", "isbackground"),
+    "id": ("jobid", "job", "bashid", "shellid"),
+    "wait": ("waitseconds", "waitsecs"),
+    "context_lines": ("context",),
+    "max_results": ("maxmatches", "headlimit", "maxcount"),
+    "offset": ("startline", "linestart"),
+    "limit": ("maxlines", "numlines", "linecount"),
+}
+#: What models put around the arguments, and what may stand beside it.
+_WRAPPERS = frozenset({"arguments", "args", "parameters", "params", "input", "kwargs", "toolinput"})
+_LABELS = frozenset({"name", "tool", "toolname", "type", "id", "function", "functionname"})
+#: Remarks that models add; leaving them out changes nothing.
+_REMARKS = frozenset(
+    {"description", "explanation", "reason", "reasoning", "purpose", "thought", "thoughts"}
+    | {"comment", "summary", "title", "intent", "instructions", "justification"}
+)
+_LONGEST_NAME = 60  # of a wrong argument, as it is repeated to the model
+_MOST_NOTES = 5
+_MOST_SCHEMA = 900  # characters of a schema, a problem and a value in an answer to the model
+_MOST_PROBLEM = 300
+_MOST_VALUE = 100
+
+
+class Decoded(Struct, frozen=True):
+    """The arguments, and remarks for the model about how they were read."""
+
+    value: Any
+    notes: tuple[str, ...] = ()
+
+
+def decode(tool: Tool, call: ToolCall) -> Decoded:
+    """Decode the call's arguments for the tool. Raises ToolError that says what was expected."""
+    notes: list[str] = []
+    given = _unwrapped(tool, _object_of(tool, call, notes), notes)
+    stated = {n: v for n, v in _renamed(tool, given, notes).items() if v is not None}
+    value = _converted(tool, stated, notes)
+    if len(notes) > _MOST_NOTES:
+        notes[_MOST_NOTES:] = [f"{len(notes) - _MOST_NOTES:,} more were ignored"]
+    return Decoded(value, tuple(notes))
+
+
+def _object_of(tool: Tool, call: ToolCall, notes: list[str]) -> _Given:
+    """Return the object that was sent, or that stands within a string or a list."""
+    given: Any = _loaded(tool, call, notes)
+    if isinstance(given, str):
+        given = _loaded(tool, ToolCall(id="", name="", arguments=msgspec.Raw(given.encode())), [])
+        notes.append("the arguments were JSON within a string")
+    if isinstance(given, list) and len(given) == 1:  # pyright: ignore[reportUnknownArgumentType] - any JSON
+        given = cast("list[Any]", given)[0]
+        notes.append("the arguments were within a list")
+    if not isinstance(given, dict):
+        raise ToolError(f"The arguments of {tool.name} must be one JSON object: {_schema(tool)}")
+    return {str(name): value for name, value in given.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - any JSON
+
+
+def _loaded(tool: Tool, call: ToolCall, notes: list[str]) -> Any:
+    text = call.invalid
+    if not text:
+        try:
+            return msgspec.json.decode(call.arguments)
+        except (ValueError, RecursionError):
+            text = bytes(call.arguments).decode(errors="replace")
+    from ybs.tools.calls.broken_json import guessed, without_loss  # rarely needed
+
+    notes.append("the arguments were not valid JSON and were repaired")
+    try:
+        return guessed(text) if tool.effect == "read" else without_loss(text)
+    except ValueError as error:
+        raise ToolError(
+            f"The arguments of {tool.name} were cut off or are no JSON; nothing was done. Send the call "
+            f"again, whole; if it is very long, do it in smaller steps. Expected: {_schema(tool)}"
+        ) from error
+
+
+def _unwrapped(tool: Tool, given: _Given, notes: list[str]) -> _Given:
+    """Return what is inside when the arguments were wrapped once more, with nothing else beside them."""
+    if any(_meant(tool, name) for name in given):
+        return given
+    wrappers = {*_WRAPPERS, key_of(tool.name)}
+    insides = [name for name in given if key_of(name) in wrappers]
+    others = [given[name] for name in given if name not in insides]
+    labels = all(key_of(name) in _LABELS for name in given if name not in insides)
+    is_other_call = any(isinstance(o, str) and o not in (tool.name, "function", "") for o in others)
+    if len(insides) != 1 or not labels or is_other_call:
+        return given
+    inside = given[insides[0]]
+    if isinstance(inside, str):
+        inside = _json_object(inside)
+    if not isinstance(inside, dict):
+        return given
+    notes.append(f"the arguments were within {_short(insides[0])!r}; send them without it")
+    return {str(name): value for name, value in inside.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - any JSON
+
+
+def _json_object(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _renamed(tool: Tool, given: _Given, notes: list[str]) -> _Given:
+    """Return the arguments under the tool's own names; the others are noted, or refused where they matter."""
+    fields = tool.arguments.__struct_encode_fields__
+    known = {name: value for name, value in given.items() if name in fields}
+    for name, value in given.items():
+        if name in fields:
+            continue
+        meant = _meant(tool, name)
+        free = [field for field in meant if known.get(field) is None]
+        if free:
+            known[free[0]] = value
+            notes.append(f"{_short(name)!r} was taken for {free[0]!r}")
+        elif _is_ignored(tool, name, value, [known[field] for field in meant]):
+            notes.append(f"{_short(name)!r} is no argument of {tool.name} and was ignored")
+        else:
+            raise ToolError(
+                f"{_short(name)!r} is no argument of {tool.name}, and without it something else might be done "
+                f"than was meant; nothing was done. Expected: {_schema(tool)}"
+            )
+    return known
+
+
+def _is_ignored(tool: Tool, name: str, value: Any, same: list[Any]) -> bool:
+    """Tell whether an unknown argument can be left out: reading does no harm, a remark says nothing."""
+    is_empty = value is None or value is False or value in ("", [], {})
+    return tool.effect == "read" or is_empty or key_of(name) in _REMARKS or value in same
+
+
+def _meant(tool: Tool, name: str) -> list[str]:
+    """List the arguments of the tool that a name can stand for."""
+    fields = tool.arguments.__struct_encode_fields__
+    key = key_of(name)
+    spelled = [field for field in fields if key_of(field) == key]
+    return spelled or [field for field in fields if key in OTHER_NAMES.get(field, ())]
+
+
+def key_of(name: str) -> str:
+    """Return what is left of a name without case and signs: `filePath` and `file-path` are one."""
+    return "".join(sign for sign in name[:_LONGEST_NAME].casefold() if sign.isalnum())
+
+
+def _converted(tool: Tool, given: _Given, notes: list[str]) -> Any:
+    try:
+        return msgspec.convert(given, tool.arguments)
+    except msgspec.ValidationError:
+        pass
+    from ybs.tools.calls.conversion import Unfit, converted, joined  # most calls fit
+
+    fitting = dict(given)
+    for name, kind in _wrong(tool, given):
+        try:
+            words = joined(given[name]) if name == "command" else ""
+            is_careful = tool.effect != "read"
+            fitting[name] = words or converted(given[name], kind, is_careful=is_careful)
+        except Unfit:
+            continue  # reported below
+        notes.append(f"{name!r} had another type than the schema's and was converted")
+    try:
+        return msgspec.convert(fitting, tool.arguments)
+    except msgspec.ValidationError as error:
+        problem = f"{error}"[:_MOST_PROBLEM]
+        raise ToolError(
+            f"The arguments of {tool.name} do not fit: {problem}. "
+            f"Expected: {_expected(tool, given, problem)}"
+        ) from error
+
+
+def _wrong(tool: Tool, given: _Given) -> Iterator[tuple[str, Any]]:
+    """Yield the arguments of a wrong type, with the right one."""
+    for field in msgspec.structs.fields(tool.arguments):
+        if field.encode_name not in given:
+            continue
+        try:
+            msgspec.convert(given[field.encode_name], field.type)
+        except msgspec.ValidationError:
+            yield field.encode_name, field.type
+
+
+def _expected(tool: Tool, given: _Given, problem: str) -> str:
+    """Return the part of the schema that the problem is about, and what was given instead."""
+    properties: dict[str, Any] = msgspec.json.decode(schema_of(tool.arguments))["properties"]
+    for name, line in properties.items():
+        if f"$.{name}`" in problem or f"field `{name}`" in problem:
+            shown = f"{name}: {msgspec.json.encode(line).decode()}"[:_MOST_SCHEMA]
+            return shown + _instead(given, name)
+    return _schema(tool)
+
+
+def _instead(given: _Given, name: str) -> str:
+    if name in given:
+        value = msgspec.json.encode(given[name]).decode()
+        more = "..." if len(value) > _MOST_VALUE else ""
+        return f". Given: {value[:_MOST_VALUE]}{more}"
+    return f". Given: {', '.join(given)}"[:_MOST_VALUE] if given else ""
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
+
+
+def _schema(tool: Tool) -> str:
+    text = bytes(schema_of(tool.arguments)).decode()
+    return text if len(text) <= _MOST_SCHEMA else f"{text[:_MOST_SCHEMA]}..."

@@ -1,0 +1,83 @@
+"""Which tool a name means: the tool's own, another spelling of it, or what other agents call it."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from ybs.core.ports import Tool
+
+_LONGEST = 100  # characters of a name that are looked at
+_MOST_TOLD = 1_000  # characters of all names together
+_MARKS = ("<|", "(")  # what models leave behind a name
+_PLACES = ("functions", "function", "tools", "tool", "default_api")  # what they put before it
+#: Other agents' names, without `_` and capitals, for tools that do the same thing.
+_ALIASES = {
+    "read_file": ("cat", "view", "read", "viewfile", "openfile", "readfiles", "getfile"),
+    "write_file": ("createfile", "write", "writetofile", "savefile", "overwritefile"),
+    "edit_file": ("strreplace", "edit", "replace", "searchreplace", "replaceinfile", "editfiles"),
+    "list_files": ("ls", "glob", "listdir", "listdirectory", "findfiles", "globfiles", "dir"),
+    "search_files": ("grep", "rg", "ripgrep", "grepsearch", "searchfilecontent", "searchfile"),
+    "run_shell": (
+        *("bash", "sh", "shell", "exec", "terminal", "runcommand", "executecommand"),
+        *("runterminalcmd", "runshellcommand", "execcommand", "runbash", "shellcommand"),
+    ),
+    "shell_job": ("bashoutput", "shelloutput", "joboutput"),
+    "delete_file": ("rm", "removefile", "delete", "deletefiles"),
+}
+_MEANT = {alias: name for name, aliases in _ALIASES.items() for alias in aliases}
+
+
+class Found(Struct, frozen=True):
+    """The tool that was meant; `note` says that it has another name, `is_alias` that the name is another agent's."""
+
+    tool: Tool
+    note: str = ""
+    is_alias: bool = False
+
+
+def find(name: str, tools: Mapping[str, Tool]) -> Found | None:
+    """Return the tool of this name, or the only one that it can mean."""
+    if (tool := tools.get(name)) is not None:
+        return Found(tool)
+    key = _key(name)
+    spelled = [tool for own, tool in tools.items() if _key(own) == key]
+    if len(spelled) > 1:
+        return None
+    meant = spelled[0] if spelled else tools.get(_MEANT.get(key, ""))
+    if meant is None:
+        return None
+    note = f"there is no tool {short(name)!r}; it was taken for {meant.name}"
+    return Found(meant, note, is_alias=not spelled)
+
+
+def unknown(name: str, tools: Mapping[str, Tool], meant: Tool | None = None) -> str:
+    """Say that there is no such tool, and which ones come near: `meant`, or those spelled alike."""
+    near = [meant.name] if meant is not None else _near(name, tools)
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    names = ", ".join(tools) or "none"
+    names = names if len(names) <= _MOST_TOLD else f"{names[:_MOST_TOLD]}..."
+    return f"There is no tool {short(name)!r}.{hint} The tools are: {names}"
+
+
+def short(name: str) -> str:
+    """Return a wrong name as it is repeated to the model."""
+    return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}..."
+
+
+def _near(name: str, tools: Mapping[str, Tool]) -> list[str]:
+    if (found := find(name, tools)) is not None:
+        return [found.tool.name]
+    from difflib import get_close_matches  # only a wrong name needs it
+
+    return get_close_matches(name[:_LONGEST], tools, n=2, cutoff=0.5)
+
+
+def _key(name: str) -> str:
+    """Return what is left of a name without case, signs, and what models put around it."""
+    name = name[:_LONGEST].strip()
+    for mark in _MARKS:
+        name = name.partition(mark)[0]
+    place, dot, rest = name.partition(".")
+    if dot and place.casefold() in _PLACES:
+        name = rest
+    return "".join(sign for sign in name.casefold() if sign.isalnum())

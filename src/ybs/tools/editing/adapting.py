@@ -1,0 +1,298 @@
+"""Fits an edit to the lines that it was matched with: kept lines stay the file's own, new ones take its indentation."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from msgspec import Struct
+
+from ybs.tools.editing.indentation import Indentation, indentation_of
+from ybs.tools.editing.lines import Lines
+from ybs.tools.editing.spelling import indent_of, plain, plain_in_place, spaced
+
+_MOST_PAIRS = 4_000_000  # beyond this the middle of an edit counts as one change
+_KINDS = ("trailing spaces", "punctuation", "indentation", "spacing", "blank lines")
+
+
+class Place(Struct, frozen=True):
+    """A piece of the file, from `start` to `stop`, and what comes there."""
+
+    start: int
+    stop: int
+    new: str
+
+
+class Fit(Struct, frozen=True):
+    """An edit fitted to one place; `how` names what was overlooked."""
+
+    place: Place
+    how: tuple[str, ...]
+
+
+class Side:
+    """The solid lines of one text, and how many blank ones stand before each and after the last."""
+
+    def __init__(self, text: str) -> None:
+        self.lines: list[str] = []
+        self.blanks: list[list[str]] = [[]]
+        for line in text.split("\n"):
+            if line.strip():
+                self.lines.append(line)
+                self.blanks.append([])
+            else:
+                self.blanks[-1].append(line)
+        self.gaps = [len(blanks) for blanks in self.blanks]
+
+    @property
+    def tail(self) -> int:
+        """Blank lines after the last line end; a missing last line end counts like one that is there."""
+        return max(self.gaps[-1] - 1, 0)
+
+
+def fitted(lines: Lines, run: int, old: Side, new: Side, *, spared: int = -1) -> Fit | None:
+    """Fit an edit to the run of solid lines that begins at `run`; None where its sense is in doubt.
+
+    `spared` is the line that differs in a word, which is then not compared.
+    """
+    fitting = _Fitting(lines, run, old, new)
+    if not fitting.is_alike(spared) or fitting.rule is None:
+        return None
+    pairs = _pairs(old.lines, new.lines)
+    if spared >= 0 and _is_told_wrong(pairs, spared, fitting.file[spared], old, new):
+        return None
+    place = fitting.place(pairs, fitting.rule)
+    return None if place is None else Fit(place, fitting.how())
+
+
+def _is_told_wrong(pairs: list[int], index: int, own: str, old: Side, new: Side) -> bool:
+    """Tell whether the new text would bring the model's word in place of the file's."""
+    if index not in pairs:
+        return False
+    line = new.lines[pairs.index(index)]
+    wrong = set(spaced(old.lines[index]).split()) - set(spaced(own).split())
+    return line.rstrip() != old.lines[index].rstrip() and not wrong.isdisjoint(line.split())
+
+
+def _pairs(old: list[str], new: list[str]) -> list[int]:
+    """Return for each new line the old one that it keeps or changes, -1 for a line that is added."""
+    one, two = [line.rstrip() for line in old], [line.rstrip() for line in new]
+    pairs = [-1] * len(two)
+    head = 0
+    while head < min(len(one), len(two)) and one[head] == two[head]:
+        pairs[head] = head
+        head += 1
+    tail = 0
+    while tail < min(len(one), len(two)) - head and one[-1 - tail] == two[-1 - tail]:
+        tail += 1
+        pairs[-tail] = len(one) - tail
+    middle = one[head : len(one) - tail], two[head : len(two) - tail]
+    for low, high, first, last in _blocks(*middle):
+        if high - low == last - first:
+            for step in range(last - first):
+                pairs[head + first + step] = head + low + step
+    return pairs
+
+
+def _blocks(one: list[str], two: list[str]) -> list[tuple[int, int, int, int]]:
+    if not one or not two:
+        return []
+    if len(one) * len(two) > _MOST_PAIRS:
+        return [(0, len(one), 0, len(two))]
+    from difflib import SequenceMatcher  # only an edit that was not exact needs it
+
+    return [block[1:] for block in SequenceMatcher(None, one, two, autojunk=False).get_opcodes()]
+
+
+class _Fitting:
+    """One edit at one place."""
+
+    def __init__(self, lines: Lines, run: int, old: Side, new: Side) -> None:
+        self.lines, self.old, self.new = lines, old, new
+        self.numbers = lines.solid[run : run + len(old.lines)]
+        self.file = [lines.all[number] for number in self.numbers]
+        self.rule = indentation_of(old.lines, self.file, new.lines)
+        first, last = self.numbers[0], self.numbers[-1]
+        self.gaps = [
+            min(old.gaps[0], lines.blanks_before(first)),
+            *(b - a - 1 for a, b in pairwise(self.numbers)),
+            min(old.tail, lines.blanks_after(last)),
+        ]
+        self.first, self.stop = first - self.gaps[0], last + 1 + self.gaps[-1]
+        self.slips = self._slips()
+
+    def is_alike(self, spared: int) -> bool:
+        """Tell whether every line has the same words as the file's."""
+        return all(
+            index == spared or spaced(one) == spaced(two)
+            for index, (one, two) in enumerate(zip(self.old.lines, self.file, strict=True))
+        )
+
+    def how(self) -> tuple[str, ...]:
+        """Name what is different between the text asked for and the file's."""
+        pairs = list(zip(self.old.lines, self.file, strict=True))
+        found = (
+            any(_tail_of(one) != _tail_of(two) for one, two in pairs) or self._blanks_look_other(),
+            any(
+                one != two and plain(one).split() == plain(two).split() and _fancy(one, two)
+                for one, two in pairs
+            ),
+            self.rule is not None and self.rule.is_changed,
+            any(
+                " ".join(plain(one).split(" ")).strip() != plain(two).strip() for one, two in pairs
+            ),
+            [*self.old.gaps[:-1], self.old.tail] != self.gaps,
+        )
+        return tuple(kind for kind, is_found in zip(_KINDS, found, strict=True) if is_found)
+
+    def _blanks_look_other(self) -> bool:
+        inner = range(1, len(self.old.lines))
+        return any(
+            self.old.blanks[at] != self._blanks(at, self.gaps[at], ())
+            for at in inner
+            if self.old.gaps[at] == self.gaps[at]
+        )
+
+    def place(self, pairs: list[int], rule: Indentation) -> Place | None:
+        """Build the new lines; None where blank lines or indentation leave room for doubt."""
+        start, end = self.lines.starts[self.first], self.lines.starts[self.stop] - 1
+        if not self.new.lines:
+            return self._deleted(start, end)
+        made: list[str] = []
+        for index, line in enumerate(self.new.lines):
+            gap = self._gap(pairs, index)
+            body = self._line(pairs[index], line, rule, is_first=index == 0)
+            if gap is None or body is None:
+                return None
+            made += (*gap, body)
+        tail = self._gap(pairs, len(self.new.lines))
+        if tail is None:
+            return None
+        eats = (
+            self.old.gaps[-1] == 1 and not self.new.gaps[-1]
+        )  # a line end, where a blank line follows
+        is_eaten = eats and self.lines.text[end : end + 2] == "\n\n"
+        return Place(start, end + is_eaten, "\n".join((*made, *tail)))
+
+    def _deleted(self, start: int, end: int) -> Place:
+        blanks = "\n" * (self.new.gaps[0] - 1)
+        if end < len(self.lines.text):
+            return Place(start, end + 1, blanks)
+        return Place(max(start - 1, 0), end, blanks)
+
+    def _gap(self, pairs: list[int], index: int) -> Sequence[str] | None:
+        """Return the blank lines before a new line (or after the last); None if they are in doubt."""
+        last = len(self.new.lines)
+        before = -1 if index == 0 else pairs[index - 1]
+        here = len(self.old.lines) if index == last else pairs[index]
+        wanted = self.new.tail if index == last else self.new.gaps[index]
+        if index in {0, last}:
+            side = -1 if index else 0
+            had = self.old.tail if index else self.old.gaps[0]
+            said = self.new.blanks[side]
+            return self._blanks(side, max(self.gaps[side] + wanted - had, 0), said)
+        if here == before + 1 and before >= 0:
+            had, there = self.old.gaps[here], self.gaps[here]
+            said = self.new.blanks[index]
+            if wanted == had:
+                return self._blanks(here, there, said)
+            return self._blanks(here, wanted, said) if there in {had, wanted} else None
+        return self._gap_of_change(pairs, index)
+
+    def _gap_of_change(self, pairs: list[int], index: int) -> Sequence[str] | None:
+        """Judge a gap beside added or removed lines: the model's own, if what it overlooked is not in it."""
+        low = next((pairs[at] for at in range(index - 1, -1, -1) if pairs[at] >= 0), -1)
+        high = next(
+            (pairs[at] for at in range(index, len(pairs)) if pairs[at] >= 0), len(self.old.lines)
+        )
+        inner = range(low + 1, min(high, len(self.old.lines) - 1) + 1)
+        had = sum(self.old.gaps[at] for at in inner if at)
+        there = sum(self.gaps[at] for at in inner if at)
+        if had == there:
+            return self._own_looks(self.new.blanks[index], inner)
+        if had and there and high == low + 1 and self.new.gaps[index] == had:
+            return self._blanks(high, there, ())  # a gap like the one that the new lines went into
+        start = next((at for at in range(index - 1, -1, -1) if pairs[at] >= 0), -1)
+        stop = next((at for at in range(index, len(pairs)) if pairs[at] >= 0), len(pairs) - 1)
+        total = sum(self.new.gaps[at] for at in range(start + 1, stop + 1) if at)
+        is_clear = total >= there if had < there else total <= there
+        return self.new.blanks[index] if is_clear else None
+
+    def _own_looks(self, blanks: Sequence[str], inner: Sequence[int]) -> Sequence[str]:
+        """Give blank lines the file's white space, where its blank lines at the place all look alike."""
+        said = {line for at in inner for line in self.old.blanks[at]}
+        own = {line for at in inner for line in self._blanks(at, self.gaps[at], ())}
+        if len(own) != 1 or len(said) != 1:
+            return blanks
+        (look,) = own
+        return [look if line in said else line for line in blanks]
+
+    def _blanks(self, gap: int, count: int, said: Sequence[str]) -> Sequence[str]:
+        """Return blank lines, the file's own as far as it has them."""
+        at = self.numbers[-1] + 1 if gap == -1 else self.numbers[gap] - self.gaps[gap]
+        own = self.lines.all[at : at + min(count, self.gaps[gap])]
+        more = [*said[len(own) :], *[""] * count]
+        return [*own, *more[: count - len(own)]]
+
+    def _line(self, pair: int, line: str, rule: Indentation, *, is_first: bool) -> str | None:
+        own = self.file[pair] if pair >= 0 else ""
+        model = self.old.lines[pair] if pair >= 0 else ""
+        if pair >= 0 and line.rstrip() == model.rstrip():
+            return line if model == own else own
+        body = line[len(indent_of(line)) :]
+        indent = indent_of(line)
+        is_cut_off = rule.first is not None and indent == indent_of(self.old.lines[0])
+        if is_cut_off and not is_first and not rule.knows(indent):
+            return None  # it may lack as much as the first line does
+        meant = rule.first if is_cut_off and is_first else rule.of(indent)
+        if meant is None or self._is_odd(indent, meant, rule):
+            return None
+        if _tail_of(model) and _tail_of(line) == _tail_of(model) and not _tail_of(own):
+            body = body.rstrip()
+        return meant + self._spelled(body, model.lstrip(), own.lstrip())
+
+    def _is_odd(self, indent: str, meant: str, rule: Indentation) -> bool:
+        """Tell whether a line that goes out of the block would come to stand where no line of the file does."""
+        if not rule.is_changed or any(len(indent_of(one)) <= len(indent) for one in self.old.lines):
+            return False
+        return all(indent_of(line) != meant for line in self.lines.all if line.strip())
+
+    def _slips(self) -> dict[int, str]:
+        """Find signs that the model wrote where the file has plain ones, the same in every place."""
+        slips: dict[int, str] = {}
+        kept: set[str] = set()
+        for one, two in zip(self.old.lines, self.file, strict=True):
+            one_body, two_body = one.strip(), two.strip()
+            if one_body.isascii() or len(one_body) != len(two_body):
+                continue
+            for mine, theirs in zip(one_body, two_body, strict=True):
+                if mine == theirs:
+                    kept.add(mine)
+                elif theirs.isascii() and not mine.isascii():
+                    slips[ord(mine)] = theirs
+        return {sign: plain_sign for sign, plain_sign in slips.items() if chr(sign) not in kept}
+
+    def _spelled(self, body: str, model: str, own: str) -> str:
+        """Keep the file's signs in those ends of a changed line that the edit leaves as they were."""
+        if model and len(model) == len(own) and model != own:
+            head = _common(body, model)
+            tail = min(_common(body[::-1], model[::-1]), len(body) - head, len(model) - head)
+            if plain_in_place(model) == plain_in_place(own):
+                middle = body[head : len(body) - tail].translate(self.slips)
+                return own[:head] + middle + own[len(own) - tail :]
+        return body.translate(self.slips) if self.slips else body
+
+
+def _common(one: str, two: str) -> int:
+    count = 0
+    for a, b in zip(one, two, strict=False):
+        if a != b:
+            break
+        count += 1
+    return count
+
+
+def _tail_of(line: str) -> str:
+    return line[len(line.rstrip()) :]
+
+
+def _fancy(one: str, two: str) -> bool:
+    return "".join(one.split()) != "".join(two.split())

@@ -1,0 +1,98 @@
+"""Unified diffs, whole: what the person reads before and after a write."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from ybs.tools.reading.document import printable
+
+_CONTEXT = 3
+_MOST_LINES = 3000  # beyond this the changed part is shown as one block
+
+
+class Diff(Struct, frozen=True):
+    """A unified diff as text, and how many lines it adds and removes."""
+
+    text: str
+    added: int
+    removed: int
+
+    @property
+    def counts(self) -> str:
+        """The counts as `+3 -1`."""
+        return f"+{self.added} -{self.removed}"
+
+
+def diff_of(before: str, after: str, name: str) -> Diff:
+    """Compare two texts; `name` is the file's path in the heading."""
+    old, new = _lines(before), _lines(after)
+    head = _common(old, new)
+    tail = _common(old[head:][::-1], new[head:][::-1])
+    skip = max(head - _CONTEXT, 0)
+    keep = max(tail - _CONTEXT, 0)
+    old, new = old[skip : len(old) - keep], new[skip : len(new) - keep]
+    lines = [line for group in _groups(old, new) for line in _hunk(group, old, new, skip)]
+    if not lines:
+        return Diff("", 0, 0)
+    added = sum(line.startswith("+") for line in lines)
+    removed = sum(line.startswith("-") for line in lines)
+    source = f"--- {name}" if before else "--- /dev/null"
+    target = f"+++ {name}" if after else "+++ /dev/null"
+    return Diff(printable("\n".join((source, target, *lines))), added, removed)
+
+
+_Group = list[tuple[str, int, int, int, int]]
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    if lines[-1]:
+        lines[-1] += "\n\\ No newline at end of file"
+        return lines
+    return lines[:-1]
+
+
+def _common(one: list[str], other: list[str]) -> int:
+    count = 0
+    for left, right in zip(one, other, strict=False):
+        if left != right:
+            break
+        count += 1
+    return count
+
+
+def _groups(old: list[str], new: list[str]) -> Iterator[_Group]:
+    if old == new:
+        return
+    head = _common(old, new)
+    tail = _common(old[head:][::-1], new[head:][::-1])
+    middle = len(old) - head - tail, len(new) - head - tail
+    if min(middle) == 0 or max(middle) > _MOST_LINES:
+        yield [
+            ("equal", 0, head, 0, head),
+            ("replace", head, len(old) - tail, head, len(new) - tail),
+            ("equal", len(old) - tail, len(old), len(new) - tail, len(new)),
+        ]
+        return
+    from difflib import SequenceMatcher  # loaded when the first real change is shown
+
+    yield from SequenceMatcher(None, old, new).get_grouped_opcodes(_CONTEXT)
+
+
+def _hunk(group: _Group, old: list[str], new: list[str], skip: int) -> Iterator[str]:
+    first, last = group[0], group[-1]
+    ranges = _range(first[1] + skip, last[2] + skip), _range(first[3] + skip, last[4] + skip)
+    yield f"@@ -{ranges[0]} +{ranges[1]} @@"
+    for kind, old_start, old_stop, new_start, new_stop in group:
+        if kind == "equal":
+            yield from (f" {line}" for line in old[old_start:old_stop])
+            continue
+        yield from (f"-{line}" for line in old[old_start:old_stop])
+        yield from (f"+{line}" for line in new[new_start:new_stop])
+
+
+def _range(start: int, stop: int) -> str:
+    length = stop - start
+    if length == 1:
+        return str(start + 1)
+    return f"{start + 1 if length else start},{length}"

@@ -1,0 +1,398 @@
+"""Finds the place that an edit means, and fits the new text to it. It never guesses between places.
+
+The text is looked for as it is, then with ever more overlooked: white space, the looks of punctuation,
+indentation, blank lines, copied line numbers, escapes, `...` for lines left out, one word of a comment.
+What is overlooked is never code. A place found in another shape counts only if no other place looks like it.
+"""
+
+import re
+from itertools import accumulate, pairwise
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from ybs.tools.editing.adapting import Place, Side, fitted
+from ybs.tools.editing.indentation import laid_out
+from ybs.tools.editing.lines import Lines
+from ybs.tools.editing.nearest import nearest
+from ybs.tools.editing.one_word import one_word_off
+from ybs.tools.editing.placeholders import is_elision, placeholder_in
+from ybs.tools.editing.slips import LINE_NUMBERS, readings
+from ybs.tools.editing.spelling import (
+    indent_of,
+    is_recognisable,
+    plain_in_place,
+    says_enough,
+    says_something,
+)
+
+_CLOSING = re.compile(r"(?:</\w+>|end\w*|fi|done|esac|[\W_])*", re.IGNORECASE)
+_INSIDE = re.compile(r"#|[)\]}].*[{:(>]\s*\Z")  # what may stand further left within a block
+_FEW_LINES = 2
+_MOST_INDENT = 1000
+Reason: TypeAlias = Literal[
+    "absent", "ambiguous", "applied", "unchanged", "placeholder", "indentation"
+]
+
+
+class Match(Struct, frozen=True, kw_only=True):
+    """Where the edit goes: `places` in order and apart. `how` names what was overlooked; empty if exact."""
+
+    places: tuple[Place, ...]
+    how: tuple[str, ...] = ()
+    count: int = 1
+
+
+class Refusal(Struct, frozen=True, kw_only=True):
+    """Why there is no place. `lines` are the numbers of the places found; `is_exact`: they have the very text.
+
+    `nearest` shows the closest lines of a text that is absent, `placeholder` the line that stands for others,
+    be it in the new text or in one that is absent.
+    """
+
+    reason: Reason
+    lines: tuple[int, ...] = ()
+    is_exact: bool = False
+    nearest: str = ""
+    placeholder: str = ""
+
+
+class _Edit(Struct, frozen=True):
+    text: str
+    old: str
+    new: str
+    is_for_all: bool
+
+
+_Found: TypeAlias = Match | Refusal | None
+
+
+def find(text: str, old: str, new: str, *, replace_all: bool = False) -> Match | Refusal:
+    r"""Find where `old` is meant and what `new` becomes there; line ends of `text` are `\n`.
+
+    `old` must not be empty.
+    """
+    edit = _Edit(text, _plain_ends(old), _plain_ends(new), replace_all)
+    if edit.old == edit.new:
+        return Refusal(reason="unchanged")
+    left_out = placeholder_in(edit.new, old=edit.old, text=text)
+    if left_out:
+        return Refusal(reason="placeholder", placeholder=left_out)
+    found = _exact(edit) or _fuzzy(edit)
+    if isinstance(found, Match) and all(
+        text[place.start : place.stop] == place.new for place in found.places
+    ):
+        return Refusal(reason="unchanged")
+    return found
+
+
+def line_of(text: str, place: int) -> int:
+    """Return the number of the line, from 1, that the place is in."""
+    return text.count("\n", 0, place) + 1
+
+
+def _lines_of(text: str, places: list[int]) -> tuple[int, ...]:
+    """Return the numbers of the lines that these places, in order, are in."""
+    steps = (text.count("\n", one, two) for one, two in pairwise([0, *places]))
+    return tuple(count + 1 for count in accumulate(steps))
+
+
+def _before(text: str, place: int) -> str:
+    """Return what stands before the place in its line, the end of it if it is long."""
+    return text[max(place - _MOST_INDENT, 0) : place].rpartition("\n")[2]
+
+
+def _plain_ends(text: str) -> str:
+    return text.replace("\r\n", "\n").removeprefix("\ufeff")
+
+
+def _places_of(text: str, wanted: str, *, apart: bool) -> list[int]:
+    found: list[int] = []
+    place = text.find(wanted)
+    while place >= 0:
+        found.append(place)
+        place = text.find(wanted, place + (len(wanted) if apart else 1))
+    return found
+
+
+def _exact(edit: _Edit, how: tuple[str, ...] = ()) -> _Found:
+    text, old = edit.text, edit.old
+    starts = _places_of(text, old, apart=edit.is_for_all)
+    if not starts:
+        return None
+    if len(starts) > 1 and not edit.is_for_all:
+        numbers = _lines_of(text, starts)
+        return Refusal(reason="ambiguous", lines=numbers, is_exact=not how)
+    if done := [start for start in starts if _is_there(edit, start)]:
+        return Refusal(reason="applied", lines=_lines_of(text, done))
+    tidied = [_tidy(edit, start) for start in starts]
+    places = tuple(place for place in tidied if place)
+    if len(places) < len(tidied):
+        return Refusal(reason="indentation", lines=_lines_of(text, starts))
+    is_tidied = any(
+        place != Place(start, start + len(old), edit.new)
+        for place, start in zip(places, starts, strict=True)
+    )
+    slips = ("indentation",) if is_tidied else ()
+    return Match(places=places, how=how + slips, count=len(places))
+
+
+def _is_there(edit: _Edit, start: int) -> bool:
+    """Tell whether the place already has what the edit adds around the old text."""
+    at = edit.new.find(edit.old)
+    if at < 0 or start < at:
+        return False
+    added = edit.new[:at] + edit.new[at + len(edit.old) :]
+    return _is_telling(added, edit.old) and edit.text.startswith(edit.new, start - at)
+
+
+def _is_telling(added: str, old: str) -> bool:
+    """Tell whether nobody would add this twice: it is no end of a block, and no more of the same."""
+    if says_enough(added):
+        return True
+    said = added.strip(" \t\n,;")
+    return says_something(said) and said not in old and not _CLOSING.fullmatch(said)
+
+
+def _tidy(edit: _Edit, start: int) -> Place | None:
+    """Mend the slips that break code in an exact match: an indentation doubled or left out, a joined line.
+
+    None where it is not certain how the new lines are indented.
+    """
+    text, old, new = edit.text, edit.old, edit.new
+    stop = start + len(old)
+    indent = _before(text, start)
+    is_doubled = indent and not old[0].isspace() and indent_of(new.partition("\n")[0]) == indent
+    is_told_short = old.partition("\n")[0] in new.split("\n")[1:]
+    if is_doubled and not is_told_short and old.strip() != new.strip():
+        new = new.removeprefix(indent)
+    else:
+        laid = laid_out(new, old, indent)
+        if laid is None:
+            return None
+        new = laid
+    is_whole = not indent or indent.isspace()
+    if is_whole and old.strip() and old[-1] == "\n" and not new.strip():
+        start -= len(indent)  # the line goes, and its indentation with it
+    is_joined = old[-1] == "\n" != new[-1:] and text[stop : stop + 1] not in {"", "\n"}
+    if is_whole and is_joined and new.strip():
+        new += "\n"
+    return Place(start, stop, new)
+
+
+def _fuzzy(edit: _Edit) -> Match | Refusal:
+    lines = Lines(edit.text)
+    found = _alike(lines, edit) or _in_plain_signs(edit) or _read_otherwise(lines, edit)
+    found = found or _elided(lines, edit) or _one_word(lines, edit)
+    return found or _has_new(lines, edit) or _absent(lines, edit)
+
+
+def _absent(lines: Lines, edit: _Edit) -> Refusal:
+    dots = next((line.strip() for line in edit.old.split("\n") if is_elision(line)), "")
+    return Refusal(reason="absent", nearest=nearest(lines, edit.old), placeholder=dots)
+
+
+def _alike(lines: Lines, edit: _Edit, how: tuple[str, ...] = ()) -> _Found:
+    """Look for whole lines that are equal but for white space and the looks of punctuation."""
+    if not is_recognisable(edit.old):
+        return None
+    old, new = Side(edit.old), Side(edit.new)
+    runs = lines.runs(old.lines)
+    if len(runs) > 1 and not (edit.is_for_all and _are_apart(runs, len(old.lines))):
+        return Refusal(reason="ambiguous", lines=_numbers(lines, runs))
+    if not runs:
+        return None
+    if any(_surrounds(lines, run, old, new) for run in runs) or _is_elsewhere(
+        lines, runs[0], old, new
+    ):
+        return Refusal(reason="applied", lines=_numbers(lines, runs))
+    fits = [fitted(lines, run, old, new) for run in runs]
+    known = [fit for fit in fits if fit]
+    if len(known) < len(fits) or len({fit.how for fit in known}) != 1:
+        return _absent(lines, edit)
+    return Match(places=tuple(fit.place for fit in known), how=how + known[0].how, count=len(known))
+
+
+def _numbers(lines: Lines, runs: list[int]) -> tuple[int, ...]:
+    return tuple(lines.solid[run] + 1 for run in runs)
+
+
+def _are_apart(runs: list[int], length: int) -> bool:
+    return all(later - run >= length for run, later in pairwise(runs))
+
+
+def _surrounds(lines: Lines, run: int, old: Side, new: Side) -> bool:
+    """Tell whether the lines which the edit adds around the old ones are already there."""
+    one, two = lines.coded(old.lines), lines.coded(new.lines)
+    if len(two) <= len(one) or not all(two):
+        return False
+    return any(
+        two[at : at + len(one)] == one
+        and _is_telling("".join(new.lines[:at] + new.lines[at + len(one) :]), "".join(old.lines))
+        and all(sign == lines.sign(run - at + step) for step, sign in enumerate(two))
+        for at in range(len(two) - len(one) + 1)
+    )
+
+
+def _is_elsewhere(lines: Lines, run: int, old: Side, new: Side) -> bool:
+    """Tell whether the new lines stand at another place, and the old ones only come near at this one."""
+    if len(new.lines) < 2 or not says_enough("".join(new.lines)):  # one line may be anywhere
+        return False
+    if lines.coded(old.lines) == lines.coded(new.lines):
+        return False
+    return any(
+        other >= run + len(old.lines) or other + len(new.lines) <= run
+        for other in lines.runs(new.lines)
+    )
+
+
+def _has_new(lines: Lines, edit: _Edit) -> Refusal | None:
+    if not says_enough(edit.new) or edit.new in edit.old:
+        return None
+    new = Side(edit.new).lines
+    numbers = _numbers(lines, lines.runs(new)) or _lines_of(
+        edit.text, _places_of(edit.text, edit.new, apart=True)
+    )
+    is_common = len(new) == 1 and len(numbers) > 1  # it says nothing about this edit
+    return Refusal(reason="applied", lines=numbers) if numbers and not is_common else None
+
+
+def _in_plain_signs(edit: _Edit) -> _Found:
+    """Look for a part of a line, or lines cut off at an end, that differs in the looks of punctuation."""
+    text, old = plain_in_place(edit.text), plain_in_place(edit.old)
+    if (text is edit.text and old is edit.old) or not says_enough(old):
+        return None
+    starts = _places_of(text, old, apart=edit.is_for_all)
+    if not starts:
+        return None
+    if len(starts) > 1:
+        return Refusal(reason="ambiguous", lines=_lines_of(text, starts))
+    start, stop = starts[0], starts[0] + len(old)
+    own = edit.text[start:stop]
+    place = Place(start, stop, _respelled(edit.old, own, edit.new))
+    return Match(places=(place,), how=("punctuation",))
+
+
+def _respelled(old: str, own: str, new: str) -> str:
+    """Keep the file's own ends where the new text has those of the old one."""
+    head = _common(old, new)
+    tail = min(_common(old[::-1], new[::-1]), len(old) - head, len(new) - head)
+    slips = {
+        ord(mine): theirs
+        for mine, theirs in zip(old, own, strict=True)
+        if mine != theirs and theirs.isascii()
+    }
+    middle = new[head : len(new) - tail].translate(slips)
+    return own[:head] + middle + own[len(own) - tail :]
+
+
+def _common(one: str, two: str) -> int:
+    count = 0
+    for a, b in zip(one, two, strict=False):
+        if a != b:
+            break
+        count += 1
+    return count
+
+
+def _read_otherwise(lines: Lines, edit: _Edit) -> _Found:
+    """Look for what the model may have meant before numbers and escapes came into its text."""
+    for reading in readings(edit.old, edit.new):
+        meant = _Edit(edit.text, reading.old, reading.new, edit.is_for_all)
+        if not is_recognisable(meant.old):
+            continue
+        if meant.old == meant.new:
+            found: _Found = Refusal(reason="unchanged") if meant.old in edit.text else None
+        else:
+            is_whole = reading.how != LINE_NUMBERS or _begins_lines(edit.text, meant.old)
+            found = _exact(meant, (reading.how,)) if is_whole else None
+            found = found or _alike(lines, meant, (reading.how,))
+        if found:
+            return found
+    return None
+
+
+def _begins_lines(text: str, old: str) -> bool:
+    """Tell whether it stands at the beginning of lines only; elsewhere a number before it is the file's own."""
+    return all(not _before(text, start).strip() for start in _places_of(text, old, apart=True))
+
+
+def _elided(lines: Lines, edit: _Edit) -> _Found:
+    """Look for the parts between `...` lines; the lines left out stay."""
+    old, new = _parts(edit.old), _parts(edit.new)
+    if len(old) < 2 or len(new) != len(old):  # one part: nothing is left out
+        return None
+    places: list[Place] = []
+    end = -1
+    for one, two in zip(old, new, strict=True):
+        if not one.strip():
+            if two.strip():
+                return None
+            continue
+        part = _Edit(edit.text, one, two, is_for_all=False)
+        found = _part_place(lines, part)
+        if not isinstance(found, Match):
+            return found
+        place = found.places[0]
+        if place.start < end or (places and not _is_inside(edit.text, places[-1], place)):
+            return None
+        end = place.stop
+        places.append(place)
+    changes = tuple(p for p in places if edit.text[p.start : p.stop] != p.new)
+    if not changes:
+        return Refusal(reason="unchanged") if places else None
+    return Match(places=changes, how=("lines left out as ...",))
+
+
+def _is_inside(text: str, before: Place, after: Place) -> bool:
+    """Tell whether the lines left out between two places lie in the block of both, as far as one can see.
+
+    A few lines that are found once may still belong to another block than the one that is meant.
+    """
+    above, below = (
+        [line for line in text[place.start : place.stop].split("\n") if line.strip()]
+        for place in (before, after)
+    )
+    if not above or not below or min(len(above), len(below)) > _FEW_LINES:
+        return True
+    last, first = _depth(above[-1]), _depth(below[0])
+    rest = text[before.stop : after.start].split("\n")
+    depths = [_depth(line) for line in rest if line.strip() and not _INSIDE.match(line.strip())]
+    is_opened = last < first and bool(depths) and depths[0] > last
+    return all(depth >= min(last, first) + is_opened for depth in depths)
+
+
+def _depth(line: str) -> int:
+    return len(indent_of(line).expandtabs())
+
+
+def _part_place(lines: Lines, part: _Edit) -> _Found:
+    side = Side(part.old)
+    runs = lines.runs(side.lines)
+    if len(runs) > 1:
+        return Refusal(reason="ambiguous", lines=_numbers(lines, runs))
+    if not runs:
+        return None
+    fit = fitted(lines, runs[0], side, Side(part.new))
+    return fit and Match(places=(fit.place,), how=fit.how)
+
+
+def _parts(text: str) -> list[str]:
+    parts: list[list[str]] = [[]]
+    for line in text.split("\n"):
+        if is_elision(line):
+            parts.append([])
+        else:
+            parts[-1].append(line)
+    return ["\n".join(part) for part in parts]
+
+
+def _one_word(lines: Lines, edit: _Edit) -> _Found:
+    old, new = Side(edit.old), Side(edit.new)
+    runs, index = one_word_off(lines, old.lines)
+    if len(runs) > 1:
+        return Refusal(reason="ambiguous", lines=_numbers(lines, runs))
+    if not runs or _is_elsewhere(lines, runs[0], old, new):
+        return None
+    fit = fitted(lines, runs[0], old, new, spared=index)
+    return fit and Match(places=(fit.place,), how=(*fit.how, "one word of a comment or string"))

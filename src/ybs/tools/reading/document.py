@@ -1,0 +1,165 @@
+"""A text file as it is on disk: encoding, byte order mark and line ends survive every change."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
+
+from ybs.core.errors import ToolError
+
+PROBE_BYTES = 8192
+#: The longer marks come first: UTF-32's begins as UTF-16's.
+MARKS = (
+    (b"\xef\xbb\xbf", "utf-8"),
+    (b"\xff\xfe\0\0", "utf-32-le"),
+    (b"\0\0\xfe\xff", "utf-32-be"),
+    (b"\xff\xfe", "utf-16-le"),
+    (b"\xfe\xff", "utf-16-be"),
+)
+_HIGH_BYTES = bytes(range(128, 256))
+_STRAY = re.compile("[\udc80-\udcff]")  # bytes that are no UTF-8, as Python carries them in text
+
+
+def printable(text: str) -> str:
+    """Return the text with a question mark sign for each byte that is none of its encoding."""
+    return text if text.isascii() else _STRAY.sub("\ufffd", text)
+
+
+def wide_encoding(beginning: bytes) -> str:
+    """Return the encoding of two or four bytes a character that a file begins in, or nothing."""
+    if b"\0" not in beginning[:PROBE_BYTES] and not beginning.startswith(
+        (b"\xff\xfe", b"\xfe\xff")
+    ):
+        return ""
+    from ybs.tools.reading import charsets  # few files need it
+
+    return charsets.wide_encoding(beginning[:PROBE_BYTES])
+
+
+def text_of_part(part: bytes, beginning: bytes) -> str:
+    r"""Decode whole lines from within a file as the file's beginning says; line ends become `\n`.
+
+    A part of a file in UTF-16 or UTF-32 has been turned into UTF-8 before.
+    """
+    head = beginning[: beginning.rfind(b"\n") + 1] or beginning.rstrip(_HIGH_BYTES)
+    if wide_encoding(beginning):
+        encoding = "utf-8"
+    else:
+        encoding = _encoding_of_beginning(part if head.isascii() else head)
+    text = part.decode(encoding, "surrogateescape" if encoding == "utf-8" else "replace")
+    return text.removeprefix("\ufeff").replace("\r\n", "\n")
+
+
+def is_binary(data: bytes) -> bool:
+    """Tell whether the beginning of a file says that it is no text."""
+    return b"\0" in data[:PROBE_BYTES] and not wide_encoding(data)
+
+
+@lru_cache(maxsize=4)  # a file's beginning is asked about for each of its parts
+def _encoding_of_beginning(head: bytes) -> str:
+    return Document(head).encoding
+
+
+class Document:
+    r"""A decoded file. `text` has `\n` line ends only; `raw` is the text as it is on disk.
+
+    UTF-8, UTF-16 and UTF-32 are told by their marks, UTF-16 without one by its zeros; other bytes are in the
+    likeliest of the East Asian encodings, in cp1252, or in Latin-1, which loses nothing. A few stray bytes do
+    not make a text in UTF-8 another one: they survive as they are.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self.mark, self.encoding = _mark_of(data)
+        self._errors = "strict"
+        body = data[len(self.mark) :]
+        try:
+            self.raw = body.decode(self.encoding)
+        except UnicodeDecodeError:
+            self._decode_broken(data)
+        self.text = self.raw.replace("\r\n", "\n")
+
+    def _decode_broken(self, data: bytes) -> None:
+        if self.encoding == "utf-8":
+            text = data[len(self.mark) :].decode("utf-8", "surrogateescape")
+            stray = len(_STRAY.findall(text))
+            wide = sum(not character.isascii() for character in text) - stray
+            if wide >= stray:
+                self.raw, self._errors = text, "surrogateescape"
+                return
+        from ybs.tools.reading.charsets import narrow_encoding  # few files need it
+
+        is_marked = bool(self.mark) or b"\0" in data
+        self.mark, self.encoding = b"", "latin-1" if is_marked else narrow_encoding(data)
+        self.raw = data.decode(self.encoding)
+
+    @property
+    def has_crlf(self) -> bool:
+        """Tell whether most line ends are of the Windows kind."""
+        crlf = len(self.raw) - len(self.text)
+        return crlf * 2 > self.text.count("\n")
+
+    def replaced(self, edits: Sequence[tuple[int, int, str]]) -> str:
+        """Return `raw` with pieces of `text` replaced: (start, stop, new), in order and apart.
+
+        New lines get the line ends of what they replace, else those of most of the file.
+        """
+        places = self._crlf_places()
+        pieces: list[str] = []
+        end = 0
+        for start, stop, new in edits:
+            raw_start, raw_stop = _raw(start, places), _raw(stop, places)
+            old = self.raw[raw_start:raw_stop]
+            is_crlf = old.count("\r\n") * 2 > old.count("\n") if "\n" in old else self.has_crlf
+            pieces += (self.raw[end:raw_start], _with_ends(new, is_crlf=is_crlf))
+            end = raw_stop
+        return "".join((*pieces, self.raw[end:]))
+
+    def rewritten(self, content: str) -> str:
+        """Return new content for the whole file: with the line ends of now, unless it has Windows ones."""
+        return content if "\r\n" in content else _with_ends(content, is_crlf=self.has_crlf)
+
+    def keeps(self, raw: str) -> bool:
+        """Tell whether the text, written in the file's encoding, would be read as what it is."""
+        try:
+            data = self.mark + raw.encode(self.encoding, self._errors)
+        except UnicodeEncodeError:
+            return False
+        return Document(data).raw == raw
+
+    def encoded(self, raw: str, shown: str) -> bytes:
+        """Return the bytes for the file. Raises ToolError for text that its encoding cannot hold."""
+        try:
+            return self.mark + raw.encode(self.encoding, self._errors)
+        except UnicodeEncodeError as error:
+            character = raw[error.start]
+            raise ToolError(
+                f"{shown} is encoded as {self.encoding}, which has no {character!r}; nothing was written. "
+                "Use other characters, or write_file with the whole text, which then becomes UTF-8."
+            ) from error
+
+    def _crlf_places(self) -> list[int]:
+        r"""List the places in `text` of the line ends that are `\r\n` on disk."""
+        if len(self.raw) == len(self.text):
+            return []
+        ends = [0]
+        for piece in self.raw.split("\r\n"):
+            ends.append(ends[-1] + len(piece) + 1)
+        return [stop - 1 for _, stop in pairwise(ends)][:-1]
+
+
+def _mark_of(data: bytes) -> tuple[bytes, str]:
+    wide = wide_encoding(data)
+    for mark, name in MARKS:
+        if data.startswith(mark) and wide in ("", name):
+            return mark, name
+    return b"", wide or "utf-8"
+
+
+def _raw(place: int, crlf_places: list[int]) -> int:
+    return place + bisect_left(crlf_places, place)
+
+
+def _with_ends(text: str, *, is_crlf: bool) -> str:
+    plain = text.replace("\r\n", "\n")
+    return plain.replace("\n", "\r\n") if is_crlf else plain

@@ -1,0 +1,1 @@
+"""Walking folders and searching files, with `rg` or without."""

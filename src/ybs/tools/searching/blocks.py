@@ -1,0 +1,110 @@
+"""The text of a file in blocks of whole lines, as UTF-8 whatever it is on disk; nothing of ybs is loaded for it."""
+
+import codecs
+import os
+import stat
+from collections.abc import Generator, Iterator
+
+MOST_BYTES = 20_000_000  # a file up to this is one block
+BLOCK_BYTES = 16_000_000
+MOST_OF_LINE = 64_000_000  # what a line has beyond that is not looked at
+_FIRST_BYTES = 65_536  # says whether a file is binary before more of it is read
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_MARK = b"\xef\xbb\xbf"
+
+
+class Binary(Exception):
+    """The file holds a NUL: it is no text."""
+
+
+def opened(path: str) -> int:
+    """Open an ordinary file, without following a link or waiting for a pipe. Raises OSError."""
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
+    return os.open(path, flags)
+
+
+def blocks(
+    file: str | int, *, reads_wide: bool = False
+) -> Generator[tuple[bytes, bool], None, None]:
+    """Yield blocks of whole lines, and whether the end of a very long line was left out of each.
+
+    `file` is a path, or a descriptor, which is closed. `reads_wide` is for UTF-16 without a mark and UTF-32, which
+    `rg` takes for binary. Raises OSError, Binary.
+    """
+    descriptor = opened(file) if isinstance(file, str) else file
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError("no ordinary file")
+        first = os.read(descriptor, _FIRST_BYTES)
+        encoding = _wide_encoding(first, reads_wide=reads_wide)
+        if not encoding and b"\0" in first:
+            raise Binary
+        if status.st_size <= MOST_BYTES:
+            data = (
+                first if len(first) == status.st_size else first + _rest(descriptor, status.st_size)
+            )
+            if encoding:
+                data = data.decode(encoding, "replace").encode("utf-8", "replace")
+            yield _checked(data.removeprefix(_MARK)), False
+        else:
+            yield from _long(descriptor, first, encoding)
+    finally:
+        os.close(descriptor)
+
+
+def _wide_encoding(first: bytes, *, reads_wide: bool) -> str:
+    if reads_wide and b"\0" in first:
+        from ybs.tools.reading import charsets  # few files need it
+
+        return charsets.wide_encoding(first)
+    return "utf-16" if first.startswith(_UTF_16_MARKS) else ""
+
+
+def _checked(data: bytes) -> bytes:
+    if b"\0" in data:
+        raise Binary
+    return data
+
+
+def _rest(descriptor: int, size: int) -> bytes:
+    """Read what is left, be the file longer by now or shorter."""
+    pieces: list[bytes] = []
+    left = 2 * MOST_BYTES
+    while left > 0 and (piece := os.read(descriptor, min(max(size, _FIRST_BYTES), left))):
+        pieces.append(piece)
+        left -= len(piece)
+    return b"".join(pieces)
+
+
+def _pieces(descriptor: int, first: bytes, encoding: str) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder(encoding)("replace") if encoding else None
+    piece, mark = first, _MARK
+    while piece:
+        data = decoder.decode(piece).encode("utf-8", "replace") if decoder else piece
+        yield _checked(data.removeprefix(mark))
+        mark = b""
+        piece = os.read(descriptor, BLOCK_BYTES)
+
+
+def _long(descriptor: int, first: bytes, encoding: str) -> Iterator[tuple[bytes, bool]]:
+    """Yield a long file; of a line that does not fit in memory only the beginning."""
+    kept: list[bytes] = []
+    size = 0
+    was_cut = False
+    for piece in _pieces(descriptor, first, encoding):
+        end = piece.rfind(b"\n") + 1
+        if not end:
+            if size < MOST_OF_LINE:
+                kept.append(piece)
+                size += len(piece)
+            else:
+                was_cut = True
+            continue
+        if was_cut:  # the end of the cut line is not a line of its own
+            start = piece.find(b"\n")
+            kept, piece, end = [b"".join(kept)], piece[start:], end - start
+        yield b"".join((*kept, piece[:end])), was_cut
+        kept, size, was_cut = [piece[end:]], len(piece) - end, False
+    if size:
+        yield b"".join(kept), was_cut

@@ -1,0 +1,117 @@
+"""Programs run to their end or to a deadline, in a thread: for searching, which has to be stopped from outside."""
+
+import os
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
+from time import monotonic
+from typing import IO
+
+from ybs.tools.searching.walk import Deadline
+
+_LOOK_SECONDS = 0.05  # between two looks at the deadline
+_IDLE_SECONDS = 3.0  # after which a program that does nothing is given up: it waits for a pipe, say
+
+
+class Output:
+    """What a program wrote, and its exit code: -9 where it was killed."""
+
+    __slots__ = ("code", "errors", "text")
+
+    def __init__(self, text: bytes, errors: bytes, code: int) -> None:
+        self.text, self.errors, self.code = text, errors, code
+
+
+def output_of(
+    command: Sequence[str], *, folder: str | Path, deadline: Deadline, data: bytes | None = None
+) -> Output:
+    """Run the program; at the deadline it is killed. Raises OSError where it cannot be started."""
+    # Of a pipe each small write of the program would be a read here, which costs as much as the search.
+    with (
+        _scratch() as written,
+        Popen(
+            command,
+            cwd=folder,
+            env={"PATH": os.defpath},
+            stdin=DEVNULL if data is None else PIPE,
+            stdout=written,
+            stderr=PIPE,
+        ) as child,
+    ):
+        if data is not None and child.stdin is not None:
+            # `communicate` forgets what it has not sent when its time is over, so it does not send.
+            threading.Thread(target=_send, args=(child.stdin, data), daemon=True).start()
+            child.stdin = None
+        idle = _Idleness(child.pid)
+        while True:
+            try:
+                _, errors = child.communicate(timeout=_LOOK_SECONDS)
+            except TimeoutExpired:
+                if deadline.is_over or idle.is_long:
+                    child.kill()
+            else:
+                written.seek(0)
+                return Output(written.read(), errors, child.returncode)
+
+
+class _Idleness:
+    """Whether a process has used no processor for long; where the system does not say, it has not."""
+
+    def __init__(self, pid: int) -> None:
+        self._file = f"/proc/{pid}/stat"
+        self._used, self._since = [b""], monotonic()
+
+    @property
+    def is_long(self) -> bool:
+        try:
+            with open(self._file, "rb") as file:  # noqa: PTH123 - a Path is slower
+                used = file.read().rpartition(b")")[2].split()[11:13]
+        except OSError:
+            return False
+        if used != self._used:
+            self._used, self._since = used, monotonic()
+        return monotonic() - self._since > _IDLE_SECONDS
+
+
+def _scratch() -> IO[bytes]:
+    """Return a file without a name, in memory where the system can."""
+    if hasattr(os, "memfd_create"):
+        return open(os.memfd_create("ybs-search"), "w+b", buffering=0)  # noqa: PTH123 - a descriptor
+    from tempfile import TemporaryFile  # Linux does not need it
+
+    return TemporaryFile(buffering=0)
+
+
+def _send(pipe: IO[bytes], data: bytes) -> None:
+    with suppress(OSError), pipe:  # it may have been killed
+        pipe.write(data)
+
+
+def outputs_of(
+    command: Sequence[str], requests: Sequence[bytes], *, folder: str | Path, deadline: Deadline
+) -> list[Output]:
+    """Run the program once for each request, side by side. Raises OSError where one cannot be started."""
+    outputs: list[Output | OSError] = [OSError("not started")] * len(requests)
+
+    def answer(number: int) -> None:
+        try:
+            outputs[number] = output_of(
+                command, folder=folder, deadline=deadline, data=requests[number]
+            )
+        except OSError as error:
+            outputs[number] = error
+
+    threads = [threading.Thread(target=answer, args=(n,)) for n in range(1, len(requests))]
+    for thread in threads:
+        thread.start()
+    answer(0)
+    for thread in threads:
+        thread.join()
+    done: list[Output] = []
+    for output in outputs:
+        if isinstance(output, OSError):
+            raise output
+        done.append(output)
+    return done

@@ -1,0 +1,1 @@
+"""Commands as processes: started, followed, kept within bounds, ended."""

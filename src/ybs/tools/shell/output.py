@@ -1,0 +1,209 @@
+"""The output of a command, of any length: its ends in memory that does not grow, the whole in a file when it is long."""
+
+import threading
+from codecs import IncrementalDecoder, getincrementaldecoder
+from collections.abc import Callable
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from ybs.tools.shell.seen import as_seen
+
+if TYPE_CHECKING:
+    from ybs.tools.shell.spill import Spill
+
+LIVE_CHARS = 200_000  # beyond this the screen shows only some lines of one command
+LOOK_SECONDS = 0.5  # between two of these
+_LOOK_BYTES, _LOOK_LINES, _SHOWN_BYTES = 2000, 3, 400
+_BYTES_OF_A_CHARACTER = 4  # at most, in UTF-8
+
+
+class Kept:
+    """Bytes of any number: their beginning and their end are kept."""
+
+    def __init__(self, most_chars: int) -> None:
+        self._half = max(most_chars // 2, 1)
+        self._half_bytes = self._half * _BYTES_OF_A_CHARACTER
+        self._head, self._tail = bytearray(), bytearray()
+        self.size = self.lines = 0
+
+    def add(self, data: bytes) -> None:
+        """Take the next piece."""
+        self.size += len(data)
+        self.lines += data.count(b"\n")
+        if room := self._half_bytes - len(self._head):
+            self._head += data[:room]
+            data = data[room:]
+        if len(data) >= self._half_bytes:
+            self._tail[:] = data[-self._half_bytes :]
+        elif data:
+            self._tail += data
+            if len(self._tail) > 4 * self._half_bytes:
+                del self._tail[: -self._half_bytes]
+
+    def text(self, limit: int | None = None) -> str:
+        """Return what is kept as it would be seen, or less of it, with a note where something is missing."""
+        return self.shown(limit)[0]
+
+    def shown(self, limit: int | None = None) -> tuple[str, bool]:
+        """Return that text, and whether something is missing in it."""
+        if self._is_binary:
+            return f"[{self.size:,} bytes that are no text]\n", True
+        half = self._half if limit is None else max(min(self._half, limit // 2), 1)
+        if self.size <= len(self._head) + len(self._tail):
+            head = tail = as_seen((self._head + self._tail).decode(errors="replace"))
+            if len(head) <= 2 * half:
+                return head, False
+        else:
+            head = as_seen(_without_part(self._head).decode(errors="replace"))
+            tail = as_seen(self._tail.decode(errors="replace").lstrip("\ufffd"))
+        return self._cut(head[:half], tail[-half:]), True
+
+    @property
+    def _is_binary(self) -> bool:
+        """Tell whether it is no text in any encoding: NULs, and much that is not UTF-8."""
+        if b"\0" not in self._head:
+            return False
+        text = self._head.decode(errors="replace")
+        return text.count("\ufffd") > len(text) // 8
+
+    def _cut(self, head: str, tail: str) -> str:
+        head, tail = _up_to_line(head), _from_line(tail)
+        size = max(self.size - len(head.encode()) - len(tail.encode()), 0)
+        lines = self.lines - head.count("\n") - tail.count("\n")
+        in_lines = f" ({lines:,} lines)" if lines > 1 else ""
+        return f"{head.removesuffix(chr(10))}\n[... {size:,} bytes{in_lines} left out ...]\n{tail}"
+
+    def split(self) -> bytes:
+        """Take the bytes of a character that has not come whole away from the end, and return them."""
+        end = self._tail or self._head
+        part = bytes(end[len(_without_part(end)) :])
+        if part:
+            del end[-len(part) :]
+            self.size -= len(part)
+        return part
+
+
+class Live:
+    """Output on its way to the screen: the beginning whole, then a few lines now and then, so that it never stands still.
+
+    One thread reads, and only the loop's own shows.
+    """
+
+    def __init__(self, show: Callable[[str], None]) -> None:
+        self._show, self._left = show, LIVE_CHARS
+        self._is_over = False
+        self._decoders: dict[int, IncrementalDecoder] = {}
+        self._rest = b""
+        self._next_look = 0.0
+
+    def __call__(self, text: str) -> None:
+        """Show the next piece."""
+        if text and not self._is_over:
+            self._show(text)
+
+    def close(self) -> None:
+        """Show nothing more."""
+        self._is_over = True
+
+    def read(self, stream: int, data: bytes) -> str:
+        """Take the next bytes and return what of them is to be shown. Called by the thread that reads."""
+        if self._is_over:
+            return ""
+        if self._left <= 0:
+            self._rest = (self._rest + data[-_LOOK_BYTES:])[-_LOOK_BYTES:]
+            return self.look()
+        if stream not in self._decoders:
+            self._decoders[stream] = getincrementaldecoder("utf-8")("replace")
+        text = self._decoders[stream].decode(data, final=not data)
+        shown, rest = text[: self._left], text[self._left :]
+        self._left -= len(shown)
+        if self._left > 0:
+            return shown
+        self._rest = rest.encode()[-_LOOK_BYTES:]
+        return f"{shown}\n[only some lines of the rest are shown here]\n"
+
+    def look(self) -> str:
+        """Return the last whole lines that came since the last look, where it is time for one."""
+        now = monotonic()
+        if now < self._next_look or self._is_over or not self.waits:
+            return ""
+        self._next_look = now + LOOK_SECONDS
+        is_cut = len(self._rest) == _LOOK_BYTES
+        *lines, self._rest = self._rest.replace(b"\r", b"\n").split(b"\n")
+        kept = b"\n".join(lines[is_cut:][-_LOOK_LINES:])
+        return "\n" + kept.decode(errors="replace") + "\n" if len(kept) <= _SHOWN_BYTES else ""
+
+    @property
+    def waits(self) -> bool:
+        """Tell whether lines wait for the next look."""
+        return b"\n" in self._rest or b"\r" in self._rest
+
+
+class Output:
+    """What a command writes. Pieces come from one thread, and any other may look at what is there.
+
+    `streams` is 2 where stdout and stderr are kept apart, 1 where they are one.
+    """
+
+    def __init__(self, most_chars: int, *, streams: int = 2, spill: "Spill | None" = None) -> None:
+        self._most_chars = most_chars
+        self._streams = [Kept(most_chars) for _ in range(streams)]
+        self._lock = threading.Lock()
+        self.spill = spill
+
+    @property
+    def stdout(self) -> Kept:
+        """What came on standard output, or all there was."""
+        return self._streams[0]
+
+    @property
+    def stderr(self) -> Kept:
+        """What came on standard error."""
+        return self._streams[-1]
+
+    @property
+    def size(self) -> int:
+        """How many bytes wait to be taken."""
+        return sum(kept.size for kept in self._streams)
+
+    def add(self, stream: int, data: bytes) -> None:
+        """Take the next piece. Called by the thread that reads."""
+        with self._lock:
+            self._streams[stream].add(data)
+        if self.spill is not None:
+            self.spill.add(data)
+
+    def take(self, *, is_last: bool) -> Kept:
+        """Return what came on the first stream since the last call; a character cut in two waits for its end."""
+        with self._lock:
+            taken, fresh = self._streams[0], Kept(self._most_chars)
+            self._streams[0] = fresh
+            if not is_last:
+                fresh.add(taken.split())
+        return taken
+
+    def close(self) -> None:
+        """Close the file; nothing more will come."""
+        if self.spill is not None:
+            self.spill.close()
+
+
+def _without_part(data: bytearray) -> bytearray:
+    """Return the bytes without the beginning of a UTF-8 character at their end."""
+    for back in range(1, min(_BYTES_OF_A_CHARACTER, len(data) + 1)):
+        byte = data[-back]
+        if byte & 0xC0 == 0x80:
+            continue  # it goes on a character
+        length = 4 if byte >= 0xF0 else 3 if byte >= 0xE0 else 2 if byte >= 0xC0 else 1
+        return data[:-back] if length > back else data
+    return data
+
+
+def _up_to_line(head: str) -> str:
+    end = head.rfind("\n") + 1
+    return head[:end] if end > len(head) // 2 else head
+
+
+def _from_line(tail: str) -> str:
+    start = tail.find("\n") + 1
+    return tail[start:] if 0 < start < len(tail) // 2 else tail

@@ -1,0 +1,215 @@
+"""A shell command as a process: no input, a group of its own, its output read to a bound, its end certain."""
+
+import asyncio
+import errno
+import os
+import re
+import signal
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from subprocess import DEVNULL, Popen
+from time import monotonic
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ybs.security.launch import Launch
+from ybs.tools.shell.output import Live, Output
+from ybs.tools.shell.pump import Pump
+from ybs.tools.shell.strays import Mark
+from ybs.tools.shell.watch import Watch
+
+GRACE_SECONDS = 2.0  # between the polite signal and the other one
+PIPE_SECONDS = 0.2  # how long output is waited for when the shell has ended
+_CAN_LOOK = hasattr(
+    os, "waitid"
+)  # to see that a process ended without burying it; not on every macOS
+_SECRET = re.compile(r"TOKEN|SECRET|PASSW|KEY|AUTH|CRED|^YBS_", re.IGNORECASE)
+#: Variables that make a shell or an interpreter run something first.
+_RUNS_FIRST = frozenset(
+    {"BASH_ENV", "ENV", "LD_PRELOAD", "LD_AUDIT", "PYTHONSTARTUP", "NODE_OPTIONS", "PERL5OPT"}
+    | {"RUBYOPT", "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF", "PROMPT_COMMAND"}
+)
+_SET = {
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "TERM": "dumb",
+    "NO_COLOR": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+
+
+def environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that a command gets: without secrets, and so that nothing waits for a person."""
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if not _SECRET.search(name) and name not in _RUNS_FIRST
+    }
+    return {**kept, **_SET}
+
+
+class Command(Struct, frozen=True, kw_only=True):
+    """What is run, where, and where its output goes. `streams` is 1 where stderr goes the way of stdout."""
+
+    launch: Launch
+    folder: Path
+    mark: Mark
+    output: Output
+    watch: Watch
+    live: Live | None = None
+    streams: int = 2
+
+
+class Ended(Struct, frozen=True, kw_only=True):
+    """How a command ended. `exit_code` is negative for the signal that ended the shell."""
+
+    exit_code: int
+    timed_out: bool = False
+    left_running: bool = False
+
+    @property
+    def how(self) -> str:
+        """Say how: by its exit code, or by the signal that ended the shell."""
+        if self.exit_code >= 0:
+            return f"exit code {self.exit_code}"
+        with suppress(ValueError):  # not every number has a name
+            return f"signal {signal.Signals(-self.exit_code).name} (exit code {self.exit_code})"
+        return f"exit code {self.exit_code}"
+
+
+async def run_command(command: Command, timeout_seconds: float) -> Ended:
+    """Run a command to its end, or to the end of its time; nothing that it started is left.
+
+    Raises OSError where it cannot be started. Cancelling it ends the command first.
+    """
+    shell = Shell.start(command)
+    timed_out = False
+    try:
+        async with asyncio.timeout(timeout_seconds):
+            await shell.ended.wait()
+    except TimeoutError:
+        timed_out = True
+    finally:
+        await shell.end()
+    ended = shell.outcome
+    return replace(ended, timed_out=True, left_running=False) if timed_out else ended
+
+
+class Shell:
+    """A running shell with a thread that waits for it, whatever becomes of the loop or of the caller.
+
+    The thread leaves the ended shell unburied until nothing will be signalled any more: as long as it lies
+    there, the number of its group can mean no other one.
+    """
+
+    def __init__(self, process: Popen[bytes], pump: Pump, command: Command) -> None:
+        self._process, self._pump = process, pump
+        self._mark, self._watch = command.mark, command.watch
+        self._loop = asyncio.get_running_loop()
+        self._may_be_buried = threading.Event()
+        self._left_running = False
+        self._started = monotonic()
+        self.ended, self._is_buried = asyncio.Event(), asyncio.Event()
+        try:
+            threading.Thread(target=self._wait, name="ybs-shell", daemon=True).start()
+        except RuntimeError as error:  # there may be no more threads
+            raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from error
+
+    @classmethod
+    def start(cls, command: Command) -> "Shell":
+        """Start the command. Raises OSError."""
+        pump = Pump(command.output, command.live, streams=command.streams)
+        process = None
+        try:
+            process = _spawn(command, pump.writing_ends)
+            command.watch.begin(process.pid)
+            pump.listen()
+            return cls(process, pump, command)
+        except BaseException:
+            pump.abandon()
+            if process is not None:
+                _signal(process.pid, signal.SIGKILL)
+                process.wait()
+                command.watch.end(process.pid)
+            raise
+
+    @property
+    def outcome(self) -> Ended:
+        """How it ended, once `end` has returned."""
+        code = self._process.returncode
+        return Ended(
+            exit_code=-signal.SIGKILL if code is None else code, left_running=self._left_running
+        )
+
+    def _wait(self) -> None:
+        if _CAN_LOOK:
+            with suppress(ChildProcessError):  # somebody else waited for it
+                os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+            self._tell(self.ended)
+            self._may_be_buried.wait()
+        else:
+            self._process.wait()
+            self._tell(self.ended)
+        self._watch.end(self._process.pid)
+        self._process.wait()
+        if self._mark.end_all(self._process.pid, monotonic() - self._started):
+            self._left_running = True
+        self._tell(self._is_buried)
+
+    def _tell(self, event: asyncio.Event) -> None:
+        with suppress(RuntimeError):  # the loop is closed; nobody waits there any more
+            self._loop.call_soon_threadsafe(event.set)
+
+    async def end(self) -> None:
+        """End the whole group, politely where the shell still runs; nothing of it is left afterwards.
+
+        A cancellation in here only takes the politeness away.
+        """
+        try:
+            if self.ended.is_set():
+                self._left_running = not await self._pump.ends(PIPE_SECONDS)
+            else:
+                self._signal(signal.SIGTERM)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(GRACE_SECONDS):
+                        await self.ended.wait()
+        finally:
+            self._signal(signal.SIGKILL)
+            self._may_be_buried.set()
+        try:
+            await self._is_buried.wait()
+            await self._pump.ends(PIPE_SECONDS)
+        finally:
+            self._pump.stop()
+        await self._pump.ended.wait()
+
+    def _signal(self, number: signal.Signals) -> None:
+        if not self._may_be_buried.is_set():
+            _signal(self._process.pid, number)
+
+
+def _spawn(command: Command, outputs: list[int]) -> Popen[bytes]:
+    launch = command.launch
+    try:
+        return Popen(
+            launch.argv,
+            stdin=DEVNULL,
+            stdout=outputs[0],
+            stderr=outputs[-1],
+            cwd=command.folder,
+            env=launch.environ,
+            pass_fds=launch.descriptors,
+            preexec_fn=launch.before_exec,
+            start_new_session=True,
+        )
+    finally:
+        for descriptor in launch.descriptors:
+            os.close(descriptor)
+
+
+def _signal(group: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)

@@ -1,0 +1,82 @@
+"""What the commands of a session share: how they are started, where long outputs go, and who ends what is left."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ybs.security.launch import Bare
+from ybs.tools.shell.spill import Outputs, Spill
+
+if TYPE_CHECKING:
+    from ybs.security.launch import Launch, Starter
+    from ybs.security.paths import Roots
+    from ybs.tools.shell.jobs import Jobs
+    from ybs.tools.shell.strays import Mark
+    from ybs.tools.shell.watch import Watch
+
+
+class Shells:
+    """Made once for a session. `starter` may be a sandbox; `keeps_outputs` is off where nothing may be written."""
+
+    def __init__(self, roots: "Roots") -> None:
+        self.starter: Starter = Bare()
+        self.keeps_outputs = True
+        self.outputs = Outputs(roots)
+        self._jobs: Jobs | None = None
+        self._watch: Watch | None = None
+
+    @property
+    def watch(self) -> "Watch":
+        """The process that ends commands when ybs was killed; started with the first command."""
+        if self._watch is None:
+            from ybs.tools.shell.strays import token
+            from ybs.tools.shell.watch import Watch  # not needed until something runs
+
+            self._watch = Watch(token())
+        return self._watch
+
+    @property
+    def jobs(self) -> "Jobs":
+        """The commands in the background."""
+        if self._jobs is None:
+            from ybs.tools.shell.jobs import Jobs  # most sessions have none
+
+            self._jobs = Jobs(self)
+        return self._jobs
+
+    @property
+    def running_jobs(self) -> tuple[str, ...]:
+        """The names of the commands that run in the background."""
+        return () if self._jobs is None else tuple(job.name for job in self._jobs.running)
+
+    def prepare(
+        self, command: str, folder: Path, *, network: bool = False
+    ) -> "tuple[Launch, Mark]":
+        """Say how a command is started, and by which mark its processes are known. Raises OSError or ToolError."""
+        from ybs.tools.shell.process import environment
+        from ybs.tools.shell.strays import Mark
+
+        launch = self.starter.launch(command, folder, environment(os.environ), network=network)
+        mark = Mark.new()
+        return replace(launch, environ=mark.put_on(dict(launch.environ))), mark
+
+    def spill(self, after_bytes: int) -> Spill | None:
+        """Return the place for an output that may become long."""
+        return Spill(self.outputs, after_bytes) if self.keeps_outputs else None
+
+    async def aclose(self) -> None:
+        """End every job, and what goes with them."""
+        try:
+            if self._jobs is not None:
+                await self._jobs.aclose()
+        finally:
+            self.close_watch()
+
+    def close_watch(self) -> None:
+        """End the watch: no command runs any more."""
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+            self.outputs.sweep()

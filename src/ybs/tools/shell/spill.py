@@ -1,0 +1,185 @@
+"""Long outputs on disk: private files in the state folder, within bounds, removed after some days."""
+
+import os
+import stat
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from ybs.config.paths import state_folder
+from ybs.security.paths import Roots
+
+MOST_BYTES = 1_000_000_000  # of one output
+MOST_BYTES_OF_ALL = 4_000_000_000  # older ones make room
+LEAST_FREE_BYTES = 500_000_000  # what is left for others on the disk
+KEPT_DAYS = 7
+_LOOK_BYTES = 16_000_000  # between two looks at the room on the disk
+_LONGEST_NAME = 200
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def outputs_folder() -> Path:
+    """Return the folder of all kept outputs: `~/.local/state/ybs/outputs`."""
+    return state_folder() / "outputs"
+
+
+class Outputs:
+    """The kept outputs of one project. Its folder may be read by tools; those of other projects may not."""
+
+    def __init__(self, roots: Roots) -> None:
+        self.folder = outputs_folder() / _name_of(str(roots.folder))
+        self._was_swept = False
+        roots.add(self.folder, is_read_only=True)
+
+    def create(self) -> tuple[int, Path]:
+        """Make a new private file and open it for writing. Raises OSError."""
+        for folder in (state_folder(), outputs_folder(), self.folder):
+            _make_private(folder)
+        self.sweep()
+        path = self.folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.urandom(3).hex()}.txt"
+        return os.open(path, _FLAGS, 0o600), path
+
+    def sweep(self) -> None:
+        """Remove old outputs, once in a session."""
+        if not self._was_swept:
+            self._was_swept = True
+            with suppress(OSError):  # there is no such folder yet
+                sweep()
+
+
+class Spill:
+    """One output: held until it is longer than `after_bytes`, then written to a file as it comes.
+
+    What goes wrong on the disk is told in `problem`; the command never feels it.
+    """
+
+    def __init__(self, outputs: Outputs, after_bytes: int) -> None:
+        self._outputs = outputs
+        self._room = after_bytes
+        self._held: list[bytes] = []
+        self._descriptor = -1
+        self._next_look = 0
+        self.size = self.lines = self.written = 0
+        self.path: Path | None = None
+        self.problem = ""
+
+    def add(self, data: bytes) -> None:
+        """Take the next piece."""
+        self.size += len(data)
+        self.lines += data.count(b"\n")
+        if self._descriptor >= 0:
+            self._write(data)
+        elif self.path is None and not self.problem:
+            self._held.append(data)
+            if self.size > self._room:
+                self._start()
+
+    def _start(self) -> None:
+        held, self._held = self._held, []
+        try:
+            self._descriptor, self.path = self._outputs.create()
+        except OSError as error:
+            self.problem = error.strerror or str(error)
+            return
+        for data in held:
+            self._write(data)
+
+    def _write(self, data: bytes) -> None:
+        try:
+            self._check_room()
+            view = memoryview(data)[: MOST_BYTES - self.written]
+            while view:
+                count = os.write(self._descriptor, view)
+                self.written += count
+                view = view[count:]
+        except OSError as error:
+            self._stop(error.strerror or str(error))
+        else:
+            if self.written >= MOST_BYTES:
+                self._stop("it is too long")
+
+    def _check_room(self) -> None:
+        if self.written >= self._next_look:
+            self._next_look = self.written + _LOOK_BYTES
+            disk = os.fstatvfs(self._descriptor)
+            if disk.f_bavail * disk.f_frsize < LEAST_FREE_BYTES:
+                raise OSError("the disk is nearly full")
+
+    def _stop(self, problem: str) -> None:
+        if self.written < self.size:
+            self.problem = problem
+        if self.written:
+            self.close()
+        else:
+            self.discard()  # an empty file helps nobody
+
+    def close(self) -> None:
+        """Close the file; what is still held is forgotten."""
+        self._held = []
+        if self._descriptor >= 0:
+            descriptor, self._descriptor = self._descriptor, -1
+            with suppress(OSError):  # a full disk may be told here
+                os.close(descriptor)
+
+    def discard(self) -> None:
+        """Remove the file, if there is one: nothing was cut, so nobody needs it."""
+        self.close()
+        if self.path is not None:
+            with suppress(OSError):
+                self.path.unlink()
+            self.path = None
+
+    def note(self) -> str:
+        """Tell the model where the whole is and how large; empty where there is no file and no problem."""
+        if self.path is None:
+            return f"[the whole output was not kept: {self.problem}]" if self.problem else ""
+        size = f"{self.size:,} bytes, {self.lines:,} lines"
+        if not self.problem:
+            return f"[whole output, {size}: {self.path} - use read_file or search_files on it]"
+        return (
+            f"[output of {size}; its first {self.written:,} bytes: {self.path}; "
+            f"the rest was not kept: {self.problem}]"
+        )
+
+
+def sweep(now: float | None = None) -> None:
+    """Remove outputs older than `KEPT_DAYS`, and the oldest where all together are too large."""
+    oldest = (time.time() if now is None else now) - KEPT_DAYS * 86_400
+    room = MOST_BYTES_OF_ALL
+    for changed, size, path in sorted(_files(), reverse=True):
+        room -= size
+        if changed < oldest or room < 0:
+            with suppress(OSError):
+                path.unlink()
+
+
+def _files() -> list[tuple[float, int, Path]]:
+    found: list[tuple[float, int, Path]] = []
+    for folder in outputs_folder().iterdir():
+        if folder.is_symlink() or not folder.is_dir():
+            continue
+        for path in folder.glob("*.txt"):
+            with suppress(OSError):  # another ybs removed it
+                status = path.lstat()
+                found.append((status.st_mtime, status.st_size, path))
+    return found
+
+
+def _make_private(folder: Path) -> None:
+    """Make the folder, or see that it is one of ours that nobody else can enter. Raises OSError."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+        raise OSError(f"{folder} is no folder of yours")
+    if status.st_mode & 0o077:
+        folder.chmod(0o700)
+
+
+def _name_of(project: str) -> str:
+    """Return a name that no other project has."""
+    name = project.replace("_", "__").replace("/", "_-")
+    if len(os.fsencode(name)) <= _LONGEST_NAME:
+        return name
+    from hashlib import sha256  # slow to load, and long paths are rare
+
+    return sha256(os.fsencode(project)).hexdigest()

@@ -1,0 +1,76 @@
+"""A tiny process that ends a session's commands when ybs itself was killed and could not.
+
+It reads the numbers of running groups from a pipe. The pipe ends when ybs does, however that happened; what is on
+the list then is killed, and what carries the session's mark too.
+"""
+
+import os
+from contextlib import suppress
+from subprocess import DEVNULL, Popen
+
+_SCRIPT = """
+trap '' HUP INT TERM
+all=' '
+while read -r group; do
+  case $group in
+    end) exit 0 ;;
+    -*) one=${group#-}
+        case $all in *" $one "*) all="${all%%" $one "*} ${all#*" $one "}" ;; esac ;;
+    *) all="$all$group " ;;
+  esac
+done
+for one in $all; do kill -9 -"$one"; done
+[ -r /proc/self/environ ] || exit 0
+for file in $(grep -lF "$1" /proc/[0-9]*/environ); do
+  file=${file#/proc/}
+  kill -9 "${file%/environ}"
+done
+"""
+
+
+class Watch:
+    """Tells the process which groups run. Where it cannot be started, nobody watches, and nothing else changes."""
+
+    def __init__(self, token: str) -> None:
+        self._pipe = -1
+        self._process: Popen[bytes] | None = None
+        reading_end, writing_end = os.pipe()
+        try:
+            self._process = Popen(
+                ("/bin/sh", "-c", _SCRIPT, "ybs-watch", token),
+                stdin=reading_end,
+                stdout=DEVNULL,
+                stderr=DEVNULL,
+                env={"PATH": os.defpath},
+                cwd="/",
+                start_new_session=True,
+            )
+        except OSError:
+            os.close(writing_end)
+        else:
+            os.set_blocking(writing_end, False)  # nothing waits for a process that was stopped
+            self._pipe = writing_end
+        finally:
+            os.close(reading_end)
+
+    def begin(self, group: int) -> None:
+        """Put a group on the list."""
+        self._write(f"{group}\n")
+
+    def end(self, group: int) -> None:
+        """Take it off, as long as its number can mean no other one."""
+        self._write(f"-{group}\n")
+
+    def _write(self, line: str) -> None:
+        if self._pipe >= 0:
+            with suppress(OSError):  # somebody killed it
+                os.write(self._pipe, line.encode())
+
+    def close(self) -> None:
+        """End the process: all commands have ended."""
+        if self._process is not None:
+            self._write("end\n")
+            os.close(self._pipe)
+            self._pipe = -1
+            self._process.wait()
+            self._process = None

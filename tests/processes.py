@@ -1,0 +1,41 @@
+"""What tests ask about processes and what they leave: whether one lives or goes, open descriptors, files."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
+
+
+async def comes(is_so: Callable[[], bool], seconds: float = 5) -> bool:
+    """Tell whether something is so, or becomes so within a while."""
+    until = time.monotonic() + seconds
+    while not is_so():
+        if time.monotonic() > until:
+            return False
+        await asyncio.sleep(0.01)
+    return True
+
+
+async def ends(pid: int) -> bool:
+    """Tell whether the process is gone, or goes within a moment: a signal needs one to arrive."""
+    return await comes(lambda: not is_alive(pid))
+
+
+def open_descriptors() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+def size_of(path: str) -> int:
+    return Path(path).stat().st_size
+
+
+def names_in(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]

@@ -1,0 +1,22 @@
+"""The sandbox and environments: where the cases S15 to S21, N01, N02 and E01 to E05 are tested."""
+
+#: The id, and the file with its tests (`test_s15_...`), or the reason.
+CASES: dict[str, str] = {
+    "S15": "test_caged_work.py",
+    "S16": "../tools/test_run_shell.py",
+    "S17": "test_caged_work.py",
+    "S18": "test_caged_work.py",
+    "S19": "test_cases_cage.py",
+    "S20": "test_programs.py",
+    "S21": "test_escapes.py",
+    "N01": "test_cases_cage.py",
+    "N02": "test_cases_cage.py",
+    "N03": "not applicable: no tool fetches addresses",
+    "N04": "not applicable: no tool fetches addresses",
+    "N05": "test_cases_cage.py",
+    "E01": "test_cases_cage.py",
+    "E02": "test_cases_cage.py",
+    "E03": "test_cases_cage.py",
+    "E04": "test_cases_later.py",
+    "E05": "test_cases_cage.py",
+}

@@ -1,0 +1,37 @@
+"""What the policy says about a command, in the words of the corpus."""
+
+from msgspec.structs import replace
+
+from security.corpus.cases import all_cases
+from ybs.config.schema import Mode, Safety
+from ybs.core.messages import ToolCall
+from ybs.core.ports import Preview
+from ybs.security.policy import Allow, Ask, Decision, Policy, Subject
+
+
+def decide(command: str, mode: Mode) -> Decision:
+    policy = Policy(replace(Safety(), mode=mode), sandbox="full")
+    call = ToolCall(id="1", name="run_shell")
+    return policy.decide(call, "execute", Preview(title="Run"), Subject(command=command))
+
+
+def verdict_on(command: str) -> str:
+    decision = decide(command, "ask")
+    if isinstance(decision, Allow):
+        return "safe"
+    if not isinstance(decision, Ask):
+        return "deny"
+    if decision.is_destructive:
+        return "destroys"
+    return "doubt" if isinstance(decide(command, "auto"), Ask) else "ask"
+
+
+def differences(family: str) -> list[str]:
+    """Return the commands of the families whose names begin so, where verdict and corpus differ."""
+    cases = [case for case in all_cases() if case[0].startswith(family)]
+    assert cases
+    return [
+        f"{command[:80]!r} is {found}, not {wanted}"
+        for _, wanted, command in cases
+        if (found := verdict_on(command)) != wanted
+    ]

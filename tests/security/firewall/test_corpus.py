@@ -1,0 +1,255 @@
+"""X01 to X04: what is found, what is not, and in which frames and encodings."""
+
+import base64
+import time
+from pathlib import Path
+from random import Random
+from urllib.parse import quote
+
+import pytest
+import secrets_corpus
+from secrets_corpus.drawing import draw
+from secrets_corpus.gitleaks import Unreadable, _Reader
+from secrets_corpus.negatives import negatives
+from secrets_corpus.shapes import FRAMES, SHAPES, private_key, tokens
+
+from ybs.security.firewall.engine import Engine, _inner, _re2_finder
+from ybs.security.firewall.masking import Firewall
+from ybs.security.firewall.rule import Rule
+from ybs.security.firewall.rules import KINDS, RULES
+from ybs.security.firewall.settings import Settings
+
+#: A password; in parts, so that no scanner finds it here.
+PW = "Tr0ub4" + "dor-x"
+
+
+def test_x01_tokens_of_fifty_kinds_are_found_in_every_frame(firewall: Firewall) -> None:
+    assert len({kind for kind, _ in SHAPES}) >= 50
+    missed = []
+    for kind, token in tokens(Random(1)):
+        for frame in FRAMES[:: 3 if len(token) % 2 else 2]:
+            text = frame.format(token)
+            found = firewall.find(text)
+            if [one.kind for one in found] != [kind] or text[
+                found[0].start : found[0].end
+            ] not in token:
+                missed.append((kind, text))
+    assert missed == []
+
+
+def test_no_scanner_finds_a_secret_in_these_tests(firewall: Firewall) -> None:
+    here = Path(__file__).parent
+    corpus = Path(secrets_corpus.__file__ or "").parent
+    texts = [file.read_text("utf-8") for folder in (here, corpus) for file in folder.glob("*.py")]
+    assert [text[one.start : one.end] for text in texts for one in firewall.find(text)] == []
+
+
+def test_x01_hard_negatives_are_left_alone(firewall: Firewall) -> None:
+    texts = list(negatives(Random(2)))
+    assert len(texts) >= 150
+    assert [text for _, text in texts if firewall.find(text)] == []
+
+
+def test_there_are_rules_for_more_than_fifty_kinds_and_each_anchor_is_lower_case() -> None:
+    assert len(KINDS) > 50
+    assert all(anchor == anchor.lower() for rule in RULES for anchor in rule.anchors)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (f"https://bob:{PW}@db.internal/x", "url-password"),
+        ("Authorization: Basic " + base64.b64encode(f"bob:{PW}".encode()).decode(), "basic-auth"),
+        ("Authorization: Bearer " + draw("[A-Za-z0-9]{30}", Random(1)), "bearer-token"),
+        (f"curl -u bob:{PW} https://x", "curl-login"),
+        (f"curl --user 'bob:{PW}' https://x", "curl-login"),
+        ("machine x login bob pass" + f"word {PW}", "netrc-password"),
+        (f'db_password = "{PW}"', "assigned-secret"),
+        ("API_KEY=" + draw("[a-z0-9]{32}", Random(1)), "assigned-secret"),
+        ("client_secret: " + draw("[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}", Random(1)), "assigned-secret"),
+        ("signing_key = '" + draw("[A-Za-z0-9]{40}", Random(1)) + "'", "assigned-secret"),
+        ("token: " + "123456789012345678", "assigned-secret"),
+        ("api_key = " + draw("[a-z][A-Z]{2}[a-z][A-Z][a-z][A-Z]{2}", Random(5)) * 3, "assigned-secret"),
+        ("AccountKey=" + draw("[A-Za-z0-9]{86}==", Random(1)), "azure-storage-key"),
+        ("PuTTY-User-Key-File-3: x\nPrivate-Lines: 2\n" + draw("[A-Za-z0-9]{64}\n[A-Za-z0-9]{40}\n", Random(1)), "private-key"),
+    ],
+)  # fmt: skip
+def test_what_is_said_to_be_a_secret_is_found(firewall: Firewall, text: str, kind: str) -> None:
+    assert [one.kind for one in firewall.find(text)] == [kind]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "curl -u ':' https://x",
+        "AKIA" + "ABBAABABBBAABABA",
+        "Authorization: Bearer thisisnotatokenbutwords",
+        "curl -u your-name:your-pass1 https://x",
+        f" -u bob:{PW} without the program",
+        "Authorization: Basic !!!!aaaaaaaa",
+        "Authorization: Basic YWJjZA=====",
+        "Authorization: Basic abcdefghi",
+        "api_key = 2024-01-02T10:00",
+        "token = abcabcabcabcabcabcabcabcabcabc1",
+        "secret = aaaa1111aaaa1111",
+        "api_key = " + "nameWithoutAnyDigitsInItAtAll",
+        "token = " + "token2token3x",
+        "key = " + draw("[a-z0-9]{12}", Random(1)),
+        "keys_total = " + draw("[a-z0-9]{40}", Random(1)),
+        "key: " + draw("[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}", Random(1)),
+        "password = 'only letters'",
+        "token = " + draw("[a-z0-9]{32}", Random(1)) + "(x)",
+        "-----BEGIN RSA " + "PRIVATE KEY-----\nshort\n-----END RSA " + "PRIVATE KEY-----",
+        "SK" + "0" * 32,
+    ],
+)
+def test_what_only_looks_like_one_is_left_alone(firewall: Firewall, text: str) -> None:
+    assert firewall.find(text) == []
+
+
+def test_an_address_with_several_parts_is_searched_in_each(firewall: Firewall) -> None:
+    value = draw("[A-Za-z0-9]{40}", Random(1))
+    text = f"https://h/?auth=plain-words-of-the-person-here&token={value}"
+    assert firewall.find(text)[0].end == len(text)
+
+
+def test_private_keys_are_found_whole_and_cut_off(firewall: Firewall) -> None:
+    whole = private_key(Random(1))
+    cut = whole[:500]
+    for text in (whole, f"x {whole} y", cut, whole.replace("\n", "\\n"), f"{whole}\n{whole}"):
+        masked = firewall.mask(text)
+        assert whole[100:160] not in masked
+        assert "private-key#" in masked
+
+
+def test_many_keys_without_an_end_are_searched_for_it_once() -> None:
+    text = ("-----BEGIN RSA " + "PRIVATE KEY-----\n") * 3000
+    started = time.process_time()
+    assert Firewall(use_re2=False).find(text) == []
+    assert time.process_time() - started < 1
+
+
+@pytest.mark.parametrize(
+    "unit", ["eyJ", "sk-", "://", "password=", "bearer ", "a", "QUJD", "%25", "key"]
+)
+def test_x04_a_hostile_text_takes_little_time(firewall: Firewall, unit: str) -> None:
+    text = unit * (20_000 // len(unit))
+    started = time.process_time()
+    firewall.find(text)
+    assert time.process_time() - started < 0.2  # 10 to 20 ms as a rule
+
+
+def test_x03_encoded_secrets_are_found(firewall: Firewall, token: str) -> None:
+    packed = base64.b64encode(f"user: me\nvalue: {token}\n".encode()).decode()
+    forms = [
+        "%67" + token[1:],
+        "see https://h/p?x=%67" + token[1:] + "&y=2 there",
+        quote("{" + token + "}"),
+        "\\u0067" + token[1:],
+        packed,
+        packed.rstrip("="),
+        f"/path/{packed}",
+        base64.b64encode(f"echo {token} {token}".encode("utf-16-le")).decode(),
+        token.encode("utf-16-le").decode("latin-1"),
+        f"a\nb {token}".encode("utf-16").decode("utf-16-le").encode("utf-16-le").decode("latin-1"),
+    ]
+    for text in forms:
+        assert firewall.mask(text) != text, text
+    assert [one.kind for one in firewall.find(forms[1])] == ["github-token"]
+
+
+def test_base64_that_is_no_text_is_left_alone(firewall: Firewall) -> None:
+    for text in (Random(1).randbytes(90), bytes(90), b"\xc3(" * 40, b"\0\0\0a" * 30):
+        assert firewall.find(base64.b64encode(text).decode()) == []
+    assert firewall.find("A" * 41) == []
+
+
+def test_both_engines_find_the_same() -> None:
+    if _re2_finder([b"a"]) is None:
+        pytest.skip("google-re2 is NOT installed: the two engines are not compared")
+    plain, fast = Engine(use_re2=False), Engine(use_re2=True)
+    texts = [frame.format(token) for _, token in tokens(Random(4)) for frame in FRAMES[:2]]
+    texts.append("\n".join(texts))
+    texts.append("sk-" * 500)
+    texts += [text for _, text in negatives(Random(4))][:100]
+    for text in texts:
+        assert fast.spans(text.encode()) == plain.spans(text.encode())
+
+
+def test_the_fast_engine_hands_over_where_it_is_missing_or_the_text_is_full_of_anchors(
+    monkeypatch: pytest.MonkeyPatch, token: str
+) -> None:
+    def nothing(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr("ybs.security.firewall.engine.import_module", nothing)
+    engine = Engine(use_re2=True)
+    assert engine.spans(token.encode()) == [(0, 40, "github-token")]
+    assert engine.spans(b"nothing") == []
+
+
+def test_anchors_that_begin_within_others_are_known() -> None:
+    inner = _inner([b"abc", b"bcd", b"ab", b"x"])
+    assert inner[b"abc"] == [(0, b"ab", 2), (1, b"bcd", 1)]
+    assert inner[b"x"] == []
+    assert _inner([b"aba"]) == {b"aba": [(2, b"aba", 0)]}
+
+
+class FakeRe2:
+    """Stands in for google-re2 where that is not installed: only what is used of it."""
+
+    class Options:
+        """Ignored."""
+
+        class Encoding:
+            """Ignored."""
+
+            LATIN1 = 1
+
+    @staticmethod
+    def compile(pattern: bytes, options: object) -> object:
+        import re
+
+        del options
+        return re.compile(pattern)
+
+
+def test_one_pass_finds_what_overlaps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ybs.security.firewall.engine.import_module", lambda name: FakeRe2)
+    find = _re2_finder([b"abc", b"bcd", b"ab"])
+    assert find is not None
+    assert sorted(find(b"." * 200 + b"abcd") or []) == [(200, 0), (200, 2), (201, 1)]
+    assert find(b"abc" * 100) is None
+    engine = Engine(use_re2=True)
+    assert engine.spans(b"sk-" * 50) == []
+    assert Engine().spans(b" " * 40_000) == []
+
+
+def test_sensitivity_decides_which_rules_hold() -> None:
+    token = draw("glpat-[A-Za-z0-9]{20}", Random(1))
+    said = f'password = "{PW}"'
+    plain = 'password = "correcthorsebattery"'
+    found = {
+        level: [
+            bool(Firewall(Settings(sensitivity=level)).find(text)) for text in (token, said, plain)
+        ]
+        for level in ("low", "normal", "high")
+    }
+    assert found == {
+        "low": [True, False, False],
+        "normal": [True, True, False],
+        "high": [True, True, True],
+    }
+
+
+def test_a_rule_of_ones_own_can_be_matched_alone() -> None:
+    rule = Rule("mine", (b"mine-",), rb"mine-\d{4}")
+    assert Engine(rules=[rule]).spans(b"a MINE-1 mine-1234") == [(9, 18, "mine")]
+
+
+def test_the_reader_of_vectors_draws_and_joins_texts() -> None:
+    source = 'tps := []string{"a" + `b`, fmt.Sprintf("x%s", secrets.NewSecret(utils.Hex("4")))}\ntps = append(tps, "c")\n'
+    assert [len(text) for text in _Reader(source, [], Random(1)).list_of("tps")] == [2, 5, 1]
+    assert list(_Reader("tps := unknown()", [], Random(1)).list_of("tps")) == []
+    with pytest.raises(Unreadable):
+        _Reader("", [], Random(1))._variable("nowhere")

@@ -1,0 +1,226 @@
+"""What a model gets to see: X03 and X06, and that only what is new is looked at."""
+
+import zlib
+from typing import Any
+
+import pytest
+from msgspec import Raw
+
+from ybs.core.agent import Agent
+from ybs.core.conversation import Conversation
+from ybs.core.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+from ybs.core.ports import Request, ToolSpec
+from ybs.security.firewall.masking import Firewall
+from ybs.security.firewall.model import Decision, Discovery, FirewallModel, SecretFound
+from ybs.testing import RecordedEvents, ScriptedModel, ScriptedToolbox
+
+
+class Person:
+    """Answers with one decision and remembers what it was asked."""
+
+    def __init__(self, decision: Decision) -> None:
+        self.decision: Decision = decision
+        self.asked: list[Discovery] = []
+
+    async def __call__(self, discovery: Discovery) -> Decision:
+        self.asked.append(discovery)
+        return self.decision
+
+
+async def sent(model: FirewallModel, request: Request) -> Request:
+    assert isinstance(model.model, ScriptedModel)
+    async for _ in model.stream(request):
+        pass
+    return model.model.requests[-1]
+
+
+def model_of(firewall: Firewall, ask: Any = None) -> FirewallModel:
+    return FirewallModel(ScriptedModel(["ok"] * 9), firewall, ask)
+
+
+async def test_x03_every_part_of_a_request_is_masked(firewall: Firewall, token: str) -> None:
+    escaped = Raw(f'{{"path": "\\u0067{token[1:]}.txt"}}'.encode())
+    call = ToolCall(id="1", name="read_file", arguments=escaped, invalid=f"x {token}")
+    spec = ToolSpec(
+        name="t", description=f"Use {token}", parameters=Raw(f'{{"default": "{token}"}}'.encode())
+    )
+    messages: list[Message] = [
+        UserMessage.of(f"look at {token}"),
+        UserMessage.of(f"do {token}", origin="shell"),
+        UserMessage.of("nothing here", origin="guard"),
+        AssistantMessage(content=(Text(text=f"origin https://{token}@host/x.git"), call)),
+        ToolResult(
+            call_id="1",
+            name="read_file",
+            output=f"a\n{token}\nb",
+            display=Raw(f'["{token}"]'.encode()),
+        ),
+    ]
+    model = model_of(firewall)
+    request = await sent(model, Request(f"system {token}", messages, [spec]))
+    assert token not in repr(request).replace("\\", "")
+    assert request.system == "system [ybs:secret:github-token#1]"
+    assert request.messages[2] is messages[2]
+    assert (model.name, model.window) == ("scripted", 32_768)
+    places = {row.place for row in firewall.report.rows}
+    assert places == {
+        "the system prompt", "the description of t", "your message", "a command's output", "the model's answer", "the result of read_file",
+    }  # fmt: skip
+
+
+async def test_thinking_goes_back_as_it_came(firewall: Firewall, token: str) -> None:
+    thought = Thinking(text=token, signature=token, provider="x")
+    message = AssistantMessage(content=(thought, Text(text="so")))
+    assert (await sent(model_of(firewall), Request("", [message]))).messages[0] is message
+
+
+async def test_only_new_text_is_looked_at(
+    firewall: Firewall, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at: list[str] = []
+    mask = firewall.mask
+    monkeypatch.setattr(
+        firewall, "mask", lambda text, place="": looked_at.append(text) or mask(text, place)
+    )
+    spec = ToolSpec(name="t", description="A tool.", parameters=Raw(b"{}"))
+    messages: list[Message] = [UserMessage.of(f"one {token}")]
+    model = model_of(firewall)
+    first = await sent(model, Request("system", messages, [spec]))
+    looked_at.clear()
+    messages.append(AssistantMessage(content=(Text(text="two"),)))
+    second = await sent(model, Request("system", messages, [spec]))
+    assert {text for text in looked_at if text} == {"two", "end"}
+    assert second.messages[0] is first.messages[0]
+    assert second.tools[0] is first.tools[0]
+    assert second.system == "system"
+
+
+async def test_a_private_key_stops_the_request(firewall: Firewall, key: str) -> None:
+    model = model_of(firewall)
+    with pytest.raises(SecretFound, match=r"private-key.*Take it out") as failure:
+        await sent(model, Request("", [UserMessage.of(key)]))
+    assert key[60:100] not in str(failure.value)
+    assert isinstance(model.model, ScriptedModel)
+    assert model.model.requests == []
+
+
+async def test_a_private_key_is_asked_about_and_never_sent(firewall: Firewall, key: str) -> None:
+    person = Person("mask")
+    model = model_of(firewall, person)
+    request = await sent(model, Request("", [UserMessage.of(key, origin="shell")]))
+    assert request.messages[0] == UserMessage.of("[ybs:secret:private-key#1]", origin="shell")
+    assert not person.asked[0].can_send
+    person.decision = "send"
+    with pytest.raises(SecretFound):
+        await sent(model, Request(key, []))
+
+
+async def test_x06_what_the_person_said_is_asked_about(firewall: Firewall, token: str) -> None:
+    person = Person("mask")
+    request = Request("", [UserMessage.of(f"use {token}")])
+    assert token not in repr(await sent(model_of(firewall, person), request))
+    assert person.asked[0].question == "There is a secret in your message: github-token."
+    assert person.asked[0].can_send
+    person.decision = "stop"
+    with pytest.raises(SecretFound):
+        await sent(model_of(firewall, person), request)
+    person.decision = "send"
+    for _ in range(2):
+        assert list((await sent(model_of(firewall, person), request)).messages) == request.messages
+    assert len(person.asked) == 3
+
+
+async def test_a_secret_in_a_tools_name_stops_the_request(firewall: Firewall, token: str) -> None:
+    spec = ToolSpec(name=token, description="", parameters=Raw(b"{}"))
+    call = AssistantMessage(content=(ToolCall(id="1", name=token),))
+    for request in (Request("", [], [spec]), Request("", [call])):
+        with pytest.raises(SecretFound, match="name of a tool"):
+            await sent(model_of(firewall), request)
+
+
+async def test_what_was_answered_is_not_asked_again(
+    firewall: Firewall, token: str, key: str
+) -> None:
+    person = Person("mask")
+    model = model_of(firewall, person)
+    said, more = UserMessage.of(token), UserMessage.of(key)
+    person.decision = "mask"
+    await sent(model, Request("", [said]))
+    person.decision = "stop"
+    for _ in range(2):
+        with pytest.raises(SecretFound):
+            await sent(model, Request("", [said, more]))
+    assert [one.secrets[0].kind for one in person.asked] == [
+        "github-token",
+        "private-key",
+        "private-key",
+    ]
+
+
+async def test_a_turn_ends_with_the_reason(firewall: Firewall, key: str) -> None:
+    agent = Agent(model_of(firewall), ScriptedToolbox(), RecordedEvents(), Conversation())
+    finished = await agent.run(UserMessage.of(key))
+    assert finished.reason == "error"
+    assert finished.message.startswith("Not sent.")
+
+
+def chunk(kind: bytes, body: bytes) -> bytes:
+    return len(body).to_bytes(4) + kind + body + zlib.crc32(kind + body).to_bytes(4)
+
+
+def png(*chunks: bytes) -> bytes:
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks) + chunk(b"IDAT", b"pixels") + chunk(b"IEND", b"")
+
+
+def jpeg(*segments: tuple[int, bytes]) -> bytes:
+    parts = b"".join(
+        bytes((0xFF, kind)) + (len(body) + 2).to_bytes(2) + body for kind, body in segments
+    )
+    return b"\xff\xd8" + parts + b"\xff\xda\x00\x02scan\xff\xd9"
+
+
+async def test_x03_a_secret_in_a_pictures_text_is_taken_out(firewall: Firewall, token: str) -> None:
+    secret = token.encode()
+    plain = png()
+    pictures = {
+        png(chunk(b"tEXt", b"Comment\0" + secret)): plain,
+        png(chunk(b"zTXt", b"Comment\0\0" + zlib.compress(secret))): plain,
+        png(chunk(b"iTXt", b"x\x9c not packed " + secret)): plain,
+        png() + secret: plain,
+        jpeg((0xE0, b"JFIF"), (0xEE, b"Adobe"), (0xFE, secret)): jpeg((0xE0, b"JFIF"), (0xEE, b"Adobe")),
+        jpeg((0xE1, b"Exif" + secret)): jpeg(),
+        png(chunk(b"tEXt", b"Comment\0fine")): None,
+    }  # fmt: skip
+    for data, cleaned in pictures.items():
+        image = Image(media_type="image/x", data=data)
+        (message,) = (
+            await sent(model_of(firewall), Request("", [UserMessage.of("see", image)]))
+        ).messages
+        assert isinstance(message, UserMessage)
+        (_, shown) = message.content
+        assert isinstance(shown, Image)
+        assert shown.data == (cleaned or data)
+
+
+async def test_a_picture_of_another_format_with_a_secret_is_left_out(
+    firewall: Firewall, token: str
+) -> None:
+    image = Image(media_type="image/gif", data=b"GIF89a\x01" + token.encode() + b"\xff")
+    (message,) = (
+        await sent(model_of(firewall), Request("", [UserMessage.of("see", image)]))
+    ).messages
+    assert isinstance(message, UserMessage)
+    assert message.text.endswith("[a picture was left out: a secret stands in its metadata]")
+    result = ToolResult(call_id="1", name="t", output="", images=(image,))
+    (message,) = (await sent(model_of(firewall), Request("", [result]))).messages
+    assert isinstance(message, ToolResult)
+    assert message.images == ()

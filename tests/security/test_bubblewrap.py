@@ -1,0 +1,277 @@
+"""What bubblewrap is told. That it holds is shown by the escapes."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from ybs.core.errors import Refused
+from ybs.security import _bubblewrap
+from ybs.security._bubblewrap import Bubblewrap, attempt, find
+from ybs.security.launch import Launch
+from ybs.security.places import see
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
+
+CANARY = "canary-of-the-test"
+
+
+@pytest.fixture
+def launched(project: Path, home: Path) -> Iterator[object]:
+    """Return a function that gives the arguments of a launch, and close what it opened."""
+    opened: list[int] = []
+
+    def launch(uid: int = 1000, *, network: bool = False, **places: object) -> list[str]:
+        cage = Bubblewrap(
+            see(project, home=home, uid=uid, **places), "/usr/bin/bwrap", ("--disable-userns",), ""
+        )
+        made = cage.launch(("sh", "-c", "x"), project, {"K": CANARY}, network=network)
+        opened.extend(made.descriptors)
+        return list(made.argv)
+
+    yield launch
+    for descriptor in opened:
+        os.close(descriptor)
+
+
+def pairs(argv: list[str], option: str) -> list[str]:
+    """Return the destinations of an option that takes two values."""
+    return [argv[i + 2] for i, word in enumerate(argv) if word == option]
+
+
+def has(argv: list[str], *words: str) -> bool:
+    return any(tuple(argv[i : i + len(words)]) == words for i in range(len(argv)))
+
+
+def test_nothing_is_shared_and_everything_dies_together(launched) -> None:
+    argv = launched()
+    assert argv[0] == "/usr/bin/bwrap"
+    for option in ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--disable-userns", "--die-with-parent"):  # fmt: skip
+        assert option in argv
+    assert has(argv, "--cap-drop", "ALL")
+    assert has(argv, "--remount-ro", "/", "--chdir")
+    assert argv[-4:] == ["--", "sh", "-c", "x"]
+    assert argv.index("--seccomp") < argv.index("--")
+
+
+def test_no_variable_stands_where_everybody_can_read_it(launched) -> None:
+    argv = launched()
+    assert "--setenv" not in argv
+    assert CANARY not in " ".join(argv)
+
+
+def test_the_root_is_empty_and_the_home_folder_too(launched, home: Path) -> None:
+    argv = launched()
+    assert has(argv, "--tmpfs", "/")
+    assert argv.index("/") < argv.index("/usr")
+    assert has(argv, "--tmpfs", str(home))
+
+
+def test_a_home_in_the_system_is_not_covered(project: Path) -> None:
+    cage = Bubblewrap(see(project, home=Path("/usr/sbin")), "bwrap", (), "")
+    made = cage.launch(("x",), project, {})
+    for descriptor in made.descriptors:
+        os.close(descriptor)
+    assert not has(list(made.argv), "--tmpfs", "/usr/sbin")
+    assert made.environ["HOME"] == "/tmp"
+
+
+@pytest.mark.parametrize(("uid", "expected"), [(0, True), (1000, False)])
+def test_uid_0_cannot_write_settings_of_the_kernel(launched, uid: int, expected: bool) -> None:
+    assert has(launched(uid), "--proc", "/proc", "--remount-ro", "/proc") == expected
+
+
+def test_the_project_is_writable_and_what_others_act_on_is_not(launched, project: Path) -> None:
+    (project / ".git").mkdir()
+    (project / ".vscode").mkdir()
+    (project / "sub" / ".git").mkdir(parents=True)
+    argv = launched()
+    assert pairs(argv, "--bind") == [str(project)]
+    for name in (".git", ".vscode", "sub/.git"):
+        assert f"{project}/{name}" in pairs(argv, "--ro-bind")
+    assert f"{project}/.ybs.json" not in argv
+
+
+def test_a_git_folder_that_is_a_link_leaves_the_projects_own_folder_read_only(
+    launched, project: Path, tmp_path: Path
+) -> None:
+    (project / "gitdata").mkdir()
+    (project / "src").mkdir()
+    (project / ".git").symlink_to("gitdata")
+    argv = launched()
+    assert str(project) in pairs(argv, "--ro-bind")
+    assert sorted(pairs(argv, "--bind")) == [
+        str(project), f"{project}/gitdata", f"{project}/src",
+    ]  # fmt: skip
+    assert argv.index("--bind") < argv.index("--ro-bind", argv.index("--bind"))
+    assert f"{project}/gitdata" in pairs(argv, "--ro-bind")
+
+
+def test_a_protected_link_protects_what_it_points_to_in_the_project(
+    launched, project: Path
+) -> None:
+    (project / "shared").mkdir()
+    (project / ".claude").symlink_to("shared")
+    (project / ".cursor").symlink_to("/etc")
+    (project / ".codex").symlink_to(".")
+    argv = launched()
+    assert f"{project}/shared" in pairs(argv, "--ro-bind")
+    assert pairs(argv, "--bind") == [str(project)]
+    assert pairs(argv, "--ro-bind").count(str(project)) == 0
+
+
+def test_other_folders_toolchains_and_blocked_paths(
+    launched, project: Path, home: Path, tmp_path: Path
+) -> None:
+    for folder in ("more", "seen"):
+        (tmp_path / folder).mkdir()
+    (home / ".pyenv").mkdir()
+    (project / "secret").mkdir()
+    (project / "key").write_text("x")
+    argv = launched(
+        writable=[tmp_path / "more"], readable=[tmp_path / "seen"],
+        blocked=["secret", "key", str(tmp_path / "far"), str(home / ".pyenv" / "gone")],
+    )  # fmt: skip
+    assert pairs(argv, "--bind") == [str(project), str(tmp_path / "more")]
+    assert {str(tmp_path / "seen"), str(home / ".pyenv")} <= set(pairs(argv, "--ro-bind"))
+    assert has(argv, "--perms", "0555", "--tmpfs", str(project / "secret"))
+    assert has(argv, "--ro-bind", "/dev/null", str(project / "key"))
+
+
+def test_a_blocked_path_that_is_not_seen_needs_no_cover(
+    launched, tmp_path: Path, home: Path
+) -> None:
+    (home / ".ssh").mkdir()
+    assert str(home / ".ssh") not in launched(blocked=[home / ".ssh"])
+
+
+def test_the_way_to_a_blocked_path_cannot_be_renamed(launched, project: Path) -> None:
+    (project / "a" / "b" / "secret").mkdir(parents=True)
+    (project / "a" / ".git").mkdir()
+    argv = launched(blocked=["a/b/secret"])
+    assert pairs(argv, "--bind") == [str(project), f"{project}/a", f"{project}/a/b"]
+    assert argv.index(f"{project}/a/.git") > argv.index(f"{project}/a/b")
+
+
+def test_with_the_network_the_name_servers_file_is_shown(
+    launched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, there = os.path.realpath, os.path.exists
+    stub = "/run/systemd/resolve/stub-resolv.conf"
+    monkeypatch.setattr(os.path, "realpath", lambda p, **k: stub if p == "/etc/resolv.conf" else real(p, **k))  # fmt: skip
+    monkeypatch.setattr(os.path, "exists", lambda p: p == stub or there(p))
+    argv = launched(network=True)
+    assert "--unshare-net" not in argv
+    assert has(argv, "--ro-bind", stub, stub)
+    assert stub not in launched()
+
+
+def test_a_name_servers_file_of_the_system_is_seen_anyway(
+    launched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_bubblewrap, "SYSTEM", ("/",))
+    assert "/etc/resolv.conf" not in launched(network=True)
+
+
+def test_a_command_outside_of_the_cage_is_refused(launched, project: Path, home: Path) -> None:
+    cage = Bubblewrap(see(project, home=home), "bwrap", (), "")
+    with pytest.raises(Refused):
+        cage.launch(("x",), project.parent, {})
+
+
+def test_a_worktree_shows_its_repository_read_only(
+    launched, project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(_bubblewrap, "git_folders", lambda _: [str(tmp_path), "/gone/.git"])
+    argv = launched()
+    assert str(tmp_path) in pairs(argv, "--ro-bind")
+    assert "/gone/.git" not in argv
+
+
+def test_S20_bwrap_is_never_looked_for_along_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = tmp_path / "bwrap"
+    fake.write_text("#!/bin/sh\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(_bubblewrap, "_PROGRAMS", ("/gone/bwrap",))
+    assert find() is None
+
+
+@pytest.mark.parametrize(("uid", "mode", "expected"), [(0, 0o100755, True), (1000, 0o100755, False), (0, 0o100775, False), (0, 0o100757, False), (0, 0o100644, False), (0, 0o040755, False)])  # fmt: skip
+def test_bwrap_has_to_be_roots_and_nobody_elses_to_write(
+    monkeypatch: pytest.MonkeyPatch, uid: int, mode: int, expected: bool
+) -> None:
+    class Found(type(Path())):
+        def stat(self, **_: object) -> SimpleNamespace:
+            return SimpleNamespace(st_uid=uid, st_mode=mode)
+
+    monkeypatch.setattr(_bubblewrap, "Path", Found)
+    monkeypatch.setattr(_bubblewrap, "_PROGRAMS", ("/usr/bin/bwrap",))
+    assert (find() is not None) == expected
+
+
+class FakeRun:
+    """Stands in for subprocess.run and answers with what bwrap would say."""
+
+    def __init__(self, *said: str | BaseException) -> None:
+        self.said, self.calls = list(said), []
+
+    def __call__(self, argv: tuple[str, ...], **_: object) -> SimpleNamespace:
+        self.calls.append(argv)
+        said = self.said.pop(0)
+        if isinstance(said, BaseException):
+            raise said
+        return SimpleNamespace(returncode=int(said != "ok"), stderr=said.encode())
+
+
+@pytest.mark.parametrize(
+    ("said", "options", "why"),
+    [
+        (("ok",), ("--disable-userns",), "/b"),
+        (("bwrap: Unknown option --disable-userns", "ok"), (), "/b without --disable-userns"),
+        (
+            ("No permissions to create a new namespace",) * 2,
+            None,
+            "does not work here: No permissions",
+        ),
+        (("Unknown option --disable-userns", "nothing works"), None, "nothing works"),
+        (("", ""), None, "exit code 1"),
+        ((FileNotFoundError("gone"),) * 2, None, "gone"),
+        ((subprocess.TimeoutExpired("bwrap", 1),) * 2, None, "timed out"),
+    ],
+)
+def test_S19_bwrap_is_tried_once_and_says_why_it_does_not_work(
+    monkeypatch: pytest.MonkeyPatch, said: tuple[str, ...], options: object, why: str
+) -> None:
+    run = FakeRun(*said)
+    monkeypatch.setattr(subprocess, "run", run)
+    found, reason = attempt("/b")
+    assert found == options
+    assert why in reason
+    assert len(run.calls) == len(said)
+    assert ("--disable-userns" in run.calls[-1]) == (len(said) == 1)
+
+
+def test_a_machine_without_a_filter_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(machine="riscv64"))
+    assert attempt("/b") == (None, "there is no system call filter for riscv64")
+
+
+def test_whoever_spawns_closes_the_filter_and_every_launch_has_its_own(
+    project: Path, home: Path
+) -> None:
+    cage = Bubblewrap(see(project, home=home), "bwrap", (), "")
+    first, second = (cage.launch(("x",), project, {}) for _ in range(2))
+    assert isinstance(first, Launch)
+    assert first.before_exec is None
+    (one,), (other,) = first.descriptors, second.descriptors
+    assert one != other
+    assert os.read(one, 8) == os.read(other, 8) != b""
+    os.close(one)
+    os.close(other)

@@ -1,0 +1,173 @@
+"""The cases of the sandbox that have no place in the escape suite, through the session's own sandbox."""
+
+import os
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from security.escapes.world import PYTHON, spawn
+from ybs.config.layers import load
+from ybs.core.errors import Refused
+from ybs.security import sandbox as ladder
+from ybs.security.git_walls import environment as environment_of_git
+from ybs.session.sandbox import Sandbox
+
+CANARY = "canary-" + "0123456789"
+#: A name for each kind of secret that an environment may hold.
+SECRETS = (
+    *(
+        "OPENAI_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "GITHUB_TOKEN",
+        "AWS_SECRET_ACCESS_KEY",
+        "DB_PASSWORD",
+    ),
+    *("SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "YBS_HOME", "MY_OWN_THING"),
+)
+#: Run something before the program that was asked for.
+RUN_FIRST = (
+    *("BASH_ENV", "ENV", "LD_PRELOAD", "PYTHONSTARTUP", "NODE_OPTIONS", "GIT_SSH_COMMAND"),
+    *("PERL5OPT", "RUBYOPT", "PROMPT_COMMAND"),
+)
+
+
+@pytest.fixture
+def caged(project: Path) -> Sandbox:
+    made = Sandbox(project)
+    if made.state == "none":
+        pytest.skip(f"NOT TESTED: {made.cage.why}")
+    return made
+
+
+def run(caged: Sandbox, command: str, folder: Path) -> str:
+    launch = caged.launch(command, folder, os.environ)
+    out, err = spawn(launch, folder, os.getuid()).communicate(timeout=20)
+    return out + err
+
+
+def test_s19_without_bubblewrap_landlock_stands_in_and_is_called_reduced(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ladder, "_tried_bubblewrap", lambda: (None, (), "it is gone"))
+    made = Sandbox(project)
+    if made.state == "none":
+        pytest.skip(f"NOT TESTED: {made.cage.why}")
+    assert made.word == "reduced sandbox"
+    assert "it is gone" in made.cage.why
+
+
+def test_s19_without_any_cage_no_command_is_run(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ladder, "_tried_bubblewrap", lambda: (None, (), "it is gone"))
+    monkeypatch.setattr(ladder, "_tried_landlock", lambda: (None, "so is that"))
+    made = Sandbox(project)
+    assert made.word == "no sandbox"
+    with pytest.raises(Refused, match="it is gone; so is that"):
+        made.check()
+    with pytest.raises(Refused):
+        made.launch("true", project, {})
+
+
+@contextmanager
+def listening() -> Iterator[tuple[list[socket.socket], str]]:
+    """Listen as the host's services do; give the sockets, and a program that knocks at each."""
+    udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    tcp, abstract = socket.socket(), socket.socket(socket.AF_UNIX)
+    name = f"\0ybs-test-{os.getpid()}"
+    with ExitStack() as stack:
+        for each, address in ((udp, ("127.0.0.1", 0)), (tcp, ("127.0.0.1", 0)), (abstract, name)):
+            stack.enter_context(each).bind(address)
+        for each in (tcp, abstract):
+            each.listen()
+        for each in (udp, tcp, abstract):
+            each.setblocking(False)
+        program = f"""
+import socket
+def knock(family, kind, address):
+    one = socket.socket(family, kind)
+    one.settimeout(2)
+    one.connect(address)
+    one.send(b"knock")
+for what in (
+    (socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", {udp.getsockname()[1]})),
+    (socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", {tcp.getsockname()[1]})),
+    (socket.AF_INET6, socket.SOCK_STREAM, ("::1", {tcp.getsockname()[1]})),
+    (socket.AF_UNIX, socket.SOCK_STREAM, {name!r}),
+    (40, socket.SOCK_STREAM, (2, 22)),
+):
+    try:
+        knock(*what)
+        print("tried")
+    except OSError:
+        print("tried")
+try:
+    socket.getaddrinfo("data.evil.example", 53)
+    print("resolved")
+except OSError:
+    print("nothing resolved")
+"""
+        yield [udp, tcp, abstract], program
+
+
+def reached(one: socket.socket) -> bool:
+    try:
+        if one.type == socket.SOCK_DGRAM:
+            one.recv(10)
+        else:
+            one.accept()[0].close()
+    except BlockingIOError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not PYTHON, reason="NOT TESTED: no Python of the system can be seen in a cage")
+def test_n01_n02_nothing_of_the_machine_or_beyond_is_reached(caged: Sandbox, project: Path) -> None:
+    with listening() as (sockets, program):
+        (project / "knock.py").write_text(program)
+        said = run(caged, f"{PYTHON} knock.py", project)
+        assert said.split("\n")[:6] == ["tried"] * 5 + ["nothing resolved"]
+        assert [reached(one) for one in sockets] == [False] * 3
+        subprocess.run([PYTHON, "knock.py"], cwd=project, capture_output=True, check=True)
+        assert [reached(one) for one in sockets] == [True] * 3  # the control
+
+
+def test_n05_proxies_of_a_projects_file_of_variables_are_not_known(
+    caged: Sandbox, project: Path
+) -> None:
+    (project / ".env").write_text("HTTPS_PROXY=http://evil.example:1\n")
+    load(folder=project)
+    assert "evil" not in run(caged, "env", project)
+    assert "HTTPS_PROXY" not in os.environ
+
+
+def test_e01_e05_no_secret_and_nothing_that_runs_first_gets_in(
+    caged: Sandbox, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (*SECRETS, *RUN_FIRST):
+        monkeypatch.setenv(name, CANARY)
+    monkeypatch.setenv("LANG", "C.UTF-8")
+    said = run(caged, "env; set; cat /proc/1/environ /proc/1/cmdline /proc/self/environ", project)
+    assert "LANG=C.UTF-8" in said
+    assert CANARY not in said
+
+
+def test_e02_a_tool_gets_what_was_declared_for_it_and_nothing_else(
+    caged: Sandbox, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    launch = caged.cage.launch(("true",), project, os.environ, declared={"TOOL_MODE": "fast"})
+    for descriptor in launch.descriptors:
+        os.close(descriptor)
+    assert launch.environ["TOOL_MODE"] == "fast"
+    assert CANARY not in launch.environ.values()
+
+
+def test_e03_ybs_own_git_gets_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*SECRETS, *RUN_FIRST):
+        monkeypatch.setenv(name, CANARY)
+    assert CANARY not in environment_of_git(None, {}).values()

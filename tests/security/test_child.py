@@ -1,0 +1,52 @@
+import asyncio
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ybs.security.child import Failed, run_child
+
+
+async def run(code: str, *, stdin: bytes | None = None, timeout_seconds: float = 5.0) -> bytes:
+    return await run_child(
+        ["/bin/sh", "-c", code],
+        folder=Path("/"),
+        environ={"PATH": "/usr/bin:/bin"},
+        stdin=stdin,
+        timeout_seconds=timeout_seconds,
+        most_bytes=1000,
+    )
+
+
+async def test_a_child_reads_its_input_and_is_given_only_these_variables():
+    assert await run("cat; env | grep -c HOME || true", stdin=b"in\n") == b"in\n0\n"
+    assert await run("exec <&-; printf done", stdin=b"x" * 1_000_000) == b"done"
+
+
+async def test_a_child_that_fails_says_why():
+    with pytest.raises(Failed, match="no good"):
+        await run("echo no good >&2; exit 3")
+    with pytest.raises(Failed, match="ended with code 3"):
+        await run("exit 3")
+
+
+async def test_a_child_that_complains_without_end_still_ends():
+    with pytest.raises(Failed):
+        await run("head -c 100000 /dev/zero >&2; exit 1")
+
+
+async def test_what_a_child_has_started_dies_with_it(tmp_path: Path):
+    note = tmp_path / "pid"
+    with pytest.raises(Failed, match="longer"):
+        await run(f"sleep 60 & echo $! > {note}; wait", timeout_seconds=0.3)
+    pid = int(note.read_text())
+    for _ in range(1000):
+        if not is_alive(pid):
+            break
+        await asyncio.sleep(0.001)
+    assert not is_alive(pid)
+
+
+def is_alive(pid: int) -> bool:
+    done = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, check=False)
+    return done.stdout.strip()[:1] not in (b"", b"Z")

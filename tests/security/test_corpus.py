@@ -1,0 +1,37 @@
+"""The corpus: ordinary work, published bypasses, and what holds for every command in it."""
+
+from security.corpus.bypasses import BYPASSES
+from security.corpus.cases import all_cases
+from security.corpus.judging import decide, differences, verdict_on
+from ybs.security.policy import Allow
+
+
+def test_ordinary_work_gets_its_verdicts():
+    assert differences("ordinary work") == []
+
+
+def test_u04_what_deceives_the_eye_asks_and_other_scripts_do_not():
+    assert differences("U04") == []
+
+
+def test_no_published_bypass_runs_unasked():
+    wrong = [
+        f"{source}: {command[:80]!r} is {found}, not {wanted}"
+        for source, wanted, command in BYPASSES
+        if (found := verdict_on(command)) != wanted
+    ]
+    assert wrong == []
+
+
+def test_the_corpus_is_large_and_says_nothing_twice():
+    commands = [command for _, _, command in all_cases()]
+    assert len(commands) >= 400
+    assert len(BYPASSES) >= 30
+    assert sorted({c for c in commands if commands.count(c) > 1}) == []
+
+
+def test_every_question_and_refusal_says_why_in_one_line():
+    for _, _, command in all_cases():
+        decision = decide(command, "ask")
+        reason = "" if isinstance(decision, Allow) else decision.reason
+        assert isinstance(decision, Allow) or (reason and "\n" not in reason), command

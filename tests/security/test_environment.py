@@ -1,0 +1,82 @@
+"""The environment of a caged program: E01, E02, E05 of the security cases."""
+
+import pytest
+
+from ybs.core.errors import ToolError
+from ybs.security.environment import build, path_of
+
+OUTSIDE = {
+    "PATH": "/usr/bin:.::bin:/bin",
+    "HOME": "/home/me",
+    "LANG": "C.UTF-8",
+    "LC_ALL": "C",
+    "LC_SECRET": "x",
+    "TZ": "UTC",
+    "USER": "me",
+    "LOGNAME": "me",
+    "TERM": "xterm",
+    "SSH_AUTH_SOCK": "/run/agent",
+    "MY_PASSPHRASE": "x",
+    "SOMETHING_ELSE": "y",
+}
+
+
+def test_the_environment_is_built_and_not_inherited() -> None:
+    assert build(OUTSIDE, home="/home/me") == {
+        "PATH": "/usr/bin:/bin",
+        "HOME": "/home/me",
+        "LANG": "C.UTF-8",
+        "LC_ALL": "C",
+        "TZ": "UTC",
+        "USER": "me",
+        "LOGNAME": "me",
+        "TMPDIR": "/tmp",
+        "TERM": "dumb",
+        "NO_COLOR": "1",
+        "PAGER": "cat",
+        "GIT_PAGER": "cat",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_OPTIONAL_LOCKS": "0",
+    }
+
+
+@pytest.mark.parametrize("name", ["BASH_ENV", "ENV", "LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONSTARTUP", "PYTHONPATH", "NODE_OPTIONS", "GIT_SSH_COMMAND", "GIT_DIR", "PERL5OPT", "RUBYOPT", "PROMPT_COMMAND", "YBS_HOME", "OPENAI_API_KEY", "DBUS_SESSION_BUS_ADDRESS"])  # fmt: skip
+def test_what_runs_code_reaches_sockets_or_holds_keys_stays_outside(name: str) -> None:
+    assert name not in build({name: "x"}, home="/h", network=True)
+
+
+@pytest.mark.parametrize("path", ["", ".", "bin:./x:", ":"])
+def test_a_path_without_absolute_parts_is_the_systems(path: str) -> None:
+    assert path_of({"PATH": path}) == "/usr/local/bin:/usr/bin:/bin"
+    assert path_of({}) == "/usr/local/bin:/usr/bin:/bin"
+
+
+def test_toolchains_are_named_by_absolute_paths_and_plain_words() -> None:
+    given = {"RUSTUP_HOME": "/opt/rustup", "PYENV_VERSION": "3.12.1", "GOPATH": "go", "NODE_ENV": "$(id)", "RUSTUP_TOOLCHAIN": "x" * 101}  # fmt: skip
+    built = build(given, home="/h")
+    assert {name: built.get(name) for name in given} == {
+        "RUSTUP_HOME": "/opt/rustup",
+        "PYENV_VERSION": "3.12.1",
+        "GOPATH": None,
+        "NODE_ENV": None,
+        "RUSTUP_TOOLCHAIN": None,
+    }
+
+
+def test_proxies_are_handed_on_with_the_network_unless_they_hold_a_password() -> None:
+    given = {"HTTPS_PROXY": "http://proxy:3128", "http_proxy": "http://me:pass@proxy:3128"}
+    assert "HTTPS_PROXY" not in build(given, home="/h")
+    built = build(given, home="/h", network=True)
+    assert built["HTTPS_PROXY"] == "http://proxy:3128"
+    assert "http_proxy" not in built
+
+
+def test_declared_variables_are_added_and_win() -> None:
+    built = build(OUTSIDE, home="/h", declared={"GITHUB_TOKEN": "t", "TERM": "xterm"})
+    assert (built["GITHUB_TOKEN"], built["TERM"]) == ("t", "xterm")
+
+
+@pytest.mark.parametrize(("name", "value"), [("", "x"), ("A=B", "x"), ("A", "x\0y"), ("A\0", "x"), ("LD_PRELOAD", "x"), ("TMPDIR", "/x"), ("BASH_ENV", "x")])  # fmt: skip
+def test_what_cannot_be_declared_is_an_error(name: str, value: str) -> None:
+    with pytest.raises(ToolError, match="cannot be"):
+        build({}, home="/h", declared={name: value})

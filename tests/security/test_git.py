@@ -1,0 +1,340 @@
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from hostile_git import TRAPS, Sandpit, Trap, hook, make_repository, needs_git
+from ybs.security.git import Change, Git, parse_status
+from ybs.security.git_walls import GitError
+
+pytestmark = needs_git
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    top = tmp_path_factory.mktemp("template") / "repo"
+    make_repository(top)
+    return top
+
+
+@pytest.fixture
+def pit(template: Path, tmp_path: Path) -> Sandpit:
+    pit = Sandpit(tmp_path / "pit")
+    shutil.copytree(template, pit.top)
+    return pit
+
+
+def spring(pit: Sandpit, trap: Trap) -> None:
+    if trap.attributes:
+        (pit.top / ".gitattributes").write_text(trap.attributes + "\n")
+    if trap.prepare:
+        trap.prepare(pit)
+    if trap.settings:
+        pit.configure(trap.settings)
+    (pit.top / "a.txt").write_text("changed\n")
+    pit.forget()
+
+
+async def do_everything(git: Git) -> None:
+    async def attempt(work: object) -> None:
+        with suppress(GitError):
+            await work  # type: ignore[misc]
+
+    await attempt(git.status())
+    await attempt(git.diff())
+    await attempt(git.diff("b.txt"))
+    await attempt(git.run("show", "HEAD", "--format=%G? %GK %s"))
+    await attempt(git.run("log", "--format=%G? %s"))
+    await attempt(git.add("a.txt", "sub/a.txt"))
+    await attempt(git.add("a.txt"))
+    await attempt(git.run("add", "--all"))
+    await attempt(git.diff(is_staged=True))
+    await attempt(git.commit("first line\n\nbody"))
+    (git.folder / "a.txt").write_text("again\n")
+    await attempt(git.commit("paths", "a.txt"))
+    await attempt(git.revert("HEAD~1"))
+    await attempt(git.revert("HEAD"))
+
+
+# --- what a repository plants ----------------------------------------------------------------
+
+LINES = [name for name, trap in TRAPS.items() if not trap.prepare and " of an odd " not in name]
+LAYOUTS = [name for name, trap in TRAPS.items() if trap.prepare]
+
+
+async def test_no_program_of_a_repositorys_settings_runs(pit: Sandpit):
+    for name in LINES:
+        pit.configure(TRAPS[name].settings)
+    # A filter stops git at its file, so what differs is shown at another one.
+    attributes = "a.txt filter=evil\nb.txt diff=evil merge=evil"
+    (pit.top / "b.txt").write_text("changed\n")
+    spring(pit, Trap(attributes=attributes, prepare=hook))
+    git = Git(pit.top)
+    await do_everything(git)
+    assert not pit.has_run
+    assert await git.head()  # it is in working order
+    assert pit.plain("status").returncode is not None
+    assert pit.has_run  # the trap was set
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+async def test_no_program_runs_of_a_repository_within_or_beside_it(pit: Sandpit, name: str):
+    spring(pit, TRAPS[name])
+    git = Git(pit.top)
+    for work in (git.status(), git.add("a.txt", "."), git.commit("x", "a.txt"), git.commit("x")):
+        with suppress(GitError):
+            await work
+    assert not pit.has_run
+    pit.plain(*TRAPS[name].sprung_by)
+    assert pit.has_run
+
+
+async def test_a_file_of_a_filter_is_refused_rather_than_filtered(pit: Sandpit):
+    for name in ("filter.clean", "filter.smudge"):
+        pit.configure(TRAPS[name].settings)
+    (pit.top / ".gitattributes").write_text("a.txt filter=evil\n")
+    (pit.top / "a.txt").write_text("eno\n")  # of the same size, so its content must be compared
+    git = Git(pit.top)
+    for work in (git.status(), git.diff()):
+        with pytest.raises(GitError, match="clean filter 'evil' failed"):
+            await work
+    assert not pit.has_run
+    assert pit.plain("status").returncode == 0
+    assert pit.has_run
+
+
+async def test_a_conflict_is_not_handed_to_a_merge_driver(pit: Sandpit):
+    (pit.top / ".gitattributes").write_text("* merge=evil\n")
+    (pit.top / "b.txt").write_text("three\n")
+    git = Git(pit.top)
+    await git.commit("third", "b.txt", ".gitattributes")
+    pit.configure(TRAPS["merge driver"].settings)
+    with pytest.raises(GitError, match="could not revert"):
+        await git.revert("HEAD~1")
+    assert not pit.has_run
+    assert await git.status() == []
+    pit.plain("-c", "user.name=x", "-c", "user.email=x@y", "revert", "--no-edit", "HEAD~1")
+    assert pit.has_run
+
+
+async def test_signatures_are_not_looked_at(pit: Sandpit):
+    tree = pit.plain("rev-parse", "HEAD^{tree}").stdout.strip()
+    signature = "gpgsig -----BEGIN PGP SIGNATURE-----\n x\n -----END PGP SIGNATURE-----\n"
+    who = "x <x@y> 1700000000 +0000"
+    text = f"tree {tree}\nauthor {who}\ncommitter {who}\n{signature}\nsigned\n"
+    (pit.top / "object").write_text(text)
+    commit = pit.plain("hash-object", "-t", "commit", "-w", "object").stdout.strip()
+    pit.configure("[gpg]\nprogram = @\n[log]\nshowSignature = true\n")
+    for words in (("log", "--format=%G? %s", commit), ("show", "-q", commit)):
+        with suppress(GitError):
+            await Git(pit.top).run(*words)
+    assert not pit.has_run
+    pit.plain("show", "-q", commit)
+    assert pit.has_run
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TRAPS)
+async def test_no_planted_program_runs(pit: Sandpit, name: str):
+    spring(pit, TRAPS[name])
+    await do_everything(Git(pit.top))
+    assert not pit.has_run
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name, trap in TRAPS.items() if trap.sprung_by])
+def test_plain_git_runs_the_planted_program(pit: Sandpit, name: str):
+    spring(pit, TRAPS[name])
+    done = pit.plain(*TRAPS[name].sprung_by)
+    assert pit.has_run, done
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("include.path", "include other files"),
+        ("filter of an odd name", "odd name"),
+        ("commondir", "commondir"),
+        ("link to a git folder", "is a link"),
+        ("gitdir file", "no worktree's and no submodule's"),
+        ("bare layout", "HEAD"),
+    ],
+)
+async def test_what_cannot_be_made_harmless_is_refused(pit: Sandpit, name: str, words: str):
+    spring(pit, TRAPS[name])
+    with pytest.raises(GitError, match=words):
+        await Git(pit.top).status()
+    assert not await Git(pit.top).is_repository()
+
+
+async def test_s20_a_git_of_the_project_or_of_path_is_not_run(
+    pit: Sandpit, monkeypatch: pytest.MonkeyPatch
+):
+    shutil.copy(pit.program, pit.top / "git")
+    monkeypatch.setenv("PATH", f"{pit.top}:.::{os.environ['PATH']}")
+    monkeypatch.chdir(pit.top)
+    assert await Git(pit.top).branch() == "main"
+    assert not pit.has_run
+
+
+async def test_e05_variables_of_git_are_not_handed_on(
+    pit: Sandpit, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_EDITOR", "BASH_ENV"):
+        monkeypatch.setenv(name, str(pit.program))
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", "core.fsmonitor")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", str(pit.program))
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    (pit.top / "a.txt").write_text("changed\n")
+    git = Git(pit.top)
+    assert await git.status() == [Change(" M", "a.txt")]
+    assert "+changed" in await git.diff()
+    assert not pit.has_run
+
+
+# --- what it is for --------------------------------------------------------------------------
+
+
+async def test_it_commits_these_files_and_leaves_the_rest_of_the_index(pit: Sandpit):
+    git = Git(pit.top)
+    (pit.top / "a.txt").write_text("new\n")
+    (pit.top / "b.txt").write_text("staged\n")
+    (pit.top / "c é\n.txt").write_text("fresh\n")
+    await git.add("b.txt")
+    commit = await git.commit("[ybs] title\n\nbody", "a.txt", "c é\n.txt")
+    assert commit == await git.head()
+    shown = pit.plain("show", "--name-only", "--format=%an %s|%b", "-z", commit).stdout
+    assert shown.split("|")[0] == "ybs [ybs] title"
+    assert "a.txt\0c é\n.txt\0" in shown
+    assert await git.status() == [Change("M ", "b.txt")]
+
+
+async def test_it_commits_a_deletion_and_takes_it_back(pit: Sandpit):
+    git = Git(pit.top)
+    (pit.top / "b.txt").unlink()
+    commit = await git.commit("gone", "b.txt")
+    assert await git.status() == []
+    assert await git.revert(commit) == await git.head()
+    assert (pit.top / "b.txt").read_text() == "two\n"
+    assert pit.plain("rev-list", "--count", "HEAD").stdout.strip() == "4"
+
+
+async def test_what_cannot_be_taken_back_changes_nothing(pit: Sandpit):
+    git = Git(pit.top)
+    first = pit.plain("rev-parse", "HEAD").stdout.strip()
+    (pit.top / "b.txt").write_text("three\n")
+    head = await git.commit("third", "b.txt")
+    with pytest.raises(GitError):
+        await git.revert(first)
+    assert await git.head() == head
+    assert await git.status() == []
+    with pytest.raises(GitError, match="no name of a commit"):
+        await git.revert("--output=x")
+
+
+async def test_the_first_commit_is_made_by_the_person(tmp_path: Path, home: Path):
+    (home / ".gitconfig").write_text("[user]\nname = Ada\nemail = ada@x\n")
+    top = tmp_path / "fresh"
+    make_repository(top)
+    shutil.rmtree(top / ".git/refs/heads")
+    (top / ".git/refs/heads").mkdir()
+    git = Git(top)
+    assert await git.head() == ""
+    assert await git.branch() == "main"
+    await git.commit("first", "a.txt")
+    pit_log = await git.run("log", "--format=%an <%ae> %s")
+    assert pit_log == b"Ada <ada@x> first\n"
+
+
+async def test_ignored_files_and_repositories_within_are_not_added(pit: Sandpit):
+    make_repository(pit.top / "sub")
+    (pit.top / ".gitignore").write_text("*.log\n")
+    (pit.top / "x.log").write_text("x")
+    git = Git(pit.top)
+    await git.add(".")
+    await git.add()
+    assert await git.status() == [Change("A ", ".gitignore"), Change("??", "sub/")]
+    for path in ("sub/a.txt", "../x", "/etc/passwd", ".git/config", "sub"):
+        with pytest.raises(GitError, match=r"repository of its own|no path within"):
+            await git.add(path)
+
+
+async def test_a_file_that_a_filter_would_change_is_refused(pit: Sandpit):
+    (pit.top / ".gitattributes").write_text("*.bin filter=lfs\n")
+    (pit.top / "x.bin").write_text("x")
+    with pytest.raises(GitError, match="goes through the filter 'lfs'"):
+        await Git(pit.top).commit("x", "x.bin")
+    assert (await Git(pit.top).status("x.bin")) == [Change("??", "x.bin")]
+
+
+@pytest.mark.parametrize("command", ["fetch", "config", "clone", "status --porcelain", "-c", "add"])
+async def test_other_commands_are_refused(pit: Sandpit, command: str):
+    with pytest.raises(GitError, match="is not among"):
+        await Git(pit.top).run(command)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--ext-diff",
+        "--textc",
+        "--ou=x",
+        "--output=x",
+        "-Ox",
+        "-S",
+        "-p",
+        "-qp",
+        "a\0b",
+        "--no-index=\0",
+    ],
+)
+async def test_options_that_run_programs_or_write_are_refused(pit: Sandpit, option: str):
+    with pytest.raises(GitError, match="is not among"):
+        await Git(pit.top).run("diff", option)
+
+
+async def test_outside_a_repository_nothing_is_done(tmp_path: Path):
+    git = Git(tmp_path)
+    assert not await git.is_repository()
+    with pytest.raises(GitError, match="cannot be used in"):
+        await git.status()
+
+
+async def test_without_git_it_says_so(pit: Sandpit, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("ybs.security.git.trusted_program", lambda *_, **__: None)
+    with pytest.raises(GitError, match="no git on this machine"):
+        await Git(pit.top).status()
+
+
+async def test_settings_that_vanish_are_an_error(pit: Sandpit, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("ybs.security.git._stamp", lambda _: Path("/nowhere").stat())
+    with pytest.raises(GitError, match="cannot be used in"):
+        await Git(pit.top).status()
+
+
+async def test_git_has_a_time_limit_and_a_bound_on_its_output(pit: Sandpit):
+    with pytest.raises(GitError, match="longer than"):
+        await Git(pit.top, timeout_seconds=0.0).status()
+    (pit.top / "a.txt").write_text("x\n" * 1000)
+    with pytest.raises(GitError, match="printed more than 500 bytes"):
+        await Git(pit.top, most_bytes=500).diff()
+
+
+async def test_what_git_cannot_do_is_told_in_its_words(pit: Sandpit):
+    with pytest.raises(GitError, match="unknown revision"):
+        await Git(pit.top).run("show", "nothing")
+
+
+@pytest.mark.parametrize(
+    ("text", "changes"),
+    [
+        ("", []),
+        (" M a\0?? b c\0", [Change(" M", "a"), Change("??", "b c")]),
+        ("R  new\0old\0A  x\0", [Change("R ", "new", "old"), Change("A ", "x")]),
+    ],
+)
+def test_a_status_is_read(text: str, changes: list[Change]):
+    assert parse_status(text) == changes

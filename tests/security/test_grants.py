@@ -1,0 +1,208 @@
+"""Semantic grants, rules that ask, the kinds of sandbox, and commands in other tools' arguments."""
+
+from typing import Any
+
+import pytest
+from msgspec import Raw
+from msgspec.json import encode
+
+from ybs.config.schema import Safety
+from ybs.core.errors import ConfigError
+from ybs.core.messages import ToolCall
+from ybs.core.ports import Preview
+from ybs.security.policy import Allow, Ask, Decision, Deny, Policy, Sandbox, Subject
+
+
+def run(policy: Policy, command: str, detail: str = "") -> Decision:
+    subject = Subject(command=command, detail=detail)
+    return policy.decide(
+        ToolCall(id="1", name="run_shell"), "execute", Preview(title="Run"), subject
+    )
+
+
+def offered(policy: Policy, command: str, detail: str = "") -> str:
+    decision = run(policy, command, detail)
+    assert isinstance(decision, Ask)
+    return decision.question.grant
+
+
+def granted(command: str, detail: str = "") -> Policy:
+    policy = Policy(Safety())
+    policy.grant(offered(policy, command, detail))
+    return policy
+
+
+def test_a_grant_is_shown_as_what_it_will_cover():
+    policy = Policy(Safety())
+    assert offered(policy, "pytest -q tests") == "run_shell(pytest *)"
+    assert offered(policy, "pytest", "in sub") == "run_shell(pytest *) in sub"
+    assert (
+        offered(policy, "pytest; ruff check .") == "run_shell(pytest *) + run_shell(ruff check *)"
+    )
+    assert offered(policy, "pytest; ruff check .", "in a") == "run_shell(pytest; ruff check .) in a"
+    assert offered(policy, "git diff").startswith("run_shell(git status|log|diff|show|")
+    assert offered(policy, "make lint") == "run_shell(make lint)"
+
+
+@pytest.mark.parametrize(
+    ("given", "later"),
+    [
+        ("pytest", "pytest -x tests/test_a.py"),
+        ("git status", "git log -3 && git show HEAD"),
+        ("pytest; ruff check .", "ruff check src; pytest -q"),
+        ("uv run pytest", "uv run pytest -q"),
+    ],
+)
+def test_a_grant_covers_later_commands_of_its_kind(given: str, later: str):
+    assert run(granted(given), later) == Allow()
+
+
+@pytest.mark.parametrize(
+    ("given", "later"),
+    [
+        ("git status", "git status; x"),
+        ("git status", "git status --x=$(y)"),
+        ("git status", "git -c core.pager=x status"),
+        ("git status", "git push"),
+        ("git status", "git log --output=x"),
+        ("git status", "git status | sh"),
+        ("git status", "git status > x"),
+        ("pytest", "pytest && rm -r x"),
+        ("pytest", "pytest; sudo id"),
+        ("pytest", "pytest -p evil"),
+        ("pytest", "pytest ../other"),
+        ("pytest", "cd .. && pytest"),
+        ("pytest", "PYTHONPATH=x pytest"),
+        ("pytest", "A=1 pytest"),
+        ("pytest", "env pytest"),
+        ("pytest", "pytest &"),
+        ("pytest", "(pytest)"),
+        ("pytest", "ls; pytest"),
+    ],
+)
+def test_s13_a_grant_covers_nothing_else(given: str, later: str):
+    assert not isinstance(run(granted(given), later), Allow)
+
+
+def test_a_grant_is_bound_to_its_folder():
+    assert isinstance(run(granted("pytest"), "pytest", "in sub"), Ask)
+    assert isinstance(run(granted("pytest", "in sub"), "pytest"), Ask)
+    assert run(granted("pytest", "in sub"), "pytest -q", "in sub") == Allow()
+
+
+def test_beside_a_grant_safe_commands_count_in_a_full_sandbox_only():
+    policy = granted("pytest")
+    assert isinstance(run(policy, "pytest -q | tail -5"), Ask)
+    policy.sandbox = "full"
+    assert run(policy, "pytest -q | tail -5") == Allow()
+    assert isinstance(run(policy, "pytest -q | tail -5 > .x"), Ask)
+
+
+def test_parts_may_be_covered_by_different_rules():
+    policy = Policy(Safety(allow=("run_shell(make *)",)), allow=["run_shell(go *)", "read_file(x)"])
+    policy.grant("run_shell(pytest *)")
+    assert run(policy, "make a && go build && pytest") == Allow()
+    assert isinstance(run(policy, "make a && npm i"), Ask)
+    assert isinstance(run(policy, "make a", "in sub"), Ask)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "python x.py",
+        "sh -c 'make'",
+        "env make",
+        "xargs make",
+        "find . -exec cat {} +",
+        "git -C x push",
+    ],
+)
+def test_nothing_is_offered_for_what_runs_anything(command: str):
+    assert offered(Policy(Safety()), command) == ""
+
+
+def test_an_exact_command_that_reads_like_a_scope_is_not_offered():
+    assert offered(Policy(Safety()), "pytest *") == ""
+
+
+def test_a_rule_covers_no_hidden_option_that_it_does_not_name():
+    for rule, command in (
+        ("rg *", "rg --pre cat x"),
+        ("git log *", "git log --output=x"),
+        ("sort *", "sort -o x y"),
+    ):
+        assert isinstance(run(Policy(Safety(allow=(f"run_shell({rule})",))), command), Ask)
+    assert run(Policy(Safety(allow=("run_shell(sort -o *)",))), "sort -o x y") == Allow()
+
+
+def test_a_rule_that_asks_wins_over_all_that_allows():
+    safety = Safety(ask=("run_shell(git push *)", "read_file(.env)"), allow=("run_shell",))
+    policy = Policy(safety, sandbox="full")
+    asked = run(policy, "git push origin")
+    assert isinstance(asked, Ask)
+    assert asked.reason == "the rule run_shell(git push *) in safety.ask asks"
+    assert asked.question.warnings == (asked.reason,)
+    assert asked.question.grant == ""
+    policy.grant("run_shell(git push origin)")
+    assert isinstance(run(policy, "git push origin"), Ask)
+    assert isinstance(run(policy, "ls && git push"), Ask)
+    assert run(policy, "git log") == Allow()
+    call, read = ToolCall(id="1", name="read_file"), Subject(paths=(".env",))
+    assert isinstance(policy.decide(call, "read", Preview(title="x"), read), Ask)
+    policy.mode = "deny"
+    assert isinstance(run(policy, "git push"), Deny)
+    policy.mode = "bypass"
+    assert run(policy, "git push") == Allow()
+
+
+def test_a_rule_of_the_configuration_denies_in_every_mode():
+    policy = Policy(Safety(deny=("run_shell(curl *)",), mode="bypass"))
+    assert run(policy, "ls; curl x") == Deny(
+        "The rule safety.deny run_shell(curl *) forbids this call. "
+        "Find another way, or ask the person."
+    )
+
+
+@pytest.mark.parametrize("key", ["allow", "ask", "deny"])
+def test_a_broken_rule_of_the_configuration_is_an_error(key: str):
+    with pytest.raises(ConfigError):
+        Policy(Safety(**{key: ("run_shell(",)}))
+
+
+@pytest.mark.parametrize("sandbox", ["none", "reduced"])
+@pytest.mark.parametrize("mode", ["ask", "auto", "accept-edits"])
+def test_without_a_full_sandbox_every_command_asks_and_says_so(sandbox: Sandbox, mode: Any):
+    asked = run(Policy(Safety(mode=mode), sandbox=sandbox), "ls")
+    assert isinstance(asked, Ask)
+    assert "every command is asked about" in asked.reason
+    assert asked.question.warnings == ()
+
+
+def their(arguments: dict[str, Any], mode: Any = "ask") -> Decision:
+    policy = Policy(Safety(mode=mode), sandbox="full", allow=["their_tool"])
+    call = ToolCall(id="1", name="their_tool", arguments=Raw(encode(arguments)))
+    return policy.decide(call, "execute", Preview(title="x"), Subject())
+
+
+def test_s11_a_destructive_command_in_another_tools_arguments_asks():
+    asked = their({"script": "ls && git push --force"}, "auto")
+    assert isinstance(asked, Ask)
+    assert asked.is_destructive
+    assert asked.reason.startswith("git push")
+    assert asked.question.grant == ""
+
+
+def test_a_blocked_command_in_another_tools_arguments_is_refused():
+    assert isinstance(their({"first": "sudo id"}, "bypass"), Deny)
+    assert isinstance(their({"first": "sudo is a program"}), Deny)
+
+
+def test_other_texts_in_another_tools_arguments_are_left_alone():
+    assert their({"text": "Please remove the sudo hints.", "n": 1}) == Allow()
+    assert their({"query": "how to rm a file"}) == Allow()
+
+
+def test_what_another_tool_reads_is_not_searched_for_commands():
+    policy = Policy(Safety())
+    call = ToolCall(id="1", name="their_tool", arguments=Raw(b'{"command":"rm -r x"}'))
+    assert policy.decide(call, "read", Preview(title="x"), Subject()) == Allow()

@@ -1,0 +1,96 @@
+"""Options that write, and options that run something."""
+
+import pytest
+
+from ybs.security.options import Option, running, writing
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("rg --pre x y", Option("--pre", "x")),
+        ("rg --pre=x y", Option("--pre", "x")),
+        ("sort --compress=x y", Option("--compress-program", "x")),
+        ("tar -xIx y", Option("-I", "x")),
+        ("tar xf y -I", Option("-I", "")),
+        ("go test -exec=x", Option("-exec", "x")),
+        ("less +!x y", Option("+!x", "x")),
+        ("git -c a.b=!x log", Option("-c", "x")),
+        ("git -c", Option("-c", "")),
+        ("git -p log", Option("-p", "")),
+        ("git grep -Ox y", Option("-O", "x")),
+        ("git clone ext::x", Option("ext::x", "")),
+        ("git config core.pager x", Option("core.pager", "x")),
+        ("git -C sub config alias.x !y", Option("alias.x", "y")),
+    ],
+)
+def test_s02_s03_s08_an_option_that_runs_something_is_found_with_what_it_runs(
+    command: str, option: Option
+):
+    assert option in list(running(command.split()))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(
+            "rg --pretty x",
+            "sort -k2 x",
+            "git log -c",
+            "git diff -O x",
+            "git",
+            "git config core.pager",
+        ),
+        *("git switch -c x", "ls --pre x", "less x", "rg - --", "git config --get user.name"),
+        *("git --no-pager log", "git --git-dir x log"),
+    ],
+)
+def test_other_options_run_nothing(command: str):
+    assert list(running(command.split())) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(
+            "sort -o x y",
+            "sort -uo x y",
+            "find . -delete",
+            "find . -fprint x",
+            "date -s x",
+            "date 12",
+        ),
+        *(
+            "uniq a b",
+            "sed -i s/a/b/ x",
+            "sed -n w x",
+            "sed s/a/b/w x",
+            "sed",
+            "sed -f x y",
+            "jq -L x",
+        ),
+        *(
+            "awk system(1) x",
+            "awk -f x y",
+            "awk {print>1} x",
+            "base64 -o x",
+            "tar -x",
+            "git log --out=x",
+        ),
+        *("sed -n 1,5e x", "sed --expression=p x", "sed s/a/b/e x", "printf -v x y"),
+    ],
+)
+def test_s08_what_writes_is_found(command: str):
+    assert writing(command.split())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("sort -u x", "find . -name x", "date", "date +%s", "date -u +%s", "uniq -c a", "ls -o"),
+        *("sed -n 1,5p x", "sed s/a/b/g x", "sed -E s|a|b|;1d x", "sed -n $p x", "awk {print$1} x"),
+        *("sed -n /a/,/b/p x", "git log --oneline"),
+    ],
+)
+def test_what_only_reads_is_not(command: str):
+    assert not writing(command.split())

@@ -1,0 +1,162 @@
+"""What a cage is told to open, and what it refuses to."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ybs.core.errors import Refused
+from ybs.security import places as places_module
+from ybs.security.places import lies_in, see, system_folders
+
+
+def test_the_home_folder_and_what_holds_it_are_no_project(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    for folder in (home, tmp_path, Path("/")):
+        with pytest.raises(Refused, match="home folder"):
+            see(folder, home=home)
+
+
+@pytest.mark.parametrize("folder", ["/usr", "/etc", "/tmp", "/var", "/proc/self", "/dev/shm", "/sys/kernel", "/run"])  # fmt: skip
+def test_folders_of_the_system_are_no_project(folder: str) -> None:
+    with pytest.raises(Refused, match="belongs to the system"):
+        see(Path(folder), home=Path("/nonexistent"))
+
+
+def test_a_link_to_the_home_folder_is_the_home_folder(tmp_path: Path) -> None:
+    home, link = tmp_path / "home", tmp_path / "project"
+    home.mkdir()
+    link.symlink_to(home)
+    with pytest.raises(Refused):
+        see(link, home=home)
+
+
+def test_other_folders_are_judged_like_the_project(project: Path, home: Path) -> None:
+    for name in ("writable", "readable"):
+        with pytest.raises(Refused):
+            see(project, home=home, **{name: [home]})
+
+
+def test_a_project_in_a_blocked_path_is_refused(project: Path, home: Path) -> None:
+    with pytest.raises(Refused, match="blocked"):
+        see(project, home=home, blocked=[project.parent])
+
+
+def test_places_are_resolved_and_named_once(project: Path, home: Path, tmp_path: Path) -> None:
+    other, link = tmp_path / "other", tmp_path / "link"
+    other.mkdir()
+    link.symlink_to(other)
+    places = see(
+        project, home=home, writable=[other, link], readable=[link], blocked=["secret", "gone"]
+    )
+    assert places.writable == (str(project), str(other))
+    assert places.readable == (str(other),)
+    assert places.hidden == []
+    assert places.uid == os.getuid()
+
+
+def test_blocked_paths_hang_on_the_project_and_ybs_own_are_always_blocked(
+    project: Path, home: Path
+) -> None:
+    (project / "secret").mkdir()
+    own = home / ".config" / "ybs"
+    own.mkdir(parents=True)
+    assert see(project, home=home, blocked=["secret"], uid=5).hidden == [
+        str(project / "secret"),
+    ]
+    assert str(own) in see(project, home=home).blocked
+
+
+def test_keys_in_a_folder_that_is_shown_stay_hidden(project: Path, home: Path) -> None:
+    (home / ".gem" / "ruby").mkdir(parents=True)
+    (home / ".gem" / "credentials").write_text("")
+    (home / "all").mkdir()
+    assert see(project, home=home, readable=[home / ".gem"]).hidden == [
+        str(home / ".gem/credentials")
+    ]
+    with pytest.raises(Refused, match="blocked"):
+        see(project, home=home, readable=[home / ".aws"])
+
+
+def test_a_blocked_path_counts_from_when_it_is_there_and_never_as_a_link(
+    project: Path, home: Path
+) -> None:
+    places = see(project, home=home, blocked=["secret"])
+    (project / "secret").symlink_to("/etc")
+    assert places.hidden == []
+    (project / "secret").unlink()
+    (project / "secret").mkdir()
+    assert places.hidden == [str(project / "secret")]
+
+
+def test_a_folder_in_a_writable_one_is_not_opened_by_its_own_path(
+    project: Path, home: Path
+) -> None:
+    inner = project / "inner"
+    inner.mkdir()
+    places = see(project, home=home, writable=[inner], readable=[inner, "/usr/share"])
+    assert places.tops == [str(project)]
+    assert places.seen == ["/usr/share"]
+    assert places.roots_in(str(project)) == [str(project), str(inner)]
+    inner.rmdir()
+    inner.symlink_to("/")
+    assert places.roots_in(str(project)) == [str(project)]
+
+
+def test_only_toolchains_that_are_there_and_not_blocked_are_shown(
+    project: Path, home: Path
+) -> None:
+    for name in (".cargo/bin", ".pyenv", ".ssh"):
+        (home / name).mkdir(parents=True)
+    assert see(project, home=home).toolchains == [str(home / ".pyenv"), str(home / ".cargo/bin")]
+    assert see(project, home=home, blocked=[home / ".cargo"]).toolchains == [str(home / ".pyenv")]
+
+
+def test_a_toolchain_that_links_into_a_blocked_path_is_not_shown(project: Path, home: Path) -> None:
+    (home / ".ssh").mkdir()
+    (home / ".pyenv").symlink_to(home / ".ssh")
+    assert see(project, home=home, blocked=[home / ".ssh"]).toolchains == []
+
+
+@pytest.mark.parametrize("home", ["/usr/sbin", "/tmp", "/nonexistent/of/dev", "/dev"])
+def test_a_home_that_is_the_systems_becomes_the_cages_tmp(project: Path, home: str) -> None:
+    inner = see(project, home=Path(home)).inner_home
+    assert inner == ("/tmp" if not home.startswith("/non") else home)
+
+
+def test_the_home_folder_that_is_the_root_leaves_no_project(project: Path) -> None:
+    places = see(project, home=Path("/"))
+    assert places.inner_home == "/tmp"
+
+
+def test_a_folder_of_a_command_lies_in_a_writable_root(project: Path, home: Path) -> None:
+    places = see(project, home=home)
+    (project / "src").mkdir()
+    assert places.check_folder(project / "src") == str(project / "src")
+    with pytest.raises(Refused, match="outside the folders"):
+        places.check_folder(project.parent)
+
+
+def test_a_writable_folder_that_is_not_there_is_not_opened(project: Path, home: Path) -> None:
+    places = see(project, home=home, writable=[project.parent / "gone"])
+    assert places.tops == [str(project)]
+
+
+def test_links_of_the_system_stay_links_where_they_lead_into_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usr, far = tmp_path / "usr", tmp_path / "far"
+    for folder in (usr / "bin", far):
+        folder.mkdir(parents=True)
+    (tmp_path / "bin").symlink_to("usr/bin")
+    (tmp_path / "opt").symlink_to(far)
+    names = [str(tmp_path / name) for name in ("usr", "bin", "opt", "gone")]
+    monkeypatch.setattr(places_module, "SYSTEM", tuple(names))
+    assert list(system_folders()) == [(names[0], ""), (names[1], "usr/bin"), (names[2], "")]
+
+
+def test_folders_are_compared_part_by_part() -> None:
+    assert lies_in("/work/x", "/work")
+    assert lies_in("/work", "/")
+    assert not lies_in("/work2", "/work")

@@ -1,0 +1,67 @@
+from pathlib import Path
+
+import pytest
+
+from ybs.security import programs
+from ybs.security.programs import trusted_program
+
+
+@pytest.fixture(autouse=True)
+def no_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "SYSTEM_FOLDERS", ())
+
+
+def place(folder: Path, mode: int = 0o755) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o755)
+    file = folder / "tool"
+    file.write_text("#!/bin/sh\n")
+    file.chmod(mode)
+    return file
+
+
+def found(project: Path, *folders: str) -> Path | None:
+    return trusted_program("tool", away_from=project, environ={"PATH": ":".join(folders)})
+
+
+def test_a_program_of_path_is_found(project: Path, tmp_path: Path):
+    file = place(tmp_path / "bin")
+    assert found(project, "/nowhere", "", ".", "bin", str(tmp_path / "bin")) == file
+    assert trusted_program("tool", away_from=project, environ={}) is None
+
+
+def test_s20_a_program_in_the_project_is_not_run(project: Path, tmp_path: Path):
+    file = place(project / "bin")
+    link = tmp_path / "links/tool"
+    link.parent.mkdir()
+    link.symlink_to(file)
+    assert found(project, "", ".", "bin", str(project / "bin"), str(link.parent)) is None
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o644])
+def test_a_program_that_others_can_change_or_nobody_can_run_is_not_run(
+    project: Path, tmp_path: Path, mode: int
+):
+    place(tmp_path / "bin", mode)
+    assert found(project, str(tmp_path / "bin")) is None
+
+
+def test_a_folder_that_others_can_write_is_passed_over(project: Path, tmp_path: Path):
+    place(tmp_path / "bin")
+    (tmp_path / "bin").chmod(0o777)
+    assert found(project, str(tmp_path / "bin")) is None
+
+
+def test_what_is_no_file_is_no_program(project: Path, tmp_path: Path):
+    (tmp_path / "bin/tool").mkdir(parents=True)
+    (tmp_path / "circle").symlink_to("circle")
+    assert found(project, str(tmp_path / "bin"), str(tmp_path / "circle")) is None
+
+
+def test_the_folders_of_the_system_come_first(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    place(tmp_path / "bin")
+    file = place(tmp_path / "system")
+    monkeypatch.setattr(programs, "SYSTEM_FOLDERS", (str(tmp_path / "system"),))
+    assert found(project, str(tmp_path / "bin")) == file

@@ -1,0 +1,115 @@
+"""What a caged program may not change although it lies in the project."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ybs.security import _protected
+from ybs.security._protected import NAMES, git_folders, host_secrets, protected
+
+
+def make_worktree(main: Path, work: Path, back: str | None = None) -> Path:
+    """Lay out a worktree as git does: a pointer in it, and the way back in the repository."""
+    folder = main / ".git" / "worktrees" / "w"
+    folder.mkdir(parents=True)
+    (main / ".git" / "objects").mkdir()
+    (main / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (folder / "gitdir").write_text((str(work / ".git") if back is None else back) + "\n")
+    work.mkdir(exist_ok=True)
+    (work / ".git").write_text(f"gitdir: {folder}\n")
+    return folder
+
+
+def test_names_that_exist_are_protected_and_missing_ones_are_left_alone(project: Path) -> None:
+    (project / ".git").mkdir()
+    (project / ".ybs.json").write_text("{}")
+    (project / ".envrc").symlink_to("gone")
+    before = sorted(project.iterdir())
+    assert protected(str(project)) == [f"{project}/{n}" for n in (".git", ".ybs.json", ".envrc")]
+    assert sorted(project.iterdir()) == before
+
+
+def test_nested_repositories_are_found_and_dependencies_are_passed_over(project: Path) -> None:
+    for place in ("a", "b/c", "node_modules/x", ".venv/y", "1/2/3/4"):
+        (project / place / ".git").mkdir(parents=True)
+    (project / "way").symlink_to(project / "a")
+    assert sorted(protected(str(project))) == [f"{project}/a/.git", f"{project}/b/c/.git"]
+
+
+def test_the_search_for_nested_repositories_ends(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_protected, "_MOST_FOLDERS", 2)
+    for place in ("a/x", "b/x", "c/x"):
+        (project / place / ".git").mkdir(parents=True)
+    assert len(protected(str(project))) == 0
+
+
+def test_a_folder_that_cannot_be_listed_is_passed_over(tmp_path: Path) -> None:
+    assert protected(str(tmp_path / "gone")) == []
+
+
+def test_a_worktree_shows_its_repository(tmp_path: Path) -> None:
+    make_worktree(tmp_path / "main", tmp_path / "work")
+    assert git_folders(str(tmp_path / "work")) == [str(tmp_path / "main" / ".git")]
+
+
+def test_a_pointer_that_nothing_answers_shows_nothing(tmp_path: Path) -> None:
+    make_worktree(tmp_path / "main", tmp_path / "work", back="/somewhere/else/.git")
+    assert git_folders(str(tmp_path / "work")) == []
+
+
+@pytest.mark.parametrize("pointer", ["", "gitdir:", "gitdir: ../home/.ssh", "gitdir: /", "nonsense", "gitdir: inside"])  # fmt: skip
+def test_a_pointer_to_any_folder_shows_nothing(tmp_path: Path, pointer: str) -> None:
+    (tmp_path / "home" / ".ssh").mkdir(parents=True)
+    work = tmp_path / "work"
+    (work / "inside").mkdir(parents=True)
+    (work / ".git").write_text(pointer)
+    assert git_folders(str(work)) == []
+
+
+@pytest.mark.parametrize("missing", ["HEAD", "objects"])
+def test_what_answers_has_to_be_a_repository(tmp_path: Path, missing: str) -> None:
+    make_worktree(tmp_path / "main", tmp_path / "work")
+    path = tmp_path / "main" / ".git" / missing
+    path.rmdir() if path.is_dir() else path.unlink()
+    assert git_folders(str(tmp_path / "work")) == []
+
+
+def test_what_answers_has_to_lie_where_git_puts_worktrees(tmp_path: Path) -> None:
+    folder = make_worktree(tmp_path / "main", tmp_path / "work")
+    elsewhere = folder.parent.parent / "trees"
+    folder.parent.rename(elsewhere)
+    (tmp_path / "work" / ".git").write_text(f"gitdir: {elsewhere / 'w'}\n")
+    assert git_folders(str(tmp_path / "work")) == []
+
+
+def test_a_pointer_that_is_a_link_or_a_folder_shows_nothing(tmp_path: Path) -> None:
+    make_worktree(tmp_path / "main", tmp_path / "work")
+    (tmp_path / "work" / ".git").rename(tmp_path / "pointer")
+    (tmp_path / "work" / ".git").symlink_to(tmp_path / "pointer")
+    assert git_folders(str(tmp_path / "work")) == []
+    assert git_folders(str(tmp_path / "main")) == []
+
+
+def test_secrets_of_the_system_are_those_this_person_could_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "listdir", lambda _: ["ssh_host_rsa_key", "ssh_host_rsa_key.pub", "x"])
+    monkeypatch.setattr(os, "access", lambda path, _: "ssh" in path or path == "/etc/shadow")
+    assert host_secrets() == ["/etc/shadow", "/etc/ssh/ssh_host_rsa_key"]
+
+
+def test_a_system_without_ssh_has_no_keys_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: str) -> list[str]:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    monkeypatch.setattr(os, "access", lambda *_: True)
+    assert not any("ssh_host" in path for path in host_secrets())
+
+
+def test_the_names_are_those_of_the_file_tools_and_git() -> None:
+    assert NAMES[0] == ".git"
+    assert len(set(NAMES)) == len(NAMES) == 15

@@ -1,0 +1,107 @@
+"""Which cage is chosen, and what happens where there is none: S19 of the security cases."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ybs.core.errors import Refused
+from ybs.security import _bubblewrap, _entry, _landlock, _seatbelt, sandbox
+from ybs.security._entry import Kernel
+from ybs.security.sandbox import Cage, Open, choose, see
+
+
+@pytest.fixture(autouse=True)
+def untried() -> None:
+    """Forget what this process found out about the real machine, before and after."""
+    sandbox._tried_bubblewrap.cache_clear()
+    sandbox._tried_landlock.cache_clear()
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch, project: Path, home: Path):
+    """Return a function that makes a machine with some cages and chooses one there."""
+
+    def chosen(*, bwrap: bool = False, abi: int = 0, platform: str = "linux", works: bool = True) -> Cage:  # fmt: skip
+        kernel = Kernel(lambda *_: 0, lambda *_: 0, abi)
+        monkeypatch.setattr(sys, "platform", platform)
+        monkeypatch.setattr(_bubblewrap, "find", lambda: "/usr/bin/bwrap" if bwrap else None)
+        monkeypatch.setattr(_bubblewrap, "attempt", lambda _: ((), "/usr/bin/bwrap") if works else (None, "refused"))  # fmt: skip
+        monkeypatch.setattr(_entry, "open_kernel", lambda: kernel)
+        monkeypatch.setattr(_landlock, "is_known", lambda _: True)
+        monkeypatch.setattr(_seatbelt, "find", lambda: "/usr/bin/sandbox-exec" if works else None)
+        return choose(see(project, home=home))
+
+    return chosen
+
+
+def test_bubblewrap_comes_first(machine) -> None:
+    cage = machine(bwrap=True, abi=7)
+    assert (cage.name, cage.why, cage.is_reduced) == ("bubblewrap", "/usr/bin/bwrap", False)
+
+
+@pytest.mark.parametrize("bwrap", [True, False])
+def test_landlock_stands_in_and_says_so(machine, bwrap: bool) -> None:
+    cage = machine(bwrap=bwrap, abi=3, works=False)
+    assert (cage.name, cage.is_reduced) == ("landlock (reduced)", True)
+    assert ("refused" if bwrap else "not installed") in cage.why
+    assert "Landlock ABI 3 stands in for it" in cage.why
+
+
+def test_without_any_every_command_is_refused_with_the_reason(machine, project: Path) -> None:
+    cage = machine(bwrap=True, works=False)
+    assert (cage.name, cage.is_reduced) == ("none", True)
+    with pytest.raises(Refused, match=r"refused; the kernel offers no Landlock.*--no-sandbox"):
+        cage.launch(("true",), project, {})
+
+
+def test_macos_has_sandbox_exec_or_nothing(machine) -> None:
+    assert machine(platform="darwin").name == "sandbox-exec"
+    assert machine(platform="darwin", works=False).why == "/usr/bin/sandbox-exec is missing"
+
+
+def test_another_system_has_none(machine) -> None:
+    assert machine(platform="freebsd14").why == "ybs knows no sandbox for freebsd14"
+
+
+def test_the_machine_is_tried_once(machine, monkeypatch: pytest.MonkeyPatch, project: Path) -> None:
+    tried = []
+    machine(bwrap=True)
+    monkeypatch.setattr(_bubblewrap, "attempt", lambda _: tried.append(1))
+    choose(see(project))
+    assert tried == []
+
+
+def test_only_the_cage_that_is_used_is_loaded() -> None:
+    code = "import sys, ybs.security.sandbox as s; print(sorted(m for m in sys.modules if m in ('ctypes', 'subprocess', 'tempfile') or '._' in m and m.startswith('ybs.security')))"  # fmt: skip
+    unmeasured = {
+        name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=unmeasured, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_no_sandbox_runs_the_command_as_it_is_in_a_built_environment(
+    project: Path, home: Path
+) -> None:
+    cage = Open(home)
+    assert (cage.name, cage.why, cage.is_reduced) == ("none", "--no-sandbox", True)
+    launch = cage.launch(("true",), project, {"OPENAI_API_KEY": "k", "TMPDIR": "/t"})
+    assert launch.argv == ("true",)
+    assert launch.environ["TMPDIR"] == "/t"
+    assert "OPENAI_API_KEY" not in launch.environ
+
+
+def test_a_machine_without_a_filter_has_no_landlock_either(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kernel = Kernel(lambda *_: 0, lambda *_: 0, 3)
+    monkeypatch.setattr(_landlock, "is_known", lambda _: False)
+    found, why = _landlock.attempt(kernel)
+    assert found is None
+    assert "no system call filter" in why
+    assert _landlock.attempt(None) == (None, "the kernel offers no Landlock")

@@ -1,0 +1,108 @@
+"""The profile of macOS, by its text: it cannot be run here."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ybs.core.errors import Refused
+from ybs.security import _seatbelt
+from ybs.security._protected import NAMES
+from ybs.security._seatbelt import SandboxExec, find, profile
+from ybs.security.places import see
+
+
+@pytest.fixture
+def cage(project: Path, home: Path) -> SandboxExec:
+    (project / "secret").mkdir()
+    (home / ".pyenv").mkdir()
+    return SandboxExec(see(project, home=home, blocked=["secret"]))
+
+
+@pytest.fixture
+def text(cage: SandboxExec) -> str:
+    return profile(cage.places, "/private/own", network=False)[0]
+
+
+def test_everything_is_denied_that_is_not_allowed(text: str) -> None:
+    assert text.startswith("(version 1)\n(deny default)\n")
+    assert "(allow file-read*)" not in text
+    assert "network" not in text
+    for name in ("appleevents", "coreservicesd", "trustd", "no-sandbox", "lsopen"):
+        assert name not in text
+
+
+def test_parentheses_and_quotes_are_balanced(text: str) -> None:
+    bare = re.sub(r'"[^"]*"', '""', text)
+    assert bare.count("(") == bare.count(")")
+    assert text.count('"') % 2 == 0
+
+
+def test_no_path_of_the_person_stands_in_the_text(cage: SandboxExec, project: Path) -> None:
+    text, parameters = profile(cage.places, "/private/own", network=False)
+    for path in (str(project), "/private/own", str(project / "secret"), cage.places.home):
+        assert path not in text
+    assert {str(project), "/private/own", str(project / "secret")} <= set(parameters.values())
+    assert set(re.findall(r'param "(\w+)"', text)) == set(parameters)
+
+
+@pytest.mark.parametrize("name", [*NAMES, ".GIT", ".Ybs.json", ".VSCode"])
+@pytest.mark.parametrize("below", ["", "/hooks/pre-commit"])
+def test_protected_names_are_not_writable_in_any_spelling(text: str, name: str, below: str) -> None:
+    assert any(re.fullmatch(p, f"/{name}{below}") for p in excepted(text))
+
+
+@pytest.mark.parametrize("path", ["/sub/.git", "/a/b/.GIT/config"])
+def test_nested_repositories_are_not_writable(text: str, path: str) -> None:
+    assert any(re.fullmatch(p, path) for p in excepted(text))
+
+
+@pytest.mark.parametrize("path", ["/.gitignore", "/src/app.py", "/git", "/.github/x", "/xgit", "/sub/.vscode/x", "/.ybsx"])  # fmt: skip
+def test_everything_else_is_writable(text: str, path: str) -> None:
+    assert not any(re.fullmatch(p, path) for p in excepted(text))
+
+
+def excepted(text: str) -> list[str]:
+    """Return the patterns of what may not be written, without the root before them."""
+    found = re.findall(r'\(require-not \(regex \(string-append "\^" \(regex-quote \(param "ROOT_\d+"\)\) "(.*?)\$"\)\)\)', text)  # fmt: skip
+    assert len(found) == 2
+    return found
+
+
+def test_the_root_itself_can_be_neither_moved_nor_removed(text: str) -> None:
+    assert re.search(r'\(require-not \(literal \(param "ROOT_\d+"\)\)\)', text)
+
+
+def test_what_is_hidden_is_denied_last(text: str) -> None:
+    assert text.rstrip().splitlines()[-1].startswith("(deny file-read* file-write* (subpath")
+
+
+def test_the_network_is_a_rule_of_its_own(cage: SandboxExec) -> None:
+    text, _ = profile(cage.places, "/private/own", network=True)
+    assert "(allow network-outbound (remote ip))" in text
+
+
+def test_a_launch_carries_profile_parameters_and_command(cage: SandboxExec, project: Path) -> None:
+    launch = cage.launch(("sh", "-c", "x"), project, {"OPENAI_API_KEY": "k"})
+    assert launch.argv[:2] == ("/usr/bin/sandbox-exec", "-p")
+    assert launch.argv[-4:] == ("--", "sh", "-c", "x")
+    defined = [word for word in launch.argv if word.startswith("-D")]
+    assert f"{project}" in [word.partition("=")[2] for word in defined]
+    assert "OPENAI_API_KEY" not in launch.environ
+    for name in ("HOME", "TMPDIR"):
+        folder = Path(launch.environ[name])
+        assert folder.stat().st_mode & 0o777 == 0o700
+        assert folder.is_relative_to(cage.private.path)
+
+
+def test_a_command_outside_of_the_cage_is_refused(cage: SandboxExec, project: Path) -> None:
+    with pytest.raises(Refused):
+        cage.launch(("x",), project.parent, {})
+
+
+def test_the_program_is_the_systems_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = tmp_path / "sandbox-exec"
+    monkeypatch.setattr(_seatbelt, "PROGRAM", str(program))
+    assert find() is None
+    program.touch(mode=0o755)
+    assert find() == str(program)

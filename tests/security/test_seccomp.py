@@ -1,0 +1,207 @@
+"""The system call filter, run by a small BPF machine of the test's own, for both kinds of machine."""
+
+import struct
+
+import pytest
+
+from ybs.security._seccomp import confining, is_known, replacing_namespaces
+
+ALLOW, KILL, EPERM, ENOSYS, DONE = 0x7FFF0000, 0x80000000, 0x50001, 0x50026, 0x50000
+ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+#: The calls of the tests by name, from each machine's own table.
+NUMBERS = {
+    "x86_64": {
+        "read": 0, "open": 2, "ioctl": 16, "socket": 41, "connect": 42, "socketpair": 53, "clone": 56, "execve": 59,
+        "truncate": 76, "setxattr": 188, "creat": 85, "chmod": 90, "fchmod": 91, "ptrace": 101, "setpgid": 109, "setsid": 112,
+        "mknod": 133, "mount": 165, "keyctl": 250, "openat": 257, "mknodat": 259, "fchmodat": 268, "unshare": 272,
+        "prlimit64": 302, "bpf": 321, "io_uring_setup": 425, "clone3": 435, "openat2": 437, "fchmodat2": 452,
+    },
+    "aarch64": {
+        "setxattr": 5, "ioctl": 29, "mknodat": 33, "mount": 40, "truncate": 45, "fchmod": 52, "fchmodat": 53, "openat": 56, "read": 63,
+        "unshare": 97, "ptrace": 117, "setpgid": 154, "setsid": 157, "socket": 198, "socketpair": 199, "connect": 203,
+        "keyctl": 219, "clone": 220, "execve": 221, "prlimit64": 261, "bpf": 280, "io_uring_setup": 425, "clone3": 435,
+        "openat2": 437, "fchmodat2": 452,
+    },
+}  # fmt: skip
+MACHINES = sorted(NUMBERS)
+
+
+def answer(program: bytes, number: int, *arguments: int, arch: int) -> int:
+    """Run the program on one call, as linux/kernel/seccomp.c does; return its answer."""
+    padded = (*arguments, *(0,) * (6 - len(arguments)))
+    data = struct.pack("=iIQ6Q", number, arch, 0, *padded)
+    place = accumulator = 0
+    while True:
+        code, if_true, if_false, value = struct.unpack_from("=HBBI", program, place * 8)
+        place += 1
+        if code == 0x20:
+            (accumulator,) = struct.unpack_from("=I", data, value)
+        elif code == 0x54:
+            accumulator &= value
+        elif code == 0x06:
+            return value
+        else:
+            is_true = {
+                0x15: accumulator == value,
+                0x35: accumulator >= value,
+                0x45: bool(accumulator & value),
+            }
+            place += if_true if is_true[code] else if_false
+
+
+@pytest.fixture(params=MACHINES)
+def ask(request: pytest.FixtureRequest):
+    machine = request.param
+
+    def asked(
+        program: bytes, name: str, *arguments: int, expected: int | None = None
+    ) -> int | None:
+        if name not in NUMBERS[machine] and machine == "aarch64":
+            return expected  # open, creat, chmod and mknod have no number there
+        return answer(program, NUMBERS[machine][name], *arguments, arch=ARCH[machine])
+
+    asked.machine = machine
+    return asked
+
+
+@pytest.mark.parametrize("name", ["read", "execve", "connect", "ptrace", "setsid", "truncate"])
+def test_ordinary_calls_pass(ask, name: str) -> None:
+    assert ask(confining(ask.machine), name, 1, 2, 3) == ALLOW
+
+
+@pytest.mark.parametrize("name", ["mount", "keyctl", "bpf", "unshare", "io_uring_setup"])
+def test_calls_of_the_list_are_refused(ask, name: str) -> None:
+    assert ask(confining(ask.machine), name) == EPERM
+
+
+@pytest.mark.parametrize("name", ["clone3", "openat2"])
+def test_calls_whose_flags_cannot_be_seen_do_not_exist(ask, name: str) -> None:
+    assert ask(confining(ask.machine), name) == ENOSYS
+
+
+def test_calls_of_another_machine_kill(ask) -> None:
+    program = confining(ask.machine)
+    assert answer(program, 0, arch=0x40000003) == KILL
+
+
+def test_x32_calls_do_not_exist() -> None:
+    assert answer(confining("x86_64"), 0x40000000 + 1, arch=ARCH["x86_64"]) == ENOSYS
+
+
+@pytest.mark.parametrize(("family", "expected"), [(1, ALLOW), (2, ALLOW), (10, ALLOW), (16, ALLOW), (17, EPERM), (40, EPERM), (38, EPERM), (0, EPERM), (1 << 16, EPERM)])  # fmt: skip
+@pytest.mark.parametrize("call", ["socket", "socketpair"])
+def test_only_common_socket_families_pass(ask, call: str, family: int, expected: int) -> None:
+    assert ask(confining(ask.machine), call, family, 1, 0) == expected
+
+
+def test_with_the_network_on_there_are_no_unix_sockets_but_pairs(ask) -> None:
+    program = confining(ask.machine, has_unix_sockets=False)
+    assert ask(program, "socket", 1, 1) == EPERM
+    assert ask(program, "socketpair", 1, 1) == ALLOW
+    assert ask(program, "socket", 2, 1) == ALLOW
+
+
+@pytest.mark.parametrize(("call", "place"), [("chmod", 1), ("fchmod", 1), ("fchmodat", 2), ("fchmodat2", 2), ("creat", 1), ("mknod", 1), ("mknodat", 2)])  # fmt: skip
+@pytest.mark.parametrize(("mode", "expected"), [(0o755, ALLOW), (0o1777, ALLOW), (0o4755, EPERM), (0o2755, EPERM)])  # fmt: skip
+def test_setuid_and_setgid_bits_are_refused(
+    ask, call: str, place: int, mode: int, expected: int
+) -> None:
+    arguments = [0] * place + [mode]
+    assert ask(confining(ask.machine), call, *arguments, expected=expected) == expected
+
+
+@pytest.mark.parametrize(("call", "place"), [("open", 1), ("openat", 2)])
+def test_a_mode_counts_only_where_a_file_is_made(ask, call: str, place: int) -> None:
+    program, before = confining(ask.machine), [0] * place
+    assert ask(program, call, *before, 0, 0o6755, expected=ALLOW) == ALLOW, (
+        "whatever stood in that register"
+    )
+    assert ask(program, call, *before, 0o100, 0o644, expected=ALLOW) == ALLOW
+    assert ask(program, call, *before, 0o100, 0o4755, expected=EPERM) == EPERM
+    assert ask(program, call, *before, 0o20200000, 0o4755, expected=EPERM) == EPERM
+
+
+@pytest.mark.parametrize(("kind", "expected"), [(0o010000, ALLOW), (0o100000, ALLOW), (0o140000, ALLOW), (0o020000, EPERM), (0o060000, EPERM)])  # fmt: skip
+@pytest.mark.parametrize(("call", "place"), [("mknod", 1), ("mknodat", 2)])
+def test_pipes_can_be_made_and_devices_cannot(
+    ask, call: str, place: int, kind: int, expected: int
+) -> None:
+    answered = ask(confining(ask.machine), call, *[0] * place, kind | 0o644, expected=expected)
+    assert answered == expected
+
+
+@pytest.mark.parametrize("flag", [0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000])  # fmt: skip
+def test_clone_makes_threads_and_processes_but_no_namespaces(ask, flag: int) -> None:
+    program = confining(ask.machine)
+    assert ask(program, "clone", flag | 17) == EPERM
+    assert ask(program, "clone", 0x3D0F00) == ALLOW, "a thread of glibc"
+    assert ask(program, "clone", 0x1200011) == ALLOW, "a fork of glibc"
+
+
+@pytest.mark.parametrize("request_", [0x5412, 0x541C, 0x1_0000_5412])
+def test_nothing_can_be_typed_into_a_terminal(ask, request_: int) -> None:
+    program = confining(ask.machine)
+    assert ask(program, "ioctl", 0, request_) == EPERM
+    assert ask(program, "ioctl", 0, 0x5413) == ALLOW
+
+
+@pytest.mark.parametrize("network", [True, False])
+def test_the_reduced_cage_closes_what_namespaces_would(ask, network: bool) -> None:
+    program = replacing_namespaces(ask.machine, network=network, can_deny_truncate=True)
+    assert ask(program, "ptrace") == EPERM
+    assert ask(program, "bpf") == EPERM
+    assert ask(program, "connect") == (ALLOW if network else EPERM)
+    assert ask(program, "socket", 2, 1) == (ALLOW if network else EPERM)
+    assert ask(program, "socket", 1, 1) == (EPERM if network else ALLOW)
+    assert ask(program, "socket", 16, 3) == (ALLOW if network else EPERM)
+    assert ask(program, "read") == ALLOW
+    assert ask(program, "truncate") == ALLOW
+
+
+def test_attributes_of_files_are_not_supported_in_the_reduced_cage(ask) -> None:
+    program = replacing_namespaces(ask.machine, network=False, can_deny_truncate=True)
+    assert ask(program, "setxattr") == 0x5005F
+    assert ask(confining(ask.machine), "setxattr") == ALLOW
+
+
+def test_leaving_the_group_seems_to_work_and_does_nothing(ask) -> None:
+    program = replacing_namespaces(ask.machine, network=False, can_deny_truncate=True)
+    assert ask(program, "setsid") == DONE
+    assert ask(program, "setpgid") == DONE
+
+
+def test_datagrams_can_be_sent_to_no_unix_socket(ask) -> None:
+    program = replacing_namespaces(ask.machine, network=False, can_deny_truncate=True)
+    for flags in (0, 0o2000000, 0o4000):
+        assert ask(program, "socket", 1, 2 | flags) == EPERM
+        assert ask(program, "socketpair", 1, 2 | flags) == EPERM
+        assert ask(program, "socketpair", 1, 1 | flags) == ALLOW
+        assert ask(program, "socketpair", 1, 5 | flags) == ALLOW
+
+
+def test_datagrams_of_the_internet_pass_where_the_network_is_on(ask) -> None:
+    program = replacing_namespaces(ask.machine, network=True, can_deny_truncate=True)
+    assert ask(program, "socket", 2, 2) == ALLOW
+
+
+def test_truncation_by_path_is_closed_where_landlock_cannot(ask) -> None:
+    program = replacing_namespaces(ask.machine, network=False, can_deny_truncate=False)
+    assert ask(program, "truncate") == EPERM
+
+
+def test_limits_are_the_callers_own(ask) -> None:
+    program = replacing_namespaces(ask.machine, network=False, can_deny_truncate=True)
+    assert ask(program, "prlimit64", 0, 7) == ALLOW
+    assert ask(program, "prlimit64", 4711, 7) == EPERM
+
+
+def test_only_machines_with_a_table_have_a_filter() -> None:
+    assert [name for name in ("x86_64", "aarch64", "riscv64") if is_known(name)] == ["x86_64", "aarch64"]  # fmt: skip
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_filter_stays_short(machine: str) -> None:
+    assert len(confining(machine)) // 8 < 200
+    longest = replacing_namespaces(machine, network=True, can_deny_truncate=False)
+    assert len(longest) % 8 == 0
+    assert len(longest) // 8 < 250

@@ -1,0 +1,185 @@
+"""The sandbox of a session."""
+
+import asyncio
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import Raw, json
+
+from ybs.core.errors import Refused
+from ybs.core.messages import ToolCall
+from ybs.security.launch import Launch
+from ybs.session.options import STAYS_ON, Options, load_settings
+from ybs.session.sandbox import Sandbox
+from ybs.session.workshop import Workshop
+
+
+class FakeCage:
+    """A cage that remembers what it was asked."""
+
+    def __init__(self, name: str = "fake", *, is_reduced: bool = False) -> None:
+        self.name, self.why, self.is_reduced = name, "for a test", is_reduced
+        self.asked: list[tuple[Sequence[str], bool]] = []
+
+    def launch(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        environ: Mapping[str, str],
+        *,
+        network: bool = False,
+        declared: Mapping[str, str] | None = None,
+    ) -> Launch:
+        self.asked.append((command, network))
+        return Launch(command, environ)
+
+
+def sandbox(project: Path, cage: Any, *, is_open: bool = False) -> Sandbox:
+    made = Sandbox(project, is_open=is_open)
+    made.__dict__["cage"] = cage
+    return made
+
+
+@pytest.mark.parametrize(
+    ("cage", "state", "word"),
+    [
+        (FakeCage(), "full", "sandbox"),
+        (FakeCage(is_reduced=True), "reduced", "reduced sandbox"),
+        (FakeCage("none", is_reduced=True), "none", "no sandbox"),
+    ],
+)
+def test_the_status_says_which_cage_there_is(
+    project: Path, cage: FakeCage, state: str, word: str
+) -> None:
+    made = sandbox(project, cage)
+    assert (made.state, made.word) == (state, word)
+
+
+def test_where_there_is_no_cage_no_command_is_run(project: Path) -> None:
+    made = sandbox(project, FakeCage("none", is_reduced=True))
+    with pytest.raises(Refused, match="for a test"):
+        made.check()
+
+
+def test_a_command_gets_the_network_only_where_it_is_asked_for(project: Path) -> None:
+    cage = FakeCage()
+    made = sandbox(project, cage)
+    made.check()
+    made.launch("ls", project, {})
+    made.launch("ls", project, {}, network=True)
+    sandbox(project, cage, is_open=True).launch("ls", project, {})
+    assert cage.asked == [
+        (("/bin/sh", "-c", "ls"), False),
+        (("/bin/sh", "-c", "ls"), True),
+        (("/bin/sh", "-c", "ls"), True),
+    ]
+
+
+@pytest.mark.parametrize(
+    "output", ["touch: x: Read-only file system", "curl: (6) Could not resolve host: x"]
+)
+def test_a_failure_that_looks_like_a_wall_is_explained(project: Path, output: str) -> None:
+    assert "no network" in sandbox(project, FakeCage()).remark(output)
+    assert "no network" not in sandbox(project, FakeCage(), is_open=True).remark(output)
+    assert sandbox(project, FakeCage("none")).remark(output) == ""
+
+
+def test_another_failure_is_not(project: Path) -> None:
+    assert sandbox(project, FakeCage()).remark("1 failed, 3 passed") == ""
+
+
+def test_a_project_that_is_the_home_folder_gets_no_cage_but_may_go_without(home: Path) -> None:
+    with pytest.raises(Refused, match="home folder"):
+        Sandbox(home).check()
+    without = Sandbox(home, without=True)
+    without.check()
+    assert without.word == "no sandbox"
+    assert without.launch("ls", home, {"SOME_TOKEN": "x"}).environ.get("SOME_TOKEN") is None
+
+
+def test_folders_that_no_cage_may_open_are_left_out(project: Path, tmp_path: Path) -> None:
+    more = tmp_path / "more"
+    more.mkdir()
+    made = Sandbox(project, folders=[project, more, Path("/etc"), tmp_path / "missing"])
+    assert made.cage.name
+    assert made.left_out == [Path("/etc")]
+
+
+def run(launch: Launch, folder: Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        launch.argv,
+        env=dict(launch.environ),
+        cwd=folder,
+        pass_fds=launch.descriptors,
+        preexec_fn=launch.before_exec,
+        start_new_session=True,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_an_added_folder_can_be_written_and_nothing_else(project: Path, tmp_path: Path) -> None:
+    more = tmp_path / "more"
+    more.mkdir()
+    made = Sandbox(project, folders=[project, more])
+    if made.state == "none":
+        pytest.skip(f"NOT TESTED: {made.cage.why}")
+    command = f"echo a > {more}/a; echo b > b; echo c > {tmp_path}/c; true"
+    run(made.launch(command, project, {"PATH": "/usr/bin:/bin"}), project)
+    assert (more / "a").exists()
+    assert (project / "b").exists()
+    assert not (tmp_path / "c").exists()
+
+
+def test_only_the_command_line_turns_it_off(project: Path, home: Path) -> None:
+    settings = home / ".config" / "ybs" / "config.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('{"safety": {"sandbox_enabled": false}}')
+    options = Options(folder=project)
+    loaded = load_settings(options)
+    assert STAYS_ON in loaded.warnings
+    assert not Workshop(options, loaded).sandbox.without
+    without = Options(folder=project, sandbox=False)
+    assert STAYS_ON not in load_settings(without).warnings
+    assert Workshop(without, loaded).sandbox.without
+
+
+async def test_the_tools_of_a_session_run_their_commands_in_it(project: Path) -> None:
+    options = Options(folder=project, overrides={"safety.mode": "bypass"})
+    workshop = Workshop(options, load_settings(options))
+    if workshop.sandbox.state == "none":
+        pytest.skip(f"NOT TESTED: {workshop.sandbox.cage.why}")
+    command = b'{"command": "echo in > made; echo out > ../made; true"}'
+    call = ToolCall(id="1", name="run_shell", arguments=Raw(command))
+    try:
+        await asyncio.wait_for(workshop.toolbox.run(call, lambda _: None), 8)
+    finally:
+        await workshop.aclose()
+    assert (project / "made").read_text() == "in\n"
+    assert not (project.parent / "made").exists()
+
+
+async def test_a_command_can_read_the_long_output_of_the_one_before(project: Path) -> None:
+    options = Options(folder=project, overrides={"safety.mode": "bypass"})
+    workshop = Workshop(options, load_settings(options))
+    if workshop.sandbox.state == "none":
+        pytest.skip(f"NOT TESTED: {workshop.sandbox.cage.why}")
+
+    async def run_in_session(command: str) -> str:
+        arguments = Raw(json.encode({"command": command}))
+        call = ToolCall(id="1", name="run_shell", arguments=arguments)
+        return (await workshop.toolbox.run(call, lambda _: None)).output
+
+    try:
+        said = await run_in_session("seq 20000; echo end")
+        (path,) = re.findall(r"/\S+\.txt", said)
+        assert "12345\n" in await run_in_session(f"grep -x 12345 {path}")
+        assert "Read-only" in await run_in_session(f"echo x >> {path}")
+    finally:
+        await workshop.aclose()

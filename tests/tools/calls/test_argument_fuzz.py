@@ -1,0 +1,150 @@
+"""Arguments of any kind: the result fits the schema, or the model reads a short reason."""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from msgspec import Meta, Raw, Struct
+
+from ybs.core.errors import ToolError
+from ybs.core.messages import ToolCall
+from ybs.core.ports import Effect
+from ybs.tools.calls.arguments import Decoded, decode
+
+
+class Arguments(Struct, frozen=True):
+    path: str
+    limit: Annotated[int, Meta(ge=1)] = 5
+    is_deep: bool = False
+    kind: Literal["file", "Folder"] = "file"
+    names: list[str] = []
+    share: float | None = None
+
+
+class Reader:
+    name: ClassVar[str] = "reader"
+    effect: ClassVar[Effect] = "read"
+    arguments: ClassVar[type[Struct]] = Arguments
+
+
+class Writer(Reader):
+    effect: ClassVar[Effect] = "write"
+
+
+TOOLS: list[Any] = [Reader(), Writer()]
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers(-9, 9)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=5)
+)
+words = st.sampled_from(["5", "yes", "FOLDER", '["a"]', '{"path": "b"}', "nan", "[", " 7 "])
+values = st.recursive(
+    scalars | words,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=4,
+)
+names = st.sampled_from(
+    ["path", "limit", "is_deep", "kind", "names", "share", "filePath", "isDeep", "arguments", "x"]
+)
+objects = st.dictionaries(names, values, max_size=4)
+strict = st.builds(
+    Arguments,
+    path=st.text(),
+    limit=st.integers(1, 2**60),
+    is_deep=st.booleans(),
+    kind=st.sampled_from(["file", "Folder"]),
+    names=st.lists(st.text()),
+    share=st.none() | st.floats(allow_nan=False, allow_infinity=False),
+)
+
+
+def outcome(tool: Any, call: ToolCall) -> Decoded | None:
+    """Decode a call and check what must always hold."""
+    problem = ""
+    try:
+        decoded = decode(tool, call)
+    except ToolError as error:
+        problem, decoded = str(error), None
+    assert len(problem) < 2_000
+    if decoded is None:
+        return None
+    again = msgspec.json.decode(msgspec.json.encode(decoded.value), type=tool.arguments)
+    assert again == decoded.value
+    assert len("".join(decoded.notes)) < 2_000
+    return decoded
+
+
+def texts_of(value: Any) -> list[str]:
+    return [value.path, *value.names]
+
+
+def words_in(value: Any) -> set[str]:
+    """Collect every text and every number in what was sent, JSON within texts too."""
+    match value:
+        case str():
+            inner = _json(value)
+            return {value, value.strip()} | (words_in(inner) if inner is not None else set())
+        case dict():
+            return set().union(*map(words_in, value.values()))
+        case list():
+            return set().union(*map(words_in, value))
+        case None:
+            return set()
+        case _:
+            return {msgspec.json.encode(value).decode()}
+
+
+def _json(text: str) -> Any:
+    try:
+        found = msgspec.json.decode(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict | list) else None
+
+
+@given(sent=objects | values, at=st.integers(0, 1))
+@example(sent={"path": 5}, at=1)
+@example(sent={"arguments": '{"path": "b"}'}, at=1)
+def test_any_json_fits_or_is_refused_and_no_text_is_made_up(sent: Any, at: int):
+    call = ToolCall(id="1", name="reader", arguments=Raw(msgspec.json.encode(sent)))
+    decoded = outcome(TOOLS[at], call)
+    if decoded is not None:
+        assert set(texts_of(decoded.value)) <= words_in(sent)
+        if not decoded.notes:
+            stated = {name: value for name, value in sent.items() if value is not None}
+            assert msgspec.convert(stated, Arguments) == decoded.value
+
+
+@given(
+    text=st.text(max_size=40)
+    | st.tuples(objects, st.integers(0, 60)).map(
+        lambda both: msgspec.json.encode(both[0]).decode()[: both[1]]
+    ),
+    at=st.integers(0, 1),
+)
+@settings(max_examples=60)
+@example(text="[" * 99_999, at=0)
+@example(text='{"path":' * 20_000, at=0)
+@example(text='{"path":' * 20_000, at=1)
+@example(text='{"path": "\\ud800"}', at=0)
+@example(text='{"path": "a", "share": NaN}', at=0)
+@example(text='{"path": "a", "share": Infinity}', at=1)
+def test_any_broken_text_fits_or_is_refused(text: str, at: int):
+    decoded = outcome(TOOLS[at], ToolCall(id="1", name="reader", invalid=text or "{"))
+    if decoded is not None and at == 1:
+        whole = text.replace("\\/", "/")
+        assert all(
+            part in whole or msgspec.json.encode(part).decode()[1:-1] in whole
+            for part in texts_of(decoded.value)
+        )
+
+
+@given(value=strict, at=st.integers(0, 1))
+def test_a_valid_call_is_never_altered(value: Arguments, at: int):
+    call = ToolCall(id="1", name="reader", arguments=Raw(msgspec.json.encode(value)))
+    if value.share is None:
+        value = msgspec.structs.replace(value, share=None)
+    assert decode(TOOLS[at], call) == Decoded(value)

@@ -1,0 +1,77 @@
+"""Cutting long text in the middle."""
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ybs.tools.calls.cut import cut, note_of
+
+
+def test_short_text_stays():
+    assert cut("a\nb", 3) == "a\nb"
+
+
+def test_head_and_tail_are_whole_lines_and_the_cut_is_described():
+    text = "".join(f"line {number}\n" for number in range(1000))
+    shown = cut(text, 1000, "Use offset")
+    lines = shown.splitlines()
+    assert len(shown) <= 1000
+    assert lines[0] == "line 0"
+    assert lines[-1] == "line 999"
+    note = next(line for line in lines if line.startswith("["))
+    kept = [line for line in lines if line.startswith("line")]
+    missing = len(text) - sum(len(line) + 1 for line in kept)
+    assert (
+        note
+        == f"[... {missing:,} characters ({1000 - len(kept):,} lines) left out. Use offset ...]"
+    )
+    assert all(f"{line}\n" in text for line in kept)
+
+
+def test_one_long_line_is_cut_within():
+    shown = cut("a" * 500 + "b" * 500, 400)
+    assert shown.startswith("a" * 50)
+    assert shown.endswith("b" * 50)
+
+
+def test_the_share_of_the_head_can_be_chosen():
+    shown = cut("a" * 5000 + "b" * 5000, 1000, head_share=0.25)
+    assert shown.count("a") < shown.count("b")
+
+
+def test_a_note_without_lines_names_characters_only():
+    assert note_of(1234, 1) == "[... 1,234 characters left out ...]"
+
+
+@given(st.text(alphabet="ab\n", max_size=600), st.integers(0, 500))
+def test_the_limit_always_holds(text: str, limit: int):
+    assert len(cut(text, limit, "hint")) <= limit
+
+
+_NOTE = re.compile(r"\[\.\.\. ([\d,]+) characters(?: \(([\d,]+) lines\))? left out\. hint \.\.\.\]")
+
+
+@given(
+    st.text(alphabet="ab\n\u65e5\U0001f600", min_size=20, max_size=40),
+    st.integers(230, 399),
+    st.floats(0, 1),
+)
+def test_head_and_tail_are_the_text_s_own_and_what_is_missing_is_counted(
+    piece: str, limit: int, share: float
+):
+    text = "".join(f"{number}{piece}" for number in range(20))
+    shown = cut(text, limit, "hint", head_share=share)
+    assert len(shown) <= limit
+    note = _NOTE.search(shown)
+    assert note is not None
+    head, tail = shown[: note.start()], shown[note.end() + 1 :]
+    if not text.startswith(head):
+        head = head.removesuffix("\n")  # the note stands in a line of its own
+    assert text.startswith(head)
+    assert text.endswith(tail)
+    missing = len(text) - len(head) - len(tail)
+    assert int(note[1].replace(",", "")) == missing
+    left_out = text[len(head) : len(text) - len(tail)]
+    lines = left_out.count("\n")
+    assert int((note[2] or "0").replace(",", "")) == (lines if lines > 1 else 0)

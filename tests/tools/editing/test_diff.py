@@ -1,0 +1,78 @@
+"""Unified diffs."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ybs.tools.editing import diff
+from ybs.tools.editing.diff import Diff, diff_of
+
+
+def test_equal_texts_have_no_difference():
+    assert diff_of("a\n", "a\n", "f") == Diff("", 0, 0)
+
+
+def test_a_missing_end_of_line_is_said():
+    shown = diff_of("a\nb", "a\nb\n", "f")
+    assert shown.text == "--- f\n+++ f\n@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b"
+    assert shown.counts == "+1 -1"
+
+
+def test_distant_changes_are_hunks_of_their_own():
+    before = "".join(f"{n}\n" for n in range(100))
+    after = before.replace("\n10\n", "\nten\n").replace("\n90\n", "\nninety\nmore\n")
+    shown = diff_of(before, after, "f")
+    assert [line for line in shown.text.splitlines() if line.startswith("@@")] == [
+        "@@ -8,7 +8,7 @@",
+        "@@ -88,7 +88,8 @@",
+    ]
+    assert shown.counts == "+3 -2"
+
+
+def test_a_huge_change_is_one_block(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(diff, "_MOST_LINES", 2)
+    shown = diff_of("a\nb\nc\nd\n", "a\nx\nc\ny\nd\n", "f")
+    assert shown.text.splitlines()[2:] == [
+        "@@ -1,4 +1,5 @@",
+        " a",
+        "-b",
+        "-c",
+        "+x",
+        "+c",
+        "+y",
+        " d",
+    ]
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=20), st.lists(st.sampled_from("abc"), max_size=20))
+def test_what_is_kept_added_and_removed_gives_both_texts(old: list[str], new: list[str]):
+    before, after = ("".join(f"{line}\n" for line in lines) for lines in (old, new))
+    shown = diff_of(before, after, "f")
+    changed = [line for line in shown.text.splitlines()[2:] if not line.startswith("@@")]
+    kept = sum(line.startswith(" ") for line in changed)
+    assert shown.removed - shown.added == len(old) - len(new)
+    assert kept + shown.removed <= len(old)
+    assert bool(changed) == (old != new)
+    # applying it as `patch` would gives the new text
+    assert patched(old, shown.text.splitlines()[2:]) == new
+
+
+def patched(old: list[str], lines: list[str]) -> list[str]:
+    result: list[str] = []
+    place = 0
+    for line in lines:
+        if line.startswith("@@"):
+            start, _, length = line.split()[1][1:].partition(",")
+            first = int(start) - (length != "0")
+            result += old[place:first]
+            place = first
+        elif line.startswith(" "):
+            assert old[place] == line[1:]
+            result.append(old[place])
+            place += 1
+        elif line.startswith("-"):
+            assert old[place] == line[1:]
+            place += 1
+        else:
+            result.append(line[1:])
+    return result + old[place:]

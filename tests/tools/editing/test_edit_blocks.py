@@ -1,0 +1,64 @@
+"""SEARCH/REPLACE blocks are read as models write them, or refused."""
+
+import pytest
+
+from ybs.tools.editing.edit_blocks import Block, BlockError, is_block, parse_blocks
+
+BLOCK = "<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"a.py\n{BLOCK}",
+        f"I change this:\n\na.py\n```python\n{BLOCK}```\n",
+        f"```python a.py\n{BLOCK}```\n",
+        f"```a.py\n{BLOCK}```",
+        f"**`a.py`**:\n```\n{BLOCK}```",
+        f"### a.py\n{BLOCK}",
+        f"File: a.py\n\n{BLOCK}",
+        f"# a.py\n{BLOCK}".replace("\n", "\r\n"),
+        "a.py\n<<<<< search\nold\n=====\nnew\n>>>>>>>>> replace",
+    ],
+)
+def test_a_file_is_named_in_many_ways(text: str):
+    assert parse_blocks(text) == [Block("a.py", "old\n", "new\n")]
+
+
+def test_several_blocks_follow_each_other():
+    text = f"a.py\n{BLOCK}{BLOCK}then\nb.py\n```\n{BLOCK}```\n"
+    assert [block.path for block in parse_blocks(text)] == ["a.py", "a.py", "b.py"]
+
+
+def test_an_empty_half_makes_a_file_or_deletes_lines():
+    text = "<<<<<<< SEARCH\n=======\nnew\n>>>>>>> REPLACE"
+    assert parse_blocks(text, path="a") == [Block("a", "", "new\n")]
+    text = "<<<<<<< SEARCH\nold\n=======\n>>>>>>> REPLACE"
+    assert parse_blocks(text, path="a") == [Block("a", "old\n", "")]
+
+
+def test_an_underline_is_not_taken_for_the_middle():
+    text = BLOCK.replace("old", "Title\n=====")
+    assert parse_blocks(text, path="a") == [Block("a", "Title\n=====\n", "new\n")]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (BLOCK, "does not say which file"),
+        ("a\n" + BLOCK.replace(">>>>>>> REPLACE", ""), "has no end"),
+        ("a\n" + BLOCK.replace(">>>>>>> REPLACE", "") + BLOCK, "line 2 has no end"),
+        ("a\n" + BLOCK.replace("=======\n", ""), "has no middle"),
+        ("a\n" + BLOCK.replace("old", "old\n======="), "not clear"),
+    ],
+)
+def test_what_is_in_doubt_is_refused(text: str, words: str):
+    with pytest.raises(BlockError, match=words):
+        parse_blocks(text)
+
+
+def test_ordinary_text_is_no_block():
+    assert is_block(f"a.py\n```\n{BLOCK}```")
+    assert not is_block("x = 1 << 5\n")
+    assert not is_block("<<<<<<< HEAD\nmine\n=======\ntheirs\n>>>>>>> branch\n")
+    assert parse_blocks("no block here\n") == []

@@ -1,0 +1,83 @@
+"""Edits whose meaning is in doubt are refused, and slips that would break code are mended."""
+
+import pytest
+
+from ybs.tools.editing.matcher import Match, find
+
+METHOD = "class A:\n    def one(self):\n        return 1\n\nx = 2\n"
+DEEP = "def f():\n    if a:\n        call(1)\n    end(1)\n"
+TWO = "def a():\n    x()\n    return 5\n\ndef b():\n    y()\n    return 1\n"
+QUERY = 'def f(db):\n    rows = db.run("SELECT name FROM orders")\n    log_rows(rows)\n    return rows\n'
+MAP = "m = {\n  1: 'one value',\n  4: 'three value',\n}\n"
+CALLS = "def f():\n    first_call()\n    second_call()\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "reason"),
+    [
+        (
+            METHOD,
+            "def one(self):\n        return 1\n",
+            "def one(self):\n        return 1\n\ndef two(self):\n        return 2\n",
+            "indentation",
+        ),
+        (DEEP, "    call(1)\n", "    call(1)\n  else:\n    other(1)\n", "indentation"),
+        (DEEP, "call(1)\n", "\n\ncall(2)\n", "indentation"),
+        (METHOD, "def one(self):\n        return 1\n", "return 1\n", "indentation"),
+        ("1\talpha beta\n4\tgamma delta\n", "3\tgamma delta", "3\tgamma x", "absent"),
+        (MAP, "  3: 'three value',\n", "  3: 'drei value',\n", "absent"),
+        (TWO, "def a():\n    ...\n    return 1\n", "def a():\n    ...\n    return 2\n", "absent"),
+        (QUERY, QUERY.replace("orders", "users"), QUERY.replace("log", "print"), "absent"),
+        ("f = [\n    a,\n    b,\n]\n", "    a,\n", "    a,\n    b,\n", "applied"),
+        ('v = "1.0.1"\n', '"1.0', '"1.0.1', "applied"),
+    ],
+)
+def test_an_edit_in_doubt_is_refused(text: str, old: str, new: str, reason: str):
+    found = find(text, old, new)
+    assert not isinstance(found, Match), found
+    assert found.reason == reason
+
+
+def test_replace_all_does_not_change_what_is_changed():
+    found = find("x = foo\ny = foo_bar\n", "foo", "foo_bar", replace_all=True)
+    assert not isinstance(found, Match)
+    assert (found.reason, found.lines) == ("applied", (2,))
+
+
+@pytest.mark.parametrize("quoted", ["print('x\\n')", "if (c == '\\n') x();"])
+def test_an_escape_within_single_quotes_does_not_become_a_line_end(quoted: str):
+    old = "    first_call()\\n    second_call()"
+    new = f"    first_call()\\n    {quoted}\\n    second_call()"
+    assert not isinstance(find(CALLS, old, new), Match)
+
+
+def test_more_of_the_same_may_be_added():
+    assert isinstance(find("row = [0, 0]\n", "[0", "[0, 0"), Match)
+    assert isinstance(find("def f\n  foo\nend\n", "  foo\n", "  foo\nend\n"), Match)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        ("call(1)\n", "", "def f():\n    if a:\n    end(1)\n"),
+        ("call(1)\n", "call(2)", DEEP.replace("call(1)", "call(2)")),
+        ("call(1)\n", "if b:\n    call(1)\n", DEEP.replace("call", "if b:\n            call")),
+        (
+            "call(1)  \n",
+            "call(1)\n        more(1)\n",
+            DEEP.replace("    end", "        more(1)\n    end"),
+        ),
+    ],
+)
+def test_an_indentation_left_out_leaves_none_behind(old: str, new: str, wanted: str):
+    found = find(DEEP, old, new)
+    assert isinstance(found, Match), found
+    (place,) = found.places
+    assert DEEP[: place.start] + place.new + DEEP[place.stop :] == wanted
+    assert "indentation" in found.how
+
+
+def test_many_places_are_told_in_time():
+    found = find("abc " * 100_000 + "\n" * 100_000, "abc", "x")
+    assert not isinstance(found, Match)
+    assert len(found.lines) == 100_000

@@ -1,0 +1,368 @@
+"""The process under run_shell: its start, its end, and what it leaves."""
+
+import asyncio
+import gc
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from processes import comes, ends, is_alive, open_descriptors
+from ybs.security.launch import Bare, Launch
+from ybs.security.paths import Roots
+from ybs.tools.shell import process, pump
+from ybs.tools.shell.output import Live, Output
+from ybs.tools.shell.process import Command, Ended, Shell, environment, run_command
+from ybs.tools.shell.shells import Shells
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "GRACE_SECONDS", 0.05)
+    monkeypatch.setattr(process, "PIPE_SECONDS", 0.05)
+
+
+class Place:
+    """Where commands run, and what came of the last one."""
+
+    def __init__(self, project: Path) -> None:
+        self.folder = project
+        self.shells = Shells(Roots(project))
+        self.output = Output(1000)
+
+    def command(self, text: str, live: Callable[[str], None] | None = None) -> Command:
+        launch, mark = self.shells.prepare(text, self.folder)
+        self.output = Output(1000)
+        return Command(
+            launch=launch,
+            folder=self.folder,
+            mark=mark,
+            output=self.output,
+            watch=self.shells.watch,
+            live=Live(live) if live else None,
+        )
+
+    async def run(self, text: str, seconds: float = 8) -> Ended:
+        return await run_command(self.command(text), seconds)
+
+    @property
+    def stdout(self) -> str:
+        return self.output.stdout.text()
+
+
+@pytest.fixture
+def place(project: Path) -> Iterator[Place]:
+    place = Place(project)
+    assert place.shells.watch is not None  # its pipe is open before descriptors are counted
+    yield place
+    place.shells.close_watch()
+
+
+def test_the_environment_is_filtered_by_name():
+    assert environment({"PATH": "/bin", "X_KEY": "k", "PERL5OPT": "x"}).keys() == {
+        *("PATH", "PAGER", "GIT_PAGER", "TERM", "NO_COLOR", "GIT_TERMINAL_PROMPT"),
+    }
+
+
+async def test_s18_a_command_that_ignores_the_polite_signal_is_killed_with_its_group(place: Place):
+    ended = await place.run(
+        "trap '' TERM; sh -c \"trap '' TERM; sleep 60\" & echo $! $$; wait", seconds=0.3
+    )
+    assert ended == Ended(exit_code=-signal.SIGKILL, timed_out=True)
+    for pid in place.stdout.split():
+        assert await ends(int(pid))
+
+
+DAEMON = (
+    "import os, sys, time\n"
+    "if os.fork(): sys.exit()\n"
+    "os.setsid()\n"
+    "if os.fork(): os._exit(0)\n"
+    "open('pid', 'w').write(str(os.getpid()))\n"
+    "for d in range(3): os.close(d)\n"
+    "time.sleep(60)\n"
+)
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/environ").exists(), reason="strays are only found through /proc"
+)
+
+
+@needs_proc
+async def test_a_process_that_left_the_group_and_lost_its_parent_ends_with_the_call(place: Place):
+    (place.folder / "daemon.py").write_text(DAEMON)
+    ended = await place.run(
+        f"{sys.executable} -S daemon.py; while ! [ -s pid ]; do sleep 0.01; done"
+    )
+    assert ended.left_running
+    assert await ends(int((place.folder / "pid").read_text()))
+
+
+@needs_proc
+async def test_a_process_that_left_the_group_ends_when_the_time_is_over(place: Place):
+    ended = await place.run("setsid sh -c 'echo $$; sleep 60; echo' & wait", seconds=0.3)
+    assert ended.timed_out
+    assert await ends(int(place.stdout))
+
+
+@needs_proc
+async def test_only_the_calls_own_strays_end(place: Place):
+    bystander = await asyncio.create_subprocess_exec("sleep", "60", start_new_session=True)
+    try:
+        assert not (await place.run("true")).left_running
+        assert is_alive(bystander.pid)
+    finally:
+        bystander.kill()
+        await bystander.wait()
+
+
+async def test_a_command_inside_another_ybs_is_found_by_both(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("RUN_BY_YBS", "ybs-outer.1;")
+    await place.run("echo $RUN_BY_YBS")
+    assert place.stdout.startswith("ybs-outer.1;ybs-")
+
+
+async def test_what_holds_the_output_open_does_not_hold_the_call(place: Place):
+    ended = await place.run("sleep 60 & echo $!; exit 3")
+    assert ended == Ended(exit_code=3, left_running=True)
+    assert await ends(int(place.stdout))
+
+
+async def test_there_is_no_terminal_to_read_from(place: Place):
+    started = time.monotonic()
+    assert (await place.run("read x < /dev/tty")).exit_code > 0
+    assert (await place.run("cat; read x")).exit_code > 0
+    assert time.monotonic() - started < 5
+
+
+async def test_cancelling_ends_the_command_and_passes(place: Place):
+    started = asyncio.Event()
+    command = place.command("echo $$; sleep 60", lambda text: started.set())
+    task = asyncio.create_task(run_command(command, 60))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await ends(int(place.stdout))
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_cancelled_again_and_again_nothing_is_left_when_the_loop_ends(
+    place: Place, monkeypatch: pytest.MonkeyPatch, number: int
+):
+    monkeypatch.setattr(process, "GRACE_SECONDS", 60)
+
+    async def main() -> None:
+        started = asyncio.Event()
+        command = place.command(
+            "trap '' TERM; sh -c \"trap '' TERM; sleep 60\" & echo $! $$; wait; wait",
+            lambda text: started.set(),
+        )
+        task = asyncio.create_task(run_command(command, 60))
+        await started.wait()
+        for _ in range(number + 1):  # at different steps of the end
+            task.cancel()
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    gc.collect()  # what was not waited for would warn now, which is an error here
+    pids = [int(pid) for pid in place.stdout.split()]
+    assert len(pids) == 2
+    for pid in pids:
+        assert asyncio.run(ends(pid))
+
+
+async def test_output_is_shown_piece_by_piece_before_the_end(place: Place):
+    shown: list[str] = []
+    first = asyncio.Event()
+
+    def show(text: str) -> None:
+        shown.append(text)
+        first.set()
+
+    task = asyncio.create_task(
+        run_command(
+            place.command("echo a; while ! [ -e go ]; do sleep 0.01; done; echo b", show), 8
+        )
+    )
+    await first.wait()
+    assert shown == ["a\n"]
+    (place.folder / "go").touch()
+    await task
+    assert "".join(shown) == "a\nb\n"
+
+
+async def test_the_last_lines_of_a_flood_are_shown_although_nothing_more_comes(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("ybs.tools.shell.output.LIVE_CHARS", 10)
+    monkeypatch.setattr("ybs.tools.shell.output.LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(pump, "LOOK_SECONDS", 0.05)
+    last = asyncio.Event()
+
+    def show(text: str) -> None:
+        if "linking" in text:
+            last.set()
+
+    command = place.command("seq 1000; echo linking; while ! [ -e go ]; do sleep 0.01; done", show)
+    task = asyncio.create_task(run_command(command, 8))
+    await last.wait()
+    (place.folder / "go").touch()
+    await task
+
+
+async def test_bytes_that_are_no_text_and_characters_cut_in_two_are_survived(place: Place):
+    shown: list[str] = []
+    command = place.command(r"printf '\303'; sleep 0.02; printf '\274\377'", shown.append)
+    await run_command(command, 8)
+    assert place.stdout == "".join(shown) == "ü\ufffd"
+
+
+async def test_a_reader_woken_for_nothing_goes_on(place: Place, monkeypatch: pytest.MonkeyPatch):
+    read = os.read
+    calls: list[int] = []
+
+    def sometimes(descriptor: int, size: int) -> bytes:
+        calls.append(descriptor)
+        if len(calls) == 1:
+            raise BlockingIOError
+        return read(descriptor, size)
+
+    monkeypatch.setattr(pump, "_read_some", sometimes)
+    await place.run("echo x")
+    assert place.stdout == "x\n"
+    assert len(calls) > 1
+
+
+async def test_endless_output_neither_fills_memory_nor_outlives_its_time(place: Place):
+    ended = await place.run("cat /dev/zero", seconds=0.3)
+    assert ended.timed_out
+    assert place.output.stdout.size > 1_000_000
+    assert len(place.stdout) < 1200
+
+
+def no_process(*args: Any, **options: Any) -> None:
+    raise OSError(11, "Resource temporarily unavailable")
+
+
+async def test_a_shell_that_cannot_start_leaves_nothing(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+):
+    before = open_descriptors()
+    monkeypatch.setattr(process, "Popen", no_process)
+    with pytest.raises(OSError, match="temporarily"):
+        await place.run("true")
+    assert open_descriptors() == before
+
+
+@pytest.mark.parametrize("number", [0, 1])
+async def test_a_shell_that_nobody_can_wait_for_is_ended(
+    place: Place, monkeypatch: pytest.MonkeyPatch, number: int
+):
+    before = open_descriptors()
+    start = threading.Thread.start
+    threads: list[threading.Thread] = []
+
+    def sometimes(thread: threading.Thread) -> None:
+        threads.append(thread)
+        if len(threads) > number:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", sometimes)
+    with pytest.raises(OSError, match="temporarily"):
+        await place.run("sleep 60")
+    assert await comes(lambda: open_descriptors() == before)
+
+
+async def test_a_shell_that_cannot_be_looked_at_is_waited_for(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(process, "_CAN_LOOK", False)
+    assert (await place.run("echo x; exit 3")).exit_code == 3
+    assert place.stdout == "x\n"
+    assert (await place.run("trap '' TERM; sleep 60; sleep 60", seconds=0.1)).exit_code == -9
+
+
+async def test_no_descriptor_is_left_behind(place: Place):
+    before = open_descriptors()
+    for text in ("true", "echo x", "sleep 60 &"):
+        await place.run(text)
+    assert open_descriptors() == before
+
+
+async def test_what_a_sandbox_says_is_what_starts(place: Place):
+    reading_end, writing_end = os.pipe()
+
+    class Caged(Bare):
+        def launch(
+            self, command: str, folder: Path, environ: Any, *, network: bool = False
+        ) -> Launch:
+            os.write(writing_end, b"through the pipe\n")
+            return Launch(
+                ("/bin/sh", "-c", f"echo wrapped; cat /dev/fd/{reading_end}; {command}"),
+                {**environ, "CAGE": "1"},
+                (reading_end, writing_end),
+                lambda: os.close(writing_end),
+            )
+
+    place.shells.starter = Caged()
+    await place.run("echo $CAGE; pwd")
+    assert place.stdout == f"wrapped\nthrough the pipe\n1\n{place.folder}\n"
+    for descriptor in (reading_end, writing_end):
+        with pytest.raises(OSError, match="Bad file"):
+            os.fstat(descriptor)
+
+
+async def test_a_disk_that_is_slow_loses_nothing(place: Place, monkeypatch: pytest.MonkeyPatch):
+    command = place.command("seq 20000; sleep 0.1; echo last")
+    add = place.output.add
+
+    def slowly(stream: int, data: bytes) -> None:
+        time.sleep(0.12)
+        add(stream, data)
+
+    monkeypatch.setattr(place.output, "add", slowly)
+    assert await run_command(command, 8) == Ended(exit_code=0)
+    assert place.output.stdout.size == 108_894 + 5
+    assert place.stdout.endswith("last\n")
+
+
+async def test_what_goes_on_writing_in_the_background_does_not_hold_the_call(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(pump, "_MOST_WAITS", 2)
+    ended = await place.run("yes & exit 0")
+    assert ended.left_running
+
+
+async def test_a_buried_shell_is_signalled_no_more(place: Place, monkeypatch: pytest.MonkeyPatch):
+    shell = Shell.start(place.command("true"))
+    await shell.ended.wait()
+    await shell.end()
+    sent: list[int] = []
+    monkeypatch.setattr(process, "_signal", lambda group, number: sent.append(number))
+    await shell.end()
+    assert sent == []
+
+
+async def test_what_was_written_before_reading_was_stopped_is_kept():
+    output = Output(100, streams=1)
+    pipes = pump.Pump(output, None, streams=1)
+    holder = os.dup(pipes.writing_ends[0])
+    os.write(holder, b"late")
+    pipes.stop()
+    pipes.listen()
+    await pipes.ended.wait()
+    os.close(holder)
+    assert output.stdout.text() == "late"

@@ -1,0 +1,221 @@
+"""Long outputs on disk: private, bounded, removed after some days, and never in the way of a command."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from ybs.config.paths import state_folder
+from ybs.core.errors import Refused
+from ybs.security.paths import Roots
+from ybs.tools.shell import spill as room
+from ybs.tools.shell.spill import Outputs, Spill, outputs_folder, sweep
+
+
+@pytest.fixture
+def outputs(project: Path) -> Outputs:
+    return Outputs(Roots(project))
+
+
+def written(spill: Spill) -> bytes:
+    assert spill.path is not None
+    return spill.path.read_bytes()
+
+
+def test_an_output_gets_a_file_only_once_it_is_too_long(outputs: Outputs):
+    spill = Spill(outputs, 5)
+    spill.add(b"ab\nc")
+    assert spill.path is None
+    assert not state_folder().exists()
+    spill.add(b"de")
+    spill.add(b"f\n")
+    spill.close()
+    assert written(spill) == b"ab\ncdef\n"
+    assert f"[whole output, 8 bytes, 2 lines: {spill.path} - use read_file" in spill.note()
+
+
+def test_a_short_output_leaves_nothing_to_tell(outputs: Outputs):
+    spill = Spill(outputs, 5)
+    spill.add(b"abc")
+    spill.close()
+    assert spill.note() == ""
+
+
+def test_the_file_and_its_folders_are_private(outputs: Outputs):
+    state_folder().mkdir(parents=True, mode=0o755)
+    before = os.umask(0)
+    try:
+        spill = Spill(outputs, 0)
+        spill.add(b"x")
+    finally:
+        os.umask(before)
+        spill.close()
+    assert spill.path is not None
+    assert spill.path.stat().st_mode & 0o777 == 0o600
+    for folder in (spill.path.parent, outputs_folder(), state_folder()):
+        assert folder.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_a_link_in_the_place_of_a_folder_is_not_followed(
+    outputs: Outputs, tmp_path: Path, level: int
+):
+    place = (state_folder(), outputs_folder(), outputs.folder)[level]
+    place.parent.mkdir(parents=True)
+    (tmp_path / "elsewhere").mkdir()
+    place.symlink_to(tmp_path / "elsewhere")
+    spill = Spill(outputs, 0)
+    spill.add(b"x")
+    spill.close()
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert "was not kept" in spill.note()
+    assert "is no folder of yours" in spill.note()
+
+
+def test_a_file_that_is_there_already_is_not_written_into(
+    outputs: Outputs, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(room.time, "strftime", lambda _: "now")
+    monkeypatch.setattr(room.os, "urandom", bytes)
+    _descriptor, path = outputs.create()
+    os.close(_descriptor)
+    with pytest.raises(FileExistsError):
+        outputs.create()
+    path.unlink()
+    path.symlink_to(outputs.folder / "target")
+    with pytest.raises(OSError, match=r"exists|symbolic"):
+        outputs.create()
+    assert not (outputs.folder / "target").exists()
+
+
+def test_an_output_beyond_the_bound_is_cut_there_and_that_is_said(
+    outputs: Outputs, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(room, "MOST_BYTES", 10)
+    spill = Spill(outputs, 4)
+    for _ in range(5):
+        spill.add(b"abcd")
+    spill.close()
+    assert written(spill) == b"abcdabcdab"
+    assert "[output of 20 bytes, 0 lines; its first 10 bytes: " in spill.note()
+    assert "the rest was not kept: it is too long]" in spill.note()
+
+
+def test_an_output_of_just_the_bound_is_whole(outputs: Outputs, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(room, "MOST_BYTES", 8)
+    spill = Spill(outputs, 0)
+    spill.add(b"abcdabcd")
+    spill.close()
+    assert "whole output" in spill.note()
+
+
+def test_a_disk_that_gets_full_ends_the_file_and_not_the_command(
+    outputs: Outputs, monkeypatch: pytest.MonkeyPatch
+):
+    write = os.write
+
+    def full(descriptor: int, data: bytes) -> int:
+        if len(data) > 3:
+            return write(descriptor, data[:3])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(room.os, "write", full)
+    spill = Spill(outputs, 0)
+    spill.add(b"abcd")
+    spill.add(b"efgh")
+    spill.close()
+    assert written(spill) == b"abc"
+    assert "its first 3 bytes" in spill.note()
+    assert "the rest was not kept: No space left on device" in spill.note()
+
+
+def test_some_room_on_the_disk_is_left_for_others(
+    outputs: Outputs, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(room, "LEAST_FREE_BYTES", 1 << 62)
+    spill = Spill(outputs, 0)
+    spill.add(b"abcd")
+    assert spill.note() == "[the whole output was not kept: the disk is nearly full]"
+    assert list(outputs.folder.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everywhere")
+def test_a_folder_that_cannot_be_made_is_told(outputs: Outputs, home: Path):
+    home.chmod(0o500)
+    spill = Spill(outputs, 0)
+    spill.add(b"abcd")
+    home.chmod(0o700)
+    assert "was not kept: Permission denied" in spill.note()
+
+
+def test_a_state_folder_that_is_a_file_is_told(outputs: Outputs):
+    state_folder().parent.mkdir(parents=True)
+    state_folder().touch()
+    spill = Spill(outputs, 0)
+    spill.add(b"abcd")
+    assert "[the whole output was not kept: " in spill.note()
+
+
+def test_a_file_that_nobody_needs_is_removed(outputs: Outputs):
+    spill = Spill(outputs, 0)
+    spill.add(b"abcd")
+    path = spill.path
+    spill.discard()
+    assert path is not None
+    assert not path.exists()
+    spill.discard()
+
+
+def test_old_files_and_then_the_oldest_are_removed(
+    outputs: Outputs, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(room, "MOST_BYTES_OF_ALL", 10)
+    now = 1_700_000_000.0
+    outputs.folder.mkdir(parents=True)
+    for name, days, size in (("old", 8, 1), ("large", 6, 6), ("fresh", 1, 5), ("new", 0, 1)):
+        file = outputs.folder / f"{name}.txt"
+        file.write_bytes(b"x" * size)
+        os.utime(file, (now - days * 86_400,) * 2)
+    (outputs_folder() / "stray").touch()
+    sweep(now)
+    assert {file.stem for file in outputs.folder.iterdir()} == {"fresh", "new"}
+
+
+def test_sweeping_does_not_follow_links(outputs: Outputs, tmp_path: Path):
+    (tmp_path / "mine").mkdir()
+    old = tmp_path / "mine" / "old.txt"
+    old.touch()
+    os.utime(old, (0, 0))
+    outputs_folder().mkdir(parents=True)
+    (outputs_folder() / "link").symlink_to(tmp_path / "mine")
+    sweep()
+    assert old.exists()
+
+
+def test_old_files_go_when_a_session_keeps_its_first_output(outputs: Outputs):
+    outputs.folder.mkdir(parents=True)
+    old = outputs.folder / "old.txt"
+    old.touch()
+    os.utime(old, (0, 0))
+    Spill(outputs, 0).add(b"x")
+    assert not old.exists()
+
+
+def test_outputs_of_this_project_can_be_read_and_those_of_others_not(
+    outputs: Outputs, project: Path, tmp_path: Path
+):
+    roots = Roots(project)
+    mine = Outputs(roots).folder / "a.txt"
+    assert roots.resolve(str(mine)) == mine
+    with pytest.raises(Refused):
+        roots.resolve(str(mine), is_write=True)
+    with pytest.raises(Refused):
+        roots.resolve(str(Outputs(Roots(tmp_path)).folder / "a.txt"))
+
+
+def test_no_two_projects_share_a_folder():
+    names = ["/a/b", "/a_/b", "/a/_b", "/a_-b", "/a__b", "/" + "x" * 300, "/" + "x" * 299 + "y"]
+    made = {room._name_of(name) for name in names}
+    assert len(made) == len(names)
+    assert all(len(name) <= 255 and "/" not in name for name in made)

@@ -1,0 +1,87 @@
+"""The watch: when ybs is gone, however that happened, the groups on its list end, and no other ones."""
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from processes import ends, is_alive, open_descriptors
+from ybs.tools.shell import watch as room
+from ybs.tools.shell.watch import Watch
+
+Start = Callable[..., int]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def one(**environ: str) -> int:
+        started.append(subprocess.Popen(["sleep", "60"], env=environ, start_new_session=True))
+        return started[-1].pid
+
+    yield one
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def die(watch: Watch) -> None:
+    """Do to the pipe what the system does when ybs ends."""
+    os.close(watch._pipe)
+    assert watch._process is not None
+    watch._process.wait()
+
+
+async def test_only_groups_that_still_run_are_ended(start: Start):
+    watch = Watch("a-mark-that-nothing-has")
+    groups = [start() for _ in range(5)]
+    for group in groups[:4]:
+        watch.begin(group)
+    for group in (groups[0], groups[2]):
+        watch.end(group)
+    die(watch)
+    assert await ends(groups[1])
+    assert await ends(groups[3])
+    assert all(is_alive(groups[place]) for place in (0, 2, 4))
+
+
+def test_a_session_that_closes_ends_nothing(start: Start):
+    watch = Watch("a-mark-that-nothing-has")
+    group = start()
+    watch.begin(group)
+    watch.close()
+    watch.close()
+    watch.begin(group)
+    assert is_alive(group)
+
+
+def test_a_watch_that_was_killed_is_no_trouble(start: Start):
+    watch = Watch("a-mark-that-nothing-has")
+    assert watch._process is not None
+    watch._process.kill()
+    watch._process.wait()
+    watch.begin(start())
+    watch.close()
+
+
+def test_a_watch_that_cannot_start_is_done_without(monkeypatch: pytest.MonkeyPatch):
+    def broken(*arguments: object, **options: object) -> None:
+        raise OSError
+
+    before = open_descriptors()
+    monkeypatch.setattr(room, "Popen", broken)
+    watch = Watch("x")
+    watch.begin(1)
+    watch.close()
+    assert open_descriptors() == before
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="marks need /proc")
+async def test_what_carries_the_sessions_mark_is_ended_too(start: Start):
+    pid = start(X="mark-7f3a.1;")
+    watch = Watch("mark-7f3a")
+    die(watch)
+    assert await ends(pid)

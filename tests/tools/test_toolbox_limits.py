@@ -1,0 +1,206 @@
+"""Tools that do not end: each call ends in time all the same, and can be cancelled."""
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from tools.odd import FINE, Odd, Print, failure_of, result_of
+from ybs.config.schema import Safety
+from ybs.core.errors import ToolError
+from ybs.core.messages import ToolCall
+from ybs.core.ports import ToolOutput
+from ybs.security.confirm import Gate
+from ybs.security.policy import Policy, Subject
+from ybs.tools import toolbox
+from ybs.tools.calls import leash
+from ybs.tools.toolbox import LocalToolbox
+
+
+@pytest.fixture
+def no_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leash, "GRACE_SECONDS", 0.01)
+
+
+async def test_a_tool_that_never_returns_is_ended_at_its_limit():
+    tool = Odd(lambda _print: asyncio.Event().wait())
+    result = await result_of(tool, limit=0.01)
+    assert "odd did not end within 0.01 s and was stopped" in result.output
+    assert tool.is_done
+
+
+@pytest.mark.usefixtures("no_grace")
+@pytest.mark.parametrize("is_stubborn", [False, True])
+async def test_a_tool_that_swallows_its_cancellation_is_dropped(is_stubborn: bool):
+    async def act(_print: Print) -> None:
+        stays = is_stubborn
+        while True:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                continue
+            except GeneratorExit:
+                if not stays:
+                    raise
+                stays = False
+
+    others = asyncio.all_tasks()
+    assert "did not end" in await failure_of(act, limit=0.01)
+    assert asyncio.all_tasks() == others, "what is left would hold up the end of ybs"
+
+
+async def test_a_tool_that_blocks_in_a_thread_is_left_at_its_limit():
+    free = threading.Event()
+    tool = Odd(lambda _print: asyncio.to_thread(free.wait))
+    try:
+        assert "did not end" in (await result_of(tool, limit=0.01)).output
+    finally:
+        free.set()
+
+
+async def test_a_tool_says_itself_how_long_it_may_take():
+    class Hasty(Odd):
+        longest_seconds = 0.01
+
+    made = LocalToolbox([Hasty(lambda _print: asyncio.Event().wait())], Gate(Policy(Safety())))
+    result = await made.run(ToolCall(id="1", name="odd"), lambda event: None)
+    assert "within 0.01 s" in result.output
+
+
+async def test_timeouts_inside_a_tool_are_its_own_affair():
+    async def act(_print: Print) -> ToolOutput:
+        for _ in range(3):
+            try:
+                async with asyncio.timeout(0):
+                    await asyncio.Event().wait()
+            except TimeoutError:
+                continue
+        return FINE
+
+    assert (await result_of(Odd(act))).output == "fine"
+
+
+@pytest.mark.usefixtures("no_grace")
+@pytest.mark.parametrize("swallows", [False, True])
+async def test_cancelling_ends_the_tool_and_passes(swallows: bool):
+    began = asyncio.Event()
+
+    async def act(_print: Print) -> None:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if not swallows:
+                raise
+            await asyncio.Event().wait()
+
+    tool = Odd(act)
+    task = asyncio.create_task(result_of(tool))
+    await began.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert tool.is_done
+
+
+async def test_a_second_cancellation_does_not_wait_for_the_tool():
+    began, asked = asyncio.Event(), asyncio.Event()
+
+    async def act(_print: Print) -> None:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            asked.set()
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(result_of(Odd(act)))
+    await began.wait()
+    task.cancel()
+    await asked.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_a_result_that_comes_too_late_bothers_nobody(no_grace: None):
+    async def act(_print: Print) -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise ToolError("too late") from None
+
+    assert "did not end" in await failure_of(act, limit=0.01)
+
+
+@pytest.mark.parametrize("method", ["preview", "subject"])
+async def test_looking_at_a_call_may_crash_or_hang(method: str, monkeypatch: pytest.MonkeyPatch):
+    free = threading.Event()
+
+    def crash(_arguments: Any) -> Any:
+        raise SystemExit(1)
+
+    def hang(_arguments: Any) -> Any:
+        free.wait()
+        return Subject()
+
+    async def act(_print: Print) -> ToolOutput:
+        raise AssertionError("it must not run")
+
+    tool = Odd(act)
+    monkeypatch.setattr(tool, method, crash, raising=False)
+    assert "SystemExit: 1" in (await result_of(tool)).output
+    monkeypatch.setattr(tool, method, hang)
+    monkeypatch.setattr(toolbox, "PREPARE_SECONDS", 0.01)
+    try:
+        result = await result_of(tool)
+    finally:
+        free.set()
+    assert "did not even begin within 0.01 s; nothing was done" in result.output
+
+
+async def test_an_answer_after_the_loop_has_gone_bothers_nobody(monkeypatch: pytest.MonkeyPatch):
+    idle: list[Any] = []
+    monkeypatch.setattr(leash, "_idle", idle)
+    free = threading.Event()
+
+    def in_another_loop() -> None:
+        with pytest.raises(leash.Endless):
+            asyncio.run(leash.called(free.wait, "odd", 0.01))
+
+    await asyncio.to_thread(in_another_loop)
+    assert idle == []
+    free.set()
+    for _ in range(2_000):
+        if idle:  # the thread has got over it and takes the next piece of work
+            break
+        await asyncio.sleep(0.001)
+    assert await leash.called(lambda: 5, "odd", 5) == 5
+    assert len(idle) <= 1
+
+
+async def test_a_preview_of_another_type_is_a_mistake(monkeypatch: pytest.MonkeyPatch):
+    tool = Odd(lambda _print: asyncio.Event().wait())
+    monkeypatch.setattr(tool, "preview", lambda _arguments: None)
+    assert "not Preview" in (await result_of(tool)).output
+
+
+async def test_a_thread_is_used_again(monkeypatch: pytest.MonkeyPatch):
+    idle: list[Any] = []
+    monkeypatch.setattr(leash, "_idle", idle)
+    used = {await leash.called(threading.get_ident, "odd", 5) for _ in range(20)}
+    assert len(used) < 20  # a busy machine may ask again before one is idle
+    assert threading.get_ident() not in used
+
+
+async def test_a_machine_without_threads_is_slow_but_works(monkeypatch: pytest.MonkeyPatch):
+    def no_more(_thread: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def act(_print: Print) -> ToolOutput:
+        return FINE
+
+    monkeypatch.setattr(leash, "_idle", [])
+    monkeypatch.setattr(threading.Thread, "start", no_more)
+    assert (await result_of(Odd(act))).output == "fine"

@@ -1,0 +1,58 @@
+"""Projects that want something, and trust in them; shared by tests of several rooms."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ybs.config.layers import Loaded, load
+from ybs.config.trust import Review, give
+
+
+def write(folder: Path, settings: Any, name: str = ".ybs.json") -> Path:
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(settings if isinstance(settings, str) else json.dumps(settings))
+    return file
+
+
+def give_trust(folder: Path) -> Loaded:
+    loaded = load(folder=folder)
+    if loaded.review is not None:
+        give(loaded.review)
+    return load(folder=folder)
+
+
+def is_trusted(folder: Path) -> bool:
+    review = load(folder=folder).review
+    return review is not None and review.is_trusted
+
+
+POWERFUL = {
+    "llm": {"endpoint": "http://proj.example/v1", "model": "small"},
+    "hooks": {"before_turn": ["./hook.sh --now"]},
+    "mcpServers": {"files": {"command": "node", "args": ["server.js"], "env": {"T": "${TOKEN}"}}},
+    "tools": {"external": [{"name": "x", "path": "./x"}], "search_paths": ["./more"]},
+}
+
+
+def wanting(project: Path, settings: dict[str, Any] | None = None) -> Review:
+    (project / ".ybs.json").write_text(json.dumps(POWERFUL if settings is None else settings))
+    review = load(folder=project).review
+    assert review is not None
+    return review
+
+
+def trusted(project: Path, settings: dict[str, Any] | None = None, **options: Any) -> Loaded:
+    give(wanting(project, settings))
+    loaded = load(folder=project, **options)
+    assert loaded.review is not None
+    assert loaded.review.is_trusted
+    return loaded
+
+
+def put(folder: Path, path: str, text: str, mode: int = 0o644) -> Path:
+    file = folder / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    file.chmod(mode)
+    return file
