@@ -64,7 +64,7 @@ def walk(node: Node, source: bytes) -> int:
 
 
 def judge(commands: list[str]) -> None:
-    policy = Policy(Safety(), sandbox="full")
+    policy = Policy(Safety(), find_sandbox=lambda: "full")
     for command in commands:
         call = ToolCall(id="1", name="run_shell")
         policy.decide(call, "execute", Preview(title="Run"), Subject(command=command))

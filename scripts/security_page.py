@@ -35,6 +35,18 @@ it is bounded by what follows, each with the test that holds it.
   never read.
 - **Files of ybs** are 0600 in folders of 0700 whatever the umask; planted links are refused; one process writes at a time.
 - **Git** for ybs's own purposes runs no program that a repository names: no hook, filter, pager, helper or alias.
+- **Incognito** (`--incognito`, `/incognito`, `incognito.enabled`): nothing about the session is written anywhere, not even after
+  a crash or a kill. Long outputs are cut and not kept, the input's history is in memory, an answer about trust is not asked for because it
+  would be written down, and the system is told to dump no memory. The mark `incognito` stands first in the status line. With
+  `incognito.local_only` no model elsewhere is used. A test searches every file for a marker after a normal end, a crash and a kill.
+- **The local model's** server logs its start and nothing of what it is asked; it dumps no memory either.
+- **Output.** Nothing that a model, tool, file or server says acts on the terminal: all doors write through one gate
+  (`src/ybs/security/gate.py`; a test reads their source for other ways out). Control characters are shown (`␛[2J`), as are
+  characters that nobody sees or that turn the direction of others (`<U+202E>`), but where a script or an emoji needs
+  them; colours are dropped, of a heap of accents the first 16 stay, links are shown whole and nothing is fetched. JSON has such characters
+  as `\\u` escapes. A question shows all of a command, with long gaps counted.
+- **Hidden text.** The model is sent no character that nobody sees either: it reads `<U+202E>`, of a long run only the first one's name
+  and the length. An edit that copies such a sign changes the characters that it stands for, and bytes outside of the edit stay.
 - **Privacy.** ybs talks to the configured provider and to nobody else.
 
 ## What is not promised
@@ -43,12 +55,18 @@ it is bounded by what follows, each with the test that holds it.
 - Whatever lies in the project can be read by every command, and sent to the provider by the model. Keep secrets out of it.
 - A command can change every file of the project that is not protected. A `.git` that is missing can be made. Nested repositories
   are protected three folders deep.
+- Incognito covers what ybs writes by itself. Out of its hands: the provider's own logs; swap and hibernation; what the terminal
+  and its multiplexer keep; what was redirected to a file; what a tool changes in the project on purpose; what a command that runs without the
+  sandbox writes (histories and caches of programs). With Landlock and on macOS a command's temporary files lie in a private folder on the
+  disk; it goes with the session, and after a kill too, but not when the machine itself stops. The local model's server has the last conversation in memory until
+  it ends (`ybs models stop`). A server on this machine that passes words on is not seen, but for Ollama's `-cloud` models.
 - With the network open a command can send away what it can read.
 - `--no-sandbox`, `--mode bypass` and trust in a project are the person's word, and mean what they say.
 - While `rg` or the search process scans, a program that swaps folders for links at the right moment can learn how many lines
   match outside of the project, and where; never their text.
 - Landlock leaves open: mode and times of the person's own files outside, the list of processes, the list of network
   interfaces. Local servers, terminals and Python's multiprocessing do not work in it.
+- `ybs sandbox exec` hands on what the person's own command writes, as it is.
 - Under macOS only the text of the profile is tested.
 - A program that is started outside of the sandbox (an editor, a server of yours) and reads the project runs with your rights.
 
@@ -137,6 +155,19 @@ TITLES = {
     "C10": "a headless run in an untrusted repository",
     "C11": "user settings that others can write",
     "C12": "prompts and values that look like options",
+    "T01": "tool output that writes the clipboard",
+    "T02": "erasing, moving up, overwriting with carriage return and backspace",
+    "T03": "C1, DCS, APC, links, titles, reset, the end of a paste",
+    "T04": "the same in names of files, branches, tools and models",
+    "T05": "`y` pasted or typed ahead of a question",
+    "T06": "a payload behind 200 spaces or lines",
+    "T07": "questions to the terminal in output",
+    "T08": "a million accents on a letter",
+    "U01": "tag characters, bidi controls, zero width, fillers, variation selectors",
+    "U02": "emoji families, Persian, Hindi, Hebrew",
+    "U03": "reading and editing a Trojan source",
+    "U04": "letters that look like others in a command",
+    "U05": "half characters, overlong UTF-8, NUL, UTF-16",
     "F01": "modes under umask 000",
     "F02": "planted files and folders",
     "F03": "incognito leaves nothing",

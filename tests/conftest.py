@@ -1,6 +1,8 @@
 """Fixtures for every test: a temporary HOME, an empty project, and no network but loopback."""
 
+import gc
 import os
+import re
 import socket
 from itertools import count
 from pathlib import Path
@@ -15,21 +17,70 @@ settings.load_profile("ybs")
 
 LOOPBACK = ("127.", "localhost", "::1")
 
-
+_connect = socket.socket.connect
+_homes: list[Path] = []
 _numbers = count()
+_MODE = 0o755
+
+
+def _checked_connect(self: socket.socket, address: Any) -> Any:
+    host = address[0] if isinstance(address, tuple) else ""
+    if self.family in (socket.AF_INET, socket.AF_INET6) and not host.startswith(LOOPBACK):
+        raise AssertionError(f"a test tried to reach {host}")
+    return _connect(self, address)
+
+
+def pytest_configure() -> None:
+    """Refuse every connection that would leave this machine, and spare the collection of tests the search for garbage."""
+    socket.socket.connect = (
+        _checked_connect  # once, not by a fixture that each of thousands of tests waits for
+    )
+    # Reading the system's certificates takes 20 ms, again for each client; loopback needs none of them.
+    os.environ.pop("SSL_CERT_FILE", None)
+    os.environ["SSL_CERT_DIR"] = "/nonexistent"
+    gc.disable()
+
+
+def pytest_unconfigure() -> None:
+    """Give the network back."""
+    socket.socket.connect = _connect
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was collected out of the search for garbage: going through it again and again takes seconds."""
+    gc.freeze()
+    gc.enable()
+
+
+def _new_folder(base: Path, name: str) -> Path:
+    folder = base / f"{name}-{next(_numbers)}"
+    folder.mkdir()
+    return folder
+
+
+def _is_like_new(folder: Path) -> bool:
+    return folder.is_dir() and folder.stat().st_mode & 0o777 == _MODE and not any(folder.iterdir())
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the test a HOME of its own and an environment without anybody's keys."""
-    # Not in `tmp_path`: making that for each of thousands of tests takes seconds, and few need it.
-    folder = tmp_path_factory.getbasetemp() / f"home-{next(_numbers)}"
-    folder.mkdir()
+    """Give the test an empty HOME and an environment without anybody's keys."""
+    # Most tests leave it empty, so the next one can have it. Not in `tmp_path`: few tests need that.
+    if not _homes or not _is_like_new(_homes[-1]):
+        _homes.append(_new_folder(tmp_path_factory.getbasetemp(), "home"))
+        _homes[-1].chmod(_MODE)
     for name in list(os.environ):
         if name.startswith(("YBS_", "XDG_")) or name.endswith(("_API_KEY", "_PROXY", "_proxy")):
             monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(folder))
-    return folder
+    monkeypatch.setenv("HOME", str(_homes[-1]))
+    return _homes[-1]
+
+
+@pytest.fixture
+def tmp_path(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    """Make an empty folder. pytest's own looks through the folders of all tests before for a free number."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    return _new_folder(tmp_path_factory.getbasetemp(), name)
 
 
 @pytest.fixture
@@ -39,17 +90,3 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.chdir(folder)
     return folder
-
-
-@pytest.fixture(autouse=True)
-def loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Refuse every connection that would leave this machine."""
-    connect = socket.socket.connect
-
-    def checked(self: socket.socket, address: Any) -> Any:
-        host = address[0] if isinstance(address, tuple) else ""
-        if self.family in (socket.AF_INET, socket.AF_INET6) and not host.startswith(LOOPBACK):
-            raise AssertionError(f"a test tried to reach {host}")
-        return connect(self, address)
-
-    monkeypatch.setattr(socket.socket, "connect", checked)

@@ -50,6 +50,7 @@ class FakeSession:
         self.answers: list[Answer] = []
         self.is_closed = False
         self.model = "scripted"
+        self.is_incognito = False
         self._sinks: list[Emit] = []
         self._turn: asyncio.Task[None] | None = None
         self._text = ""
@@ -135,6 +136,7 @@ class FakeSession:
             window=10_000,
             context_tokens=300,
             usage=Usage(),
+            incognito=self.is_incognito,
         )
 
     async def close(self) -> None:

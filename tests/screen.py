@@ -4,6 +4,7 @@ import os
 import re
 import sys
 import time
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -26,18 +27,21 @@ class Screen:
         environment = {**os.environ, "TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1"}
         environment.pop("NO_COLOR", None)
         self.columns = columns
-        self.child = pexpect.spawn(
-            YBS,
-            list(words),
-            dimensions=(rows, columns),
-            env={**environment, **(environ or {})},
-            encoding="utf-8",
-            timeout=8,
-        )
+        with warnings.catch_warnings():
+            # A fork beside the thread of a server is well where the new program comes at once.
+            warnings.filterwarnings("ignore", ".*multi-threaded", DeprecationWarning)
+            self.child = pexpect.spawn(
+                YBS,
+                list(words),
+                dimensions=(rows, columns),
+                env={**environment, **(environ or {})},
+                encoding="utf-8",
+                timeout=8,
+            )
         self.child.delaybeforesend = None
         self._screen = pyte.HistoryScreen(columns, rows, history=1000)
         self._stream = pyte.Stream(self._screen)
-        self.raw = ""
+        self.raw: str = ""
 
     def __enter__(self) -> "Screen":
         return self
@@ -67,11 +71,12 @@ class Screen:
     def sees(self, pattern: str) -> str:
         """Wait until the regular expression is found on the screen, and return the screen."""
         ends_at = time.monotonic() + 8
-        while not re.search(pattern, self.text):
+        while not re.search(pattern, text := self.text):
             if time.monotonic() > ends_at:
-                raise AssertionError(f"{pattern!r} never came to be seen:\n{self.text}")
-            self._read(0.05)
-        return self.text
+                raise AssertionError(f"{pattern!r} never came to be seen:\n{text}")
+            while not self._read(0.05) and time.monotonic() <= ends_at:
+                pass
+        return text
 
     def ends(self) -> int:
         """Wait until the command has ended and return its exit code."""
@@ -88,10 +93,12 @@ class Screen:
             self._read(0.02)
         return self.text
 
-    def _read(self, seconds: float) -> None:
+    def _read(self, seconds: float) -> bool:
+        """Wait for output and tell whether there was any."""
         try:
             piece = self.child.read_nonblocking(65_536, seconds)
         except (pexpect.TIMEOUT, pexpect.EOF):
-            return
+            return False
         self.raw += piece
         self._stream.feed(piece)
+        return True

@@ -6,12 +6,9 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-
-import pytest
 
 from ybs.config.schema import Config
 from ybs.providers.registry import find_provider, provider_names
@@ -40,27 +37,30 @@ def name_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-@cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+class Facts:
+    """What the tests want to know of a module: its tree would fill memory a hundred times over."""
+
+    def __init__(self, path: Path) -> None:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        self.docstring = ast.get_docstring(tree) or ""
+        self.imports: list[str] = []  # those inside functions too
+        self.functions: list[tuple[str, int]] = []  # the dotted name and the length in lines
+        self.prints: list[str] = []
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                self.imports += [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                self.imports += [node.module or ""]
+                self.imports += [f"{node.module}.{alias.name}" for alias in node.names]
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                assert node.end_lineno is not None
+                length = node.end_lineno - node.lineno + 1
+                self.functions.append((f"{name_of(path)}.{node.name}", length))
+            elif isinstance(node, ast.Name) and node.id == "print":
+                self.prints.append(f"{name_of(path)}:{node.lineno}")
 
 
-def imports_of(path: Path) -> Iterator[str]:
-    """Yield every module that a file imports, those inside functions too."""
-    for node in ast.walk(tree_of(path)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield node.module or ""
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
-def functions_of(path: Path) -> Iterator[tuple[str, int]]:
-    """Yield the dotted name and the length in lines of every function."""
-    for node in ast.walk(tree_of(path)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            assert node.end_lineno is not None
-            yield f"{name_of(path)}.{node.name}", node.end_lineno - node.lineno + 1
+facts_of = cache(Facts)
 
 
 def lines_of(path: Path) -> int:
@@ -87,7 +87,7 @@ def test_core_imports_only_the_standard_library_msgspec_and_itself() -> None:
     wrong = [
         f"{name_of(path)} imports {name}"
         for path in (SOURCE / "core").glob("*.py")
-        for name in imports_of(path)
+        for name in facts_of(path).imports
         if name.split(".")[0] not in allowed and not name.startswith("ybs.core")
     ]
     assert wrong == []
@@ -110,7 +110,7 @@ def test_core_does_no_input_or_output() -> None:
     wrong = [
         f"{name_of(path)} imports {name}"
         for path in (SOURCE / "core").glob("*.py")
-        for name in imports_of(path)
+        for name in facts_of(path).imports
         if name.split(".")[0] in doors
     ]
     assert wrong == []
@@ -126,23 +126,26 @@ def test_only_known_files_are_400_lines_or_longer() -> None:
 
 
 def test_only_known_functions_are_longer_than_50_lines() -> None:
-    lengths = (item for path in MODULES for item in functions_of(path))
+    lengths = (item for path in MODULES for item in facts_of(path).functions)
     long = {name for name, lines in lengths if lines > MAX_FUNCTION_LINES}
     assert long == LONG_FUNCTIONS, "split the new ones; take those that shrank off the list"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_every_module_opens_with_one_sentence(path: Path) -> None:
-    docstring = ast.get_docstring(tree_of(path)) or ""
-    summary = docstring.split("\n\n")[0].replace("\n", " ")
-    assert re.fullmatch(r".{8,}[.:]", summary), f"{name_of(path)} opens with {summary!r}"
+def test_every_module_opens_with_one_sentence() -> None:
+    openings = {
+        name_of(path): facts_of(path).docstring.split("\n\n")[0].replace("\n", " ")
+        for path in MODULES
+    }
+    assert openings
+    wrong = [item for item in openings.items() if not re.fullmatch(r".{8,}[.:]", item[1])]
+    assert wrong == []
 
 
 def test_no_private_module_is_imported_across_packages() -> None:
     wrong = []
     for path in MODULES:
         package = name_of(path) if path.name == "__init__.py" else name_of(path).rpartition(".")[0]
-        for name in imports_of(path):
+        for name in facts_of(path).imports:
             parts = name.split(".")
             for place, part in enumerate(parts):
                 is_private = part.startswith("_") and not part.startswith("__")
@@ -153,13 +156,10 @@ def test_no_private_module_is_imported_across_packages() -> None:
 
 def test_nobody_prints_but_the_doors() -> None:
     wrong = [
-        f"{name_of(path)}:{node.lineno}"
+        place
         for path in MODULES
         if path.relative_to(SOURCE).parts[0].removesuffix(".py") not in PRINTING_ROOMS
-        for node in ast.walk(tree_of(path))
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "print"
+        for place in facts_of(path).prints
     ]
     assert wrong == []
 

@@ -277,7 +277,7 @@ def unmeasured() -> dict[str, str]:
 
 @needs_full
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("unbuffered", ["", pytest.param("1", marks=pytest.mark.slow)])
 def test_a_full_disk_is_one_line_and_one(
     command: str, unbuffered: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -286,7 +286,7 @@ def test_a_full_disk_is_one_line_and_one(
     assert (done.returncode, done.stderr) == (1, "ybs: cannot write: No space left on device\n")
 
 
-@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("closed", [pytest.param(">&-", marks=pytest.mark.slow), "<&- >&- 2>&-"])
 @pytest.mark.parametrize("command", ["--version", "doctor", "setup"])
 def test_a_closed_standard_output_is_no_traceback(command: str, closed: str) -> None:
     done = run_in_shell(f"{command} {closed} {'' if '<' in closed else '</dev/null'}")

@@ -129,9 +129,10 @@ def open_missing_streams() -> None:
 
 def complain(message: str) -> None:
     """Write a line to standard error; a full or closed one is nobody's concern."""
+    from ybs.security.gate import put  # `--version` needs none of it
+
     try:
-        sys.stderr.write(f"ybs: {message}\n")
-        sys.stderr.flush()
+        put(f"ybs: {message}", sys.stderr)
     except (OSError, ValueError):
         mute(2)
 
@@ -159,6 +160,7 @@ def session_options(arguments: "Namespace") -> "Options":
         "max_turns": arguments.max_turns,
         "max_cost": arguments.max_cost,
         "timeout": arguments.timeout,
+        "incognito": arguments.incognito or None,
     }
     rest: dict[str, Any] = {
         "config_file": arguments.config,

@@ -20,6 +20,7 @@ subcommands:
   tool call NAME [JSON]         run one tool, without a model
   trust show|give|revoke        what this project's own files may do
   sandbox exec -- COMMAND       run one command in the sandbox
+  firewall scan [FILE ...]      look for secrets in files
   setup                         choose a provider or the starter model
   doctor                        what was found on this machine
   `ybs SUBCOMMAND --help` says more; `ybs -- PROMPT` for a prompt that is a subcommand's name.
@@ -46,6 +47,7 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("show", "give", "revoke"),
     ),
     "sandbox": ("run one command in the sandbox that the model's commands run in", ("exec",)),
+    "firewall": ("look for secrets in files; exit code 1 where there are any", ("scan",)),
     "setup": ("choose a provider or the starter model", ()),
     "doctor": ("show what was found on this machine", ()),
 }
@@ -100,6 +102,9 @@ def parse_subcommand(name: str, words: Sequence[str], arguments: "Namespace") ->
         actions.append(parser.add_argument("--sources", action="store_true", help=help_text))
     if name == "tool":
         actions.append(add_call(parser))
+    if name == "firewall":
+        help_text = "files or folders; - for standard input (this folder)"
+        parser.add_argument("files", nargs="*", metavar="FILE", help=help_text)
     if name == "sandbox":
         help_text = "with the network open"
         actions.append(parser.add_argument("--network", action="store_true", help=help_text))
@@ -220,6 +225,7 @@ def add_permissions(parser: "ArgumentParser") -> list["Action"]:
         many("--add-dir", "DIR", "one more folder", Path),
         switch("--no-sandbox", "run commands without the sandbox"),
         switch("--trust", "let this project's own files count, in this run only"),
+        switch("--incognito", "write nothing about this session down"),
         switch("--dry-run", "show the first tool calls, run none"),
     ]
 

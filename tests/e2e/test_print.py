@@ -13,8 +13,9 @@ import msgspec
 import pytest
 from msgspec import Raw
 
+from serving import serving
 from ybs.core.messages import ToolCall
-from ybs.testing.servers import ServerProcess
+from ybs.testing.servers import OpenAIServer
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 YBS = str(Path(sys.executable).with_name("ybs"))
@@ -25,12 +26,18 @@ def call(name: str, **arguments: Any) -> ToolCall:
 
 
 @pytest.fixture
-def serve(project: Path, tmp_path: Path) -> Iterator[Callable[..., list[str]]]:
+def servers() -> list[OpenAIServer]:
+    return []
+
+
+@pytest.fixture
+def serve(project: Path, servers: list[OpenAIServer]) -> Iterator[Callable[..., list[str]]]:
     """Return a function that starts a server and gives the command that talks to it."""
     with ExitStack() as stack:
 
         def served(*script: Any) -> list[str]:
-            server = stack.enter_context(ServerProcess("openai", list(script), tmp_path))
+            server = stack.enter_context(serving(script))
+            servers.append(server)
             return [YBS, "--endpoint", server.url, "-m", "scripted"]
 
         yield served
@@ -46,11 +53,13 @@ def test_the_answer_is_on_standard_output_alone(serve: Callable[..., list[str]])
     assert (done.returncode, done.stdout, done.stderr) == (0, "It is **done**.\n", "")
 
 
-def test_piped_text_reaches_the_model(serve: Callable[..., list[str]], tmp_path: Path) -> None:
+def test_piped_text_reaches_the_model(
+    serve: Callable[..., list[str]], servers: list[OpenAIServer]
+) -> None:
     done = run([*serve("ok"), "explain"], stdin="E  boom\n")
     assert done.returncode == 0
-    sent = (tmp_path / "openai-requests").read_text()
-    assert "explain\\\\n\\\\n<stdin>\\\\nE  boom\\\\n</stdin>" in sent or "<stdin>" in sent
+    ((request,),) = (server.requests for server in servers)
+    assert "explain\n\n<stdin>\nE  boom\n</stdin>" in request.body["messages"][-1]["content"]
 
 
 def test_binary_input_is_refused_before_anything_is_sent(serve: Callable[..., list[str]]) -> None:
@@ -69,6 +78,7 @@ def test_a_needed_confirmation_is_refused_and_five(
     assert not (project / "made").exists()
 
 
+@pytest.mark.slow
 def test_an_allowed_call_runs(serve: Callable[..., list[str]], project: Path) -> None:
     command = serve(call("run_shell", command="touch made"), "did it")
     done = run([*command, "-P", "--allow", "run_shell(touch *)", "go"])
@@ -76,6 +86,7 @@ def test_an_allowed_call_runs(serve: Callable[..., list[str]], project: Path) ->
     assert (project / "made").exists()
 
 
+@pytest.mark.slow
 def test_stream_json_is_valid_line_by_line(serve: Callable[..., list[str]]) -> None:
     done = run(
         [*serve(call("list_files", path="."), "ok"), "-P", "--output-format", "stream-json", "go"]
@@ -89,6 +100,7 @@ def test_stream_json_is_valid_line_by_line(serve: Callable[..., list[str]]) -> N
     assert {"tool_call", "tool_result", "assistant", "turn_end"} <= {line["type"] for line in lines}
 
 
+@pytest.mark.slow
 def test_a_limit_is_six(serve: Callable[..., list[str]]) -> None:
     command = serve(call("list_files", path="."))
     done = run([*command, "-P", "--max-turns", "1", "go"])
@@ -96,6 +108,7 @@ def test_a_limit_is_six(serve: Callable[..., list[str]]) -> None:
     assert "Stopped after 1 step, the limit of a turn" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_provider_that_is_down_is_seventy_five_without_a_traceback(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,6 +126,7 @@ def test_nothing_configured_is_four_with_one_clear_message(project: Path) -> Non
     assert "ybs setup" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_broken_configuration_named_by_the_person_is_three(project: Path) -> None:
     (project / "c.json").write_text("{broken")
     done = run([YBS, "-c", "c.json", "-P", "go"])
@@ -120,6 +134,7 @@ def test_a_broken_configuration_named_by_the_person_is_three(project: Path) -> N
     assert "c.json" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_closed_reader_is_quiet(serve: Callable[..., list[str]]) -> None:
     command = serve("word " * 2000)
     shell = " ".join([*command, "-P", "--output-format", "stream-json", "go", "| head -1"])
@@ -153,7 +168,10 @@ def test_a_signal_ends_a_turn_with_its_code(
 
 @pytest.mark.parametrize(
     ("closed", "code", "said"),
-    [(">/dev/full", 1, "ybs: cannot write: No space left on device\n"), (">&-", 0, "")],
+    [
+        (">/dev/full", 1, "ybs: cannot write: No space left on device\n"),
+        pytest.param(">&-", 0, "", marks=pytest.mark.slow),
+    ],
 )
 @pytest.mark.parametrize(
     "output_format", ["text", pytest.param("stream-json", marks=pytest.mark.slow)]

@@ -12,8 +12,8 @@ import pytest
 from msgspec import Raw
 
 from screen import Screen
+from serving import serving
 from ybs.core.messages import ToolCall
-from ybs.testing.servers import ServerProcess
 
 Start = Callable[..., Screen]
 COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-7]|38|4[0-7]|48|9[0-7])(?:;\d+)*m")
@@ -24,12 +24,12 @@ def call(name: str, **arguments: Any) -> ToolCall:
 
 
 @pytest.fixture
-def start(project: Path, tmp_path: Path) -> Iterator[Start]:
+def start(project: Path) -> Iterator[Start]:
     """Return a function that starts a server with a script, and ybs on a terminal that talks to it."""
     with ExitStack() as stack:
 
         def started(script: Sequence[Any], *words: str, **options: Any) -> Screen:
-            server = stack.enter_context(ServerProcess("openai", script, tmp_path))
+            server = stack.enter_context(serving(script))
             where = ("--endpoint", server.url, "-m", "scripted")
             return stack.enter_context(Screen(*where, *words, **options))
 
@@ -65,16 +65,16 @@ def test_a_question_is_answered_with_each_key(start: Start, project: Path) -> No
         "finished",
     ]
     screen = start(script, "go")
-    screen.sees(r"    echo one > one\n\n  \[y\] yes")
+    screen.sees(r"    echo one > one\n\n  .+\n\n  \[y\] yes")
     screen.stays()
     screen.keys("y")
-    screen.sees(r"    echo two > two\n\n  \[y\] yes")
+    screen.sees(r"    echo two > two\n\n  .+\n\n  \[y\] yes")
     assert (project / "one").exists()
     screen.stays()
     screen.keys("r")
     screen.sees("because:")
     screen.keys("use make\r")
-    screen.sees(r"    echo three > three\n\n  \[y\] yes")
+    screen.sees(r"    echo three > three\n\n  .+\n\n  \[y\] yes")
     assert "[r] no, because: use make" in screen.text
     assert not (project / "two").exists()
     screen.stays()
@@ -84,6 +84,7 @@ def test_a_question_is_answered_with_each_key(start: Start, project: Path) -> No
     assert "[a] always this session: run_shell(echo three > three)" in text
 
 
+@pytest.mark.slow
 def test_what_was_typed_ahead_is_no_consent(start: Start, project: Path) -> None:
     script = [
         call("run_shell", command="sleep 1"),
@@ -115,6 +116,7 @@ def test_ctrl_c_stops_a_running_command_and_twice_leaves(start: Start) -> None:
     assert "Traceback" not in screen.raw
 
 
+@pytest.mark.slow
 def test_a_provider_that_is_down_is_two_lines_and_the_prompt_comes_back(project: Path) -> None:
     environ = {"YBS_AGENT__RETRY_ATTEMPTS": "0"}
     with Screen(
@@ -172,6 +174,7 @@ def test_no_color_is_honoured(start: Start) -> None:
     assert not COLOUR.search(screen.raw)
 
 
+@pytest.mark.slow
 def test_a_dumb_terminal_gets_whole_sentences(start: Start, project: Path) -> None:
     script = [call("run_shell", command="touch made"), "It is done."]
     screen = start(script, environ={"TERM": "dumb"})

@@ -11,9 +11,9 @@ import pytest
 from secrets_corpus.drawing import draw
 from secrets_corpus.shapes import private_key
 
+from ybs.config.schema import Firewall as Settings
 from ybs.headless import firewall
 from ybs.headless.firewall import scan
-from ybs.security.firewall.settings import Settings
 
 TOKEN = draw("ghp_[A-Za-z0-9]{36}", Random(3))
 

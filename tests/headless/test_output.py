@@ -179,8 +179,8 @@ def test_a_closed_reader_ends_the_writing_quietly_and_once(monkeypatch: pytest.M
     pipe = Pipe()
     calls: list[int] = []
     pipe.on_close = lambda: calls.append(1)
-    pipe.write(b"x")
-    pipe.write(b"y")
+    pipe.write_text("x")
+    pipe.write_json(b"1")
     assert pipe.is_closed
     assert calls == [1]
 
@@ -224,7 +224,7 @@ def test_a_full_disk_is_told_once(
 ) -> None:
     monkeypatch.setattr(sys, "stdout", FullStdout())
     pipe = Pipe()
-    pipe.write(b"x")
-    pipe.write(b"y")
+    pipe.write_text("x")
+    pipe.write_json(b"1")
     assert pipe.is_closed
     assert capsys.readouterr().err == "ybs: cannot write: No space left on device\n"

@@ -1,5 +1,6 @@
 """`ybs sandbox exec`."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -60,3 +61,20 @@ def test_the_home_folder_is_no_project(
     monkeypatch.chdir(home)
     assert main(["sandbox", "exec", "--", "ls"]) == 1
     assert "home folder" in capsys.readouterr().err
+
+
+def test_the_terminal_is_not_handed_in_where_it_is_the_output() -> None:
+    ours, theirs = os.openpty()
+    said = b""
+    try:
+        words = ("sh", "-c", "[ -t 1 ] || [ -t 2 ] || echo none; echo error >&2; exit 3")
+        done = subprocess.run(
+            [sys.executable, "-m", "ybs", "sandbox", "exec", "--", *words],
+            stdin=theirs, stdout=theirs, stderr=theirs, check=False,
+        )  # fmt: skip
+        said = os.read(ours, 1000)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert done.returncode == 3
+    assert sorted(said.split()) == [b"error", b"none"]

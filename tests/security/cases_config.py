@@ -5,6 +5,6 @@ CASES: dict[str, str] = {
     **{f"C{number:02}": "test_cases_config.py" for number in range(1, 8)},
     **{f"C{number:02}": "test_cases_later.py" for number in range(8, 13)},
     **{f"F{number:02}": "test_cases_later.py" for number in (1, 2, 5)},
-    "F03": "not applicable: this version has no incognito mode yet",
+    "F03": "test_cases_incognito.py",
     "F04": "not applicable: this version cannot resume a session yet",
 }

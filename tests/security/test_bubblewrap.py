@@ -55,6 +55,7 @@ def test_nothing_is_shared_and_everything_dies_together(launched) -> None:
     assert has(argv, "--cap-drop", "ALL")
     assert has(argv, "--remount-ro", "/", "--chdir")
     assert argv[-4:] == ["--", "sh", "-c", "x"]
+    assert argv[argv.index("--") + 1 :][:2] == ["/bin/sh", "-c"]  # looks at the mounts first
     assert argv.index("--seccomp") < argv.index("--")
 
 

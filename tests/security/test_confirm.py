@@ -52,7 +52,12 @@ async def test_a_yes_lets_the_call_run_and_both_events_are_told():
     assert await admit(Gate(Policy(Safety()), person), events) == Allow()
     assert events == [
         ConfirmationAsked(
-            id="1", name="run_shell", title="Run", preview="make", grant="run_shell(make)"
+            id="1",
+            name="run_shell",
+            title="Run",
+            preview="make",
+            grant="run_shell(make)",
+            reason="there is no sandbox, so every command is asked about",
         ),
         ConfirmationAnswered(id="1", is_allowed=True),
     ]

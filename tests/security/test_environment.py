@@ -37,7 +37,12 @@ def test_the_environment_is_built_and_not_inherited() -> None:
         "GIT_PAGER": "cat",
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_OPTIONAL_LOCKS": "0",
+        "PIP_RETRIES": "0",
+        "UV_HTTP_RETRIES": "0",
+        "CARGO_NET_RETRY": "0",
+        "npm_config_fetch_retries": "0",
     }
+    assert "PIP_RETRIES" not in build(OUTSIDE, home="/home/me", network=True)
 
 
 @pytest.mark.parametrize("name", ["BASH_ENV", "ENV", "LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONSTARTUP", "PYTHONPATH", "NODE_OPTIONS", "GIT_SSH_COMMAND", "GIT_DIR", "PERL5OPT", "RUBYOPT", "PROMPT_COMMAND", "YBS_HOME", "OPENAI_API_KEY", "DBUS_SESSION_BUS_ADDRESS"])  # fmt: skip

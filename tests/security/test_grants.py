@@ -10,7 +10,7 @@ from ybs.config.schema import Safety
 from ybs.core.errors import ConfigError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview
-from ybs.security.policy import Allow, Ask, Decision, Deny, Policy, Sandbox, Subject
+from ybs.security.policy import Allow, Ask, Decision, Deny, Policy, Sandboxing, Subject
 
 
 def run(policy: Policy, command: str, detail: str = "") -> Decision:
@@ -137,7 +137,7 @@ def test_a_rule_covers_no_hidden_option_that_it_does_not_name():
 
 def test_a_rule_that_asks_wins_over_all_that_allows():
     safety = Safety(ask=("run_shell(git push *)", "read_file(.env)"), allow=("run_shell",))
-    policy = Policy(safety, sandbox="full")
+    policy = Policy(safety, find_sandbox=lambda: "full")
     asked = run(policy, "git push origin")
     assert isinstance(asked, Ask)
     assert asked.reason == "the rule run_shell(git push *) in safety.ask asks"
@@ -171,15 +171,15 @@ def test_a_broken_rule_of_the_configuration_is_an_error(key: str):
 
 @pytest.mark.parametrize("sandbox", ["none", "reduced"])
 @pytest.mark.parametrize("mode", ["ask", "auto", "accept-edits"])
-def test_without_a_full_sandbox_every_command_asks_and_says_so(sandbox: Sandbox, mode: Any):
-    asked = run(Policy(Safety(mode=mode), sandbox=sandbox), "ls")
+def test_without_a_full_sandbox_every_command_asks_and_says_so(sandbox: Sandboxing, mode: Any):
+    asked = run(Policy(Safety(mode=mode), find_sandbox=lambda: sandbox), "ls")
     assert isinstance(asked, Ask)
     assert "every command is asked about" in asked.reason
     assert asked.question.warnings == ()
 
 
 def their(arguments: dict[str, Any], mode: Any = "ask") -> Decision:
-    policy = Policy(Safety(mode=mode), sandbox="full", allow=["their_tool"])
+    policy = Policy(Safety(mode=mode), find_sandbox=lambda: "full", allow=["their_tool"])
     call = ToolCall(id="1", name="their_tool", arguments=Raw(encode(arguments)))
     return policy.decide(call, "execute", Preview(title="x"), Subject())
 

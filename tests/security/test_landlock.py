@@ -105,6 +105,20 @@ def test_a_folder_that_cannot_be_listed_gives_nothing(
     assert rules_of(project, home)["/etc"] == 0b1000
 
 
+@pytest.mark.parametrize("name", ["swapped", "swapped/inner"])
+def test_what_became_a_link_meanwhile_opens_nothing(
+    project: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "outside" / "inner").mkdir(parents=True)
+    (project / "swapped").symlink_to(tmp_path / "outside")
+    monkeypatch.setattr(
+        _landlock, "_rules", lambda *_, **__: [(f"{project}/{name}", 0b1111), ("/usr", READ)]
+    )
+    rules = rules_of(project, home)
+    assert rules["/usr"] == READ
+    assert not any(path.startswith(str(tmp_path / "outside")) for path in rules)
+
+
 def test_what_has_gone_meanwhile_gets_no_rule(
     project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

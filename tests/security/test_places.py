@@ -7,7 +7,7 @@ import pytest
 
 from ybs.core.errors import Refused
 from ybs.security import places as places_module
-from ybs.security.places import lies_in, see, system_folders
+from ybs.security.places import lies_in, see, switched_on, system_folders
 
 
 def test_the_home_folder_and_what_holds_it_are_no_project(tmp_path: Path) -> None:
@@ -160,3 +160,37 @@ def test_folders_are_compared_part_by_part() -> None:
     assert lies_in("/work/x", "/work")
     assert lies_in("/work", "/")
     assert not lies_in("/work2", "/work")
+
+
+def test_keys_that_the_home_folder_only_links_to_are_hidden_where_they_lie(
+    project: Path, home: Path
+) -> None:
+    (project / "config" / "gh").mkdir(parents=True)
+    (project / "netrc").write_text("x")
+    (home / ".netrc").symlink_to(project / "netrc")
+    (home / ".config").symlink_to(project / "config")
+    assert set(see(project, home=home).hidden) == {f"{project}/netrc", f"{project}/config/gh"}
+
+
+def test_a_link_to_the_project_closes_it_not(project: Path, home: Path) -> None:
+    (home / ".netrc").symlink_to(project)
+    (home / ".pgpass").symlink_to("/usr")
+    assert see(project, home=home).hidden == []
+
+
+def test_toolchains_that_the_person_switched_on_are_found_by_what_is_in_them(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "venv").mkdir()
+    (tmp_path / "venv" / "pyvenv.cfg").write_text("")
+    (tmp_path / "conda" / "conda-meta").mkdir(parents=True)
+    (tmp_path / "papers").mkdir()
+    given = {
+        "VIRTUAL_ENV": f"{tmp_path}/venv",
+        "CONDA_PREFIX": f"{tmp_path}/conda",
+        "JAVA_HOME": f"{tmp_path}/papers",
+        "GOROOT": "relative",
+        "HOME": f"{tmp_path}/venv",
+    }
+    assert switched_on(given) == [tmp_path / "venv", tmp_path / "conda"]
+    assert switched_on({}) == []

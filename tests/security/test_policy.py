@@ -11,7 +11,7 @@ from ybs.config.schema import Mode, Safety
 from ybs.core.errors import ConfigError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Preview
-from ybs.security.policy import Allow, Ask, Decision, Deny, Policy, Subject
+from ybs.security.policy import NETWORK, Allow, Ask, Decision, Deny, Policy, Subject
 
 MODES: tuple[Mode, ...] = ("ask", "accept-edits", "auto", "plan", "deny", "bypass")
 EFFECTS: dict[str, Effect] = {
@@ -98,13 +98,13 @@ def test_each_mode_decides_as_designed(
 def test_in_a_sandbox_safe_commands_run_and_auto_asks_about_destruction_only(
     mode: Mode, command: str, expected: str
 ):
-    policy = policy_of(mode, sandbox="full")
+    policy = policy_of(mode, find_sandbox=lambda: "full")
     assert word(decide(policy, "run_shell", command=command)) == expected
 
 
 def test_a_safe_command_may_have_several_words():
     safety = Safety(safe_commands=("npm test", ""))
-    policy = policy_of(safety=safety, sandbox="full")
+    policy = policy_of(safety=safety, find_sandbox=lambda: "full")
     assert word(decide(policy, "run_shell", command="npm test -- x")) == "allow"
     assert word(decide(policy, "run_shell", command="npm start")) == "ask"
 
@@ -117,7 +117,7 @@ def test_the_list_of_what_needs_confirmation_is_the_persons():
     assert word(decide(policy, "write_file", paths=("a",))) == "allow"
     assert word(decide(policy, "delete_file", paths=("a",))) == "allow"
     assert word(decide(policy, "run_shell", command="make")) == "ask"  # no sandbox: always
-    policy = policy_of(safety=safety, sandbox="full")
+    policy = policy_of(safety=safety, find_sandbox=lambda: "full")
     assert word(decide(policy, "run_shell", command="make")) == "allow"
     assert (
         word(decide(policy_of("accept-edits", safety=safety), "read_file", paths=("a",))) == "allow"
@@ -125,7 +125,7 @@ def test_the_list_of_what_needs_confirmation_is_the_persons():
 
 
 def test_tools_of_others_ask_for_whatever_they_change():
-    policy = policy_of(safety=Safety(require_confirmation=()), sandbox="full")
+    policy = policy_of(safety=Safety(require_confirmation=()), find_sandbox=lambda: "full")
     for effect in ("write", "delete", "execute"):
         assert word(decide(policy, "their_tool", effect)) == "ask"
     assert word(decide(policy, "their_tool", "read")) == "allow"
@@ -274,3 +274,42 @@ def test_s07_every_mode_refuses_a_hidden_blocked_command():
             "true;" * 501 + "env sudo id",
         ):
             assert word(decide(policy_of(mode), "run_shell", command=command)) == "deny"
+
+
+def network_call(policy: Policy, *, command: str = "pip install x") -> Any:
+    arguments = encode({"command": command, "network": True})
+    call = ToolCall(id="1", name="run_shell", arguments=Raw(arguments))
+    subject = Subject(command=command, network=True)
+    return policy.decide(call, "execute", Preview(title="Run"), subject)
+
+
+@pytest.mark.parametrize("mode", ["ask", "accept-edits", "auto"])
+@pytest.mark.parametrize("allow", [[], ["run_shell"], ["run_shell(pip install *)"], ["run_shell(pip install x)"]])  # fmt: skip
+def test_the_network_is_asked_for_whatever_is_allowed(mode: Any, allow: list[str]):
+    policy = policy_of(mode, allow=allow, find_sandbox=lambda: "full")
+    decision = network_call(policy)
+    assert isinstance(decision, Ask)
+    assert NETWORK in decision.question.warnings
+
+
+def test_a_grant_with_the_network_covers_that_kind_of_command_and_no_other():
+    policy = policy_of("ask", find_sandbox=lambda: "full")
+    first = network_call(policy, command="pytest -q")
+    assert isinstance(first, Ask)
+    assert first.question.grant == "run_shell(pytest *) with network"
+    policy.grant(first.question.grant)
+    assert network_call(policy, command="pytest -q") == Allow()
+    assert isinstance(network_call(policy, command="npm test"), Ask)
+    without = decide(policy, "run_shell", command="pytest -q")
+    assert isinstance(without, Ask)
+
+
+def test_a_grant_without_the_network_does_not_open_it():
+    policy = policy_of("ask", find_sandbox=lambda: "full")
+    policy.grant("run_shell(pip install *)")
+    assert isinstance(network_call(policy), Ask)
+
+
+def test_where_the_network_is_open_for_all_it_is_no_question():
+    policy = policy_of("auto", safety=Safety(mode="auto", sandbox_network=True), find_sandbox=lambda: "full")  # fmt: skip
+    assert network_call(policy, command="cargo test") == Allow()

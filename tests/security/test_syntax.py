@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from security.corpus.bypasses import BYPASSES
@@ -29,6 +29,7 @@ def test_on_flat_lines_both_readings_agree():
             assert syntax.parse(text).commands == commands.parse(text).commands, text
 
 
+@example("{}")
 @given(st.text(alphabet="ab '\"\\-*é{}", max_size=30))
 def test_one_command_that_is_read_once_has_the_same_words_for_the_grammar(text: str):
     flat, whole = commands.parse(text), syntax.parse(text)

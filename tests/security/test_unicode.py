@@ -35,11 +35,6 @@ def test_colours_are_dropped_and_windows_line_ends_are_plain():
     assert printable("\x1b[1;31mred\x1b[0m\r\nnext\r\n") == "red\nnext\n"
 
 
-def test_a_flood_of_combining_marks_is_no_problem():
-    flood = "e" + "\u0301" * 100_000
-    assert printable(flood) is flood
-
-
 def test_hidden_characters_are_named_once_each():
     assert list(hidden_characters("a\u202eb\u202ec\u200b")) == ["U+202E", "U+200B"]
     assert list(hidden_characters(PLAIN)) == []

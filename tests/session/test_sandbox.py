@@ -183,3 +183,21 @@ async def test_a_command_can_read_the_long_output_of_the_one_before(project: Pat
         assert "Read-only" in await run_in_session(f"echo x >> {path}")
     finally:
         await workshop.aclose()
+
+
+def test_an_environment_that_is_switched_on_can_be_used_wherever_it_lies(
+    project: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in (tmp_path / "venv", home):
+        (folder / "bin").mkdir()
+        (folder / "bin" / "go").write_text("")
+        (folder / "pyvenv.cfg").write_text("")
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "venv"))
+    monkeypatch.setenv("GOROOT", str(home))  # too much to show
+    made = Sandbox(project)
+    if made.cage.name == "none":
+        pytest.skip(f"NOT TESTED: {made.cage.why}")
+    command = f"ls {tmp_path}/venv; echo x > {tmp_path}/venv/new; ls {home}"
+    done = run(made.launch(command, project, {}), project)
+    assert done.stdout == "bin\npyvenv.cfg\n"
+    assert not (tmp_path / "venv" / "new").exists()

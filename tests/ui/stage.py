@@ -35,7 +35,9 @@ class Stage:
         self.terminal = Terminal(session.as_session, put_in=pipe, put_out=output, clock=self.clock)
         self._history = pyte.HistoryScreen(columns, rows, history=2000)
         self._stream = pyte.Stream(self._history)
-        self._seen = 0
+        self._seen = (0, 0)
+        self._text = ""
+        self._text = ""
         self.code: int | None = None
 
     @property
@@ -49,13 +51,17 @@ class Stage:
     def screen(self) -> str:
         """What is seen, with what scrolled away above it."""
         text = self.raw
-        self._stream.feed(text[self._seen :])
-        self._seen = len(text)
+        if self._seen == (len(text), self.size.columns):  # who waits asks again and again
+            return self._text
+        self._stream.feed(text[self._seen[0] :])
+        self._seen = (len(text), self.size.columns)
         above = [
             "".join(line[column].data for column in range(self.size.columns)).rstrip()
             for line in self._history.history.top
         ]
-        return "\n".join([*above, *(line.rstrip() for line in self._history.display)]).rstrip()
+        below = (line.rstrip() for line in self._history.display)
+        self._text = "\n".join([*above, *below]).rstrip()
+        return self._text
 
     def keys(self, text: str) -> None:
         """Type."""

@@ -98,6 +98,25 @@ def test_choosing_nothing_ends_with_what_is_missing(monkeypatch: pytest.MonkeyPa
         open_or_set_up(OPTIONS)
 
 
+def test_incognito_offers_no_choice_that_would_be_written_down(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("builtins.input", unexpected)
+    with pytest.raises(NothingConfigured):
+        open_or_set_up(Options.of(project, {"incognito": True}))
+
+
+def test_incognito_asks_nothing_whose_answer_would_be_written_down(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanting(project)
+    seen = opened_with(monkeypatch)
+    monkeypatch.setattr("builtins.input", unexpected)
+    open_or_set_up(Options.of(project, {"incognito": True}))
+    assert not load_settings(seen[0]).config.hooks
+    assert not is_trusted(project)
+
+
 def unexpected(prompt: str) -> str:
     pytest.fail(f"a question: {prompt}")
 

@@ -237,7 +237,7 @@ async def test_going_on_typing_into_a_question_is_no_consent_and_not_lost() -> N
 
 
 @pytest.mark.parametrize("paste", ["\x1b[200~y\n\x1b[201~", "\x1b[200~y\x1b[201~", "y\r", "yes"])
-async def test_pasted_text_is_no_consent(paste: str) -> None:
+async def test_t05_pasted_text_is_no_consent(paste: str) -> None:
     session = FakeSession(asks(question_of()))
     async with staged(session) as stage:
         stage.keys("go\r")

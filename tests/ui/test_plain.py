@@ -169,6 +169,14 @@ async def test_a_turn_is_told_in_sentences(talking: Open) -> None:
     ]
 
 
+async def test_incognito_is_said_at_the_start(talking: Open) -> None:
+    session = FakeSession()
+    session.is_incognito = True
+    async with talking(session) as talk:
+        await talk.sees("/help for more")
+    assert "\nincognito, no sandbox, in /proj/shop. /help for more." in talk.text
+
+
 async def test_words_are_folded_at_one_width_and_code_is_not(talking: Open) -> None:
     text = "word " * 40 + "\n\n```\n" + "x " * 70 + "\n```"
 

@@ -56,13 +56,15 @@ def test_a_terminal_without_a_name_is_dumb(
 
 def test_paint_without_colour_only_knows_bold_and_dim() -> None:
     paint = Paint(has_colour=False)
-    assert paint.bad(paint.good(paint.warn(paint.accent("x")))) == "x"
+    assert paint.bad(paint.good(paint.warn(paint.ground(paint.accent("x"))))) == "x"
     assert paint.bold("x") == "\x1b[1mx\x1b[22m"
     assert paint.dim("x") == "\x1b[2mx\x1b[22m"
 
 
 def test_paint_ends_each_colour() -> None:
-    assert Paint(has_colour=True).good("x") == "\x1b[32mx\x1b[39m"
+    paint = Paint(has_colour=True)
+    assert paint.good("x") == "\x1b[32mx\x1b[39m"
+    assert paint.ground("x") == "\x1b[100mx\x1b[49m"
 
 
 def test_text_is_fitted_to_the_encoding() -> None:

@@ -1,6 +1,7 @@
 """The start line and the bottom line."""
 
 import pytest
+from msgspec.structs import replace
 
 from ybs.core.messages import Usage
 from ybs.ui.signs import ASCII, UNICODE, Paint
@@ -58,3 +59,17 @@ def test_a_hint_takes_the_bottom_line() -> None:
     assert (
         toolbar(STATE, 80, UNICODE, "press Ctrl-C again to leave") == " press Ctrl-C again to leave"
     )
+
+
+def test_incognito_stands_first_in_both_lines() -> None:
+    state = replace(STATE, incognito=True)
+    assert toolbar(state, 80, UNICODE).startswith(" incognito  qwen3:14b  ask  ctx 3%")
+    line = bare(start_line("0.1", state, 90, PLAIN, UNICODE))
+    assert line.startswith("ybs 0.1  incognito · ollama qwen3:14b · ask · no sandbox ")
+
+
+@pytest.mark.parametrize("width", [11, 20, 30])
+def test_incognito_is_the_last_that_a_narrow_bottom_line_gives_up(width: int) -> None:
+    line = toolbar(replace(STATE, incognito=True), width, UNICODE)
+    assert line.startswith(" incognito")
+    assert cells(line) <= width

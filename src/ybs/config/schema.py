@@ -230,6 +230,35 @@ class Endpoint(Struct, frozen=True, kw_only=True):
         return f"Endpoint(wire={self.wire!r}, model={self.model!r})"
 
 
+class Incognito(Struct, frozen=True, kw_only=True):
+    """Sessions of which nothing is written down."""
+
+    enabled: Annotated[
+        bool, Meta(description="Begin every session incognito, as `--incognito` begins one.")
+    ] = False
+    local_only: Annotated[
+        bool, Meta(description="In incognito, use only models that run on this machine.")
+    ] = False
+
+
+class Firewall(Struct, frozen=True, kw_only=True):
+    """What is taken for a secret on its way to a model."""
+
+    sensitivity: Annotated[
+        Literal["low", "normal", "high"],
+        Meta(
+            description="`low`: published formats of tokens, private keys, your own keys. `normal`: logins in addresses, "
+            "headers and commands, and random values with a name such as `api_key`, too. `high`: words as passwords, too."
+        ),
+    ] = "normal"
+    allow: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="What is no secret: the SHA-256 of a value, or a regular expression that fits all of it."
+        ),
+    ] = ()
+
+
 #: A section whose feature reads it as it stands: `${NAME}` in it is not replaced here.
 Section: TypeAlias = dict[str, Any]
 
@@ -246,6 +275,8 @@ class Config(Struct, frozen=True, kw_only=True):
     git: Git = Git()
     ui: Ui = Ui()
     session: SessionStore = SessionStore()
+    incognito: Incognito = Incognito()
+    firewall: Firewall = Firewall()
     providers: Annotated[
         dict[str, Endpoint], Meta(description="Providers of your own, by name.")
     ] = {}
@@ -258,8 +289,6 @@ class Config(Struct, frozen=True, kw_only=True):
     skills: Annotated[Section, Meta(description="Skills and where they lie.")] = {}
     memory: Annotated[Section, Meta(description="What is remembered between sessions.")] = {}
     gateway: Annotated[Section, Meta(description="Chat platforms that reach the agent.")] = {}
-    firewall: Annotated[Section, Meta(description="What counts as a secret.")] = {}
-    incognito: Annotated[Section, Meta(description="How a session leaves no trace.")] = {}
 
     def __repr__(self) -> str:
         # Sections hold keys, headers and environments, which must not reach a log.

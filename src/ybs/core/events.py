@@ -132,7 +132,7 @@ class AssistantSaid(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="
 
 
 class ConfirmationAsked(Struct, frozen=True, kw_only=True, tag="confirmation_request"):
-    """A call waits for the person. `grant` is the rule that "always this session" would store."""
+    """A call waits for the person, who reads why in `reason`. `grant` is what "always this session" would store."""
 
     id: str
     name: str
@@ -140,6 +140,7 @@ class ConfirmationAsked(Struct, frozen=True, kw_only=True, tag="confirmation_req
     preview: str
     warnings: tuple[str, ...] = ()
     grant: str = ""
+    reason: str = ""
 
 
 class ConfirmationAnswered(Struct, frozen=True, kw_only=True, tag="confirmation"):

@@ -126,13 +126,14 @@ class Tool(Protocol):
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """What the person is asked. `grant` is the rule that "always" would store; empty: not offered."""
+    """What the person is asked, and in `reason` why. `grant` is what "always" would store; empty: not offered."""
 
     call: ToolCall
     effect: Effect
     preview: Preview
     warnings: tuple[str, ...] = ()
     grant: str = ""
+    reason: str = ""
 
 
 class Answer(Struct, frozen=True, kw_only=True):

@@ -1,13 +1,13 @@
 """The subcommands that print data: settings, tools, and what was found on this machine."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ybs.headless.output import tell
-from ybs.security.unicode import printable
+from ybs.security.gate import put, put_json
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -18,29 +18,43 @@ if TYPE_CHECKING:
 
 def run_subcommand(arguments: "Namespace", options: "Options") -> int:
     """Run the subcommand that the arguments name and return its exit code."""
-    match arguments.subcommand:
-        case "config":
-            return config(arguments, options)
-        case "tools":
-            from ybs.headless.tools import list_tools
+    return _COMMANDS[arguments.subcommand](arguments, options)
 
-            return list_tools(options, is_json=arguments.format == "json")
-        case "sandbox":
-            from ybs.headless.sandbox import execute
 
-            return execute(options, arguments.command, network=arguments.network)
-        case "trust":
-            from ybs.headless.trust import trust
+def _tools(arguments: "Namespace", options: "Options") -> int:
+    from ybs.headless.tools import list_tools
 
-            return trust(arguments.action, options.folder, is_json=arguments.format == "json")
-        case "models":
-            from ybs.headless.models import models
+    return list_tools(options, is_json=arguments.format == "json")
 
-            return models(arguments.action, is_json=arguments.format == "json")
-        case _:
-            from ybs.headless.doctor import doctor
 
-            return doctor(settings(options), is_json=arguments.format == "json")
+def _firewall(arguments: "Namespace", options: "Options") -> int:
+    from ybs.headless.firewall import scan
+
+    return scan(arguments, settings(options).config.firewall)
+
+
+def _sandbox(arguments: "Namespace", options: "Options") -> int:
+    from ybs.headless.sandbox import execute
+
+    return execute(options, arguments.command, network=arguments.network)
+
+
+def _trust(arguments: "Namespace", options: "Options") -> int:
+    from ybs.headless.trust import trust
+
+    return trust(arguments.action, options.folder, is_json=arguments.format == "json")
+
+
+def _models(arguments: "Namespace", _options: "Options") -> int:
+    from ybs.headless.models import models
+
+    return models(arguments.action, is_json=arguments.format == "json")
+
+
+def _doctor(arguments: "Namespace", options: "Options") -> int:
+    from ybs.headless.doctor import doctor
+
+    return doctor(settings(options), is_json=arguments.format == "json")
 
 
 def config(arguments: "Namespace", options: "Options") -> int:
@@ -111,19 +125,13 @@ def write_table(rows: Sequence[Sequence[str]]) -> None:
 
 
 def write_json(data: Any) -> None:
-    """Print indented JSON; on a terminal with nothing in it that acts there."""
-    text = msgspec.json.format(msgspec.json.encode(data), indent=2).decode() + "\n"
-    if sys.stdout.isatty():
-        text = printable(text)
-    sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode())  # JSON is UTF-8, whatever the terminal speaks
+    """Print indented JSON, with nothing in it that acts on a terminal."""
+    put_json(msgspec.json.format(msgspec.json.encode(data), indent=2) + b"\n", sys.stdout)
 
 
 def write(line: str) -> None:
     """Print a line, with nothing in it that acts on a terminal."""
-    text = printable(line)
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "replace").decode(encoding) + "\n")
+    put(line, sys.stdout)
 
 
 def warn(warnings: Sequence[str]) -> None:
@@ -134,3 +142,14 @@ def warn(warnings: Sequence[str]) -> None:
 
 def _source(origin: Any) -> Mapping[str, str]:
     return {"layer": origin.layer, "source": origin.source}
+
+
+_COMMANDS: "dict[str, Callable[[Namespace, Options], int]]" = {
+    "config": config,
+    "tools": _tools,
+    "firewall": _firewall,
+    "sandbox": _sandbox,
+    "trust": _trust,
+    "models": _models,
+    "doctor": _doctor,
+}

@@ -13,8 +13,8 @@ from ybs.headless.commands import write, write_json
 from ybs.headless.output import tell
 
 if TYPE_CHECKING:
+    from ybs.config.schema import Firewall as Settings
     from ybs.security.firewall.masking import Firewall
-    from ybs.security.firewall.settings import Settings
 
 #: A file is read in parts of this size, which overlap, in bytes.
 PART_BYTES = 4_000_000

@@ -16,6 +16,7 @@ from ybs.providers.llama_cpp.models import (
     starter_installed,
     starter_path,
 )
+from ybs.security.gate import put, put_over
 
 #: What an action found or did: data for a program, lines for a person, and the exit code.
 Report: TypeAlias = tuple[Any, list[str], int]
@@ -133,13 +134,15 @@ class Progress:
         if text == self._last:
             return
         self._last = text
-        sys.stderr.write(f"\r\x1b[K{text}" if self._is_terminal else f"{text}\n")
-        sys.stderr.flush()
+        if self._is_terminal:
+            put_over(text, sys.stderr)
+        else:
+            put(text, sys.stderr)
 
     def end(self) -> None:
         """Go to a new line, if one was begun."""
         if self._is_terminal and self._last:
-            sys.stderr.write("\n")
+            put("", sys.stderr)
 
 
 ACTIONS: Final[dict[str, Callable[[], Coroutine[Any, Any, Report]]]] = {

@@ -17,7 +17,7 @@ from ybs.core.events import (
     ToolStarted,
 )
 from ybs.core.messages import Usage
-from ybs.security.unicode import printable
+from ybs.security.gate import put, put_json, put_utf8
 
 Format: TypeAlias = Literal["text", "json", "stream-json"]
 #: Version of the JSON lines.
@@ -67,13 +67,19 @@ class Pipe:
         self.is_closed = False
         self.on_close: Callable[[], object] = lambda: None
 
-    def write(self, data: bytes) -> None:
-        """Write and flush."""
+    def write_text(self, text: str) -> None:
+        """Write plain text through the gate, and flush."""
+        self._write(lambda: put_utf8(text, sys.stdout))
+
+    def write_json(self, data: bytes) -> None:
+        """Write JSON through the gate, and flush."""
+        self._write(lambda: put_json(data, sys.stdout))
+
+    def _write(self, write: Callable[[], None]) -> None:
         if self.is_closed:
             return
         try:
-            sys.stdout.buffer.write(data)
-            sys.stdout.buffer.flush()
+            write()
         except (OSError, ValueError) as error:  # ValueError: the stream object itself is closed
             self.is_closed = True
             if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
@@ -101,7 +107,7 @@ class TextOutput:
     def result(self, result: Result) -> None:
         """Write the answer, and why the run ended if it is not done."""
         if result.result:
-            self._pipe.write(printable(result.result).rstrip("\n").encode(errors="replace") + b"\n")
+            self._pipe.write_text(result.result.rstrip("\n") + "\n")
         if result.message:
             tell(f"ybs: {result.message}")
         if self._is_verbose:
@@ -127,7 +133,7 @@ class JsonOutput:
 
     def result(self, result: Result) -> None:
         """Write the object."""
-        self._pipe.write(msgspec.json.encode(result) + b"\n")
+        self._pipe.write_json(msgspec.json.encode(result) + b"\n")
 
 
 class StreamOutput:
@@ -139,11 +145,11 @@ class StreamOutput:
 
     def event(self, event: Event) -> None:
         """Write the event's line."""
-        self._pipe.write(self._line(event))
+        self._pipe.write_json(self._line(event))
 
     def result(self, result: Result) -> None:
         """Write the result's line."""
-        self._pipe.write(self._line(result))
+        self._pipe.write_json(self._line(result))
 
     def _line(self, record: Event | Result) -> bytes:
         now = datetime.now(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00")
@@ -219,7 +225,6 @@ def counts(usage: Usage) -> dict[str, int]:
 def tell(line: str) -> None:
     """Write a line to standard error; a closed one is nobody's concern."""
     try:
-        sys.stderr.write(printable(line) + "\n")
-        sys.stderr.flush()
+        put(line, sys.stderr)
     except (OSError, ValueError):
         return

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ybs.security import environment
+from ybs.security._mounts import checked
 from ybs.security._protected import git_folders, host_secrets, is_link, protected
 from ybs.security._seccomp import confining, is_known
 from ybs.security.launch import Launch
@@ -51,10 +52,12 @@ class Bubblewrap:
             environ, home=self.places.inner_home, network=network, declared=declared
         )
         arguments = self._arguments(network=network)
+        opened = list(self._opened())
+        command = checked(opened, command)
         descriptor = _filter_file(has_unix_sockets=not network)
         return Launch(
             argv=(
-                *(self._program, *arguments, "--chdir", inside),
+                *(self._program, *arguments, *opened, "--remount-ro", "/", "--chdir", inside),
                 *("--seccomp", str(descriptor), "--", *command),
             ),
             environ=variables,
@@ -62,18 +65,19 @@ class Bubblewrap:
         )
 
     def _arguments(self, *, network: bool) -> list[str]:
-        places = self.places
         made = [*_NAMESPACES, *self._options, *_BOUND]
         if not network:
             made.append("--unshare-net")
         made += self._system
         if network:
             made += _resolver()
-        made += self._readable
-        for top in places.tops:
-            made += _writable(places, top)
-        made += _hidden(places.hidden)
-        return [*made, "--remount-ro", "/"]
+        return [*made, *self._readable]
+
+    def _opened(self) -> Iterator[str]:
+        """Yield what caged programs could reach and change, so what has to be looked at again."""
+        for top in self.places.tops:
+            yield from _writable(self.places, top)
+        yield from _hidden(self.places.hidden)
 
 
 def find() -> str | None:

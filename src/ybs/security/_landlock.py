@@ -7,15 +7,18 @@ Interface: https://docs.kernel.org/userspace-api/landlock.html
 """
 
 import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from ybs.core.errors import Refused
 from ybs.security import environment
 from ybs.security._entry import Entry, Kernel, prepare
 from ybs.security._private import PrivateFolder
 from ybs.security._protected import git_folders, host_secrets, protected
 from ybs.security._seccomp import is_known, replacing_namespaces
 from ybs.security.launch import Launch
+from ybs.security.opening import held
 from ybs.security.places import Places, lies_in, system_folders
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 1 << 1, 1 << 2, 1 << 3
@@ -66,7 +69,11 @@ class Landlock:
         )
         entry: Entry = prepare(self._kernel, ruleset, program)
         return Launch(
-            argv=tuple(command), environ=variables, descriptors=(ruleset,), before_exec=entry
+            argv=tuple(command),
+            environ=variables,
+            descriptors=(ruleset,),
+            before_exec=entry,
+            scratch=self.private.path,
         )
 
     def _toolchain_variables(self) -> dict[str, str]:
@@ -92,14 +99,21 @@ class Landlock:
 
     def _allow(self, ruleset: int, path: str, rights: int) -> None:
         try:
-            descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        except OSError:
-            return  # gone meanwhile, or unreadable: nothing is allowed then
+            descriptor = self._opened(path)
+        except (OSError, Refused):
+            return  # gone meanwhile, unreadable, or a link by now: nothing is allowed then
         try:
-            is_folder = os.path.isdir(path)  # noqa: PTH112 - hundreds of entries at every start
+            is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
             self._kernel.allow(ruleset, descriptor, rights if is_folder else rights & _OF_FILES)
         finally:
             os.close(descriptor)
+
+    def _opened(self, path: str) -> int:
+        """Open the path; in what caged programs can change no link is followed, since one still running may put it there."""
+        if not any(lies_in(path, top) for top in self.places.tops):
+            return os.open(path, os.O_PATH | os.O_CLOEXEC)
+        with held(Path(path)) as place:
+            return place.open(os.O_PATH)
 
 
 def attempt(kernel: Kernel | None) -> tuple[Kernel | None, str]:

@@ -81,7 +81,8 @@ class SandboxExec:
         )
         text, parameters = profile(self.places, self.private.path, network=network)
         defined = [f"-D{name}={value}" for name, value in parameters.items()]
-        return Launch(argv=(PROGRAM, "-p", text, *defined, "--", *command), environ=variables)
+        argv = (PROGRAM, "-p", text, *defined, "--", *command)
+        return Launch(argv=argv, environ=variables, scratch=self.private.path)
 
 
 def find() -> str | None:

@@ -54,6 +54,7 @@ class Gate:
                 preview=question.preview.body,
                 warnings=question.warnings,
                 grant=question.grant,
+                reason=question.reason,
             )
         )
         answer = await self.confirm(question)

@@ -1,5 +1,8 @@
 """Where keys, passwords and cookies are kept: no tool reads or writes there, whatever the settings say."""
 
+import os
+from collections.abc import Iterator
+
 #: In the home folder. Names come from each program's own manual.
 HOME = (
     # shells and remote machines
@@ -48,3 +51,14 @@ SYSTEM = (
     *("/etc/krb5.keytab", "/etc/sudoers.d", "/etc/ssl/private", "/etc/docker", "/etc/kubernetes"),
     *("/etc/NetworkManager/system-connections", "/etc/wireguard", "/etc/openvpn", "/etc/ybs"),
 )
+
+
+def resolved(home: str) -> Iterator[str]:
+    """Yield the places of a home folder with links resolved; each folder on the way is resolved once, for a start's sake."""
+    parents = {"": home}
+    for name in HOME:
+        folder, _, last = name.rpartition("/")
+        if folder not in parents:
+            parents[folder] = os.path.realpath(f"{home}/{folder}")
+        path = f"{parents[folder]}/{last}"
+        yield os.path.realpath(path) if os.path.islink(path) else path  # noqa: PTH114 - see above

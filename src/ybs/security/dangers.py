@@ -208,9 +208,7 @@ def _dangers_of_code(name: str, run: Command) -> Iterator[str]:
         if len(words) > _MOST_WORDS:
             yield f"{name}: its program is too long to look through"
         else:
-            names = set(_STEM.findall(" ".join(words)))
-            given = _given(["", *words])
-            yield from _rows_for(sorted(names), names | set(given.operands), given)
+            yield from _rows_for_any(set(_STEM.findall(" ".join(words))), words)
 
 
 def codes_in(run: Command) -> list[str]:
@@ -236,8 +234,7 @@ def _dangers_of_words(text: str, words: list[str]) -> Iterator[str]:
         yield "too many words to look through"
         return
     names = set(_STEM.findall(" ".join(different)))
-    given = _given(["", *different])
-    yield from _rows_for(sorted(names), names | set(given.operands), given)
+    yield from _rows_for_any(names, different)
     if disk := _TO_DISK.search(text):
         yield f"writes to the disk {disk[0].lstrip('> |')} itself"
     if names & INTERPRETERS and re.search(r"\||<<|\b(?:curl|wget)\b", text):
@@ -247,6 +244,13 @@ def _dangers_of_words(text: str, words: list[str]) -> Iterator[str]:
             head, tail = _ends(name)
             if (head and "\n" + head in _PROGRAMS) or (tail and tail + "\n" in _PROGRAMS):
                 yield "a program is named by a pattern and may be one that destroys"
+
+
+def _rows_for_any(names: set[str], words: Iterable[str]) -> Iterator[str]:
+    """Yield what any of the names would do with any of the words."""
+    if known := names & BY_PROGRAM.keys():
+        given = _given(["", *words])
+        yield from _rows_for(sorted(known), names | set(given.operands), given)
 
 
 def _rows_for(names: Iterable[str], verbs: set[str], given: _Given) -> Iterator[str]:

@@ -27,6 +27,13 @@ _SET = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
 }
+#: Without a network a second try is as vain as the first one, and npm alone would try for longer than a command may take.
+_SET_OFFLINE = {
+    "PIP_RETRIES": "0",
+    "UV_HTTP_RETRIES": "0",
+    "CARGO_NET_RETRY": "0",
+    "npm_config_fetch_retries": "0",
+}
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 _LONGEST_WORD = 100
 #: No declaration may set these: they run code before the program does, or say where the cage is.
@@ -51,8 +58,7 @@ def build(
         name: value for name in _KEPT_PATHS if (value := environ.get(name, "")).startswith("/")
     }
     built |= {name: value for name in _KEPT_WORDS if _is_word(value := environ.get(name, ""))}
-    if network:
-        built |= _proxies(environ)
+    built |= _proxies(environ) if network else _SET_OFFLINE
     built |= {"HOME": home, "PATH": path_of(environ), "TMPDIR": temporary, **_SET}
     return built | _checked(declared or {})
 

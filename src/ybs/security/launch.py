@@ -12,12 +12,14 @@ class Launch(Struct, frozen=True):
 
     `descriptors` are inherited by it, and closed on this side as soon as it was started or could not be.
     `before_exec` runs in the child before the program does; that is slower to start, so None where it can be.
+    `scratch` is a folder of the cage's own on this disk, which goes with the session.
     """
 
     argv: Sequence[str]
     environ: Mapping[str, str]
     descriptors: tuple[int, ...] = ()
     before_exec: Callable[[], None] | None = None
+    scratch: str = ""
 
 
 class Starter(Protocol):

@@ -1,7 +1,8 @@
 r"""Names of files as text that anybody can read and send back: `\xNN` stands for one byte.
 
-Bytes that are no UTF-8 are written so, control characters too, and a backslash that would otherwise begin such
-a mark. So every name has one spelling, every spelling means one name, and no name breaks a line.
+Bytes that are no UTF-8 are written so, control characters and those that nobody sees too, and a backslash that
+would otherwise begin such a mark. So every name has one spelling, every spelling means one name, and no name
+breaks a line.
 """
 
 import os
@@ -14,9 +15,14 @@ _MARK = r"\\x([01][0-9a-fA-F]|5[cC]|7[fF]|[89a-fA-F][0-9a-fA-F])"  # compiled wh
 
 def shown_name(path: str) -> str:
     r"""Return the path with each byte that no text should hold as `\xNN`."""
-    if path.isprintable() and "\\" not in path:
+    if path.isascii() and path.isprintable() and "\\" not in path:
         return path
-    return re.sub(_HIDDEN, _marked, re.sub(_MARK, r"\\x5cx\1", path))
+    from ybs.security.unicode import has_suspects, replace_hidden  # most names are plain
+
+    path = re.sub(_MARK, r"\\x5cx\1", path)
+    if path.isprintable() and not has_suspects(path):
+        return path
+    return replace_hidden(path, _marked, _HIDDEN)
 
 
 def real_name(shown: str) -> str:
@@ -28,5 +34,5 @@ def real_name(shown: str) -> str:
     return meant if meant == shown else os.fsdecode(os.fsencode(meant))
 
 
-def _marked(found: re.Match[str]) -> str:
-    return "".join(f"\\x{byte:02x}" for byte in os.fsencode(found[0]))
+def _marked(run: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in os.fsencode(run))

@@ -201,17 +201,9 @@ class Roots:
 
 
 def _credentials() -> Iterable[str]:
-    """Yield the places with links resolved; each folder on the way is resolved once, for a start's sake."""
     from ybs.security import credentials
 
-    home = os.path.realpath(own.home()).rstrip("/")
-    parents = {"": home}
-    for name in credentials.HOME:
-        folder, _, last = name.rpartition("/")
-        if folder not in parents:
-            parents[folder] = os.path.realpath(f"{home}/{folder}")
-        path = f"{parents[folder]}/{last}"
-        yield os.path.realpath(path) if os.path.islink(path) else path  # noqa: PTH114 - see above
+    yield from credentials.resolved(os.path.realpath(own.home()).rstrip("/"))
     yield from credentials.SYSTEM
 
 

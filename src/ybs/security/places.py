@@ -1,7 +1,7 @@
 """What a cage lets a program see: the project, other folders, and what stays hidden in them."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -25,6 +25,13 @@ TOOLCHAINS = (
     *(".sdkman/candidates", ".m2/repository", ".gradle/wrapper", ".dotnet", ".ghcup/bin", ".elan"),
     *(".juliaup", ".gem/ruby", "miniconda3", "anaconda3", "miniforge3"),
 )
+#: Variables that name a toolchain which the person has switched on, and what shows that there is one.
+_SWITCHES = {
+    "VIRTUAL_ENV": "pyvenv.cfg",
+    "CONDA_PREFIX": "conda-meta",
+    "JAVA_HOME": "bin/java",
+    "GOROOT": "bin/go",
+}
 #: Folders that no program is let loose on: other people's files and sockets lie in them, or the system does.
 _NEVER = (
     *SYSTEM,
@@ -136,15 +143,29 @@ def see(
     for folder in (*opened, *seen):
         _check(folder, real_home, hidden)
     shown = (*SYSTEM, *(f"{real_home}/{name}" for name in TOOLCHAINS), *opened, *seen)
+    linked = _linked(real_home, (*opened, *seen))
     return Places(
         project=root,
         home=real_home,
         writable=tuple(dict.fromkeys(opened)),
         readable=tuple(dict.fromkeys(seen)),
         blocked=hidden,
-        covered=tuple(path for path in hidden if any(lies_in(path, folder) for folder in shown)),
+        covered=tuple(
+            path
+            for path in dict.fromkeys((*hidden, *linked))
+            if any(lies_in(path, folder) for folder in shown)
+        ),
         uid=os.getuid() if uid is None else uid,
     )
+
+
+def switched_on(environ: Mapping[str, str]) -> list[Path]:
+    """Return the folders of toolchains that the person's own environment names, wherever they lie."""
+    return [
+        Path(folder)
+        for variable, proof in _SWITCHES.items()
+        if (folder := environ.get(variable, "")).startswith("/") and Path(folder, proof).exists()
+    ]
 
 
 def system_folders() -> Iterator[tuple[str, str]]:
@@ -160,6 +181,18 @@ def system_folders() -> Iterator[tuple[str, str]]:
 def lies_in(path: str, folder: str) -> bool:
     """Compare part by part: `/work2` does not lie in `/work`."""
     return path == folder or path.startswith(folder if folder.endswith("/") else folder + "/")
+
+
+def _linked(home: str, folders: tuple[str, ...]) -> list[str]:
+    """Return what the places of keys are links to, where it lies inside of one of the folders.
+
+    That is how people keep their settings in a repository. Never a folder itself: a link must not close a project.
+    """
+    return [
+        path
+        for path in credentials.resolved(home)
+        if any(path != folder and lies_in(path, folder) for folder in folders)
+    ]
 
 
 def _check(folder: str, home: str, blocked: tuple[str, ...]) -> None:

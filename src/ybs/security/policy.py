@@ -4,7 +4,8 @@ The order is fixed: deny rules, blocked commands, the mode `plan`, the mode `byp
 grants that allow, then what the mode asks about. Paths were judged before, by `Roots`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 _BUILT_IN = frozenset({"write_file", "edit_file", "delete_file", "run_shell"})
 #: What stands around shell commands. In all but `full` every command is asked about.
-Sandbox: TypeAlias = Literal["full", "reduced", "none"]
+Sandboxing: TypeAlias = Literal["full", "reduced", "none"]
+NETWORK = "it wants the network: whatever it can read could be sent away"
 _WITHOUT_SANDBOX = {
     "none": "there is no sandbox, so every command is asked about",
     "reduced": "the sandbox is reduced, so every command is asked about",
@@ -31,6 +33,7 @@ class Subject(Struct, frozen=True, kw_only=True):
 
     `is_seen`: this session has read the file as it is. `runs_later`: a part of the path that other programs
     run by themselves. `detail` tells calls apart that the rest does not (other arguments, the folder).
+    `network`: the command would have the network, which is closed otherwise.
     """
 
     command: str = ""
@@ -38,6 +41,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     is_seen: bool = False
     runs_later: str = ""
     detail: str = ""
+    network: bool = False
 
 
 class Allow(Struct, frozen=True):
@@ -70,17 +74,25 @@ class Policy:
         *,
         allow: Sequence[str] = (),
         deny: Sequence[str] = (),
-        sandbox: Sandbox = "none",
+        find_sandbox: Callable[[], Sandboxing] = lambda: "none",
     ) -> None:
-        """Read the rules. Raises ConfigError for a rule that is none."""
+        """Read the rules. Raises ConfigError for a rule that is none.
+
+        `find_sandbox` says what stands around commands; it is called when the first command is judged.
+        """
         self.mode: Mode = safety.mode
-        self.sandbox: Sandbox = sandbox
+        self._find_sandbox = find_sandbox
         self._safety = safety
         self._allow = [rule_of(text) for text in (*safety.allow, *allow)]
         self._ask = [rule_of(text) for text in safety.ask]
         self._deny = [(rule_of(text), "--deny ") for text in deny]
         self._deny += [(rule_of(text), "safety.deny ") for text in safety.deny]
         self._grants: set[str] = set()
+
+    @cached_property
+    def sandbox(self) -> Sandboxing:
+        """What stands around shell commands."""
+        return self._find_sandbox()
 
     @property
     def grants(self) -> tuple[str, ...]:
@@ -118,7 +130,7 @@ class Policy:
                 f"The mode is deny: {call.name} would need the person's yes, and nobody is asked. "
                 "Go on without it, or say what you would have done."
             )
-        return Ask(case.question(reason if rule else ""), reason, bool(case.dangers))
+        return Ask(case.question(reason, by_rule=rule is not None), reason, bool(case.dangers))
 
     def _refusal(self, case: "_Case") -> str:
         for rule, where in self._deny:
@@ -162,8 +174,8 @@ class Policy:
         if (scopes := case.scope_grants) and self._grants.issuperset(scopes):
             return True
         return case.command is not None and case.command.is_covered(
-            () if case.subject.detail else self._allow,
-            () if case.subject.detail else self._grants,
+            () if case.subject.detail or case.wants_network else self._allow,
+            () if case.subject.detail or case.wants_network else self._grants,
             counts_safe=self.sandbox == "full",
         )
 
@@ -176,6 +188,8 @@ class Policy:
             )
         if self.sandbox != "full":
             return _WITHOUT_SANDBOX[self.sandbox]
+        if case.wants_network:
+            return NETWORK
         if self.mode == "auto":
             return ""
         reason = case.command.unsafe
@@ -199,6 +213,7 @@ class _Case:
         self.call, self.preview, self.subject = call, preview, subject
         self.effect: Effect = effect
         self.name = call.name
+        self.wants_network = subject.network and not safety.sandbox_network
         self.command: CommandCase | None = None
         self.dangers: tuple[str, ...] = ()
         self.blocked = ""
@@ -242,11 +257,14 @@ class _Case:
         if self.command is None:
             return bool(self.subject.paths) and rule.is_exactly_path(self.subject.paths)
         is_understood = self.command.reading.is_clear or not self.dangers
+        is_understood = is_understood and not self.wants_network
         return is_understood and not self.subject.detail and rule.is_exactly(self.subject.command)
 
     def is_allowed_by(self, rule: Rule) -> bool:
         """Tell whether an allow rule covers all of the call. A command's pattern means the project's folder."""
-        if not rule.names(self.name) or (self.command and rule.pattern and self.subject.detail):
+        if not rule.names(self.name) or self.wants_network:
+            return False
+        if self.command and rule.pattern and self.subject.detail:
             return False
         if self.command is not None:
             return rule.allows_command(self.subject.command, self.command.reading)
@@ -286,15 +304,19 @@ class _Case:
 
     @property
     def _place(self) -> str:
-        return f" {self.subject.detail}" if self.subject.detail else ""
+        place = f" {self.subject.detail}" if self.subject.detail else ""
+        return f"{place} with network" if self.wants_network else place
 
-    def question(self, by_rule: str) -> Question:
+    def question(self, reason: str, *, by_rule: bool) -> Question:
         """Put it to the person. A rule that asks is asked anew each time."""
         warnings = self.warnings + (self.command.notes if self.command else ())
+        if by_rule or self.wants_network:
+            warnings = (reason if by_rule else NETWORK, *warnings)
         return Question(
             call=self.call,
             effect=self.effect,
             preview=self.preview,
-            warnings=((by_rule,) if by_rule else ()) + warnings,
+            warnings=warnings,
+            reason="" if reason in warnings else reason,
             grant="" if by_rule else self.offered_grant,
         )

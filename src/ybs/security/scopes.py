@@ -26,7 +26,7 @@ GIT_READ_ONLY = f"git {'|'.join(_GIT_READS)} *"
 #: Beginnings of commands that check, build, format or read, each a scope of its own. Nothing here takes a program as text,
 #: and what these programs run is the project's own code, in the same sandbox.
 _BEGINNINGS_TEXT: Sequence[str] = """\
-pytest|python -m pytest|python3 -m pytest|uv run pytest|poetry run pytest|tox|nox|nose2|coverage report
+pytest|python -m pytest|python3 -m pytest|python -m unittest|python3 -m unittest|uv run pytest|poetry run pytest|tox|nox|nose2|coverage report
 ruff check|ruff format|mypy|pyright|basedpyright|flake8|pylint|black|isort|python -m mypy
 npm test|npm run|pnpm test|pnpm run|yarn test|yarn run|npx tsc|npx eslint|npx jest|npx vitest|npx prettier
 tsc|eslint|jest|vitest|prettier|biome check|mocha

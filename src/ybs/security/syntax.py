@@ -25,6 +25,9 @@ _CONTROL = re.compile(r"[\0-\x08\x0b-\x1f\x7f]")
 _DESCRIPTOR = re.compile(r"\d+|-")
 _GAP = re.compile(rb"(?:[ \t\n]|\\\n|-(?=[ \t]))*+")
 _VARIABLE_TEST = re.compile(r"\s-[vR]\s")  # its operand may hold a substitution that runs
+_EMPTY_BRACES = re.compile(
+    r"(?:^|[\n;&|({!]|\b(?:then|do|else))\s*\{\}"
+)  # a word for shells, and no block
 _BROKEN_WORD = re.compile(r"\S\\\n\S")  # the grammar takes the two halves for two words
 
 _CONTAINERS = frozenset(
@@ -61,6 +64,8 @@ def parse(text: str, *, is_flat: bool = False) -> Script:
 def _doubt_of_text(text: str, reader: "_Reader") -> None:
     if _CONTROL.search(text):
         reader.doubt("it holds a control character")
+    if "{}" in text and _EMPTY_BRACES.search(text):
+        reader.doubt(_DIFFERENT.format("{}"))
     if "\\\n" in text and _BROKEN_WORD.search(text):
         reader.doubt("a word goes on behind a line break")
 

@@ -7,12 +7,14 @@ from msgspec import Struct
 
 from ybs.config.schema import Mode
 from ybs.core.errors import YbsError
+from ybs.security.incognito import WRITES_NOTHING
 from ybs.session.session import Reply, Session
 
 if TYPE_CHECKING:
     from ybs.config.tree import Origin
 
 NO_TRUST = "This project was not trusted."
+FOR_ONE_RUN = "`ybs --trust` lets the project's files count in one run."
 Run: TypeAlias = Callable[[Session, str], Awaitable[Reply]]
 
 
@@ -135,11 +137,28 @@ async def show_status(session: Session, _argument: str) -> Reply:
     cost = f", ${usage.cost_usd:.4f}" if usage.cost_usd else ""
     return Reply(
         text=f"  model    {status.provider} {status.model}\n"
-        f"  mode     {status.mode}, {status.sandbox}\n"
+        f"  mode     {status.mode}, {status.sandbox}{', incognito' if status.incognito else ''}\n"
         f"  folder   {status.folder} {status.branch}\n"
         f"  context  {status.context_tokens:,} of {status.window:,} tokens\n"
         f"  used     {usage.input_tokens:,} in, {usage.output_tokens:,} out{cost}"
     )
+
+
+async def show_secrets(session: Session, argument: str) -> Reply:
+    """List what was masked, kind and place, never the value; or take one of them for no secret."""
+    firewall = session.rooms.secrets.firewall
+    action, _, name = argument.partition(" ")
+    match action.lower():
+        case "":
+            return Reply(text=firewall.report.text())
+        case "allow" if name.strip():
+            placeholder = f"[ybs:secret:{name.strip().removeprefix('[ybs:secret:').rstrip(']')}]"
+            if firewall.vault.value(placeholder) is None:
+                return Reply(text=f"There is no {placeholder} here.", is_error=True)
+            firewall.allow(placeholder)
+            return Reply(text=f"{placeholder} is sent as it is from now on.")
+        case _:
+            return Reply(text="Usage: /secrets, or /secrets allow KIND#N", is_error=True)
 
 
 async def show_jobs(session: Session, argument: str) -> Reply:
@@ -173,12 +192,34 @@ async def change_trust(session: Session, argument: str) -> Reply:
 
             state = "Trusted." if review.is_trusted else "Not trusted: all of this is ignored."
             return Reply(text="\n".join([*lines_of(review), state]))
+        case "give" if not session.rooms.incognito.may_write:
+            return Reply(text=f"Not trusted: {WRITES_NOTHING}. {FOR_ONE_RUN}", is_error=True)
         case "give":
             if not review.is_trusted:
                 give(review)
             return Reply(text="Trusted as it is now; it counts from the next start on.")
         case _:
             return Reply(text="Usage: /trust, /trust give or /trust revoke", is_error=True)
+
+
+async def change_incognito(session: Session, argument: str) -> Reply:
+    """Begin a new session of which nothing is written down, or with `off` one that is as usual."""
+    is_on, jobs = session.status().incognito, session.rooms.workspace.shells.running_jobs
+    ended = " What ran in the background was ended." if jobs else ""
+    match argument.lower(), is_on:
+        case (("" | "on"), False):
+            await session.start_anew(is_incognito=True)
+            text = "Incognito: a new, empty session, and nothing of it is written down."
+            return Reply(text=f"{text} The one before stays as it was.{ended}")
+        case "off", True:
+            await session.start_anew(is_incognito=False)
+            return Reply(text=f"No longer incognito: a new, empty session.{ended}")
+        case (("" | "on"), True):
+            return Reply(text="This session is incognito. `/incognito off` begins one that is not.")
+        case "off", False:
+            return Reply(text="This session is not incognito.")
+        case _:
+            return Reply(text="Usage: /incognito, or /incognito off", is_error=True)
 
 
 async def clear(session: Session, _argument: str) -> Reply:
@@ -210,7 +251,16 @@ LISTED = (
     Command(
         ("trust",), "[give|revoke]", "show or decide what the project's files may do", change_trust
     ),
+    Command(
+        ("secrets",),
+        "[allow PLACEHOLDER]",
+        "show what the model does not get to see, or let it",
+        show_secrets,
+    ),
     Command(("jobs", "ps"), "[stop ID]", "show or stop what runs in the background", show_jobs),
+    Command(
+        ("incognito",), "[off]", "begin a new session, nothing of it written down", change_incognito
+    ),
     Command(("clear",), "", "forget the conversation", clear),
     Command(("quit", "exit"), "", "leave", leave),
 )

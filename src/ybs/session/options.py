@@ -7,6 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ybs.config.layers import Loaded, load
+from ybs.config.tree import Origin
 from ybs.core.errors import ConfigError
 
 STAYS_ON = (
@@ -22,6 +23,7 @@ SETTINGS = {
     "max_turns": "agent.max_iterations",
     "max_cost": "agent.max_cost_usd",
     "timeout": "agent.max_seconds",
+    "incognito": "incognito.enabled",
 }
 
 
@@ -69,3 +71,13 @@ def load_settings(options: Options) -> Loaded:
     if loaded.config.safety.sandbox_enabled or not options.sandbox:
         return loaded
     return replace(loaded, warnings=(*loaded.warnings, STAYS_ON))
+
+
+def with_incognito(loaded: Loaded, *, is_on: bool) -> Loaded:
+    """Return the settings with incognito on or off, as the person said in the session."""
+    config = loaded.config
+    return replace(
+        loaded,
+        config=replace(config, incognito=replace(config.incognito, enabled=is_on)),
+        origins={**loaded.origins, "incognito.enabled": Origin("option", "/incognito")},
+    )

@@ -1,5 +1,6 @@
 """The sandbox of a session: chosen when the first command needs it, the same one until the end."""
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 #: What programs say when a wall of the sandbox is in their way.
 _WALLS = re.compile(
     r"Read-only file system|Permission denied|Operation not permitted|Network is unreachable"
+    r"|Connection refused|Couldn't connect to server|ECONNREFUSED|(?:/tmp/|~).*No such file"
     r"|Temporary failure in name resolution|Could not resolve|Name or service not known"
     r"|No such file or directory: '?/(?:home|root|run|var)|EROFS|EACCES|ENOTFOUND|EAI_AGAIN"
 )
@@ -99,20 +101,37 @@ class Sandbox:
         """Tell the model about the cage where it may be the reason for a failure."""
         if self.state == "none" or not _WALLS.search(output):
             return ""
-        net = "" if self._is_open else "no network (network: true asks for it), "
-        return f"[it ran in a sandbox: {net}only the project can be written, .git is read-only]"
+        net = (
+            ""
+            if self._is_open
+            else "no network (network: true asks for it) nor other commands' servers, "
+        )
+        return (
+            f"[it ran in a sandbox: {net}only the project can be written, ~ and /tmp begin empty, "
+            ".git is read-only: the person can commit]"
+        )
 
     def _show_outputs(self) -> None:
         if not self._shows_outputs and self.outputs is not None and self.outputs.is_dir():
             self._shows_outputs = True
             self.__dict__.pop("cage", None)  # the next one has them
 
+    def _may_show(self, folder: Path) -> bool:
+        from ybs.security.places import see
+
+        try:
+            see(self._folder, readable=[folder], blocked=self._blocked)
+        except Refused:
+            return False
+        return True
+
     def _places(self) -> "Places":
         """Return what is shown in the cage; folders that no cage may open are left out."""
-        from ybs.security.sandbox import see
+        from ybs.security.places import see, switched_on
 
         blocked = self._blocked
-        places = see(self._folder, blocked=blocked)
+        readable = [path for path in switched_on(os.environ) if self._may_show(path)]
+        places = see(self._folder, readable=readable, blocked=blocked)
         opened: list[Path] = []
         for folder in self._folders:
             try:
@@ -122,7 +141,7 @@ class Sandbox:
             else:
                 opened += [folder] if folder.is_dir() else []
         if opened:
-            places = see(self._folder, writable=opened, blocked=blocked)
+            places = see(self._folder, writable=opened, readable=readable, blocked=blocked)
         if self._shows_outputs and self.outputs is not None:
             # They lie in a folder of ybs, which is hidden otherwise: only its own code can say this.
             shown = (*places.readable, str(self.outputs))

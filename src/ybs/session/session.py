@@ -70,22 +70,26 @@ class Status(Struct, frozen=True, kw_only=True):
     window: int
     context_tokens: int
     usage: Usage
+    incognito: bool = False
 
 
 class Session:
     """Send words, get events. Made by `wiring.open_session` or `Session.open`."""
 
     def __init__(self, rooms: "Rooms") -> None:
+        self._sinks: list[Emit] = []
+        self._turn: asyncio.Task[None] | None = None
+        self._is_closed = False
+        self._begin_in(rooms)
+
+    def _begin_in(self, rooms: "Rooms") -> None:
         self.rooms = rooms
         self.usage = Usage()
         rooms.limits.spent_usd = lambda: self.usage.cost_usd or 0.0
         self.conversation = Conversation(rooms.system_prompt)
-        self._sinks: list[Emit] = []
-        self._turn: asyncio.Task[None] | None = None
         self._context_tokens = 0
         self._tally = Tally()
         self._has_started = False
-        self._is_closed = False
 
     @classmethod
     def open(cls, folder: str | Path = ".", **options: Any) -> "Session":
@@ -208,6 +212,7 @@ class Session:
             window=self.rooms.model.window,
             context_tokens=self._context_tokens or self.estimated_tokens(),
             usage=self.usage,
+            incognito=self.rooms.incognito.is_on,
         )
 
     def estimated_tokens(self) -> int:
@@ -232,16 +237,31 @@ class Session:
         await self.rooms.switch_model(provider=provider, model=model)
         self._context_tokens = 0
 
+    async def start_anew(self, *, is_incognito: bool) -> None:
+        """Leave this conversation behind and begin an empty one with the same model, incognito or not.
+
+        Raises ConfigError or ModelError, and YbsError while a turn is running; nothing has changed then.
+        """
+        self._check_idle()
+        rooms = await self.rooms.renewed(is_incognito=is_incognito)
+        await self.rooms.aclose()
+        self._end("new_session")
+        self._begin_in(rooms)
+
     async def close(self) -> None:
         """End the session: the running turn, its processes and its connections. A second time does nothing."""
         if self._turn is not None:
             self._turn.cancel()
             await asyncio.wait((self._turn,))
         await self.rooms.aclose()
-        if self._has_started and not self._is_closed:
+        if not self._is_closed:
             self._is_closed = True
+            self._end("user_exit")
+
+    def _end(self, reason: str) -> None:
+        if self._has_started:
             count = len(self.conversation.messages)
-            self.emit(SessionEnded(reason="user_exit", message_count=count))
+            self.emit(SessionEnded(reason=reason, message_count=count))
 
     def _check_idle(self) -> None:
         if self._turn is not None:
@@ -269,6 +289,8 @@ class Session:
         finally:
             self._turn = None
             self._count(self._tally)
+            if news := self.rooms.secrets.news():
+                self.emit(Noticed(level="info", text=news))
         return Outcome(
             finished=self._tally.finished or TurnFinished(reason="error"),
             text=self._tally.text,

@@ -1,6 +1,7 @@
 """The wiring: the only place that joins rooms of one floor into a session."""
 
 from datetime import date, datetime
+from typing import TYPE_CHECKING
 
 from ybs.config.layers import Loaded
 from ybs.config.schema import Config
@@ -13,9 +14,13 @@ from ybs.guards.loops import Loops
 from ybs.guards.recovery import Recovery
 from ybs.providers.registry import ProviderModel, create_model, find_provider, provider_names
 from ybs.security.confirm import nobody
-from ybs.session.options import Options, load_settings
+from ybs.security.legible import LegibleModel
+from ybs.session.options import Options, load_settings, with_incognito
 from ybs.session.session import Session
 from ybs.session.workshop import Workshop
+
+if TYPE_CHECKING:
+    from ybs.session.secrets import Secrets
 
 #: A model with a smaller window gets the short prompt, as one on this machine does.
 SMALL_WINDOW = 16_384
@@ -32,16 +37,21 @@ class NothingConfigured(ConfigError):
 class Rooms(Workshop):
     """Everything that a session is made of, joined. Only the model and the mode change later on."""
 
-    def __init__(self, options: Options, loaded: Loaded) -> None:
+    def __init__(
+        self, options: Options, loaded: Loaded, opened: tuple[str, ProviderModel] | None = None
+    ) -> None:
         config = loaded.config
-        self.provider, self.model = open_model(config)
+        self.provider, self.model = opened or open_model(config)
         is_short = is_small(self.provider, self.model, config)
         super().__init__(options, loaded, is_short=is_short)
+        self._options = options
+        self._check_place(self.provider, self.model)
         self.system_prompt = read_prompt(options) or system_prompt(
             self.folder, today=date.today(), is_short=is_short
         )
         self.confirm: Confirm = nobody
         self.gate.confirm = self._ask
+        self._secrets: Secrets | None = None
         bounds = config.agent
         self._deadline = Deadline(bounds.max_seconds) if bounds.max_seconds else None
         self.limits = Limits(max_steps=bounds.max_iterations, max_cost_usd=bounds.max_cost_usd)
@@ -53,11 +63,23 @@ class Rooms(Workshop):
         ]
 
     def begin_turn(self) -> tuple[Model, Toolbox]:
-        """Return model and tools for a turn that begins now, under its time limit if there is one."""
-        if self._deadline is None:
-            return self.model, self.toolbox
-        self._deadline.begin()
-        return TimedModel(self.model, self._deadline), TimedToolbox(self.toolbox, self._deadline)
+        """Return model and tools for a turn that begins now, behind the firewall, and under its time limit."""
+        model: Model = LegibleModel(self.model)
+        toolbox: Toolbox = self.toolbox
+        if self._deadline is not None:
+            self._deadline.begin()
+            model = TimedModel(model, self._deadline)
+            toolbox = TimedToolbox(toolbox, self._deadline)
+        return self.secrets.guard(model, toolbox, None if self.confirm is nobody else self._ask)
+
+    @property
+    def secrets(self) -> "Secrets":
+        """The firewall. It is loaded with the first turn."""
+        if self._secrets is None:
+            from ybs.session.secrets import Secrets
+
+            self._secrets = Secrets(self.loaded.config, self.workspace.roots)
+        return self._secrets
 
     async def _ask(self, question: Question) -> Answer:
         if self._deadline is None:
@@ -82,16 +104,40 @@ class Rooms(Workshop):
         return SessionStarted(
             session=f"session-{datetime.now():%Y%m%d-%H%M%S}",
             folder=str(self.folder),
-            config={**config, "sandbox": "off" if self.sandbox.without else "on"},
+            config={
+                **config,
+                "sandbox": "off" if self.sandbox.without else "on",
+                "incognito": "on" if self.incognito.is_on else "off",
+            },
         )
 
     async def switch_model(self, *, provider: str | None, model: str | None) -> None:
         """Use another model from now on. Raises ConfigError or ModelError, and then nothing has changed."""
         name = provider or self.provider
         new = create_model(self.loaded.config, provider=name, model=model)
+        self._check_place(name, new)
         old, self.provider, self.model = self.model, name, new
         await old.aclose()
         await new.detect_window()
+
+    async def renewed(self, *, is_incognito: bool) -> "Rooms":
+        """Return the rooms of a new session with the same model and mode: no grant, read file or job is carried over.
+
+        Raises ConfigError or ModelError, and then nothing has changed.
+        """
+        loaded = with_incognito(self.loaded, is_on=is_incognito)
+        model = create_model(loaded.config, provider=self.provider, model=self.model.name)
+        rooms = Rooms(self._options, loaded, (self.provider, model))
+        rooms.confirm, rooms.policy.mode = self.confirm, self.policy.mode
+        await model.detect_window()
+        return rooms
+
+    def _check_place(self, provider: str, model: Model) -> None:
+        if self.incognito.is_on and self.incognito.local_only:
+            from ybs.providers.whereabouts import runs_here  # few sessions ask
+
+            is_here = runs_here(provider, model.name, self.loaded.config)
+            self.incognito.check_model(provider, model.name, is_here=is_here)
 
     def list_providers(self) -> list[str]:
         """List the providers, the one in use marked."""

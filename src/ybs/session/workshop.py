@@ -6,6 +6,7 @@ from ybs.config.layers import Loaded
 from ybs.config.schema import Config
 from ybs.core.errors import ToolError
 from ybs.security.confirm import Gate
+from ybs.security.incognito import Incognito, leave_no_dump
 from ybs.security.paths import Roots
 from ybs.security.policy import Policy
 from ybs.session.options import Options, load_settings
@@ -24,6 +25,10 @@ class Workshop:
     def __init__(self, options: Options, loaded: Loaded, *, is_short: bool = False) -> None:
         config = loaded.config
         self.loaded = loaded
+        wish = config.incognito
+        self.incognito = Incognito(is_on=wish.enabled, local_only=wish.local_only)
+        if self.incognito.is_on:
+            leave_no_dump()
         self.is_dry_run = options.dry_run
         self.folder = options.folder.resolve()
         safety = config.safety
@@ -40,8 +45,14 @@ class Workshop:
         )
         self.workspace = Workspace(roots, max_output_chars=config.context.max_tool_output_chars)
         self.workspace.shells.starter = self.sandbox
+        self.workspace.shells.keeps_outputs = self.incognito.may_write
         self.sandbox.outputs = self.workspace.shells.outputs.folder
-        self.policy = Policy(config.safety, allow=options.allow, deny=options.deny)
+        self.policy = Policy(
+            config.safety,
+            allow=options.allow,
+            deny=options.deny,
+            find_sandbox=lambda: self.sandbox.state,
+        )
         self.gate = Gate(self.policy)
         self.toolbox = LocalToolbox(
             builtin_tools(config, self.workspace, is_short=is_short),

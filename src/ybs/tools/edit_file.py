@@ -94,6 +94,12 @@ def _match(document: Document, arguments: Arguments, shown: str) -> "Match":
     from ybs.tools.editing.matcher import Refusal, find  # only an edit needs it
 
     old, new = _texts(arguments, document.text)
+    if "<U+" in old:
+        from ybs.security.marks import (
+            unmarked_edit,  # signs of invisible characters, as read_file shows them
+        )
+
+        old, new = unmarked_edit(old, new, document.text)
     if not old:
         how = "Use write_file to fill it" if not document.text else "Give the text to be replaced"
         raise ToolError(f"old_text is empty; nothing was changed. {how}.")

@@ -52,7 +52,7 @@ class RunShell(BuiltInTool):
         folder = self._folder(arguments)
         elsewhere = folder != self.workspace.roots.folder
         detail = f"in {self.workspace.roots.show(folder)}" if elsewhere else ""
-        return Subject(command=arguments.command.strip(), detail=detail)
+        return Subject(command=arguments.command.strip(), detail=detail, network=arguments.network)
 
     def preview(self, arguments: Arguments) -> Preview:
         """Show the whole command and where it will run."""

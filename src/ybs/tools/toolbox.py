@@ -196,10 +196,13 @@ class LocalToolbox:
     def _result(self, call: ToolCall, output: ToolOutput, notes: Sequence[str]) -> ToolResult:
         if problem := _fault_of(output):
             raise ToolError(f"{call.name} failed by a mistake of its own: {problem}")
+        from ybs.security.marks import marked, note_of  # the first request needs it not
+
         display, note = _encoded(output, call.name)
-        notes = [*notes, note] if note else notes
+        said, hidden = marked(output.output)
+        notes = [*notes, *filter(None, (note, note_of(hidden)))]
         remarks = cut("".join(f"\n[note: {note}]" for note in notes), self._most_chars // 2)
-        text = cut(output.output, max(self._most_chars - len(remarks), 0), _HINT) + remarks
+        text = cut(said, max(self._most_chars - len(remarks), 0), _HINT) + remarks
         return ToolResult(
             call_id=call.id,
             name=call.name,

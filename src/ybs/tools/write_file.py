@@ -34,8 +34,15 @@ class WriteFile(ChangingTool):
         shown = self.workspace.roots.show(path)
         before = self.before(path, shown)
         document = Document(b"" if before is None or is_binary(before) else before)
-        _check_whole(arguments.content, document.text, shown)
-        content = document.rewritten(arguments.content) if document.raw else arguments.content
+        content = arguments.content
+        if "<U+" in content and document.text:
+            from ybs.security.marks import (
+                unmarked,  # signs of invisible characters, as read_file shows them
+            )
+
+            content = unmarked(content, document.text)
+        _check_whole(content, document.text, shown)
+        content = document.rewritten(content) if document.raw else content
         if not document.keeps(content):
             document = Document(b"")  # a whole new text need not stay with the old encoding
         after = document.encoded(content, shown)

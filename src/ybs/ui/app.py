@@ -32,11 +32,14 @@ def chat(options: "Options", *, prompt: str = "", opener: "Opener | None" = None
 
 def open_or_set_up(options: "Options") -> "Session":
     """Open a session; where nothing is configured the person chooses first."""
+    from ybs.session.options import load_settings
     from ybs.session.wiring import NothingConfigured, open_session
 
     try:
         return open_session(with_trust(options))
     except NothingConfigured:
+        if load_settings(options).config.incognito.enabled:  # the choice would be written down
+            raise
         from ybs.ui.setup import set_up  # the first run only
 
         if not set_up():
@@ -52,7 +55,8 @@ def with_trust(options: "Options") -> "Options":
 
     loaded = load_settings(options)
     review = loaded.review
-    if review is not None and review.needs_question:
+    is_asked = review is not None and not loaded.config.incognito.enabled  # a yes is written down
+    if review is not None and is_asked and review.needs_question:
         from ybs.ui.trust import ask_trust  # few projects want anything
 
         if ask_trust(review):

@@ -5,6 +5,7 @@ been on the screen for a moment, no other key came in that moment, and none came
 """
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 from time import monotonic
 
@@ -19,6 +20,11 @@ from ybs.ui.words import cells, fold, short_folder, wrap, wrap_words
 GUARD_SECONDS = 0.3
 #: What the model reads after a plain no.
 NO_REASON = "the person said no"
+#: Blanks that push what follows out of sight: within a line, and whole lines.
+_GAP = re.compile("[ \t\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]{40,}")
+_EMPTY_LINES = re.compile(r"\n(?:\s*\n){4,}")
+#: Of a body with more lines than this the number is said below it, where the keys are.
+_MANY_LINES = 20
 
 
 class Choice:
@@ -79,7 +85,9 @@ def question_text(question: Question, state: State, width: int, paint: Paint, si
     lines[0] = paint.warn(lines[0][:1]) + paint.bold(lines[0][1:])
     if body := _body(question, width, paint):
         lines += ["", *body]
-    lines += [""] if question.warnings else []
+    lines += [""] if question.warnings or question.reason else []
+    if question.reason:
+        lines += [paint.dim(f"  {line}") for line in fold(printable(question.reason), width - 4)]
     for warning in question.warnings:
         first, *rest = fold(printable(warning), width - 6)
         lines.append(f"  {paint.warn('!')} {paint.bold(first)}")
@@ -95,6 +103,15 @@ def wish(question: Question, folder: str, sandbox: str) -> str:
         return printable(f"{question.call.name} wants to run, in {short_folder(place)}, {sandbox}")
     what = preview.title[:1].lower() + preview.title[1:]
     return printable(f"{question.call.name} wants to {what}, in {short_folder(folder)}")
+
+
+def whole_body(question: Question) -> str:
+    """Return all that is asked about, with long gaps in it counted instead of shown."""
+    text = printable(question.preview.body or question.preview.title).strip("\n")
+    text = _GAP.sub(lambda gap: f" <{len(gap[0])} spaces> ", text)
+    text = _EMPTY_LINES.sub(lambda gap: f"\n<{gap[0].count(chr(10)) - 1} empty lines>\n", text)
+    lines = text.count("\n") + 1
+    return f"{text}\n<{lines} lines in all>" if lines > _MANY_LINES else text
 
 
 def choice_lines(question: Question, width: int, paint: Paint, signs: Signs) -> list[str]:
@@ -126,7 +143,7 @@ def _body(question: Question, width: int, paint: Paint) -> list[str]:
     body = question.preview.body
     if question.effect in ("write", "edit"):
         return [diff(body, width, paint)] if body else []
-    return wrap(printable(body or question.preview.title).strip("\n"), width, "    ")
+    return wrap(whole_body(question), width, "    ")
 
 
 def _below(words: Sequence[str], width: int, paint: Paint) -> list[str]:

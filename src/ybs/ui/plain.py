@@ -25,9 +25,10 @@ from ybs.core.events import (
     UserSaid,
 )
 from ybs.core.ports import Answer, Question
+from ybs.security.gate import put
 from ybs.security.unicode import printable
 from ybs.session.session import Outcome, Reply, Session
-from ybs.ui.confirm import GUARD_SECONDS, NO_REASON, wish
+from ybs.ui.confirm import GUARD_SECONDS, NO_REASON, whole_body, wish
 from ybs.ui.signs import ASCII, fit_encoding
 from ybs.ui.steps import detail_lines
 from ybs.ui.typed import FAILED, Typed, ending_of
@@ -74,7 +75,8 @@ class PlainTerminal:
             loop.add_signal_handler(number, self._leave, code)
         status = self.session.status()
         self._tell(f"ybs {__version__}: {status.provider} {status.model}, mode {status.mode},")
-        self._tell(f"{status.sandbox}, in {short_folder(status.folder)}. /help for more.")
+        mark = "incognito, " if status.incognito else ""
+        self._tell(f"{mark}{status.sandbox}, in {short_folder(status.folder)}. /help for more.")
         for warning in self.session.warnings:
             self._tell(fold_line(f"Warning: {warning}"))
         try:
@@ -85,9 +87,11 @@ class PlainTerminal:
 
     async def ask(self, question: Question) -> Answer:
         """Ask the person for a word; lines typed before the question are not an answer."""
-        preview, status = question.preview, self.session.status()
+        status = self.session.status()
         self._tell(f"\nQuestion: {wish(question, status.folder, status.sandbox)}:")
-        self._tell(printable(preview.body or preview.title))
+        self._tell(whole_body(question))
+        if question.reason:
+            self._tell(f"Asked because {printable(question.reason)}.")
         for warning in question.warnings:
             self._tell(fold_line(f"Warning: {printable(warning)}"))
         if question.grant:
@@ -210,8 +214,7 @@ class PlainTerminal:
         self._write(text + "\n")
 
     def _write(self, text: str) -> None:
-        sys.stdout.write(fit_encoding(text, sys.stdout.encoding))
-        sys.stdout.flush()
+        put(fit_encoding(printable(text), sys.stdout.encoding), sys.stdout, end="")
 
 
 def fold_line(text: str) -> str:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from ybs.config.schema import Config
 from ybs.core.errors import ConfigError, YbsError
-from ybs.security.unicode import printable
+from ybs.security.gate import ask_line, put, put_over
 from ybs.ui.settings_file import write_settings
 from ybs.ui.signs import fit_encoding
 
@@ -28,7 +28,7 @@ class Offer(Struct, frozen=True, kw_only=True):
     take: "Callable[[Read], dict[str, Any] | None]"
 
 
-def set_up(read: Read = input, environ: Mapping[str, str] | None = None) -> bool:
+def set_up(read: Read = ask_line, environ: Mapping[str, str] | None = None) -> bool:
     """Let the person choose and write the choice down. Tell whether something was chosen."""
     offers = find_offers(os.environ if environ is None else environ)
     say("Which model shall ybs talk to?\n")
@@ -72,8 +72,7 @@ def find_offers(environ: Mapping[str, str]) -> list[Offer]:
 
 def say(text: str) -> None:
     """Write a line."""
-    sys.stdout.write(fit_encoding(printable(text), sys.stdout.encoding or "ascii") + "\n")
-    sys.stdout.flush()
+    put(fit_encoding(text, sys.stdout.encoding or "ascii"), sys.stdout)
 
 
 def _take(offer: Offer, read: Read) -> dict[str, Any] | None:
@@ -105,8 +104,7 @@ async def install_starter_here() -> Path:
         nonlocal last
         text = f"{what}: {100 * done // max(1, total)}%" if what == "fetching" else what
         if text != last:
-            sys.stdout.write(f"\r{text:<40}")
-            sys.stdout.flush()
+            put_over(text, sys.stdout, columns=40)
         last = text
 
     try:

@@ -67,6 +67,10 @@ class Paint:
         """Draw as a warning."""
         return self._colour(33, text)
 
+    def ground(self, text: str) -> str:
+        """Draw on a grey ground."""
+        return f"\x1b[100m{text}\x1b[49m" if self.has_colour else text
+
     def _colour(self, number: int, text: str) -> str:
         return f"\x1b[{number}m{text}\x1b[39m" if self.has_colour else text
 

@@ -18,13 +18,15 @@ class State(Struct, kw_only=True):
     branch: str = ""
     context_percent: int = 0
     usage: Usage = Usage()
+    incognito: bool = False
 
 
 def start_line(version: str, state: State, width: int, paint: Paint, signs: Signs) -> str:
     """Draw the first line: version, model, mode, sandbox, and where it works."""
     dot = f" {signs.dot} "
     name = f"ybs {version}"
-    facts = f"{state.provider} {state.model}{dot}{state.mode}{dot}{state.sandbox}"
+    mark = ("incognito",) if state.incognito else ()
+    facts = dot.join((*mark, f"{state.provider} {state.model}", state.mode, state.sandbox))
     place = "  ".join(filter(None, (short_folder(state.folder), state.branch)))
     left = f"{paint.bold(name)}  {facts}"
     gap = width - cells(left) - cells(place)
@@ -38,7 +40,9 @@ def start_line(version: str, state: State, width: int, paint: Paint, signs: Sign
 def toolbar(state: State, width: int, signs: Signs, hint: str = "") -> str:
     """Draw the bottom line. A hint takes the place of what matters least."""
     used = state.usage.input_tokens + state.usage.output_tokens
+    mark = ["incognito"] if state.incognito else []
     facts = [
+        *mark,
         state.model,
         state.mode,
         f"ctx {state.context_percent}%",
@@ -47,7 +51,7 @@ def toolbar(state: State, width: int, signs: Signs, hint: str = "") -> str:
     ]
     if hint:
         return shorten(f" {hint}", width, signs.more)
-    while len(facts) > 2 and cells("  ".join(facts)) + 1 > width:
+    while len(facts) > 2 + len(mark) and cells("  ".join(facts)) + 1 > width:
         facts.pop()
     left = " " + "  ".join(facts)
     gap = width - cells(left) - cells(state.branch) - 1

@@ -13,15 +13,16 @@ from prompt_toolkit.input import Input, create_input
 from prompt_toolkit.key_binding import KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import Output
-from prompt_toolkit.output.vt100 import Vt100_Output
 
 from ybs import __version__
 from ybs.core.errors import YbsError
 from ybs.core.ports import Answer, Question
+from ybs.security.gate import drawn
 from ybs.session.session import Outcome, Reply, Session
 from ybs.ui.confirm import Choice, answer_text, choice_lines, question_text
 from ybs.ui.input import MODES, Prompt
 from ybs.ui.live import FRAMES_PER_SECOND, Live
+from ybs.ui.output import GatedOutput
 from ybs.ui.render import Canvas, Renderer
 from ybs.ui.signs import Paint, fit_encoding, signs_for, wants_colour
 from ybs.ui.status import State, start_line, toolbar
@@ -192,7 +193,8 @@ class Terminal:
         """Draw the sign before the input."""
         if self.is_explaining():
             return self.canvas.paint.warn("because: ")
-        return self.canvas.paint.accent(self.canvas.signs.prompt) + " "
+        sign = self.canvas.paint.accent(self.canvas.signs.prompt)
+        return (self.canvas.paint.ground(sign) if self._state.incognito else sign) + " "
 
     async def ask(self, question: Question) -> Answer:
         """Ask the person; one question after the other."""
@@ -299,6 +301,7 @@ class Terminal:
             branch=status.branch,
             context_percent=round(100 * status.context_tokens / max(1, status.window)),
             usage=status.usage,
+            incognito=status.incognito,
         )
         self.window.app.invalidate()
 
@@ -336,7 +339,7 @@ class Terminal:
         app.invalidate()
 
     def _fit(self, text: str) -> str:
-        return fit_encoding(text, self._output.encoding())
+        return fit_encoding(drawn(text), self._output.encoding())
 
     def _width(self) -> int:
         return max(4, self._output.get_size().columns)
@@ -347,7 +350,7 @@ class Terminal:
 
 def quiet_output() -> Output:
     """Make the output without asking the terminal where its cursor is; nothing here needs to know."""
-    output = Vt100_Output.from_pty(sys.stdout, term=os.environ.get("TERM"))
+    output = GatedOutput.from_pty(sys.stdout, term=os.environ.get("TERM"))
     output.enable_cpr = False
     return output
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from ybs.security.gate import ask_line
 from ybs.ui.setup import Read, say
 
 if TYPE_CHECKING:
@@ -10,7 +11,7 @@ if TYPE_CHECKING:
 _YES = ("y", "yes")
 
 
-def ask_trust(review: "Review", read: Read = input) -> bool:
+def ask_trust(review: "Review", read: Read = ask_line) -> bool:
     """Show what the project wants and ask; whatever is not clearly a yes is a no. Write a yes down.
 
     Raises OSError or ConfigError where it cannot be written.

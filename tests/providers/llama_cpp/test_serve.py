@@ -105,6 +105,18 @@ def test_the_server_gets_what_the_job_says(
     assert got.chat_template == served
 
 
+def test_the_log_ends_where_requests_begin(tmp_path: Path):
+    code = (
+        "import os, sys; from ybs.providers.llama_cpp.serve import end_log; end_log('ready\\n');"
+        "sys.stderr.write('what was asked'); print('what was asked'); sys.stderr.flush();"
+        "os.system('echo what was asked; echo and answered >&2')"
+    )
+    log = tmp_path / "llama.log"
+    with log.open("wb") as file:
+        subprocess.run([sys.executable, "-c", code], stdout=file, stderr=file, check=True)
+    assert log.read_text() == "ready\n"
+
+
 def test_nothing_is_imported_out_of_the_folder_that_ybs_stands_in(project: Path):
     for name in ("msgspec", "xllamacpp", "ybs"):
         (project / f"{name}.py").write_text("open('was_here', 'w')")

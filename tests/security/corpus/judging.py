@@ -10,7 +10,7 @@ from ybs.security.policy import Allow, Ask, Decision, Policy, Subject
 
 
 def decide(command: str, mode: Mode) -> Decision:
-    policy = Policy(replace(Safety(), mode=mode), sandbox="full")
+    policy = Policy(replace(Safety(), mode=mode), find_sandbox=lambda: "full")
     call = ToolCall(id="1", name="run_shell")
     return policy.decide(call, "execute", Preview(title="Run"), Subject(command=command))
 

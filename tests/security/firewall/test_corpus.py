@@ -13,11 +13,11 @@ from secrets_corpus.gitleaks import Unreadable, _Reader
 from secrets_corpus.negatives import negatives
 from secrets_corpus.shapes import FRAMES, SHAPES, private_key, tokens
 
+from ybs.config.schema import Firewall as Settings
 from ybs.security.firewall.engine import Engine, _inner, _re2_finder
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.rule import Rule
 from ybs.security.firewall.rules import KINDS, RULES
-from ybs.security.firewall.settings import Settings
 
 #: A password; in parts, so that no scanner finds it here.
 PW = "Tr0ub4" + "dor-x"

@@ -11,10 +11,11 @@ from msgspec import Raw
 from secrets_corpus.drawing import draw
 from secrets_corpus.shapes import FRAMES, private_key, tokens
 
+from ybs.config.schema import Firewall as Settings
 from ybs.core.errors import ConfigError
 from ybs.security.firewall import stream as stream_module
+from ybs.security.firewall.allowed import AllowList
 from ybs.security.firewall.masking import Firewall
-from ybs.security.firewall.settings import AllowList, Settings, read_settings
 from ybs.security.firewall.stream import StreamMask
 from ybs.security.firewall.vault import Vault, is_placeholder, own_secrets
 
@@ -250,13 +251,9 @@ def test_what_is_allowed_is_left_alone(token: str) -> None:
     assert firewall.mask(token) == token
 
 
-def test_settings_are_read_and_nonsense_is_refused() -> None:
-    assert read_settings({"sensitivity": "low", "allow": ["a.*"]}) == Settings(
-        sensitivity="low", allow=("a.*",)
-    )
-    for section in ({"sensitivity": "maximal"}, {"alow": []}, {"allow": ["("]}):
-        with pytest.raises(ConfigError, match="firewall"):
-            read_settings(section)
+def test_an_expression_that_is_none_is_refused() -> None:
+    with pytest.raises(ConfigError, match="firewall"):
+        AllowList(("(",))
     assert not AllowList().holds("x")
 
 

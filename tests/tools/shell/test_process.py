@@ -153,13 +153,12 @@ async def test_cancelling_ends_the_command_and_passes(place: Place):
     assert await ends(int(place.stdout))
 
 
-@pytest.mark.parametrize("number", range(4))
 def test_cancelled_again_and_again_nothing_is_left_when_the_loop_ends(
-    place: Place, monkeypatch: pytest.MonkeyPatch, number: int
+    place: Place, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(process, "GRACE_SECONDS", 60)
 
-    async def main() -> None:
+    async def main(number: int) -> None:
         started = asyncio.Event()
         command = place.command(
             "trap '' TERM; sh -c \"trap '' TERM; sleep 60\" & echo $! $$; wait; wait",
@@ -174,10 +173,12 @@ def test_cancelled_again_and_again_nothing_is_left_when_the_loop_ends(
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    asyncio.run(main())
+    pids: list[int] = []
+    for number in range(4):
+        asyncio.run(main(number))
+        pids += [int(pid) for pid in place.stdout.split()]
     gc.collect()  # what was not waited for would warn now, which is an error here
-    pids = [int(pid) for pid in place.stdout.split()]
-    assert len(pids) == 2
+    assert len(pids) == 8
     for pid in pids:
         assert asyncio.run(ends(pid))
 

@@ -48,6 +48,34 @@ async def test_only_groups_that_still_run_are_ended(start: Start):
     assert all(is_alive(groups[place]) for place in (0, 2, 4))
 
 
+def test_a_folder_is_removed_after_an_end_that_ybs_did_not_see(tmp_path: Path):
+    watch = Watch("a-mark-that-nothing-has")
+    folder = tmp_path / "with a space"
+    (folder / "temporary" / "deep").mkdir(parents=True)
+    (folder / "link").symlink_to(tmp_path)
+    watch.clear(str(folder))
+    die(watch)
+    assert not folder.exists()
+    assert tmp_path.is_dir()
+
+
+def test_a_folder_is_left_alone_where_ybs_closes_by_itself(tmp_path: Path):
+    watch = Watch("a-mark-that-nothing-has")
+    watch.clear(str(tmp_path))
+    watch.close()
+    assert tmp_path.is_dir()
+
+
+def test_a_folder_that_cannot_be_told_in_a_line_is_left_alone(tmp_path: Path):
+    folder = tmp_path / "two\nlines"
+    folder.mkdir()
+    watch = Watch("a-mark-that-nothing-has")
+    watch.clear(str(folder))
+    die(watch)
+    assert folder.is_dir()
+    assert tmp_path.is_dir()
+
+
 def test_a_session_that_closes_ends_nothing(start: Start):
     watch = Watch("a-mark-that-nothing-has")
     group = start()

@@ -17,12 +17,14 @@ from typing import Any
 import msgspec
 
 from ybs.providers.llama_cpp.server import Job
+from ybs.security.incognito import leave_no_dump
 
 LOOK_SECONDS = 10.0
 
 
 def main() -> None:
     """Serve until the end."""
+    leave_no_dump()  # it would hold what was asked
     job = msgspec.json.decode(sys.stdin.buffer.read(), type=Job)
     os.chdir(Path(job.state_file).parent)  # the folder it was started in may go away
     ended = Event()
@@ -33,12 +35,21 @@ def main() -> None:
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
     server = start(job)
-    sys.stderr.write(f"ready on port {job.port}\n")
+    end_log(f"ready on port {job.port}\n")
     wait_until_unused(job, ended, is_working=lambda: is_working(job))
     del server
     Path(job.state_file).unlink(missing_ok=True)
-    sys.stderr.flush()
     os._exit(0)  # llama.cpp's threads do not end by themselves
+
+
+def end_log(last: str) -> None:
+    """Write a last line: what follows would be about requests, and some of llama.cpp's messages quote answers."""
+    sys.stderr.write(last)
+    sys.stderr.flush()
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
 
 
 def start(job: Job) -> Any:

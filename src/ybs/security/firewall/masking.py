@@ -7,12 +7,13 @@ from typing import Any, cast
 import msgspec
 from msgspec import Raw, Struct
 
+from ybs.config.schema import Firewall as FirewallSettings
+from ybs.security.firewall.allowed import AllowList
 from ybs.security.firewall.decode import views
 from ybs.security.firewall.engine import Engine, Span, merged
 from ybs.security.firewall.lazy import lazy
 from ybs.security.firewall.report import Report
 from ybs.security.firewall.rules import KINDS
-from ybs.security.firewall.settings import AllowList, Settings
 from ybs.security.firewall.vault import Vault
 
 _LONGEST_MEMBER = 400
@@ -32,12 +33,12 @@ class Firewall:
 
     def __init__(
         self,
-        settings: Settings | None = None,
+        settings: FirewallSettings | None = None,
         own: Iterable[str] = (),
         *,
         use_re2: bool | None = None,
     ) -> None:
-        settings = settings or Settings()
+        settings = settings or FirewallSettings()
         self.vault = Vault(own)
         self.report = Report()
         self.engine = Engine(settings.sensitivity, use_re2=use_re2)

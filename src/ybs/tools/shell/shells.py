@@ -59,12 +59,14 @@ class Shells:
         from ybs.tools.shell.strays import Mark
 
         launch = self.starter.launch(command, folder, environment(os.environ), network=network)
+        if launch.scratch:
+            self.watch.clear(launch.scratch)
         mark = Mark.new()
         return replace(launch, environ=mark.put_on(dict(launch.environ))), mark
 
-    def spill(self, after_bytes: int) -> Spill | None:
+    def spill(self, after_bytes: int) -> Spill:
         """Return the place for an output that may become long."""
-        return Spill(self.outputs, after_bytes) if self.keeps_outputs else None
+        return Spill(self.outputs if self.keeps_outputs else None, after_bytes)
 
     async def aclose(self) -> None:
         """End every job, and what goes with them."""

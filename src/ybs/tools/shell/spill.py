@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ybs.config.paths import state_folder
+from ybs.security.incognito import WRITES_NOTHING
 from ybs.security.paths import Roots
 
 MOST_BYTES = 1_000_000_000  # of one output
@@ -50,10 +51,11 @@ class Outputs:
 class Spill:
     """One output: held until it is longer than `after_bytes`, then written to a file as it comes.
 
-    What goes wrong on the disk is told in `problem`; the command never feels it.
+    `outputs` is None where nothing may be written. What goes wrong on the disk is told in `problem`; the
+    command never feels it.
     """
 
-    def __init__(self, outputs: Outputs, after_bytes: int) -> None:
+    def __init__(self, outputs: Outputs | None, after_bytes: int) -> None:
         self._outputs = outputs
         self._room = after_bytes
         self._held: list[bytes] = []
@@ -76,6 +78,9 @@ class Spill:
 
     def _start(self) -> None:
         held, self._held = self._held, []
+        if self._outputs is None:
+            self.problem = WRITES_NOTHING
+            return
         try:
             self._descriptor, self.path = self._outputs.create()
         except OSError as error:

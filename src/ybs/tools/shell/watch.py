@@ -11,20 +11,24 @@ from subprocess import DEVNULL, Popen
 _SCRIPT = """
 trap '' HUP INT TERM
 all=' '
+scratch=
 while read -r group; do
   case $group in
     end) exit 0 ;;
+    /*) scratch=$group ;;
     -*) one=${group#-}
         case $all in *" $one "*) all="${all%%" $one "*} ${all#*" $one "}" ;; esac ;;
     *) all="$all$group " ;;
   esac
 done
 for one in $all; do kill -9 -"$one"; done
-[ -r /proc/self/environ ] || exit 0
-for file in $(grep -lF "$1" /proc/[0-9]*/environ); do
-  file=${file#/proc/}
-  kill -9 "${file%/environ}"
-done
+if [ -r /proc/self/environ ]; then
+  for file in $(grep -lF "$1" /proc/[0-9]*/environ); do
+    file=${file#/proc/}
+    kill -9 "${file%/environ}"
+  done
+fi
+[ -z "$scratch" ] || rm -rf "$scratch" || rm -rf "$scratch"
 """
 
 
@@ -60,6 +64,11 @@ class Watch:
     def end(self, group: int) -> None:
         """Take it off, as long as its number can mean no other one."""
         self._write(f"-{group}\n")
+
+    def clear(self, folder: str) -> None:
+        """Have a folder removed where ybs itself cannot: an absolute path. There is one in a session."""
+        if "\n" not in folder:
+            self._write(f"{folder}\n")
 
     def _write(self, line: str) -> None:
         if self._pipe >= 0:

@@ -1,36 +1,8 @@
-"""What the person settles about the firewall: how much is taken for a secret, and what never is."""
+"""What the person says is no secret: the list `firewall.allow` of the configuration."""
 
 import re
-from collections.abc import Mapping
-from typing import Any, Literal
-
-import msgspec
-from msgspec import Struct
 
 from ybs.core.errors import ConfigError
-
-
-class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The section `firewall` of the configuration.
-
-    `sensitivity`: `low` masks published token formats, private keys and the person's own secrets; `normal` also
-    logins in addresses, headers and commands, and random values given to a name such as `api_key`; `high` also
-    passwords that look like words. `allow` lists false positives: the SHA-256 of a value, or a regular expression
-    that fits the whole value.
-    """
-
-    sensitivity: Literal["low", "normal", "high"] = "normal"
-    allow: tuple[str, ...] = ()
-
-
-def read_settings(section: Mapping[str, Any]) -> Settings:
-    """Read the section. Raises ConfigError for what makes no sense."""
-    try:
-        settings = msgspec.convert(section, Settings)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"firewall: {error}") from error
-    AllowList(settings.allow)
-    return settings
 
 
 class AllowList:

@@ -1,0 +1,54 @@
+"""Incognito: nothing about the session is written anywhere. What that means for each room is asked here."""
+
+import sys
+
+from msgspec import Struct
+
+from ybs.core.errors import ConfigError
+
+#: Said wherever something is not kept for this reason.
+WRITES_NOTHING = "incognito writes nothing down"
+
+
+class Incognito(Struct, frozen=True, kw_only=True):
+    """Whether a session is incognito, and whether it may then use models elsewhere. A session has one to its end.
+
+    Every room that writes something by itself asks `may_write` first: transcripts, checkpoints, memory, identity and
+    documents, what is learned and the router's feedback, the input history, spilled outputs, trust, commits that
+    nobody asked for, logs. What a tool changes in the project on purpose is not asked about: it is the work.
+    """
+
+    is_on: bool = False
+    local_only: bool = False
+
+    @property
+    def may_write(self) -> bool:
+        """Tell whether something about the session may be written to disk."""
+        return not self.is_on
+
+    def check_model(self, provider: str, model: str, *, is_here: bool) -> None:
+        """Raise ConfigError for a model on another machine, where only those on this one may be used."""
+        if self.is_on and self.local_only and not is_here:
+            raise ConfigError(
+                f"{provider} {model} does not run on this machine, and incognito.local_only allows no other.\n"
+                "Choose one that does: --provider llamacpp, or --provider ollama --model NAME "
+                "(in a chat: /provider NAME MODEL)."
+            )
+
+
+def leave_no_dump() -> None:
+    """Have a crash of this process, or of one that it starts, write no memory to disk. It holds until the end.
+
+    A system's own hook for uncaught exceptions, which may write reports, goes too.
+    """
+    sys.excepthook = sys.__excepthook__
+    try:
+        import resource  # not on every system
+    except ImportError:
+        return
+    # To a program that collects dumps Linux hands them at any limit but 1, which is too little for a file too:
+    # https://docs.kernel.org/admin-guide/sysctl/kernel.html#core-pattern and fs/coredump.c
+    least = 1 if sys.platform == "linux" else 0
+    _, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    if hard == resource.RLIM_INFINITY or hard >= least:
+        resource.setrlimit(resource.RLIMIT_CORE, (least, hard))

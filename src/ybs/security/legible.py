@@ -1,0 +1,79 @@
+"""A model that is told nothing in secret: what reaches it has signs in place of characters that nobody sees."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+import msgspec
+from msgspec import Raw
+from msgspec.structs import replace
+
+from ybs.core.events import Event, Noticed
+from ybs.core.messages import AssistantMessage, Image, Text, ToolResult, UserMessage
+from ybs.core.ports import Message, Model, Request, ToolSpec
+from ybs.security.marks import marked, marked_data, note_of
+
+
+class LegibleModel(Model):
+    """Wraps a Model. The model's own earlier words go back to it as they came."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    @property
+    def name(self) -> str:
+        """The wrapped model's name."""
+        return self._model.name
+
+    @property
+    def window(self) -> int:
+        """The wrapped model's window."""
+        return self._model.window
+
+    async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
+        """Stream the answer to the legible request; say first if the new message was not legible."""
+        clean = legible(request)
+        new = request.messages[-1] if request.messages else None
+        if isinstance(new, UserMessage) and clean.messages[-1] is not new:
+            count = sum(marked(part.text)[1] for part in new.content if isinstance(part, Text))
+            text = f"In the message {note_of(count)}."
+            yield Noticed(level="warning", text=text)
+        async with aclosing(self._model.stream(clean)) as events:
+            async for event in events:
+                yield event
+
+
+def legible(request: Request) -> Request:
+    """Return the request with signs; the parts that need none are the same objects."""
+    messages = [_message(message) for message in request.messages]
+    return Request(marked(request.system)[0], messages, [_spec(spec) for spec in request.tools])
+
+
+def _message(message: Message) -> Message:
+    if isinstance(message, AssistantMessage):
+        return message
+    if isinstance(message, ToolResult):
+        text, count = marked(message.output)
+        return replace(message, output=text) if count else message
+    parts = tuple(_part(part) for part in message.content)
+    is_same = all(new is old for new, old in zip(parts, message.content, strict=True))
+    return message if is_same else replace(message, content=parts)
+
+
+def _part(part: Text | Image) -> Text | Image:
+    if isinstance(part, Image):
+        return part
+    text, count = marked(part.text)
+    return Text(text=text) if count else part
+
+
+def _spec(spec: ToolSpec) -> ToolSpec:
+    """Tools of other people's servers describe themselves."""
+    description, count = marked(spec.description)
+    schema = bytes(spec.parameters)
+    if not count and schema.isascii() and b"\\u" not in schema:
+        return spec
+    parameters, more = marked_data(msgspec.json.decode(schema))
+    if not count + more:
+        return spec
+    encoded = Raw(msgspec.json.encode(parameters))
+    return replace(spec, description=description, parameters=encoded)

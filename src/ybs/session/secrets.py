@@ -1,0 +1,92 @@
+"""The firewall of a session: each request and each tool result passes it, and the person hears of what it masked."""
+
+import os
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from msgspec import Raw
+
+from ybs.config.schema import Config
+from ybs.core.errors import ToolError
+from ybs.core.messages import ToolCall
+from ybs.core.ports import Answer, Model, Preview, Question, Toolbox
+from ybs.security.firewall.masking import Firewall
+from ybs.security.firewall.model import FirewallModel
+from ybs.security.firewall.toolbox import FirewallToolbox
+from ybs.security.firewall.vault import own_secrets
+
+if TYPE_CHECKING:
+    from ybs.security.firewall.model import Decision, Discovery
+    from ybs.security.paths import Roots
+
+
+class Secrets:
+    """Stands before the model and the tools of every turn. One for a session: placeholders stay the same."""
+
+    def __init__(self, config: Config, roots: "Roots") -> None:
+        self.firewall = Firewall(config.firewall, own_secrets(os.environ, _keys_in(config)))
+        self._roots = roots
+        self._model: FirewallModel | None = None
+        self._told = 0
+
+    def guard(
+        self,
+        model: Model,
+        toolbox: Toolbox,
+        ask: "Callable[[Question], Awaitable[Answer]] | None",
+    ) -> tuple[Model, Toolbox]:
+        """Return the model and the tools behind the firewall. `ask` asks the person, where there is one."""
+        if self._model is None:
+            self._model = FirewallModel(model, self.firewall)
+        self._model.model = model
+
+        self._model.ask = None if ask is None else _asking(ask)
+        return self._model, FirewallToolbox(toolbox, self.firewall, self._read)
+
+    def news(self) -> str:
+        """Return one line about what was masked since the last time, or nothing."""
+        rows = self.firewall.report.rows[self._told :]
+        self._told += len(rows)
+        if not rows:
+            return ""
+        masked = dict.fromkeys(f"{row.kind} in {row.place or 'a text'}" for row in rows)
+        return f"Masked for the model: {', '.join(masked)}. /secrets lists it."
+
+    def _read(self, path: str) -> str | None:
+        """Return the text of a file as the tools see it, or None."""
+        from ybs.tools.reading.document import Document
+        from ybs.tools.reading.files import read_if_there
+
+        try:
+            resolved = self._roots.resolve(path, is_write=True)
+            with self._roots.held(resolved) as place:
+                data = read_if_there(place, path)[0]
+        except (ToolError, OSError):
+            return None
+        return None if data is None else Document(data).text
+
+
+def _asking(
+    ask: "Callable[[Question], Awaitable[Answer]]",
+) -> "Callable[[Discovery], Awaitable[Decision]]":
+    async def asked(discovery: "Discovery") -> "Decision":
+        return "mask" if (await ask(_question(discovery))).is_allowed else "stop"
+
+    return asked
+
+
+def _keys_in(config: Config) -> list[str]:
+    keys = [config.llm.api_key, *(each.api_key for each in config.providers.values())]
+    return [key for key in keys if key]
+
+
+def _question(discovery: "Discovery") -> Question:
+    kinds = ", ".join(dict.fromkeys(row.kind for row in discovery.secrets))
+    return Question(
+        call=ToolCall(id="secret", name="ybs", arguments=Raw(b"{}")),
+        effect="read",
+        preview=Preview(
+            title=f"send {discovery.place} with a placeholder in place of a secret ({kinds})",
+            body=discovery.question,
+        ),
+    )

@@ -1,0 +1,60 @@
+"""Where a model runs."""
+
+from typing import Any
+
+import pytest
+
+from ybs.config.schema import Config, Endpoint, Llm
+from ybs.core.errors import ConfigError
+from ybs.providers.whereabouts import runs_here
+
+
+def config_of(endpoint: str | None = None, provider: str | None = None, **own: str) -> Config:
+    servers = {name: Endpoint(endpoint=address) for name, address in own.items()}
+    return Config(llm=Llm(provider=provider, endpoint=endpoint), providers=servers)
+
+
+@pytest.mark.parametrize(
+    ("provider", "config"),
+    [
+        ("llamacpp", config_of()),
+        ("ollama", config_of()),
+        ("openai", config_of("http://localhost:8080/v1")),
+        ("openai", config_of("http://127.9.9.9:1", "openai")),
+        ("mine", config_of(mine="http://[::1]:8080/v1")),
+        ("mine", config_of("http://gpu.lan/v1", "openai", mine="http://127.0.0.1/v1")),
+    ],
+)
+def test_what_answers_on_this_machine_runs_here(provider: str, config: Config):
+    assert runs_here(provider, "qwen3:14b", config)
+
+
+@pytest.mark.parametrize(
+    ("provider", "config"),
+    [
+        ("openai", config_of()),
+        ("anthropic", config_of("http://127.0.0.1:1")),  # the address is that of openai
+        ("ollama", config_of("http://192.168.1.5:11434", "ollama")),
+        ("llamacpp", config_of("http://gpu.lan:8080", "llamacpp")),
+        ("mine", config_of(mine="http://127.0.0.1.example.org/v1")),
+        ("mine", config_of(mine="http://127.0.0.1@example.org/v1")),
+    ],
+)
+def test_another_machine_is_not_here_even_in_the_same_house(provider: str, config: Config):
+    assert not runs_here(provider, "m", config)
+
+
+@pytest.mark.parametrize("model", ["gpt-oss:120b-cloud", "glm-4.6:cloud", "Big:CLOUD"])
+def test_a_model_that_ollama_passes_on_is_not_here(model: str):
+    assert not runs_here("ollama", model, config_of())
+
+
+@pytest.mark.parametrize("model", ["cloudy:7b", "nimbus-cloudlet:1b", "m"])
+def test_a_name_with_a_cloud_in_it_is_here(model: str):
+    assert runs_here("ollama", model, config_of())
+
+
+@pytest.mark.parametrize("wrong", ["nowhere", "apple"])
+def test_a_provider_that_is_none_is_an_error(wrong: Any):
+    with pytest.raises(ConfigError):
+        runs_here(wrong, "m", config_of())

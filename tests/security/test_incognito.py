@@ -1,0 +1,99 @@
+"""What incognito means for a room that would write, for a model elsewhere, and for a crash."""
+
+import subprocess
+import sys
+
+import pytest
+
+from ybs.core.errors import ConfigError
+from ybs.security import environment, incognito
+from ybs.security.incognito import Incognito
+
+DUMP = """
+import resource, sys
+sys.excepthook = print
+{before}
+from ybs.security.incognito import leave_no_dump
+leave_no_dump()
+print(resource.getrlimit(resource.RLIMIT_CORE)[0], sys.excepthook is sys.__excepthook__)
+"""
+
+
+def limit_after(before: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", DUMP.format(before=before)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.split()
+
+
+def test_nothing_may_be_written_in_incognito_alone():
+    assert Incognito().may_write
+    assert not Incognito(is_on=True).may_write
+
+
+def test_a_model_elsewhere_is_refused_where_only_local_ones_are_allowed():
+    with pytest.raises(ConfigError, match=r"(?s)openai big .*incognito\.local_only.*--provider"):
+        Incognito(is_on=True, local_only=True).check_model("openai", "big", is_here=False)
+
+
+@pytest.mark.parametrize(
+    ("is_on", "local_only", "is_here"),
+    [(True, True, True), (True, False, False), (False, True, False), (False, False, False)],
+)
+def test_every_other_model_is_taken(is_on: bool, local_only: bool, is_here: bool):
+    Incognito(is_on=is_on, local_only=local_only).check_model("p", "m", is_here=is_here)
+
+
+def test_a_crash_dumps_no_memory_and_tells_no_reporter():
+    limit, is_plain = limit_after("")
+    assert int(limit) in (0, 1)  # no dump is so small
+    assert is_plain == "True"
+
+
+def test_a_limit_that_cannot_be_raised_is_left_as_it_is():
+    lowest = "resource.setrlimit(resource.RLIMIT_CORE, (0, 0))"
+    assert limit_after(lowest)[0] == "0"
+
+
+@pytest.mark.parametrize(("system", "least"), [("linux", 1), ("darwin", 0)])
+def test_the_limit_is_the_one_that_the_system_honours(
+    monkeypatch: pytest.MonkeyPatch, system: str, least: int
+):
+    import resource
+
+    given: list[tuple[int, tuple[int, int]]] = []
+
+    def limit(_kind: int) -> tuple[int, int]:
+        return 9, 9
+
+    def set_limit(kind: int, pair: tuple[int, int]) -> None:
+        given.append((kind, pair))
+
+    monkeypatch.setattr(incognito.sys, "platform", system)
+    monkeypatch.setattr(resource, "getrlimit", limit)
+    monkeypatch.setattr(resource, "setrlimit", set_limit)
+    incognito.leave_no_dump()
+    assert given == [(resource.RLIMIT_CORE, (least, 9))]
+
+
+def test_a_system_without_limits_is_no_error(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "resource", None)
+    monkeypatch.setattr(sys, "excepthook", print)
+    incognito.leave_no_dump()
+    assert sys.excepthook is sys.__excepthook__
+
+
+def test_no_command_is_told_where_a_shell_keeps_its_history():
+    names: tuple[str, ...] = (
+        "HISTFILE",
+        "ZDOTDIR",
+        "FCEDIT",
+        "LESSHISTFILE",
+        "PYTHONSTARTUP",
+        "NODE_REPL_HISTORY",
+    )
+    given = dict.fromkeys(names, "/home/me/.history")
+    assert not set(names) & set(environment.build(given, home="/home/me"))

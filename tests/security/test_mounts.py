@@ -1,0 +1,114 @@
+"""Folders that are swapped while a cage is being built: the command is not run."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from ybs.security import _bubblewrap, _mounts
+from ybs.security._bubblewrap import Bubblewrap
+from ybs.security.places import see
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
+
+TABLE = """\
+22 1 254:0 / / rw - ext4 /dev/root rw
+23 22 254:1 /home /home rw shared:1 - ext4 /dev/home rw
+24 23 0:30 / /home/a\\040b rw - tmpfs tmpfs rw
+25 23 0:31 /in /home/a\\040b rw - tmpfs tmpfs rw
+"""
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mountinfo").write_text(TABLE)
+    monkeypatch.setattr(_mounts, "_TABLE", str(tmp_path / "mountinfo"))
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("/work/p", "254:0 /work/p /work/p"),
+        ("/home", "254:1 /home /home"),
+        ("/home/me/p", "254:1 /home/me/p /home/me/p"),
+        ("/home/a b/p", r"0:31 /in/p /home/a\040b/p"),
+        ("/w\n\t\\", r"254:0 /w\012\011\134 /w\012\011\134"),
+        ("/", "254:0 / /"),
+    ],
+)
+@pytest.mark.usefixtures("table")
+def test_a_mount_is_told_as_the_kernel_tells_it(path: str, line: str) -> None:
+    assert _mounts.checked(("--bind", path, path), ("x",))[4:] == (line, "--", "x")
+
+
+@pytest.mark.usefixtures("table")
+def test_an_empty_folder_has_any_device_and_what_is_asked_twice_is_looked_for_once() -> None:
+    arguments = ("--perms", "0555", "--tmpfs", "/p/secret", *("--ro-bind", "/p", "/p") * 2)
+    wanted = _mounts.checked(arguments, ("x",))[4:-2]
+    assert wanted == ("/ /p/secret", "254:0 /p /p")
+
+
+def _said(cage: Bubblewrap, folder: Path, *, instead: Sequence[tuple[str, str]] = ()) -> str:
+    """Run a command whose mounts were led elsewhere after they had been named."""
+    launch = cage.launch(("/bin/sh", "-c", "echo ran"), folder, os.environ)
+    argv = list(launch.argv)
+    for was, is_now in instead:
+        argv[argv.index(was)] = is_now
+    try:
+        done = subprocess.run(
+            argv, env=launch.environ, pass_fds=launch.descriptors, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    finally:
+        for descriptor in launch.descriptors:
+            os.close(descriptor)
+    return f"{done.returncode} {done.stdout}{done.stderr}"
+
+
+@pytest.fixture
+def cage_of(home: Path) -> object:
+    program = _bubblewrap.find()
+    found = None if program is None else _bubblewrap.attempt(program)[0]
+    if program is None or found is None:
+        pytest.skip("NOT TESTED: bubblewrap does not work here")
+    return lambda project, **places: Bubblewrap(
+        see(project, home=home, **places), program, found, ""
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["plain", "two words", "line\nend", "tab\t\\x", "*[a]?", "é\udcff"]
+)
+def test_a_command_runs_where_nothing_changed(cage_of, tmp_path: Path, name: str) -> None:
+    project = tmp_path / name
+    (project / ".claude").mkdir(parents=True)
+    (project / "a" / "secret").mkdir(parents=True)
+    (project / "key").write_text("x")
+    assert _said(cage_of(project, blocked=["a/secret", "key"]), project) == "0 ran\n"
+
+
+@pytest.mark.parametrize(
+    ("was", "is_now"),
+    [
+        (".claude", "../elsewhere"),  # the source of what is held
+        ("", "../elsewhere"),  # the source of the project itself
+        ("a", "b"),  # the source of a folder on the way to a blocked path
+        ("a/secret", "b"),  # the place of the empty folder
+        ("key", "b/key"),  # the place of the empty file
+    ],
+)
+def test_a_mount_that_was_led_elsewhere_runs_nothing(
+    cage_of, project: Path, was: str, is_now: str
+) -> None:
+    for folder in (".claude", "a/secret", "b", "../elsewhere"):
+        (project / folder).mkdir(parents=True)
+    for file in ("key", "b/key"):
+        (project / file).write_text("x")
+    cage = cage_of(project, blocked=["a/secret", "key"])
+    path, other = (os.path.normpath(project / name) for name in (was, is_now))
+    said = _said(cage, project, instead=[(path, other)])
+    assert said.startswith("126 ")
+    assert "nothing was run" in said

@@ -1,0 +1,43 @@
+"""A scripted server in a thread, for tests that start the real command: a process of its own costs them much more."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from threading import Event, Thread
+
+from ybs.testing.script import Entry
+from ybs.testing.servers import OpenAIServer
+
+
+@contextmanager
+def serving(script: Sequence[Entry]) -> Iterator[OpenAIServer]:
+    """Run the server until the block ends. Raises what its own `async with` raises."""
+    server = OpenAIServer(script)
+    begun, failed = Event(), list[BaseException]()
+    loop, over = asyncio.new_event_loop(), asyncio.Event()
+
+    async def serve() -> None:
+        async with server:
+            begun.set()
+            await over.wait()
+
+    def run() -> None:
+        try:
+            with asyncio.Runner(loop_factory=lambda: loop) as runner:
+                runner.run(serve())
+        except Exception as error:  # it belongs to the thread of the test
+            failed.append(error)
+        finally:
+            begun.set()
+
+    thread = Thread(target=run)
+    thread.start()
+    begun.wait()
+    try:
+        yield server
+    finally:
+        if thread.is_alive():
+            loop.call_soon_threadsafe(over.set)
+        thread.join()
+    if failed:
+        raise failed[0]

@@ -1,0 +1,150 @@
+"""Incognito from within a session: a new one begins, the old one stays what it was, and nothing comes along."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ybs.core.errors import ConfigError, YbsError
+from ybs.core.events import RequestStarted, SessionEnded, SessionStarted
+from ybs.session.session import Reply, Session
+from ybs.testing import OpenAIServer, RecordedEvents
+
+Open = Callable[..., tuple[Session, RecordedEvents]]
+
+
+async def say(session: Session, line: str) -> Reply:
+    reply = await session.handle(line)
+    assert isinstance(reply, Reply)
+    return reply
+
+
+async def test_the_option_begins_one(open_session: Open):
+    async with OpenAIServer(["ok"]) as server:
+        session, events = open_session(server, incognito=True)
+        async with session:
+            await session.send("go")
+            assert session.status().incognito
+            assert ", incognito\n" in (await say(session, "/status")).text
+        started = next(event for event in events.events if isinstance(event, SessionStarted))
+    assert started.config["incognito"] == "on"
+    assert not session.rooms.workspace.shells.keeps_outputs
+
+
+async def test_slash_incognito_leaves_the_conversation_behind(open_session: Open):
+    async with OpenAIServer(["one", "two"]) as server:
+        session, events = open_session(server, mode="plan")
+        async with session:
+            await session.send("first words")
+            reply = await say(session, "/incognito")
+            assert not session.conversation.messages
+            assert session.usage.input_tokens == 0
+            await session.send("other words")
+        sent = str(server.requests[1].body)
+    assert not reply.is_error
+    assert "nothing of it is written down" in reply.text
+    assert "other words" in sent
+    assert "first words" not in sent
+    status = session.status()
+    assert (status.incognito, status.model, status.mode) == (True, "scripted", "plan")
+    kept = (SessionStarted, SessionEnded)
+    ends = [event for event in events.events if isinstance(event, kept)]
+    assert [type(event) for event in ends] == [SessionStarted, SessionEnded] * 2
+    states = [event.config["incognito"] for event in ends if isinstance(event, SessionStarted)]
+    assert states == ["off", "on"]
+    assert isinstance(ends[1], SessionEnded)
+    assert (ends[1].reason, ends[1].message_count) == ("new_session", 2)
+
+
+async def test_grants_questions_and_jobs_do_not_come_along(open_session: Open, project: Path):
+    async with OpenAIServer([]) as server:
+        session, _ = open_session(server)
+        async with session:
+            session.rooms.policy.grant("run_shell(make)")
+            old, asked = session.rooms, session.confirm
+            old.workspace.shells.jobs.start("sleep 60", project, most_chars=100, live=_silent())
+            reply = await say(session, "/incognito")
+            assert session.rooms.policy.grants == ()
+            assert session.confirm is asked
+            assert old.workspace.shells.running_jobs == ()
+    assert reply.text.endswith("What ran in the background was ended.")
+
+
+def _silent() -> Any:
+    from ybs.tools.shell.output import Live
+
+    return Live(lambda _text: None)
+
+
+async def test_it_is_never_left_by_saying_it_twice(open_session: Open):
+    async with OpenAIServer([]) as server:
+        session, _ = open_session(server)
+        async with session:
+            await say(session, "/incognito")
+            assert "/incognito off" in (await say(session, "/INCOGNITO on")).text
+            assert session.status().incognito
+            assert "No longer incognito" in (await say(session, "/incognito off")).text
+            assert not session.status().incognito
+            assert session.rooms.workspace.shells.keeps_outputs
+            assert "is not incognito" in (await say(session, "/incognito off")).text
+            assert (await say(session, "/incognito maybe")).is_error
+
+
+async def test_it_waits_for_the_turn(open_session: Open):
+    async with OpenAIServer(["ok"]) as server:
+        session, _ = open_session(server)
+        async with session:
+            refused: list[str] = []
+
+            def try_it(event: object) -> None:
+                if not isinstance(event, RequestStarted):
+                    return
+                with pytest.raises(YbsError, match="A turn is running"):
+                    session.start_anew(is_incognito=True).send(None)
+                refused.append("yes")
+
+            session.subscribe(try_it)
+            await session.send("go")
+            assert refused
+            assert not session.status().incognito
+
+
+FAR = {"provider": "openai", "endpoint": "http://gpu.lan:1/v1", "model": "big"}
+LOCAL_ONLY = {"overrides": {"incognito.local_only": True}}
+
+
+def test_a_model_elsewhere_is_refused_at_the_start(project: Path):
+    with pytest.raises(ConfigError, match=r"incognito\.local_only"):
+        Session.open(project, **FAR, **LOCAL_ONLY, incognito=True)
+
+
+async def test_a_model_elsewhere_keeps_its_session_and_refuses_incognito(project: Path):
+    async with Session.open(project, **FAR, **LOCAL_ONLY) as session:
+        rooms = session.rooms
+        reply = await say(session, "/incognito")
+        assert reply.is_error
+        assert "incognito.local_only" in reply.text
+        assert session.rooms is rooms
+
+
+async def test_no_switch_leads_out_of_this_machine(open_session: Open):
+    async with OpenAIServer([]) as server:
+        session, _ = open_session(server, **LOCAL_ONLY, incognito=True)
+        async with session:
+            for line in ("/provider ollama big:cloud", "/provider mistral large"):
+                before = session.rooms.model
+                assert (await say(session, line)).is_error
+                assert session.rooms.model is before
+            assert not (await say(session, "/provider ollama small")).is_error
+
+
+async def test_an_answer_about_trust_is_not_written_down(open_session: Open, project: Path):
+    (project / ".ybs.json").write_text('{"hooks": {"start": ["./x"]}}')
+    async with OpenAIServer([]) as server:
+        session, _ = open_session(server, incognito=True)
+        async with session:
+            reply = await say(session, "/trust give")
+    assert reply.is_error
+    assert "incognito writes nothing down" in reply.text
+    assert not list(Path.home().rglob("*"))

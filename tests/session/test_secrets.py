@@ -1,0 +1,188 @@
+"""No secret leaves: whatever the provider, through whatever door it came in."""
+
+import re
+from pathlib import Path
+from random import Random
+from string import ascii_letters, digits
+from typing import Any
+
+import pytest
+
+import ybs
+from ybs.core.events import Noticed, ToolFinished
+from ybs.core.ports import Answer, Question
+from ybs.session.session import Outcome, Reply, Session
+from ybs.testing import (
+    AnthropicServer,
+    OllamaServer,
+    OpenAIServer,
+    RecordedEvents,
+    ScriptedServer,
+    call,
+)
+
+SOURCE = Path(ybs.__file__).parent
+TOKEN = "ghp_" + "".join(Random(7).choices(ascii_letters + digits, k=36))
+KEY = (
+    "-----BEGIN RSA "
+    + "PRIVATE KEY-----\n"
+    + "MIIEow" * 20
+    + "\n-----END RSA "
+    + "PRIVATE KEY-----"
+)
+SERVERS = {"openai": OpenAIServer, "ollama": OllamaServer, "anthropic": AnthropicServer}
+
+
+def opened(
+    project: Path, server: ScriptedServer, provider: str = "openai", **options: Any
+) -> tuple[Session, RecordedEvents]:
+    session = Session.open(
+        project, provider=provider, endpoint=server.url, model="m", sandbox=False, **options
+    )
+    events = RecordedEvents()
+    session.subscribe(events)
+    return session, events
+
+
+@pytest.mark.parametrize("provider", SERVERS)
+async def test_no_provider_gets_a_secret(
+    project: Path, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "not-a-real-one")
+    (project / "settings.py").write_text(f'TOKEN = "{TOKEN}"\n')
+    script = [
+        call("read_file", path="settings.py"),
+        call("run_shell", command="cat settings.py"),
+        call("search_files", pattern="TOKEN"),
+        call("write_file", path=f"{TOKEN}.txt", content=TOKEN),
+        "done",
+        "seen",
+    ]
+    async with SERVERS[provider](script) as server:
+        session, events = opened(project, server, provider, mode="bypass")
+        async with session:
+            await session.send(f"use {TOKEN} for the push")
+            await session.handle(f"!echo {TOKEN}")
+        sent = [repr(request.body) for request in server.requests]
+    assert len(sent) >= 5
+    assert "ybs:secret:github" in sent[0]
+    assert [TOKEN in one for one in sent] == [False] * len(sent)
+    assert all(TOKEN not in done.output for done in events.of(ToolFinished))
+    assert any("github" in told.text for told in events.of(Noticed))
+
+
+async def test_an_edit_keeps_the_secret_that_the_file_holds(project: Path) -> None:
+    (project / "settings.py").write_text(f'TOKEN = "{TOKEN}"\nDEBUG = True\n')
+    script = [
+        call("read_file", path="settings.py"),
+        call(
+            "edit_file",
+            path="settings.py",
+            old_text='TOKEN = "[ybs:secret:github-token#1]"\nDEBUG = True\n',
+            new_text='TOKEN = "[ybs:secret:github-token#1]"\nDEBUG = False\n',
+        ),
+        call("write_file", path="other.py", content='T = "[ybs:secret:github-token#1]"\n'),
+        "done",
+    ]
+    async with OpenAIServer(script) as server:
+        session, events = opened(project, server, mode="bypass")
+        async with session:
+            await session.send("switch debugging off")
+    assert (project / "settings.py").read_text() == f'TOKEN = "{TOKEN}"\nDEBUG = False\n'
+    assert not (project / "other.py").exists()
+    assert not events.of(ToolFinished)[-1].success
+
+
+async def test_a_private_key_stops_the_request_where_nobody_can_be_asked(project: Path) -> None:
+    async with OpenAIServer(["never"]) as server:
+        session, _ = opened(project, server)
+        async with session:
+            outcome = await session.send(KEY)
+        assert server.requests == []
+    assert outcome.finished.reason == "error"
+    assert "private-key" in outcome.finished.message
+
+
+@pytest.mark.parametrize("is_allowed", [True, False])
+@pytest.mark.parametrize("secret", [TOKEN, KEY])
+async def test_the_person_decides_about_their_own_words(
+    project: Path, secret: str, is_allowed: bool
+) -> None:
+    asked: list[Question] = []
+
+    async def confirm(question: Question) -> Answer:
+        asked.append(question)
+        return Answer(is_allowed=is_allowed)
+
+    async with OpenAIServer(["fine"]) as server:
+        session, _ = opened(project, server)
+        session.confirm = confirm
+        async with session:
+            outcome = await session.send(f"look: {secret}")
+            assert isinstance(outcome, Outcome)
+        sent = [repr(request.body) for request in server.requests]
+    assert "your message" in asked[0].preview.title
+    assert secret not in asked[0].preview.body
+    assert len(sent) == int(is_allowed)
+    assert not any(secret in one for one in sent)
+
+
+async def test_what_was_masked_is_listed_and_can_be_let_through(project: Path) -> None:
+    async with OpenAIServer(["one", "two"]) as server:
+        session, _ = opened(project, server)
+        async with session:
+            nothing = await session.handle("/secrets")
+            assert isinstance(nothing, Reply)
+            assert nothing.text == "Nothing was masked in this session."
+            await session.send(TOKEN)
+            listed = await session.handle("/secrets")
+            assert isinstance(listed, Reply)
+            assert "[ybs:secret:github-token#1]  in your message" in listed.text
+            assert TOKEN not in listed.text
+            wrong = await session.handle("/secrets allow jwt#7")
+            assert isinstance(wrong, Reply)
+            assert wrong.is_error
+            await session.handle("/secrets allow github-token#1")
+            await session.send(f"again {TOKEN}")
+        assert TOKEN in repr(server.requests[1].body["messages"][-1])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "places"),
+    [
+        # Who can make a model, who runs turns, and who asks a model for an answer.
+        (r"\bcreate_model\(", {"session/wiring.py", "providers/registry.py"}),
+        (r"\bAgent\(", {"session/session.py"}),
+        (
+            r"\.stream\(",
+            {
+                "core/agent.py",
+                "guards/limits.py",
+                "security/firewall/model.py",
+                "security/legible.py",
+            },
+        ),
+    ],
+)
+def test_there_is_no_other_way_to_a_model(pattern: str, places: set[str]) -> None:
+    found = {
+        str(path.relative_to(SOURCE))
+        for path in SOURCE.rglob("*.py")
+        if re.search(pattern, path.read_text("utf-8"))
+    }
+    assert {
+        path for path in found - places if not path.startswith(("providers/", "testing/"))
+    } == set()
+
+
+async def test_a_turn_gets_nothing_but_the_guarded(project: Path) -> None:
+    from ybs.security.firewall.model import FirewallModel
+    from ybs.security.firewall.toolbox import FirewallToolbox
+
+    async with OpenAIServer([]) as server:
+        for options in ({}, {"timeout": 5}):
+            session, _ = opened(project, server, **options)
+            model, toolbox = session.rooms.begin_turn()
+            assert type(model) is FirewallModel
+            assert type(toolbox) is FirewallToolbox
+            await session.close()
