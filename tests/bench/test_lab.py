@@ -23,15 +23,12 @@ def test_an_agent_reads_edits_runs_and_answers(lab: Lab, agent: str) -> None:
     assert 0 < session.first_request_seconds < session.ended.wall_seconds
 
 
-def test_ybs_asks_the_server_for_nothing_but_answers(lab: Lab) -> None:
+def test_the_first_request_is_small_and_nothing_is_asked_beside_it(lab: Lab) -> None:
     session = lab.ybs("turns0")
     assert [request["path"].rpartition("/v1")[2] for request in session.all_requests] == [
         "/chat/completions"
     ]
-
-
-def test_the_first_request_is_small(lab: Lab) -> None:
-    first = lab.ybs("turns0").requests[0]
+    first = session.requests[0]
     assert first["body_bytes"] <= MOST_BYTES_OF_A_FIRST_REQUEST
     assert first["tools_bytes"] > 0
 

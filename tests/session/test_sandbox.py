@@ -80,12 +80,23 @@ def test_a_command_gets_the_network_only_where_it_is_asked_for(project: Path) ->
 
 
 @pytest.mark.parametrize(
-    "output", ["touch: x: Read-only file system", "curl: (6) Could not resolve host: x"]
+    "output",
+    [
+        "touch: x: Read-only file system",
+        "curl: (6) Could not resolve host: x",
+        "curl: (7) Failed to connect to 127.0.0.1 port 80 after 0 ms: Couldn't connect to server",
+        "cat: /tmp/of_before: No such file or directory",
+    ],
 )
 def test_a_failure_that_looks_like_a_wall_is_explained(project: Path, output: str) -> None:
     assert "no network" in sandbox(project, FakeCage()).remark(output)
     assert "no network" not in sandbox(project, FakeCage(), is_open=True).remark(output)
     assert sandbox(project, FakeCage("none")).remark(output) == ""
+
+
+def test_in_the_reduced_one_it_is_said_where_nothing_can_be_made(project: Path) -> None:
+    said = sandbox(project, FakeCage(is_reduced=True)).remark("touch: x: Permission denied")
+    assert "nothing new can be made" in said
 
 
 def test_another_failure_is_not(project: Path) -> None:
@@ -189,7 +200,7 @@ def test_an_environment_that_is_switched_on_can_be_used_wherever_it_lies(
     project: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for folder in (tmp_path / "venv", home):
-        (folder / "bin").mkdir()
+        (folder / "bin").mkdir(parents=True)
         (folder / "bin" / "go").write_text("")
         (folder / "pyvenv.cfg").write_text("")
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "venv"))

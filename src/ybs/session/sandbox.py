@@ -106,6 +106,8 @@ class Sandbox:
             if self._is_open
             else "no network (network: true asks for it) nor other commands' servers, "
         )
+        if self.state == "reduced":
+            net += "nothing new can be made directly in a folder that holds .git or the like, "
         return (
             f"[it ran in a sandbox: {net}only the project can be written, ~ and /tmp begin empty, "
             ".git is read-only: the person can commit]"
