@@ -31,10 +31,9 @@ def _checked_connect(self: socket.socket, address: Any) -> Any:
 
 
 def pytest_configure() -> None:
-    """Refuse every connection that would leave this machine, and spare the collection of tests the search for garbage."""
-    socket.socket.connect = (
-        _checked_connect  # once, not by a fixture that each of thousands of tests waits for
-    )
+    """Refuse every connection that would leave this machine; put the search for garbage off."""
+    # Once, not by a fixture that each of thousands of tests waits for.
+    socket.socket.connect = _checked_connect
     # Reading the system's certificates takes 20 ms, again for each client; loopback needs none of them.
     os.environ.pop("SSL_CERT_FILE", None)
     os.environ["SSL_CERT_DIR"] = "/nonexistent"
@@ -47,7 +46,7 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Leave what was collected out of the search for garbage: going through it again and again takes seconds."""
+    """Leave what was collected out of the search for garbage: that takes seconds, for nothing."""
     gc.freeze()
     gc.enable()
 

@@ -37,7 +37,7 @@ def test_the_environment_is_built_and_not_inherited() -> None:
         "GIT_PAGER": "cat",
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_OPTIONAL_LOCKS": "0",
-        "PIP_RETRIES": "0",
+        "PIP_RETRIES": "1",
         "UV_HTTP_RETRIES": "0",
         "CARGO_NET_RETRY": "0",
         "npm_config_fetch_retries": "0",

@@ -30,6 +30,7 @@ def test_on_flat_lines_both_readings_agree():
 
 
 @example("{}")
+@example("\\\\''\\-")
 @given(st.text(alphabet="ab '\"\\-*é{}", max_size=30))
 def test_one_command_that_is_read_once_has_the_same_words_for_the_grammar(text: str):
     flat, whole = commands.parse(text), syntax.parse(text)

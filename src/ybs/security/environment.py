@@ -27,9 +27,10 @@ _SET = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
 }
-#: Without a network a second try is as vain as the first one, and npm alone would try for longer than a command may take.
+#: Without a network more tries are vain, and npm alone would try for longer than a command may take. pip names the
+#: network as the reason only when it tries again.
 _SET_OFFLINE = {
-    "PIP_RETRIES": "0",
+    "PIP_RETRIES": "1",
     "UV_HTTP_RETRIES": "0",
     "CARGO_NET_RETRY": "0",
     "npm_config_fetch_retries": "0",

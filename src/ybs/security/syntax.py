@@ -6,6 +6,7 @@ error, nothing that shells read differently, and nothing that names a program wh
 
 import re
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ybs.security.commands import Command, Script, is_open
@@ -245,6 +246,7 @@ class _Reader(Words):
         command = Command([], [], is_fed)
         self._add(command)
         self._check_gaps(node)
+        self._check_apart(node)
         for child in node.children:
             kind = child.type
             if kind in WORDS:
@@ -256,6 +258,12 @@ class _Reader(Words):
                 command.start += 1
             else:
                 self._odd_part(child, command)
+
+    def _check_apart(self, node: "Node") -> None:
+        """Doubt words without a space between them: for the shells they are one."""
+        words = [each for each in node.children if "redirect" not in each.type]
+        if any(before.end_byte == after.start_byte for before, after in pairwise(words)):
+            self.doubt("a word is not read as one")
 
     def _check_gaps(self, node: "Node") -> None:
         """Doubt a command that would go on behind the end of its line: the grammar joins some, the shells do not."""

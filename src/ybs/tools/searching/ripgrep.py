@@ -20,7 +20,9 @@ _WALK = (
 _PLACES = ("--line-number", "--column", "--with-filename", "--null", "--no-heading")
 _ALWAYS = ("--no-config", "--no-mmap", "--color", "never", "--no-follow")
 _COUNT = re.compile(r"([^\0]+)\0(\d+)\n")  # a name may hold line ends
-_PLACE = re.compile(rb"([^\0]+)\0(\d+):(\d+):[^\n]*\n")
+#: A match of nothing at the end of a file without a last line end has no column.
+_PLACE = re.compile(rb"([^\0]+)\0(\d+):(?:(\d+):)?[^\n]*\n")
+_TAIL_BYTES = 1_000_000  # a longer last line is shown from somewhere within
 _UNREADABLE = re.compile(rb"(?:rg: )?(.+): .* \(os error \d+\)")
 _BATCH_CHARS = 100_000  # of paths on one command line
 _NAME_ENDING = re.compile(r"[\w.-]+", re.ASCII)
@@ -101,9 +103,25 @@ def places(
             folder=start,
             deadline=deadline,
         )
-        for path, line, column in _PLACE.findall(output.text):
-            found.setdefault(os.fsdecode(path)[2:], []).append((int(line), int(column) - 1))
+        for name, line, column in _PLACE.findall(output.text):
+            path = os.fsdecode(name)[2:]
+            byte = int(column) - 1 if column else _length_of_last_line(start / path)
+            found.setdefault(path, []).append((int(line), byte))
     return found
+
+
+def _length_of_last_line(path: Path) -> int:
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags)
+    except OSError:
+        return 0  # it is gone, and so is the line
+    try:
+        size = os.fstat(descriptor).st_size
+        tail = os.pread(descriptor, _TAIL_BYTES, max(size - _TAIL_BYTES, 0))
+    finally:
+        os.close(descriptor)
+    return len(tail) - tail.rfind(b"\n") - 1
 
 
 def _kinds(endings: Sequence[str] | None) -> Iterator[str]:
