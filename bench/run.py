@@ -24,6 +24,7 @@ NAMES = (
     "listing",
     "policy",
     "sandbox",
+    "firewall",
 )
 
 

@@ -67,6 +67,10 @@ it is bounded by what follows, each with the test that holds it.
 - Landlock leaves open: mode and times of the person's own files outside, the list of processes, the list of network
   interfaces. Local servers, terminals and Python's multiprocessing do not work in it.
 - `ybs sandbox exec` hands on what the person's own command writes, as it is.
+- A program that rewrites the project from outside of any sandbox while a command is started (an editor with a plug-in of the
+  repository, say) is trusted as the person is. One from inside, in a background job, is not: the cage's list of mounts is
+  compared with what was meant before the command begins.
+- git cannot commit in the sandbox, for `.git` is read-only there. Commands of one session do not see each other's local servers.
 - Under macOS only the text of the profile is tested.
 - A program that is started outside of the sandbox (an editor, a server of yours) and reads the project runs with your rights.
 

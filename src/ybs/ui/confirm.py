@@ -100,7 +100,9 @@ def wish(question: Question, folder: str, sandbox: str) -> str:
     preview = question.preview
     if question.effect == "execute":
         place = next(iter(preview.paths), folder)
-        return printable(f"{question.call.name} wants to run, in {short_folder(place)}, {sandbox}")
+        how = " in the background" if " in the background" in preview.title else ""
+        name = question.call.name
+        return printable(f"{name} wants to run{how}, in {short_folder(place)}, {sandbox}")
     what = preview.title[:1].lower() + preview.title[1:]
     return printable(f"{question.call.name} wants to {what}, in {short_folder(folder)}")
 

@@ -33,6 +33,8 @@ OTHER_NAMES: dict[str, tuple[str, ...]] = {
     "id": ("jobid", "job", "bashid", "shellid"),
     "wait": ("waitseconds", "waitsecs"),
     "context_lines": ("context",),
+    "ignore_case": ("caseinsensitive", "insensitive", "iscaseinsensitive"),
+    "include_ignored": ("noignore", "includegitignored"),
     "max_results": ("maxmatches", "headlimit", "maxcount"),
     "offset": ("startline", "linestart"),
     "limit": ("maxlines", "numlines", "linecount"),
