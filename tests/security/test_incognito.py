@@ -95,5 +95,5 @@ def test_no_command_is_told_where_a_shell_keeps_its_history():
         "PYTHONSTARTUP",
         "NODE_REPL_HISTORY",
     )
-    given = dict.fromkeys(names, "/home/me/.history")
+    given: dict[str, str] = dict.fromkeys(names, "/home/me/.history")
     assert not set(names) & set(environment.build(given, home="/home/me"))
