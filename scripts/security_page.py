@@ -35,6 +35,11 @@ it is bounded by what follows, each with the test that holds it.
   never read.
 - **Files of ybs** are 0600 in folders of 0700 whatever the umask; planted links are refused; one process writes at a time.
 - **Git** for ybs's own purposes runs no program that a repository names: no hook, filter, pager, helper or alias.
+- **Secrets.** Every request and every tool result passes a firewall: tokens of known formats, private keys, passwords in addresses, and
+  the values of your own secret variables become placeholders such as `[ybs:secret:github-token#1]`, the same ones for the whole session. An edit
+  puts a secret back only in the file that holds it already; anywhere else it is refused. A private key stops the request and asks.
+  `/secrets` lists kind and place, never the value. Known limits: a secret that is split over two lines, words as passwords
+  (`firewall.sensitivity: high` finds more), short base64. Long outputs kept on disk hold what the command printed.
 - **Incognito** (`--incognito`, `/incognito`, `incognito.enabled`): nothing about the session is written anywhere, not even after
   a crash or a kill. Long outputs are cut and not kept, the input's history is in memory, an answer about trust is not asked for because it
   would be written down, and the system is told to dump no memory. The mark `incognito` stands first in the status line. With
@@ -80,11 +85,8 @@ it is bounded by what follows, each with the test that holds it.
 the environment (E), the network (N), the kernel (K). They run in the quick suite under bubblewrap, and as root and as an
 ordinary user, under bubblewrap and Landlock, in `make test-slow`.
 
-| successes of attempts made | root | ordinary user |
-|---|---|---|
-| no sandbox | 148 of 158 | 128 of 158 |
-| bubblewrap | 0 of 159 | 0 of 159 |
-| Landlock | 4 of 159, the holes named above | 4 of 159 |
+No attempt may succeed under bubblewrap, and under Landlock none but those on the holes named above. The control runs them without a
+sandbox: at least three in four have to succeed there, so that attempts which are too weak show.
 
 ## Cases
 
@@ -177,6 +179,12 @@ TITLES = {
     "F03": "incognito leaves nothing",
     "F04": "a resumed session that was edited",
     "F05": "two writers of one file",
+    "X01": "a corpus of tokens of many kinds, and of texts that are none",
+    "X02": "a secret split over two pieces of a stream",
+    "X03": "a secret in names, addresses, pictures, arguments, other spellings",
+    "X04": "texts made to be slow",
+    "X05": "a placeholder written back elsewhere",
+    "X06": "a secret that the person typed",
     "F06": "secrets in what is stored",
 }
 
