@@ -88,9 +88,12 @@ def test_only_the_cage_that_is_used_is_loaded() -> None:
 def test_no_sandbox_runs_the_command_as_it_is_in_a_built_environment(
     project: Path, home: Path
 ) -> None:
-    cage = Open(home)
+    cage = Open()
     assert (cage.name, cage.why, cage.is_reduced) == ("none", "--no-sandbox", True)
-    launch = cage.launch(("true",), project, {"OPENAI_API_KEY": "k", "TMPDIR": "/t"})
+    surroundings = {"OPENAI_API_KEY": "k", "TMPDIR": "/t", "HOME": str(home), "RUN_BY_YBS": "a.1;"}
+    launch = cage.launch(("true",), project, surroundings)
+    assert launch.environ["HOME"] == str(home)
+    assert launch.environ["RUN_BY_YBS"] == "a.1;"
     assert launch.argv == ("true",)
     assert launch.environ["TMPDIR"] == "/t"
     assert "OPENAI_API_KEY" not in launch.environ

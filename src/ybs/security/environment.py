@@ -4,9 +4,11 @@ from collections.abc import Mapping
 
 from ybs.core.errors import ToolError
 
-#: Handed on as they are: language, time zone, who the person is, how wide the screen is.
+#: Handed on as they are: language, time zone, who the person is, how wide the screen is, and the mark of a ybs around
+#: this one, by which that one ends what it started.
 _KEPT = (
     *("LANG", "LANGUAGE", "TZ", "USER", "LOGNAME", "COLUMNS", "LINES", "CI"),
+    "RUN_BY_YBS",
     *("LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_MESSAGES", "LC_MONETARY", "LC_NUMERIC", "LC_TIME"),
     *("LC_ADDRESS", "LC_IDENTIFICATION", "LC_MEASUREMENT", "LC_NAME", "LC_PAPER", "LC_TELEPHONE"),
 )
@@ -62,6 +64,14 @@ def build(
     built |= _proxies(environ) if network else _SET_OFFLINE
     built |= {"HOME": home, "PATH": path_of(environ), "TMPDIR": temporary, **_SET}
     return built | _checked(declared or {})
+
+
+def build_open(
+    environ: Mapping[str, str], *, declared: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return the variables of a program that runs in no cage: in the person's own home, with the network."""
+    home, temporary = environ.get("HOME", "/"), environ.get("TMPDIR", "/tmp")  # noqa: S108 - the machine's own
+    return build(environ, home=home, temporary=temporary, network=True, declared=declared)
 
 
 def path_of(environ: Mapping[str, str]) -> str:

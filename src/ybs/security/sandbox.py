@@ -90,10 +90,8 @@ class Open:
     """No cage, because the person said so on the command line. The environment is still a built one."""
 
     name = "none"
+    why = "--no-sandbox"
     is_reduced = True
-
-    def __init__(self, home: Path) -> None:
-        self._home, self.why = home, "--no-sandbox"
 
     def launch(
         self,
@@ -105,11 +103,7 @@ class Open:
         declared: Mapping[str, str] | None = None,
     ) -> Launch:
         """Return the command as it is."""
-        temporary = environ.get("TMPDIR", "/tmp")  # noqa: S108 - the machine's own
-        variables = environment.build(
-            environ, home=str(self._home), temporary=temporary, network=True, declared=declared
-        )
-        return Launch(argv=tuple(command), environ=variables)
+        return Launch(tuple(command), environment.build_open(environ, declared=declared))
 
 
 def choose(places: Places) -> Cage:

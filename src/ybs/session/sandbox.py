@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ybs.config.paths import home
 from ybs.core.errors import Refused
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ class Sandbox:
         from ybs.security.sandbox import NoCage, Open, choose
 
         if self.without:
-            return Open(home())
+            return Open()
         try:
             return choose(self._places())
         except Refused as error:

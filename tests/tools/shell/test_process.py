@@ -18,7 +18,7 @@ from ybs.security.launch import Bare, Launch
 from ybs.security.paths import Roots
 from ybs.tools.shell import process, pump
 from ybs.tools.shell.output import Live, Output
-from ybs.tools.shell.process import Command, Ended, Shell, environment, run_command
+from ybs.tools.shell.process import Command, Ended, Shell, run_command
 from ybs.tools.shell.shells import Shells
 
 
@@ -62,12 +62,6 @@ def place(project: Path) -> Iterator[Place]:
     assert place.shells.watch is not None  # its pipe is open before descriptors are counted
     yield place
     place.shells.close_watch()
-
-
-def test_the_environment_is_filtered_by_name():
-    assert environment({"PATH": "/bin", "X_KEY": "k", "PERL5OPT": "x"}).keys() == {
-        *("PATH", "PAGER", "GIT_PAGER", "TERM", "NO_COLOR", "GIT_TERMINAL_PROMPT"),
-    }
 
 
 async def test_s18_a_command_that_ignores_the_polite_signal_is_killed_with_its_group(place: Place):

@@ -3,10 +3,8 @@
 import asyncio
 import errno
 import os
-import re
 import signal
 import threading
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from subprocess import DEVNULL, Popen
@@ -26,29 +24,6 @@ PIPE_SECONDS = 0.2  # how long output is waited for when the shell has ended
 _CAN_LOOK = hasattr(
     os, "waitid"
 )  # to see that a process ended without burying it; not on every macOS
-_SECRET = re.compile(r"TOKEN|SECRET|PASSW|KEY|AUTH|CRED|^YBS_", re.IGNORECASE)
-#: Variables that make a shell or an interpreter run something first.
-_RUNS_FIRST = frozenset(
-    {"BASH_ENV", "ENV", "LD_PRELOAD", "LD_AUDIT", "PYTHONSTARTUP", "NODE_OPTIONS", "PERL5OPT"}
-    | {"RUBYOPT", "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF", "PROMPT_COMMAND"}
-)
-_SET = {
-    "PAGER": "cat",
-    "GIT_PAGER": "cat",
-    "TERM": "dumb",
-    "NO_COLOR": "1",
-    "GIT_TERMINAL_PROMPT": "0",
-}
-
-
-def environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that a command gets: without secrets, and so that nothing waits for a person."""
-    kept = {
-        name: value
-        for name, value in environ.items()
-        if not _SECRET.search(name) and name not in _RUNS_FIRST
-    }
-    return {**kept, **_SET}
 
 
 class Command(Struct, frozen=True, kw_only=True):

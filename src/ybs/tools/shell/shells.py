@@ -55,10 +55,9 @@ class Shells:
         self, command: str, folder: Path, *, network: bool = False
     ) -> "tuple[Launch, Mark]":
         """Say how a command is started, and by which mark its processes are known. Raises OSError or ToolError."""
-        from ybs.tools.shell.process import environment
         from ybs.tools.shell.strays import Mark
 
-        launch = self.starter.launch(command, folder, environment(os.environ), network=network)
+        launch = self.starter.launch(command, folder, os.environ, network=network)
         if launch.scratch:
             self.watch.clear(launch.scratch)
         mark = Mark.new()
