@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from types import TracebackType
 
     from ybs.session.options import Options
 
@@ -20,6 +21,8 @@ UNWRITABLE = (EBADF, EDQUOT, EFBIG, EIO, ENOSPC, EPIPE)
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     open_missing_streams()
+    if argv is None:  # not where a test calls
+        sys.excepthook = show_crash
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         code = answer(words)
@@ -50,6 +53,15 @@ def answer(words: Sequence[str]) -> int:
             complain(leaving.code)
             return 2
         return leaving.code or 0
+
+
+def show_crash(
+    kind: type[BaseException], error: BaseException, trace: "TracebackType | None"
+) -> None:
+    """Show an error that nothing caught, in words that act on no terminal."""
+    from ybs.security.gate import put_crash  # not loaded where nothing crashes
+
+    put_crash(kind, error, trace)
 
 
 def run(words: Sequence[str]) -> int:

@@ -3,6 +3,8 @@
 import ast
 import io
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ybs.security import gate
 from ybs.security.gate import ask_line, drawn, put, put_json, put_over, put_utf8, safe_json
 
 SOURCE = Path(__file__).parent.parent.parent / "src" / "ybs"
@@ -179,3 +182,36 @@ def test_json_keeps_its_meaning_and_holds_no_control(value: object):
 )
 def test_of_what_is_drawn_only_ybs_own_attributes_act(text: str, shown: str):
     assert drawn(text) == shown
+
+
+def test_an_error_that_nothing_caught_acts_on_no_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    try:
+        raise RuntimeError("\x1b]52;c;ZXZpbA==\x07 and \x1b[2J")
+    except RuntimeError as error:
+        gate.put_crash(type(error), error, error.__traceback__)
+    said = capsys.readouterr().err
+    assert said.startswith("Traceback")
+    assert "RuntimeError: " in said
+    assert "\x1b" not in said
+    assert "\x07" not in said
+
+
+def test_a_crash_with_nowhere_to_write_is_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    stream.close()
+    monkeypatch.setattr(sys, "stderr", stream)
+    gate.put_crash(ValueError, ValueError("x"), None)
+
+
+def test_the_command_itself_shows_a_crash_through_the_gate() -> None:
+    code = (
+        "import sys\nfrom ybs import cli\n"
+        "def crash(words): raise RuntimeError('\\x1b[2J')\n"
+        "cli.answer = crash\nsys.argv = ['ybs', 'x']\ncli.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "RuntimeError" in done.stderr
+    assert "\x1b" not in done.stderr

@@ -5,9 +5,13 @@ A test sees to it that no door writes in another way. What programs read is JSON
 
 import re
 import sys
-from typing import TextIO
+from contextlib import suppress
+from typing import TYPE_CHECKING, TextIO
 
 from ybs.security.unicode import has_suspects, printable, replace_hidden
+
+if TYPE_CHECKING:
+    from types import TracebackType
 
 #: Attributes that ybs's own drawing uses; "concealed" (8) is none of them.
 _OWN_ATTRIBUTES = "(\x1b\\[(?!0*8[;m])(?:[0-9]{1,3}(?:;(?!0*8[;m])[0-9]{1,3}){0,5})?m)"
@@ -20,6 +24,16 @@ def put(text: str, stream: TextIO, end: str = "\n") -> None:
     shown = printable(text) + end
     stream.write(shown.encode(encoding, "replace").decode(encoding))
     stream.flush()
+
+
+def put_crash(
+    kind: type[BaseException], error: BaseException, trace: "TracebackType | None"
+) -> None:
+    """Write down an error that nothing caught, on standard error: a `sys.excepthook` whose words act on nothing."""
+    from traceback import format_exception  # only a crash needs it
+
+    with suppress(OSError, ValueError):  # full, or closed
+        put("".join(format_exception(kind, error, trace)), sys.stderr, end="")
 
 
 def put_over(text: str, stream: TextIO, *, columns: int = 0) -> None:

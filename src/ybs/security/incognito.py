@@ -41,7 +41,9 @@ def leave_no_dump() -> None:
 
     A system's own hook for uncaught exceptions, which may write reports, goes too.
     """
-    sys.excepthook = sys.__excepthook__
+    from ybs.security.gate import put_crash  # the first request needs none of it
+
+    sys.excepthook = put_crash
     try:
         import resource  # not on every system
     except ImportError:
