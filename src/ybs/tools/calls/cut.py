@@ -13,8 +13,8 @@ def cut(text: str, limit: int, hint: str = "", *, head_share: float = 0.5) -> st
     room = max(limit - _ROOM - len(hint), 0)
     head = text[: int(room * head_share)]
     tail = text[len(text) - (room - len(head)) :]
-    head = _up_to_line(head)
-    tail = _from_line(tail)
+    head = up_to_line(head)
+    tail = from_line(tail)
     if not head.endswith("\n") and text.startswith("\n", len(head)):
         head += "\n"  # the one before the note is the text's own
     missing = text[len(head) : len(text) - len(tail)]
@@ -29,11 +29,13 @@ def note_of(characters: int, lines: int, hint: str = "") -> str:
     return f"[... {characters:,} characters{in_lines} left out{'. ' + hint if hint else ''} ...]"
 
 
-def _up_to_line(head: str) -> str:
+def up_to_line(head: str) -> str:
+    """Return the text without a last line that is cut, where enough is left."""
     end = head.rfind("\n") + 1
     return head[:end] if end > len(head) // 2 else head
 
 
-def _from_line(tail: str) -> str:
+def from_line(tail: str) -> str:
+    """Return the text without a first line that is cut, where enough is left."""
     start = tail.find("\n") + 1
     return tail[start:] if 0 < start < len(tail) // 2 else tail

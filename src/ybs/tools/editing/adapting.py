@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from ybs.tools.editing.indentation import Indentation, indentation_of
 from ybs.tools.editing.lines import Lines
+from ybs.tools.editing.prefix import shared
 from ybs.tools.editing.spelling import indent_of, plain, plain_in_place, spaced
 
 _MOST_PAIRS = 4_000_000  # beyond this the middle of an edit counts as one change
@@ -273,21 +274,12 @@ class _Fitting:
     def _spelled(self, body: str, model: str, own: str) -> str:
         """Keep the file's signs in those ends of a changed line that the edit leaves as they were."""
         if model and len(model) == len(own) and model != own:
-            head = _common(body, model)
-            tail = min(_common(body[::-1], model[::-1]), len(body) - head, len(model) - head)
+            head = shared(body, model)
+            tail = min(shared(body[::-1], model[::-1]), len(body) - head, len(model) - head)
             if plain_in_place(model) == plain_in_place(own):
                 middle = body[head : len(body) - tail].translate(self.slips)
                 return own[:head] + middle + own[len(own) - tail :]
         return body.translate(self.slips) if self.slips else body
-
-
-def _common(one: str, two: str) -> int:
-    count = 0
-    for a, b in zip(one, two, strict=False):
-        if a != b:
-            break
-        count += 1
-    return count
 
 
 def _tail_of(line: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from ybs.tools.editing.prefix import shared
 from ybs.tools.reading.document import printable
 
 _CONTEXT = 3
@@ -26,8 +27,8 @@ class Diff(Struct, frozen=True):
 def diff_of(before: str, after: str, name: str) -> Diff:
     """Compare two texts; `name` is the file's path in the heading."""
     old, new = _lines(before), _lines(after)
-    head = _common(old, new)
-    tail = _common(old[head:][::-1], new[head:][::-1])
+    head = shared(old, new)
+    tail = shared(old[head:][::-1], new[head:][::-1])
     skip = max(head - _CONTEXT, 0)
     keep = max(tail - _CONTEXT, 0)
     old, new = old[skip : len(old) - keep], new[skip : len(new) - keep]
@@ -52,20 +53,11 @@ def _lines(text: str) -> list[str]:
     return lines[:-1]
 
 
-def _common(one: list[str], other: list[str]) -> int:
-    count = 0
-    for left, right in zip(one, other, strict=False):
-        if left != right:
-            break
-        count += 1
-    return count
-
-
 def _groups(old: list[str], new: list[str]) -> Iterator[_Group]:
     if old == new:
         return
-    head = _common(old, new)
-    tail = _common(old[head:][::-1], new[head:][::-1])
+    head = shared(old, new)
+    tail = shared(old[head:][::-1], new[head:][::-1])
     middle = len(old) - head - tail, len(new) - head - tail
     if min(middle) == 0 or max(middle) > _MOST_LINES:
         yield [

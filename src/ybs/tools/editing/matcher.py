@@ -17,6 +17,7 @@ from ybs.tools.editing.lines import Lines
 from ybs.tools.editing.nearest import nearest
 from ybs.tools.editing.one_word import one_word_off
 from ybs.tools.editing.placeholders import is_elision, placeholder_in
+from ybs.tools.editing.prefix import shared
 from ybs.tools.editing.slips import LINE_NUMBERS, readings
 from ybs.tools.editing.spelling import (
     indent_of,
@@ -275,8 +276,8 @@ def _in_plain_signs(edit: _Edit) -> _Found:
 
 def _respelled(old: str, own: str, new: str) -> str:
     """Keep the file's own ends where the new text has those of the old one."""
-    head = _common(old, new)
-    tail = min(_common(old[::-1], new[::-1]), len(old) - head, len(new) - head)
+    head = shared(old, new)
+    tail = min(shared(old[::-1], new[::-1]), len(old) - head, len(new) - head)
     slips = {
         ord(mine): theirs
         for mine, theirs in zip(old, own, strict=True)
@@ -284,15 +285,6 @@ def _respelled(old: str, own: str, new: str) -> str:
     }
     middle = new[head : len(new) - tail].translate(slips)
     return own[:head] + middle + own[len(own) - tail :]
-
-
-def _common(one: str, two: str) -> int:
-    count = 0
-    for a, b in zip(one, two, strict=False):
-        if a != b:
-            break
-        count += 1
-    return count
 
 
 def _read_otherwise(lines: Lines, edit: _Edit) -> _Found:

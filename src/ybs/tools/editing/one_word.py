@@ -3,6 +3,7 @@
 import re
 
 from ybs.tools.editing.lines import Lines
+from ybs.tools.editing.prefix import shared
 from ybs.tools.editing.spelling import says_enough, spaced
 
 _FEWEST_LINES = 3
@@ -69,8 +70,8 @@ def _unlike(lines: Lines, run: int, signs: list[str]) -> list[int]:
 
 def _is_one_word(lines: Lines, number: int, line: str) -> bool:
     mine, theirs = spaced(line), spaced(lines.all[number])
-    head = _common(mine, theirs)
-    tail = _common(mine[head:][::-1], theirs[head:][::-1])
+    head = shared(mine, theirs)
+    tail = shared(mine[head:][::-1], theirs[head:][::-1])
     words = [_word_at(text, head, len(text) - tail) for text in (mine, theirs)]
     if not all(words):
         return False
@@ -87,15 +88,6 @@ def _has_neighbour(line: str, start: int, stop: int) -> bool:
     """Tell whether another word stands right beside this one, as in a sentence."""
     before, after = line[:start], line[stop:]
     return bool(re.search(r"[^\W\d_][,;]? \Z", before) or re.match(r"[,;]? [^\W\d_]", after))
-
-
-def _common(one: str, two: str) -> int:
-    count = 0
-    for a, b in zip(one, two, strict=False):
-        if a != b:
-            break
-        count += 1
-    return count
 
 
 def _word_at(text: str, start: int, stop: int) -> tuple[int, int] | None:

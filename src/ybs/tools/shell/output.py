@@ -6,6 +6,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from ybs.tools.calls.cut import from_line, up_to_line
 from ybs.tools.shell.seen import as_seen
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Kept:
         return text.count("\ufffd") > len(text) // 8
 
     def _cut(self, head: str, tail: str) -> str:
-        head, tail = _up_to_line(head), _from_line(tail)
+        head, tail = up_to_line(head), from_line(tail)
         size = max(self.size - len(head.encode()) - len(tail.encode()), 0)
         lines = self.lines - head.count("\n") - tail.count("\n")
         in_lines = f" ({lines:,} lines)" if lines > 1 else ""
@@ -197,13 +198,3 @@ def _without_part(data: bytearray) -> bytearray:
         length = 4 if byte >= 0xF0 else 3 if byte >= 0xE0 else 2 if byte >= 0xC0 else 1
         return data[:-back] if length > back else data
     return data
-
-
-def _up_to_line(head: str) -> str:
-    end = head.rfind("\n") + 1
-    return head[:end] if end > len(head) // 2 else head
-
-
-def _from_line(tail: str) -> str:
-    start = tail.find("\n") + 1
-    return tail[start:] if 0 < start < len(tail) // 2 else tail
