@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-# A busy machine is slow, and that is no fault of what is tested.
-settings.register_profile("ybs", deadline=None, max_examples=40)
+# A busy machine is slow, and that is no fault of what is tested. CI looks longer (`--hypothesis-profile thorough`).
+settings.register_profile("ybs", deadline=None, max_examples=12)
+settings.register_profile("thorough", deadline=None, max_examples=150)
 settings.load_profile("ybs")
 
 LOOPBACK = ("127.", "localhost", "::1")
@@ -31,9 +32,12 @@ def _checked_connect(self: socket.socket, address: Any) -> Any:
 
 
 def pytest_configure() -> None:
-    """Refuse every connection that would leave this machine; put the search for garbage off."""
+    """Refuse every connection that would leave this machine, forget anybody's keys, put the search for garbage off."""
     # Once, not by a fixture that each of thousands of tests waits for.
     socket.socket.connect = _checked_connect
+    for name in list(os.environ):
+        if name.startswith(("YBS_", "XDG_")) or name.endswith(("_API_KEY", "_PROXY", "_proxy")):
+            del os.environ[name]
     # Reading the system's certificates takes 20 ms, again for each client; loopback needs none of them.
     os.environ.pop("SSL_CERT_FILE", None)
     os.environ["SSL_CERT_DIR"] = "/nonexistent"
@@ -48,6 +52,7 @@ def pytest_unconfigure() -> None:
 def pytest_collection_finish() -> None:
     """Leave what was collected out of the search for garbage: that takes seconds, for nothing."""
     gc.freeze()
+    gc.set_threshold(20_000)
     gc.enable()
 
 
@@ -62,16 +67,14 @@ def _is_like_new(folder: Path) -> bool:
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the test an empty HOME and an environment without anybody's keys."""
-    # Most tests leave it empty, so the next one can have it. Not in `tmp_path`: few tests need that.
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the test an empty HOME."""
+    # Most tests leave it empty, so the next one can have it. Not in `tmp_path`: few tests need that. Nor by
+    # `monkeypatch`, which half of the tests do without: the next test sets it anew.
     if not _homes or not _is_like_new(_homes[-1]):
         _homes.append(_new_folder(tmp_path_factory.getbasetemp(), "home"))
         _homes[-1].chmod(_MODE)
-    for name in list(os.environ):
-        if name.startswith(("YBS_", "XDG_")) or name.endswith(("_API_KEY", "_PROXY", "_proxy")):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(_homes[-1]))
+    os.environ["HOME"] = str(_homes[-1])
     return _homes[-1]
 
 

@@ -1,9 +1,8 @@
-import pytest
-
+from rows import every_row
 from ybs.config.environment import is_setting, meant_by, path_of, variables_of
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("variable", "path"),
     [
         ("YBS_MODEL", ("llm", "model")),

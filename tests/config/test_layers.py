@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rows import every_row
 from ybs.config.layers import Loaded, load
 from ybs.config.schema import Config
 from ybs.config.tree import DEFAULT, Origin, flatten
@@ -397,7 +398,7 @@ def test_an_option_that_was_not_given_changes_nothing(project: Path, write: Writ
     assert load(folder=project, overrides={"llm.model": None}).config.llm.model == "m"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("key", "value", "words"),
     [
         ("agent.max_cost_usd", -1, "must be a number >= 0.0$"),

@@ -1,7 +1,6 @@
 from pathlib import Path
 
-import pytest
-
+from rows import every_row
 from ybs.config import paths
 
 
@@ -47,7 +46,7 @@ def test_home_is_found_without_the_variable():
     assert paths.home({"HOME": "relative"}).is_absolute()
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("path", "expected"),
     [
         ("src", "/p/src"),

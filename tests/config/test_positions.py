@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rows import every_row
 from ybs.config.positions import Broken, Scan
 
 JSON = st.recursive(
@@ -16,7 +17,7 @@ JSON = st.recursive(
 )
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "words", "line", "path"),
     [
         ("", "too early", 1, ()),
@@ -45,7 +46,7 @@ def test_broken_text_names_line_and_key(text: str, words: str, line: int, path: 
     assert (caught.value.line, caught.value.path) == (line, path)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("value", "words"),
     [
         ("NaN", "`NaN` is not JSON"),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rows import every_row
 from ybs.config import project as rules
 from ybs.config.layers import load
 from ybs.config.schema import Config, Safety
@@ -80,7 +81,7 @@ def test_every_setting_has_a_rule_or_is_refused():
         assert not [rule for rule in allowed if words in rule.split(".")[-1]]
 
 
-@pytest.mark.parametrize(
+@every_row(
     "model",
     [
         "/etc/x",

@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from rows import every_row
 from ybs.config.layers import load
 from ybs.config.report import SCHEMA_DIALECT, check, json_schema, mask_address, show
 from ybs.config.schema import Config
@@ -112,7 +111,7 @@ def test_nothing_that_a_terminal_acts_on_is_shown(project: Path, write: Write):
     assert "\x1b" not in "".join(f"{row.key} {row.value}" for row in show(load(folder=project)))
 
 
-@pytest.mark.parametrize("text", ["plain?x=y", "http://host:1/v1", "a@b"])
+@every_row("text", ["plain?x=y", "http://host:1/v1", "a@b"])
 def test_an_address_without_secrets_stays(text: str):
     assert mask_address(text) == text
 

@@ -1,8 +1,8 @@
 from typing import Any
 
 import msgspec
-import pytest
 
+from rows import every_row
 from ybs.config.schema import Config, ExternalTool
 from ybs.config.shape import (
     Fitting,
@@ -37,7 +37,7 @@ def fit_text(path: str, text: Any) -> tuple[Any, str]:
     return (value if fits(value) else None), complaints[0][1] if complaints else ""
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("section", "key", "value", "words"),
     [
         ("llm", "model", 5, "must be text or null, not a whole number"),
@@ -145,7 +145,7 @@ def test_the_address_of_the_schema_is_no_setting_and_no_mistake():
     assert fit({"$schema": "x"}) == ({}, [])
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("values", "guess"),
     [
         ({"lmm": {}}, "did you mean llm?"),
@@ -195,7 +195,7 @@ def test_a_variable_may_hold_a_number_a_truth_or_a_list():
     assert fitted["safety"]["blocked_commands"] == ["2", "x2"]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("path", "text", "expected"),
     [
         ("llm.model", "5", "5"),
@@ -216,7 +216,7 @@ def test_a_text_is_read_as_the_setting_asks(path: str, text: Any, expected: Any)
     assert fit_text(path, text) == (expected, "")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("path", "text"),
     [
         ("llm.max_tokens", "many"),
@@ -240,7 +240,7 @@ def test_a_text_that_does_not_fit_is_left_out(path: str, text: Any):
     assert words.endswith("; it is left out")
 
 
-@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+@every_row("number", [float("nan"), float("inf"), float("-inf")])
 def test_no_setting_takes_a_number_that_is_none(number: float):
     numeric = [name for name in all_names() if "float" in repr(annotation_at(name.split(".")))]
     assert len(numeric) == 5

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rows import every_row
 from ybs.config.layers import Loaded, load
 from ybs.config.report import check, show
 from ybs.core.errors import ConfigError
@@ -22,7 +23,7 @@ def model_of(loaded: Loaded, provider: str | None = None) -> Any:
     return create_model(loaded.config, provider=provider, environ={"OPENAI_API_KEY": KEY})
 
 
-@pytest.mark.parametrize("endpoint", ["${NOT_SET}", 8080, "", ["http://127.0.0.1:1"], False])
+@every_row("endpoint", ["${NOT_SET}", 8080, "", ["http://127.0.0.1:1"], False])
 def test_an_address_that_cannot_be_read_is_an_error_when_a_model_is_made(
     project: Path, write: Write, endpoint: Any
 ):
@@ -35,14 +36,14 @@ def test_an_address_that_cannot_be_read_is_an_error_when_a_model_is_made(
     assert model_of(loaded, "ollama").endpoint == "http://localhost:11434"
 
 
-@pytest.mark.parametrize("value", ["NaN", "None", '"\\ud800"'])
+@every_row("value", ["NaN", "None", '"\\ud800"'])
 def test_an_address_that_is_no_json_is_an_error_too(project: Path, write: Write, value: str):
     write("user", '{"llm": {"provider": "openai", "model": "m", "endpoint": ' + value + "}}")
     with pytest.raises(ConfigError, match=r"llm\.endpoint"):
         model_of(load(folder=project))
 
 
-@pytest.mark.parametrize("llm", [{"provider": "${NOT_SET}"}, {"provider": ""}, 5])
+@every_row("llm", [{"provider": "${NOT_SET}"}, {"provider": ""}, 5])
 def test_a_provider_that_cannot_be_read_is_an_error(project: Path, write: Write, llm: Any):
     write("system", json.dumps({"llm": CLOUD}))
     write("user", json.dumps({"llm": llm}))

@@ -1,5 +1,6 @@
 import pytest
 
+from rows import every_row
 from ybs.config.variables import Unset, has_reference, replace_references
 
 
@@ -8,7 +9,7 @@ def test_an_unset_variable_is_named():
         replace_references("a ${NOPE} b", {})
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "expected"),
     [
         ("${A}", "1"),

@@ -8,6 +8,7 @@ from typing import TypeAlias
 import msgspec
 import pytest
 
+from rows import every_row
 from ybs.config.schema import AgentLimits, Config, Llm
 from ybs.core.errors import ModelError, ProviderDown
 from ybs.core.events import (
@@ -225,7 +226,7 @@ async def test_broken_arguments_are_kept_beside_an_empty_object(make: Make):
     assert (asked.name, asked.invalid, bytes(asked.arguments)) == ("look", '{"at": "a', b"{}")
 
 
-@pytest.mark.parametrize("reason", ["end", "length"])
+@every_row("reason", ["end", "length"])
 async def test_the_reason_for_stopping_is_told(make: Make, reason: StopReason):
     message = message_of(await collect(await make(answer("text", stop_reason=reason))))
     assert message.stop_reason == reason

@@ -1,6 +1,6 @@
 """Which calls run together."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
@@ -52,7 +52,6 @@ def test_calls_are_the_same_by_name_arguments_and_broken_text_but_not_by_id():
     assert not broken.is_same_call(ToolCall(id="1", name="look", invalid="["))
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="abcABC", max_size=20))
 def test_every_call_is_in_exactly_one_group_of_its_kind(kinds: str):
     calls = make(kinds)

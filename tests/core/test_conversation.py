@@ -3,9 +3,10 @@
 from typing import cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from rows import every_row
 from ybs.core.conversation import CANCELLED, Conversation, Draft
 from ybs.core.events import AssistantSaid, TextStreamed, ThinkingStreamed
 from ybs.core.messages import (
@@ -50,7 +51,7 @@ def test_a_result_of_no_open_call_is_refused():
         conversation.append(result("a"))
 
 
-@pytest.mark.parametrize("speaker", [UserMessage.of("stop"), said(text="well")])
+@every_row("speaker", [UserMessage.of("stop"), said(text="well")])
 def test_open_calls_are_answered_before_anyone_speaks(speaker: Message):
     conversation = Conversation(messages=[said("a", "b"), result("b"), speaker])
     cancelled = ToolResult(call_id="a", name="look", output=CANCELLED, is_error=True)
@@ -89,7 +90,6 @@ steps = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=150)
 @given(steps)
 def test_any_sequence_of_appends_keeps_the_history_valid(sequence: list[object]):
     conversation, made = Conversation(), 0

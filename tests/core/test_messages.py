@@ -2,10 +2,11 @@
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
+from rows import every_row
 from ybs.core.events import AssistantSaid, Event, ToolFinished, TurnFinished, UserSaid
 from ybs.core.messages import (
     AssistantMessage,
@@ -47,12 +48,12 @@ MESSAGES: list[Message] = [
 ]
 
 
-@pytest.mark.parametrize("message", MESSAGES, ids=lambda m: type(m).__name__)
+@every_row("message", MESSAGES, ids=lambda m: type(m).__name__)
 def test_a_message_survives_json(message: Message):
     assert msgspec.json.decode(msgspec.json.encode(message), type=Message) == message
 
 
-@pytest.mark.parametrize("message", MESSAGES, ids=lambda m: type(m).__name__)
+@every_row("message", MESSAGES, ids=lambda m: type(m).__name__)
 def test_a_message_survives_being_an_event(message: Message):
     match message:
         case UserMessage():
@@ -104,7 +105,6 @@ usages = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(usages, usages, usages)
 def test_usage_adds_up_in_any_grouping(a: Usage, b: Usage, c: Usage):
     assert (a + b) + c == a + (b + c)

@@ -2,9 +2,9 @@
 
 from itertools import count
 
-import pytest
 from msgspec import Raw
 
+from rows import every_row
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
 from ybs.core.events import Event, TurnFinished, UserSaid
@@ -70,7 +70,7 @@ async def test_the_same_call_with_different_results_is_no_loop():
     assert finished.reason == "done"
 
 
-@pytest.mark.parametrize("length", [2, 3, 4, 5])
+@every_row("length", [2, 3, 4, 5])
 async def test_a_cycle_of_up_to_five_calls_is_a_loop(length: int):
     script = [call(n, arguments=b'{"n":%d}' % (n % length)) for n in range(8 * length)]
     finished, _ = await run(
@@ -109,7 +109,7 @@ async def test_a_new_turn_starts_from_nothing():
         assert reminders(events) == []
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("letters", "expected"),
     [
         ("", (1, 1)),

@@ -1,7 +1,6 @@
 """Recovery: errors in a row, empty messages, cut answers."""
 
-import pytest
-
+from rows import every_row
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
 from ybs.core.errors import Refused, ToolError
@@ -76,7 +75,7 @@ async def test_a_model_whose_calls_are_all_refused_does_not_go_on_for_ever():
     assert "failed or was refused" in finished.message
 
 
-@pytest.mark.parametrize("silent", [thought("hm"), " \n"])
+@every_row("silent", [thought("hm"), " \n"])
 async def test_thinking_or_white_space_alone_is_no_answer(silent: Thinking | str):
     finished, events = await run(ScriptedModel([answer(silent), "here I am"]), ScriptedToolbox())
     assert finished.reason == "done"

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from rows import every_row
 from ybs.core.errors import Refused
 from ybs.security import _bubblewrap
 from ybs.security._bubblewrap import Bubblewrap, attempt, find
@@ -204,7 +205,7 @@ def test_S20_bwrap_is_never_looked_for_along_the_path(
     assert find() is None
 
 
-@pytest.mark.parametrize(("uid", "mode", "expected"), [(0, 0o100755, True), (1000, 0o100755, False), (0, 0o100775, False), (0, 0o100757, False), (0, 0o100644, False), (0, 0o040755, False)])  # fmt: skip
+@every_row(("uid", "mode", "expected"), [(0, 0o100755, True), (1000, 0o100755, False), (0, 0o100775, False), (0, 0o100757, False), (0, 0o100644, False), (0, 0o040755, False)])  # fmt: skip
 def test_bwrap_has_to_be_roots_and_nobody_elses_to_write(
     monkeypatch: pytest.MonkeyPatch, uid: int, mode: int, expected: bool
 ) -> None:
@@ -231,7 +232,7 @@ class FakeRun:
         return SimpleNamespace(returncode=int(said != "ok"), stderr=said.encode())
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("said", "options", "why"),
     [
         (("ok",), ("--disable-userns",), "/b"),

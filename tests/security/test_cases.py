@@ -4,13 +4,13 @@ import re
 from importlib import import_module
 from pathlib import Path
 
-import pytest
+from rows import every_row
 
 HERE = Path(__file__).parent
 FAMILIES = sorted(path.stem for path in HERE.glob("cases_*.py"))
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@every_row("family", FAMILIES)
 def test_every_case_has_a_test_of_its_name_or_a_reason(family: str):
     cases: dict[str, str] = import_module(f"security.{family}").CASES
     for case, where in cases.items():

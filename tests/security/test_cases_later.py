@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from rows import every_row
+from serving import serving
 from trusting import give_trust, is_trusted, write
 from ybs.config.layers import Loaded, load
 from ybs.config.private_file import Busy, PrivateLog, Unsafe, make_folder
@@ -14,7 +16,6 @@ from ybs.config.schema import Config
 from ybs.config.trust import give, record_file
 from ybs.parser import parse
 from ybs.session.wiring import Options, open_session
-from ybs.testing.servers import ServerProcess
 
 YBS = str(Path(sys.executable).with_name("ybs"))
 
@@ -47,9 +48,9 @@ def test_c09_words_in_a_repository_change_no_permission(project: Path):
     assert session.status().mode == "ask"
 
 
-def test_c10_a_headless_run_in_an_untrusted_repository_says_so(project: Path, tmp_path: Path):
+def test_c10_a_headless_run_in_an_untrusted_repository_says_so(project: Path):
     write(project, {"hooks": {"start": ["./evil"]}, "llm": {"endpoint": "http://127.0.0.1:9/"}})
-    with ServerProcess("openai", ["done"], tmp_path) as server:
+    with serving(["done"]) as server:
         done = subprocess.run(
             [YBS, "--endpoint", server.url, "-m", "scripted", "--print", "go"],
             stdin=subprocess.DEVNULL,
@@ -79,7 +80,7 @@ def test_c11_a_user_file_of_somebody_else_is_refused(project: Path, home: Path):
     assert "belongs to another user" in loaded.warnings[0]
 
 
-@pytest.mark.parametrize("words", [["--", "--mode=bypass"], ["--print", "--", "--config=/x"]])
+@every_row("words", [["--", "--mode=bypass"], ["--print", "--", "--config=/x"]])
 def test_c12_a_prompt_is_never_read_as_an_option(words: list[str]):
     arguments = parse(words)
     assert arguments.prompt == words[-1]
@@ -87,7 +88,7 @@ def test_c12_a_prompt_is_never_read_as_an_option(words: list[str]):
     assert arguments.config is None
 
 
-@pytest.mark.parametrize("words", [["--provider", "--no-sandbox"], ["-p", "--mode=bypass", "x"]])
+@every_row("words", [["--provider", "--no-sandbox"], ["-p", "--mode=bypass", "x"]])
 def test_c12_an_option_is_never_read_as_a_value(words: list[str]):
     with pytest.raises(SystemExit) as left:
         parse(words)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rows import every_row
 from tools.conftest import Bench
 from ybs.core.ports import Answer, Question
 from ybs.security.paths import Roots
@@ -95,8 +96,8 @@ async def test_p16_no_folder_is_made_a_repository(bench: Bench, project: Path, l
     await denied(bench, "write_file", "two/HEAD")
 
 
-@pytest.mark.parametrize("tool", WRITING)
-@pytest.mark.parametrize(
+@every_row("tool", WRITING)
+@every_row(
     "path",
     [
         ".GIT/config",
@@ -118,7 +119,7 @@ async def test_p17_other_spellings_of_git_are_read_only_too(
     assert os.listdir(project) == [".git"]  # noqa: PTH208 - names
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("path", "part"),
     [
         (".vscode/tasks.json", ".vscode"),
@@ -129,7 +130,7 @@ async def test_p17_other_spellings_of_git_are_read_only_too(
         (".VSCode/tasks.json", ".vscode"),
     ],
 )
-@pytest.mark.parametrize("mode", ["ask", "accept-edits", "auto"])
+@every_row("mode", ["ask", "accept-edits", "auto"])
 async def test_p18_files_that_run_later_are_always_asked_about_and_named(
     make_bench: Any, path: str, part: str, mode: str, project: Path
 ):
@@ -147,8 +148,8 @@ async def test_p18_a_makefile_is_no_more_than_any_file(make_bench: Any):
     assert person.questions == []
 
 
-@pytest.mark.parametrize("tool", [*WRITING, "read_file"])
-@pytest.mark.parametrize(
+@every_row("tool", [*WRITING, "read_file"])
+@every_row(
     "path",
     [
         ".config/ybs/config.json",
@@ -181,7 +182,7 @@ async def test_p20_git_in_a_nested_repository_is_read_only(bench: Bench, project
     await denied(bench, tool, "sub/.git/config")
 
 
-@pytest.mark.parametrize("spelling", ["cle\u0301s", "clés", "CLÉS", "CLE\u0301S"])
+@every_row("spelling", ["cle\u0301s", "clés", "CLÉS", "CLE\u0301S"])
 def test_p21_a_blocked_name_in_another_composition_is_denied(home: Path, spelling: str):
     from ybs.core.errors import Refused
 

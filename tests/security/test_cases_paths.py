@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from rows import every_row
 from tools.conftest import Bench
 from ybs.config.schema import Config
 
@@ -53,28 +54,28 @@ async def denied(bench: Bench, tool: str, path: str, *, words: str = "") -> None
     assert words in answered.output
 
 
-@pytest.mark.parametrize("tool", ALL)
-@pytest.mark.parametrize("path", ["../project2/x", "a/../../project2/x", "/etc/passwd"])
+@every_row("tool", ALL)
+@every_row("path", ["../project2/x", "a/../../project2/x", "/etc/passwd"])
 async def test_p01_a_path_outside_is_denied(bench: Bench, outside: Path, tool: str, path: str):
     await denied(bench, tool, path, words="--add-dir")
     assert (outside / "x").read_text() == "SECRET\n"
 
 
-@pytest.mark.parametrize("tool", ALL)
+@every_row("tool", ALL)
 async def test_p02_a_folder_whose_name_begins_alike_is_outside(
     bench: Bench, outside: Path, tool: str
 ):
     await denied(bench, tool, str(outside / "x"), words="--add-dir")
 
 
-@pytest.mark.parametrize("tool", ALL)
+@every_row("tool", ALL)
 async def test_p03_dots_behind_the_root_lead_out_as_well(
     bench: Bench, project: Path, outside: Path, tool: str
 ):
     await denied(bench, tool, f"{project}/../{outside.name}/x", words="--add-dir")
 
 
-@pytest.mark.parametrize("tool", ALL)
+@every_row("tool", ALL)
 async def test_p04_a_key_in_the_home_folder_is_denied_where_that_is_the_project(
     at_home: Bench, home: Path, tool: str
 ):
@@ -101,8 +102,8 @@ async def test_p04_a_place_of_credentials_that_is_a_link_is_blocked_where_it_lea
     await denied(Bench(home), "read_file", str(home / "dotfiles/key"), words="blocked")
 
 
-@pytest.mark.parametrize("tool", ALL)
-@pytest.mark.parametrize("path", [".SSH/id_ed25519", ".ſſh/id_ed25519"])
+@every_row("tool", ALL)
+@every_row("path", [".SSH/id_ed25519", ".ſſh/id_ed25519"])
 async def test_p05_a_blocked_path_in_other_letters_is_denied(at_home: Bench, tool: str, path: str):
     await denied(at_home, tool, path, words="blocked")
 
@@ -169,8 +170,8 @@ async def test_p09_a_hard_link_among_free_files_is_read(bench: Bench, project: P
     assert "mine" in (await bench.ok("read_file", path="b")).output
 
 
-@pytest.mark.parametrize("tool", ALL)
-@pytest.mark.parametrize(
+@every_row("tool", ALL)
+@every_row(
     "path",
     [
         "/proc/self/environ",
@@ -207,8 +208,8 @@ async def test_p13_what_is_no_file_is_refused_without_hanging(
     await denied(bench, tool, "x", words=f"a {kind}, not a file")
 
 
-@pytest.mark.parametrize("tool", ALL)
-@pytest.mark.parametrize(
+@every_row("tool", ALL)
+@every_row(
     ("path", "words"),
     [
         ("a\0b", "a NUL"),

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-import pytest
 from msgspec.json import encode
 
+from rows import every_row
 from ybs.config.schema import Safety
 from ybs.security.command_case import CommandCase, commands_in
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("command", "reason"),
     [
         ("ls; make", "`make` is not in safety.safe_commands"),
@@ -30,7 +30,7 @@ def test_the_part_that_is_not_safe_is_named(command: str, reason: str):
     assert CommandCase(command, Safety()).unsafe == reason
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("arguments", "commands"),
     [
         ({"command": "make x"}, ["make x"]),

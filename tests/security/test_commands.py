@@ -1,9 +1,9 @@
 """Reading shell commands: a flat line is recognised, and all else is scanned for words."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rows import every_row
 from ybs.security.commands import parse, scan
 from ybs.security.wrappers import read
 
@@ -12,7 +12,7 @@ def programs(text: str) -> list[str]:
     return [run.words[0] for run in read(text).runs if run.words]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "words"),
     [
         ("ls -l 'a b' \"c d\" e\\ f", ["ls", "-l", "a b", "c d", "e f"]),
@@ -33,9 +33,7 @@ def test_s04_one_plain_command_is_simple_and_its_quotes_are_gone(text: str, word
     assert script.is_clear
 
 
-@pytest.mark.parametrize(
-    "text", ["ls; rm x", "ls\nrm x", "ls | rm x", "ls && rm x", "ls || rm x", "ls;rm x;"]
-)
+@every_row("text", ["ls; rm x", "ls\nrm x", "ls | rm x", "ls && rm x", "ls || rm x", "ls;rm x;"])
 def test_s05_s06_every_command_of_a_flat_line_is_found(text: str):
     script = parse(text)
     assert ["rm", "x"] in [command.argv for command in script.commands]
@@ -43,7 +41,7 @@ def test_s05_s06_every_command_of_a_flat_line_is_found(text: str):
     assert not script.is_simple
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         *("ls & rm x", "ls |& rm x", "(ls; rm x)", "{ ls; rm x; }", "if ls; then rm x; fi"),
@@ -77,7 +75,7 @@ def test_s05_s06_what_is_not_flat_is_read_by_the_grammar_or_its_words_are_found(
         assert {"rm", "x"} <= set(reading.scanned)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         *("$X y", "${X} y", '"$X" y', "/bin/r? x", "s[u]do", "$'\\x72m' x", "ls > $X"),
@@ -89,9 +87,7 @@ def test_what_cannot_be_read_for_certain_says_so(text: str):
     assert not read(text).is_clear
 
 
-@pytest.mark.parametrize(
-    "text", ["a > b", "a < b", "ls 2>&1", "ls $HOME", "A=1 ls", "ls;", 'ls "$x"', "a >> b"]
-)
+@every_row("text", ["a > b", "a < b", "ls 2>&1", "ls $HOME", "A=1 ls", "ls;", 'ls "$x"', "a >> b"])
 def test_redirections_variables_and_assignments_are_clear_but_not_simple(text: str):
     script = parse(text)
     assert script.is_clear
@@ -106,7 +102,7 @@ def test_the_targets_of_output_are_kept_and_numbers_are_not_words():
     assert [run.targets for run in read("> /dev/sda").runs] == [["/dev/sda"]]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "expected"),
     [("a | sh", True), ("a |\n sh", True), ("a || sh", False), ("a | b; sh", False)],
 )
@@ -125,7 +121,7 @@ def test_an_empty_line_holds_nothing():
     assert scan("") == []
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         *("env rm x", "env -i A=1 rm x", "env -u A rm x", "command rm x", "nohup rm x"),
@@ -152,7 +148,7 @@ def test_s04_wrappers_are_looked_through(text: str):
     assert read(text).is_clear
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         *("grep rm x", "echo rm", "time grep sudo x", "xargs grep rm", "sh script -c"),
@@ -171,7 +167,7 @@ def test_arguments_are_no_programs(text: str):
     assert read(text).is_clear
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         *(

@@ -1,7 +1,6 @@
 """What is asked about although nothing is destroyed."""
 
-import pytest
-
+from rows import every_row
 from ybs.security.concerns import concerns_of, notes_of
 from ybs.security.wrappers import read
 
@@ -10,7 +9,7 @@ def concerns(text: str) -> tuple[str, ...]:
     return concerns_of(text, read(text))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "words"),
     [
         ("echo $((a[x]))", "not understood: '$((a[x]))' may run what a variable holds"),
@@ -38,7 +37,7 @@ def test_s09_s10_u04_a_concern_says_what_and_why(text: str, words: str):
     assert words in concerns(text)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         *(

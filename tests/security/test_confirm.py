@@ -3,8 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-import pytest
-
+from rows import every_row
 from ybs.config.schema import Safety
 from ybs.core.events import ConfirmationAnswered, ConfirmationAsked, Event
 from ybs.core.messages import ToolCall
@@ -84,7 +83,7 @@ async def test_always_is_remembered_for_the_call():
     assert events[-1] == ConfirmationAnswered(id="1", is_allowed=True, grant="run_shell(make)")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("command", "answer"),
     [
         ("rm -r x", Answer(is_allowed=True, is_for_session=True)),

@@ -2,8 +2,7 @@
 
 from time import process_time
 
-import pytest
-
+from rows import every_row
 from ybs.config.schema import Safety
 from ybs.security.concerns import oddities_of
 from ybs.security.dangers import blocked_entry, warnings_of
@@ -20,7 +19,7 @@ def warnings(text: str) -> tuple[str, ...]:
     return warnings_of(text, read(text))
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         *(
@@ -51,21 +50,19 @@ def test_removing_everything_is_blocked_in_every_spelling(text: str):
     assert blocked(text) == "rm -rf /"
 
 
-@pytest.mark.parametrize(
-    "text", ["rm -rf /tmp/x", "rm -rf ./", "rm -f /x", "echo rm -rf /", "ls /", "rm / -i"]
-)
+@every_row("text", ["rm -rf /tmp/x", "rm -rf ./", "rm -f /x", "echo rm -rf /", "ls /", "rm / -i"])
 def test_what_only_looks_like_it_is_not_blocked(text: str):
     assert blocked(text) == ""
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text", ["sudo ls", "/usr/bin/sudo -u x ls", "true | sudo tee x", "\\sudo ls", "xargs sudo"]
 )
 def test_s04_a_blocked_program_is_blocked_behind_every_wrapper(text: str):
     assert blocked(text) == "sudo"
 
 
-@pytest.mark.parametrize("text", ["sudoku", "grep sudo x", "echo sudo", "man sudo", "> sudo"])
+@every_row("text", ["sudoku", "grep sudo x", "echo sudo", "man sudo", "> sudo"])
 def test_a_blocked_name_among_arguments_is_not(text: str):
     assert blocked(text) == ""
 
@@ -90,7 +87,7 @@ def test_an_entry_that_is_nothing_blocks_nothing():
     assert blocked("ls", ("", "> x")) == ""
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         *("rm -r x", "rm -rf ~", "rm -Rf .", "rm --recursive $UNSET/", "find . -delete", "shred x"),
@@ -177,7 +174,7 @@ def test_s11_s12_what_destroys_is_named(text: str):
     assert warnings(text)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         *(
@@ -259,12 +256,12 @@ HIDDEN = [
 ]
 
 
-@pytest.mark.parametrize("text", HIDDEN)
+@every_row("text", HIDDEN)
 def test_s05_s06_s07_no_spelling_hides_a_blocked_program(text: str):
     assert blocked(text) == "sudo"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "entry"),
     [
         ("rm --recurs --forc /", "rm -rf /"),
@@ -277,7 +274,7 @@ def test_blocked_entries_of_several_words_are_found_in_every_text(text: str, ent
     assert blocked(text) == entry
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         *(
@@ -305,7 +302,7 @@ def test_an_entry_that_is_no_flat_command_is_looked_for_as_it_is():
     assert not blocked("ls", (":(){ :|:& };:",))
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         *(
@@ -328,14 +325,12 @@ def test_s10_s11_s12_what_destroys_is_named_in_every_spelling(text: str):
     assert warnings(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["echo $(ls *.py)", "make &", "(git restore --staged x)", "/x/? &"]
-)
+@every_row("text", ["echo $(ls *.py)", "make &", "(git restore --staged x)", "/x/? &"])
 def test_an_unclear_text_without_danger_has_no_warning(text: str):
     assert warnings(text) == ()
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         *(
@@ -362,4 +357,5 @@ def test_judging_takes_time_in_proportion_to_the_length(text: str):
         warnings_of(part, reading)
         return process_time() - started
 
-    assert min(seconds(text) for _ in range(3)) < 0.2  # 50 ms, and room for a slow machine
+    # 50 ms, and room for a slow machine: one quick time of three will do.
+    assert any(seconds(text) < 0.2 for _ in range(3))

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from rows import every_row
 from ybs.security import _entry
 from ybs.security._entry import Entry, Kernel, open_kernel, prepare
 
@@ -25,7 +26,7 @@ class FakeCalls:
         return self.result
 
 
-@pytest.mark.parametrize(("abi", "size"), [(1, 8), (3, 8), (4, 16), (5, 16), (6, 24), (7, 24)])
+@every_row(("abi", "size"), [(1, 8), (3, 8), (4, 16), (5, 16), (6, 24), (7, 24)])
 def test_a_kernel_is_told_only_what_it_knows(abi: int, size: int) -> None:
     calls = FakeCalls(5)
     assert Kernel(calls, calls, abi).create_ruleset(7, network=3, scopes=3) == 5

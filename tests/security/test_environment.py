@@ -2,6 +2,7 @@
 
 import pytest
 
+from rows import every_row
 from ybs.core.errors import ToolError
 from ybs.security.environment import build, path_of
 
@@ -45,12 +46,12 @@ def test_the_environment_is_built_and_not_inherited() -> None:
     assert "PIP_RETRIES" not in build(OUTSIDE, home="/home/me", network=True)
 
 
-@pytest.mark.parametrize("name", ["BASH_ENV", "ENV", "LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONSTARTUP", "PYTHONPATH", "NODE_OPTIONS", "GIT_SSH_COMMAND", "GIT_DIR", "PERL5OPT", "RUBYOPT", "PROMPT_COMMAND", "YBS_HOME", "OPENAI_API_KEY", "DBUS_SESSION_BUS_ADDRESS"])  # fmt: skip
+@every_row("name", ["BASH_ENV", "ENV", "LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONSTARTUP", "PYTHONPATH", "NODE_OPTIONS", "GIT_SSH_COMMAND", "GIT_DIR", "PERL5OPT", "RUBYOPT", "PROMPT_COMMAND", "YBS_HOME", "OPENAI_API_KEY", "DBUS_SESSION_BUS_ADDRESS"])  # fmt: skip
 def test_what_runs_code_reaches_sockets_or_holds_keys_stays_outside(name: str) -> None:
     assert name not in build({name: "x"}, home="/h", network=True)
 
 
-@pytest.mark.parametrize("path", ["", ".", "bin:./x:", ":"])
+@every_row("path", ["", ".", "bin:./x:", ":"])
 def test_a_path_without_absolute_parts_is_the_systems(path: str) -> None:
     assert path_of({"PATH": path}) == "/usr/local/bin:/usr/bin:/bin"
     assert path_of({}) == "/usr/local/bin:/usr/bin:/bin"
@@ -81,7 +82,7 @@ def test_declared_variables_are_added_and_win() -> None:
     assert (built["GITHUB_TOKEN"], built["TERM"]) == ("t", "xterm")
 
 
-@pytest.mark.parametrize(("name", "value"), [("", "x"), ("A=B", "x"), ("A", "x\0y"), ("A\0", "x"), ("LD_PRELOAD", "x"), ("TMPDIR", "/x"), ("BASH_ENV", "x")])  # fmt: skip
+@every_row(("name", "value"), [("", "x"), ("A=B", "x"), ("A", "x\0y"), ("A\0", "x"), ("LD_PRELOAD", "x"), ("TMPDIR", "/x"), ("BASH_ENV", "x")])  # fmt: skip
 def test_what_cannot_be_declared_is_an_error(name: str, value: str) -> None:
     with pytest.raises(ToolError, match="cannot be"):
         build({}, home="/h", declared={name: value})

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hostile_git import TRAPS, Sandpit, Trap, hook, make_repository, needs_git
+from rows import every_row
 from ybs.security.git import Change, Git, parse_status
 from ybs.security.git_walls import GitError
 
@@ -270,13 +271,13 @@ async def test_a_file_that_a_filter_would_change_is_refused(pit: Sandpit):
     assert (await Git(pit.top).status("x.bin")) == [Change("??", "x.bin")]
 
 
-@pytest.mark.parametrize("command", ["fetch", "config", "clone", "status --porcelain", "-c", "add"])
+@every_row("command", ["fetch", "config", "clone", "status --porcelain", "-c", "add"])
 async def test_other_commands_are_refused(pit: Sandpit, command: str):
     with pytest.raises(GitError, match="is not among"):
         await Git(pit.top).run(command)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "option",
     [
         "--ext-diff",
@@ -328,7 +329,7 @@ async def test_what_git_cannot_do_is_told_in_its_words(pit: Sandpit):
         await Git(pit.top).run("show", "nothing")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "changes"),
     [
         ("", []),

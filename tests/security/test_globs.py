@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rows import every_row
 from ybs.security.globs import compiled
 
 PATHS = [
@@ -21,7 +22,7 @@ PATHS = [
 ]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("pattern", "expected"),
     [
         ("*.py", ["a.py", "a[1].py"]),
@@ -52,7 +53,7 @@ def test_neither_a_star_nor_a_class_crosses_a_folder():
     assert not compiled("src[+-0]a.py").fullmatch("src/a.py")
 
 
-@pytest.mark.parametrize("pattern", ["[z-a]", "}x{"])
+@every_row("pattern", ["[z-a]", "}x{"])
 def test_nonsense_is_an_error(pattern: str):
     with pytest.raises(re.error):
         compiled(pattern)

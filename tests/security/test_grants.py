@@ -6,6 +6,7 @@ import pytest
 from msgspec import Raw
 from msgspec.json import encode
 
+from rows import every_row
 from ybs.config.schema import Safety
 from ybs.core.errors import ConfigError
 from ybs.core.messages import ToolCall
@@ -44,7 +45,7 @@ def test_a_grant_is_shown_as_what_it_will_cover():
     assert offered(policy, "make lint") == "run_shell(make lint)"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("given", "later"),
     [
         ("pytest", "pytest -x tests/test_a.py"),
@@ -57,7 +58,7 @@ def test_a_grant_covers_later_commands_of_its_kind(given: str, later: str):
     assert run(granted(given), later) == Allow()
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("given", "later"),
     [
         ("git status", "git status; x"),
@@ -106,7 +107,7 @@ def test_parts_may_be_covered_by_different_rules():
     assert isinstance(run(policy, "make a", "in sub"), Ask)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "command",
     [
         "python x.py",
@@ -163,14 +164,14 @@ def test_a_rule_of_the_configuration_denies_in_every_mode():
     )
 
 
-@pytest.mark.parametrize("key", ["allow", "ask", "deny"])
+@every_row("key", ["allow", "ask", "deny"])
 def test_a_broken_rule_of_the_configuration_is_an_error(key: str):
     with pytest.raises(ConfigError):
         Policy(Safety(**{key: ("run_shell(",)}))
 
 
-@pytest.mark.parametrize("sandbox", ["none", "reduced"])
-@pytest.mark.parametrize("mode", ["ask", "auto", "accept-edits"])
+@every_row("sandbox", ["none", "reduced"])
+@every_row("mode", ["ask", "auto", "accept-edits"])
 def test_without_a_full_sandbox_every_command_asks_and_says_so(sandbox: Sandboxing, mode: Any):
     asked = run(Policy(Safety(mode=mode), find_sandbox=lambda: sandbox), "ls")
     assert isinstance(asked, Ask)

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from rows import every_row
 from ybs.core.errors import ConfigError
 from ybs.security import environment, incognito
 from ybs.security.gate import put_crash
@@ -40,7 +41,7 @@ def test_a_model_elsewhere_is_refused_where_only_local_ones_are_allowed():
         Incognito(is_on=True, local_only=True).check_model("openai", "big", is_here=False)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("is_on", "local_only", "is_here"),
     [(True, True, True), (True, False, False), (False, True, False), (False, False, False)],
 )

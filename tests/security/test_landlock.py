@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from rows import every_row
 from ybs.core.errors import Refused
 from ybs.security import _landlock
 from ybs.security._entry import Entry, Kernel
@@ -137,7 +138,7 @@ def test_the_name_servers_file_is_read_with_the_network(project: Path, home: Pat
     assert rules_of(project, home, network=True)[real] & 0b100
 
 
-@pytest.mark.parametrize(("abi", "top"), [(1, 12), (2, 13), (3, 14), (4, 14), (5, 15), (7, 15)])
+@every_row(("abi", "top"), [(1, 12), (2, 13), (3, 14), (4, 14), (5, 15), (7, 15)])
 def test_every_right_that_the_version_knows_is_withheld(abi: int, top: int) -> None:
     assert handled_rights(abi) == (1 << (top + 1)) - 1
 

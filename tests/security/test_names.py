@@ -2,14 +2,14 @@ r"""Names as text: one spelling for each name, and one name for each spelling.""
 
 import os
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rows import every_row
 from ybs.security.names import real_name, shown_name
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "shown"),
     [
         (b"a.txt", "a.txt"),

@@ -1,11 +1,10 @@
 """Options that write, and options that run something."""
 
-import pytest
-
+from rows import every_row
 from ybs.security.options import Option, running, writing
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("command", "option"),
     [
         ("rg --pre x y", Option("--pre", "x")),
@@ -30,7 +29,7 @@ def test_s02_s03_s08_an_option_that_runs_something_is_found_with_what_it_runs(
     assert option in list(running(command.split()))
 
 
-@pytest.mark.parametrize(
+@every_row(
     "command",
     [
         *(
@@ -49,7 +48,7 @@ def test_other_options_run_nothing(command: str):
     assert list(running(command.split())) == []
 
 
-@pytest.mark.parametrize(
+@every_row(
     "command",
     [
         *(
@@ -84,7 +83,7 @@ def test_s08_what_writes_is_found(command: str):
     assert writing(command.split())
 
 
-@pytest.mark.parametrize(
+@every_row(
     "command",
     [
         *("sort -u x", "find . -name x", "date", "date +%s", "date -u +%s", "uniq -c a", "ls -o"),

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rows import every_row
 from ybs.core.errors import Refused, ToolError
 from ybs.security.paths import Roots
 
@@ -72,7 +73,7 @@ def test_p08_a_write_to_a_dangling_link_outside_is_refused(roots: Roots, project
     assert not (home / ".bashrc").exists()
 
 
-@pytest.mark.parametrize(
+@every_row(
     "path",
     ["/proc/self/environ", "/proc/self/root/etc/passwd", "/dev/fd/3", "/dev/null", "/sys/kernel"],
 )
@@ -85,7 +86,7 @@ def test_p12_a_link_to_a_magic_path_is_refused(project: Path):
     refused(Roots(Path("/"), ("./",)), str(project / "env"))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("path", "words"),
     [
         ("", "is empty"),
@@ -111,12 +112,12 @@ def test_p14_what_is_no_path_gives_a_clear_error(roots: Roots, path: str, words:
     assert not isinstance(caught.value, Refused)
 
 
-@pytest.mark.parametrize("path", ["./~x", "$5.txt", "a$b", "grün/日本.py", "x:y", "a\u00a0b", "😀"])
+@every_row("path", ["./~x", "$5.txt", "a$b", "grün/日本.py", "x:y", "a\u00a0b", "😀"])
 def test_unusual_names_are_paths(roots: Roots, project: Path, path: str):
     assert roots.resolve(path) == project / path
 
 
-@pytest.mark.parametrize(
+@every_row(
     "path",
     [
         ".git/hooks/pre-commit",
@@ -141,7 +142,7 @@ def test_a_git_folder_that_is_a_link_is_read_only_too(roots: Roots, project: Pat
     refused(roots, ".git/config", is_write=True)
 
 
-@pytest.mark.parametrize("name", [".gitignore", ".github/x", "git", "a.git"])
+@every_row("name", [".gitignore", ".github/x", "git", "a.git"])
 def test_names_that_only_look_like_git_are_writable(roots: Roots, project: Path, name: str):
     assert roots.resolve(name, is_write=True) == project / name
 
@@ -204,7 +205,7 @@ def test_show_is_relative_inside_the_project_only(roots: Roots, project: Path):
     assert Roots(Path("/")).show(Path("/etc")) == "etc"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("path", "part"),
     [
         (".vscode/tasks.json", ".vscode"),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from rows import every_row
 from ybs.core.errors import Refused
 from ybs.security import places as places_module
 from ybs.security.places import lies_in, see, switched_on, system_folders
@@ -18,7 +19,7 @@ def test_the_home_folder_and_what_holds_it_are_no_project(tmp_path: Path) -> Non
             see(folder, home=home)
 
 
-@pytest.mark.parametrize("folder", ["/usr", "/etc", "/tmp", "/var", "/proc/self", "/dev/shm", "/sys/kernel", "/run"])  # fmt: skip
+@every_row("folder", ["/usr", "/etc", "/tmp", "/var", "/proc/self", "/dev/shm", "/sys/kernel", "/run"])  # fmt: skip
 def test_folders_of_the_system_are_no_project(folder: str) -> None:
     with pytest.raises(Refused, match="belongs to the system"):
         see(Path(folder), home=Path("/nonexistent"))

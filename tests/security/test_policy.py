@@ -7,6 +7,7 @@ from msgspec import Raw
 from msgspec.json import encode
 from msgspec.structs import replace
 
+from rows import every_row
 from ybs.config.schema import Mode, Safety
 from ybs.core.errors import ConfigError
 from ybs.core.messages import ToolCall
@@ -67,15 +68,15 @@ CASES: list[tuple[str, dict[str, Any], dict[str, str]]] = [
 ]
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(("name", "subject", "expected"), CASES)
+@every_row("mode", MODES)
+@every_row(("name", "subject", "expected"), CASES)
 def test_each_mode_decides_as_designed(
     mode: Mode, name: str, subject: dict[str, Any], expected: dict[str, str]
 ):
     assert word(decide(policy_of(mode), name, **subject)) == expected.get(mode, "allow")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("mode", "command", "expected"),
     [
         ("ask", "ls -l", "allow"),
@@ -197,7 +198,7 @@ def test_s14_another_session_has_no_grants():
     assert word(decide(second, "run_shell", command="ls")) == "ask"
 
 
-@pytest.mark.parametrize("command", ["rm -r x", "$X", "echo 'open"])
+@every_row("command", ["rm -r x", "$X", "echo 'open"])
 def test_always_is_not_offered_for_what_destroys_or_cannot_be_read(command: str):
     policy = policy_of()
     asked = decide(policy, "run_shell", command=command)
@@ -283,8 +284,8 @@ def network_call(policy: Policy, *, command: str = "pip install x") -> Any:
     return policy.decide(call, "execute", Preview(title="Run"), subject)
 
 
-@pytest.mark.parametrize("mode", ["ask", "accept-edits", "auto"])
-@pytest.mark.parametrize("allow", [[], ["run_shell"], ["run_shell(pip install *)"], ["run_shell(pip install x)"]])  # fmt: skip
+@every_row("mode", ["ask", "accept-edits", "auto"])
+@every_row("allow", [[], ["run_shell"], ["run_shell(pip install *)"], ["run_shell(pip install x)"]])  # fmt: skip
 def test_the_network_is_asked_for_whatever_is_allowed(mode: Any, allow: list[str]):
     policy = policy_of(mode, allow=allow, find_sandbox=lambda: "full")
     decision = network_call(policy)

@@ -2,12 +2,13 @@
 
 import pytest
 
+from rows import every_row
 from ybs.core.errors import ConfigError
 from ybs.security.rules import Rule, rule_of
 from ybs.security.wrappers import read
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "rule"),
     [
         ("run_shell", Rule("run_shell")),
@@ -23,7 +24,7 @@ def test_both_spellings_are_read(text: str, rule: Rule):
     assert rule_of(text) == rule
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text", ["", "()", "run_shell()", "run_shell(", "run_shell: ", "a b", "edit_file([z-a])"]
 )
 def test_what_is_no_rule_is_a_configuration_error(text: str):
@@ -41,7 +42,7 @@ def allows(rule: str, command: str) -> bool:
     return rule_of(rule).allows_command(command, read(command))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("rule", "command"),
     [
         ("run_shell(git log *)", "git log -3 --oneline"),
@@ -56,7 +57,7 @@ def test_an_allow_covers(rule: str, command: str):
     assert allows(rule, command)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "command",
     [
         *(
@@ -123,7 +124,7 @@ def test_a_relative_glob_allows_no_absolute_path_and_the_other_way_round():
     assert rule_of("write_file(**)").covers_path("/extra/dir/x")  # as a deny
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("pattern", "command", "expected"),
     [
         ("a*c", "abc", True),
@@ -138,7 +139,7 @@ def test_a_star_in_a_pattern_stands_for_any_text(pattern: str, command: str, *, 
     assert allows(f"run_shell({pattern})", command) is expected
 
 
-@pytest.mark.parametrize(
+@every_row(
     "command", ["ls & curl x", "$(/usr/bin/curl x)", "{ ../curl x; }", "c''url x # y", "(curl)"]
 )
 def test_a_deny_finds_its_words_in_a_text_that_is_not_clear(command: str):

@@ -1,12 +1,11 @@
 """Scopes: what "always this session" would cover, and what it never covers."""
 
-import pytest
-
+from rows import every_row
 from ybs.security.scopes import GIT_READ_ONLY, is_never_granted, scopes_in, scopes_of, text_of
 from ybs.security.wrappers import read
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "scopes"),
     [
         ("pytest -q tests", ["pytest *"]),
@@ -25,7 +24,7 @@ def test_a_scope_stands_for_a_kind_of_command(text: str, scopes: list[str]):
     assert scopes_in(text_of(scopes)) == scopes
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         *("pytest; x", "pytest > x", "pytest < x", "A=1 pytest", "pytest $X", "pytest $(x)", "x"),
@@ -54,7 +53,7 @@ def test_s13_what_reaches_further_has_no_scope(text: str):
     assert scopes_of(read(text)) == []
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         *("python x.py", "bash x.sh", "sh -c ls", "env ls", "xargs ls", "find . -name x", "node x"),
@@ -66,12 +65,12 @@ def test_nothing_is_remembered_about_what_runs_anything(text: str):
     assert is_never_granted(read(text))
 
 
-@pytest.mark.parametrize("text", ["make", "git push", "make && ./configure", "cp a b"])
+@every_row("text", ["make", "git push", "make && ./configure", "cp a b"])
 def test_an_exact_command_can_be_remembered(text: str):
     assert not is_never_granted(read(text))
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         *("run_shell(make *)", "run_shell(pytest)", "run_shell(pytest *) + x", "run_shell(rm *)"),

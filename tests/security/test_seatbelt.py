@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from rows import every_row
 from ybs.core.errors import Refused
 from ybs.security import _seatbelt
 from ybs.security._protected import NAMES
@@ -46,8 +47,8 @@ def test_no_path_of_the_person_stands_in_the_text(cage: SandboxExec, project: Pa
     assert set(re.findall(r'param "(\w+)"', text)) == set(parameters)
 
 
-@pytest.mark.parametrize("name", [*NAMES, ".GIT", ".Ybs.json", ".VSCode"])
-@pytest.mark.parametrize("below", ["", "/hooks/pre-commit"])
+@every_row("name", [*NAMES, ".GIT", ".Ybs.json", ".VSCode"])
+@every_row("below", ["", "/hooks/pre-commit"])
 def test_protected_names_are_not_writable_in_any_spelling(text: str, name: str, below: str) -> None:
     assert any(re.fullmatch(p, f"/{name}{below}") for p in excepted(text))
 
@@ -57,7 +58,7 @@ def test_nested_repositories_are_not_writable(text: str, path: str) -> None:
     assert any(re.fullmatch(p, path) for p in excepted(text))
 
 
-@pytest.mark.parametrize("path", ["/.gitignore", "/src/app.py", "/git", "/.github/x", "/xgit", "/sub/.vscode/x", "/.ybsx"])  # fmt: skip
+@every_row("path", ["/.gitignore", "/src/app.py", "/git", "/.github/x", "/xgit", "/sub/.vscode/x", "/.ybsx"])  # fmt: skip
 def test_everything_else_is_writable(text: str, path: str) -> None:
     assert not any(re.fullmatch(p, path) for p in excepted(text))
 

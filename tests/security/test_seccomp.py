@@ -4,6 +4,7 @@ import struct
 
 import pytest
 
+from rows import every_row
 from ybs.security._seccomp import confining, is_known, replacing_namespaces
 
 ALLOW, KILL, EPERM, ENOSYS, DONE = 0x7FFF0000, 0x80000000, 0x50001, 0x50026, 0x50000
@@ -64,17 +65,17 @@ def ask(request: pytest.FixtureRequest):
     return asked
 
 
-@pytest.mark.parametrize("name", ["read", "execve", "connect", "ptrace", "setsid", "truncate"])
+@every_row("name", ["read", "execve", "connect", "ptrace", "setsid", "truncate"])
 def test_ordinary_calls_pass(ask, name: str) -> None:
     assert ask(confining(ask.machine), name, 1, 2, 3) == ALLOW
 
 
-@pytest.mark.parametrize("name", ["mount", "keyctl", "bpf", "unshare", "io_uring_setup"])
+@every_row("name", ["mount", "keyctl", "bpf", "unshare", "io_uring_setup"])
 def test_calls_of_the_list_are_refused(ask, name: str) -> None:
     assert ask(confining(ask.machine), name) == EPERM
 
 
-@pytest.mark.parametrize("name", ["clone3", "openat2"])
+@every_row("name", ["clone3", "openat2"])
 def test_calls_whose_flags_cannot_be_seen_do_not_exist(ask, name: str) -> None:
     assert ask(confining(ask.machine), name) == ENOSYS
 
@@ -88,8 +89,8 @@ def test_x32_calls_do_not_exist() -> None:
     assert answer(confining("x86_64"), 0x40000000 + 1, arch=ARCH["x86_64"]) == ENOSYS
 
 
-@pytest.mark.parametrize(("family", "expected"), [(1, ALLOW), (2, ALLOW), (10, ALLOW), (16, ALLOW), (17, EPERM), (40, EPERM), (38, EPERM), (0, EPERM), (1 << 16, EPERM)])  # fmt: skip
-@pytest.mark.parametrize("call", ["socket", "socketpair"])
+@every_row(("family", "expected"), [(1, ALLOW), (2, ALLOW), (10, ALLOW), (16, ALLOW), (17, EPERM), (40, EPERM), (38, EPERM), (0, EPERM), (1 << 16, EPERM)])  # fmt: skip
+@every_row("call", ["socket", "socketpair"])
 def test_only_common_socket_families_pass(ask, call: str, family: int, expected: int) -> None:
     assert ask(confining(ask.machine), call, family, 1, 0) == expected
 
@@ -101,8 +102,8 @@ def test_with_the_network_on_there_are_no_unix_sockets_but_pairs(ask) -> None:
     assert ask(program, "socket", 2, 1) == ALLOW
 
 
-@pytest.mark.parametrize(("call", "place"), [("chmod", 1), ("fchmod", 1), ("fchmodat", 2), ("fchmodat2", 2), ("creat", 1), ("mknod", 1), ("mknodat", 2)])  # fmt: skip
-@pytest.mark.parametrize(("mode", "expected"), [(0o755, ALLOW), (0o1777, ALLOW), (0o4755, EPERM), (0o2755, EPERM)])  # fmt: skip
+@every_row(("call", "place"), [("chmod", 1), ("fchmod", 1), ("fchmodat", 2), ("fchmodat2", 2), ("creat", 1), ("mknod", 1), ("mknodat", 2)])  # fmt: skip
+@every_row(("mode", "expected"), [(0o755, ALLOW), (0o1777, ALLOW), (0o4755, EPERM), (0o2755, EPERM)])  # fmt: skip
 def test_setuid_and_setgid_bits_are_refused(
     ask, call: str, place: int, mode: int, expected: int
 ) -> None:
@@ -110,7 +111,7 @@ def test_setuid_and_setgid_bits_are_refused(
     assert ask(confining(ask.machine), call, *arguments, expected=expected) == expected
 
 
-@pytest.mark.parametrize(("call", "place"), [("open", 1), ("openat", 2)])
+@every_row(("call", "place"), [("open", 1), ("openat", 2)])
 def test_a_mode_counts_only_where_a_file_is_made(ask, call: str, place: int) -> None:
     program, before = confining(ask.machine), [0] * place
     assert ask(program, call, *before, 0, 0o6755, expected=ALLOW) == ALLOW, (
@@ -121,8 +122,8 @@ def test_a_mode_counts_only_where_a_file_is_made(ask, call: str, place: int) -> 
     assert ask(program, call, *before, 0o20200000, 0o4755, expected=EPERM) == EPERM
 
 
-@pytest.mark.parametrize(("kind", "expected"), [(0o010000, ALLOW), (0o100000, ALLOW), (0o140000, ALLOW), (0o020000, EPERM), (0o060000, EPERM)])  # fmt: skip
-@pytest.mark.parametrize(("call", "place"), [("mknod", 1), ("mknodat", 2)])
+@every_row(("kind", "expected"), [(0o010000, ALLOW), (0o100000, ALLOW), (0o140000, ALLOW), (0o020000, EPERM), (0o060000, EPERM)])  # fmt: skip
+@every_row(("call", "place"), [("mknod", 1), ("mknodat", 2)])
 def test_pipes_can_be_made_and_devices_cannot(
     ask, call: str, place: int, kind: int, expected: int
 ) -> None:
@@ -130,7 +131,7 @@ def test_pipes_can_be_made_and_devices_cannot(
     assert answered == expected
 
 
-@pytest.mark.parametrize("flag", [0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000])  # fmt: skip
+@every_row("flag", [0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000])  # fmt: skip
 def test_clone_makes_threads_and_processes_but_no_namespaces(ask, flag: int) -> None:
     program = confining(ask.machine)
     assert ask(program, "clone", flag | 17) == EPERM
@@ -138,14 +139,14 @@ def test_clone_makes_threads_and_processes_but_no_namespaces(ask, flag: int) -> 
     assert ask(program, "clone", 0x1200011) == ALLOW, "a fork of glibc"
 
 
-@pytest.mark.parametrize("request_", [0x5412, 0x541C, 0x1_0000_5412])
+@every_row("request_", [0x5412, 0x541C, 0x1_0000_5412])
 def test_nothing_can_be_typed_into_a_terminal(ask, request_: int) -> None:
     program = confining(ask.machine)
     assert ask(program, "ioctl", 0, request_) == EPERM
     assert ask(program, "ioctl", 0, 0x5413) == ALLOW
 
 
-@pytest.mark.parametrize("network", [True, False])
+@every_row("network", [True, False])
 def test_the_reduced_cage_closes_what_namespaces_would(ask, network: bool) -> None:
     program = replacing_namespaces(ask.machine, network=network, can_deny_truncate=True)
     assert ask(program, "ptrace") == EPERM
@@ -199,7 +200,7 @@ def test_only_machines_with_a_table_have_a_filter() -> None:
     assert [name for name in ("x86_64", "aarch64", "riscv64") if is_known(name)] == ["x86_64", "aarch64"]  # fmt: skip
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@every_row("machine", MACHINES)
 def test_the_filter_stays_short(machine: str) -> None:
     assert len(confining(machine)) // 8 < 200
     longest = replacing_namespaces(machine, network=True, can_deny_truncate=False)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from rows import every_row
 from security.corpus.bypasses import BYPASSES
 from security.corpus.cases import all_cases
 from ybs.security import commands, syntax
@@ -38,7 +39,7 @@ def test_one_command_that_is_read_once_has_the_same_words_for_the_grammar(text: 
         assert whole.commands == flat.commands
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "words"),
     [
         ("r\\m x", [["rm", "x"]]),
@@ -62,7 +63,7 @@ def test_words_stand_for_what_the_shell_makes_of_them(text: str, words: list[lis
     assert words_of(text) == words
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "words", "targets", "given"),
     [
         ("cat <<E > f\nx\nE", ["cat"], ["f"], "\nx\n"),
@@ -92,7 +93,7 @@ def test_the_text_of_a_here_document_goes_down_the_pipe():
     assert (second.given, second.is_piped_into) == ("", False)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         # The grammar reads these differently from a shell, or two shells do.
@@ -116,7 +117,7 @@ def test_what_is_not_certain_is_doubted(text: str):
     assert not script.is_clear
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         *("a & b", "(a; b) 2>&1", "{ a; }", "! a", "if a; then b; elif c; then d; else e; fi"),

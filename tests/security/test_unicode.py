@@ -1,7 +1,6 @@
 """The output gate."""
 
-import pytest
-
+from rows import every_row
 from ybs.security.unicode import hidden_characters, printable
 
 PLAIN = "def f():\n\treturn 'grün', '日本', '👩‍👩‍👧', 'می‌خواهم', '❤️'\n"
@@ -11,7 +10,7 @@ def test_plain_text_comes_back_as_the_same_object():
     assert printable(PLAIN) is PLAIN
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "shown"),
     [
         ("\x1b]52;c;aGk=\x07", "␛]52;c;aGk=␇"),  # T01

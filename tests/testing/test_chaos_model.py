@@ -2,10 +2,10 @@
 
 from contextlib import aclosing
 
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from rows import every_row
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
 from ybs.core.errors import ProviderDown
@@ -122,7 +122,6 @@ async def test_the_same_seed_does_the_same_and_another_does_not():
     assert len(set(first)) == 7  # all six, and none
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(min_value=0, max_value=10**6))
 async def test_whatever_goes_wrong_the_turn_ends_and_the_history_stays_valid(seed: int):
     script = [answer("Let me look.", call("look", n=n)) for n in range(4)]
@@ -138,7 +137,7 @@ async def test_whatever_goes_wrong_the_turn_ends_and_the_history_stays_valid(see
     assert answered == asked
 
 
-@pytest.mark.parametrize("fault", ["error_before", "error_after", "cut_off", "empty"])
+@every_row("fault", ["error_before", "error_after", "cut_off", "empty"])
 async def test_the_second_request_is_judged_anew(fault: Fault):
     model = make(fault)
     await collect(model)

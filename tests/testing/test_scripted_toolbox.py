@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from msgspec import Raw
 
+from rows import every_row
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Emit, TextStreamed, ToolPrinted
 from ybs.core.messages import ToolCall, ToolResult
@@ -20,7 +21,7 @@ async def test_an_unknown_tool_is_an_error_for_the_model():
     assert (result.output, result.is_error) == ("there is no tool 'look'", True)
 
 
-@pytest.mark.parametrize(("error", "is_refused"), [(ToolError("no"), False), (Refused("no"), True)])
+@every_row(("error", "is_refused"), [(ToolError("no"), False), (Refused("no"), True)])
 async def test_errors_are_results_whether_given_or_raised(error: ToolError, *, is_refused: bool):
     def fail(call: ToolCall, emit: Emit) -> str:
         raise error

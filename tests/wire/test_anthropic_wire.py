@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
+from rows import every_row
 from ybs.core.errors import AuthError, ContextTooLong, ModelError, ProviderDown, RateLimited
 from ybs.core.messages import Thinking, Usage
 from ybs.core.ports import Request
@@ -185,7 +186,7 @@ async def test_the_cache_is_counted_in_the_input(ask: Any):
         assert client.base_url.host == "127.0.0.1"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("kind", "message", "expected", "is_temporary"),
     [
         ("overloaded_error", "Overloaded", ProviderDown, True),
@@ -201,7 +202,7 @@ async def test_the_cache_is_counted_in_the_input(ask: Any):
         ),
     ],
 )
-@pytest.mark.parametrize("is_streamed", [True, False])
+@every_row("is_streamed", [True, False])
 async def test_errors_get_their_meaning_in_a_status_and_in_mid_stream(
     ask: Any,
     kind: str,

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from rows import every_row
 from ybs.config.schema import AgentLimits, Config, Llm
 from ybs.core.errors import ModelError, ProviderDown, RateLimited
 from ybs.core.events import TextStreamed
@@ -29,13 +30,13 @@ from ybs.testing import (
 )
 
 SERVERS = [OpenAIServer, OllamaServer, AnthropicServer]
-each_server = pytest.mark.parametrize("kind", SERVERS, ids=lambda kind: kind.wire.name)
+each_server = every_row("kind", SERVERS, ids=lambda kind: kind.wire.name)
 EVERYTHING = answer("grüße 🦀 \u2028", call("look", at="ü 🦀"), piece_size=1)
 SEVEN_TIMES = "about seven pieces of this size each, or so"
 
 
 @each_server
-@pytest.mark.parametrize(
+@every_row(
     "fault",
     [
         Interrupted(how="break", answer=SEVEN_TIMES, after_frames=4),

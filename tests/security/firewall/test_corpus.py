@@ -13,6 +13,7 @@ from secrets_corpus.gitleaks import Unreadable, _Reader
 from secrets_corpus.negatives import negatives
 from secrets_corpus.shapes import FRAMES, SHAPES, private_key, tokens
 
+from rows import every_row
 from ybs.config.schema import Firewall as Settings
 from ybs.security.firewall.engine import Engine, _inner, _re2_finder
 from ybs.security.firewall.masking import Firewall
@@ -55,7 +56,7 @@ def test_there_are_rules_for_more_than_fifty_kinds_and_each_anchor_is_lower_case
     assert all(anchor == anchor.lower() for rule in RULES for anchor in rule.anchors)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "kind"),
     [
         (f"https://bob:{PW}@db.internal/x", "url-password"),
@@ -78,7 +79,7 @@ def test_what_is_said_to_be_a_secret_is_found(firewall: Firewall, text: str, kin
     assert [one.kind for one in firewall.find(text)] == [kind]
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "curl -u ':' https://x",
@@ -129,9 +130,7 @@ def test_many_keys_without_an_end_are_searched_for_it_once() -> None:
     assert time.process_time() - started < 1
 
 
-@pytest.mark.parametrize(
-    "unit", ["eyJ", "sk-", "://", "password=", "bearer ", "a", "QUJD", "%25", "key"]
-)
+@every_row("unit", ["eyJ", "sk-", "://", "password=", "bearer ", "a", "QUJD", "%25", "key"])
 def test_x04_a_hostile_text_takes_little_time(firewall: Firewall, unit: str) -> None:
     text = unit * (20_000 // len(unit))
     started = time.process_time()

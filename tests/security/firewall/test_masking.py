@@ -11,6 +11,7 @@ from msgspec import Raw
 from secrets_corpus.drawing import draw
 from secrets_corpus.shapes import FRAMES, private_key, tokens
 
+from rows import every_row
 from ybs.config.schema import Firewall as Settings
 from ybs.core.errors import ConfigError
 from ybs.security.firewall import stream as stream_module
@@ -224,7 +225,7 @@ def test_own_secrets_come_from_variables_named_like_secrets() -> None:
     ]
 
 
-@pytest.mark.parametrize("before", ["", "x", "xy", "xyz"])
+@every_row("before", ["", "x", "xy", "xyz"])
 def test_own_secrets_are_found_in_every_form(before: str) -> None:
     firewall = Firewall(own=['s€cret "quoted" / value'])
     secret = 's€cret "quoted" / value'

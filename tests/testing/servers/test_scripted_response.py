@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from rows import every_row
 from ybs.core.messages import Thinking, ToolCall
 from ybs.testing import (
     Entry,
@@ -27,7 +28,7 @@ from ybs.testing.servers.wire import Wire
 
 WIRES: list[Wire] = [OpenAIWire(), OllamaWire(), AnthropicWire()]
 STREAMED = Asked({"stream": True, "model": "m"}, 1)
-each_wire = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
+each_wire = every_row("wire", WIRES, ids=lambda wire: wire.name)
 
 
 def body_of(response: Response) -> bytes:
@@ -117,7 +118,7 @@ def test_a_refusal_to_stream_is_an_error(wire: Wire):
 
 
 @each_wire
-@pytest.mark.parametrize("said", ["text", call("look", a=1)])
+@every_row("said", ["text", call("look", a=1)])
 def test_an_answer_is_whole_when_streaming_was_not_asked_for_or_is_withheld(
     wire: Wire, said: Entry
 ):

@@ -11,6 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from rows import every_row
 from ybs.testing import (
     AnthropicServer,
     HttpError,
@@ -26,7 +27,7 @@ from ybs.testing import (
 from ybs.testing.servers.__main__ import main
 
 SERVERS = [OpenAIServer, OllamaServer, AnthropicServer]
-each_server = pytest.mark.parametrize("kind", SERVERS, ids=lambda kind: kind.wire.name)
+each_server = every_row("kind", SERVERS, ids=lambda kind: kind.wire.name)
 BODY: dict[str, Any] = {"model": "m", "stream": True, "messages": []}
 
 
@@ -140,7 +141,7 @@ async def test_a_repeated_script_never_ends(client: httpx2.AsyncClient):
     assert seen == server.requests
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("kind", "path", "words"),
     [
         (OpenAIServer, "/models", "my-model"),

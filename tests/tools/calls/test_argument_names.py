@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from msgspec import Raw, Struct
 
+from rows import every_row
 from ybs.core.errors import ToolError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect
@@ -44,8 +45,8 @@ def decoded(value: Any, tool: Any) -> Decoded:
     return decode(tool, ToolCall(id="1", name="read_it", arguments=Raw(msgspec.json.encode(value))))
 
 
-@pytest.mark.parametrize("tool", BOTH)
-@pytest.mark.parametrize(
+@every_row("tool", BOTH)
+@every_row(
     ("name", "meant"),
     [
         ("Path", "path"),
@@ -78,8 +79,8 @@ def test_commands_and_background_jobs_as_other_agents_write_them_are_understood(
         assert (value.id, value.wait) == ("job-1", 9)
 
 
-@pytest.mark.parametrize("tool", BOTH)
-@pytest.mark.parametrize(
+@every_row("tool", BOTH)
+@every_row(
     "sent",
     [
         {"arguments": {"path": "a"}},
@@ -97,8 +98,8 @@ def test_a_wrapping_is_taken_off_and_said(sent: Any, tool: Any):
     assert result.notes
 
 
-@pytest.mark.parametrize("tool", BOTH)
-@pytest.mark.parametrize(
+@every_row("tool", BOTH)
+@every_row(
     "sent",
     [
         {"name": "other", "arguments": {"path": "a"}},
@@ -125,9 +126,7 @@ def test_an_argument_of_the_tool_is_no_wrapping():
     assert decoded({"arguments": {"a": 1}}, Tool()) == Decoded(Wrapper({"a": 1}))
 
 
-@pytest.mark.parametrize(
-    "more", [{"append": True}, {"mode": "append"}, {"file": "b"}, {"encoding": "latin-1"}]
-)
+@every_row("more", [{"append": True}, {"mode": "append"}, {"file": "b"}, {"encoding": "latin-1"}])
 def test_an_unknown_argument_is_ignored_for_reading_and_refused_for_writing(more: dict[str, Any]):
     (name,) = more
     assert decoded({"path": "a"} | more, Reader()) == Decoded(
@@ -137,7 +136,7 @@ def test_an_unknown_argument_is_ignored_for_reading_and_refused_for_writing(more
         decoded({"path": "a"} | more, Writer())
 
 
-@pytest.mark.parametrize(
+@every_row(
     "more",
     [{"append": False}, {"mode": ""}, {"file": "a"}, {"explanation": "to see"}, {"options": {}}],
 )

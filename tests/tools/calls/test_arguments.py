@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from msgspec import Meta, Raw, Struct
 
+from rows import every_row
 from ybs.core.errors import ToolError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect
@@ -48,7 +49,7 @@ def test_what_fits_is_taken_as_it_is():
     assert decoded({"path": "a", "limit": 3}) == Decoded(Arguments("a", 3))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("given", "expected"),
     [
         ({"path": "a", "limit": "7"}, Arguments("a", 7)),
@@ -85,7 +86,7 @@ def test_json_within_a_string_is_read():
     assert decoded('{"path": "a"}').value == Arguments("a")
 
 
-@pytest.mark.parametrize("given", ["no json", "[1]", [1], 5, None])
+@every_row("given", ["no json", "[1]", [1], 5, None])
 def test_what_is_no_object_is_refused_with_the_schema(given: Any):
     assert '"required":["path"]' in error(given)
 
@@ -98,7 +99,7 @@ def test_a_missing_or_wrong_argument_is_named_with_its_line_of_the_schema():
     assert "path:" not in message
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         '{"path": "a",}',
@@ -114,7 +115,7 @@ def test_broken_json_is_repaired_for_a_tool_that_reads(text: str):
     assert "repaired" in result.notes[0]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "expected"),
     [
         ('{"path": "a",}', Arguments("a")),
@@ -133,7 +134,7 @@ def test_slips_without_doubt_are_mended_for_a_tool_that_writes(
     assert "repaired" in result.notes[0]
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         '{"path": "a',

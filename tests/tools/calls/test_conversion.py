@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from msgspec import Meta, Struct
 
+from rows import every_row
 from ybs.tools.calls.conversion import Unfit, converted, joined
 
 
@@ -16,7 +17,7 @@ class Item(Struct):
 Word = Literal["files", "Content"]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("value", "kind", "expected"),
     [
         ("5", int, 5),
@@ -43,21 +44,21 @@ Word = Literal["files", "Content"]
         (["Files"], Word, "files"),
     ],
 )
-@pytest.mark.parametrize("is_careful", [False, True])
+@every_row("is_careful", [False, True])
 def test_what_is_certain_is_converted(value: Any, kind: Any, expected: Any, is_careful: bool):
     found = converted(value, kind, is_careful=is_careful)
     assert found == expected
     assert type(found) is type(expected)
 
 
-@pytest.mark.parametrize(("value", "text"), [(5, "5"), (1.5, "1.5"), (True, "true")])
+@every_row(("value", "text"), [(5, "5"), (1.5, "1.5"), (True, "true")])
 def test_a_number_is_a_text_only_for_reading(value: Any, text: str):
     assert converted(value, str, is_careful=False) == text
     with pytest.raises(Unfit):
         converted(value, str, is_careful=True)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("value", "kind"),
     [
         ("many", int),
@@ -78,7 +79,7 @@ def test_a_number_is_a_text_only_for_reading(value: Any, text: str):
         ("[" * 100_000, list[int]),
     ],
 )
-@pytest.mark.parametrize("is_careful", [False, True])
+@every_row("is_careful", [False, True])
 def test_what_would_be_made_up_is_not(value: Any, kind: Any, is_careful: bool):
     with pytest.raises(Unfit):
         converted(value, kind, is_careful=is_careful)
@@ -89,7 +90,7 @@ def test_a_word_that_could_be_two_is_neither():
         converted("AB", Literal["ab", "Ab"], is_careful=False)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("command", "text"),
     [
         (["bash", "-lc", "echo 'a b'"], """bash -lc 'echo '"'"'a b'"'"''"""),

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from msgspec import Raw
 
+from rows import every_row
 from ybs.config.schema import Config
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Question
@@ -25,7 +26,7 @@ NAMES = ("read_file", "write_file", "edit_file", "list_files", "search_files", "
 TOOLS: Any = {name: Named(name) for name in (*NAMES, "delete_file", "readTwice", "read_twice")}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("written", "meant"),
     [
         ("readFile", "read_file"),
@@ -54,7 +55,7 @@ def test_other_spellings_and_other_agents_names_are_understood(written: str, mea
     assert meant in found.note
 
 
-@pytest.mark.parametrize("written", ["", "ReadTwice", "xyzzy", "files.read_file", "read", "日本"])
+@every_row("written", ["", "ReadTwice", "xyzzy", "files.read_file", "read", "日本"])
 def test_what_is_unclear_is_not_understood(written: str):
     tools = {name: tool for name, tool in TOOLS.items() if name != "read_file"}
     assert find(written, tools) is None

@@ -2,12 +2,13 @@
 
 import pytest
 
+from rows import every_row
 from ybs.tools.editing.edit_blocks import Block, BlockError, is_block, parse_blocks
 
 BLOCK = "<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE\n"
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         f"a.py\n{BLOCK}",
@@ -42,7 +43,7 @@ def test_an_underline_is_not_taken_for_the_middle():
     assert parse_blocks(text, path="a") == [Block("a", "Title\n=====\n", "new\n")]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "words"),
     [
         (BLOCK, "does not say which file"),

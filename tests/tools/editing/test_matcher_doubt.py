@@ -1,7 +1,6 @@
 """Edits whose meaning is in doubt are refused, and slips that would break code are mended."""
 
-import pytest
-
+from rows import every_row
 from ybs.tools.editing.matcher import Match, find
 
 METHOD = "class A:\n    def one(self):\n        return 1\n\nx = 2\n"
@@ -12,7 +11,7 @@ MAP = "m = {\n  1: 'one value',\n  4: 'three value',\n}\n"
 CALLS = "def f():\n    first_call()\n    second_call()\n"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "old", "new", "reason"),
     [
         (
@@ -44,7 +43,7 @@ def test_replace_all_does_not_change_what_is_changed():
     assert (found.reason, found.lines) == ("applied", (2,))
 
 
-@pytest.mark.parametrize("quoted", ["print('x\\n')", "if (c == '\\n') x();"])
+@every_row("quoted", ["print('x\\n')", "if (c == '\\n') x();"])
 def test_an_escape_within_single_quotes_does_not_become_a_line_end(quoted: str):
     old = "    first_call()\\n    second_call()"
     new = f"    first_call()\\n    {quoted}\\n    second_call()"
@@ -56,7 +55,7 @@ def test_more_of_the_same_may_be_added():
     assert isinstance(find("def f\n  foo\nend\n", "  foo\n", "  foo\nend\n"), Match)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("old", "new", "wanted"),
     [
         ("call(1)\n", "", "def f():\n    if a:\n    end(1)\n"),

@@ -1,11 +1,10 @@
 """Lines that stand for left-out code are found, lines that only look like them are not."""
 
-import pytest
-
+from rows import every_row
 from ybs.tools.editing.placeholders import placeholder_in
 
 
-@pytest.mark.parametrize(
+@every_row(
     "line",
     [
         "# ... rest of the code ...",
@@ -32,7 +31,7 @@ def test_a_placeholder_is_found(line: str):
         assert placeholder_in(new, old=new, text=new) == ""
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "def f(self) -> int:\n    ...\n",

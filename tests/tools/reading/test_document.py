@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rows import every_row
 from ybs.core.errors import ToolError
 from ybs.tools.reading.document import Document, is_binary, text_of_part
 
@@ -35,7 +36,7 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize(("encoding", "text", "found"), TEXTS)
+@every_row(("encoding", "text", "found"), TEXTS)
 def test_the_encoding_is_found_and_kept(encoding: str, text: str, found: str):
     data = text.encode(encoding)
     document = Document(data)
@@ -45,8 +46,8 @@ def test_the_encoding_is_found_and_kept(encoding: str, text: str, found: str):
     assert document.encoded(document.raw, "a") == data
 
 
-@pytest.mark.parametrize(("encoding", "text", "_"), TEXTS)
-def test_an_edit_in_any_encoding_changes_its_own_bytes_only(encoding: str, text: str, _: str):
+@every_row(("encoding", "text", "name"), TEXTS)
+def test_an_edit_in_any_encoding_changes_its_own_bytes_only(encoding: str, text: str, name: str):
     document = Document(text.encode(encoding))
     start = document.text.index("\n")
     raw = document.replaced([(start, start, " // new")])
@@ -124,7 +125,7 @@ def test_what_would_be_read_as_something_else_is_not_kept():
     assert not Document(b"caf\xe9\n").keeps("Ã¼ Ã¼\n")  # as bytes that is UTF-8
 
 
-@pytest.mark.parametrize(
+@every_row(
     "data", [b"\0", b"ab\0c" * 500, b"\x01\0\x02\0" * 9, bytes(range(256)), b"\0\xd8" * 9 + b" \0"]
 )
 def test_other_zeros_make_a_file_binary(data: bytes):

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from rows import every_row
 from ybs.core.errors import ToolError
 from ybs.security.opening import held
 from ybs.tools.reading import files
@@ -30,7 +31,7 @@ def names_in(folder: Path) -> list[str]:
     return sorted(os.listdir(folder))  # noqa: PTH208 - names, not paths
 
 
-@pytest.mark.parametrize("name", ["/dev/full", "/dev/null", "/dev/zero"])
+@every_row("name", ["/dev/full", "/dev/null", "/dev/zero"])
 def test_a_device_is_refused_without_reading_it(name: str):
     with held(Path(name)) as place, pytest.raises(ToolError, match="a device, not a file"):
         open_regular(place, name)
@@ -61,7 +62,7 @@ def test_what_turns_into_a_pipe_while_it_is_opened_is_refused_and_closed(
     assert names_in(Path("/dev/fd")) == before
 
 
-@pytest.mark.parametrize("number", [errno.EAGAIN, errno.EBUSY, errno.EFBIG, errno.ENOSPC])
+@every_row("number", [errno.EAGAIN, errno.EBUSY, errno.EFBIG, errno.ENOSPC])
 def test_every_failure_says_what_to_do_or_what_it_means(number: int):
     said = str(failure(OSError(number, os.strerror(number)), "a"))
     assert said.startswith("a ")

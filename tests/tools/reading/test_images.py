@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rows import every_row
 from ybs.tools.reading import images
 from ybs.tools.reading.images import media_type_of, pixels_of
 
@@ -46,7 +47,7 @@ WHOLE = [
 ]
 
 
-@pytest.mark.parametrize(("data", "media_type", "pixels"), WHOLE)
+@every_row(("data", "media_type", "pixels"), WHOLE)
 async def test_a_picture_is_returned_as_one(
     bench: Any, project: Path, data: bytes, media_type: str, pixels: tuple[int, int]
 ):
@@ -58,8 +59,8 @@ async def test_a_picture_is_returned_as_one(
     assert f"{media_type}, {pixels[0]} x {pixels[1]} pixels" in answered.output
 
 
-@pytest.mark.parametrize(("data", "media_type", "_"), WHOLE)
-def test_a_picture_cut_off_anywhere_is_damaged(data: bytes, media_type: str, _: object):
+@every_row(("data", "media_type", "kind"), WHOLE)
+def test_a_picture_cut_off_anywhere_is_damaged(data: bytes, media_type: str, kind: object):
     assert media_type_of(data) == media_type
     for length in range(12, len(data) - 4):
         assert pixels_of(data[:length]) is None

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pypdf import PdfWriter
 
+from rows import every_row
 from ybs.core.errors import ToolError
 from ybs.tools.reading import pdf, pdf_text
 from ybs.tools.searching.child import Output
@@ -99,7 +100,7 @@ def test_no_more_than_a_bounded_text_is_taken(
     assert said == '["total", 3]\n["page", "abcd"]\n["page", "efg"]\n'
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("said", "code", "words"),
     [
         (b'["problem", "encrypted"]\n', 0, "an encrypted PDF"),

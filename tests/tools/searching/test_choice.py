@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rows import every_row
 from ybs.core.errors import ToolError
 from ybs.security.globs import compiled
 from ybs.tools.searching.choice import Choice
@@ -20,7 +21,7 @@ PATHS = [
 ]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("glob", "names_anywhere", "expected"),
     [
         ("*.py", False, ["a.py"]),
@@ -49,7 +50,7 @@ def test_the_quick_ways_choose_what_the_glob_does(glob: str, names: list[str]):
     assert Choice(glob).of(paths) == [path for path in paths if compiled(glob).fullmatch(path)]
 
 
-@pytest.mark.parametrize("glob", ["!/etc", "a*,!../x", "![z-a]"])
+@every_row("glob", ["!/etc", "a*,!../x", "![z-a]"])
 def test_what_is_left_out_has_to_make_sense_too(glob: str):
     with pytest.raises(ToolError):
         Choice(glob)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rows import every_row
 from ybs.core.errors import ToolError
 from ybs.tools.searching.dialect import pattern_of
 
@@ -22,7 +23,7 @@ def fits(pattern: str, line: str, **options: bool) -> bool:
     return answer
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("pattern", "yes", "no"),
     [
         ("foo[[:space:]]+bar", "foo \t bar", "foobar"),
@@ -71,7 +72,7 @@ def test_case_can_be_ignored():
     assert pattern_of("KISS me", ignore_case=True).seeds == (" me",)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("pattern", "words"),
     [
         ("(", "the ( at character 1 has no )"),
@@ -110,7 +111,7 @@ def test_what_is_outside_is_refused_with_its_reason(pattern: str, words: str):
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("pattern", "seeds"),
     [
         (r"def \w+\(", ("def ",)),

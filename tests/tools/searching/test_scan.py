@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rows import every_row
 from ybs.tools.searching import blocks, scan
 from ybs.tools.searching.dialect import pattern_of
 from ybs.tools.searching.excerpt import matches_in
@@ -49,7 +50,7 @@ def test_each_file_is_told_with_count_and_places(project: Path):
     assert told("é", "a", most=0) == ["hit 0 1 "]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("encoding", "head", "word"),
     [
         ("utf-16-le", "main 日本の", "こん"),
@@ -95,7 +96,7 @@ def test_large_files_are_read_in_blocks_of_whole_lines(
     assert matches_in(str(project / "late"), "late", [(99, 0)], 1) == []
 
 
-@pytest.mark.parametrize("pattern", ["en+d", "e(nd)?", "end", "x*end", r"\w+$"])
+@every_row("pattern", ["en+d", "e(nd)?", "end", "x*end", r"\w+$"])
 def test_a_long_line_is_searched_to_its_end(project: Path, pattern: str):
     (project / "long").write_text("x" * 300_000 + "end\nend\n" + "-" * 30_000 + "end")
     assert told(pattern, "long", most=0) == ["hit 0 3 "]
