@@ -7,7 +7,7 @@ export VENV
 unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fix bench test-real test-slow cover docs lock clean
+.PHONY: help run test check fix bench test-real test-slow cover docs pictures lock clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -16,9 +16,10 @@ help: ## list the verbs
 run: $(DONE)/local $(DONE)/project ## set up what is missing, then do a real task with the embedded model
 	$(BIN)/python scripts/demo.py $(ARGS)
 
-# COVER=1 measures coverage on the way, with time to spare for it. `make cover` and .ci/run do, so the suite runs once.
+# COVER=1 measures coverage on the way, with time to spare for it and more made-up examples. `make cover` and .ci/run do,
+# so the suite runs once.
 COVERAGE = $(if $(COVER),-m coverage run)
-SLACK = $(if $(COVER),--timeout 60)
+SLACK = $(if $(COVER),--timeout 60 --hypothesis-profile thorough)
 test: $(DONE)/test $(DONE)/project $(DONE)/programs ## set up what is missing, then run the quick suite (ARGS="-k words")
 	@$(if $(COVER),rm -f .coverage .coverage.*)
 	$(BIN)/python $(COVERAGE) -m pytest $(SLACK) $(ARGS)
@@ -56,6 +57,9 @@ cover-report: # 90 % of all; every line and branch of what guards the person's m
 
 docs: $(DONE)/run $(DONE)/project ## write the generated pages of docs/ again
 	$(BIN)/python scripts/make_docs.py
+
+pictures: $(DONE)/run $(DONE)/test $(DONE)/project $(DONE)/programs ## take the pictures of docs/ again (ARGS="turn cost")
+	$(BIN)/python scripts/pictures.py $(ARGS)
 
 lock: ## solve requirements/ anew from pyproject.toml (needs uv; ARGS=--upgrade for the newest)
 	scripts/lock.sh $(ARGS)

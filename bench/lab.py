@@ -90,6 +90,11 @@ class Lab:
         self._server.stdout.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    @property
+    def address(self) -> str:
+        """Where the server is."""
+        return f"http://127.0.0.1:{self._port}"
+
     def plain(self, *argv: str) -> Ended:
         """Run a program that needs no server."""
         ended = run(list(argv), self.folder / "home", self.environment)

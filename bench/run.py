@@ -13,6 +13,7 @@ from lab import Lab, Row
 
 NAMES = (
     "start",
+    "terminal_start",
     "first_request",
     "task",
     "long",
@@ -22,9 +23,13 @@ NAMES = (
     "edit_matcher",
     "search",
     "listing",
+    "completion",
     "policy",
     "sandbox",
     "firewall",
+    "terminal_stream",
+    "terminal_echo",
+    "terminal_memory",
 )
 
 

@@ -24,7 +24,8 @@ from ybs.core.events import (
 )
 from ybs.core.messages import ToolCall, Usage
 from ybs.core.ports import Answer, Confirm, Effect, Preview, Question
-from ybs.session.session import Outcome, Reply, Session, Status
+from ybs.session.reply import Outcome, Reply
+from ybs.session.session import Session, Status, View
 
 Cue: TypeAlias = "Callable[[FakeSession], Awaitable[None]]"
 USED = Usage(input_tokens=1200, output_tokens=34)
@@ -51,6 +52,11 @@ class FakeSession:
         self.is_closed = False
         self.model = "scripted"
         self.is_incognito = False
+        self.view = View(streams=self.config.ui.stream_responses)
+        self.door_help = ""
+        self.steered: list[str] = []
+        self.replies: dict[str, Reply] = {}
+        self.jobs = 0
         self._sinks: list[Emit] = []
         self._turn: asyncio.Task[None] | None = None
         self._text = ""
@@ -88,11 +94,15 @@ class FakeSession:
             return Reply(text="", wants_quit=True)
         if line.startswith("/"):
             self.lines.append(line)
+            if line in self.replies:
+                return self.replies[line]
             return Reply(text=f"answer to {line}", is_error=line == "/wrong")
         return await self._take_turn(line)
 
-    async def send(self, text: str, images: Sequence[Any] = ()) -> Outcome:
-        self.sent.append(text)
+    async def send(
+        self, text: str, images: Sequence[Any] = (), *, typed: str | None = None
+    ) -> Outcome:
+        self.sent.append(text if typed is None else typed)
         return await self._take_turn(text)
 
     async def _take_turn(self, text: str) -> Outcome:
@@ -122,6 +132,19 @@ class FakeSession:
             self._turn = None
         return TurnFinished(reason="done", steps=1, usage=USED, duration_seconds=1.5)
 
+    def steer(self, text: str, images: Sequence[Any] = ()) -> bool:
+        if self._turn is not None:
+            self.steered.append(text)
+        return self._turn is not None
+
+    def take_back(self) -> str:
+        return self.steered.pop() if self.steered else ""
+
+    def unread(self) -> tuple[str, ...]:
+        words = tuple(self.steered)
+        self.steered.clear()
+        return words
+
     def cancel(self) -> bool:
         return self._turn is not None and self._turn.cancel()
 
@@ -136,6 +159,7 @@ class FakeSession:
             window=10_000,
             context_tokens=300,
             usage=Usage(),
+            jobs=self.jobs,
             incognito=self.is_incognito,
         )
 

@@ -2,10 +2,12 @@
 
 import os
 import re
+import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from itertools import count
 from pathlib import Path
 
 import pexpect
@@ -58,6 +60,14 @@ class Screen:
         ]
         return "\n".join([*above, *(line.rstrip() for line in self._screen.display)]).rstrip()
 
+    @property
+    def picture(self) -> str:
+        """What the window shows, and where its cursor stands."""
+        cursor = self._screen.cursor
+        place = "hidden" if cursor.hidden else f"row {cursor.y + 1}, column {cursor.x + 1}"
+        lines = [line.rstrip() for line in self._screen.display]
+        return "\n".join(lines).rstrip() + f"\n[{self.columns} columns, cursor: {place}]\n"
+
     def keys(self, text: str) -> None:
         """Type."""
         self.child.send(text)
@@ -68,9 +78,9 @@ class Screen:
         self._screen.resize(rows, columns)
         self.columns = columns
 
-    def sees(self, pattern: str) -> str:
+    def sees(self, pattern: str, seconds: float = 8) -> str:
         """Wait until the regular expression is found on the screen, and return the screen."""
-        ends_at = time.monotonic() + 8
+        ends_at = time.monotonic() + seconds
         while not re.search(pattern, text := self.text):
             if time.monotonic() > ends_at:
                 raise AssertionError(f"{pattern!r} never came to be seen:\n{text}")
@@ -93,6 +103,15 @@ class Screen:
             self._read(0.02)
         return self.text
 
+    def looks(self, is_so: Callable[[str], bool], seconds: float) -> bool:
+        """Wait until the picture is as it should be; tell whether it came to be."""
+        ends_at = time.monotonic() + seconds
+        while not is_so(self.picture):
+            if time.monotonic() > ends_at:
+                return False
+            self._read(0.05)
+        return True
+
     def _read(self, seconds: float) -> bool:
         """Wait for output and tell whether there was any."""
         try:
@@ -102,3 +121,48 @@ class Screen:
         self.raw += piece
         self._stream.feed(piece)
         return True
+
+
+class Tmux:
+    """Starts a command in a tmux of its own: a real terminal, which folds lines anew when its size changes."""
+
+    _numbers = count()
+
+    def __init__(self, *command: str, columns: int, rows: int) -> None:
+        name = f"ybs-test-{os.getpid()}-{next(self._numbers)}"
+        self._tmux = ("tmux", "-L", name, "-f", "/dev/null")
+        size = ("-x", str(columns), "-y", str(rows))
+        self._do("set", "-g", "history-limit", "50000", ";", "new", "-d", *size, *command)
+
+    def __enter__(self) -> "Tmux":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._do("kill-server")
+
+    @property
+    def text(self) -> str:
+        """What is seen, with what scrolled away above it; folded lines are whole again."""
+        return self._do("capture-pane", "-p", "-J", "-S", "-")
+
+    def keys(self, text: str) -> None:
+        """Type."""
+        self._do("send-keys", "-l", text)
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Give the terminal another size."""
+        self._do("resize-window", "-x", str(columns), "-y", str(rows))
+
+    def sees(self, pattern: str, seconds: float = 20) -> str:
+        """Wait until the regular expression is found, and return the text."""
+        ends_at = time.monotonic() + seconds
+        while not re.search(pattern, text := self.text):
+            if time.monotonic() > ends_at:
+                raise AssertionError(f"{pattern!r} never came to be seen:\n{text}")
+            time.sleep(0.02)
+        return text
+
+    def _do(self, *words: str) -> str:
+        return subprocess.run(
+            [*self._tmux, *words], check=True, capture_output=True, text=True
+        ).stdout

@@ -6,13 +6,15 @@ from contextlib import contextmanager
 from threading import Event, Thread
 
 from ybs.testing.script import Entry
-from ybs.testing.servers import OpenAIServer
+from ybs.testing.servers import OpenAIServer, ScriptedServer
 
 
 @contextmanager
-def serving(script: Sequence[Entry]) -> Iterator[OpenAIServer]:
+def serving(
+    script: Sequence[Entry], kind: type[ScriptedServer] = OpenAIServer
+) -> Iterator[ScriptedServer]:
     """Run the server until the block ends. Raises what its own `async with` raises."""
-    server = OpenAIServer(script)
+    server = kind(script)
     begun, failed = Event(), list[BaseException]()
     loop, over = asyncio.new_event_loop(), asyncio.Event()
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import ybs
+from rows import every_row
 from ybs import cli, parser
 from ybs.core.errors import ConfigError, ProviderDown, YbsError
 
@@ -78,13 +79,13 @@ def test_version_and_help_end_with_zero(capsys: pytest.CaptureFixture[str]) -> N
     assert all(name in shown for name in (*parser.SUBCOMMANDS, "--output-format", "--add-dir"))
 
 
-@pytest.mark.parametrize("name", parser.SUBCOMMANDS)
+@every_row("name", parser.SUBCOMMANDS)
 def test_every_subcommand_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([name, "--help"]) == 0
     assert f"usage: ybs {name}" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("words", "said"),
     [
         (["--modle", "x"], "Did you mean --mode or --model?"),
@@ -122,15 +123,18 @@ def test_a_prompt_goes_to_the_terminal_with_its_options(terminal: Door, project:
         "http://x",
         "--mode",
         "plan",
+        "--plain",
+        "-v",
         "fix it",
     ]
     assert cli.main(words) == 0
-    assert terminal.rest == {"prompt": "fix it"}
+    assert terminal.rest == {"prompt": "fix it", "is_verbose": True}
     assert terminal.options.overrides == {
         "llm.model": "qwen3:14b",
         "llm.provider": "ollama",
         "llm.endpoint": "http://x",
         "safety.mode": "plan",
+        "ui.plain": True,
     }
     assert terminal.options.folder == project
 
@@ -176,7 +180,7 @@ def test_without_a_terminal_it_runs_once(headless: Door, monkeypatch: pytest.Mon
     assert headless.rest["prompt"] is None
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("words", "prompt"),
     [
         (["--", "config"], "config"),
@@ -214,7 +218,7 @@ def test_setup_tells_whether_something_was_chosen(monkeypatch: pytest.MonkeyPatc
     assert cli.main(["setup"]) == 1
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("error", "code"), [(ConfigError("bad"), 3), (ProviderDown("down"), 75), (YbsError("odd"), 1)]
 )
 def test_an_error_is_one_line_and_its_code(
@@ -242,7 +246,7 @@ def test_a_reader_that_has_gone_is_no_traceback() -> None:
     assert (done.stdout, done.stderr) == ("", "")
 
 
-@pytest.mark.parametrize("stream", [None, object])
+@every_row("stream", [None, object])
 def test_what_is_no_stream_is_no_terminal(stream: Any) -> None:
     class Closed:
         def isatty(self) -> bool:
@@ -260,7 +264,9 @@ def test_python_dash_m_is_the_same_command() -> None:
 
 FULL = "/dev/full"
 needs_full = pytest.mark.skipif(not Path(FULL).exists(), reason="this system has no /dev/full")
-COMMANDS = ["--version", "--help", "doctor", "config schema", "setup"]
+COMMANDS = ["--version", "--help", "config schema"]
+#: Those that do more at their start.
+SLOW_COMMANDS = [pytest.param(words, marks=pytest.mark.slow) for words in ("doctor", "setup")]
 
 
 def run_in_shell(command: str) -> subprocess.CompletedProcess[str]:
@@ -276,7 +282,7 @@ def unmeasured() -> dict[str, str]:
 
 
 @needs_full
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, *SLOW_COMMANDS])
 @pytest.mark.parametrize("unbuffered", ["", pytest.param("1", marks=pytest.mark.slow)])
 def test_a_full_disk_is_one_line_and_one(
     command: str, unbuffered: str, monkeypatch: pytest.MonkeyPatch
@@ -287,7 +293,7 @@ def test_a_full_disk_is_one_line_and_one(
 
 
 @pytest.mark.parametrize("closed", [pytest.param(">&-", marks=pytest.mark.slow), "<&- >&- 2>&-"])
-@pytest.mark.parametrize("command", ["--version", "doctor", "setup"])
+@pytest.mark.parametrize("command", ["--version", SLOW_COMMANDS[0], "setup"])
 def test_a_closed_standard_output_is_no_traceback(command: str, closed: str) -> None:
     done = run_in_shell(f"{command} {closed} {'' if '<' in closed else '</dev/null'}")
     assert done.stderr == ""

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from rows import every_row
 
 ROOT = Path(__file__).parent.parent
 VERBS = [
@@ -19,6 +19,7 @@ VERBS = [
     "test-slow",
     "cover",
     "docs",
+    "pictures",
     "lock",
     "clean",
 ]
@@ -45,9 +46,7 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
 
 
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "requirements").glob("*.txt")), ids=lambda p: p.stem
-)
+@every_row("path", sorted((ROOT / "requirements").glob("*.txt")), ids=lambda p: p.stem)
 def test_a_pinned_set_has_hashes_and_no_addresses(path: Path) -> None:
     entries = re.split(r"\n(?=\S)", path.read_text().strip())
     assert entries
@@ -71,7 +70,7 @@ def test_no_file_names_a_machine_or_a_package_index() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@every_row("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_of_a_page_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8"))
     local = [target for target in targets if "://" not in target]

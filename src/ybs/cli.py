@@ -103,7 +103,7 @@ def open_door(arguments: "Namespace") -> int:
         )
     from ybs.ui.app import chat
 
-    return chat(options, prompt=arguments.prompt or "")
+    return chat(options, prompt=arguments.prompt or "", is_verbose=arguments.verbose)
 
 
 def call_tool(arguments: "Namespace") -> int:
@@ -173,6 +173,7 @@ def session_options(arguments: "Namespace") -> "Options":
         "max_cost": arguments.max_cost,
         "timeout": arguments.timeout,
         "incognito": arguments.incognito or None,
+        "plain": arguments.plain or None,
     }
     rest: dict[str, Any] = {
         "config_file": arguments.config,

@@ -21,8 +21,8 @@ subcommands:
   trust show|give|revoke        what this project's own files may do
   sandbox exec -- COMMAND       run one command in the sandbox
   firewall scan [FILE ...]      look for secrets in files
-  setup                         choose a provider or the starter model
-  doctor                        what was found on this machine
+  setup                         choose the model that answers
+  doctor                        what works here, what does not, and what mends it
   `ybs SUBCOMMAND --help` says more; `ybs -- PROMPT` for a prompt that is a subcommand's name.
 
 exit codes:
@@ -48,8 +48,8 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "sandbox": ("run one command in the sandbox that the model's commands run in", ("exec",)),
     "firewall": ("look for secrets in files; exit code 1 where there are any", ("scan",)),
-    "setup": ("choose a provider or the starter model", ()),
-    "doctor": ("show what was found on this machine", ()),
+    "setup": ("choose the model that answers", ()),
+    "doctor": ("say what works here, what does not, and what mends it", ()),
 }
 
 
@@ -199,6 +199,7 @@ def add_shared_options(parser: "ArgumentParser") -> list["Action"]:
         *add_permissions(parser),
         *add_limits(parser),
         add("--system-prompt-file", type=Path, metavar="FILE", help=prompt_text),
+        add("--plain", action="store_true", help="whole sentences, no colour, nothing that moves"),
         add("-v", "--verbose", action="store_true", help="say more"),
     ]
 

@@ -19,6 +19,8 @@ from edits.subjects import Exact, Similar, Ybs
 from edits.tellings import escapes, extra_newline, first_indentation, line_numbers
 from edits.traps import TRAPS
 
+from rows import every_row
+
 BEFORE = """\
 import os
 
@@ -106,7 +108,7 @@ def test_the_miner_takes_changes_of_one_hunk_and_of_the_right_size(repository: P
     assert "\n".join(found[0].after) == AFTER
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("before", "after"),
     [
         (BEFORE, BEFORE),
@@ -140,7 +142,7 @@ OLD = "\n        count = 1\n        return text, count\n"
 NEW = '\n        count = len(text)\n        print("read")\n        return text, count\n'
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("slip", "random", "old", "new"),
     [
         (
@@ -230,7 +232,7 @@ def test_masks_tell_code_from_comments_and_strings():
     ]
 
 
-@pytest.mark.parametrize("name", [*SLIPS, "two at once"])
+@every_row("name", [*SLIPS, "two at once"])
 def test_a_repairable_case_is_not_there_exactly(name: str):
     text = BEFORE.replace(
         "return text, count",
@@ -247,7 +249,7 @@ def test_a_repairable_case_is_not_there_exactly(name: str):
         assert is_there == (name == "exact") or name in ("first indentation", "two at once")
 
 
-@pytest.mark.parametrize("name", TRAPS)
+@every_row("name", TRAPS)
 def test_a_trap_is_one(name: str):
     cases = [case for seed in range(40) if (case := TRAPS[name](edit(), Random(seed)))]
     assert cases
@@ -281,7 +283,7 @@ CASE = Case("exact", "", "a", b"a\n", b"b\n", "a", "b")
 TRAP = Case("twice", "", "a", b"a\na\n", None, "a", "b")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("case", "file", "is_error", "verdict"),
     [
         (CASE, b"b\n", False, "right"),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from lab import Lab, Row, interleave
+from lab import Lab, Row, Session, interleave
 from run import line_of
 
 MOST_BYTES_OF_A_FIRST_REQUEST = 6_000
@@ -15,20 +15,24 @@ def lab() -> Iterator[Lab]:
         yield lab
 
 
+@pytest.fixture(scope="module")
+def task(lab: Lab) -> Session:
+    """Run the whole task once."""
+    return lab.ybs("task")
+
+
 @pytest.mark.parametrize("agent", ["ybs", "floor"])
-def test_an_agent_reads_edits_runs_and_answers(lab: Lab, agent: str) -> None:
-    session = getattr(lab, agent)("task")
+def test_an_agent_reads_edits_runs_and_answers(lab: Lab, task: Session, agent: str) -> None:
+    session = task if agent == "ybs" else lab.floor("task")
     assert [request["step"] for request in session.requests] == [0, 1, 2, 3]
     assert "VALUE is 2 now" in session.ended.output
     assert 0 < session.first_request_seconds < session.ended.wall_seconds
 
 
-def test_the_first_request_is_small_and_nothing_is_asked_beside_it(lab: Lab) -> None:
-    session = lab.ybs("turns0")
-    assert [request["path"].rpartition("/v1")[2] for request in session.all_requests] == [
-        "/chat/completions"
-    ]
-    first = session.requests[0]
+def test_the_first_request_is_small_and_nothing_is_asked_beside_it(task: Session) -> None:
+    paths = [request["path"].rpartition("/v1")[2] for request in task.all_requests]
+    assert paths == ["/chat/completions"] * 4
+    first = task.requests[0]
     assert first["body_bytes"] <= MOST_BYTES_OF_A_FIRST_REQUEST
     assert first["tools_bytes"] > 0
 

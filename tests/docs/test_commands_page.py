@@ -8,7 +8,7 @@ import pytest
 from ybs.cli import main
 from ybs.parser import EPILOG, FORMATS, MODES, SUBCOMMANDS
 from ybs.providers.registry import provider_names
-from ybs.session.commands import LISTED
+from ybs.session.commands.registry import LISTED
 
 PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
 
@@ -57,9 +57,9 @@ def test_every_slash_command_is_on_the_page() -> None:
     page = section("In a chat")
     known = {name for command in LISTED for name in command.names}
     assert set(re.findall(r"`/([\w?]+)", page)) == known
-    for command in LISTED:
-        shown = f"/{command.names[0]} {command.arguments}".strip().replace("|", "\\|")
-        assert f"| `{shown}` |" in page
+    shown = [f"/{command.names[0]} {command.arguments}".strip() for command in LISTED]
+    rows = re.findall(r"^\| `(/.+?)` \|", page, re.MULTILINE)
+    assert [row.replace("\\|", "|") for row in rows] == shown
 
 
 def test_every_provider_is_named_on_the_page_and_in_the_help(

@@ -68,16 +68,6 @@ def test_binary_input_is_refused_before_anything_is_sent(serve: Callable[..., li
     assert "binary" in done.stderr
 
 
-def test_a_needed_confirmation_is_refused_and_five(
-    serve: Callable[..., list[str]], project: Path
-) -> None:
-    done = run([*serve(call("run_shell", command="touch made"), "could not"), "-P", "go"])
-    assert done.returncode == 5
-    assert done.stdout == "could not\n"
-    assert "--allow" in done.stderr
-    assert not (project / "made").exists()
-
-
 @pytest.mark.slow
 def test_an_allowed_call_runs(serve: Callable[..., list[str]], project: Path) -> None:
     command = serve(call("run_shell", command="touch made"), "did it")
@@ -166,16 +156,12 @@ def test_a_signal_ends_a_turn_with_its_code(
     assert msgspec.json.decode(last)["reason"] == "interrupted"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("closed", "code", "said"),
-    [
-        (">/dev/full", 1, "ybs: cannot write: No space left on device\n"),
-        pytest.param(">&-", 0, "", marks=pytest.mark.slow),
-    ],
+    [(">/dev/full", 1, "ybs: cannot write: No space left on device\n"), (">&-", 0, "")],
 )
-@pytest.mark.parametrize(
-    "output_format", ["text", pytest.param("stream-json", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("output_format", ["text", "stream-json"])
 def test_an_output_that_takes_nothing_is_no_traceback(
     serve: Callable[..., list[str]], output_format: str, closed: str, code: int, said: str
 ) -> None:
@@ -184,13 +170,15 @@ def test_an_output_that_takes_nothing_is_no_traceback(
     assert (done.returncode, done.stderr) == (code, said)
 
 
-def test_following_the_advice_of_a_refusal_lets_the_call_run(
+def test_a_needed_confirmation_is_refused_and_five_and_following_its_advice_lets_the_call_run(
     serve: Callable[..., list[str]], project: Path
 ) -> None:
     (project / "it's").mkdir()
     deletes = call("run_shell", command='rm -r "it\'s"')
     refused = run([*serve(deletes, "could not"), "-P", "go"])
     assert refused.returncode == 5
+    assert refused.stdout == "could not\n"
+    assert (project / "it's").exists()
     line = next(line for line in refused.stderr.splitlines() if "--allow" in line)
     advice = shlex.split(line.partition("--allow ")[2])[0]
     assert run([*serve(deletes, "did it"), "-P", "--allow", advice, "go"]).returncode == 0

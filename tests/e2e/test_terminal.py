@@ -14,6 +14,7 @@ from msgspec import Raw
 from screen import Screen
 from serving import serving
 from ybs.core.messages import ToolCall
+from ybs.testing.servers import OllamaServer
 
 Start = Callable[..., Screen]
 COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-7]|38|4[0-7]|48|9[0-7])(?:;\d+)*m")
@@ -56,6 +57,7 @@ def test_a_whole_dialogue(start: Start, project: Path) -> None:
     assert "Traceback" not in screen.raw
 
 
+@pytest.mark.slow
 def test_a_question_is_answered_with_each_key(start: Start, project: Path) -> None:
     script = [
         call("run_shell", command="echo one > one"),
@@ -190,10 +192,8 @@ def test_a_dumb_terminal_gets_whole_sentences(start: Start, project: Path) -> No
     assert screen.ends() == 0
 
 
-@pytest.mark.parametrize(
-    ("number", "code"),
-    [(signal.SIGTERM, 143), pytest.param(signal.SIGHUP, 129, marks=pytest.mark.slow)],
-)
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.slow
 def test_a_signal_ends_it_cleanly(start: Start, number: int, code: int) -> None:
     screen = start(["x"])
     screen.sees(r"› *\n")
@@ -202,9 +202,27 @@ def test_a_signal_ends_it_cleanly(start: Start, number: int, code: int) -> None:
     assert "Traceback" not in screen.raw
 
 
-def test_a_first_run_offers_a_choice(project: Path) -> None:
-    with Screen() as screen:
-        screen.sees("Which model shall ybs talk to")
-        screen.keys("q\n")
-        assert screen.ends() == 4
-        assert "Traceback" not in screen.raw
+def test_a_first_run_is_one_question_and_then_the_prompt(project: Path, home: Path) -> None:
+    with serving(["hello"], OllamaServer) as server:
+        with Screen(environ={"OLLAMA_HOST": server.url}) as screen:
+            screen.sees(r"  1  scripted +ollama, running here, 1\.0 MB")
+            screen.keys("\r")
+            screen.sees(r"scripted, ollama\. Kept in ~/.config/ybs/config\.json")
+            screen.sees(r"› *\n")
+            screen.keys("\x04")
+            assert screen.ends() == 0
+            assert "Traceback" not in screen.raw
+        assert not server.requests
+    llm = msgspec.json.decode((home / ".config" / "ybs" / "config.json").read_bytes())["llm"]
+    assert llm == {"provider": "ollama", "model": "scripted", "endpoint": server.url}
+
+
+@pytest.mark.slow
+def test_a_first_run_that_is_left_writes_nothing(project: Path, home: Path) -> None:
+    for keys in ("q\r", "\x04", "\x03"):
+        with Screen(environ={"TERM": "dumb", "OLLAMA_HOST": "127.0.0.1:9"}) as screen:
+            screen.sees("q to quit:")
+            screen.keys(keys)
+            assert screen.ends() == 4
+            assert "Traceback" not in screen.raw
+    assert list(home.iterdir()) == []

@@ -1,8 +1,6 @@
 """The subcommands that print data."""
 
-import socket
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +9,6 @@ import pytest
 
 from ybs import cli
 from ybs.headless.commands import write_table
-from ybs.session.sandbox import Sandbox
 
 KEY = "sk-" + "abcdefgh" * 4
 
@@ -95,97 +92,7 @@ def test_warnings_go_to_standard_error(
     assert str(user_file) in capsys.readouterr().err
 
 
-def test_the_doctor_names_what_is_there_and_what_is_not(
-    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    found = {each["name"]: each for each in printed_json(capsys, "doctor")}
-    assert found["provider openai"] == {
-        "name": "provider openai",
-        "state": "ok",
-        "detail": "key found (OPENAI_API_KEY)",
-    }
-    assert found["provider anthropic"]["state"] == "missing"
-    assert (
-        found["sandbox"]["state"]
-        == {
-            "full": "ok",
-            "reduced": "warning",
-            "none": "missing",
-        }[Sandbox(project).state]
-    )
-    assert {"python", "configuration", "provider", "rg", "git", "terminal"} <= set(found)
-    assert "provider openai" in printed(capsys, "doctor")
-
-
-def test_the_doctor_survives_a_provider_that_cannot_be_loaded(
-    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def broken(_name: str, _config: object) -> None:
-        raise ImportError("no module named x")
-
-    monkeypatch.setattr("ybs.providers.registry.find_provider", broken)
-    found = {each["name"]: each for each in printed_json(capsys, "doctor")}
-    assert found["provider openai"]["state"] == "warning"
-
-
 def test_columns_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:
     write_table([("a", "bb", "c\x1b[2J"), ("aaa", "b", "")])
     write_table([])
     assert capsys.readouterr().out == "a    bb  c␛[2J\naaa  b\n"
-
-
-@pytest.fixture
-def port() -> Iterator[int]:
-    """Return a port of this machine that listens."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        yield listening.getsockname()[1]
-
-
-def found_by_the_doctor(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
-    return {each["name"]: each for each in printed_json(capsys, *words, "doctor")}
-
-
-def test_the_doctor_calls_a_local_provider_ok_only_while_it_listens(
-    project: Path, user_file: Path, port: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    own = {
-        "up": {"endpoint": f"http://127.0.0.1:{port}/v1"},
-        "down": {"endpoint": "http://127.0.0.1:1/v1"},
-        "far": {"endpoint": "http://models.example.org/v1"},
-        "odd": {"endpoint": "http://127.0.0.1:99999/v1"},
-    }
-    user_file.write_text(msgspec.json.encode({"providers": own}).decode())
-    found = found_by_the_doctor(capsys)
-    assert found["provider up"]["state"] == "ok"
-    assert found["provider down"]["state"] == "missing"
-    assert "not running at http://127.0.0.1:1/v1" in found["provider down"]["detail"]
-    assert found["provider far"]["detail"] == "at http://models.example.org/v1, not asked"
-    assert found["provider odd"]["state"] == "warning"
-
-
-def test_the_doctor_says_how_a_provider_is_started(
-    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("ybs.headless.doctor.listens", lambda _endpoint: False)
-    found = found_by_the_doctor(capsys)
-    assert found["provider ollama"]["state"] == "missing"
-    assert "not running" in found["provider ollama"]["detail"]
-    assert "`ollama serve`" in found["provider ollama"]["detail"]
-    assert found["provider llamacpp"]["state"] == "missing"
-    assert "ybs models install" in found["provider llamacpp"]["detail"]
-    monkeypatch.setattr("ybs.providers.llama_cpp.models.starter_installed", lambda: True)
-    found = found_by_the_doctor(capsys)
-    assert found["provider llamacpp"] == {
-        "name": "provider llamacpp",
-        "state": "ok",
-        "detail": "not running; the first request starts it",
-    }
-
-
-def test_the_doctor_looks_where_the_chosen_provider_was_moved_to(
-    project: Path, port: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    endpoint = f"http://127.0.0.1:{port}"
-    found = found_by_the_doctor(capsys, "-p", "ollama", "--endpoint", endpoint)
-    assert found["provider ollama"]["detail"] == f"running at {endpoint}"

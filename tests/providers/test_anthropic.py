@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-import pytest
 from msgspec import Raw
 
+from rows import every_row
 from ybs.core.events import Event, TextStreamed, ThinkingStreamed, ToolCallStreamed
 from ybs.core.messages import (
     AssistantMessage,
@@ -146,7 +146,7 @@ def test_broken_arguments_are_sent_back_as_an_empty_object():
     assert blocks(HELLO, said(broken))[1][1][0]["input"] == {}
 
 
-@pytest.mark.parametrize("empty", ["", " \n"])
+@every_row("empty", ["", " \n"])
 def test_no_text_block_is_ever_empty(empty: str):
     history = [
         UserMessage.of(empty, PICTURE),
@@ -180,7 +180,7 @@ def test_pictures_are_base64_in_messages_and_in_results():
     assert last[0]["content"] == [text("seen"), picture]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("image", "quirks"),
     [
         (Image(media_type="image/bmp", data=b"BM"), Quirks()),
@@ -212,7 +212,7 @@ def test_own_thinking_goes_back_unchanged_and_in_its_place():
     ]
 
 
-@pytest.mark.parametrize(
+@every_row(
     "foreign",
     [
         Thinking(text="hm", provider="openai"),
@@ -293,7 +293,7 @@ def ending(reason: str, **usage: int) -> dict[str, Any]:
 END: dict[str, Any] = {"type": "message_stop"}
 
 
-@pytest.mark.parametrize(
+@every_row(
     "frame",
     [
         {},
@@ -448,7 +448,7 @@ def test_a_whole_message_is_read_like_a_stream():
     )
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("theirs", "ours"),
     [
         ("end_turn", "end"),
@@ -465,7 +465,7 @@ def test_every_stop_reason_has_a_meaning(theirs: str, ours: StopReason):
     assert draft.message().stop_reason == ours
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("first", "last", "expected"),
     [
         # counts come twice, the second time all of them

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rows import every_row
 from ybs.core.errors import ModelError
 from ybs.core.events import TextStreamed, ThinkingStreamed, ToolCallStreamed
 from ybs.core.messages import AssistantMessage, Text, Thinking, ToolCall, UserMessage
@@ -24,7 +25,7 @@ def test_arguments_that_are_no_json_become_invalid_and_the_call_stays_sendable()
     assert not d.has_whole_calls()
 
 
-@pytest.mark.parametrize("text", ["[1]", "1", "null", "{} {}", '"words"', "{'a': 1}", "[" * 5000])
+@every_row("text", ["[1]", "1", "null", "{} {}", '"words"', "{'a': 1}", "[" * 5000])
 def test_arguments_that_are_no_object_become_invalid(text: str):
     d = draft()
     d.add_call_piece(0, id="a", name="read", arguments=text)
@@ -32,7 +33,7 @@ def test_arguments_that_are_no_object_become_invalid(text: str):
     assert (bytes(call.arguments), call.invalid) == (b"{}", text)
 
 
-@pytest.mark.parametrize("text", ["", "  \n", None])
+@every_row("text", ["", "  \n", None])
 def test_no_arguments_are_an_empty_object(text: str | None):
     d = draft()
     d.add_call_piece(0, id="a", name="read", arguments=text)

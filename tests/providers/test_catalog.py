@@ -1,5 +1,6 @@
 import pytest
 
+from rows import every_row
 from ybs.core.messages import Usage
 from ybs.providers.catalog import Facts, Price, facts_of, window_of
 
@@ -21,7 +22,7 @@ def test_a_maker_in_front_and_capitals_do_not_matter():
     assert facts_of("OpenAI/GPT-4.1") == facts_of("models/gpt-4.1") == facts_of("gpt-4.1")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("model", "images", "thinks", "temperature"),
     [
         ("gpt-6-sol", True, True, False),

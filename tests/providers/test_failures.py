@@ -1,7 +1,6 @@
 import json
 
-import pytest
-
+from rows import every_row
 from ybs.core.errors import AuthError, ContextTooLong, ModelError, ProviderDown, RateLimited
 from ybs.providers import failures
 from ybs.providers.failures import BadRequest, Site, Unavailable, clean, retry_after_seconds
@@ -34,8 +33,8 @@ def assert_fit_to_show(error: ModelError) -> None:
     assert len(text) < 700
 
 
-@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 408, 413, 429, 500, 503, 301, 418])
-@pytest.mark.parametrize(
+@every_row("status", [400, 401, 402, 403, 404, 408, 413, 429, 500, 503, 301, 418])
+@every_row(
     "body",
     [
         b"",
@@ -84,7 +83,7 @@ def test_an_unknown_model_is_named_with_its_place():
     )
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("status", "body"),
     [
         (
@@ -164,7 +163,7 @@ def test_slowing_down_is_asked_for_with_its_time():
     assert "in 10 min" in str(of(429, b"", {"retry-after": "600"}))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("status", "body"),
     [
         (
@@ -182,7 +181,7 @@ def test_an_empty_account_is_no_passing_trouble(status: int, body: object):
     assert "no credit left" in str(error)
 
 
-@pytest.mark.parametrize("status", [408, 409, 425, 500, 502, 503, 504, 529])
+@every_row("status", [408, 409, 425, 500, 502, 503, 504, 529])
 def test_troubles_that_pass(status: int):
     error = of(status, b"", {"retry-after": "3"})
     assert isinstance(error, Unavailable)
@@ -211,7 +210,7 @@ def test_a_bad_request_keeps_what_the_server_said():
     assert error.said == "Streaming is not supported"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("frame", "kind"),
     [
         ({"error": {"message": "boom", "type": "server_error"}}, Unavailable),
@@ -234,9 +233,7 @@ def test_errors_inside_a_stream(frame: dict, kind: type):
     assert_fit_to_show(error)
 
 
-@pytest.mark.parametrize(
-    "frame", [{}, {"error": None}, {"error": ""}, {"choices": []}, {"type": "ping"}]
-)
+@every_row("frame", [{}, {"error": None}, {"error": ""}, {"choices": []}, {"type": "ping"}])
 def test_frames_without_an_error(frame: dict):
     assert in_frame(frame) is None
 
@@ -295,7 +292,7 @@ def test_words_of_a_server_are_cleaned_and_cut():
     assert len(clean("x" * 1000)) == 300
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("headers", "seconds"),
     [
         ({}, None),

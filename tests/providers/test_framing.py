@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rows import every_row
 from ybs.providers.framing import DONE, BrokenFrame, FrameReader
 
 
@@ -13,7 +14,7 @@ def read(*chunks: bytes) -> list[dict]:
     return frames + list(reader.close())
 
 
-@pytest.mark.parametrize(
+@every_row(
     "body",
     [
         b'data: {"a": "\xc3\xbc"}\n\ndata: {"a": 2}\n\n',  # as it should be
@@ -49,7 +50,7 @@ def test_done_is_told_apart_from_an_empty_frame():
     assert empty is not DONE
 
 
-@pytest.mark.parametrize(
+@every_row(
     "body",
     [
         b'data: {"a": 1\n\n',

@@ -4,6 +4,7 @@ from contextlib import aclosing
 import pytest
 from raw_http import chunk, http, sse, unending
 
+from rows import every_row
 from ybs.core.errors import (
     AuthError,
     ConfigError,
@@ -133,7 +134,7 @@ async def test_nobody_there_is_said_with_what_to_do(unused_tcp_port: int):
     )
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("status", "body", "kind", "words"),
     [
         (
@@ -174,7 +175,7 @@ async def test_statuses_become_errors_with_words(failure, status, body, kind, wo
     assert words in str(error)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("reply", "words"),
     [
         (http("<!doctype html><html></html>", type="text/html"), "a web page instead of an answer"),
@@ -324,7 +325,7 @@ async def test_warming_up_connects_and_closing_unused_is_fine(serve, client_of):
 # Addresses
 
 
-@pytest.mark.parametrize(
+@every_row(
     "address",
     [
         "",
@@ -342,7 +343,7 @@ def test_what_is_no_address_is_refused(address: str):
         host_of(address)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("host", "loopback", "local"),
     [
         ("localhost", True, True),

@@ -1,19 +1,18 @@
-import pytest
-
+from rows import every_row
 from ybs.providers.loose_json import as_count, as_list, as_object, as_text, at, count_at
 
 
-@pytest.mark.parametrize("value", [None, 1, True, "x", [1]])
+@every_row("value", [None, 1, True, "x", [1]])
 def test_what_is_no_object_is_an_empty_one(value):
     assert as_object(value) == {}
 
 
-@pytest.mark.parametrize("value", [None, 1, "x", {"a": 1}])
+@every_row("value", [None, 1, "x", {"a": 1}])
 def test_what_is_no_list_is_an_empty_one(value):
     assert as_list(value) == []
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("value", "text"),
     [
         ("a", "a"),
@@ -27,7 +26,7 @@ def test_text_is_found_in_parts(value, text):
     assert as_text(value) == text
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("value", "count"),
     [(3, 3), (3.0, 3), (-1, 0), (True, None), ("3", None), (None, None), (float("inf"), None)],
 )

@@ -1,7 +1,7 @@
 import msgspec
-import pytest
 from msgspec import Raw
 
+from rows import every_row
 from ybs.core.events import TextStreamed, ThinkingStreamed
 from ybs.core.messages import (
     AssistantMessage,
@@ -174,7 +174,7 @@ def test_several_calls_with_and_without_ids():
     assert message.stop_reason == "tool_calls"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("call", "arguments"),
     [
         ({"function": {"name": "read", "arguments": '{"p":1}'}}, b'{"p":1}'),
@@ -190,17 +190,13 @@ def test_loose_calls(call: dict, arguments: bytes):
     assert (made.name, bytes(made.arguments)) == ("read", arguments)
 
 
-@pytest.mark.parametrize(
-    ("reason", "expected"), [("stop", "end"), ("length", "length"), (None, "end")]
-)
+@every_row(("reason", "expected"), [("stop", "end"), ("length", "length"), (None, "end")])
 def test_stop_reasons(reason, expected):
     message, _, _ = decode(line(content="x"), {**line(done=True), "done_reason": reason})
     assert message.stop_reason == expected
 
 
-@pytest.mark.parametrize(
-    "frame", [{}, {"message": None}, {"message": {"content": None, "tool_calls": {}}}]
-)
+@every_row("frame", [{}, {"message": None}, {"message": {"content": None, "tool_calls": {}}}])
 def test_odd_frames_do_no_harm(frame: dict):
     draft = Assembly("m", "ollama")
     assert list(ADAPTER.decode(frame, draft)) == []

@@ -5,6 +5,7 @@ import pytest
 from msgspec import Raw
 from raw_http import chunk
 
+from rows import every_row
 from ybs.core.events import TextStreamed, ThinkingStreamed
 from ybs.core.messages import (
     AssistantMessage,
@@ -334,7 +335,7 @@ def test_a_whole_answer_without_a_reason_is_complete():
     assert draft.stop_reason == "end"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("reason", "expected"),
     [
         ("stop", "end"),
@@ -348,7 +349,7 @@ def test_stop_reasons(reason: str, expected: str):
     assert decode(chunk({"content": "x"}, reason))[0].stop_reason == expected
 
 
-@pytest.mark.parametrize("field", ["reasoning_content", "reasoning", "thinking"])
+@every_row("field", ["reasoning_content", "reasoning", "thinking"])
 def test_thinking_under_any_of_its_names(field: str):
     message, events = decode(chunk({field: "hm"}), chunk({"content": "so"}))
     assert events[0] == ThinkingStreamed(text="hm")
@@ -399,7 +400,7 @@ def test_calls_in_many_small_pieces():
     assert message.stop_reason == "tool_calls"
 
 
-@pytest.mark.parametrize(
+@every_row(
     "call",
     [
         {"function": {"name": "read", "arguments": {"p": 1}}},  # an object, no id, no index
@@ -416,7 +417,7 @@ def test_loose_calls(call: dict):
     assert message.stop_reason == "tool_calls"
 
 
-@pytest.mark.parametrize(
+@every_row(
     "frame",
     [
         {},
@@ -436,7 +437,7 @@ def test_odd_frames_do_no_harm(frame: dict):
     assert message.text == "ok"
 
 
-@pytest.mark.parametrize(
+@every_row(
     "frame",
     [
         {"usage": {"prompt_tokens": 12, "completion_tokens": 3, "prompt_cache_hit_tokens": 2}},

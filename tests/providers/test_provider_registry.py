@@ -3,8 +3,8 @@ import sys
 from importlib.metadata import EntryPoint
 
 import pytest
-from raw_http import http
 
+from rows import every_row
 from ybs.config.schema import AgentLimits, Config, Context, Endpoint, Llm
 from ybs.core.errors import AuthError, ConfigError
 from ybs.providers import registry
@@ -14,7 +14,6 @@ from ybs.providers.registry import (
     clean_endpoint,
     create_model,
     find_provider,
-    list_models,
     open_model,
     provider_names,
 )
@@ -48,13 +47,13 @@ def test_an_unknown_name_gets_the_nearest_ones():
         find_provider("zzz", Config())
 
 
-@pytest.mark.parametrize("name", ["apple", "claude-cli"])
+@every_row("name", ["apple", "claude-cli"])
 def test_a_provider_that_is_still_to_come_says_so(name: str):
     with pytest.raises(ConfigError, match="not part of this version"):
         find_provider(name, Config())
 
 
-@pytest.mark.parametrize("name", ["ollama", "openai", "google", "mistral"])
+@every_row("name", ["ollama", "openai", "google", "mistral"])
 def test_built_in_providers_are_found(name: str):
     provider = find_provider(name, Config())
     assert provider.name == name
@@ -100,7 +99,7 @@ def test_the_built_in_table_and_the_entry_points_agree():
 # Addresses
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("given", "wire", "clean"),
     [
         ("http://127.0.0.1:8080", "openai", "http://127.0.0.1:8080/v1"),
@@ -175,7 +174,7 @@ def test_a_key_goes_to_an_address_that_the_person_gave():
     assert headers_of(model)["authorization"] == f"Bearer {KEY}"
 
 
-@pytest.mark.parametrize(
+@every_row(
     "address", ["http://10.1.2.3:8080/v1", "http://other.example", "HTTP://api.openai.com/v1"]
 )
 def test_a_key_of_a_variable_is_not_sent_in_clear_text_to_another_host(address: str):
@@ -239,7 +238,7 @@ def test_ollama_at_another_address_keeps_its_quirks():
     assert model.quirks.reasoning_sent_as == "thinking"
 
 
-@pytest.mark.parametrize("key", ["sk-“quoted”", "two words", "a\x1bb"])
+@every_row("key", ["sk-“quoted”", "two words", "a\x1bb"])
 def test_a_key_that_cannot_be_one_is_refused_without_showing_it(key: str):
     with pytest.raises(AuthError, match="characters that no key has") as caught:
         create_model(config(provider="openai"), environ={"OPENAI_API_KEY": key})
@@ -292,14 +291,14 @@ def test_a_wrong_quirk_names_the_setting():
         find_provider("mine", own)
 
 
-@pytest.mark.parametrize("headers", [{"a b": "x"}, {"a": "x\r\ny: z"}, {"": "x"}, {"ä": "x"}])
+@every_row("headers", [{"a b": "x"}, {"a": "x\r\ny: z"}, {"": "x"}, {"ä": "x"}])
 def test_a_header_that_cannot_be_one_is_refused(headers: dict):
     own = Config(providers={"mine": Endpoint(endpoint="http://h", model="m", headers=headers)})
     with pytest.raises(ConfigError, match=r"providers\.mine\.headers"):
         create_model(own, provider="mine", environ={})
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("provider", "model", "limit", "window"),
     [
         ("ollama", "qwen3:14b", None, 32_768),
@@ -358,28 +357,3 @@ def test_a_password_in_an_address_is_not_shown():
     own = Endpoint(endpoint="http://me:secret@h:1/v1", model="m")
     model = create_model(Config(providers={"mine": own}), provider="mine", environ={})
     assert model._client.site.name == "mine at h:1"
-
-
-async def test_models_are_listed_for_a_picker(serve):
-    server = await serve(http('{"models":[{"name":"q:1"}]}', type="application/json"))
-    given = config(provider="ollama", endpoint=server.url)
-    assert await list_models(given) == ["q:1"]
-
-
-async def test_models_can_be_listed_before_one_is_chosen(serve):
-    server = await serve(http('{"data":[{"id":"a"}]}', type="application/json"))
-    own = Config(providers={"mine": Endpoint(endpoint=server.url)})
-    assert await list_models(own, "mine", environ={}) == ["a"]
-    assert server.asked[0].path == "/v1/models"
-
-
-async def test_a_managed_provider_lists_its_models_too(serve, monkeypatch: pytest.MonkeyPatch):
-    server = await serve(http('{"data":[{"id":"a"}]}', type="application/json"))
-    own = Provider(
-        name="managed",
-        wire="openai",
-        endpoint=server.url,
-        make=lambda config, model, environ: open_model(own, config, model="made", environ={}),
-    )
-    monkeypatch.setattr(registry, "_installed_provider", lambda name, config: own)
-    assert await list_models(Config(), "managed") == ["a"]

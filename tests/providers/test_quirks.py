@@ -1,5 +1,6 @@
 import pytest
 
+from rows import every_row
 from ybs.core.errors import ConfigError
 from ybs.providers.quirks import Quirks, adjust, learn
 
@@ -21,7 +22,7 @@ def test_single_fields_are_overridden_and_the_others_stay():
     assert adjust(declared, {}, where="w") is declared
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("refusal", "expected"),
     [
         ("Unknown field: stream_options", Quirks(sends_stream_options=False)),
@@ -37,7 +38,7 @@ def test_a_refusal_teaches(refusal: str, expected: Quirks):
     assert learned[0] == expected
 
 
-@pytest.mark.parametrize(
+@every_row(
     "said",
     [
         "Upstream provider: invalid tool schema",

@@ -5,6 +5,7 @@ import msgspec
 import pytest
 from raw_http import chunk, http, sse, unending
 
+from rows import every_row
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
 from ybs.core.errors import AuthError, ContextTooLong, ModelError, ProviderDown, RateLimited
@@ -231,7 +232,7 @@ async def test_loading_without_end_is_given_up(serve, model_of):
     assert sum(model.waits) == len(events) == 600
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("attempt", "chance", "wait"),
     [(1, 1.0, 1.0), (2, 1.0, 2.0), (3, 0.5, 2.0), (4, 1.0, None), (3, 0.0, 0.0)],
 )
@@ -446,6 +447,7 @@ async def test_an_ollama_stream_without_its_last_line_broke_off(serve, model_of)
         ('{"model_info":{"qwen3.context_length":262144}}', 32_768),  # memory is taken for all of it
         ('{"parameters":"stop x\\nnum_ctx    65536","model_info":{"a.context_length":9}}', 65_536),
         ('{"model_info":{}}', 5000),
+        ('{"parameters":"num_ctx 0\\nnum_ctx ²\\nnum_ctx 1' + "0" * 5000 + '"}', 5000),
         ('{"model_info":{"a.context_length":"x"}}', 5000),
         ("<html>", 5000),
     ],

@@ -6,6 +6,7 @@ from ssl import SSLError
 import pytest
 from raw_http import http, unending
 
+from rows import every_row
 from ybs.providers.httpx_transport import HttpxTransport, start_importing
 from ybs.providers.plain_http import PlainTransport
 from ybs.providers.transport import Call, CutOff, Unreachable, reason_of
@@ -109,7 +110,7 @@ async def test_a_continue_is_passed_over(serve, connect):
     assert await read(await connect(server.url).send(call(server.url))) == b"ok"
 
 
-@pytest.mark.parametrize(
+@every_row(
     "reply",
     [
         b"",
@@ -125,7 +126,7 @@ async def test_an_answer_that_is_no_http_is_cut_off(serve, connect, reply: bytes
         await connect(server.url).send(call(server.url))
 
 
-@pytest.mark.parametrize(
+@every_row(
     "reply",
     [
         b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhello",
@@ -276,7 +277,7 @@ async def test_a_proxy_is_used_only_where_it_is_asked_for(serve, monkeypatch: py
 # Reasons
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("error", "reason"),
     [
         (ConnectionRefusedError(), "connection refused"),

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from rows import every_row
 from ybs.config.schema import Config, Endpoint, Llm
 from ybs.core.errors import ConfigError
 from ybs.providers.whereabouts import runs_here
@@ -14,7 +15,7 @@ def config_of(endpoint: str | None = None, provider: str | None = None, **own: s
     return Config(llm=Llm(provider=provider, endpoint=endpoint), providers=servers)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("provider", "config"),
     [
         ("llamacpp", config_of()),
@@ -29,7 +30,7 @@ def test_what_answers_on_this_machine_runs_here(provider: str, config: Config):
     assert runs_here(provider, "qwen3:14b", config)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("provider", "config"),
     [
         ("openai", config_of()),
@@ -44,17 +45,17 @@ def test_another_machine_is_not_here_even_in_the_same_house(provider: str, confi
     assert not runs_here(provider, "m", config)
 
 
-@pytest.mark.parametrize("model", ["gpt-oss:120b-cloud", "glm-4.6:cloud", "Big:CLOUD"])
+@every_row("model", ["gpt-oss:120b-cloud", "glm-4.6:cloud", "Big:CLOUD"])
 def test_a_model_that_ollama_passes_on_is_not_here(model: str):
     assert not runs_here("ollama", model, config_of())
 
 
-@pytest.mark.parametrize("model", ["cloudy:7b", "nimbus-cloudlet:1b", "m"])
+@every_row("model", ["cloudy:7b", "nimbus-cloudlet:1b", "m"])
 def test_a_name_with_a_cloud_in_it_is_here(model: str):
     assert runs_here("ollama", model, config_of())
 
 
-@pytest.mark.parametrize("wrong", ["nowhere", "apple"])
+@every_row("wrong", ["nowhere", "apple"])
 def test_a_provider_that_is_none_is_an_error(wrong: Any):
     with pytest.raises(ConfigError):
         runs_here(wrong, "m", config_of())

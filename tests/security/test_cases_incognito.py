@@ -19,11 +19,11 @@ import pytest
 from msgspec import Raw
 
 from screen import Screen
+from serving import serving as scripted_server
 from ybs.core.messages import ToolCall
 from ybs.security import _landlock
 from ybs.security._entry import open_kernel
 from ybs.session.sandbox import Sandbox
-from ybs.testing.servers import ServerProcess
 
 YBS = [str(Path(sys.executable).with_name("ybs"))]
 #: Runs ybs so that its second request to the model never comes: the process crashes in the middle of the turn.
@@ -90,11 +90,9 @@ def call(command: str) -> ToolCall:
 
 
 @contextmanager
-def serving(tmp_path: Path, *script: Any) -> Generator[list[str]]:
-    """Start a server whose own files lie elsewhere, and give the options that lead to it."""
-    folder = tmp_path / "server"
-    folder.mkdir()
-    with ServerProcess("openai", list(script), folder) as server:
+def serving(*script: Any) -> Generator[list[str]]:
+    """Start a server that writes nothing down, and give the options that lead to it."""
+    with scripted_server(script) as server:
         yield ["--endpoint", server.url, "-m", "scripted"]
 
 
@@ -116,11 +114,11 @@ def cage_or_skip(project: Path) -> None:
 @pytest.mark.parametrize("walls", [BARE, pytest.param((), marks=pytest.mark.slow)])
 @pytest.mark.parametrize("options", [("--incognito",), ()], ids=["incognito", "as usual"])
 def test_f03_a_whole_session_leaves_nothing(
-    disk: Path, project: Path, tmp_path: Path, marker: str, options: tuple[str, ...], walls: Any
+    disk: Path, project: Path, marker: str, options: tuple[str, ...], walls: Any
 ):
     if not walls:
         cage_or_skip(project)
-    with serving(tmp_path, call(prints_much(marker)), f"It was {marker}.") as where:
+    with serving(call(prints_much(marker)), f"It was {marker}.") as where:
         child = start([*YBS, *where, *words_of(marker, *options, *walls)])
         said, complaints = child.communicate(timeout=9)
     assert (child.returncode, complaints) == (0, "")
@@ -144,14 +142,13 @@ def test_f03_a_whole_session_leaves_nothing(
 def test_f03_a_crash_leaves_nothing(
     disk: Path,
     project: Path,
-    tmp_path: Path,
     marker: str,
     options: tuple[str, ...],
     how: str,
     code: int,
 ):
     crashing = [*DUMPING, sys.executable, "-c", CRASHING.format(how=how)]
-    with serving(tmp_path, call(prints_much(marker))) as where:
+    with serving(call(prints_much(marker))) as where:
         child = start([*crashing, *where, *words_of(marker, *options, *BARE)])
         complaints = child.communicate(timeout=9)[1]
     assert child.returncode == code, complaints
@@ -165,12 +162,12 @@ def test_f03_a_crash_leaves_nothing(
     "options", [("--incognito",), pytest.param((), marks=pytest.mark.slow)], ids=str
 )
 def test_f03_a_kill_leaves_nothing(
-    disk: Path, project: Path, tmp_path: Path, marker: str, options: tuple[str, ...], walls: Any
+    disk: Path, project: Path, marker: str, options: tuple[str, ...], walls: Any
 ):
     if not walls:
         cage_or_skip(project)
     script = (call(prints_much(marker)), call(f"{prints_much(marker)}; echo here; sleep 60"))
-    with serving(tmp_path, *script) as where:
+    with serving(*script) as where:
         words = [*YBS, *where, *words_of(marker, *options, *walls)]
         with start(words, stderr=subprocess.DEVNULL) as child:
             assert child.stdout is not None
@@ -184,12 +181,12 @@ def test_f03_a_kill_leaves_nothing(
 
 @pytest.mark.slow
 async def test_f03_a_kill_leaves_no_temporary_file_of_a_command_in_landlock(
-    disk: Path, project: Path, tmp_path: Path, marker: str
+    disk: Path, project: Path, marker: str
 ):
     if sys.platform != "linux" or _landlock.attempt(open_kernel())[0] is None:
         pytest.skip("NO LANDLOCK on this machine: its private folder is untested")
     writes = f"echo {marker} > $TMPDIR/{marker}; cp $TMPDIR/* ~; echo here; sleep 60"
-    with serving(tmp_path, call(writes)) as where:
+    with serving(call(writes)) as where:
         words = [sys.executable, "-c", LANDLOCKED, *where, *words_of(marker, "--incognito")]
         with start(words, stderr=subprocess.DEVNULL) as child:
             assert child.stdout is not None
@@ -202,12 +199,13 @@ async def test_f03_a_kill_leaves_no_temporary_file_of_a_command_in_landlock(
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_f03_what_is_typed_after_slash_incognito_is_found_nowhere(
-    disk: Path, project: Path, tmp_path: Path, marker: str
+    disk: Path, project: Path, marker: str
 ):
     before, after = f"{marker}before", f"{marker}after"
     script = ("first", f"second {after}", f"third {after}")
-    with serving(tmp_path, *script) as where, Screen(*where, *BARE) as screen:
+    with serving(*script) as where, Screen(*where, *BARE) as screen:
         screen.sees(r"› *\n")
         screen.keys(f"!{prints_much(before)}\r")
         screen.sees("first")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ybs.core.messages import Usage
-from ybs.session.commands import LISTED, is_command
-from ybs.session.session import Reply, Session
+from ybs.session.commands.registry import LISTED, is_command, runs_beside_a_turn
+from ybs.session.reply import Reply
+from ybs.session.session import Session
 from ybs.testing import OpenAIServer, RecordedEvents
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
@@ -42,6 +42,12 @@ async def test_an_unknown_command_names_the_nearest(open_session: Open):
     assert "/model" in reply.text.split("?")[0]
 
 
+async def test_the_beginning_of_a_command_names_those_that_begin_so(open_session: Open):
+    assert "Did you mean" not in (await reply_to(open_session, "/")).text
+    text = (await reply_to(open_session, "/CON")).text
+    assert text == "Unknown command: /CON. Did you mean /context or /config? /help lists them all."
+
+
 async def test_a_word_like_nothing_points_to_help(open_session: Open):
     reply = await reply_to(open_session, "/xyzzy")
     assert reply.text == "Unknown command: /xyzzy. /help lists them all."
@@ -68,9 +74,8 @@ async def test_tools_are_listed_with_one_line_each(open_session: Open):
     assert text.endswith("8 tools")
 
 
-@pytest.mark.parametrize("line", ["/provider", "/provider current", "/model"])
-async def test_provider_and_model_show_what_is_in_use(open_session: Open, line: str):
-    assert (await reply_to(open_session, line)).text == "openai scripted"
+async def test_the_provider_in_use_is_shown(open_session: Open):
+    assert (await reply_to(open_session, "/provider current")).text == "openai scripted"
 
 
 async def test_provider_list_names_them_all(open_session: Open):
@@ -80,12 +85,13 @@ async def test_provider_list_names_them_all(open_session: Open):
 
 
 async def test_model_changes_the_model_only(open_session: Open):
-    assert (await reply_to(open_session, "/model other-7b")).text == "Now using openai other-7b."
+    text = (await reply_to(open_session, "/model other-7b")).text
+    assert text.startswith("Now using openai other-7b.")
 
 
 async def test_mode_is_shown_and_changed(open_session: Open):
     assert (await reply_to(open_session, "/mode")).text.startswith("Mode: ask")
-    assert (await reply_to(open_session, "/mode plan")).text == "Mode: plan"
+    assert (await reply_to(open_session, "/mode PLAN")).text == "Mode: plan (only reads)"
     wrong = await reply_to(open_session, "/mode yolo")
     assert wrong.is_error
     assert "bypass" in wrong.text
@@ -112,22 +118,6 @@ async def test_config_names_the_file_and_what_kind_of_file_it_is(home: Path, ope
     assert f"(home {home / '.ybs.json'})" in text
 
 
-async def test_status_says_nothing_of_a_cost_of_zero(open_session: Open):
-    async with OpenAIServer(["hi"]) as server:
-        session, _ = open_session(server)
-        async with session:
-            session.usage = Usage(input_tokens=5, cost_usd=0.0)
-            reply = await session.handle("/status")
-            assert isinstance(reply, Reply)
-            assert "$" not in reply.text
-
-
-async def test_status_shows_model_mode_sandbox_and_context(open_session: Open):
-    text = (await reply_to(open_session, "/status")).text
-    assert "openai scripted" in text
-    assert "ask, no sandbox" in text
-
-
 async def test_clear_empties_the_conversation(open_session: Open):
     async with OpenAIServer(["hi"]) as server:
         session, _ = open_session(server)
@@ -150,3 +140,96 @@ async def test_clear_empties_the_conversation(open_session: Open):
 )
 def test_a_path_at_the_start_is_no_command(line: str, expected: bool):
     assert is_command(line) is expected
+
+
+async def test_help_fits_a_terminal_and_ends_with_the_keys_of_the_door(open_session: Open):
+    async with OpenAIServer([]) as server:
+        session, _ = open_session(server)
+        session.door_help = "  Ctrl-X  does something"
+        async with session:
+            reply = await session.handle("/help")
+    assert isinstance(reply, Reply)
+    lines = reply.text.splitlines()
+    assert max(map(len, lines)) <= 76
+    assert lines[-1] == "  Ctrl-X  does something"
+
+
+def test_names_are_told_apart_and_every_command_says_what_it_does():
+    names = [name for command in LISTED for name in command.names]
+    assert len(names) == len(set(names))
+    assert {"exit", "ps", "?"} < set(names)
+    for command in LISTED:
+        assert command.summary
+        assert not command.summary.endswith(".")
+
+
+@pytest.mark.parametrize("name", ["model", "provider", "rewind"])
+def test_a_menu_is_shown_beside_a_turn_and_its_choice_waits(name: str):
+    assert runs_beside_a_turn(f"/{name}")
+    assert runs_beside_a_turn(f" /{name.upper()}  ")
+    assert not runs_beside_a_turn(f"/{name} 1")
+
+
+def test_what_only_looks_runs_beside_a_turn():
+    looking = (
+        "status context cost diff copy export stream verbose help tools config jobs mode trust"
+    )
+    waiting = [name for name in looking.split() if not runs_beside_a_turn(f"/{name} x")]
+    assert waiting == []
+    assert runs_beside_a_turn("/nonsense")
+    assert not any(runs_beside_a_turn(line) for line in ("/new", "/clear", "/incognito", "words"))
+
+
+async def test_odd_characters_reach_neither_a_reply_nor_break_a_command(open_session: Open):
+    odd = ("\x1b[2J", "\u202e", "\x9b31m", "\ud800", "\0", "e\u0301" * 3, "日本語", "²", "9" * 5000)
+    async with OpenAIServer([]) as server:
+        session, _ = open_session(server)
+        async with session:
+            for command in LISTED:
+                for text in odd:
+                    if command.names[0] in ("quit", "incognito", "model", "provider"):
+                        continue
+                    reply = await session.handle(f"/{command.names[0]} {text}")
+                    assert isinstance(reply, Reply), command.names
+                    assert not set(reply.text) & set("\x1b\u202e\x9b\0\ud800"), (
+                        command.names,
+                        text,
+                    )
+    assert (await reply_to(open_session, "/x\x1b[2Jy")).text.startswith("Unknown command: /x\u241b")
+
+
+async def test_words_are_parted_by_any_white_space(open_session: Open):
+    assert (await reply_to(open_session, "  /mode\u00a0\tplan ")).text == "Mode: plan (only reads)"
+
+
+async def test_choices_are_what_a_command_takes(open_session: Open):
+    async with OpenAIServer([]) as server:
+        session, _ = open_session(server)
+        async with session:
+            given = {c.names[0]: list(c.choices(session)) for c in LISTED if c.choices}
+            assert given["mode"][:2] == ["ask", "accept-edits"]
+            assert "mistral" in given["provider"]
+            assert given["stream"] == ["on", "off"]
+            assert given["model"] == given["jobs"] == []
+            await session.handle("/verbose on")
+            assert session.view.is_verbose
+            for name in ("stream", "verbose", "mode", "diff", "trust"):
+                for word in given[name]:
+                    reply = await session.handle(f"/{name} {word}")
+                    assert isinstance(reply, Reply)
+                    assert not reply.is_error, (name, word)
+
+
+async def test_streaming_and_verbosity_are_turned_on_off_and_round(open_session: Open):
+    async with OpenAIServer([]) as server:
+        session, _ = open_session(server)
+        async with session:
+            wrong = await session.handle("/stream maybe")
+            assert isinstance(wrong, Reply)
+            assert wrong.is_error
+            assert "/stream on" in wrong.text
+            states: list[tuple[bool, bool]] = []
+            for line in ("/stream", "/verbose", "/stream ON", "/verbose off", "/verbose x"):
+                await session.handle(line)
+                states.append((session.view.streams, session.view.is_verbose))
+    assert states == [(False, False), (False, True), (True, True), (True, False), (True, False)]

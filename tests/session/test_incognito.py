@@ -8,7 +8,8 @@ import pytest
 
 from ybs.core.errors import ConfigError, YbsError
 from ybs.core.events import RequestStarted, SessionEnded, SessionStarted
-from ybs.session.session import Reply, Session
+from ybs.session.reply import Reply
+from ybs.session.session import Session
 from ybs.testing import OpenAIServer, RecordedEvents
 
 Open = Callable[..., tuple[Session, RecordedEvents]]

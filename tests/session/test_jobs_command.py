@@ -8,7 +8,8 @@ import pytest
 
 from processes import comes, ends, is_alive
 from ybs.core.events import ToolFinished, ToolPrinted
-from ybs.session.session import Reply, Session
+from ybs.session.reply import Reply
+from ybs.session.session import Session
 from ybs.testing import OpenAIServer, RecordedEvents, call
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
@@ -44,6 +45,7 @@ async def test_a_job_outlives_its_turn_and_ends_with_the_session(open_session: O
             pid = pid_in(events)
             assert is_alive(pid)
             assert (await asked(session, "/jobs")).text.startswith("job-1  running for 0:0")
+            assert session.status().jobs == 1
     assert await ends(pid)
 
 

@@ -11,7 +11,8 @@ import pytest
 import ybs
 from ybs.core.events import Noticed, ToolFinished
 from ybs.core.ports import Answer, Question
-from ybs.session.session import Outcome, Reply, Session
+from ybs.session.reply import Outcome, Reply
+from ybs.session.session import Session
 from ybs.testing import (
     AnthropicServer,
     OllamaServer,

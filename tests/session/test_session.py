@@ -23,7 +23,7 @@ from ybs.core.events import (
 )
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Answer, Question
-from ybs.session.session import Outcome, Reply
+from ybs.session.reply import Outcome, Reply
 from ybs.session.stream import events_of
 from ybs.testing import (
     HttpError,

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rows import every_row
 from ybs.tools.reading.document import Document
 
 
@@ -75,7 +76,7 @@ async def test_an_empty_file_wants_write_file(bench: Any, project: Path):
     assert "write_file" in await bench.fails("edit_file", path="none", old_text="", new_text="x")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("before", "old", "new", "after"),
     [
         (b"a\r\nb\r\nc\r\n", "a\nb", "x\ny\nz", b"x\r\ny\r\nz\r\nc\r\n"),
@@ -92,11 +93,11 @@ async def test_an_empty_file_wants_write_file(bench: Any, project: Path):
     ],
 )
 async def test_line_ends_mark_and_encoding_survive(
-    bench: Any, project: Path, before: bytes, old: str, new: str, after: bytes
+    make_bench: Any, project: Path, before: bytes, old: str, new: str, after: bytes
 ):
     (project / "a").write_bytes(before)
     (project / "a").chmod(0o755)
-    await bench.ok("edit_file", path="a", old_text=old, new_text=new)
+    await make_bench().ok("edit_file", path="a", old_text=old, new_text=new)
     assert (project / "a").read_bytes() == after
     assert (project / "a").stat().st_mode & 0o777 == 0o755
 

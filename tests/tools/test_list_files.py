@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rows import every_row
 from ybs.security.paths import Roots
 from ybs.tools.searching import walk
 from ybs.tools.searching.walk import Deadline, Walk
@@ -41,7 +42,7 @@ async def test_all_files_come_sorted_and_git_is_left_out(bench: Any):
     assert answered.result.summary == "7 files"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("pattern", "files"),
     [
         ("**/*.py", ["a.py", "src/a.py", "src/deep/d.py"]),
@@ -115,7 +116,7 @@ async def test_a_list_is_cut_to_the_allowed_characters(make_bench: Any, project:
     assert len(answered.output) <= 1000
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("arguments", "words"),
     [
         ({"pattern": "/etc/*"}, "leads out"),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from rows import every_row
 from ybs.security.names import shown_name
 from ybs.tools import read_file
 from ybs.tools.reading import content
@@ -72,7 +73,7 @@ async def test_offsets_out_of_the_file_are_errors(bench: Any, project: Path):
     assert (await bench.ok("read_file", path="a", offset=0)).output == "1\tone"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("data", "shown"),
     [
         (b"a\r\nb\r\n", "1\ta\n2\tb"),

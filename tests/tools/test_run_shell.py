@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from processes import comes, ends, names_in, size_of
+from rows import every_row
 from ybs.config.schema import BuiltinTool, Config, Tools
 from ybs.core.events import ToolPrinted
 from ybs.core.ports import Answer, Question
@@ -57,9 +58,7 @@ async def test_commands_run_in_the_project_or_the_folder_given(bench: Any, proje
     assert "is no folder" in await bench.fails("run_shell", command="pwd", working_dir="none")
 
 
-@pytest.mark.parametrize(
-    ("command", "words"), [("", "empty"), ("a\0b", "NUL"), ("x" * 40_000, "too long")]
-)
+@every_row(("command", "words"), [("", "empty"), ("a\0b", "NUL"), ("x" * 40_000, "too long")])
 async def test_what_is_no_command_is_an_error(bench: Any, command: str, words: str):
     assert words in await bench.fails("run_shell", command=command)
 
@@ -138,7 +137,7 @@ async def test_output_that_is_no_text_is_not_shown(bench: Any):
     assert answered.output.startswith("[200 bytes that are no text]\n[exit")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("configured", "asked", "expected"),
     [
         (None, {}, 60),

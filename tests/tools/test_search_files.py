@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from rows import every_row
 from ybs.tools import search_files
 from ybs.tools.search_files import names_of
 from ybs.tools.searching import child, scan
@@ -104,14 +105,14 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("pattern", CASES)
+@every_row("pattern", CASES)
 async def test_both_engines_find_the_same_lines(bench: Any, engine: str, pattern: str):
     display = (await bench.ok("search_files", pattern=pattern)).display
     assert [f"{match['file']}:{match['line']}" for match in display["matches"]] == CASES[pattern]
     assert display["total_matches"] == len(CASES[pattern])
 
 
-@pytest.mark.parametrize("pattern", ["GRÜN", "STREET", "(?-i:os)|STREET"])
+@every_row("pattern", ["GRÜN", "STREET", "(?-i:os)|STREET"])
 async def test_case_is_ignored_on_request(bench: Any, engine: str, pattern: str):
     answered = await bench.ok("search_files", pattern=pattern, ignore_case=True)
     assert answered.display["total_matches"] > 0
@@ -150,7 +151,7 @@ async def test_all_matches_are_counted_when_only_some_are_shown(bench: Any, engi
     assert answered.result.summary == "5 matches for main in 4 files"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("arguments", "files"),
     [
         ({"file_pattern": "*.py"}, ["src/a.py"]),
@@ -326,7 +327,7 @@ async def test_a_result_is_cut_to_the_allowed_characters(make_bench: Any, projec
     assert len(answered.output) <= 1000
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("arguments", "words"),
     [
         ({"pattern": "("}, "no regular expression"),

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from msgspec import Raw, Struct
 
+from rows import every_row
 from ybs.config.schema import BuiltinTool, Config, Safety, Tools
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import ConfirmationAsked, ToolPrinted
@@ -153,7 +154,7 @@ async def test_no_tools_at_all_is_said():
     assert "none" in result.output
 
 
-@pytest.mark.parametrize("error", [ToolError("no such thing"), Refused("not there")])
+@every_row("error", [ToolError("no such thing"), Refused("not there")])
 async def test_a_tools_own_error_is_a_result_and_no_refusal(error: ToolError):
     result, _ = await run_odd(raising(error))
     assert (result.output, result.is_error, result.is_refused) == (str(error), True, False)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
+from rows import every_row
 from tools.odd import FINE, Odd, OddWriter, Print, box, failure_of, result_of
 from ybs.config.schema import Safety
 from ybs.core.errors import ToolError
@@ -29,7 +30,7 @@ class UnspeakableToolError(ToolError):
         raise RuntimeError("no words")
 
 
-@pytest.mark.parametrize(
+@every_row(
     "error",
     [
         SystemExit(3),
@@ -69,7 +70,7 @@ async def test_a_tool_that_cancels_itself_does_not_end_the_turn():
     assert "it cancelled itself" in await failure_of(act)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("value", "said"),
     [
         (None, "it returned NoneType, not ToolOutput"),
@@ -121,7 +122,7 @@ async def test_half_characters_reach_nobody():
 
 async def test_huge_output_is_cut():
     async def act(_print: Print) -> ToolOutput:
-        return ToolOutput(output="x" * 50_000_000, summary="y" * 1_000_000)
+        return ToolOutput(output="x" * 10_000_000, summary="y" * 1_000_000)
 
     result = await result_of(Odd(act))
     assert len(result.output) <= 10_000

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rows import every_row
 from ybs.core.errors import ToolError
 from ybs.core.ports import Answer, Question
 from ybs.security.opening import held
@@ -50,7 +51,7 @@ async def test_a_new_file_has_the_usual_mode(bench: Any, project: Path):
     assert (project / "a").stat().st_mode & 0o777 == 0o640
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("before", "content", "after"),
     [
         (b"a\r\nb\r\n", "c\nd\n", b"c\r\nd\r\n"),
@@ -68,10 +69,10 @@ async def test_a_new_file_has_the_usual_mode(bench: Any, project: Path):
     ],
 )
 async def test_a_text_keeps_its_line_ends_and_encoding(
-    bench: Any, project: Path, before: bytes, content: str, after: bytes
+    make_bench: Any, project: Path, before: bytes, content: str, after: bytes
 ):
     (project / "a").write_bytes(before)
-    await bench.ok("write_file", path="a", content=content)
+    await make_bench().ok("write_file", path="a", content=content)
     assert (project / "a").read_bytes() == after
 
 
@@ -262,7 +263,7 @@ def test_a_file_that_fails_while_it_is_compared_is_an_error():
         read_bytes(place, "mem")
 
 
-@pytest.mark.parametrize("path", ["new/", "new/.", "a/b/"])
+@every_row("path", ["new/", "new/.", "a/b/"])
 async def test_the_name_of_a_folder_is_refused(bench: Any, project: Path, path: str):
     assert "names a folder" in await bench.fails("write_file", path=path, content="x")
     assert names_in(project) == []

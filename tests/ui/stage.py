@@ -11,6 +11,7 @@ from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from fake_session import FakeSession
+from ybs.ui.history import LineHistory
 from ybs.ui.terminal import Terminal
 
 
@@ -27,12 +28,17 @@ class FakeClock:
 class Stage:
     """A running terminal, its keyboard and its screen."""
 
-    def __init__(self, session: FakeSession, pipe: PipeInput, columns: int, rows: int) -> None:
-        self.session, self.pipe, self.size = session, pipe, Size(rows=rows, columns=columns)
+    def __init__(
+        self, session: FakeSession, pipe: PipeInput, size: Size, history: LineHistory | None
+    ) -> None:
+        self.session, self.pipe, self.size = session, pipe, size
+        columns, rows = size.columns, size.rows
         self.clock = FakeClock()
         self.file = TextIOWrapper(BytesIO(), encoding="utf-8", write_through=True)
         output = Vt100_Output(self.file, lambda: self.size, term="xterm", enable_cpr=False)
-        self.terminal = Terminal(session.as_session, put_in=pipe, put_out=output, clock=self.clock)
+        self.terminal = Terminal(
+            session.as_session, put_in=pipe, put_out=output, clock=self.clock, history=history
+        )
         self._history = pyte.HistoryScreen(columns, rows, history=2000)
         self._stream = pyte.Stream(self._history)
         self._seen = (0, 0)
@@ -88,11 +94,18 @@ class Stage:
 
 @asynccontextmanager
 async def staged(
-    session: FakeSession, *, columns: int = 80, rows: int = 24, prompt: str = ""
+    session: FakeSession,
+    *,
+    columns: int = 80,
+    rows: int = 24,
+    prompt: str = "",
+    early: str = "",
+    history: LineHistory | None = None,
 ) -> AsyncIterator[Stage]:
-    """Run a terminal; on leaving, it has ended and its exit code is known."""
+    """Run a terminal; on leaving, it has ended and its exit code is known. `early` is typed before it begins."""
     with create_pipe_input() as pipe:
-        stage = Stage(session, pipe, columns, rows)
+        pipe.send_text(early)
+        stage = Stage(session, pipe, Size(rows=rows, columns=columns), history)
         task = asyncio.create_task(stage.terminal.run(prompt))
         await stage.until(lambda: stage.terminal.window.app.is_running)
         try:

@@ -9,6 +9,7 @@ import pytest
 
 from fake_session import FakeSession
 from trusting import is_trusted, wanting
+from ybs.config.schema import Config, Ui
 from ybs.session.options import Options, load_settings
 from ybs.session.wiring import NothingConfigured
 from ybs.ui import app
@@ -16,7 +17,6 @@ from ybs.ui.app import chat, open_or_set_up
 from ybs.ui.trust import ask_trust
 
 NO_OPTIONS = cast("Any", None)
-OPTIONS = Options(folder=Path())
 
 
 class FakeTerminal:
@@ -24,8 +24,8 @@ class FakeTerminal:
 
     end: int | BaseException = 0
 
-    def __init__(self, session: object) -> None:
-        self.session = session
+    def __init__(self, session: object, history: object = None) -> None:
+        self.session, self.history = session, history
 
     async def run(self, prompt: str) -> int:
         if isinstance(self.end, BaseException):
@@ -45,16 +45,21 @@ class DumbTerminal(FakeTerminal):
 def terminals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ybs.ui.terminal.Terminal", SmartTerminal)
     monkeypatch.setattr("ybs.ui.plain.PlainTerminal", DumbTerminal)
+    monkeypatch.setattr("ybs.ui.history.open_history", lambda _session: None)
 
 
 @pytest.mark.parametrize(("term", "code"), [("xterm", 3), ("dumb", 4)])
-def test_the_terminal_decides_how_it_is_drawn(
+def test_the_terminal_or_the_person_decides_how_it_is_drawn(
     monkeypatch: pytest.MonkeyPatch, term: str, code: int
 ) -> None:
     monkeypatch.setenv("TERM", term)
     session = FakeSession()
     assert chat(NO_OPTIONS, opener=lambda _: session.as_session) == code
     assert session.is_closed
+    assert not session.view.is_verbose
+    wanted = FakeSession(config=Config(ui=Ui(plain=True)))
+    assert chat(NO_OPTIONS, opener=lambda _: wanted.as_session, is_verbose=True) == 4
+    assert wanted.view.is_verbose
 
 
 @pytest.mark.parametrize("error", [EOFError(), OSError(errno.EIO, "Input/output error")])
@@ -73,37 +78,65 @@ def test_another_error_of_the_system_is_not_hidden(monkeypatch: pytest.MonkeyPat
         chat(NO_OPTIONS, opener=lambda _: FakeSession().as_session)
 
 
-def test_nothing_configured_leads_to_a_choice_and_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    session = FakeSession().as_session
-    answers: list[Any] = [NothingConfigured("none"), session]
-
-    def opened(_options: object) -> Any:
-        answer = answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    monkeypatch.setattr("ybs.session.wiring.open_session", opened)
-    monkeypatch.setattr("ybs.ui.setup.set_up", lambda: True)
-    assert open_or_set_up(OPTIONS) is session
+CHOICE = {"llm.provider": "ollama", "llm.model": "qwen3:14b"}
+LOCAL_ONLY = {"incognito": True, "overrides": {"incognito.local_only": True}}
 
 
-def test_choosing_nothing_ends_with_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def opened(_options: object) -> Any:
-        raise NothingConfigured("none")
+def choosing(
+    monkeypatch: pytest.MonkeyPatch, choice: dict[str, Any] | None
+) -> list[dict[str, Any]]:
+    """Answer the question which model; return what it was asked with."""
+    asked: list[dict[str, Any]] = []
 
-    monkeypatch.setattr("ybs.session.wiring.open_session", opened)
-    monkeypatch.setattr("ybs.ui.setup.set_up", lambda: False)
-    with pytest.raises(NothingConfigured):
-        open_or_set_up(OPTIONS)
+    def choose(**options: Any) -> dict[str, Any] | None:
+        asked.append(options)
+        return choice
+
+    monkeypatch.setattr("ybs.ui.setup.choose", choose)
+    return asked
 
 
-def test_incognito_offers_no_choice_that_would_be_written_down(
-    project: Path, monkeypatch: pytest.MonkeyPatch
+def test_nothing_configured_leads_to_a_choice_and_then_on(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("builtins.input", unexpected)
+    choosing(monkeypatch, CHOICE)
+    session = open_or_set_up(Options.of(project, {"model": "meant-for-no-provider"}))
+    assert session.status().model == "qwen3:14b"
+    assert "qwen3:14b" in (home / ".config" / "ybs" / "config.json").read_text()
+
+
+def test_choosing_nothing_ends_with_what_is_missing(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choosing(monkeypatch, None)
     with pytest.raises(NothingConfigured):
-        open_or_set_up(Options.of(project, {"incognito": True}))
+        open_or_set_up(Options(folder=project))
+    assert list(home.iterdir()) == []
+
+
+def test_in_incognito_the_choice_is_for_this_run_and_nothing_is_written(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = choosing(monkeypatch, CHOICE)
+    session = open_or_set_up(Options.of(project, {"incognito": True}))
+    assert session.status().model == "qwen3:14b"
+    assert session.status().incognito
+    open_or_set_up(Options.of(project, LOCAL_ONLY))
+    assert list(home.iterdir()) == []
+    assert "qwen3:14b, ollama, for this run; nothing was written." in capsys.readouterr().out
+    assert asked == [
+        {"is_incognito": True, "only_here": False},
+        {"is_incognito": True, "only_here": True},
+    ]
+
+
+def test_a_choice_that_cannot_be_kept_counts_for_this_run(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / ".config").write_text("no folder")
+    choosing(monkeypatch, CHOICE)
+    assert open_or_set_up(Options(folder=project)).status().model == "qwen3:14b"
+    assert "The choice counts for this run." in capsys.readouterr().out
 
 
 def test_incognito_asks_nothing_whose_answer_would_be_written_down(

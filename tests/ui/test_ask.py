@@ -1,5 +1,6 @@
 """A question outside of a chat."""
 
+import asyncio
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -28,7 +29,7 @@ def keyboard(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     reading, writing = os.pipe()
     with os.fdopen(reading) as stdin:
         monkeypatch.setattr("sys.stdin", stdin)
-        monkeypatch.setattr("ybs.ui.plain.GUARD_SECONDS", 0.0)
+        monkeypatch.setattr("ybs.ui.line_input.GUARD_SECONDS", 0.0)
         yield writing
 
 
@@ -51,9 +52,12 @@ async def test_only_a_clear_yes_is_one(
     project: Any,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    os.write(keyboard, b"yes\n")  # typed before the question: no answer
+    asking = asyncio.ensure_future(ask(QUESTION, ""))
+    await asyncio.sleep(0)  # now it is asked
     os.write(keyboard, typed)
     os.close(keyboard)
-    answer = await ask(QUESTION, "")
+    answer = await asking
     assert (answer.is_allowed, answer.reason, answer.is_for_session) == (is_allowed, reason, False)
     out, err = capsys.readouterr()
     assert out == "", "standard output is for the result"

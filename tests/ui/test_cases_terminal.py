@@ -21,6 +21,7 @@ from fake_session import FakeSession, asks, question_of, says
 from hostile_text import ACTING, HOSTILE, OWN, acting_in, hostile_events, sound
 from screen import YBS, Screen
 from ybs.cli import complain
+from ybs.config.schema import Config, Ui
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer
 from ybs.headless.commands import write_json, write_table
@@ -56,7 +57,10 @@ async def test_t01_t02_t03_t04_t07_nothing_in_any_event_acts_on_the_terminal():
         question_of("write_file", "write", body, title=HOSTILE, grant="", path="x"),
     ]
     session = FakeSession(
-        every_event, *(asks(question, HOSTILE) for question in questions), warnings=(HOSTILE,)
+        every_event,
+        *(asks(question, HOSTILE) for question in questions),
+        warnings=(HOSTILE,),
+        config=Config(ui=Ui(notify="off")),  # the bell acts on purpose
     )
     session.model = HOSTILE
     async with staged(session, prompt="go", columns=60, rows=50) as stage:
@@ -67,6 +71,7 @@ async def test_t01_t02_t03_t04_t07_nothing_in_any_event_acts_on_the_terminal():
             stage.clock.now += 1
             stage.keys("n")
             await stage.until(lambda n=number: len(session.answers) > n)
+            await stage.until(lambda: "[y] yes" not in stage.screen)
             await stage.until(lambda: not stage.terminal.is_busy())
         assert acting_in(stage.raw, OWN) == []
         assert "73137" in stage.raw
@@ -225,7 +230,7 @@ async def test_t08_a_million_accents_hang_nothing():
     assert whole_body(question_of(body=flood)).endswith("marks>")
     session = FakeSession(says(flood, size=300_000))
     async with staged(session, prompt="go") as stage:
-        await stage.sees("<999984 marks>")
+        await stage.sees("<3984 marks>")
 
 
 def test_t08_letters_with_a_few_marks_stay():

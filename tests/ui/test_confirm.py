@@ -1,5 +1,7 @@
 """Questions: what is shown, and what counts as an answer."""
 
+import asyncio
+
 import pytest
 from stage import FakeClock, staged
 
@@ -115,7 +117,8 @@ def test_the_answer_is_kept_on_the_screen(answer: Answer, said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "answer"), [("y", YES), ("Y", YES), ("n", NO), ("a", ALWAYS), ("escape", NO)]
+    ("key", "answer"),
+    [("y", YES), ("Y", YES), ("n", NO), ("a", ALWAYS), ("escape", NO), ("1", YES), ("2", NO)],
 )
 async def test_a_key_answers(key: str, answer: Answer) -> None:
     choice = Choice(question_of(), FakeClock())
@@ -123,7 +126,7 @@ async def test_a_key_answers(key: str, answer: Answer) -> None:
     assert await choice.answer == answer
 
 
-@pytest.mark.parametrize("key", ["x", "", "yes", "\r", " ", "1"])
+@pytest.mark.parametrize("key", ["x", "", "yes", "\r", " ", "5", "0"])
 async def test_any_other_key_answers_nothing(key: str) -> None:
     choice = Choice(question_of(), FakeClock())
     choice.press(key)
@@ -197,17 +200,54 @@ async def test_a_reason_is_typed_in_a_line_of_its_own() -> None:
         await stage.sees("[r] no, because: use make")
 
 
-async def test_escape_while_explaining_is_a_plain_no() -> None:
+async def test_escape_while_explaining_goes_back_to_the_question_and_nothing_is_allowed_by_it() -> (
+    None
+):
     session = FakeSession(asks(question_of()))
     async with staged(session) as stage:
         stage.keys("go\r")
         await stage.sees("[y] yes")
         stage.clock.now += 1
-        stage.keys("r")
+        stage.keys("3")
         await stage.sees("because:")
-        stage.keys("half a rea\x1b")
+        stage.keys("half a rea\x1by")  # Alt-y, as a terminal sends it
+        await stage.until(stage.terminal.is_asking)
+        await stage.settles()
+        assert session.answers == []
+        stage.clock.now += 1
+        stage.keys("r")
+        await stage.sees("because: half a rea")
+        stage.keys("\x1b")
+        await stage.until(stage.terminal.is_asking)
+        stage.keys("\x1b")
         await stage.until(lambda: session.answers)
         assert session.answers == [NO]
+
+
+async def test_questions_of_parallel_calls_come_one_after_the_other_and_are_counted() -> None:
+    async def three(session: FakeSession) -> None:
+        bodies = ("first", "second", "third")
+        asked = (session.confirm(question_of(body=body)) for body in bodies)
+        session.answers += await asyncio.gather(*asked)
+
+    session = FakeSession(three)
+    async with staged(session, prompt="go") as stage:
+        for number, body in enumerate(("first", "second", "third"), 1):
+            await stage.sees(f"({number} of 3)")
+            assert stage.screen.count("wants to run") == number
+            assert f"    {body}\n" in stage.screen
+            stage.clock.now += 1
+            stage.keys("yny"[number - 1])
+        await stage.until(lambda: session.answers)
+        assert session.answers == [YES, NO, YES]
+
+
+def test_a_body_longer_than_a_screen_is_whole_counted_and_named_again_below_it() -> None:
+    body = "\n".join(["--- a", "+++ a", "@@ -1 +1,5000 @@", *(f"+line {n}" for n in range(5000))])
+    question = question_of("write_file", "write", body, title="Write a (+5000 -0)")
+    lines = drawn(question).split("\n")
+    assert sum(line.strip().startswith("+line ") for line in lines) == 5000
+    assert lines[-1] == "? write_file wants to write a (+5000 -0), in /srv/shop (5,001 lines above)"
 
 
 async def test_what_was_typed_before_the_question_is_no_consent_and_not_lost() -> None:

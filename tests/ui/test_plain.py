@@ -1,18 +1,14 @@
 """The terminal of whole sentences."""
 
-import asyncio
 import os
 import pty
 import signal
-import sys
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
 from msgspec import Raw
-from stage import FakeClock
 
 from fake_session import FakeSession, asks, fails, hangs, question_of, says
 from ybs.config.schema import Config, Ui
@@ -27,69 +23,9 @@ from ybs.core.events import (
 )
 from ybs.core.ports import Answer
 from ybs.ui.confirm import NO_REASON
-from ybs.ui.plain import PlainTerminal, as_answer, forget_typed
-
-
-class Talk:
-    """A running plain terminal: its keyboard and what it wrote."""
-
-    def __init__(self, writing: int, capsys: pytest.CaptureFixture[str]) -> None:
-        self._writing, self._capsys = writing, capsys
-        self._text = ""
-        self.clock = FakeClock()
-        self.code: int | None = None
-        self.task: asyncio.Task[int] | None = None
-
-    @property
-    def text(self) -> str:
-        self._text += self._capsys.readouterr().out
-        return self._text
-
-    def types(self, line: str) -> None:
-        os.write(self._writing, line.encode())
-
-    async def until(self, is_so: Callable[[], object]) -> None:
-        try:
-            async with asyncio.timeout(5):
-                while not is_so():  # noqa: ASYNC110 - a terminal tells nobody when it has written
-                    await asyncio.sleep(0.002)
-        except TimeoutError:
-            raise AssertionError(f"it never came to be; written:\n{self.text}") from None
-
-    async def sees(self, text: str) -> None:
-        await self.until(lambda: text in self.text)
-
-
-@pytest.fixture
-def keyboard(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    """Put a pipe in the place of standard input; what is written to it is typed."""
-    reading, writing = os.pipe()
-
-    class Stdin:
-        def fileno(self) -> int:
-            return reading
-
-    monkeypatch.setattr(sys, "stdin", Stdin())
-    yield writing
-    os.close(reading)
-
+from ybs.ui.line_input import as_answer, forget_typed
 
 Open = Callable[..., Any]
-
-
-@pytest.fixture
-def talking(keyboard: int, capsys: pytest.CaptureFixture[str]) -> Open:
-    @asynccontextmanager
-    async def opened(session: FakeSession, prompt: str = "") -> AsyncIterator[Talk]:
-        talk = Talk(keyboard, capsys)
-        terminal = PlainTerminal(session.as_session, clock=talk.clock)
-        talk.task = asyncio.create_task(terminal.run(prompt))
-        await talk.until(lambda: "/help for more" in talk.text)
-        yield talk
-        os.close(keyboard)  # the end of input
-        talk.code = await talk.task
-
-    return opened
 
 
 async def test_a_turn_is_told_in_sentences(talking: Open) -> None:
@@ -146,7 +82,7 @@ async def test_a_turn_is_told_in_sentences(talking: Open) -> None:
         "no sandbox, in /proj/shop. /help for more.",
         "Warning: unknown key",
         "",
-        "> run_shell pytest -q: done, 15 passed.",
+        "You: run_shell pytest -q: done, 15 passed.",
         "read_file a: done, 4 lines.",
         "edit_file a: failed.",
         "  No match. Near:",
@@ -164,7 +100,7 @@ async def test_a_turn_is_told_in_sentences(talking: Open) -> None:
         "",
         "(1.2k in, 34 out, 1.5 s)",
         "",
-        "> ",
+        "You: ",
         "",
     ]
 
@@ -252,21 +188,6 @@ async def test_a_question_is_answered_by_a_word(talking: Open, typed: str, answe
         talk.types(typed)
         await talk.until(lambda: session.answers)
     assert session.answers == [answer]
-
-
-async def test_a_line_typed_too_early_is_no_answer(talking: Open) -> None:
-    session = FakeSession(asks(question_of()))
-    async with talking(session) as talk:
-        talk.types("go\nyes\n")  # the second line is there before the question
-        await talk.sees("no because ...: ")
-        talk.types("yes\n")  # within the first moment
-        for _ in range(20):
-            await asyncio.sleep(0.001)
-        assert session.answers == []
-        talk.clock.now += 1
-        talk.types("no\n")
-        await talk.until(lambda: session.answers)
-    assert session.answers == [Answer(is_allowed=False, reason=NO_REASON)]
 
 
 async def test_the_end_of_input_at_a_question_is_a_no_and_leaves(talking: Open) -> None:

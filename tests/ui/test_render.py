@@ -1,21 +1,16 @@
 """What the events of a session look like."""
 
-import re
 from typing import Any
 
-import msgspec
 import pytest
-from msgspec import Raw
 from msgspec.structs import replace
-from stage import FakeClock
+from paper import Page, ran, started
 
 from fake_session import USED
-from ybs.config.schema import Ui
 from ybs.core.events import (
     AssistantSaid,
     ConfirmationAnswered,
     ConfirmationAsked,
-    Event,
     Noticed,
     RequestRetried,
     RequestStarted,
@@ -23,84 +18,10 @@ from ybs.core.events import (
     SessionStarted,
     SystemPrompted,
     TextStreamed,
-    ThinkingStreamed,
-    ToolCallStreamed,
-    ToolFinished,
     ToolPrinted,
-    ToolStarted,
     TurnFinished,
     UserSaid,
 )
-from ybs.ui.live import Live
-from ybs.ui.render import Canvas, Renderer
-from ybs.ui.signs import UNICODE, Paint
-
-
-class Page:
-    """A renderer whose lines are collected."""
-
-    def __init__(self, *, width: int = 60, **settings: bool) -> None:
-        self.pieces: list[str] = []
-        self.clock = FakeClock()
-        paint = Paint(has_colour=False)
-        self.live = Live(paint, UNICODE, self.clock)
-        canvas = Canvas(self.pieces.append, lambda: width, paint, UNICODE)
-        self.renderer = Renderer(canvas, self.live, Ui(**settings), retries=3)
-
-    def draw(self, *events: Event) -> str:
-        for event in events:
-            self.renderer(event)
-        return self.text
-
-    @property
-    def text(self) -> str:
-        return re.sub(r"\x1b\[[0-9;]*m", "", "".join(self.pieces))
-
-    def passing(self, width: int = 60) -> list[str]:
-        lines = (re.sub(r"\x1b\[[0-9;]*m", "", line) for line in self.live.lines(width, 20))
-        return [re.sub(f"^[{UNICODE.spinner}]", "⠋", line) for line in lines]
-
-
-def ran(
-    name: str = "run_shell", *, display: Any = None, success: bool = True, **rest: Any
-) -> ToolFinished:
-    shown = Raw(msgspec.json.encode(display))
-    return ToolFinished(id="1", name=name, success=success, output="out", display=shown, **rest)
-
-
-def started(name: str = "run_shell", **arguments: str) -> ToolStarted:
-    return ToolStarted(id="1", name=name, arguments=Raw(msgspec.json.encode(arguments)))
-
-
-def test_each_block_is_drawn_once_when_it_is_complete() -> None:
-    page = Page()
-    page.draw(TextStreamed(text="one **b"))
-    assert page.text == ""
-    assert page.live.open_block == "one **b"
-    page.draw(TextStreamed(text="old**\n\ntw"))
-    assert page.text == "  one bold\n"
-    page.draw(TextStreamed(text="o"), AssistantSaid(content="one **bold**\n\ntwo"))
-    assert page.text == "  one bold\n\n  two\n"
-    assert page.live.open_block == ""
-
-
-def test_an_answer_that_was_not_streamed_is_drawn_whole() -> None:
-    assert Page().draw(AssistantSaid(content="at once")) == "  at once\n"
-
-
-def test_without_streaming_the_answer_comes_at_its_end() -> None:
-    page = Page(stream_responses=False)
-    page.draw(TextStreamed(text="one\n\ntw"))
-    assert page.text == ""
-    assert page.live.open_block == ""
-    assert page.draw(AssistantSaid(content="one\n\ntwo")) == "  one\n\n  two\n"
-
-
-@pytest.mark.parametrize(
-    ("reason", "said"), [("length", "llm.max_tokens"), ("refusal", "declined")]
-)
-def test_an_answer_that_ended_early_says_so(reason: Any, said: str) -> None:
-    assert said in Page().draw(AssistantSaid(content="x", stop_reason=reason))
 
 
 def test_a_blank_line_stands_between_words_and_steps_but_not_between_steps() -> None:
@@ -163,119 +84,22 @@ def test_a_running_call_shows_the_end_of_its_output() -> None:
     ]
 
 
-def shell_said(ending: str = "Exit code: 0") -> UserSaid:
-    return UserSaid(
-        content=f"[Shell command output]\nCommand: x\n{ending}\n\nOutput:\n", origin="shell"
-    )
-
-
-def test_the_output_of_a_typed_command_is_shown() -> None:
-    page = Page()
-    page.draw(
-        ToolPrinted(id="typed_1", text="one\ntw"), ToolPrinted(id="typed_1", text="o\x1b[2J\nthr")
-    )
-    assert page.text == "  one\n  two␛[2J\n"
-    page.draw(shell_said())
-    assert page.text == "  one\n  two␛[2J\n  thr\n  exit code 0 · 1 ms\n"
-
-
-def test_long_output_of_a_typed_command_keeps_its_beginning_and_its_end() -> None:
-    page = Page()
-    page.live.begin()
-    page.clock.now += 0.02
-    text = "".join(f"{number}\n" for number in range(1, 501))
-    page.draw(ToolPrinted(id="typed_1", text=text))
-    assert page.text.endswith("  8\n")
-    assert page.passing()[1:] == ["    498", "    499", "    500"]
-    page.draw(shell_said("Exit code: 1"))
-    lines = page.text.split("\n")
-    assert lines[8:10] == ["  … 484 lines …", "  493"]
-    assert lines[-3:] == ["  500", "✗ exit code 1 · 20 ms", ""]
-
-
-def test_output_of_a_typed_command_that_just_fits_is_not_cut() -> None:
-    page = Page()
-    page.draw(ToolPrinted(id="typed_1", text="x\n" * 17), shell_said())
-    assert page.text.count("  x\n") == 17
-
-
-def test_a_typed_command_is_shown_without_colours_and_without_what_was_overwritten() -> None:
-    page = Page()
-    page.draw(ToolPrinted(id="typed_1", text="\x1b[31mred\x1b[0m\n10 %\r90 %\r\n"))
-    assert page.text == "  red\n  90 %\n"
-
-
-def test_a_typed_command_that_is_stopped_shows_what_it_had_printed() -> None:
-    page = Page()
-    page.draw(ToolPrinted(id="typed_1", text="x\n" * 9 + "half"))
-    page.draw(TurnFinished(reason="interrupted"))
-    assert page.text == "  x\n" * 9 + "  half\n! stopped by you\n"
-    assert page.passing() == []
-
-
-def test_a_typed_command_that_took_too_long_says_so() -> None:
-    page = Page()
-    page.draw(shell_said("Stopped: it took longer than its time limit."))
-    assert page.text == "✗ stopped: it took longer than its time limit · 1 ms\n"
-
-
 def test_a_finished_command_shows_the_end_of_its_output() -> None:
     page = Page()
     display = {"stdout": "".join(f"{n}\n" for n in range(9)), "stderr": "", "exit_code": 0}
     page.draw(started(command="seq"), ran(display=display, summary="exit code 0"))
-    assert page.text == "• shell     seq\n    … 5 lines\n    5\n    6\n    7\n    8\n"
+    assert page.text == (
+        "• shell     seq\n    … 5 lines   ctrl-o shows all\n    5\n    6\n    7\n    8\n"
+    )
+    page.pieces.clear()
+    page.draw(started(command="seq"), ran(display=display, summary="exit code 0"))
+    assert "    … 5 lines\n" in page.text, "the key is named once"
 
 
 def test_a_command_without_a_display_shows_the_end_of_what_it_printed() -> None:
     page = Page()
     page.draw(started(command="make"), ToolPrinted(id="1", text="one\ntwo\n"), ran())
     assert page.text == "• shell     make\n    one\n    two\n"
-
-
-def test_text_that_streams_looks_like_text_that_is_finished() -> None:
-    page = Page(width=40)
-    page.live.begin()
-    text = "Some words that go on **boldly** over a line and `more` of it."
-    page.draw(TextStreamed(text=text))
-    streamed = [line.rstrip() for line in page.passing(39)[:-2]]
-    page.draw(AssistantSaid(content=text))
-    assert page.text.rstrip("\n").split("\n") == streamed
-
-
-@pytest.mark.parametrize(
-    ("text", "seen"),
-    [
-        ("goes on **bo", "goes on bo"),
-        ("goes on **bold*", "goes on bold"),
-        ("goes on **", "goes on"),
-        ("calls `main", "calls main"),
-        ("a title\n-", "a title"),
-        ("2 ** 3", "2 ** 3"),
-        ("```py\nx = '**a", "  x = '**a"),
-    ],
-)
-def test_marks_that_are_still_open_are_not_shown_while_text_streams(text: str, seen: str) -> None:
-    page = Page()
-    page.draw(TextStreamed(text=text))
-    assert page.passing()[0].rstrip() == "  " + seen
-
-
-def test_streaming_text_is_not_drawn_anew_at_every_frame() -> None:
-    page = Page()
-    page.draw(TextStreamed(text="one"))
-    assert page.passing()[0] == "  one"
-    page.draw(TextStreamed(text=" two"))
-    assert page.passing()[0] == "  one"
-    page.clock.now += 0.1
-    assert page.passing()[0] == "  one two"
-
-
-def test_a_long_open_block_takes_half_of_the_room() -> None:
-    page = Page()
-    page.draw(TextStreamed(text="```\n" + "\n".join(f"line {number}" for number in range(400))))
-    lines = page.passing()
-    assert lines[-2:] == ["    line 399", ""]
-    assert len(lines) == 11
 
 
 def test_the_time_of_a_turn_does_not_count_the_time_of_its_questions() -> None:
@@ -314,32 +138,12 @@ def test_a_retry_is_one_line_and_the_same_reason_is_said_once() -> None:
     assert page.passing() == ["⠋ retrying in 1.1 s (2 of 3): connection refused"]
 
 
-def test_a_typed_command_that_failed_says_why() -> None:
-    content = "[Shell command failed]\nCommand: sudo x\nError: it is blocked"
-    assert Page().draw(UserSaid(content=content, origin="shell")) == "✗ it is blocked\n"
-
-
 def test_the_rows_of_an_answer_are_folded_under_their_last_column() -> None:
     page = Page(width=52)
     page.renderer.say("  /help    show all of the commands that there are here\n\nplain")
     assert page.text == (
         "  /help    show all of the commands that there are\n           here\n\nplain\n"
     )
-
-
-def test_thinking_passes_by_and_leaves_one_short_line() -> None:
-    page = Page()
-    page.draw(ThinkingStreamed(text="First I look at the cart. " * 8))
-    page.live.begin()
-    page.draw(ThinkingStreamed(text="Then I think."))
-    page.clock.now += 2
-    assert page.passing()[1].endswith("Then I think.")
-    page.draw(AssistantSaid(content="done"))
-    first, blank, said, _ = page.text.split("\n")
-    assert first.startswith("  thought for 2.0 s: First I look at the cart.")
-    assert first.endswith("…")
-    assert len(first) <= 60
-    assert (blank, said) == ("", "  done")
 
 
 def test_waiting_says_for_what_and_how_long() -> None:
@@ -349,13 +153,6 @@ def test_waiting_says_for_what_and_how_long() -> None:
     assert page.passing() == ["⠋ waiting for qwen3:14b"]
     page.clock.now += 12
     assert page.passing() == ["⠋ waiting for qwen3:14b  12 s   esc to stop"]
-
-
-def test_a_call_being_written_shows_its_growth() -> None:
-    page = Page()
-    page.live.begin()
-    page.draw(ToolCallStreamed(id="1", name="write_file", text="x" * 1500))
-    assert page.passing() == ["⠋ writing a call of write  1.5k characters"]
 
 
 def test_retries_notices_and_reminders_are_lines_of_their_own() -> None:
@@ -426,11 +223,13 @@ def test_a_long_notice_is_folded_under_its_first_word() -> None:
     assert page.text == "! one two three\n  four five\n"
 
 
-def test_many_passing_lines_are_cut_at_the_top() -> None:
+def test_many_calls_at_once_are_counted_and_the_first_says_how_to_stop() -> None:
     page = Page()
     page.live.begin()
-    page.draw(TextStreamed(text="\n".join(f"- line {number}" for number in range(40))))
+    for number in range(9):
+        page.draw(replace(started(command=f"job {number}"), id=str(number)))
+    page.clock.now += 130
     lines = page.passing()
-    assert lines[-3:-1] == ["  - line 39", ""]
-    assert len(lines) == 12
-    assert page.live.lines(60, 0) == []
+    assert lines[:2] == ["⠋ shell     job 0  2m 10s   esc to stop", "⠋ shell     job 1  2m 10s"]
+    assert lines[6:] == ["  … 3 more"]
+    assert "esc" not in "".join(page.passing(40))

@@ -1,11 +1,10 @@
 """The start line and the bottom line."""
 
-import pytest
 from msgspec.structs import replace
 
 from ybs.core.messages import Usage
 from ybs.ui.signs import ASCII, UNICODE, Paint
-from ybs.ui.status import State, start_line, toolbar
+from ybs.ui.status import MODE_STYLES, State, start_line, toolbar
 from ybs.ui.words import cells
 
 STATE = State(
@@ -37,39 +36,72 @@ def test_the_start_line_takes_two_lines_where_one_is_too_short() -> None:
     assert lines == ["ybs 0.1  ollama qwen3:14b | ask | no sandbox", "/srv/shop  main"]
 
 
-@pytest.mark.parametrize("width", [4, 10, 20, 30, 40, 60, 80, 200])
-def test_no_line_is_wider_than_the_terminal(width: int) -> None:
-    for line in start_line("0.1", STATE, width, PLAIN, UNICODE).split("\n"):
-        assert cells(line) <= width
-    assert cells(toolbar(STATE, width, UNICODE)) <= width
-    assert cells(toolbar(STATE, width, UNICODE, "a hint that is rather long for this")) <= width
+def bar(state: State, width: int, hint: str = "") -> str:
+    return "".join(text for _, text in toolbar(state, width, UNICODE, hint))
 
 
-def test_a_narrow_bottom_line_keeps_model_mode_and_context() -> None:
-    assert toolbar(STATE, 30, UNICODE) == " qwen3:14b  ask  ctx 3%  main"
+def style_of(word: str, state: State) -> str:
+    return next(style for style, text in toolbar(state, 80, UNICODE) if text == word)
 
 
-def test_a_wide_bottom_line_has_the_branch_at_its_end() -> None:
-    line = toolbar(STATE, 80, UNICODE)
-    assert line.startswith(" qwen3:14b  ask  ctx 3%  no sandbox  1.2k tok ")
+def test_no_line_is_wider_than_the_terminal() -> None:
+    for width in (4, 10, 20, 30, 40, 60, 80, 200):
+        for line in start_line("0.1", STATE, width, PLAIN, UNICODE).split("\n"):
+            assert cells(line) <= width
+        for state in (STATE, replace(STATE, incognito=True, model="a-model-with-a-long-name:70b")):
+            assert cells(bar(state, width)) <= width
+        assert cells(bar(STATE, width, "a hint that is rather long for this")) <= width
+
+
+def test_the_bottom_line_says_as_much_as_there_is_room_for() -> None:
+    assert bar(STATE, 30) == " qwen3:14b  ask  ctx 3%"
+    assert bar(STATE, 36) == " qwen3:14b  ask  ctx 3%  no sandbox"
+    line = bar(STATE, 80)
+    assert line.startswith(" qwen3:14b  ask  ctx 3%  no sandbox  1.2k tok  ollama ")
     assert line.endswith(" main")
+    assert cells(line) == 80
+
+
+def test_cost_and_jobs_are_said_when_there_are_some() -> None:
+    dear = Usage(input_tokens=1000, output_tokens=200, cost_usd=0.01234)
+    busy = replace(STATE, usage=dear, jobs=2)
+    assert "no sandbox  $0.0123  1.2k tok  2 jobs  ollama" in bar(busy, 80)
+    assert "  1 job  " in bar(replace(STATE, jobs=1), 80)
+    assert "$" not in bar(replace(STATE, usage=Usage(cost_usd=0.0)), 80)
+
+
+def test_a_missing_sandbox_outlives_what_matters_less_and_is_a_warning() -> None:
+    dear = replace(STATE, usage=Usage(input_tokens=9, cost_usd=0.5), jobs=2)
+    for width in range(36, 90):
+        assert "no sandbox" in bar(dear, width)
+    assert "yellow" in style_of("no sandbox", dear)
+    assert style_of("sandbox", replace(STATE, sandbox="sandbox")) == ""
+
+
+def test_a_long_name_of_a_model_is_cut_before_mode_and_context_go() -> None:
+    state = replace(STATE, model="mistral-small-3.2-24b-instruct-2506", mode="accept-edits")
+    assert bar(state, 39) == " mistral-small-3…  accept-edits  ctx 3%"
+    assert "accept-edits  ctx 3%" in bar(state, 36)
+
+
+def test_modes_are_told_apart_at_a_glance() -> None:
+    styles = {mode: style_of(mode, replace(STATE, mode=mode)) for mode in (*MODE_STYLES, "ask")}
+    assert styles["ask"] == ""
+    assert len(set(styles.values())) == 4
+    assert "yellow" in styles["bypass"]
 
 
 def test_a_hint_takes_the_bottom_line() -> None:
-    assert (
-        toolbar(STATE, 80, UNICODE, "press Ctrl-C again to leave") == " press Ctrl-C again to leave"
-    )
+    assert bar(STATE, 80, "press Ctrl-C again to leave") == " press Ctrl-C again to leave"
 
 
 def test_incognito_stands_first_in_both_lines() -> None:
     state = replace(STATE, incognito=True)
-    assert toolbar(state, 80, UNICODE).startswith(" incognito  qwen3:14b  ask  ctx 3%")
+    assert bar(state, 80).startswith(" incognito  qwen3:14b  ask  ctx 3%")
     line = bare(start_line("0.1", state, 90, PLAIN, UNICODE))
     assert line.startswith("ybs 0.1  incognito · ollama qwen3:14b · ask · no sandbox ")
 
 
-@pytest.mark.parametrize("width", [11, 20, 30])
-def test_incognito_is_the_last_that_a_narrow_bottom_line_gives_up(width: int) -> None:
-    line = toolbar(replace(STATE, incognito=True), width, UNICODE)
-    assert line.startswith(" incognito")
-    assert cells(line) <= width
+def test_incognito_is_the_last_that_a_narrow_bottom_line_gives_up() -> None:
+    for width in (11, 20, 30):
+        assert bar(replace(STATE, incognito=True), width).startswith(" incognito")

@@ -6,10 +6,14 @@ SHOWN_CHARACTERS = 4
 SHORTEST_SHOWN = 16
 
 
+def find_variable(names: Sequence[str], environ: Mapping[str, str]) -> str:
+    """Return the first of these variables that is set, or nothing."""
+    return next((name for name in names if environ.get(name, "").strip()), "")
+
+
 def find_key(names: Sequence[str], environ: Mapping[str, str]) -> str | None:
     """Return the value of the first of these variables that is set, without white space around it."""
-    found = (environ.get(name, "").strip() for name in names)
-    return next((key for key in found if key), None)
+    return environ.get(find_variable(names, environ), "").strip() or None
 
 
 def mask(secret: str) -> str:

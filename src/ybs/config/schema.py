@@ -192,6 +192,19 @@ class Ui(Struct, frozen=True, kw_only=True):
     show_token_usage: Annotated[bool, Meta(description="Show the tokens used after a turn.")] = True
     show_tool_calls: Annotated[bool, Meta(description="Show each tool call.")] = True
     stream_responses: Annotated[bool, Meta(description="Show the answer as it comes.")] = True
+    editing_mode: Annotated[
+        Literal["emacs", "vi"], Meta(description="Which editor's keys the prompt has.")
+    ] = "emacs"
+    notify: Annotated[
+        Literal["off", "bell", "desktop"],
+        Meta(description="How ybs calls you when it waits for you, or when long work has ended."),
+    ] = "bell"
+    history: Annotated[
+        bool, Meta(description="Keep what was typed, for each project (never in incognito).")
+    ] = True
+    plain: Annotated[
+        bool, Meta(description="Whole sentences, no colour, nothing that moves (`--plain`).")
+    ] = False
 
 
 class SessionStore(Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 from ybs.headless.commands import write, write_json
 from ybs.providers.llama_cpp import STARTER_NAME
 from ybs.providers.llama_cpp.models import (
+    INSTALL_STARTER,
     STARTER_BYTES,
     ModelFile,
     list_models,
@@ -51,7 +52,7 @@ async def show_list() -> Report:
     ]
     lines = [f"{f.name}  {f.size_bytes / 1e9:.1f} GB  {f.path}" for f in (starter, *others)]
     if not is_there:
-        lines[0] += "  (not installed; `ybs models install` fetches it)"
+        lines[0] += f"  (not installed; `{INSTALL_STARTER}` fetches it)"
     return data, [*lines, f"Other GGUF files go into {models_folder()}"], 0
 
 

@@ -16,7 +16,8 @@ from ybs.headless.prompt import UsageError, read_piped, whole_prompt
 
 if TYPE_CHECKING:
     from ybs.session.options import Options
-    from ybs.session.session import Outcome, Session
+    from ybs.session.reply import Outcome
+    from ybs.session.session import Session
 
     Opener: TypeAlias = Callable[[Options], Session]
 
@@ -45,7 +46,7 @@ def run_once(
         return 2
     except YbsError as error:
         return fail(error, output)
-    code = asyncio.run(Run(session, pipe, output).go(words))
+    code = asyncio.run(Run(session, pipe, output).go(words, typed=prompt or ""))
     if pipe.is_closed:
         forget_stdout()
     return code
@@ -106,8 +107,8 @@ class Run:
         self._signal_code = 0
         self._session_name = ""
 
-    async def go(self, words: str) -> int:
-        """Take the turn, write the result, and return the exit code."""
+    async def go(self, words: str, *, typed: str) -> int:
+        """Take the turn, write the result, and return the exit code. What was piped in names no files."""
         task = asyncio.current_task()
         self._pipe.on_close = lambda: self._session.cancel() or (task and task.cancel())
         self._session.confirm = refuse
@@ -117,7 +118,7 @@ class Run:
             async with self._session as session:
                 for warning in session.warnings:
                     tell(f"ybs: {warning}")
-                outcome = await session.send(words)
+                outcome = await session.send(words, typed=typed)
                 status = session.status()
         except YbsError as error:
             return fail(error, self._output)

@@ -13,6 +13,21 @@ from ybs.core.messages import Usage
 
 LOCAL_WINDOW: Final = 32_768
 REMOTE_WINDOW: Final = 128_000
+#: What the names of a provider's own models begin with.
+_MAKERS: Final = {
+    "openai": ("gpt-", "o1", "o3", "o4"),
+    "anthropic": ("claude-",),
+    "google": ("gemini-",),
+    "mistral": ("mistral-", "codestral", "devstral", "magistral", "ministral"),
+}
+
+
+#: Models with these in their names do not answer in words.
+_NO_WORDS: Final = (
+    *("embed", "all-minilm", "bge-", "rerank", "whisper", "tts", "transcribe", "audio", "realtime"),
+    *("dall-e", "image", "sora", "veo", "ocr", "moderation", "davinci", "babbage"),
+)
+_LONGEST_NAME: Final = 200
 
 
 class Price(Struct, frozen=True):
@@ -74,6 +89,18 @@ def facts_of(model: str) -> Facts:
         thinks="t" in abilities,
         accepts_temperature="-" not in abilities,
     )
+
+
+def known_models(provider: str) -> list[str]:
+    """List well-known models of a maker, the newest families first; none for who is no maker."""
+    beginnings = _MAKERS.get(provider, ())
+    return [row[0] for row in _TABLE if row[3] is not None and row[0].startswith(beginnings)]
+
+
+def answers_in_words(model: str) -> bool:
+    """Tell whether a name that a server gave can be shown, and is none of a model for something else than words."""
+    is_name = bool(model.strip()) and len(model) <= _LONGEST_NAME and model.isprintable()
+    return is_name and not any(part in model.lower() for part in _NO_WORDS)
 
 
 def window_of(model: str, *, is_local: bool) -> int:

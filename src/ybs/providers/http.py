@@ -64,6 +64,12 @@ def host_of(endpoint: str) -> str:
     return parts.hostname
 
 
+def port_of(endpoint: str) -> int:
+    """Return the port of an address that `host_of` accepts."""
+    parts = urlsplit(endpoint)
+    return parts.port or (443 if parts.scheme == "https" else 80)
+
+
 def is_loopback(host: str) -> bool:
     """Tell whether the host is this machine."""
     if host in {"localhost", "::1"}:

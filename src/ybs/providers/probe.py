@@ -1,19 +1,36 @@
 """Asking a server about itself: which models it has, and how large its window is."""
 
+from typing import Any, Final
+
 from ybs.core.errors import ModelError
 from ybs.providers.catalog import LOCAL_WINDOW
 from ybs.providers.http import HttpClient
 from ybs.providers.loose_json import as_list, as_object, as_text, at, count_at
 
+#: By wire format: where the models are listed, and the field that holds the list.
+_LISTS: Final = {
+    "ollama": ("/api/tags", "models"),
+    "openai": ("/models", "data"),
+    "anthropic": ("/v1/models?limit=1000", "data"),
+}
+
 
 async def find_models(client: HttpClient, wire: str) -> list[str]:
     """Return the names of the models that a server offers, sorted. Raises ModelError."""
-    path, field, name = ("/api/tags", "models", "name") if wire == "ollama" else _OPENAI_MODELS
-    if wire == "anthropic":
-        path = "/v1/models?limit=1000"
-    answer = await client.fetch("GET", path)
-    names = (as_text(as_object(each).get(name)) for each in as_list(answer.get(field)))
+    names = (name_in(row, wire) for row in await find_rows(client, wire) or ())
     return sorted({each.removeprefix("models/") for each in names if each})
+
+
+async def find_rows(client: HttpClient, wire: str) -> list[dict[str, Any]] | None:
+    """Return what a server says of its models, None where its answer has no list. Raises ModelError."""
+    path, field = _LISTS[wire]
+    rows = (await client.fetch("GET", path)).get(field)
+    return [as_object(row) for row in as_list(rows)] if isinstance(rows, list) else None
+
+
+def name_in(row: dict[str, Any], wire: str) -> str:
+    """Read a model's name out of a row of `find_rows`."""
+    return as_text(row.get("name" if wire == "ollama" else "id"))
 
 
 async def find_window(client: HttpClient, wire: str, model: str) -> int | None:
@@ -36,7 +53,7 @@ def window_in_show(answer: dict[str, object]) -> int | None:
     """Read the window out of the answer of Ollama's `/api/show`."""
     for line in as_text(answer.get("parameters")).splitlines():
         match line.split():
-            case ["num_ctx", number] if number.isdigit():
+            case ["num_ctx", number] if _is_count(number):
                 return int(number)
             case _:
                 pass
@@ -46,4 +63,5 @@ def window_in_show(answer: dict[str, object]) -> int | None:
     return min(made_for, LOCAL_WINDOW) if made_for else None
 
 
-_OPENAI_MODELS = ("/models", "data", "id")
+def _is_count(word: str) -> bool:
+    return word.isdecimal() and len(word) < 10 and int(word) > 0

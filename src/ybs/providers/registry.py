@@ -135,8 +135,8 @@ def create_model(
     belong to the provider that is named there and are not used for another one. Raises ConfigError, and
     AuthError where a key is missing.
     """
-    found = _chosen_provider(config, provider)
-    if found.name == _configured_name(config):
+    found = chosen_provider(config, provider)
+    if found.name == chosen_name(config):
         model = model or config.llm.model
     if found.make is not None:
         return found.make(config, model, environ)
@@ -176,21 +176,6 @@ def open_model(
     )
 
 
-async def list_models(
-    config: Config, provider: str | None = None, *, environ: Mapping[str, str] = os.environ
-) -> list[str]:
-    """Ask a provider for the names of its models. Raises ConfigError and ModelError."""
-    found = _chosen_provider(config, provider)
-    if found.make is not None:
-        model = found.make(config, None, environ)
-    else:
-        model = open_model(found, config, model=found.model or "any", environ=environ)
-    try:
-        return await model.list_models()
-    finally:
-        await model.aclose()
-
-
 def clean_endpoint(endpoint: str, wire: Wire) -> str:
     """Bring an address into the form that the adapters' paths are joined to.
 
@@ -209,13 +194,17 @@ def clean_endpoint(endpoint: str, wire: Wire) -> str:
     return base
 
 
-def _configured_name(config: Config) -> str | None:
+def chosen_name(config: Config) -> str | None:
     """Return the provider that the settings of `llm` belong to."""
     return config.llm.provider or ("openai" if config.llm.endpoint else None)
 
 
-def _chosen_provider(config: Config, name: str | None) -> Provider:
-    configured = _configured_name(config)
+def chosen_provider(config: Config, name: str | None = None) -> Provider:
+    """Return a provider as it is used: where it is the one of `llm`, with the address and key given there.
+
+    Raises ConfigError as `find_provider` does, and where none is chosen.
+    """
+    configured = chosen_name(config)
     name = name or configured
     if name == configured:
         _check_readable(config.llm.endpoint)

@@ -2,7 +2,7 @@
 
 from ybs.config.schema import Config
 from ybs.providers.http import host_of, is_loopback
-from ybs.providers.registry import find_provider
+from ybs.providers.registry import chosen_provider
 
 
 def runs_here(provider: str, model: str, config: Config) -> bool:
@@ -11,14 +11,8 @@ def runs_here(provider: str, model: str, config: Config) -> bool:
     A server here that passes words on cannot be seen, but for Ollama, which names such models:
     https://docs.ollama.com/cloud. Raises ConfigError for an unknown provider or an address that is none.
     """
-    return is_loopback(host_of(_address(provider, config))) and not _is_passed_on(model)
-
-
-def _address(provider: str, config: Config) -> str:
-    """Return where the provider answers; `llm.endpoint` belongs to the one that the settings name."""
-    if config.llm.endpoint and provider == (config.llm.provider or "openai"):
-        return config.llm.endpoint
-    return find_provider(provider, config).endpoint
+    endpoint = chosen_provider(config, provider).endpoint
+    return is_loopback(host_of(endpoint)) and not _is_passed_on(model)
 
 
 def _is_passed_on(model: str) -> bool:

@@ -18,10 +18,10 @@ _OWN_ATTRIBUTES = "(\x1b\\[(?!0*8[;m])(?:[0-9]{1,3}(?:;(?!0*8[;m])[0-9]{1,3}){0,
 _JSON_CONTROLS = "[\x00-\x1f\x7f-\x9f]"
 
 
-def put(text: str, stream: TextIO, end: str = "\n") -> None:
+def put(text: str, stream: TextIO, end: str = "\n", *, is_dim: bool = False) -> None:
     """Write plain text and flush. Raises OSError, and ValueError for a closed stream."""
     encoding = stream.encoding or "utf-8"
-    shown = printable(text) + end
+    shown = (f"\x1b[2m{printable(text)}\x1b[22m" if is_dim else printable(text)) + end
     stream.write(shown.encode(encoding, "replace").decode(encoding))
     stream.flush()
 

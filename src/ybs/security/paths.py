@@ -63,6 +63,10 @@ class Roots:
         """The folders that may be written in, resolved."""
         return tuple(Path(root) for root in self._roots)
 
+    def everywhere(self) -> "Roots":
+        """Return the roots of a person, who may name any file but the blocked ones."""
+        return Roots(self.folder, ("/",), self._blocked)
+
     def resolve(self, path: str, *, is_write: bool = False, is_link_followed: bool = True) -> Path:
         r"""Return the absolute path with links resolved; `\xNN` in the text of a model stands for a byte.
 

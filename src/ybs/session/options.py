@@ -24,6 +24,7 @@ SETTINGS = {
     "max_cost": "agent.max_cost_usd",
     "timeout": "agent.max_seconds",
     "incognito": "incognito.enabled",
+    "plain": "ui.plain",
 }
 
 
@@ -76,8 +77,20 @@ def load_settings(options: Options) -> Loaded:
 def with_incognito(loaded: Loaded, *, is_on: bool) -> Loaded:
     """Return the settings with incognito on or off, as the person said in the session."""
     config = loaded.config
+    if config.incognito.enabled == is_on:
+        return loaded
     return replace(
         loaded,
         config=replace(config, incognito=replace(config.incognito, enabled=is_on)),
         origins={**loaded.origins, "incognito.enabled": Origin("option", "/incognito")},
     )
+
+
+def read_prompt(options: Options) -> str:
+    """Return the person's own system prompt, if one was named. Raises ConfigError if it cannot be read."""
+    if options.system_prompt_file is None:
+        return ""
+    try:
+        return options.system_prompt_file.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"--system-prompt-file {options.system_prompt_file}: {error}") from error

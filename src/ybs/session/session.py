@@ -20,42 +20,21 @@ from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
 from ybs.core.errors import YbsError
 from ybs.core.events import (
-    AssistantSaid,
     Emit,
     Event,
     Noticed,
     SessionEnded,
     SystemPrompted,
-    ToolFinished,
     TurnFinished,
 )
 from ybs.core.messages import Image, Usage, UserMessage
 from ybs.core.ports import Confirm
+from ybs.session.changes import Changes
+from ybs.session.reply import Menu, Outcome, Reply
+from ybs.session.tally import Tally, TurnUse, words_of
 
 if TYPE_CHECKING:
     from ybs.session.wiring import Rooms
-
-
-class Reply(Struct, frozen=True, kw_only=True):
-    """What a command answers: plain lines for the person."""
-
-    text: str
-    is_error: bool = False
-    wants_quit: bool = False
-
-
-class Outcome(Struct, frozen=True, kw_only=True):
-    """How a turn went: the model's last words, how it ended, and how many calls were not allowed."""
-
-    finished: TurnFinished
-    text: str
-    refusals: int = 0
-
-    def check(self) -> "Outcome":
-        """Return this outcome if the turn came to its end. Raises YbsError, saying why, if it did not."""
-        if self.finished.reason != "done":
-            raise YbsError(self.finished.message or f"The turn was {self.finished.reason}.")
-        return self
 
 
 class Status(Struct, frozen=True, kw_only=True):
@@ -70,7 +49,17 @@ class Status(Struct, frozen=True, kw_only=True):
     window: int
     context_tokens: int
     usage: Usage
+    #: How many commands run in the background.
+    jobs: int = 0
     incognito: bool = False
+
+
+class View(Struct, kw_only=True):
+    """What the person sees of the work, changed by /stream and /verbose; `columns` is what the door has room for."""
+
+    streams: bool
+    is_verbose: bool = False
+    columns: int = 80
 
 
 class Session:
@@ -81,10 +70,18 @@ class Session:
         self._turn: asyncio.Task[None] | None = None
         self._is_closed = False
         self._begin_in(rooms)
+        self.view = View(streams=self.config.ui.stream_responses)
+        #: What the door adds to /help: its keys.
+        self.door_help = ""
 
     def _begin_in(self, rooms: "Rooms") -> None:
         self.rooms = rooms
         self.usage = Usage()
+        self.turns: list[TurnUse] = []
+        self.changes = Changes()
+        #: The menu that each command gave last, so that a number can choose from it.
+        self.offered: dict[str, Menu] = {}
+        rooms.tell = self.emit
         rooms.limits.spent_usd = lambda: self.usage.cost_usd or 0.0
         self.conversation = Conversation(rooms.system_prompt)
         self._context_tokens = 0
@@ -160,12 +157,13 @@ class Session:
     def emit(self, event: Event) -> None:
         """Tell every sink."""
         self._tally.add(event)
+        self.changes.add(event)
         for sink in tuple(self._sinks):
             sink(event)
 
     async def handle(self, line: str, images: Sequence[Image] = ()) -> Reply | Outcome:
         """Take one line of input: a /command, a !command, or words for the model."""
-        from ybs.session.commands import is_command, run_command  # not needed for a single prompt
+        from ybs.session.commands.registry import is_command, run_command  # a prompt needs none
 
         if is_command(line):
             return await run_command(self, line)
@@ -175,14 +173,14 @@ class Session:
             return await self.send_shell(line[1:].strip())
         return await self.send(line, images)
 
-    async def send(self, text: str, images: Sequence[Image] = ()) -> Outcome:
-        """Take a turn with the person's words. Raises YbsError when one is running already."""
-        message = UserMessage.of(text, *images)
+    async def send(
+        self, text: str, images: Sequence[Image] = (), *, typed: str | None = None
+    ) -> Outcome:
+        """Take a turn with the person's words. Raises YbsError when one is running already.
 
-        async def say() -> UserMessage:
-            return message
-
-        return await self._take_turn(say)
+        Files that the words name as `@path` go with them; `typed` is the part to look in, where that is not all.
+        """
+        return await self._take_turn(text, lambda: self.rooms.compose(text, images, typed))
 
     async def send_shell(self, command: str) -> Reply | Outcome:
         """Run a command that the person typed and let the model answer to its output."""
@@ -194,11 +192,44 @@ class Session:
         async def run() -> UserMessage:
             return UserMessage.of(await injected(self.rooms, command, self.emit), origin="shell")
 
-        return await self._take_turn(run)
+        return await self._take_turn(f"!{command}", run)
+
+    def send_to_background(self) -> int:
+        """Let the running commands go on as jobs, so that the turn goes on too; return how many. Raises ToolError."""
+        return self.rooms.workspace.shells.send_to_background()
 
     def cancel(self) -> bool:
         """Stop the running turn; its history stays valid. Tell whether there was one."""
         return self._turn is not None and self._turn.cancel()
+
+    def steer(self, text: str, images: Sequence[Image] = ()) -> bool:
+        """Give words to the running turn, which reads them at its next step; tell whether one runs."""
+        if self._turn is not None:
+            self.rooms.steering.add(text, images)
+        return self._turn is not None
+
+    def take_back(self) -> str:
+        """Return the newest words for the running turn that it has not read, and forget them."""
+        return self.rooms.steering.take_back()
+
+    def unread(self) -> tuple[str, ...]:
+        """Return all words that a turn did not read before it ended, and forget them."""
+        return self.rooms.steering.take_all()
+
+    def prompts(self) -> list[tuple[int, str]]:
+        """List what the person said: the place in the conversation, and the words without what was attached."""
+        said = enumerate(self.conversation.messages)
+        return [
+            (place, words_of(message))
+            for place, message in said
+            if isinstance(message, UserMessage) and message.origin == "person"
+        ]
+
+    def rewind(self, place: int) -> None:
+        """Forget the conversation from that place on. Raises YbsError while a turn is running."""
+        self._check_idle()
+        self.conversation.replace(tuple(self.conversation.messages[:place]))
+        self._context_tokens = 0
 
     def status(self) -> Status:
         """Say where things stand."""
@@ -210,17 +241,22 @@ class Session:
             folder=str(self.rooms.folder),
             branch=branch_of(self.rooms.folder),
             window=self.rooms.model.window,
-            context_tokens=self._context_tokens or self.estimated_tokens(),
+            context_tokens=self.counted_tokens or self.estimated_tokens(),
             usage=self.usage,
+            jobs=len(self.rooms.workspace.shells.running_jobs),
             incognito=self.rooms.incognito.is_on,
         )
 
+    @property
+    def counted_tokens(self) -> int:
+        """The size of the conversation as the provider counted it last; 0 where it has not."""
+        return (self._tally.context_tokens if self.is_busy else 0) or self._context_tokens
+
     def estimated_tokens(self) -> int:
         """Estimate the size of the conversation: four characters to a token."""
-        from msgspec import json
+        from ybs.session.context_use import measure
 
-        sent = (self.conversation.messages, self.rooms.toolbox.specs())
-        return (len(self.conversation.system) + len(json.encode(sent))) // 4
+        return measure(self).estimate
 
     def clear(self) -> None:
         """Forget the conversation; the session goes on. Raises YbsError while a turn is running."""
@@ -267,7 +303,7 @@ class Session:
         if self._turn is not None:
             raise YbsError("A turn is running. Wait for its end, or cancel it.")
 
-    async def _take_turn(self, prompt: Callable[[], Awaitable[UserMessage]]) -> Outcome:
+    async def _take_turn(self, words: str, prompt: Callable[[], Awaitable[UserMessage]]) -> Outcome:
         """Take a turn with what `prompt` gives; making that is part of the turn and can be cancelled."""
         self._check_idle()
         self._start()
@@ -288,7 +324,7 @@ class Session:
                 self.emit(TurnFinished(reason="interrupted"))
         finally:
             self._turn = None
-            self._count(self._tally)
+            self._count(words, self._tally)
             if news := self.rooms.secrets.news():
                 self.emit(Noticed(level="info", text=news))
         return Outcome(
@@ -297,9 +333,16 @@ class Session:
             refusals=self._tally.refusals,
         )
 
-    def _count(self, tally: "Tally") -> None:
-        if tally.finished is not None:
-            self.usage += tally.finished.usage
+    def _count(self, words: str, tally: Tally) -> None:
+        if (ended := tally.finished) is not None:
+            self.usage += ended.usage
+            use = TurnUse(
+                words=words,
+                model=self.rooms.model.name,
+                usage=ended.usage,
+                seconds=ended.duration_seconds,
+            )
+            self.turns.append(use)
         self._context_tokens = tally.context_tokens or self._context_tokens
 
     def _start(self) -> None:
@@ -309,30 +352,6 @@ class Session:
             self.emit(SystemPrompted(content=self.conversation.system))
             if note := self.rooms.note:
                 self.emit(Noticed(level="info", text=note))
-
-
-class Tally:
-    """What the session remembers of a turn's events."""
-
-    def __init__(self) -> None:
-        self.text = ""
-        self.refusals = 0
-        self.context_tokens = 0
-        self.finished: TurnFinished | None = None
-
-    def add(self, event: Event) -> None:
-        """Count an event."""
-        match event:
-            case AssistantSaid():
-                self.text = event.content
-                if event.usage.input_tokens:
-                    self.context_tokens = event.usage.input_tokens + event.usage.output_tokens
-            case ToolFinished(is_refused=True):
-                self.refusals += 1
-            case TurnFinished():
-                self.finished = event
-            case _:
-                pass
 
 
 def _is_cancelling() -> bool:

@@ -29,12 +29,15 @@ async def injected(rooms: "Rooms", command: str, emit: Emit) -> str:
 
 def spoken(result: Mapping[str, Any], most_chars: int) -> str:
     """Write down how a command ended, in the specification's form (section 6.4)."""
-    lines = [f"Exit code: {result['exit_code']}"]
-    if result["timed_out"]:
+    if result.get("running"):
+        lines = [f"Still running, in the background as {result['id']}"]
+    elif not result["timed_out"]:
+        lines = [f"Exit code: {result['exit_code']}"]
+    else:
         lines = ["Stopped: it took longer than its time limit."]
     room = most_chars // 2
     lines += ["", "Output:", cut(result["stdout"].strip("\n"), room)]
-    if errors := result["stderr"].strip("\n"):
+    if errors := result.get("stderr", "").strip("\n"):
         lines += ["", "Stderr:", cut(errors, room)]
     if file := result.get("output_file"):
         lines += ["", f"The whole output is in {file}"]

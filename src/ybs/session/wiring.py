@@ -1,21 +1,26 @@
 """The wiring: the only place that joins rooms of one floor into a session."""
 
+from collections.abc import Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from ybs.config.layers import Loaded
 from ybs.config.schema import Config
 from ybs.context.prompt import system_prompt
 from ybs.core.errors import ConfigError
-from ybs.core.events import SessionStarted
+from ybs.core.events import Emit, Event, SessionStarted
+from ybs.core.messages import Image, UserMessage
 from ybs.core.ports import Answer, Confirm, Guard, Model, Question, Toolbox
 from ybs.guards.limits import Deadline, DryRun, Limits, TimedModel, TimedToolbox
 from ybs.guards.loops import Loops
 from ybs.guards.recovery import Recovery
-from ybs.providers.registry import ProviderModel, create_model, find_provider, provider_names
+from ybs.guards.steering import Steering
+from ybs.providers.registry import ProviderModel, chosen_name, create_model, find_provider
 from ybs.security.confirm import nobody
 from ybs.security.legible import LegibleModel
-from ybs.session.options import Options, load_settings, with_incognito
+from ybs.session.options import Options, load_settings, read_prompt, with_incognito
 from ybs.session.session import Session
 from ybs.session.workshop import Workshop
 
@@ -55,12 +60,35 @@ class Rooms(Workshop):
         bounds = config.agent
         self._deadline = Deadline(bounds.max_seconds) if bounds.max_seconds else None
         self.limits = Limits(max_steps=bounds.max_iterations, max_cost_usd=bounds.max_cost_usd)
+        self.steering = Steering(self.compose)
+        self.tell: Emit = ignore
         self.guards: list[Guard] = [
             self.limits,
             *([DryRun()] if options.dry_run else []),
             Loops(self.workspace.fingerprint),
             Recovery(),
+            self.steering,
         ]
+
+    async def compose(
+        self, words: str, images: Sequence[Image], typed: str | None = None
+    ) -> UserMessage:
+        """Make a message of what the person says, with the files that are named in it.
+
+        `typed` is the part of the words in which they are looked for, if not in all.
+        """
+        named_in = words if typed is None else typed
+        message = UserMessage.of(words, *images)
+        if "@" not in named_in and "/" not in named_in:
+            return message
+        from ybs.session.mentions import names_files  # most words name no file
+
+        if not names_files(named_in):
+            return message
+        from ybs.session.attachments import Attacher
+
+        attacher = Attacher(self.workspace, self.policy, self.secrets.firewall, self.tell)
+        return replace(message, content=(*message.content, *await attacher.parts(named_in)))
 
     def begin_turn(self) -> tuple[Model, Toolbox]:
         """Return model and tools for a turn that begins now, behind the firewall, and under its time limit."""
@@ -139,17 +167,16 @@ class Rooms(Workshop):
             is_here = runs_here(provider, model.name, self.loaded.config)
             self.incognito.check_model(provider, model.name, is_here=is_here)
 
-    def list_providers(self) -> list[str]:
-        """List the providers, the one in use marked."""
-        names = provider_names(self.loaded.config)
-        return [f"{'*' if name == self.provider else ' '} {name}" for name in names]
-
     async def aclose(self) -> None:
         """End what runs in the background and close connections."""
         try:
             await super().aclose()
         finally:
             await self.model.aclose()
+
+
+def ignore(_event: Event) -> None:
+    """Tell nobody, as long as there is no session."""
 
 
 def open_session(options: Options) -> Session:
@@ -162,7 +189,7 @@ def open_model(config: Config) -> tuple[str, ProviderModel]:
 
     Raises NothingConfigured when there is neither.
     """
-    name = config.llm.provider or ("openai" if config.llm.endpoint else None)
+    name = chosen_name(config)
     if name is None:
         from ybs.providers.llama_cpp.models import starter_installed
 
@@ -179,13 +206,3 @@ def is_small(provider: str, model: Model, config: Config) -> bool:
     """
     runs_here = provider == "llamacpp" or find_provider(provider, config).wire == "ollama"
     return runs_here or model.window < SMALL_WINDOW
-
-
-def read_prompt(options: Options) -> str:
-    """Return the person's own system prompt, if one was named. Raises ConfigError if it cannot be read."""
-    if options.system_prompt_file is None:
-        return ""
-    try:
-        return options.system_prompt_file.read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"--system-prompt-file {options.system_prompt_file}: {error}") from error

@@ -15,6 +15,7 @@ from ybs.tools.built_in import BuiltInTool
 from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:
+    from ybs.tools.shell.jobs import Job
     from ybs.tools.shell.output import Live, Output
     from ybs.tools.shell.process import Ended
 
@@ -22,6 +23,7 @@ DEFAULT_SECONDS = 60
 MOST_SECONDS = 600
 FIRST_SECONDS = 1.0  # a background command that ends within them needs no job
 _NOTE_ROOM = 400
+HANDED_OVER = "[the person sent it to the background as {name}, where it goes on]"
 _LONGEST_COMMAND = 30_000  # the system takes 128 KiB; nobody can judge that much
 
 
@@ -93,6 +95,7 @@ class RunShell(BuiltInTool):
         from ybs.tools.shell.output import Output
         from ybs.tools.shell.process import (  # asyncio's process parts load here
             Command,
+            Shell,
             run_command,
         )
 
@@ -101,9 +104,18 @@ class RunShell(BuiltInTool):
         launch, mark = shells.prepare(arguments.command, folder, network=arguments.network)
         output = Output(self.workspace.max_output_chars, spill=shells.spill(self._room))
         command = Command(
-            launch=launch, folder=folder, mark=mark, output=output, watch=shells.watch, live=live
+            launch=launch,
+            folder=folder,
+            mark=mark,
+            output=output,
+            watch=shells.watch,
+            live=live,
+            in_front=shells.in_front,
         )
         ended = await run_command(command, seconds)
+        if isinstance(ended, Shell):
+            live.close()
+            return self._handed_over(shells.jobs.adopt(arguments.command, ended, output))
         return self._output(ended, output, seconds, monotonic() - started)
 
     async def _begin(self, arguments: Arguments, live: "Live") -> ToolOutput:
@@ -127,6 +139,10 @@ class RunShell(BuiltInTool):
             return told
         jobs.forget(job)
         return replace(told, is_error=job.ended.exit_code != 0)
+
+    def _handed_over(self, job: "Job") -> ToolOutput:
+        told = job.told(self.workspace.max_output_chars)
+        return replace(told, output=f"{told.output}\n{HANDED_OVER.format(name=job.name)}")
 
     @property
     def _room(self) -> int:

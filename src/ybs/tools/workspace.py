@@ -24,6 +24,7 @@ class ReadLog:
     def note(self, path: Path, status: os.stat_result, data: bytes | None) -> None:
         """Remember a file; `data` is None when it was too large to be held."""
         mark = None if data is None else hash(data)
+        self._known.pop(path, None)  # it becomes the last one
         self._known[path] = (status.st_mtime_ns, status.st_size, mark)
 
     def forget(self, path: Path) -> None:
@@ -33,6 +34,10 @@ class ReadLog:
     def knows(self, path: Path) -> bool:
         """Tell whether this session has read or written the file."""
         return path in self._known
+
+    def recent(self) -> list[Path]:
+        """Return the files, the one that was read or written last at the end."""
+        return list(self._known)
 
     def check(self, path: Path, status: os.stat_result, data: bytes, shown: str) -> None:
         """Raise ToolError if the file was read before and has other content now."""

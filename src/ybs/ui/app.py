@@ -17,9 +17,16 @@ if TYPE_CHECKING:
 HANGUP = 129
 
 
-def chat(options: "Options", *, prompt: str = "", opener: "Opener | None" = None) -> int:
+def chat(
+    options: "Options",
+    *,
+    prompt: str = "",
+    is_verbose: bool = False,
+    opener: "Opener | None" = None,
+) -> int:
     """Open a session, talk, and return the exit code. `opener` opens another session in tests."""
     session = (opener or open_or_set_up)(options)
+    session.view.is_verbose = is_verbose
     try:
         return asyncio.run(_talk(session, prompt))
     except EOFError:  # the terminal was closed under us
@@ -32,19 +39,41 @@ def chat(options: "Options", *, prompt: str = "", opener: "Opener | None" = None
 
 def open_or_set_up(options: "Options") -> "Session":
     """Open a session; where nothing is configured the person chooses first."""
-    from ybs.session.options import load_settings
     from ybs.session.wiring import NothingConfigured, open_session
 
     try:
         return open_session(with_trust(options))
     except NothingConfigured:
-        if load_settings(options).config.incognito.enabled:  # the choice would be written down
+        chosen = with_choice(options)
+        if chosen is None:
             raise
-        from ybs.ui.setup import set_up  # the first run only
+        return open_session(chosen)
 
-        if not set_up():
-            raise
-        return open_session(options)
+
+def with_choice(options: "Options") -> "Options | None":
+    """Let the person choose a model; None where they do not. In incognito the choice is for this run only."""
+    from msgspec.structs import replace
+
+    from ybs.core.errors import ConfigError
+    from ybs.session.options import load_settings
+    from ybs.ui.remarks import say
+    from ybs.ui.setup import choose, keep, words_of  # the first run only
+
+    incognito = load_settings(options).config.incognito
+    only_here = incognito.enabled and incognito.local_only
+    settings = choose(is_incognito=incognito.enabled, only_here=only_here)
+    if settings is None:
+        return None
+    if incognito.enabled:
+        say(f"{words_of(settings)}, for this run; nothing was written.\n")
+    else:
+        try:
+            keep(settings)
+        except ConfigError as error:  # a home that cannot be written is no reason not to work
+            say(f"{error}\nThe choice counts for this run.\n")
+        else:
+            settings = {"llm.model": None}  # a --model before it was meant for no provider
+    return replace(options, overrides={**options.overrides, **settings}, loaded=None)
 
 
 def with_trust(options: "Options") -> "Options":
@@ -66,10 +95,11 @@ def with_trust(options: "Options") -> "Options":
 
 async def _talk(session: "Session", prompt: str) -> int:
     async with session:
-        if is_dumb():
-            from ybs.ui.plain import PlainTerminal  # only where the cursor cannot move
+        if session.config.ui.plain or is_dumb():
+            from ybs.ui.plain import PlainTerminal  # few want it, or have no other terminal
 
             return await PlainTerminal(session).run(prompt)
+        from ybs.ui.history import open_history
         from ybs.ui.terminal import Terminal
 
-        return await Terminal(session).run(prompt)
+        return await Terminal(session, history=open_history(session)).run(prompt)

@@ -8,7 +8,7 @@ from ybs.core.ports import Answer, Question
 from ybs.security.gate import put
 from ybs.security.unicode import printable
 from ybs.ui.confirm import whole_body, wish
-from ybs.ui.plain import Lines, as_answer
+from ybs.ui.line_input import Lines, as_answer
 from ybs.ui.signs import fit_encoding
 
 

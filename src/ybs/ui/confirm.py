@@ -13,7 +13,7 @@ from ybs.core.ports import Answer, Question
 from ybs.security.unicode import printable
 from ybs.ui.signs import Paint, Signs
 from ybs.ui.status import State
-from ybs.ui.steps import diff
+from ybs.ui.steps import diff_lines
 from ybs.ui.words import cells, fold, short_folder, wrap, wrap_words
 
 #: How long the question must have been visible, and the keyboard silent.
@@ -27,47 +27,58 @@ _EMPTY_LINES = re.compile(r"\n(?:\s*\n){4,}")
 _MANY_LINES = 20
 
 
-class Choice:
-    """One question that waits for its answer. `clock` counts seconds."""
+class Silence:
+    """The moment of silence after something has come up, in which keys mean something else. `clock` counts seconds."""
 
-    def __init__(self, question: Question, clock: Callable[[], float] = monotonic) -> None:
-        self.question = question
-        self.answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self.wants_reason = False
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
         self._counts_from: float | None = None
 
-    @property
-    def is_shown(self) -> bool:
-        """Tell whether the question was drawn."""
-        return self._counts_from is not None
-
     def show(self) -> None:
-        """Note that the question is on the screen now."""
+        """Note that it is on the screen now."""
         if self._counts_from is None:
             self._counts_from = self._clock() + GUARD_SECONDS
 
+    @property
+    def is_over(self) -> bool:
+        """Tell whether it has been on the screen for a moment."""
+        return self._counts_from is not None and self._clock() >= self._counts_from
+
     def is_too_early(self) -> bool:
         """Tell whether a key pressed now was meant for something else; the silence then starts anew."""
-        now = self._clock()
-        if self._counts_from is not None and now >= self._counts_from:
+        if self.is_over:
             return False
-        self._counts_from = now + GUARD_SECONDS
+        self._counts_from = self._clock() + GUARD_SECONDS
         return True
 
+
+class Choice(Silence):
+    """One question that waits for its answer."""
+
+    def __init__(self, question: Question, clock: Callable[[], float] = monotonic) -> None:
+        super().__init__(clock)
+        self.question = question
+        self.answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self.wants_reason = False
+
     def press(self, key: str) -> None:
-        """Take a key that counts."""
+        """Take a key that counts: a letter, or the number of the answer in the order in which they are drawn."""
         match key.lower():
-            case "y":
+            case "y" | "1":
                 self.settle(Answer(is_allowed=True))
-            case "n" | "escape":
+            case "n" | "2" | "escape":
                 self.settle(Answer(is_allowed=False, reason=NO_REASON))
-            case "r":
+            case "r" | "3":
                 self.wants_reason = True
-            case "a" if self.question.grant:
+            case "a" | "4" if self.question.grant:
                 self.settle(Answer(is_allowed=True, is_for_session=True))
             case _:
                 pass
+
+    def ask_again(self) -> None:
+        """Go back from the reason to the question."""
+        self.wants_reason = False
+        self._counts_from = self._clock() + GUARD_SECONDS
 
     def give_reason(self, text: str) -> None:
         """Say no, with the words that the model reads."""
@@ -81,10 +92,12 @@ class Choice:
 
 def question_text(question: Question, state: State, width: int, paint: Paint, signs: Signs) -> str:
     """Draw the whole question: who wants what where, all of it, and what to beware of."""
-    lines = fold(f"{signs.question} {wish(question, state.folder, state.sandbox)}:", width)
-    lines[0] = paint.warn(lines[0][:1]) + paint.bold(lines[0][1:])
+    who = f"{signs.question} {wish(question, state.folder, state.sandbox)}"
+    lines = _title(f"{who}:", width, paint)
     if body := _body(question, width, paint):
         lines += ["", *body]
+    if question.effect in ("write", "edit") and len(body) > _MANY_LINES:  # it has scrolled away
+        lines += ["", *_title(f"{who} ({len(body):,} lines above)", width, paint)]
     lines += [""] if question.warnings or question.reason else []
     if question.reason:
         lines += [paint.dim(f"  {line}") for line in fold(printable(question.reason), width - 4)]
@@ -141,10 +154,15 @@ def answer_text(answer: Answer, question: Question) -> str:
     )
 
 
+def _title(text: str, width: int, paint: Paint) -> list[str]:
+    first, *rest = fold(text, width)
+    return [paint.warn(first[:1]) + paint.bold(first[1:]), *rest]
+
+
 def _body(question: Question, width: int, paint: Paint) -> list[str]:
     body = question.preview.body
     if question.effect in ("write", "edit"):
-        return [diff(body, width, paint)] if body else []
+        return diff_lines(body, width, paint) if body else []
     return wrap(whole_body(question), width, "    ")
 
 

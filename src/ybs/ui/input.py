@@ -1,18 +1,25 @@
 """The prompt: what may be typed, which keys mean something, and where everything stands on the screen."""
 
+import os
+import signal
 from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING
 
+from prompt_toolkit.application.current import set_app
+from prompt_toolkit.application.run_in_terminal import in_terminal, run_in_terminal
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.filters import Always, Condition, Filter
-from prompt_toolkit.formatted_text import ANSI, AnyFormattedText
-from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.cursor_shapes import ModalCursorShapeConfig
+from prompt_toolkit.enums import EditingMode
+from prompt_toolkit.filters import Condition, vi_navigation_mode
+from prompt_toolkit.formatted_text import AnyFormattedText
 from prompt_toolkit.input import Input
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.keys import Keys
+from prompt_toolkit.key_binding import merge_key_bindings
 from prompt_toolkit.layout import (
+    AnyContainer,
     BufferControl,
     ConditionalContainer,
+    DynamicContainer,
     FormattedTextControl,
     HSplit,
     Layout,
@@ -20,110 +27,137 @@ from prompt_toolkit.layout import (
 )
 from prompt_toolkit.layout.dimension import Dimension
 from prompt_toolkit.output import ColorDepth, Output
+from prompt_toolkit.styles import Style
+from prompt_toolkit.widgets import SearchToolbar
 
+from ybs.ui.draft import Draft
+from ybs.ui.extended_keys import ExtendedKeys, read_extended
+from ybs.ui.fragments import fragments
+from ybs.ui.history import LineHistory
+from ybs.ui.keys import Desk, bindings
+from ybs.ui.paste import FoldedPastes
+from ybs.ui.picker import picker_keys
 from ybs.ui.resize import SteadyApplication
 
-Act: TypeAlias = Callable[[KeyPressEvent], None]
+if TYPE_CHECKING:
+    from ybs.session.session import Session
+
 #: Seconds until a lone Esc counts as Esc (and not as the beginning of Alt-something).
 ESCAPE_SECONDS = 0.05
-ALWAYS = Always()
+#: Within this time a second Esc makes one key with the first. While ybs works it has no meaning, so Esc stops at once.
+TWICE_SECONDS = 0.3
 MAX_INPUT_ROWS = 10
-MODES = ("ask", "accept-edits", "plan", "auto")
-
-
-class Desk(Protocol):
-    """What the keys act on, and what is drawn around the prompt."""
-
-    def is_asking(self) -> bool:
-        """Tell whether a question waits for a key."""
-        ...
-
-    def is_explaining(self) -> bool:
-        """Tell whether the reason for a no is being typed."""
-        ...
-
-    def is_busy(self) -> bool:
-        """Tell whether a turn runs."""
-        ...
-
-    def submit(self, text: str) -> None:
-        """Take a line of input."""
-        ...
-
-    def explain(self, text: str) -> None:
-        """Take the reason for a no."""
-        ...
-
-    def answer_key(self, event: KeyPressEvent) -> None:
-        """Take a key while a question waits."""
-        ...
-
-    def interrupt(self) -> None:
-        """Take Ctrl-C."""
-        ...
-
-    def stop(self) -> None:
-        """Take Esc while a turn runs or a reason is typed."""
-        ...
-
-    def leave(self) -> None:
-        """Take Ctrl-D at an empty prompt."""
-        ...
-
-    def next_mode(self) -> None:
-        """Take Shift-Tab."""
-        ...
-
-    def above(self) -> str:
-        """Draw what stands above the prompt, with ECMA-48 attributes."""
-        ...
-
-    def below(self) -> str:
-        """Draw the bottom line."""
-        ...
-
-    def prompt(self) -> str:
-        """Draw the sign before the input."""
-        ...
 
 
 class Prompt:
     """The lines at the bottom of the screen: passing things, the input, the status."""
 
     def __init__(
-        self, desk: Desk, put_in: Input, put_out: Output, *, has_colour: bool, rule: str
+        self,
+        desk: Desk,
+        put_in: Input,
+        put_out: Output,
+        *,
+        has_colour: bool,
+        rule: str,
+        history: LineHistory | None = None,
     ) -> None:
-        self.draft = Buffer(multiline=True, history=InMemoryHistory())
+        self.draft = Draft(history or LineHistory(), desk.hint)
         self.reason = Buffer(multiline=False)
+        #: Whether another program has the terminal.
+        self.is_away = False
         self._desk, self._rule = desk, rule
-        self._draft_window = self._input_window(self.draft)
-        self._reason_window = self._input_window(self.reason)
+        self._search = SearchToolbar(ignore_case=True, backward_search_prompt="search: ")
+        self._draft_window = self._input_window(
+            BufferControl(
+                self.draft,
+                input_processors=[FoldedPastes(self.draft.pastes)],
+                search_buffer_control=self._search.control,
+                preview_search=True,
+            )
+        )
+        self._reason_window = self._input_window(BufferControl(self.reason))
+        self._menu: AnyContainer = Window(height=0)
+        self._extended = ExtendedKeys(put_out)
+        read_extended(put_in)
         self.app = SteadyApplication(
             layout=Layout(self._rows(), focused_element=self._draft_window),
-            key_bindings=bindings(desk, self),
+            key_bindings=merge_key_bindings([bindings(desk, self), picker_keys(desk)]),
             color_depth=None if has_colour else ColorDepth.DEPTH_1_BIT,
             erase_when_done=True,
             input=put_in,
             output=put_out,
         )
         self.app.ttimeoutlen = ESCAPE_SECONDS
-        self.app.timeoutlen = 0.3
+        self.app.before_render += self._prepare
+
+    def use_vi(self) -> None:
+        """Edit as vi does; the cursor's shape and a word in the rule tell the mode."""
+        self.app.editing_mode = EditingMode.VI
+        self.app.cursor = ModalCursorShapeConfig()
+
+    async def run(self) -> int:
+        """Take keys until the application ends; return the exit code."""
+        with self._extended:
+            return await self.app.run_async()
+
+    def complete(self, session: "Session") -> None:
+        """Complete from now on; what that needs is loaded after the first drawing."""
+        from ybs.ui.completion import STYLE, YbsCompleter, menu
+
+        self.app.style = Style.from_dict(STYLE)
+        self._menu = menu()
+        self.draft.completer = YbsCompleter(session)
+        self.draft.complete_while_typing = Condition(lambda: True)
+        if self.draft.text:  # who began before gets the menu now
+            with set_app(self.app):
+                self.draft.start_completion(complete_event=CompleteEvent(text_inserted=True))
+
+    def edit(self) -> None:
+        """Open the draft in the person's editor."""
+        if self.draft.lines.may_write():
+            self.app.create_background_task(self._edit())
+        else:  # an editor needs a file, and leaves others behind
+            self._desk.hint("incognito writes nothing down, so there is no editor")
+
+    def suspend(self) -> None:
+        """Give the terminal back to the shell until it calls ybs to the foreground."""
+
+        def stop() -> None:
+            with self._extended.away():
+                os.kill(0, signal.SIGTSTP)  # whoever was started by ybs too
+
+        run_in_terminal(stop)
 
     def focus(self) -> None:
         """Let the keyboard write where the next words belong."""
         window = self._reason_window if self._desk.is_explaining() else self._draft_window
+        self.app.layout.search_links.clear()  # a search that a question came upon is over
         self.app.layout.focus(window)
 
     def _rows(self) -> HSplit:
         desk = self._desk
         is_tall = Condition(lambda: self.app.output.get_size().rows >= 8)
-        is_free = Condition(lambda: not desk.is_asking() and not desk.is_explaining())
+        is_free = Condition(
+            lambda: not (desk.is_asking() or desk.is_explaining() or desk.is_picking())
+        )
         return HSplit(
             [
-                Window(_text(lambda: ANSI(desk.above())), dont_extend_height=True, wrap_lines=True),
+                Window(
+                    _text(lambda: fragments(desk.above())), dont_extend_height=True, wrap_lines=True
+                ),
                 ConditionalContainer(self._draft_window, is_free),
+                ConditionalContainer(
+                    Window(_text(lambda: fragments(desk.menu())), dont_extend_height=True),
+                    Condition(desk.is_picking),
+                ),
                 ConditionalContainer(self._reason_window, Condition(desk.is_explaining)),
-                ConditionalContainer(Window(height=1, char=self._rule, style="dim"), is_tall),
+                ConditionalContainer(
+                    HSplit([self._search, DynamicContainer(lambda: self._menu)]), is_free
+                ),
+                ConditionalContainer(
+                    Window(_text(self._mode), height=1, char=self._rule, style="dim"), is_tall
+                ),
                 ConditionalContainer(
                     Window(_text(desk.below), height=1, style="dim", dont_extend_height=True),
                     is_tall,
@@ -131,56 +165,43 @@ class Prompt:
             ]
         )
 
-    def _input_window(self, buffer: Buffer) -> Window:
+    def _input_window(self, control: BufferControl) -> Window:
         def prefix(line: int, wrapped: int) -> AnyFormattedText:
             is_first = line == 0 and wrapped == 0
-            return ANSI(self._desk.prompt()) if is_first else "  "
+            return fragments(self._desk.prompt()) if is_first else "  "
 
         return Window(
-            BufferControl(buffer),
+            control,
             height=Dimension(min=1, max=MAX_INPUT_ROWS),
             wrap_lines=True,
             dont_extend_height=True,
             get_line_prefix=prefix,
         )
 
+    def _mode(self) -> str:
+        return f"{self._rule * 2} normal " if vi_navigation_mode() else ""
 
-def bindings(desk: Desk, prompt: Prompt) -> KeyBindings:
-    """Make the key bindings; what is not here is what prompt_toolkit's Emacs keys do."""
-    keys = KeyBindings()
-    asking, explaining = Condition(desk.is_asking), Condition(desk.is_explaining)
-    free = ~asking & ~explaining
-    empty = Condition(lambda: not prompt.draft.text)
+    def _prepare(self, _app: object) -> None:
+        is_busy = self._desk.is_busy()
+        self.app.timeoutlen = ESCAPE_SECONDS if is_busy else TWICE_SECONDS
+        if self.draft.lines.forget():
+            self.draft.reset(self.draft.document)
 
-    def on(*names: str, do: Act, when: Filter = ALWAYS, is_eager: bool = False) -> None:
-        keys.add(*names, filter=when, eager=is_eager)(do)
+    async def _edit(self) -> None:
+        from ybs.ui.editor import NoEditor, edit, editor_command  # few use one
 
-    on("enter", do=lambda event: _enter(event, desk, prompt.draft), when=free)
-    on("enter", do=lambda _: desk.explain(prompt.reason.text), when=explaining)
-    on("escape", "enter", do=lambda _: prompt.draft.insert_text("\n"), when=free)
-    on("c-j", do=lambda _: prompt.draft.insert_text("\n"), when=free)
-    on("c-c", do=lambda _: desk.interrupt())
-    on("<sigint>", do=lambda _: desk.interrupt())
-    on("c-d", do=lambda _: desk.leave(), when=free & empty)
-    on("s-tab", do=lambda _: desk.next_mode())
-    on("escape", do=lambda _: desk.stop(), when=explaining, is_eager=True)
-    on("escape", do=lambda _: desk.stop(), when=free & Condition(desk.is_busy))
-    on("c-z", do=lambda event: event.app.suspend_to_background())
-    on(Keys.Any, do=desk.answer_key, when=asking, is_eager=True)
-    return keys
-
-
-def _enter(event: KeyPressEvent, desk: Desk, draft: Buffer) -> None:
-    """Send the draft; a new line after a backslash, and in the middle of pasted text."""
-    if event.key_processor.input_queue:  # more came in the same burst: this is a paste, not a key
-        draft.insert_text("\n")
-    elif draft.document.current_line_before_cursor.endswith("\\"):
-        draft.delete_before_cursor()
-        draft.insert_text("\n")
-    elif text := draft.text.strip():
-        draft.append_to_history()
-        draft.reset()
-        desk.submit(text)
+        try:
+            command = editor_command()
+            self.is_away = True
+            async with in_terminal():
+                with self._extended.away():
+                    text = await edit(self.draft.words, command)
+        except NoEditor as error:
+            self._desk.hint(str(error))
+        else:
+            self.draft.replace(text)
+        finally:
+            self.is_away = False
 
 
 def _text(read: Callable[[], AnyFormattedText]) -> FormattedTextControl:

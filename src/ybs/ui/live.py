@@ -1,20 +1,25 @@
 """What is drawn above the prompt while a turn runs, and vanishes: the spinner, running calls, the open block."""
 
 from collections.abc import Callable
+from itertools import islice
 from time import monotonic
 
 from msgspec import Struct
 
+from ybs.ui.blocks import Blocks
 from ybs.ui.prose import Growing
 from ybs.ui.signs import Paint, Signs
 from ybs.ui.steps import call_text, running_line
-from ybs.ui.words import amount, cells, fold, one_line, shorten, shown_line
+from ybs.ui.words import NARROW, amount, cells, fold, one_line, shorten, shown_line
 
-FRAMES_PER_SECOND = 12
+FRAMES_PER_SECOND = 8
 #: Characters of a running call's output that are kept.
 KEPT = 8_000
 #: Running calls, and last lines of their output, that are shown.
 MAX_CALLS, MAX_OUTPUT = 6, 3
+#: Characters of thinking that are kept for its last lines.
+MAX_THINKING = 1_000
+CHARACTERS_PER_TOKEN = 4
 #: An open block has at least this many lines, else half of the room: a narrower screen can still hold it.
 MIN_OPEN = 4
 
@@ -36,10 +41,11 @@ class Live:
     def __init__(self, paint: Paint, signs: Signs, clock: Callable[[], float] = monotonic) -> None:
         self._paint, self._signs, self.clock = paint, signs, clock
         self.calls: dict[str, RunningCall] = {}
-        self.open_block = ""
+        self.blocks = Blocks()
         self.thinking = ""
         self.activity = ""
         self.streamed_characters = 0
+        self.steering: list[str] = []
         self.queued: list[str] = []
         self.printed: list[str] = []
         self._growing = Growing(paint, clock)
@@ -64,13 +70,23 @@ class Live:
         self._since = None
         self.calls.clear()
         self.printed = []
-        self.open_block = self.thinking = self.activity = ""
+        self.thinking = self.activity = ""
         self.streamed_characters = 0
 
     def wait(self, activity: str) -> None:
         """Say what is being waited for."""
         self.activity = activity
         self.streamed_characters = 0
+
+    def count_piece(self, activity: str, text: str) -> None:
+        """Count a piece of what the model writes."""
+        self.activity = activity
+        self.streamed_characters += len(text)
+
+    def think(self, text: str) -> None:
+        """Show the end of what the model thinks."""
+        self.count_piece("thinking", text)
+        self.thinking = (self.thinking + text)[-MAX_THINKING:]
 
     def add_output(self, call_id: str, text: str) -> None:
         """Keep the end of a running call's output."""
@@ -116,15 +132,15 @@ class Live:
             lines.append(self._waiting_line(width))
         lines += self._tail(self.printed, width)
         lines += [
-            self._paint.dim(shorten(f"{self._signs.prompt} {one_line(text)}  (next)", width))
-            for text in self.queued
+            self._waiting_words(text, "read at the next step", width) for text in self.steering
         ]
+        lines += [self._waiting_words(text, "when this is done", width) for text in self.queued]
         return lines[-height:] if height > 0 else []
 
     def _open_lines(self, width: int, height: int) -> list[str]:
-        if self.open_block:
+        if block := self.blocks.open:
             room = max(MIN_OPEN, height // 2)
-            return [*self._growing.lines(self.open_block, width, room), ""]
+            return [*self._growing.lines(block, width, room), ""]
         if self.thinking:
             lines = fold(one_line(self.thinking[-4 * width :]), width - 2)
             return [*(self._paint.dim("  " + line) for line in lines[-2:]), ""]
@@ -133,23 +149,37 @@ class Live:
     def _call_lines(self, width: int) -> list[str]:
         lines: list[str] = []
         now = self.clock()
-        for call in list(self.calls.values())[:MAX_CALLS]:
+        hint = self._stop_hint(width)
+        for call in [*self.calls.values()][:MAX_CALLS]:
             seconds = now - call.started_at - call.waited_seconds
             text = call_text(call.name, call.about, width)
-            lines.append(running_line(text, seconds, width, self._paint, self._frame()))
+            room = width - cells(hint)
+            lines.append(running_line(text, seconds, room, self._paint, self._frame()) + hint)
             lines += self._tail(call.tail.split("\n"), width)
+            hint = ""
+        if (more := len(self.calls) - MAX_CALLS) > 0:
+            lines.append(self._paint.dim(f"  {self._signs.more} {more} more"))
         return lines
 
+    def _stop_hint(self, width: int) -> str:
+        is_shown = width >= NARROW and self.worked_seconds >= 1
+        return self._paint.dim("   esc to stop") if is_shown else ""
+
     def _tail(self, output: list[str], width: int) -> list[str]:
-        shown = [text for line in output if (text := shown_line(line))][-MAX_OUTPUT:]
+        lines = (text for line in reversed(output) if (text := shown_line(line)))
+        shown = [*islice(lines, MAX_OUTPUT)][::-1]
         return [self._paint.dim(shorten("    " + line, width, self._signs.more)) for line in shown]
+
+    def _waiting_words(self, text: str, when: str, width: int) -> str:
+        end = f"  ({when})"
+        line = shorten(f"{self._signs.prompt} {one_line(text)}", width - cells(end))
+        return self._paint.dim(line + end)
 
     def _waiting_line(self, width: int) -> str:
         seconds = self.worked_seconds
-        size = (
-            f"  {amount(self.streamed_characters)} characters" if self.streamed_characters else ""
-        )
-        hint = self._paint.dim("   esc to stop") if width >= 50 and seconds >= 1 else ""
+        tokens = self.streamed_characters // CHARACTERS_PER_TOKEN
+        size = f"  ~{amount(tokens)} tokens" if tokens else ""
+        hint = self._stop_hint(width)
         text = self.activity + size
         return running_line(text, seconds, width - cells(hint), self._paint, self._frame()) + hint
 

@@ -1,20 +1,27 @@
 """Draws a block of Markdown with rich: flush left, without boxes. Heavy to import; loaded when first needed."""
 
 import re
-from functools import cache
+from collections.abc import Iterable
+from functools import cache, lru_cache
 from io import StringIO
 from typing import ClassVar
 
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from rich import box
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import CodeBlock, Heading, ListItem, Markdown, MarkdownElement
+from rich.markdown import CodeBlock, Heading, ListItem, Markdown, MarkdownElement, TableElement
 from rich.segment import Segment
-from rich.syntax import Syntax
+from rich.table import Table
 from rich.text import Text
 from rich.theme import Theme
 
+from ybs.ui.code import code_lines
+
 #: Lines of prose longer than this are hard to read.
 MAX_WIDTH = 100
+#: Columns that a column of a table needs.
+MIN_COLUMN = 6
 _TAIL = re.compile("(?: |\x1b\\[[0-9;]*m)+$")
 THEME = Theme(
     {
@@ -44,19 +51,13 @@ class BareCode(CodeBlock):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw the lines; long ones are folded, never cut."""
         code = str(self.text).rstrip()
-        text = Syntax(code, self.lexer_name, theme="ansi_dark").highlight(code)
-        text.rstrip()
-        for line in text.split("\n", allow_blank=True):
-            pieces = line.wrap(
-                console, max(4, options.max_width - 2), overflow="fold", no_wrap=False
-            )
-            for piece in pieces or [Text("")]:
-                yield Segment("  ")
-                yield piece
+        has_colour = not console.no_color
+        for line in code_lines(code, self.lexer_name, options.max_width, has_colour=has_colour):
+            yield Text.from_ansi(line)
 
 
 class DashItem(ListItem):
-    """A list item that begins with a dash, so that a copied list is Markdown again."""
+    """A list item that begins with a dash or its number, so that a copied list is Markdown again."""
 
     def render_bullet(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw the item with its lines below each other."""
@@ -65,9 +66,8 @@ class DashItem(ListItem):
     def render_number(
         self, console: Console, options: ConsoleOptions, number: int, last_number: int
     ) -> RenderResult:
-        """Draw the item behind its number."""
-        start = f"{number}.".ljust(len(str(last_number)) + 2)
-        yield from self._hang(start, console, options)
+        """Draw the item behind its number, as wide as it is: how long the list will be nobody knows yet."""
+        yield from self._hang(f"{number}. ", console, options)
 
     def _hang(self, start: str, console: Console, options: ConsoleOptions) -> RenderResult:
         inner = options.update(width=max(4, options.max_width - len(start)))
@@ -79,8 +79,45 @@ class DashItem(ListItem):
             segment = Segment(" " * len(start))
 
 
+class CalmTable(TableElement):
+    """A table whose cells are folded, never cut; where there is no room for its columns, a line for each row."""
+
+    repeats_head = False
+
+    @classmethod
+    def create(cls, markdown: Markdown, token: Token) -> MarkdownElement:
+        """Make a table that may be the rest of one."""
+        table = cls()
+        table.repeats_head = isinstance(markdown, CalmMarkdown) and markdown.repeats_head
+        return table
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw the rows."""
+        head = self.header.row.cells if self.header and self.header.row else []
+        rows = [row.cells for row in self.body.rows] if self.body else []
+        if len(head) * MIN_COLUMN > options.max_width:
+            bar = Text(" | ", "dim")
+            shown = rows if self.repeats_head else [head, *rows]
+            yield from (bar.join([cell.content for cell in row]) for row in shown)
+            return
+        table = Table(
+            box=box.SIMPLE,
+            pad_edge=False,
+            style="markdown.table.border",
+            collapse_padding=True,
+            show_edge=False,
+            show_header=not self.repeats_head,
+        )
+        for cell in head:
+            cell.content.stylize("markdown.table.header")
+            table.add_column(cell.content, overflow="fold")
+        for row in rows:
+            table.add_row(*(cell.content for cell in row))
+        yield table
+
+
 class CalmMarkdown(Markdown):
-    """Markdown in which HTML is shown as it stands instead of being swallowed."""
+    """Markdown in which HTML, images and references are shown as they stand instead of being swallowed."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,
@@ -88,29 +125,30 @@ class CalmMarkdown(Markdown):
         "fence": BareCode,
         "code_block": BareCode,
         "list_item_open": DashItem,
+        "table_open": CalmTable,
     }
 
-    def __init__(self, markup: str) -> None:
-        super().__init__("", hyperlinks=False)
+    def __init__(self, markup: str, *, repeats_head: bool = False) -> None:
+        self.repeats_head = repeats_head
+        # Not the constructor of Markdown: it makes a parser each time, which takes longer than most blocks.
         self.markup = markup
         self.parsed = _parser().parse(markup)
+        self.code_theme = self.inline_code_theme = ""
+        self.justify = self.inline_code_lexer = None
+        self.style = "none"
+        self.hyperlinks = False
+
+    def _flatten_tokens(self, tokens: Iterable[Token]) -> Iterable[Token]:
+        # The text of `<http://x>` is its address already.
+        return (token for token in super()._flatten_tokens(tokens) if token.markup != "autolink")
 
 
-def draw(markup: str, width: int, *, has_colour: bool) -> str:
+def draw(markup: str, width: int, *, has_colour: bool, repeats_head: bool = False) -> str:
     """Draw Markdown as lines of at most `width` columns, with ECMA-48 attributes."""
-    file = StringIO()
-    console = Console(
-        file=file,
-        width=max(8, min(width, MAX_WIDTH)),
-        force_terminal=True,
-        color_system="standard",
-        no_color=not has_colour,
-        theme=THEME,
-        highlight=False,
-        legacy_windows=False,
-    )
-    console.print(CalmMarkdown(markup))
-    lines = [_trimmed(line) for line in file.getvalue().split("\n")]
+    console = _console(max(8, min(width, MAX_WIDTH)), has_colour=has_colour)
+    with console.capture() as capture:
+        console.print(CalmMarkdown(markup, repeats_head=repeats_head))
+    lines = [_trimmed(line) for line in capture.get().split("\n")]
     return "\n".join(lines).strip("\n")
 
 
@@ -122,4 +160,21 @@ def _trimmed(line: str) -> str:
 
 @cache
 def _parser() -> MarkdownIt:
-    return MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+    return parser.disable(["reference", "image"])
+
+
+@lru_cache(4)
+def _console(width: int, *, has_colour: bool) -> Console:
+    file = StringIO()
+    console = Console(
+        file=file,
+        width=width,
+        force_terminal=True,
+        color_system="standard",
+        no_color=not has_colour,
+        theme=THEME,
+        highlight=False,
+        legacy_windows=False,
+    )
+    return console  # noqa: RET504 - a test finds every console by these lines

@@ -1,9 +1,21 @@
 """The terminal's output: the cells that are drawn pass the gate too, such as what was pasted into the prompt."""
 
+import re
+
+from prompt_toolkit.output import Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.utils import get_cwidth
 
 from ybs.security.unicode import has_suspects, replace_hidden
+
+#: The few sequences that act on a terminal on purpose: the bell, a notification in words of our own, and a clipboard's
+#: new content in base64. Each may stand in the envelope in which tmux or screen passes it on.
+_BARE = (
+    r"\x1b]9;[a-z ]{1,40}|\x1b]777;notify;ybs;[a-z ]{1,40}|\x1b]52;c;[A-Za-z0-9+/]{0,100000}={0,2}"
+)
+_ACTING = re.compile(rf"\x07|(?:{_BARE})\x07")
+_TMUX = re.compile(r"\x1bPtmux;((?:[^\x1b]|\x1b\x1b)*)\x1b\\")
+_SCREEN = re.compile(r"\x1bP([^\x1b]*|\x1b[^\x1b]*)\x1b\\")
 
 
 class GatedOutput(Vt100_Output):
@@ -14,3 +26,26 @@ class GatedOutput(Vt100_Output):
         if not data.isascii() and has_suspects(data):
             data = replace_hidden(data, lambda run: "?" * get_cwidth(run))
         super().write(data)
+
+
+def act(output: Output, sequence: str) -> None:
+    """Write a sequence that acts on the terminal. Raises ValueError for one that is not known here."""
+    if not is_known(sequence):
+        raise ValueError("not a sequence that ybs writes")
+    output.write_raw(sequence)
+    output.flush()
+
+
+def scroll_away(output: Output) -> None:
+    """Move all that is on the screen up and out of it, to where it can be scrolled back to."""
+    output.write_raw("\n" * output.get_size().rows)
+
+
+def is_known(sequence: str) -> bool:
+    """Tell whether the sequence is the bell, a notification or a clipboard's content, in an envelope or bare."""
+    if whole := _TMUX.fullmatch(sequence):
+        return bool(_ACTING.fullmatch(whole[1].replace("\x1b\x1b", "\x1b")))
+    pieces = _SCREEN.findall(sequence)
+    if pieces and _SCREEN.sub("", sequence) == "":
+        return bool(_ACTING.fullmatch("".join(pieces)))
+    return bool(_ACTING.fullmatch(sequence))

@@ -1,9 +1,8 @@
 """Draws the events of a session: each finished thing once, as lines that scroll away; the rest in `Live`."""
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Literal, TypeAlias, assert_never
+from collections.abc import Iterator
+from typing import assert_never
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ybs.config.schema import Ui
@@ -27,17 +26,27 @@ from ybs.core.events import (
     TurnFinished,
     UserSaid,
 )
-from ybs.security.unicode import printable
-from ybs.ui.blocks import Blocks
+from ybs.session.session import View
+from ybs.ui.answer import Answer
+from ybs.ui.folds import Fold, Folds
 from ybs.ui.live import MAX_OUTPUT, Live, RunningCall
-from ybs.ui.prose import prose_lines
-from ybs.ui.signs import Paint, Signs
-from ybs.ui.steps import detail, diff, diff_of, step_line
+from ybs.ui.page import Canvas, Page
+from ybs.ui.steps import (
+    detail_margin,
+    detail_of,
+    diff_lines,
+    diff_of,
+    draw_detail,
+    file_of,
+    output_lines,
+    short_diff,
+    step_line,
+)
 from ybs.ui.typed import FAILED, Typed, ending_of
 from ybs.ui.words import (
+    cells,
+    dim_lines,
     duration,
-    fold,
-    fold_table,
     one_line,
     reason_of,
     retry_words,
@@ -47,40 +56,37 @@ from ybs.ui.words import (
     verb,
 )
 
-Kind: TypeAlias = Literal["", "prompt", "text", "step", "question"]
-CUT_SHORT = {
-    "length": "the answer was cut off at the longest that is allowed (llm.max_tokens)",
-    "refusal": "the model declined to answer",
-}
+#: What draws whole what was shortened; said once.
+UNFOLD_KEY = "ctrl-o"
 
 
-class Canvas(Struct):
-    """Where things are drawn: `put` takes whole lines, `width` tells the columns there are now."""
+class Renderer(Page):
+    """A sink of events. `view` says what the person wants to see of them."""
 
-    put: Callable[[str], None]
-    width: Callable[[], int]
-    paint: Paint
-    signs: Signs
-
-
-class Renderer:
-    """A sink of events. Blank lines stand between things of different kinds."""
-
-    def __init__(self, canvas: Canvas, live: Live, settings: Ui, *, retries: int = 0) -> None:
-        self._canvas, self._live, self._settings = canvas, live, settings
+    def __init__(
+        self,
+        canvas: Canvas,
+        live: Live,
+        settings: Ui,
+        *,
+        retries: int = 0,
+        view: View | None = None,
+    ) -> None:
+        super().__init__(canvas, live)
+        self._settings = settings
         self._retries, self._retry_reason = retries, ""
-        self._blocks = Blocks()
-        self._last: Kind = ""
         self._asked: set[str] = set()
-        self._has_streamed = False
         self._typed = Typed(canvas.signs.more)
-        self._thinking_since = 0.0
+        self._view = view or View(streams=settings.stream_responses)
+        self._folds = Folds()
+        self._answer = Answer(self, self._folds, self._view)
+        self._has_told_key = False
 
     def __call__(self, event: Event) -> None:
         """Draw an event."""
         match event:
             case TextStreamed() | ThinkingStreamed() | ToolCallStreamed() | AssistantSaid():
-                self._draw_answer(event)
+                self._answer.draw(event)
             case ToolStarted() | ToolPrinted() | ToolFinished():
                 self._draw_call(event)
             case RequestStarted() | RequestRetried() | Noticed() | TurnFinished():
@@ -94,108 +100,40 @@ class Renderer:
             case _:
                 assert_never(event)
 
-    @property
-    def is_gap_due(self) -> bool:
-        """Tell whether passing lines should stand apart from what was drawn last."""
-        is_apart = self._last in ("text", "prompt", "question")
-        return is_apart or bool(self._last and self._live.open_block)
-
-    def put(self, kind: Kind, text: str) -> None:
-        """Draw lines, with a blank line before them where they are something else, or stand alone."""
-        if self._last and (kind != self._last or kind in ("text", "question")):
-            text = "\n" + text
-        self._last = kind
-        self._canvas.put(text + "\n")
-
-    def note(self, text: str, level: Literal["info", "warning", "error"] = "info") -> None:
-        """Draw a line from ybs itself: dim, or with a sign when it matters."""
-        paint, signs = self._canvas.paint, self._canvas.signs
-        first, *rest = fold(printable(text).strip(), self._canvas.width() - 3)
-        match level:
-            case "info":
-                start, draw = "  ", paint.dim
-            case "warning":
-                start, draw = f"{paint.warn('!')} ", str
-            case "error":
-                start, draw = f"{paint.bad(signs.failed)} ", str
-        self.put("step", "\n".join([start + draw(first), *(f"  {draw(line)}" for line in rest)]))
-
-    def say(self, text: str) -> None:
-        """Draw the plain lines of a command's answer."""
-        lines = fold_table(printable(text).strip("\n"), self._canvas.width() - 1)
-        self.put("text", "\n".join(lines))
-
-    def echo(self, text: str) -> None:
-        """Draw what the person sent."""
-        paint, signs = self._canvas.paint, self._canvas.signs
-        first, *rest = printable(text).strip("\n").split("\n")
-        lines = [f"{paint.accent(signs.prompt)} {first}", *(f"  {line}" for line in rest)]
-        self.put("prompt", "\n".join(lines))
-
     def flush(self) -> None:
         """Draw what is left of the open block."""
-        self._draw_blocks(self._blocks.finish())
-        self._live.open_block = ""
+        self._answer.flush()
 
-    def _draw_answer(
-        self, event: TextStreamed | ThinkingStreamed | ToolCallStreamed | AssistantSaid
-    ) -> None:
-        if not isinstance(event, ThinkingStreamed):
-            self._end_thinking()
-        match event:
-            case TextStreamed():
-                self._stream(event.text)
-            case ThinkingStreamed():
-                self._think(event.text)
-            case ToolCallStreamed():
-                self._live.activity = f"writing a call of {verb(event.name)}"
-                self._live.streamed_characters += len(event.text)
-            case AssistantSaid():
-                self._end_answer(event)
+    def unfold(self) -> bool:
+        """Draw whole what was drawn shortened last, then what was before it; False if there is no more."""
+        fold = self._folds.next()
+        if fold is None:
+            return False
+        title = self.canvas.paint.bold(shorten(one_line(fold.title), self.canvas.width() - 3))
+        self.put("text", "\n".join(["  " + self.canvas.paint.dim(title), *self._whole(fold)]))
+        return True
 
-    def _stream(self, text: str) -> None:
-        self._has_streamed = True
-        self._live.activity = "answering"
-        if self._settings.stream_responses:
-            self._draw_blocks(self._blocks.feed(text))
-            self._live.open_block = self._blocks.rest
-
-    def _end_answer(self, event: AssistantSaid) -> None:
-        if not self._has_streamed or not self._settings.stream_responses:
-            self._draw_blocks(self._blocks.feed(event.content))
-        self._has_streamed = False
-        self.flush()
-        if reason := CUT_SHORT.get(event.stop_reason):
-            self.note(reason, "warning")
-
-    def _draw_blocks(self, blocks: Iterable[str]) -> None:
-        for block in blocks:
-            lines = prose_lines(block, self._canvas.width() - 1, self._canvas.paint)
-            self.put("text", "\n".join(lines))
-
-    def _think(self, text: str) -> None:
-        if not self._live.thinking:
-            self._thinking_since = self._live.clock()
-        self._live.activity = "thinking"
-        self._live.thinking += text
-
-    def _end_thinking(self) -> None:
-        thought, self._live.thinking = one_line(self._live.thinking), ""
-        if thought:
-            seconds = self._live.clock() - self._thinking_since
-            took = f" for {duration(seconds)}" if seconds >= 1 else ""
-            width = self._canvas.width() - 4
-            self.note(shorten(f"thought{took}: {thought}", width, self._canvas.signs.more))
+    def _whole(self, fold: Fold) -> list[str]:
+        paint, width = self.canvas.paint, self.canvas.width() - 1
+        match fold.kind:
+            case "words":
+                return dim_lines(fold.text, width - 2, paint)
+            case "diff":
+                return diff_lines(fold.text, width, paint)
+            case "output":
+                lines = output_lines(fold.text, width - len(detail_margin(width)))
+                return [paint.dim(detail_margin(width) + line).rstrip() for line in lines]
 
     def _draw_call(self, event: ToolStarted | ToolPrinted | ToolFinished) -> None:
         match event:
             case ToolStarted():
                 about = subject(bytes(event.arguments))
-                now = self._live.clock()
-                self._live.calls[event.id] = RunningCall(event.name, about, now)
-            case ToolPrinted() if event.id in self._live.calls:
-                self._live.add_output(event.id, event.text)
+                now = self.live.clock()
+                self.live.calls[event.id] = RunningCall(event.name, about, now)
+            case ToolPrinted() if event.id in self.live.calls:
+                self.live.add_output(event.id, event.text)
             case ToolPrinted():
+                self._typed.is_whole = self._view.is_verbose
                 self._print_typed(self._typed.feed(event.text))
             case ToolFinished():
                 self._end_call(event)
@@ -204,10 +142,16 @@ class Renderer:
         """Draw lines of a command that the person typed; its last ones pass by until it has ended."""
         if lines:
             self.put("step", "\n".join(f"  {line}".rstrip() for line in lines))
-        self._live.printed = self._typed.passing(MAX_OUTPUT)
+        self.live.printed = self._typed.passing(MAX_OUTPUT)
+
+    def _finish_typed(self, content: str = "") -> None:
+        self._print_typed(self._typed.finish())
+        if whole := self._typed.whole:
+            command = content.partition("\nCommand: ")[2].partition("\n")[0]
+            self._folds.add(f"! {command}".rstrip(), whole)
 
     def _end_typed(self, event: UserSaid) -> None:
-        self._print_typed(self._typed.finish())
+        self._finish_typed(event.content if event.origin == "shell" else "")
         if event.origin == "guard":
             self.note(f"reminded the model: {event.content}")
         elif event.origin == "shell":
@@ -216,37 +160,69 @@ class Renderer:
     def _say_ending(self, content: str) -> None:
         ending, is_good = ending_of(content)
         if ending and not content.startswith(FAILED):
-            took = duration(self._live.worked_seconds)
-            ending = f"{ending} {self._canvas.signs.dot} {took}"
+            took = duration(self.live.worked_seconds)
+            ending = f"{ending} {self.canvas.signs.dot} {took}"
         if ending:
             self.note(ending, "info" if is_good else "error")
 
     def _pause_call(self, event: ConfirmationAsked | ConfirmationAnswered) -> None:
         if isinstance(event, ConfirmationAsked):
             self._asked.add(event.id)
-            self._live.pause(event.id)
+            self.live.pause(event.id)
         else:
-            self._live.resume(event.id)
+            self.live.resume(event.id)
 
     def _end_call(self, event: ToolFinished) -> None:
-        call = self._live.calls.pop(event.id, None)
+        call = self.live.calls.pop(event.id, None)
+        was_asked = event.id in self._asked
+        self._asked.discard(event.id)
         if not self._settings.show_tool_calls:
             return
         call = call or RunningCall(event.name, "", 0.0)
         seconds = max(0.0, event.duration_seconds - call.waited_seconds)
         event = replace(event, duration_seconds=seconds)
-        self.put("step", "\n".join(self._call_lines(event, call)))
+        self.put("step", "\n".join(self._call_lines(event, call, was_asked=was_asked)))
 
-    def _call_lines(self, event: ToolFinished, call: RunningCall) -> Iterator[str]:
-        canvas, width = self._canvas, self._canvas.width() - 1
-        paint, signs = canvas.paint, canvas.signs
+    def _call_lines(
+        self, event: ToolFinished, call: RunningCall, *, was_asked: bool
+    ) -> Iterator[str]:
+        width, paint, signs = self.canvas.width() - 1, self.canvas.paint, self.canvas.signs
         yield step_line(event, call.about, width, paint, signs)
-        was_asked = event.id in self._asked
-        is_known = event.is_refused and was_asked
-        if not is_known and (said := detail(event, width, paint, signs, call.tail)):
-            yield said
+        if not (event.is_refused and was_asked):
+            yield from self._detail(event, call, width)
         if event.success and not was_asked and (changed := diff_of(event)):
-            yield diff(changed, width, paint)
+            yield from self._diff(f"{verb(event.name)} {call.about}", changed, width)
+
+    def _detail(self, event: ToolFinished, call: RunningCall, width: int) -> Iterator[str]:
+        signs, room = self.canvas.signs, width - len(detail_margin(width))
+        is_whole = self._view.is_verbose
+        shown = detail_of(event, room, signs, call.tail, is_whole=is_whole)
+        if shown.whole:
+            file = file_of(event)
+            whole = f"{shown.whole}\n(all of it: {file})" if file else shown.whole
+            self._folds.add(f"{verb(event.name)} {call.about}", whole)
+            if shown.lines[0].startswith(signs.more):
+                shown.lines[0] += self._key_hint(room - cells(shown.lines[0]))
+        if shown.lines:
+            yield draw_detail(shown.lines, width, self.canvas.paint)
+
+    def _diff(self, title: str, text: str, width: int) -> Iterator[str]:
+        paint = self.canvas.paint
+        lines = diff_lines(text, width, paint)
+        shown = lines if self._view.is_verbose else short_diff(lines, paint, self.canvas.signs)
+        yield from shown
+        if len(shown) < len(lines):
+            self._folds.add(title, text, "diff")
+            if hint := self._key_hint(width - 1):
+                yield paint.dim(" " + hint)
+
+    def _key_hint(self, room: int) -> str:
+        """Name the key that draws things whole, the first time that there is room for it."""
+        hint = f"   {UNFOLD_KEY} shows all"
+        if self._has_told_key or room < len(hint):
+            return ""
+        self._has_told_key = True
+        return hint
 
     def _draw_progress(
         self, event: RequestStarted | RequestRetried | Noticed | TurnFinished
@@ -254,7 +230,8 @@ class Renderer:
         match event:
             case RequestStarted():
                 self._retry_reason = ""
-                self._live.wait(f"waiting for {one_line(event.model)}")
+                self._answer.begin()
+                self.live.wait(f"waiting for {one_line(event.model)}")
             case RequestRetried():
                 self._tell_retry(event)
             case Noticed():
@@ -266,17 +243,17 @@ class Renderer:
         """Say why a request is sent again, once for each reason; how often is told in passing."""
         reason = reason_of(event.message)
         words = retry_words(event, reason, self._retries)
-        self._live.wait(words)
+        self.live.wait(words)
         if reason != self._retry_reason:
             self._retry_reason = reason
             self.note(words)
 
     def _end_turn(self, event: TurnFinished) -> None:
-        self._end_thinking()
+        self._answer.end_thinking()
         self.flush()
-        self._print_typed(self._typed.finish())
-        seconds = max(0.0, event.duration_seconds - self._live.waited_seconds)
-        self._live.end()
+        self._finish_typed()
+        seconds = max(0.0, event.duration_seconds - self.live.waited_seconds)
+        self.live.end()
         match event.reason:
             case "done":
                 pass
@@ -287,5 +264,5 @@ class Renderer:
             case "limit" | "loop" | "dry_run":
                 self.note(event.message or event.reason, "warning")
         if self._settings.show_token_usage and event.usage.input_tokens:
-            used = usage_line(event.usage, seconds, self._canvas.signs.dot)
-            self.put("text", f"  {self._canvas.paint.dim(used)}")
+            used = usage_line(event.usage, seconds, self.canvas.signs.dot)
+            self.put("text", f"  {self.canvas.paint.dim(used)}")

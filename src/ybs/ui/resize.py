@@ -7,6 +7,8 @@ from typing import Any
 from prompt_toolkit.application import Application
 from prompt_toolkit.layout.screen import Screen
 
+from ybs.ui.output import scroll_away
+
 
 class SteadyApplication(Application[int]):
     """An application that knows how many rows its lines take after the terminal has become narrower.
@@ -33,6 +35,13 @@ class SteadyApplication(Application[int]):
         if extra := rows_above(screen, cursor.x, cursor.y, columns) - cursor.y:
             self.output.cursor_up(extra)
 
+    def clear(self) -> None:
+        """Draw on an empty screen; what was on it can be scrolled back to."""
+        self.follow_size()
+        self.renderer.erase()
+        scroll_away(self.output)
+        self.renderer.clear()
+
     def _clear_moved(self) -> None:
         """Erase all lines before they move up or down.
 
@@ -45,6 +54,8 @@ class SteadyApplication(Application[int]):
         self._height = wanted
 
     def _on_resize(self) -> None:
+        if self._running_in_terminal:  # an editor has the screen; all is drawn anew when it ends
+            return
         self.follow_size()
         super()._on_resize()
 

@@ -1,178 +1,162 @@
-"""The first choice: which provider answers. Plain lines, so that it works in any terminal."""
+"""The first choice: which model answers. One question in plain lines, so that it works in any terminal."""
 
 import asyncio
 import os
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
 
-from msgspec import Struct
-
-from ybs.config.schema import Config
 from ybs.core.errors import ConfigError, YbsError
-from ybs.security.gate import ask_line, put, put_over
+from ybs.providers.llama_cpp.models import STARTER_SIZE
+from ybs.security.gate import ask_line
+from ybs.session.figures import number_in
+from ybs.ui.obtain import ask_server, fetch_starter, starter_facts
+from ybs.ui.offers import (
+    PAGE,
+    STARTER,
+    Offer,
+    Read,
+    Settings,
+    file_offers,
+    key_offers,
+    local_offers,
+    memory_bytes,
+    order,
+)
+from ybs.ui.remarks import say, short, show
 from ybs.ui.settings_file import write_settings
-from ybs.ui.signs import fit_encoding
 
-#: Asks for a line; raises EOFError when there is none.
-Read: TypeAlias = Callable[[str], str]
-CLOUD = ("anthropic", "openai", "google", "mistral")
-STARTER, STARTER_SIZE = "the starter model, Qwen2.5-Coder 1.5B", "1.1 GB"
+QUESTION = "Which model shall ybs talk to?"
+NOTHING_FOUND = """\
+No model was found on this machine. There are three ways to one:
 
-
-class Offer(Struct, frozen=True, kw_only=True):
-    """One line of the choice, and what it leads to: settings by dotted key, or None to go back."""
-
-    text: str
-    take: "Callable[[Read], dict[str, Any] | None]"
+  The starter model: small, runs here, fetched once ({size}).
+  Ollama: get it from https://ollama.com, then type in another terminal
+  `ollama pull qwen3:8b`
+  A provider's key: set {keys} and start ybs again.
+"""
+KEYS = "ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or MISTRAL_API_KEY"
+_QUIT = ("q", "quit", "exit")
 
 
 def set_up(read: Read = ask_line, environ: Mapping[str, str] | None = None) -> bool:
-    """Let the person choose and write the choice down. Tell whether something was chosen."""
-    offers = find_offers(os.environ if environ is None else environ)
-    say("Which model shall ybs talk to?\n")
-    for number, offer in enumerate(offers, 1):
-        say(f"  {number}  {offer.text}")
-    say("  q  quit\n")
+    """Let the person choose and write the choice down. Tell whether something was chosen.
+
+    Raises ConfigError when it cannot be written.
+    """
+    settings = choose(read, environ)
+    if settings is not None:
+        keep(settings)
+    return settings is not None
+
+
+def choose(
+    read: Read = ask_line,
+    environ: Mapping[str, str] | None = None,
+    *,
+    is_incognito: bool = False,
+    only_here: bool = False,
+) -> Settings | None:
+    """Ask which model; return the settings that say so, or None. Nothing is written.
+
+    `is_incognito` offers nothing that stays on the disk, `only_here` no model beyond this machine.
+    """
+    environ = os.environ if environ is None else environ
     try:
         while True:
-            word = read("Number, or q: ").strip().lower()
-            if word in ("q", "quit", "exit"):
-                return False
-            if not word.isdecimal() or not 1 <= int(word) <= len(offers):
-                say(f"Please type a number from 1 to {len(offers)}, or q.")
-                continue
-            if (settings := _take(offers[int(word) - 1], read)) is not None:
-                path = write_settings(
-                    {"llm.endpoint": None, **settings}
-                )  # it was the old provider's
-                say(f"Written to {path}. `ybs setup` changes it.\n")
-                return True
+            offers = find_offers(environ, is_incognito=is_incognito, only_here=only_here)
+            if (done := _Choice(offers, read).run()) is not None:
+                return done or None
     except (EOFError, KeyboardInterrupt):
         say("")
-        return False
-
-
-def find_offers(environ: Mapping[str, str]) -> list[Offer]:
-    """List what can be chosen; providers whose key is there come first among the remote ones."""
-    offers = [
-        Offer(
-            text=f"{STARTER}, on this machine ({STARTER_SIZE} to download)",
-            take=_take_starter,
-        ),
-        Offer(text="a local Ollama", take=_take_ollama),
-    ]
-    keyed = [(name, variable) for name in CLOUD if (variable := _key_in(environ, name))]
-    for name, variable in keyed:
-        offers.append(Offer(text=f"{name} (key found in {variable})", take=_taker(name)))
-    offers.append(Offer(text="another server that speaks the OpenAI protocol", take=_take_server))
-    return offers
-
-
-def say(text: str) -> None:
-    """Write a line."""
-    put(fit_encoding(text, sys.stdout.encoding or "ascii"), sys.stdout)
-
-
-def _take(offer: Offer, read: Read) -> dict[str, Any] | None:
-    try:
-        return offer.take(read)
-    except YbsError as error:
-        say(f"{error}\n")
         return None
 
 
-def _take_starter(read: Read) -> dict[str, Any] | None:
-    from ybs.providers.llama_cpp import STARTER_NAME
+def keep(settings: Settings) -> None:
+    """Write a choice into the person's own file and say so in a line. Raises ConfigError."""
+    from ybs.config.layers import load
 
-    if read(f"Download {STARTER_SIZE}? [y/n] ").strip().lower() not in ("y", "yes"):
+    before = load(folder=Path.cwd())
+    llm, origin = before.config.llm, before.origins["llm.api_key"]
+    if llm.api_key and origin.layer == "user" and llm.provider != settings["llm.provider"]:
+        raise ConfigError(
+            f"{origin.source} holds llm.api_key, which is not {settings['llm.provider']}'s.\n"
+            "Move that key into its provider's variable, then choose again. Nothing was written."
+        )
+    path = write_settings({"llm.endpoint": None, **settings})  # it was the old provider's
+    say(f"{words_of(settings)}. Kept in {short(path)}; `ybs setup` or /model changes it.")
+    after = load(folder=Path.cwd())
+    if after.config.llm.provider != settings["llm.provider"]:
+        rival = after.origins["llm.provider"]
+        say(f"But {rival.source} says {after.config.llm.provider}, and goes before it.")
+    say("")
+
+
+def words_of(settings: Settings) -> str:
+    """Name what was chosen."""
+    return ", ".join(filter(None, (settings["llm.model"], settings["llm.provider"])))
+
+
+def find_offers(
+    environ: Mapping[str, str], *, is_incognito: bool = False, only_here: bool = False
+) -> list[Offer]:
+    """List what can be chosen. Servers on this machine are asked what they have, and nobody else."""
+    from ybs.providers.nearby import find_servers
+
+    servers = asyncio.run(find_servers(environ))
+    here = list(file_offers())
+    keyed = [] if only_here else list(key_offers(environ))
+    others = [*here, *keyed]
+    others.append(Offer(name="another server\u2026", detail="by its address", ask=ask_server))
+    if not here and not is_incognito:
+        others.append(Offer(name=f"download {STARTER}", detail=starter_facts(), ask=fetch_starter))
+    return order(local_offers(servers, memory_bytes(), only_here=only_here), others)
+
+
+class _Choice:
+    """One list on the screen and the answer to it."""
+
+    def __init__(self, offers: Sequence[Offer], read: Read) -> None:
+        self._offers, self._read = offers, read
+        self._shown = 0
+        self._has_ready = offers[0].is_ready
+
+    def run(self) -> Settings | None:
+        """Return what was chosen, nothing ({}) for leaving, or None to look again."""
+        if self._has_ready:
+            say(f"{QUESTION}\n")
+        else:
+            say(NOTHING_FOUND.format(size=STARTER_SIZE, keys=KEYS))
+        self._show_more()
+        enter = "Enter for 1" if self._has_ready else "Enter to look again"
+        while True:
+            word = self._read(f"Number, {enter}, q to quit: ").strip()
+            if word.lower() in _QUIT:
+                return {}
+            if not word and not self._has_ready:
+                return None
+            if word.lower() == "m" and self._shown < len(self._offers):
+                self._show_more()
+            elif (offer := self._named(word or "1")) is None:
+                say(f"Please type a number from 1 to {len(self._offers)}, or q.")
+            elif settings := self._take(offer):
+                return settings
+
+    def _named(self, word: str) -> Offer | None:
+        if 1 <= (number := number_in(word)) <= len(self._offers):
+            return self._offers[number - 1]
+        return next((each for each in self._offers if each.name == word), None)
+
+    def _take(self, offer: Offer) -> Settings | None:
+        try:
+            return offer.settings if offer.ask is None else offer.ask(self._read)
+        except YbsError as error:
+            say(f"{error}\n")
+            return None
+
+    def _show_more(self) -> None:
+        page = self._offers[self._shown : self._shown + PAGE]
+        show([(each.name, each.detail) for each in page], begin=self._shown + 1)
+        self._shown += len(page)
+        if rest := len(self._offers) - self._shown:
+            say(f"  m  {rest} more")
         say("")
-        return None
-    path = asyncio.run(install_starter_here())
-    say(f"It is in {path}.")
-    return {"llm.provider": "llamacpp", "llm.model": STARTER_NAME}
-
-
-async def install_starter_here() -> Path:
-    """Fetch the starter model and say how far it is."""
-    from ybs.providers.llama_cpp.fetch import install_starter
-
-    last = ""
-
-    def tell(done: int, total: int, what: str) -> None:
-        nonlocal last
-        text = f"{what}: {100 * done // max(1, total)}%" if what == "fetching" else what
-        if text != last:
-            put_over(text, sys.stdout, columns=40)
-        last = text
-
-    try:
-        return await install_starter(tell)
-    finally:
-        say("")
-
-
-def _take_ollama(read: Read) -> dict[str, Any] | None:
-    names = models_of("ollama")
-    if not names:
-        say("Ollama has no model yet. `ollama pull qwen3:8b` fetches one.\n")
-        return None
-    return {"llm.provider": "ollama", "llm.model": _pick(names, read)}
-
-
-def _taker(name: str) -> "Callable[[Read], dict[str, Any] | None]":
-    def take(read: Read) -> dict[str, Any] | None:
-        from ybs.providers.registry import find_provider
-
-        usual = find_provider(name, Config()).model
-        model = read(f"Model [{usual}]: ").strip() or usual
-        return {"llm.provider": name, "llm.model": model}
-
-    return take
-
-
-def _take_server(read: Read) -> dict[str, Any] | None:
-    endpoint = read("Address, such as http://localhost:8080/v1: ").strip()
-    if not endpoint.startswith(("http://", "https://")):
-        say("An address begins with http:// or https://.\n")
-        return None
-    model = read("Model: ").strip()
-    return {"llm.provider": "openai", "llm.endpoint": endpoint, "llm.model": model or None}
-
-
-def models_of(provider: str) -> list[str]:
-    """Ask a provider for its models. Raises ModelError."""
-    from ybs.providers.registry import list_models
-
-    return asyncio.run(list_models(_named(provider), provider))
-
-
-def _named(provider: str) -> Config:
-    import msgspec
-
-    return msgspec.convert(
-        {"llm": {"provider": provider, "model": "any"}, "agent": {"retry_attempts": 0}}, Config
-    )
-
-
-def _pick(names: Sequence[str], read: Read) -> str:
-    for number, name in enumerate(names, 1):
-        say(f"  {number}  {name}")
-    while True:
-        word = read("Model, number or name [1]: ").strip() or "1"
-        if word in names:
-            return word
-        if word.isdecimal() and 1 <= int(word) <= len(names):
-            return names[int(word) - 1]
-        say("Please type a number or a name from the list.")
-
-
-def _key_in(environ: Mapping[str, str], name: str) -> str:
-    from ybs.providers.registry import find_provider
-
-    try:
-        variables = find_provider(name, Config()).key_variables
-    except ConfigError:
-        return ""
-    return next((variable for variable in variables if environ.get(variable, "").strip()), "")

@@ -1,10 +1,23 @@
 """The start line and the line at the bottom: what is known, in the room there is."""
 
+from typing import Self, TypeAlias
+
 from msgspec import Struct
 
 from ybs.core.messages import Usage
+from ybs.session.session import Status
 from ybs.ui.signs import Paint, Signs
 from ybs.ui.words import amount, cells, short_folder, shorten
+
+#: A fact, and the style that prompt_toolkit draws it in.
+Fact: TypeAlias = tuple[str, str]
+#: How a mode is drawn that is not as calm as `ask`.
+MODE_STYLES = {"plan": "nodim ansicyan", "auto": "nodim bold", "bypass": "nodim bold ansiyellow"}
+WARNING = "nodim ansiyellow"
+#: What `sandbox` says where nothing is around a command.
+NO_SANDBOX = "no sandbox"
+#: A model's name is cut before a fact is left out, to no fewer columns than these.
+MIN_MODEL = 10
 
 
 class State(Struct, kw_only=True):
@@ -18,7 +31,24 @@ class State(Struct, kw_only=True):
     branch: str = ""
     context_percent: int = 0
     usage: Usage = Usage()
+    jobs: int = 0
     incognito: bool = False
+
+    @classmethod
+    def of(cls, status: Status) -> Self:
+        """Take what is shown of the session's status."""
+        return cls(
+            provider=status.provider,
+            model=status.model,
+            mode=status.mode,
+            sandbox=status.sandbox,
+            folder=status.folder,
+            branch=status.branch,
+            context_percent=round(100 * status.context_tokens / max(1, status.window)),
+            usage=status.usage,
+            jobs=status.jobs,
+            incognito=status.incognito,
+        )
 
 
 def start_line(version: str, state: State, width: int, paint: Paint, signs: Signs) -> str:
@@ -37,22 +67,44 @@ def start_line(version: str, state: State, width: int, paint: Paint, signs: Sign
     return "\n".join([paint.bold(first) if len(lines) == 3 else first, *map(paint.dim, rest)])
 
 
-def toolbar(state: State, width: int, signs: Signs, hint: str = "") -> str:
-    """Draw the bottom line. A hint takes the place of what matters least."""
-    used = state.usage.input_tokens + state.usage.output_tokens
-    mark = ["incognito"] if state.incognito else []
-    facts = [
-        *mark,
-        state.model,
-        state.mode,
-        f"ctx {state.context_percent}%",
-        state.sandbox,
-        f"{amount(used)} tok",
-    ]
+def toolbar(state: State, width: int, signs: Signs, hint: str = "") -> list[Fact]:
+    """Draw the bottom line: the facts that there is room for, and the branch. A hint takes their place."""
     if hint:
-        return shorten(f" {hint}", width, signs.more)
-    while len(facts) > 2 + len(mark) and cells("  ".join(facts)) + 1 > width:
+        return [("", shorten(f" {hint}", width, signs.more))]
+    facts = [fact for fact in _facts(state) if fact[1]]
+    model = 1 if state.incognito else 0
+    while len(facts) > model + 3 and _columns(facts) > width:
         facts.pop()
-    left = " " + "  ".join(facts)
-    gap = width - cells(left) - cells(state.branch) - 1
-    return left + " " * gap + state.branch if gap >= 2 else shorten(left, width, signs.more)
+    if (excess := _columns(facts) - width) > 0:
+        name = facts[model][1]
+        room = max(MIN_MODEL, cells(name) - excess)
+        facts[model] = ("", shorten(name, room, signs.more))
+    while len(facts) > 1 and _columns(facts) > width:
+        facts.pop()
+    line = [part for style, text in facts for part in (("", "  "), (style, text))]
+    line[0] = ("", " ")
+    gap = width - _columns(facts) - cells(state.branch)
+    if gap >= 2 and len(facts) > model + 3:  # never in the place of the sandbox
+        return [*line, ("", " " * gap + state.branch)]
+    return line if len(facts) > 1 else [("", shorten(f" {facts[0][1]}", width, signs.more))]
+
+
+def _facts(state: State) -> tuple[Fact, ...]:
+    """List what there is to say, the most important first; what is empty is left out."""
+    used = state.usage.input_tokens + state.usage.output_tokens
+    cost = state.usage.cost_usd
+    return (
+        ("", "incognito" if state.incognito else ""),
+        ("", state.model),
+        (MODE_STYLES.get(state.mode, ""), state.mode),
+        ("", f"ctx {state.context_percent}%"),
+        (WARNING if state.sandbox.startswith(NO_SANDBOX) else "", state.sandbox),
+        ("", f"${cost:.4f}" if cost else ""),
+        ("", f"{amount(used)} tok"),
+        ("", f"{state.jobs} job{'s' * (state.jobs > 1)}" if state.jobs else ""),
+        ("", state.provider),
+    )
+
+
+def _columns(facts: list[Fact]) -> int:
+    return 1 + cells("  ".join(text for _, text in facts))

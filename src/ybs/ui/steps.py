@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from ybs.core.events import ToolFinished
 from ybs.security.unicode import printable
@@ -25,6 +26,8 @@ VERB_WIDTH = 10
 MAX_OUTPUT, MAX_FAILED_OUTPUT = 4, 12
 #: Lines of another tool's message that are shown, where there is room and where lines are short.
 MAX_MESSAGE, MAX_NARROW_MESSAGE = 6, 12
+#: Lines of a diff that are shown below its step.
+MAX_DIFF = 40
 
 
 def step_line(finished: ToolFinished, about: str, width: int, paint: Paint, signs: Signs) -> str:
@@ -33,7 +36,7 @@ def step_line(finished: ToolFinished, about: str, width: int, paint: Paint, sign
     shown = paint.accent(sign) if finished.success else paint.bad(sign)
     is_timed = finished.duration_seconds > 0 and not finished.is_refused
     took = duration(finished.duration_seconds) if is_timed else ""
-    name = verb(finished.name)
+    name = shorten(verb(finished.name), width // 2, signs.more)
     name = name.ljust(VERB_WIDTH - 1) + " " if width >= NARROW else name + " "
     room = width - cells(sign) - 1 - cells(name)
     if width >= NARROW:
@@ -60,7 +63,8 @@ def step_body(about: str, said: str, room: int, paint: Paint, signs: Signs) -> s
 
 def running_line(call: str, seconds: float, width: int, paint: Paint, frame: str) -> str:
     """Draw what runs behind a frame of the spinner, with the time it has taken so far."""
-    took = f"  {seconds:.0f} s" if seconds >= 1 else ""
+    took = f"  {seconds:.0f} s" if seconds < 99.5 else f"  {duration(seconds)}"
+    took = took if seconds >= 1 else ""
     text = shorten(f"{frame} {call}", width - len(took))
     return paint.accent(text[:1]) + text[1:] + paint.dim(took)
 
@@ -70,6 +74,13 @@ def call_text(name: str, about: str, width: int) -> str:
     return f"{verb(name).ljust(VERB_WIDTH - 1) if width >= NARROW else verb(name)} {about}"
 
 
+class Detail(Struct):
+    """The lines below a step, plain; `whole` is what they were taken from where they are not all of it."""
+
+    lines: list[str] = []
+    whole: str = ""
+
+
 def detail(
     finished: ToolFinished, width: int, paint: Paint, signs: Signs, printed: str = ""
 ) -> str:
@@ -77,23 +88,45 @@ def detail(
 
     `printed` is what was seen of a command that hands over nothing.
     """
-    margin = "    " if width >= NARROW else "  "
-    lines = detail_lines(finished, width - len(margin), signs, printed)
-    return "\n".join(paint.dim(margin + line) for line in lines)
+    room = width - len(detail_margin(width))
+    return draw_detail(detail_of(finished, room, signs, printed).lines, width, paint)
 
 
-def detail_lines(finished: ToolFinished, width: int, signs: Signs, printed: str = "") -> list[str]:
-    """Give the lines of `detail`, plain."""
+def detail_margin(width: int) -> str:
+    """Give what stands before the lines of a detail."""
+    return "    " if width >= NARROW else "  "
+
+
+def draw_detail(lines: list[str], width: int, paint: Paint) -> str:
+    """Draw the lines below a step."""
+    return "\n".join(paint.dim(detail_margin(width) + line) for line in lines)
+
+
+def detail_of(
+    finished: ToolFinished, width: int, signs: Signs, printed: str = "", *, is_whole: bool = False
+) -> Detail:
+    """Choose what is shown below a step: `is_whole` leaves nothing out."""
     if not finished.is_refused and (output := streams_of(finished) or printed).strip():
-        return _output_end(output, width, signs, is_whole=not finished.success)
+        if is_whole:
+            return Detail(output_lines(output, width))
+        lines, is_cut = _output_end(output, width, signs, is_whole=not finished.success)
+        return Detail(lines, output if is_cut else "")
     if finished.success:
-        return []
+        return Detail()
     said = fold(printable(finished.output).strip("\n"), width)
-    return _ends(said, MAX_MESSAGE if width >= NARROW else MAX_NARROW_MESSAGE, signs)
+    most = MAX_MESSAGE if width >= NARROW else MAX_NARROW_MESSAGE
+    shown = said if is_whole else _ends(said, most, signs)
+    return Detail(shown, finished.output if len(shown) < len(said) else "")
 
 
-def _output_end(output: str, width: int, signs: Signs, *, is_whole: bool) -> list[str]:
-    """Keep the last lines, whole or each cut to one row, and say how many are left out."""
+def output_lines(output: str, width: int) -> list[str]:
+    """Fold the whole output of a command."""
+    lines = (shown_line(line) for line in output.strip("\n").split("\n"))
+    return [piece for line in lines for piece in wrap(line, width)]
+
+
+def _output_end(output: str, width: int, signs: Signs, *, is_whole: bool) -> tuple[list[str], bool]:
+    """Keep the last lines, whole or each cut to one row, say how many are left out, and tell whether any is cut."""
     lines = [shown for line in output.split("\n") if (shown := shown_line(line))]
     most = MAX_FAILED_OUTPUT if is_whole else MAX_OUTPUT
     rows: list[str] = []
@@ -103,8 +136,16 @@ def _output_end(output: str, width: int, signs: Signs, *, is_whole: bool) -> lis
         if rows and len(pieces) + len(rows) > most and hidden > 1:
             break  # a line in the place of "1 line" costs nothing
         rows, hidden = pieces + rows, hidden - 1
-    rows = rows[-most - 1 :]
-    return [f"{signs.more} {hidden} lines", *rows] if hidden else rows
+    shown = rows[-most - 1 :]
+    is_cut = (
+        bool(hidden) or len(shown) < len(rows) or (not is_whole and lines[-len(rows) :] != rows)
+    )
+    return ([hidden_text(hidden, signs), *shown] if hidden else shown), is_cut
+
+
+def hidden_text(count: int, signs: Signs) -> str:
+    """Say how many lines are left out."""
+    return f"{signs.more} {count} lines"
 
 
 def _ends(lines: list[str], most: int, signs: Signs) -> list[str]:
@@ -117,10 +158,25 @@ def _ends(lines: list[str], most: int, signs: Signs) -> list[str]:
 
 def diff(text: str, width: int, paint: Paint) -> str:
     """Draw a unified diff without its two lines of file names: whole, in colours, long lines folded."""
+    return "\n".join(diff_lines(text, width, paint))
+
+
+def diff_lines(text: str, width: int, paint: Paint) -> list[str]:
+    """Give the lines of `diff`."""
     sources = printable(text).rstrip("\n").split("\n")
     if len(sources) > 2 and sources[0].startswith("--- ") and sources[1].startswith("+++ "):
         sources = sources[2:]
-    return "\n".join(line for source in sources for line in _coloured(source, width, paint))
+    return [line for source in sources for line in _coloured(source, width, paint)]
+
+
+def short_diff(lines: list[str], paint: Paint, signs: Signs) -> list[str]:
+    """Leave out the middle of a long diff, and say how much."""
+    if len(lines) <= MAX_DIFF + 1:
+        return lines
+    end = MAX_DIFF // 3
+    hidden = len(lines) - MAX_DIFF
+    middle = paint.dim("    " + hidden_text(hidden, signs))
+    return [*lines[: MAX_DIFF - end], middle, *lines[-end:]]
 
 
 def diff_of(finished: ToolFinished) -> str:
@@ -131,7 +187,7 @@ def diff_of(finished: ToolFinished) -> str:
 
 
 def _coloured(source: str, width: int, paint: Paint) -> list[str]:
-    lines = wrap(source, width, "    ")
+    lines = wrap(source, width, "    " if width >= NARROW else "  ")
     match source[:1]:
         case "+":
             return [paint.good(line) for line in lines]
@@ -141,6 +197,12 @@ def _coloured(source: str, width: int, paint: Paint) -> list[str]:
             return [paint.dim(line) for line in lines]
         case _:
             return lines
+
+
+def file_of(finished: ToolFinished) -> str:
+    """Name the file that holds all that a command wrote, where there is one."""
+    found = _display(finished).get("output_file")
+    return found if isinstance(found, str) else ""
 
 
 def _said(finished: ToolFinished) -> str:

@@ -4,32 +4,35 @@ import asyncio
 import os
 import signal
 import sys
-from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from time import monotonic
 from typing import TypeAlias
 
+from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.input import Input, create_input
 from prompt_toolkit.key_binding import KeyPressEvent
-from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import Output
 
 from ybs import __version__
-from ybs.core.errors import YbsError
-from ybs.core.ports import Answer, Question
+from ybs.core.events import Event, ToolFinished, TurnFinished
 from ybs.security.gate import drawn
-from ybs.session.session import Outcome, Reply, Session
-from ybs.ui.confirm import Choice, answer_text, choice_lines, question_text
-from ybs.ui.input import MODES, Prompt
-from ybs.ui.live import FRAMES_PER_SECOND, Live
-from ybs.ui.output import GatedOutput
+from ybs.session.reply import Reply
+from ybs.session.session import Session
+from ybs.ui.asking import Asking
+from ybs.ui.history import LineHistory
+from ybs.ui.input import Prompt
+from ybs.ui.keys import keys_text
+from ybs.ui.live import Live
+from ybs.ui.notify import DONE, LONG_SECONDS, call
+from ybs.ui.output import GatedOutput, act
+from ybs.ui.picker import Picking
 from ybs.ui.render import Canvas, Renderer
+from ybs.ui.scroll import Scroll
 from ybs.ui.signs import Paint, fit_encoding, signs_for, wants_colour
 from ybs.ui.status import State, start_line, toolbar
+from ybs.ui.work import Work
 
 Clock: TypeAlias = Callable[[], float]
-#: Takes one line of input.
-Handle: TypeAlias = Callable[[str], Awaitable[Reply | Outcome]]
 #: Within this time a second Ctrl-C leaves.
 TWICE_SECONDS = 2.0
 #: Rich is loaded this long after the prompt is drawn, while the person reads or types.
@@ -37,6 +40,10 @@ WARM_UP_SECONDS = 0.15
 #: Signals that end the session, and the exit code each leads to.
 SIGNALS = {signal.SIGTERM: 143, signal.SIGHUP: 129}
 INTERRUPTED = 130
+#: While something runs in the background, the bottom line looks this often whether it still does.
+JOBS_SECONDS = 2.0
+#: The modes that Shift-Tab goes through.
+MODES = ("ask", "accept-edits", "plan", "auto")
 
 
 class Terminal:
@@ -49,32 +56,44 @@ class Terminal:
         put_in: Input | None = None,
         put_out: Output | None = None,
         clock: Clock = monotonic,
+        history: LineHistory | None = None,
     ) -> None:
         self.session, self._clock = session, clock
-        self._handle: Handle = session.handle
         self._output = put_out or quiet_output()
         colour = wants_colour(is_set=session.config.ui.color)
         paint, signs = Paint(has_colour=colour), signs_for(sys.stdout)
         self.canvas = Canvas(self._put, self._width, paint, signs)
         self.live = Live(paint, signs, clock)
         retries = session.config.agent.retry_attempts
-        self.renderer = Renderer(self.canvas, self.live, session.config.ui, retries=retries)
-        self.window = Prompt(
-            self, put_in or create_input(), self._output, has_colour=colour, rule=signs.rule
+        self.renderer = Renderer(
+            self.canvas, self.live, session.config.ui, retries=retries, view=session.view
         )
-        self._choice: Choice | None = None
-        self._one_question = asyncio.Lock()
-        self._lines: deque[str] = deque()
-        self._work: asyncio.Task[None] | None = None
+        self.asking, self.picking = Asking(self, clock), Picking(self, clock)
+        self.window = Prompt(
+            self,
+            put_in or create_input(),
+            self._output,
+            has_colour=colour,
+            rule=signs.rule,
+            history=history,
+        )
+        self._is_vi = session.config.ui.editing_mode == "vi"
+        if self._is_vi:
+            self.window.use_vi()
+        self._scroll = Scroll(self.window.app, self._write)
+        self.work = Work(session, self)
         self._interrupted_at = -TWICE_SECONDS
         self._hint = ""
-        self._state = State()
+        self.state = State()
+        self._looking_again: asyncio.TimerHandle | None = None
 
     async def run(self, prompt: str = "") -> int:
         """Talk until the person leaves; return the exit code."""
-        self.session.confirm = self.ask
+        self.session.confirm = self.asking.ask
         self.session.subscribe(self.renderer)
-        self.session.subscribe(lambda _event: self.window.app.invalidate())
+        self.session.subscribe(self.work.on_event)
+        self.session.subscribe(self._on_event)
+        self.session.door_help = keys_text(is_vi=self._is_vi)
         self._refresh()
         self._greet()
         app = self.window.app
@@ -84,57 +103,80 @@ class Terminal:
             loop.add_signal_handler(number, self._exit, code)
         loop.call_later(WARM_UP_SECONDS, self._warm_up)
         if prompt:
-            self._handle = self.session.send  # words for the model, whatever they begin with
-            loop.call_soon(self.submit, prompt)
+            loop.call_soon(self.work.begin, prompt)
         try:
-            return await app.run_async()
+            return await self.window.run()
         finally:
-            await self._abandon()
+            self.asking.dismiss()
+            await self.work.abandon()
+            self._scroll.draw()
 
     # What the keys do
 
     def is_asking(self) -> bool:
         """Tell whether a question waits for a key."""
-        return self._choice is not None and not self._choice.wants_reason
+        return self.asking.is_open and not self.asking.is_explaining
 
     def is_explaining(self) -> bool:
         """Tell whether the reason for a no is being typed."""
-        return self._choice is not None and self._choice.wants_reason
+        return self.asking.is_explaining
+
+    def is_picking(self) -> bool:
+        """Tell whether a menu stands in the place of the prompt."""
+        return self.picking.is_open
 
     def is_busy(self) -> bool:
         """Tell whether a turn or a command runs."""
-        return self._work is not None
+        return self.work.is_busy
+
+    def is_waiting(self) -> bool:
+        """Tell whether a line waits for the running turn's next step or its end."""
+        return bool(self.live.steering or self.live.queued)
 
     def submit(self, text: str) -> None:
-        """Take a line of input now, or when the running turn has ended."""
-        self._lines.append(text)
-        self.live.queued = list(self._lines)
-        if self._work is None:
-            self._work = asyncio.create_task(self._work_off())
+        """Take a line of input: at the running turn's next step, or now."""
+        self.work.submit(text)
+
+    def queue(self, text: str) -> None:
+        """Take a line of input when the running turn has ended."""
+        self.work.queue(text)
+
+    def recall(self) -> None:
+        """Put the newest line that waits back into the prompt."""
+        self.give_back([self.work.recall()])
+
+    def rewind(self) -> None:
+        """Offer the places that the conversation can go back to."""
+        self.work.submit("/rewind")
+
+    def send_to_background(self) -> None:
+        """Let the running command go on in the background."""
+        self.work.submit("/background")
+
+    def show_jobs(self) -> None:
+        """Draw what runs in the background."""
+        self.work.submit("/jobs")
+
+    def show_keys(self) -> None:
+        """Draw the keys."""
+        self.renderer.say(keys_text(is_vi=self._is_vi))
+
+    def unfold(self) -> None:
+        """Draw whole what was drawn shortened."""
+        if not self.renderer.unfold():
+            self.hint("nothing more to show")
 
     def explain(self, text: str) -> None:
         """Take the reason for a no."""
-        if self._choice is not None:
-            self._choice.give_reason(text)
+        self.asking.explain(text)
 
     def answer_key(self, event: KeyPressEvent) -> None:
-        """Take a key while a question waits; what came too early goes on in the draft."""
-        key, text = event.key_sequence[0].key, event.data
-        choice, draft = self._choice, self.window.draft
-        if choice is None:
-            return
-        if key in (Keys.ControlC, Keys.SIGINT):
-            self.interrupt()
-        elif key is Keys.Escape:
-            choice.press("escape")
-        elif key is Keys.BracketedPaste:
-            draft.insert_text(text)
-        elif event.key_processor.input_queue or choice.is_too_early():
-            if draft.text and text.isprintable():
-                draft.insert_text(text)
-        else:
-            choice.press(text)
-            self.window.focus()
+        """Take a key while a question waits."""
+        self.asking.take_key(event)
+
+    def pick_key(self, event: KeyPressEvent) -> None:
+        """Take a key while a menu is shown."""
+        self.picking.take_key(event)
 
     def interrupt(self) -> None:
         """Take Ctrl-C: stop the turn and its question, empty the prompt, or leave the second time."""
@@ -144,20 +186,20 @@ class Terminal:
         if is_second:
             self._exit(INTERRUPTED if self.is_busy() else 0)
         elif self.is_busy():
-            self._stop_work()
-            self._say_hint("stopping; Ctrl-C again leaves")
+            self.work.stop()
+            self.hint("stopping; Ctrl-C again leaves")
         elif self.window.draft.text:
-            self.window.draft.reset()
+            self.window.draft.clear()
             self._interrupted_at = -TWICE_SECONDS
         else:
-            self._say_hint("press Ctrl-C again to leave")
+            self.hint("press Ctrl-C again to leave")
 
     def stop(self) -> None:
-        """Take Esc: answer no, or stop the running turn."""
-        if self._choice is not None:
-            self._choice.press("escape")
+        """Take Esc: go back from a reason to its question, or stop the running turn."""
+        if self.asking.is_open:
+            self.asking.step_back()
         else:
-            self._stop_work()
+            self.work.stop()
 
     def leave(self) -> None:
         """Leave; the running turn ends with the session."""
@@ -174,138 +216,115 @@ class Terminal:
     def above(self) -> str:
         """Draw the passing lines, or the keys that answer a question."""
         width = self._width()
-        if self._choice is not None:
-            if self._choice.wants_reason:
-                return ""
-            lines = choice_lines(self._choice.question, width, self.canvas.paint, self.canvas.signs)
-            return self._fit("\n".join(["", *lines]))
-        rows = self._output.get_size().rows
-        lines = self.live.lines(width - 1, max(1, rows - 6))
+        if self.asking.is_open:
+            return self._fit("\n".join(self.asking.lines(width)))
+        rows = self._output.get_size().rows - 6
+        rows -= len(self._menu_lines()) if self.is_picking() else 0
+        lines = self.live.lines(width - 1, max(1, rows))
         if lines and self.renderer.is_gap_due:
             lines.insert(0, "")
         return self._fit("\n".join([*lines, ""]))
 
-    def below(self) -> str:
+    def menu(self) -> str:
+        """Draw the menu that stands in the place of the prompt."""
+        return self._fit("\n".join(self._menu_lines()))
+
+    def below(self) -> StyleAndTextTuples:
         """Draw the bottom line."""
-        return self._fit(toolbar(self._state, self._width() - 1, self.canvas.signs, self._hint))
+        line = toolbar(self.state, self._width() - 1, self.canvas.signs, self._hint)
+        return [(style, self._fit(text)) for style, text in line]
 
     def prompt(self) -> str:
         """Draw the sign before the input."""
         if self.is_explaining():
             return self.canvas.paint.warn("because: ")
         sign = self.canvas.paint.accent(self.canvas.signs.prompt)
-        return (self.canvas.paint.ground(sign) if self._state.incognito else sign) + " "
+        return (self.canvas.paint.ground(sign) if self.state.incognito else sign) + " "
 
-    async def ask(self, question: Question) -> Answer:
-        """Ask the person; one question after the other."""
-        async with self._one_question:
-            self._take_typed_keys()
-            self.renderer.flush()
-            canvas, width = self.canvas, self._width() - 1
-            text = question_text(question, self._state, width, canvas.paint, canvas.signs)
-            self.renderer.put("question", text)
-            self._choice = Choice(question, self._clock)
-            self.window.reason.reset()
-            self.window.app.invalidate()
-            try:
-                answer = await self._choice.answer
-            finally:
-                self._choice = None
-                self.window.focus()
-                self.window.app.invalidate()
-            self.renderer.put("question", canvas.paint.dim(f"  {answer_text(answer, question)}"))
-            return answer
+    # What the work shows
 
-    # The work
+    def echo(self, line: str) -> None:
+        """Draw what the person sent."""
+        self.session.view.columns = self._width() - 1
+        self.renderer.echo(self.shorten(line))
 
-    async def _work_off(self) -> None:
-        ticking = asyncio.create_task(self._tick())
-        try:
-            while self._lines:
-                await self._take(self._lines.popleft())
-        finally:
-            ticking.cancel()
-            self._work = None
-            self._refresh()
+    def shorten(self, line: str) -> str:
+        """Return the line as it is shown, without what was pasted."""
+        return self.window.draft.pastes.shorten(line)
 
-    async def _take(self, line: str) -> None:
-        self.live.queued = list(self._lines)
-        self.renderer.echo(line)
-        self.live.begin()
-        try:
-            handle, self._handle = self._handle, self.session.handle
-            if line.startswith("!") and handle == self.session.handle:
-                self.live.wait("running")
-            done = await handle(line)
-        except YbsError as error:
-            self.renderer.note(str(error), "error")
-            return
-        finally:
-            self.live.end()
-            self._hint = ""
-            self._refresh()
-        if not isinstance(done, Reply):
-            if done.finished.reason == "interrupted":
-                self._give_back_lines()
-            return
-        if done.is_error:
-            self.renderer.note(done.text, "error")
-        elif done.text:
-            self.renderer.say(done.text)
-        if done.wants_quit:
+    def show_error(self, text: str) -> None:
+        """Draw what went wrong."""
+        self.renderer.note(text, "error")
+
+    async def show_reply(self, reply: Reply) -> None:
+        """Draw a command's answer and do what it asks of the door."""
+        if reply.is_error:
+            self.show_error(reply.text)
+        elif reply.menu is not None and reply.menu.items:
+            self.picking.show(reply.menu)
+        elif reply.text:
+            self.renderer.say(reply.text)
+        if reply.diff:
+            self.renderer.draw_diff(reply.diff)
+        if reply.clipboard:
+            from ybs.ui.clipboard import copy  # few copy
+
+            self.renderer.note(await copy(reply.clipboard, self._output))
+        if reply.draft:
+            self.give_back([reply.draft])
+        if reply.wants_quit:
             self._exit(0)
 
-    def _stop_work(self) -> None:
-        if not self.session.cancel() and self._work is not None:
-            self._work.cancel()
+    def end_line(self) -> None:
+        """Draw anew what a line of input may have changed."""
+        self._hint = ""
+        self._refresh()
 
-    def _give_back_lines(self) -> None:
-        """Put what waited behind a stopped turn into the prompt: it may no longer be wanted."""
-        draft = self.window.draft
-        draft.text = "\n".join(filter(None, [*self._lines, draft.text]))
-        draft.cursor_position = len(draft.text)
-        self._lines.clear()
-        self.live.queued = []
+    def give_back(self, lines: list[str]) -> None:
+        """Put lines into the prompt that nobody has read."""
+        self.window.draft.give("\n".join(lines))
 
-    async def _abandon(self) -> None:
-        """Stop the work before the session is closed."""
-        if self._choice is not None:
-            self._choice.press("escape")
-        if (work := self._work) is not None:
-            self._lines.clear()
-            self._stop_work()
-            await asyncio.wait((work,), timeout=5)
+    def redraw(self) -> None:
+        """Draw the passing lines again."""
+        self.window.app.invalidate()
 
-    async def _tick(self) -> None:
-        while True:
-            await asyncio.sleep(1 / FRAMES_PER_SECOND)
-            self.window.app.invalidate()
+    def call(self, words: str) -> None:
+        """Call the person, who may look elsewhere."""
+        for sequence in call(self.session.config.ui.notify, words):
+            act(self._output, sequence)
 
     # Small things
 
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, ToolFinished):
+            self._refresh()  # it may have begun a job, or changed the branch
+        elif isinstance(event, TurnFinished):
+            is_news = event.reason != "interrupted" and event.duration_seconds >= LONG_SECONDS
+            if is_news and not self.work.has_more:
+                self.call(DONE)
+
+    def _menu_lines(self) -> list[str]:
+        return self.picking.lines(self._width() - 1, self._output.get_size().rows)
+
     def _greet(self) -> None:
         canvas = self.canvas
-        first = start_line(__version__, self._state, self._width() - 1, canvas.paint, canvas.signs)
+        first = start_line(__version__, self.state, self._width() - 1, canvas.paint, canvas.signs)
         self.renderer.put("text", f"{first}\n{canvas.paint.dim('/help for more')}")
         for warning in self.session.warnings:
             self.renderer.note(warning, "warning")
 
     def _refresh(self) -> None:
         status = self.session.status()
-        self._state = State(
-            provider=status.provider,
-            model=status.model,
-            mode=status.mode,
-            sandbox=status.sandbox,
-            folder=status.folder,
-            branch=status.branch,
-            context_percent=round(100 * status.context_tokens / max(1, status.window)),
-            usage=status.usage,
-            incognito=status.incognito,
-        )
+        self.state = State.of(status)
+        if self._looking_again is not None:
+            self._looking_again.cancel()
+        if status.jobs:  # nobody tells when one has ended
+            loop = asyncio.get_running_loop()
+            self._looking_again = loop.call_later(JOBS_SECONDS, self._refresh)
         self.window.app.invalidate()
 
-    def _say_hint(self, text: str) -> None:
+    def hint(self, text: str) -> None:
+        """Say something for a moment, in the bottom line."""
         self._hint = text
         asyncio.get_running_loop().call_later(TWICE_SECONDS, self._drop_hint)
         self.window.app.invalidate()
@@ -315,28 +334,19 @@ class Terminal:
         self.window.app.invalidate()
 
     def _on_drawn(self, _app: object) -> None:
-        if self._choice is not None:
-            self._choice.show()
-
-    def _take_typed_keys(self) -> None:
-        """Read what was typed up to now into the draft, before a question could be meant by it."""
-        app = self.window.app
-        app.key_processor.feed_multiple(app.input.read_keys())
-        app.key_processor.process_keys()
+        self.asking.note_drawn()
+        self.picking.note_drawn()
 
     def _exit(self, code: int) -> None:
         if self.window.app.is_running and not self.window.app.is_done:
             self.window.app.exit(result=code)
 
     def _put(self, text: str) -> None:
-        """Write lines above the prompt; it is drawn again afterwards."""
-        app = self.window.app
-        if app.is_running:
-            app.follow_size()
-            app.renderer.erase()
+        self._scroll.put(text)
+
+    def _write(self, text: str) -> None:
         self._output.write_raw(self._fit(text).replace("\n", "\r\n"))
         self._output.flush()
-        app.invalidate()
 
     def _fit(self, text: str) -> str:
         return fit_encoding(drawn(text), self._output.encoding())
@@ -345,7 +355,14 @@ class Terminal:
         return max(4, self._output.get_size().columns)
 
     def _warm_up(self) -> None:
-        asyncio.get_running_loop().run_in_executor(None, _load_markdown)
+        loading = asyncio.get_running_loop().run_in_executor(None, _load, "completion")
+        loading.add_done_callback(self._complete)
+
+    def _complete(self, _loaded: object) -> None:
+        if self.window.app.is_running:
+            self.window.complete(self.session)
+            # rich takes a moment
+            asyncio.get_running_loop().run_in_executor(None, _load, "markdown")
 
 
 def quiet_output() -> Output:
@@ -355,7 +372,7 @@ def quiet_output() -> Output:
     return output
 
 
-def _load_markdown() -> None:
+def _load(part: str) -> None:
     from importlib import import_module
 
-    import_module("ybs.ui.markdown")  # rich takes a moment to load
+    import_module(f"ybs.ui.{part}")

@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 from ybs.security.gate import ask_line
-from ybs.ui.setup import Read, say
+from ybs.ui.offers import Read
+from ybs.ui.remarks import say
 
 if TYPE_CHECKING:
     from ybs.config.trust import Review

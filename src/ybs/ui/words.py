@@ -9,6 +9,7 @@ import msgspec
 from ybs.core.events import RequestRetried
 from ybs.core.messages import Usage
 from ybs.security.unicode import printable
+from ybs.ui.signs import Paint
 
 VERBS = {
     "read_file": "read",
@@ -28,11 +29,12 @@ _LAST_COLUMN = re.compile(r"\s*\S.*?\s{2,}(?=\S)")
 _ROW = re.compile(r"\s*(\S.*?)\s{2,}(\S.*)")
 _IN_BRACKETS = re.compile(r"\(([^()]+)\)\.?$")
 _COLOURS = re.compile("\x1b\\[[0-9;]*m")
+_ATTRIBUTES = re.compile("(\x1b\\[[0-9;]*m)")
 
 
 def verb(name: str) -> str:
     """Name a tool by its verb."""
-    return VERBS.get(name, printable(name))
+    return VERBS.get(name) or one_line(name)
 
 
 def subject(arguments: bytes) -> str:
@@ -60,7 +62,9 @@ def cells(text: str) -> int:
     """Count the columns that the text takes, attributes left out."""
     from prompt_toolkit.utils import get_cwidth  # here, so that the plain screen need not load it
 
-    return get_cwidth(_COLOURS.sub("", text))
+    if "\x1b" in text:
+        text = _COLOURS.sub("", text)
+    return len(text) if text.isascii() and text.isprintable() else get_cwidth(text)
 
 
 def shorten(text: str, width: int, more: str = "…") -> str:
@@ -104,12 +108,37 @@ def wrap_words(text: str, width: int) -> list[str]:
     return [*lines, text]
 
 
+def fold_drawn(line: str, width: int) -> list[str]:
+    """Break a line that is drawn already, at `width` columns; its attributes go on below."""
+    if cells(line) <= width:
+        return [line]
+    lines: list[str] = []
+    start, used = "", 0
+    for index, part in enumerate(_ATTRIBUTES.split(line)):
+        if index % 2:
+            start += part
+            continue
+        first, *rest = _pieces(part, width, used)
+        lines += [start + first, *rest][: len(rest)]
+        start, used = (rest[-1], cells(rest[-1])) if rest else (start + first, used + cells(first))
+    return [*lines, start]
+
+
 def fold(text: str, width: int) -> list[str]:
     """Break prose between words into lines of about `width` columns."""
     from textwrap import wrap as fold_line  # only where something is said
 
-    lines = text.expandtabs(4).split("\n")
-    return [part for line in lines for part in fold_line(line, max(8, width)) or [""]]
+    width = max(8, width)
+    lines: list[str] = []
+    for line in text.expandtabs(4).split("\n"):
+        for part in fold_line(line, width) or [""]:  # counts letters, some of which are wide
+            lines += [part] if part.isascii() else fold_drawn(part, width)
+    return lines
+
+
+def dim_lines(text: str, width: int, paint: Paint) -> list[str]:
+    """Draw many words as secondary, behind a margin."""
+    return [paint.dim("  " + line) if line else "" for line in fold(printable(text).strip(), width)]
 
 
 def fold_table(text: str, width: int) -> list[str]:
@@ -127,7 +156,7 @@ def fold_table(text: str, width: int) -> list[str]:
         lines += fold_line(line, room, subsequent_indent=" " * indent, drop_whitespace=False) or [
             ""
         ]
-    return [line.rstrip() for line in lines]
+    return [piece for line in lines for piece in fold_drawn(line.rstrip(), max(16, width))]
 
 
 def shown_line(line: str) -> str:
@@ -199,11 +228,14 @@ def _stacked(rows: list[str], width: int) -> list[str]:
     return lines
 
 
-def _pieces(line: str, width: int) -> list[str]:
-    if line.isascii():  # the common case, and fast
-        return [line[start : start + width] for start in range(0, len(line), width)] or [""]
+def _pieces(line: str, width: int, used: int = 0) -> list[str]:
+    """Break the line at `width` columns, of which the first line has `used` some already."""
     pieces: list[str] = []
-    start, used = 0, 0
+    if line.isascii():  # the common case, and fast
+        first = max(0, width - used)
+        rest = range(first, len(line), width)
+        return [line[:first], *(line[start : start + width] for start in rest)]
+    start = 0
     for index, character in enumerate(line):
         size = cells(character)
         if used + size > width:

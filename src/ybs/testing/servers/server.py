@@ -111,6 +111,8 @@ class ScriptedServer:
         task = asyncio.create_task(self._serve(connection, writer))
         self._connections.add(task)
         task.add_done_callback(self._connections.discard)
+        # One that is cancelled before its first step closes nothing by itself.
+        task.add_done_callback(lambda _task: writer.close())
 
     async def _serve(self, connection: Connection, writer: asyncio.StreamWriter) -> None:
         try:

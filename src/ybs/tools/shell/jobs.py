@@ -28,7 +28,7 @@ class Job:
     def __init__(self, name: str, text: str, shell: Shell, output: Output) -> None:
         self.name, self.text = name, text
         self._shell, self.output = shell, output
-        self._started = monotonic()
+        self._started = shell.started
         self._seconds = 0.0
         self.ended: Ended | None = None
         self._was_stopped = False
@@ -163,6 +163,11 @@ class Jobs:
                 streams=1,
             )
         )
+        return self.adopt(text, shell, output)
+
+    def adopt(self, text: str, shell: Shell, output: Output) -> Job:
+        """Make a job of a running command."""
+        output.join()
         self._count += 1
         job = Job(f"job-{self._count}", text, shell, output)
         self._all[job.name] = job

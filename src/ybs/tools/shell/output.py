@@ -41,6 +41,12 @@ class Kept:
             if len(self._tail) > 4 * self._half_bytes:
                 del self._tail[: -self._half_bytes]
 
+    def take_over(self, other: "Kept") -> None:
+        """Take what another one keeps as the next piece."""
+        size, lines = self.size + other.size, self.lines + other.lines
+        self.add(bytes(other._head + other._tail))
+        self.size, self.lines = size, lines
+
     def text(self, limit: int | None = None) -> str:
         """Return what is kept as it would be seen, or less of it, with a note where something is missing."""
         return self.shown(limit)[0]
@@ -170,7 +176,7 @@ class Output:
     def add(self, stream: int, data: bytes) -> None:
         """Take the next piece. Called by the thread that reads."""
         with self._lock:
-            self._streams[stream].add(data)
+            self._streams[min(stream, len(self._streams) - 1)].add(data)
         if self.spill is not None:
             self.spill.add(data)
 
@@ -182,6 +188,14 @@ class Output:
             if not is_last:
                 fresh.add(taken.split())
         return taken
+
+    def join(self) -> None:
+        """Make one stream of both, standard output first: what comes from now on stands in its order."""
+        with self._lock:
+            first, *others = self._streams
+            for other in others:
+                first.take_over(other)
+            self._streams = [first]
 
     def close(self) -> None:
         """Close the file; nothing more will come."""

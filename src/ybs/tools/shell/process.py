@@ -27,7 +27,10 @@ _CAN_LOOK = hasattr(
 
 
 class Command(Struct, frozen=True, kw_only=True):
-    """What is run, where, and where its output goes. `streams` is 1 where stderr goes the way of stdout."""
+    """What is run, where, and where its output goes. `streams` is 1 where stderr goes the way of stdout.
+
+    While it is waited for it stands in `in_front`, so that it can be handed over to the background.
+    """
 
     launch: Launch
     folder: Path
@@ -36,6 +39,7 @@ class Command(Struct, frozen=True, kw_only=True):
     watch: Watch
     live: Live | None = None
     streams: int = 2
+    in_front: "set[Shell] | None" = None
 
 
 class Ended(Struct, frozen=True, kw_only=True):
@@ -55,20 +59,28 @@ class Ended(Struct, frozen=True, kw_only=True):
         return f"exit code {self.exit_code}"
 
 
-async def run_command(command: Command, timeout_seconds: float) -> Ended:
+async def run_command(command: Command, timeout_seconds: float) -> "Ended | Shell":
     """Run a command to its end, or to the end of its time; nothing that it started is left.
 
-    Raises OSError where it cannot be started. Cancelling it ends the command first.
+    Returns the running shell instead where it was handed over. Raises OSError where it cannot be started.
+    Cancelling it ends the command first.
     """
     shell = Shell.start(command)
-    timed_out = False
+    in_front = command.in_front if command.in_front is not None else set[Shell]()
+    in_front.add(shell)
+    timed_out = is_handed_over = False
     try:
         async with asyncio.timeout(timeout_seconds):
-            await shell.ended.wait()
+            await shell.left.wait()
+        is_handed_over = not shell.ended.is_set()
     except TimeoutError:
         timed_out = True
     finally:
-        await shell.end()
+        in_front.discard(shell)
+        if not is_handed_over:
+            await shell.end()
+    if is_handed_over:
+        return shell
     ended = shell.outcome
     return replace(ended, timed_out=True, left_running=False) if timed_out else ended
 
@@ -86,8 +98,10 @@ class Shell:
         self._loop = asyncio.get_running_loop()
         self._may_be_buried = threading.Event()
         self._left_running = False
-        self._started = monotonic()
+        self.started = monotonic()
         self.ended, self._is_buried = asyncio.Event(), asyncio.Event()
+        #: Set when nobody need wait in front of it any more: it has ended, or was handed over.
+        self.left = asyncio.Event()
         try:
             threading.Thread(target=self._wait, name="ybs-shell", daemon=True).start()
         except RuntimeError as error:  # there may be no more threads
@@ -123,20 +137,21 @@ class Shell:
         if _CAN_LOOK:
             with suppress(ChildProcessError):  # somebody else waited for it
                 os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
-            self._tell(self.ended)
+            self._tell(self.ended, self.left)
             self._may_be_buried.wait()
         else:
             self._process.wait()
-            self._tell(self.ended)
+            self._tell(self.ended, self.left)
         self._watch.end(self._process.pid)
         self._process.wait()
-        if self._mark.end_all(self._process.pid, monotonic() - self._started):
+        if self._mark.end_all(self._process.pid, monotonic() - self.started):
             self._left_running = True
         self._tell(self._is_buried)
 
-    def _tell(self, event: asyncio.Event) -> None:
+    def _tell(self, *events: asyncio.Event) -> None:
         with suppress(RuntimeError):  # the loop is closed; nobody waits there any more
-            self._loop.call_soon_threadsafe(event.set)
+            for event in events:
+                self._loop.call_soon_threadsafe(event.set)
 
     async def end(self) -> None:
         """End the whole group, politely where the shell still runs; nothing of it is left afterwards.

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ybs.security.launch import Launch, Starter
     from ybs.security.paths import Roots
     from ybs.tools.shell.jobs import Jobs
+    from ybs.tools.shell.process import Shell
     from ybs.tools.shell.strays import Mark
     from ybs.tools.shell.watch import Watch
 
@@ -24,6 +25,7 @@ class Shells:
         self.starter: Starter = Bare()
         self.keeps_outputs = True
         self.outputs = Outputs(roots)
+        self.in_front: set[Shell] = set()
         self._jobs: Jobs | None = None
         self._watch: Watch | None = None
 
@@ -50,6 +52,13 @@ class Shells:
     def running_jobs(self) -> tuple[str, ...]:
         """The names of the commands that run in the background."""
         return () if self._jobs is None else tuple(job.name for job in self._jobs.running)
+
+    def send_to_background(self) -> int:
+        """Hand over the commands that are waited for; return how many. Raises ToolError where too many run."""
+        for shell in tuple(self.in_front):
+            self.jobs.check()
+            shell.left.set()
+        return len(self.in_front)
 
     def prepare(
         self, command: str, folder: Path, *, network: bool = False

@@ -1,0 +1,120 @@
+"""Model servers that run on this machine: the usual ports of loopback are asked, and nothing else."""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+
+from msgspec import Struct
+
+from ybs.config.schema import Wire
+from ybs.core.errors import ConfigError, ModelError
+from ybs.providers.catalog import answers_in_words
+from ybs.providers.failures import Site
+from ybs.providers.http import HttpClient, Patience, host_of, is_loopback, port_of
+from ybs.providers.loose_json import as_count, as_text
+from ybs.providers.probe import find_rows, name_in
+
+#: A server on this machine tells what it has within this time.
+PATIENCE_SECONDS: Final = 0.6
+OLLAMA: Final = "http://localhost:11434"
+_OLLAMA_PORT: Final = 11434
+#: Usual ports, and what is most likely there: the name for people, and the provider's name.
+PORTS: Final = {
+    8080: ("llama.cpp", "llama-server"),
+    1234: ("LM Studio", "lmstudio"),
+    8000: ("vLLM", "vllm"),
+}
+#: What servers call themselves in their lists of models.
+_MAKERS: Final = {"llamacpp": PORTS[8080], "vllm": PORTS[8000]}
+_MOST_MODELS: Final = 200
+
+
+class NearModel(Struct, frozen=True, kw_only=True):
+    """A model that a server has; its size where the server says it."""
+
+    name: str
+    size_bytes: int | None = None
+
+
+class NearServer(Struct, frozen=True, kw_only=True):
+    """A server on this machine. `title` is for people, `provider` is its name in the settings."""
+
+    title: str
+    provider: str
+    wire: Wire
+    endpoint: str
+    models: tuple[NearModel, ...]
+
+
+async def find_servers(environ: Mapping[str, str] = os.environ) -> list[NearServer]:
+    """Ask the usual ports of this machine at the same time; who does not answer in time is not there."""
+    asked = [ask_ollama(ollama_endpoint(environ))]
+    asked += [ask_openai(f"http://127.0.0.1:{port}/v1") for port in PORTS]
+    return [server for server in await asyncio.gather(*asked) if server is not None]
+
+
+def ollama_endpoint(environ: Mapping[str, str]) -> str:
+    """Return where Ollama answers: OLLAMA_HOST where it names this machine, else the usual place."""
+    named = environ.get("OLLAMA_HOST", "").strip().rstrip("/")
+    scheme, _, rest = named.rpartition("://")
+    if scheme not in ("", "http") or not rest:
+        return OLLAMA
+    host, colon, port = rest.rpartition(":")
+    if not colon or rest.endswith("]"):
+        host, port = rest, "80" if scheme else str(_OLLAMA_PORT)
+    host = "127.0.0.1" if host in ("", "0.0.0.0") else host  # noqa: S104 - what it listens on, not where it is
+    endpoint = f"http://{host}:{port}"
+    try:
+        return endpoint if is_loopback(host_of(endpoint)) else OLLAMA
+    except ConfigError:
+        return OLLAMA
+
+
+async def ask_ollama(endpoint: str) -> NearServer | None:
+    """Ask an Ollama on this machine for its models; None where none answers."""
+    rows = await _rows(endpoint, "ollama")
+    if rows is None:
+        return None
+    models = _models(rows, "ollama")
+    return NearServer(
+        title="ollama", provider="ollama", wire="ollama", endpoint=endpoint, models=models
+    )
+
+
+async def ask_openai(endpoint: str) -> NearServer | None:
+    """Ask an OpenAI-compatible server on this machine for its models; None where it has none."""
+    rows = await _rows(endpoint, "openai") or []
+    if not (models := _models(rows, "openai")):
+        return None
+    port = port_of(endpoint)
+    unknown = (f"server on port {port}", f"local-{port}")
+    usual = PORTS.get(port, unknown)
+    title, provider = _MAKERS.get(as_text(rows[0].get("owned_by")).lower(), usual)
+    return NearServer(
+        title=title, provider=provider, wire="openai", endpoint=endpoint, models=models
+    )
+
+
+def _models(rows: list[dict[str, Any]], wire: Wire) -> tuple[NearModel, ...]:
+    """Keep the names that can be shown, written down and talked to."""
+    models = (
+        NearModel(name=name_in(row, wire), size_bytes=as_count(row.get("size")) or None)
+        for row in rows[:_MOST_MODELS]
+    )
+    return tuple(model for model in models if answers_in_words(model.name))
+
+
+async def _rows(endpoint: str, wire: Wire) -> list[dict[str, Any]] | None:
+    """Ask a server for its models, without any key. Nobody beyond this machine is asked."""
+    if not is_loopback(host_of(endpoint)):
+        return None
+    patience = Patience(connect=PATIENCE_SECONDS, first=PATIENCE_SECONDS, later=PATIENCE_SECONDS)
+    client = HttpClient(Site(provider="local", endpoint=endpoint, host=endpoint), patience=patience)
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            return await find_rows(client, wire)
+    except (ModelError, TimeoutError):
+        return None
+    finally:
+        await client.aclose()

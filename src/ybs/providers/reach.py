@@ -1,0 +1,211 @@
+"""What can be reached: which providers are ready, and which models they have. Only this machine is asked unbidden."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Mapping
+from contextlib import suppress
+from typing import Final, Literal, TypeAlias
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from ybs.config.keys import find_variable
+from ybs.config.schema import Config, Wire
+from ybs.core.errors import ConfigError, ModelError
+from ybs.providers.catalog import answers_in_words
+from ybs.providers.http import host_of, is_loopback, port_of
+from ybs.providers.registry import (
+    Provider,
+    ProviderModel,
+    chosen_name,
+    chosen_provider,
+    clean_endpoint,
+    create_model,
+    open_model,
+)
+
+#: A server on this machine takes a connection within this time, and a provider lists its models within the other.
+CONNECT_SECONDS: Final = 0.3
+LIST_SECONDS: Final = 2.0
+_MOST_NAMES: Final = 300
+
+#: On this machine: its server runs, ybs can start it, ybs could with a model, the person has to start it.
+#: Elsewhere, where nobody is asked: a key is there, it is not, none is needed. Or its settings make no sense.
+State: TypeAlias = Literal[
+    "running", "startable", "empty", "stopped", "keyed", "keyless", "unasked", "unusable"
+]
+#: The server has the model, does not have it, does not say; it is not asked; there is no server to ask.
+ModelState: TypeAlias = Literal["listed", "unlisted", "unsaid", "unasked", "embedded"]
+
+
+class Reach(Struct, frozen=True, kw_only=True):
+    """What is known of a provider without asking anybody beyond this machine.
+
+    `variable` holds the key (empty: the settings do), or would; `advice` says, within a sentence, how its server is started.
+    """
+
+    provider: str
+    state: State
+    endpoint: str = ""
+    variable: str = ""
+    advice: str = ""
+    complaint: str = ""
+
+    @property
+    def is_ready(self) -> bool:
+        """Tell whether it could be used now, as far as can be seen from here."""
+        return self.state in ("running", "startable", "keyed", "unasked")
+
+    @property
+    def is_here(self) -> bool:
+        """Tell whether it answers on this machine."""
+        return self.state in ("running", "startable", "empty", "stopped")
+
+
+class ModelReach(Struct, frozen=True, kw_only=True):
+    """What is known of a model, asked where its server runs on this machine."""
+
+    name: str
+    window: int
+    state: ModelState
+    endpoint: str
+    wire: Wire
+
+
+async def look(name: str, config: Config, environ: Mapping[str, str] = os.environ) -> Reach:
+    """Say whether a provider could be used now, and what it lacks if not. Never fails."""
+    try:
+        provider = chosen_provider(config, name)
+        is_here = is_loopback(host_of(provider.endpoint))
+    except (ConfigError, ImportError) as error:
+        return Reach(provider=name, state="unusable", complaint=str(error).split("\n", 1)[0])
+    if provider.make is not None:
+        return _look_at_embedded(provider, config)
+    if is_here:
+        state = "running" if await listens(provider.endpoint) else "stopped"
+        return _reach(provider, state)
+    return _look_afar(provider, environ)
+
+
+async def look_at_model(name: str, config: Config) -> ModelReach:
+    """Look whether the model that a provider would use is there. Raises ConfigError and ModelError."""
+    provider = chosen_provider(config, name)
+    model = create_model(config, provider=name)
+    try:
+        state = await _state_of(model, provider)
+        return ModelReach(
+            name=model.name,
+            window=model.window,
+            state=state,
+            endpoint=_shown(clean_endpoint(provider.endpoint, provider.wire)),
+            wire=provider.wire,
+        )
+    finally:
+        await model.aclose()
+
+
+async def models_here(name: str, config: Config) -> list[str]:
+    """List the models of a provider if it answers on this machine; nobody else is asked. Never fails."""
+    found = await look(name, config)
+    if not (found.is_here and found.is_ready):
+        return []
+    with suppress(ConfigError, ModelError, TimeoutError):
+        return await in_time(list_models(config, name))
+    return []
+
+
+async def list_models(
+    config: Config, provider: str | None = None, *, environ: Mapping[str, str] = os.environ
+) -> list[str]:
+    """Ask a provider for the names of its models. Raises ConfigError and ModelError."""
+    found = chosen_provider(config, provider)
+    if found.make is not None:
+        model = found.make(config, None, environ)
+    else:
+        model = open_model(found, config, model=found.model or "any", environ=environ)
+    try:
+        return await model.list_models()
+    finally:
+        await model.aclose()
+
+
+async def in_time(names: Awaitable[list[str]]) -> list[str]:
+    """Wait a short time for a list of models; keep those that can be talked to. Raises ModelError and TimeoutError."""
+    async with asyncio.timeout(LIST_SECONDS):
+        found = await names
+    # A name with a space in it cannot be given to a command.
+    return [name for name in found if answers_in_words(name) and " " not in name][:_MOST_NAMES]
+
+
+async def listens(endpoint: str) -> bool:
+    """Tell whether something takes connections at an address of this machine."""
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            _, writer = await asyncio.open_connection(host_of(endpoint), port_of(endpoint))
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()
+    return True
+
+
+def _look_at_embedded(provider: Provider, config: Config) -> Reach:
+    """Look at the server that ybs starts by itself."""
+    from ybs.providers.llama_cpp.models import find_model
+    from ybs.providers.llama_cpp.server import running
+
+    if (server := running()) is not None:
+        return Reach(provider=provider.name, state="running", endpoint=server.endpoint)
+    chosen = config.llm.model if provider.name == chosen_name(config) else None
+    try:
+        find_model(chosen or provider.model, provider.model)
+    except ConfigError:
+        return Reach(provider=provider.name, state="empty")
+    return Reach(provider=provider.name, state="startable")
+
+
+def _look_afar(provider: Provider, environ: Mapping[str, str]) -> Reach:
+    if provider.api_key:
+        return _reach(provider, "keyed")
+    if variable := find_variable(provider.key_variables, environ):
+        return _reach(provider, "keyed", variable)
+    if provider.needs_key:
+        return _reach(provider, "keyless", next(iter(provider.key_variables), ""))
+    return _reach(provider, "unasked")
+
+
+def _reach(provider: Provider, state: State, variable: str = "") -> Reach:
+    return Reach(
+        provider=provider.name,
+        state=state,
+        endpoint=_shown(provider.endpoint),
+        variable=variable,
+        advice=provider.start_advice[:1].lower() + provider.start_advice[1:],
+    )
+
+
+def _shown(endpoint: str) -> str:
+    """Take away what may be secret in an address: a password, and what is asked with it."""
+    parts = urlsplit(endpoint)
+    place = parts.netloc.rpartition("@")[2]
+    return parts._replace(netloc=place, query="", fragment="").geturl()
+
+
+async def _state_of(model: ProviderModel, provider: Provider) -> ModelState:
+    """Ask a server on this machine for the model, and for its window."""
+    if provider.make is not None:
+        return "embedded"
+    if not is_loopback(host_of(provider.endpoint)):
+        return "unasked"
+    try:
+        async with asyncio.timeout(LIST_SECONDS):
+            names = await model.list_models()
+            if not names and provider.wire != "ollama":
+                return "unsaid"
+            if not {model.name, f"{model.name}:latest"} & {*names}:
+                return "unlisted"
+            await model.detect_window()
+    except (ModelError, TimeoutError):
+        return "unsaid"
+    return "listed"

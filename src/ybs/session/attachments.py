@@ -1,0 +1,235 @@
+"""Attachments: the files, folders and pictures that the person's words name, read as the tools read them."""
+
+import asyncio
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Raw, Struct
+
+from ybs.core.errors import Refused, ToolError
+from ybs.core.events import Emit, Level, Noticed
+from ybs.core.messages import Text, ToolCall, UserPart
+from ybs.core.ports import Preview, ToolOutput
+from ybs.security.firewall.masking import Firewall
+from ybs.security.firewall.structs import masked
+from ybs.security.names import shown_name
+from ybs.security.policy import Deny, Policy, Subject
+from ybs.session.mentions import Reading, is_picture_name, mentions_in, pictures_in
+from ybs.tools.workspace import Workspace
+
+if TYPE_CHECKING:
+    from ybs.security.paths import Roots
+
+MOST_FILES = 20
+#: All attachments together may have so many times the characters of one tool result.
+BUDGET = 4
+_FOLDER_ENTRIES = 100
+_FAR = 10**9
+_HINT = "(--add-dir DIR allows a folder)"
+_PRIVATE_KEY = "[ybs:secret:private-key#"
+
+
+class Target(Struct, frozen=True):
+    """What is to be attached: the resolved path and the lines of it (0: all)."""
+
+    path: Path
+    first: int = 0
+    last: int = 0
+    is_folder: bool = False
+    is_picture: bool = False
+
+
+class Attacher:
+    """Reads what a person names. Nothing outside the roots is opened but pictures; blocked paths never are."""
+
+    def __init__(
+        self, workspace: Workspace, policy: Policy, firewall: Firewall, tell: Emit
+    ) -> None:
+        self._workspace, self._policy = workspace, policy
+        self._firewall, self._tell = firewall, tell
+
+    async def parts(self, words: str) -> list[UserPart]:
+        """Return what to send behind the words; the person is told what was attached and what was not."""
+        finder = Finder(self._workspace.roots)
+        targets = await asyncio.to_thread(finder.targets, words)
+        parts: list[UserPart] = []
+        names: list[str] = []
+        left_out: list[str] = []
+        problems = finder.problems
+        room = BUDGET * self._workspace.max_output_chars
+        for target in targets:
+            shown = self._workspace.roots.show(target.path)
+            if len(names) >= MOST_FILES or room <= 0:
+                left_out.append(shown)
+                continue
+            try:
+                output = await self._read(target, shown)
+            except ToolError as error:
+                problems.append(_reason(error, shown))
+                continue
+            what = output.summary.removeprefix(f"{shown}: ")
+            names.append(f"{shown} ({what})")
+            new = self._spoken(output, _title(target, shown))
+            room -= sum(len(part.text) for part in new if isinstance(part, Text))
+            parts += new
+        self._report(names, left_out, problems)
+        return parts
+
+    async def _read(self, target: Target, shown: str) -> ToolOutput:
+        """Read one. Raises ToolError."""
+        self._check(shown)
+        if target.is_picture:
+            return await asyncio.to_thread(picture, self._workspace.roots, target.path)
+        # A name may begin with what means something in an argument.
+        path = shown if shown.startswith("/") else f"./{shown}"
+        if target.is_folder:
+            from ybs.tools import list_files  # not needed before the first folder
+
+            look = list_files.Arguments(pattern="*", path=path, max_results=_FOLDER_ENTRIES)
+            return await list_files.ListFiles(self._workspace).run(look, _nothing)
+        from ybs.tools import read_file
+
+        last = target.last or _FAR
+        asked = read_file.Arguments(
+            path=path, offset=target.first or 1, limit=last - (target.first or 1) + 1
+        )
+        return await read_file.ReadFile(self._workspace).run(asked, _nothing)
+
+    def _check(self, shown: str) -> None:
+        """Raise Refused where a rule denies reading this. What would be asked was answered by the person's words."""
+        arguments = Raw(msgspec.json.encode({"path": shown}))
+        call = ToolCall(id="mention", name="read_file", arguments=arguments)
+        preview, subject = Preview(title=f"Read {shown}"), Subject(paths=(shown,))
+        decision = self._policy.decide(call, "read", preview, subject)
+        if isinstance(decision, Deny):
+            raise Refused(f"{shown} is not read: {decision.reason}")
+
+    def _spoken(self, output: ToolOutput, title: str) -> list[UserPart]:
+        """Return the parts of a message, with secrets masked as in a tool's result."""
+        text = f"\n\n[{title}]\n{output.output}".rstrip()
+        place = f"the attached {title}"
+        clean = masked(self._firewall, text, place)
+        if _PRIVATE_KEY in clean and _PRIVATE_KEY not in text:
+            self._say("warning", f"A private key stands in {place}; the model sees a placeholder.")
+        images = masked(self._firewall, output.images, place)
+        return [Text(text=clean), *images]
+
+    def _report(self, names: list[str], left_out: list[str], problems: list[str]) -> None:
+        if names:
+            self._say("info", f"Attached: {_listed(names)}")
+        if left_out:
+            more = f"at most {MOST_FILES} files and {BUDGET * self._workspace.max_output_chars:,} characters go along"
+            self._say("warning", f"Not attached: {_listed(left_out)}; {more}")
+        for problem in dict.fromkeys(problems[:MOST_FILES]):
+            self._say("warning", f"Not attached: {problem}")
+
+    def _say(self, level: Level, text: str) -> None:
+        self._tell(Noticed(level=level, text=self._firewall.mask(text)))
+
+
+class Finder:
+    """Finds what words name. It looks at the disk: call it in a thread."""
+
+    def __init__(self, roots: "Roots") -> None:
+        self._roots, self._wide = roots, roots.everywhere()
+        self.problems: list[str] = []
+
+    def targets(self, words: str) -> list[Target]:
+        """Return what exists and may be read, each once; `problems` says what exists and may not."""
+        targets = [self._mentioned(readings) for readings in mentions_in(words)]
+        targets += [self._pictured(path) for path in pictures_in(words)]
+        found: dict[tuple[Path, int, int], Target] = {}
+        for target in targets:
+            if target is not None:
+                found.setdefault((target.path, target.first, target.last), target)
+        return list(found.values())
+
+    def _mentioned(self, readings: Sequence[Reading]) -> Target | None:
+        """Return what the first reading means that fits something which exists."""
+        for reading in readings:
+            name = os.path.expanduser(reading.path)  # noqa: PTH111 - a Path takes slashes at the end away
+            try:
+                path = self._roots.resolve(name)
+            except Refused as error:
+                if not self._exists(name):
+                    continue
+                if not reading.first and is_picture_name(name):
+                    return self._pictured(name)
+                self.problems.append(_reason(error, shown_name(name)))
+                return None
+            except ToolError:
+                continue  # no path at all
+            if self._exists(str(path)) and not (reading.first and path.is_dir()):
+                return Target(path, reading.first, reading.last, path.is_dir())
+        return None
+
+    def _pictured(self, name: str) -> Target | None:
+        """Return the picture that a path leads to, outside the roots too, or None where nothing is there."""
+        name = os.path.expanduser(name)  # noqa: PTH111 - see above
+        if not self._exists(name):
+            return None
+        try:
+            path = self._wide.judge(name)
+        except Refused as error:
+            self.problems.append(_reason(error, shown_name(name)))
+            return None
+        return None if path.is_dir() else Target(path, is_picture=True)
+
+    def _exists(self, name: str) -> bool:
+        path = name if name.startswith("/") else f"{self._roots.folder}/{name}"
+        try:
+            return os.path.lexists(path)
+        except (OSError, ValueError):
+            return False  # a NUL, or a letter that no name can have
+
+
+def picture(roots: "Roots", path: Path) -> ToolOutput:
+    """Read a picture, wherever it lies. Raises ToolError for what is none, too large, damaged or blocked."""
+    from ybs.tools.reading.files import failure, open_regular  # not needed before the first picture
+    from ybs.tools.reading.images import MOST_BYTES, image_of, media_type_of
+
+    shown = roots.show(path)
+    try:
+        with roots.everywhere().held(path) as place:
+            descriptor, status = open_regular(place, shown)
+        with open(descriptor, "rb") as file:  # noqa: PTH123 - it wraps the descriptor
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise failure(error, shown) from error
+    media_type = media_type_of(data)
+    if not media_type:
+        raise ToolError(f"{shown} is no PNG, JPEG, GIF or WebP picture")
+    image, pixels = image_of(data, max(status.st_size, len(data)), media_type, shown)
+    return ToolOutput(output="", summary=f"{shown}: {pixels}", images=(image,))
+
+
+def _title(target: Target, shown: str) -> str:
+    if target.is_picture:
+        return f"Picture {shown}"
+    if target.is_folder:
+        return f"Folder {shown}"
+    if not target.first:
+        return f"File {shown}"
+    if target.last == target.first:
+        return f"File {shown}, line {target.first}"
+    return f"File {shown}, lines {target.first}-{target.last}"
+
+
+def _reason(error: ToolError, shown: str) -> str:
+    """Return the first sentence of words that were written for a model."""
+    said = str(error)
+    first = re.split(r"; (?=use |run_shell|list_files)|\. (?=\w)", said)[0].rstrip(".")
+    hint = f" {_HINT}" if "--add-dir DIR" in said else ""
+    return (first if shown in first else f"{shown}: {first}") + hint
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names)
+
+
+def _nothing(_text: str) -> None:
+    pass

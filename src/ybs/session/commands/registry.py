@@ -1,0 +1,253 @@
+"""All slash commands, by name. A command answers with a reply and never asks the model."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ybs.config.schema import Mode
+from ybs.core.errors import YbsError
+from ybs.security.unicode import printable
+from ybs.session.commands.conversation import begin_anew, clear, copy, export, leave, rewind
+from ybs.session.commands.models import change_mode, change_model, change_provider
+from ybs.session.commands.project import (
+    change_incognito,
+    change_trust,
+    send_to_background,
+    show_jobs,
+)
+from ybs.session.commands.reports import show_config, show_secrets, show_status, show_tools
+from ybs.session.commands.usage import show_context, show_cost
+from ybs.session.commands.view import change_streaming, change_verbosity, show_diff
+from ybs.session.figures import number_in
+from ybs.session.reply import Menu, Reply
+from ybs.session.session import Session
+
+Run: TypeAlias = Callable[[Session, str], Awaitable[Reply]]
+_LONGEST_ECHO = 40
+
+
+class Command(Struct, frozen=True):
+    """One command: its names (the first is shown), its arguments, what it does, and how.
+
+    `waits`: it waits for the end of a running turn, but for one that `shows_bare` and has no argument. `choices`
+    lists what its argument may be.
+    """
+
+    names: tuple[str, ...]
+    arguments: str
+    summary: str
+    run: Run
+    waits: bool = False
+    shows_bare: bool = False
+    choices: Callable[[Session], Sequence[str]] | None = None
+
+
+def is_command(line: str) -> bool:
+    """Tell whether the line is a command; a path such as `/etc/hosts` at the start is not one."""
+    word = line.split(maxsplit=1)[0] if line.strip() else ""
+    return word.startswith("/") and "/" not in word[1:]
+
+
+def runs_beside_a_turn(line: str) -> bool:
+    """Tell whether a line is a command that need not wait for the end of a running turn."""
+    word, argument = _parts(line)
+    command = COMMANDS.get(word[1:].lower())
+    if not is_command(line) or command is None:
+        return is_command(line)
+    return not command.waits or (command.shows_bare and not argument)
+
+
+async def run_command(session: Session, line: str) -> Reply:
+    """Run a command line; names ignore case. A number takes an item of the menu that the command gave last."""
+    word, argument = _parts(line)
+    command = COMMANDS.get(word[1:].lower())
+    if command is None:
+        return unknown(word)
+    name = command.names[0]
+    if (chosen := _chosen(session.offered.get(name), argument)) not in ("", f"/{name} {argument}"):
+        return await run_command(session, chosen)
+    try:
+        reply = await command.run(session, argument)
+    except YbsError as error:
+        return Reply(text=printable(str(error)), is_error=True)
+    if reply.menu is not None:
+        session.offered[name] = reply.menu
+    return _legible(reply)
+
+
+def _legible(reply: Reply) -> Reply:
+    """Let nothing in a reply act on a terminal: names of files and models, and what was typed, stand in it."""
+    menu = reply.menu
+    if menu is not None:
+        items = [
+            replace(each, label=printable(each.label), detail=printable(each.detail))
+            for each in menu.items
+        ]
+        menu = Menu(title=printable(menu.title), items=tuple(items))
+    return replace(reply, text=printable(reply.text), diff=printable(reply.diff), menu=menu)
+
+
+def unknown(word: str) -> Reply:
+    """Name the commands that are spelled most alike."""
+    from difflib import get_close_matches  # only after a typing error
+
+    typed, word = word[1:].lower(), printable(word[:_LONGEST_ECHO])
+    begun = [each.names[0] for each in LISTED if typed and each.names[0].startswith(typed)]
+    near = begun[:3] or get_close_matches(typed[:_LONGEST_ECHO], COMMANDS, n=3)
+    hint = f"Did you mean {' or '.join('/' + name for name in near)}? " if near else ""
+    return Reply(text=f"Unknown command: {word}. {hint}/help lists them all.", is_error=True)
+
+
+def _parts(line: str) -> tuple[str, str]:
+    word, argument = [*line.split(maxsplit=1), "", ""][:2]
+    return word, argument.strip()
+
+
+def _chosen(menu: Menu | None, argument: str) -> str:
+    """Return the line of the item with this number, if that is one."""
+    number = number_in(argument)
+    if menu is None or not 1 <= number <= len(menu.items):
+        return ""
+    return menu.items[number - 1].line
+
+
+async def show_help(session: Session, _argument: str) -> Reply:
+    """List the commands, the other things a line can be, and the door's keys."""
+    groups = [[(_shown(each), each.summary) for each in group] for group in GROUPS]
+    groups.append([("!COMMAND", "run a shell command and tell the model")])
+    width = max(len(left) for group in groups for left, _ in group)
+    blocks = ["\n".join(f"  {left:<{width}}  {right}" for left, right in rows) for rows in groups]
+    return Reply(text="\n\n".join([*blocks, *filter(None, [session.door_help])]))
+
+
+def _shown(command: Command) -> str:
+    return f"/{command.names[0]} {command.arguments}".rstrip()
+
+
+def _words(*words: str) -> Callable[[Session], Sequence[str]]:
+    return lambda _session: words
+
+
+def _modes(_session: Session) -> Sequence[str]:
+    return get_args(Mode)
+
+
+def _providers(session: Session) -> Sequence[str]:
+    from ybs.providers.registry import provider_names
+
+    return provider_names(session.config)
+
+
+def _models(session: Session) -> Sequence[str]:
+    """Return the names that /model offered last."""
+    menu = session.offered.get("model")
+    lines = [item.line for item in menu.items] if menu else []
+    return [line.removeprefix("/model ") for line in lines if line.startswith("/model ")]
+
+
+def _jobs(session: Session) -> Sequence[str]:
+    return [f"stop {job.name}" for job in session.rooms.workspace.shells.jobs.running]
+
+
+_ON_OFF = _words("on", "off")
+#: In the order of /help, with a blank line between the groups: the model, the conversation, what it took and did,
+#: the project, ybs itself.
+GROUPS = (
+    (
+        Command(
+            names=("model",),
+            arguments="[NAME]",
+            summary="choose the model",
+            run=change_model,
+            waits=True,
+            shows_bare=True,
+            choices=_models,
+        ),
+        Command(
+            names=("provider",),
+            arguments="[NAME [MODEL]]",
+            summary="choose the provider; the conversation stays",
+            run=change_provider,
+            waits=True,
+            shows_bare=True,
+            choices=_providers,
+        ),
+        Command(
+            names=("mode",),
+            arguments="[NAME]",
+            summary="choose what is done without asking",
+            run=change_mode,
+            choices=_modes,
+        ),
+    ),
+    (
+        Command(("new",), "", "begin a new session", begin_anew, waits=True),
+        Command(("clear",), "", "forget the conversation", clear, waits=True),
+        Command(
+            ("rewind",), "[N]", "go back to before a prompt", rewind, waits=True, shows_bare=True
+        ),
+        Command(
+            ("copy",), "[N|code]", "copy an answer, or the code in it", copy, choices=_words("code")
+        ),
+        Command(("export",), "[FILE]", "write the conversation into a file", export),
+        Command(
+            names=("incognito",),
+            arguments="[off]",
+            summary="begin a session that is written nowhere",
+            run=change_incognito,
+            waits=True,
+            choices=_words("off"),
+        ),
+    ),
+    (
+        Command(("status",), "", "show where things stand", show_status),
+        Command(("context",), "", "show what fills the model's window", show_context),
+        Command(("cost",), "", "show what the turns have used", show_cost),
+        Command(
+            ("diff",), "[all]", "show what was changed in files", show_diff, choices=_words("all")
+        ),
+        Command(
+            names=("jobs", "ps"),
+            arguments="[stop ID]",
+            summary="show what runs in the background, or stop it",
+            run=show_jobs,
+            choices=_jobs,
+        ),
+        Command(
+            names=("background", "bg"),
+            arguments="",
+            summary="let the running command go on in the background",
+            run=send_to_background,
+        ),
+    ),
+    (
+        Command(("tools",), "", "list the tools that the model has", show_tools),
+        Command(
+            names=("trust",),
+            arguments="[give|revoke]",
+            summary="show or decide what the project's files may do",
+            run=change_trust,
+            choices=_words("give", "revoke"),
+        ),
+        Command(
+            names=("secrets",),
+            arguments="[allow NAME]",
+            summary="show what the model does not get to see",
+            run=show_secrets,
+            choices=_words("allow"),
+        ),
+        Command(("config",), "", "show the settings and where they come from", show_config),
+    ),
+    (
+        Command(
+            ("stream",), "[on|off]", "show answers as they come", change_streaming, choices=_ON_OFF
+        ),
+        Command(("verbose",), "[on|off]", "show the work whole", change_verbosity, choices=_ON_OFF),
+        Command(("help", "?"), "", "show the commands and keys", show_help),
+        Command(("quit", "exit"), "", "leave", leave),
+    ),
+)
+LISTED = tuple(command for group in GROUPS for command in group)
+COMMANDS = {name: command for command in LISTED for name in command.names}

@@ -1,0 +1,89 @@
+"""Commands that say where things stand: tools, settings, status, secrets."""
+
+from typing import TYPE_CHECKING
+
+from ybs.core.messages import Usage
+from ybs.session.figures import money, percent
+from ybs.session.reply import Reply
+from ybs.session.session import Session
+
+if TYPE_CHECKING:
+    from ybs.config.tree import Origin
+
+
+async def show_tools(session: Session, _argument: str) -> Reply:
+    """List the tools that the model has."""
+    specs = session.rooms.toolbox.specs()
+    width = max((len(spec.name) for spec in specs), default=0)
+    lines = [f"  {spec.name:<{width}}  {spec.description.splitlines()[0]}" for spec in specs]
+    return Reply(text="\n".join([*lines, f"{len(specs)} tools"]))
+
+
+async def show_config(session: Session, _argument: str) -> Reply:
+    """Show the settings that differ from the defaults, with their sources; keys are masked."""
+    from ybs.config.report import show
+
+    rows = [row for row in show(session.loaded) if row.origin.layer != "default"]
+    lines = [f"  {row.key} = {row.value}   ({place_of(row.origin)})" for row in rows]
+    note = "Everything else has its default. `ybs config show --sources` lists all."
+    return Reply(text="\n".join([*lines, note, *session.warnings]))
+
+
+def place_of(origin: "Origin") -> str:
+    """Say where a value comes from: the kind of place, and which one where there are several."""
+    return " ".join(dict.fromkeys((origin.layer, origin.source)))
+
+
+async def show_status(session: Session, argument: str) -> Reply:
+    """Show where things stand: model, mode, sandbox, place, context, use, jobs and warnings."""
+    if argument:
+        return Reply(text="Usage: /status", is_error=True)
+    status, jobs = session.status(), session.rooms.workspace.shells.running_jobs
+    about = "" if session.counted_tokens else "about "
+    share = percent(status.context_tokens, status.window)
+    rows = [
+        ("model", f"{status.provider} {status.model}"),
+        ("window", f"{status.window:,} tokens"),
+        ("mode", f"{status.mode}{', incognito' if status.incognito else ''}"),
+        ("sandbox", _sandbox_of(session)),
+        ("folder", status.folder),
+        ("branch", status.branch),
+        ("context", f"{about}{status.context_tokens:,} tokens ({share})"),
+        ("used", _used(status.usage)),
+        ("turns", f"{len(session.turns):,}{', one is running' if session.is_busy else ''}"),
+        ("jobs", f"{len(jobs)} in the background (/jobs)" if jobs else ""),
+        *(("warning", warning) for warning in session.warnings),
+    ]
+    if status.incognito:
+        rows.insert(3, ("", "nothing of it is written down"))
+    return Reply(text="\n".join(f"  {name:<8} {value}" for name, value in rows if value))
+
+
+def _sandbox_of(session: Session) -> str:
+    """Say which kind of sandbox it is, and why it is no better one."""
+    sandbox = session.rooms.sandbox
+    kind = "none" if sandbox.state == "none" else f"{sandbox.state}, {sandbox.cage.name}"
+    return f"{kind} ({sandbox.cage.why})" if sandbox.cage.why else kind
+
+
+def _used(usage: Usage) -> str:
+    cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
+    cost = f", {money(usage.cost_usd)}" if usage.cost_usd else ""
+    return f"{usage.input_tokens:,} in{cached}, {usage.output_tokens:,} out{cost}"
+
+
+async def show_secrets(session: Session, argument: str) -> Reply:
+    """List what was masked, kind and place, never the value; or take one of them for no secret."""
+    firewall = session.rooms.secrets.firewall
+    action, _, name = argument.partition(" ")
+    match action.lower():
+        case "":
+            return Reply(text=firewall.report.text())
+        case "allow" if name.strip():
+            placeholder = f"[ybs:secret:{name.strip().removeprefix('[ybs:secret:').rstrip(']')}]"
+            if firewall.vault.value(placeholder) is None:
+                return Reply(text=f"There is no {placeholder} here.", is_error=True)
+            firewall.allow(placeholder)
+            return Reply(text=f"{placeholder} is sent as it is from now on.")
+        case _:
+            return Reply(text="Usage: /secrets, or /secrets allow KIND#N", is_error=True)

@@ -1,0 +1,152 @@
+"""A conversation as text: Markdown for people, or the events of a transcript for programs. Secrets stay masked."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar, assert_never, cast
+
+from msgspec import Struct, json
+from msgspec.structs import replace
+
+from ybs.core.events import AssistantSaid, Event, SystemPrompted, ToolFinished, UserSaid
+from ybs.core.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+from ybs.security.firewall.report import Report
+from ybs.security.firewall.structs import masked
+from ybs.security.unicode import printable
+from ybs.session.figures import first_words
+
+if TYPE_CHECKING:
+    from ybs.security.firewall.masking import Firewall
+    from ybs.session.session import Session
+
+_T = TypeVar("_T", bound=Struct)
+_TITLE = 70
+_SPEAKERS = {"person": "You", "shell": "You, a command", "guard": "A reminder"}
+
+
+def markdown_of(session: "Session", messages: Sequence[Message]) -> str:
+    """Write the conversation down for people; thinking is left out."""
+    status = session.status()
+    said = next((text for _, text in session.prompts()), "A conversation")
+    firewall = session.rooms.secrets.firewall
+    title = first_words(mask(firewall, Text(text=said)).text, _TITLE)
+    head = f"# {title}\n\n{status.provider} {status.model}, in `{status.folder}`"
+    pieces, speaker = [head], ""
+    for message in messages:
+        now = _speaker(message)
+        if now and now != speaker:
+            pieces.append(f"## {now}")
+        speaker = now or speaker
+        pieces += _paragraphs(mask(firewall, message))
+    return printable("\n\n".join(pieces)) + "\n"
+
+
+def lines_of(session: "Session", messages: Sequence[Message]) -> bytes:
+    """Write the conversation down as the events of a transcript, one JSON object in a line."""
+    from ybs.security.gate import safe_json
+
+    firewall = session.rooms.secrets.firewall
+    system = SystemPrompted(content=session.conversation.system)
+    events = [session.rooms.session_started, system, *map(event_of, messages)]
+    return b"".join(safe_json(_encoded(mask(firewall, event))) + b"\n" for event in events)
+
+
+def mask(firewall: "Firewall", value: _T) -> _T:
+    """Mask the secrets in a message or an event, in thinking too. The report is of what a model was to see."""
+    kept, firewall.report = firewall.report, Report()
+    try:
+        clean = masked(firewall, value, "an export")
+        for name in ("content", "parts"):
+            parts = getattr(clean, name, ())
+            if isinstance(parts, tuple):
+                thought = tuple(
+                    _mask_thinking(firewall, part) for part in cast("tuple[object, ...]", parts)
+                )
+                clean = replace(clean, **{name: thought}) if thought != parts else clean
+        return clean
+    finally:
+        firewall.report = kept
+
+
+def event_of(message: Message) -> Event:
+    """Return the event that told of a message."""
+    match message:
+        case UserMessage():
+            return UserSaid.of(message)
+        case AssistantMessage():
+            return AssistantSaid.of(message)
+        case ToolResult():
+            return ToolFinished.of(message)
+        case _:
+            assert_never(message)
+
+
+def fenced(text: str, language: str = "") -> str:
+    """Put a text into a code block that nothing in it can end."""
+    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}{language}\n{text.strip(chr(10))}\n{fence}"
+
+
+def _mask_thinking(firewall: "Firewall", part: object) -> object:
+    if not isinstance(part, Thinking) or (text := firewall.mask(part.text)) == part.text:
+        return part
+    return Thinking(text=text, provider=part.provider)  # its signature was of the other text
+
+
+def _encoded(event: Event) -> bytes:
+    try:
+        return json.encode(event)
+    except UnicodeEncodeError:  # half a surrogate, from a broken file name or terminal
+        texts = {name: getattr(event, name) for name in event.__struct_fields__}
+        whole = {
+            name: text.encode(errors="replace").decode()
+            for name, text in texts.items()
+            if isinstance(text, str)
+        }
+        return json.encode(replace(event, **whole))
+
+
+def _speaker(message: Message) -> str:
+    match message:
+        case UserMessage():
+            return _SPEAKERS[message.origin]
+        case AssistantMessage():
+            return message.model or "The model"
+        case ToolResult():
+            return ""  # it belongs to the answer that asked for it
+        case _:
+            assert_never(message)
+
+
+def _paragraphs(message: Message) -> Iterator[str]:
+    match message:
+        case UserMessage():
+            for place, part in enumerate(message.content):
+                yield _said(part, is_attached=place > 0 or message.origin != "person")
+        case AssistantMessage():
+            for part in message.content:
+                if isinstance(part, Text) and part.text.strip():
+                    yield part.text.strip()
+                elif isinstance(part, ToolCall):
+                    given = part.invalid or bytes(part.arguments).decode(errors="replace")
+                    yield f"`{part.name}`\n\n{fenced(given, 'json')}"
+        case ToolResult():
+            how = "Refused:\n\n" if message.is_refused else "Failed:\n\n" * message.is_error
+            yield how + fenced(message.output, "text")
+        case _:
+            assert_never(message)
+
+
+def _said(part: Text | Image, *, is_attached: bool) -> str:
+    if isinstance(part, Image):
+        return f"(a picture, {part.media_type}, {len(part.data):,} bytes)"
+    return fenced(part.text, "text") if is_attached else part.text.strip()

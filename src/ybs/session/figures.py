@@ -1,0 +1,63 @@
+"""Numbers and bars for reports: short enough for a narrow terminal."""
+
+#: From one eighth of a character's width to seven.
+_EIGHTHS = "▏▎▍▌▋▊▉"
+
+
+def bar(share: float, width: int) -> str:
+    """Draw a share of `width` characters in eighths; what is not nothing is seen."""
+    eighths = min(round(share * width * 8), width * 8)
+    if eighths <= 0:
+        return _EIGHTHS[0] if share > 0 else ""
+    whole, rest = divmod(eighths, 8)
+    return "█" * whole + (_EIGHTHS[rest - 1] if rest else "")
+
+
+def short(count: int) -> str:
+    """Write a number of tokens in at most five characters."""
+    if count < 1000:
+        return str(count)
+    if count < 99_950:
+        return f"{count / 1000:.1f}k"
+    return f"{count / 1000:.0f}k" if count < 999_500 else f"{count / 1_000_000:.1f}M"
+
+
+def money(usd: float) -> str:
+    """Write an amount in US dollars; small ones with more digits."""
+    if usd <= 0:
+        return "$0"
+    if usd < 0.0001:
+        return "<$.0001"
+    return f"${usd:.4f}" if usd < 0.1 else f"${usd:.2f}"
+
+
+def percent(part: int, whole: int) -> str:
+    """Write a share in percent."""
+    return f"{100 * part / whole:.0f}%" if whole else "0%"
+
+
+def time(seconds: float) -> str:
+    """Write a time in at most four characters."""
+    if seconds < 99.5:
+        return f"{seconds:.1f}s" if seconds < 9.95 else f"{seconds:.0f}s"
+    minutes = seconds / 60
+    return f"{minutes:.0f}m" if minutes < 99.5 else f"{minutes / 60:.0f}h"
+
+
+def first_words(text: str, most: int) -> str:
+    """Return the beginning of a text in one line of at most so many columns."""
+    line = " ".join(text[: 8 * most].split())
+    if line.isascii():
+        return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+    from unicodedata import east_asian_width  # it loads a table
+
+    widths = [1 + (east_asian_width(character) in "WF") for character in line]
+    if sum(widths) <= most:
+        return line
+    end = next(end for end in range(len(line), -1, -1) if sum(widths[:end]) < most)
+    return f"{line[:end].rstrip()}…"
+
+
+def number_in(text: str) -> int:
+    """Read a number as people type one, from 1 to 9999; 0 for anything else."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 5 else 0

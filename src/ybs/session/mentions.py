@@ -1,0 +1,102 @@
+"""Mentions: `@path` in the person's words, and paths of pictures that were dragged or pasted into them."""
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+#: What is looked at of very long words.
+MOST_MENTIONS = 200
+#: An @ counts at the start of a word: not in mail addresses.
+_START = r"(?:^|(?<=[\s(\[{<'\"`]))"
+_MENTION = re.compile(
+    rf'{_START}@(?:"((?:\\"|[^"\n])+)(?:"(:\d+(?:-\d+)?)?|$)|((?:\\ |[^\s@"])(?:\\ |\S)*))',
+    re.MULTILINE,
+)
+_OPEN = re.compile(rf'{_START}@(?:"((?:\\"|[^"\n])*)|((?:[^\s@"]\S*)?))$')
+_LINES = re.compile(r"(.+?):(\d{1,9})(?:-(\d{1,9}))?")
+#: Signs that end a sentence or close a bracket more often than they end a name.
+_AFTER = ".,;:!?)]}>'\"`"
+#: Where the path alone would be read as something else: it needs quotes.
+_NEEDS_QUOTES = re.compile(rf"[\s\"]|[{re.escape(_AFTER)}]$|:\d+(?:-\d+)?$")
+_PICTURE = re.compile(
+    r"""(?:^|(?<=\s))(?:'((?:file://)?[/~][^'\n]*)'|"((?:file://)?[/~][^"\n]*)"|((?:file://)?[/~](?:\\.|[^\s\\'"])*))(?=\s|$)""",
+    re.MULTILINE,
+)
+_PICTURE_NAME = re.compile(r"\.(?:png|jpe?g|gif|webp)$", re.IGNORECASE)
+
+
+class Reading(Struct, frozen=True):
+    """One way to read a mention: a path, and the lines meant (0: from the first, to the last)."""
+
+    path: str
+    first: int = 0
+    last: int = 0
+
+
+def names_files(words: str) -> bool:
+    """Tell whether there is a mention or the path of a picture in the words."""
+    return next(mentions_in(words), None) is not None or bool(pictures_in(words))
+
+
+def mentions_in(words: str) -> Iterator[tuple[Reading, ...]]:
+    """Yield each mention with the ways to read it, the likeliest first."""
+    for count, found in enumerate(_MENTION.finditer(words)):
+        if count >= MOST_MENTIONS:
+            return
+        quoted, lines, bare = found.groups()
+        if quoted:
+            yield _readings(quoted.replace('\\"', '"') + (lines or ""), is_quoted=True)
+        else:
+            yield _readings(bare.replace("\\ ", " "), is_quoted=False)
+
+
+def _readings(text: str, *, is_quoted: bool) -> tuple[Reading, ...]:
+    readings: list[Reading] = []
+    while text:
+        readings.append(Reading(text))
+        if lines := _LINES.fullmatch(text):
+            first = max(int(lines[2]), 1)
+            readings.append(Reading(lines[1], first, max(int(lines[3] or first), first)))
+        if is_quoted or text[-1] not in _AFTER:
+            break
+        text = text[:-1]
+    return tuple(readings)
+
+
+def pictures_in(words: str) -> list[str]:
+    """Return the paths of pictures that stand alone as a word: absolute, with `~`, or `file://` addresses."""
+    found = (_path_of(*match.groups()) for match in _PICTURE.finditer(words))
+    return [path for path in found if is_picture_name(path)][:MOST_MENTIONS]
+
+
+def is_picture_name(path: str) -> bool:
+    """Tell whether a file of this name should be a picture."""
+    return _PICTURE_NAME.search(path) is not None
+
+
+def _path_of(single: str | None, double: str | None, bare: str | None) -> str:
+    text = single or double or re.sub(r"\\(.)", r"\1", bare or "")
+    if not text.startswith("file://"):
+        return text
+    from urllib.parse import unquote  # few paths are addresses
+
+    return unquote(text.removeprefix("file://"))
+
+
+def mention_of(path: str) -> str:
+    """Write the mention of a path, as `security.names.shown_name` spells it; it needs quotes where it holds spaces."""
+    if path.startswith(("~", "$")):  # only there do they mean something else
+        path = f"./{path}"
+    if not _NEEDS_QUOTES.search(path):
+        return f"@{path}"
+    return '@"' + path.replace('"', '\\"') + '"'
+
+
+def open_mention(line: str) -> tuple[str, int] | None:
+    """Return the unfinished mention at the end of a line: its text, and its length with @ and quote."""
+    found = _OPEN.search(line)
+    if found is None:
+        return None
+    quoted, bare = found.groups()
+    return (bare if quoted is None else quoted.replace('\\"', '"')), len(found[0])

@@ -1,0 +1,52 @@
+"""What a door gets back for a line of input: the reply of a command, or the outcome of a turn."""
+
+from msgspec import Struct
+
+from ybs.core.errors import YbsError
+from ybs.core.events import TurnFinished
+
+
+class MenuItem(Struct, frozen=True, kw_only=True):
+    """One thing to choose: `line` is what choosing it sends, as if it were typed."""
+
+    line: str
+    label: str
+    detail: str = ""
+    is_current: bool = False
+
+
+class Menu(Struct, frozen=True, kw_only=True):
+    """A choice that a door offers in its own way; `Reply.text` lists the same for a door that cannot."""
+
+    title: str
+    items: tuple[MenuItem, ...]
+
+
+class Reply(Struct, frozen=True, kw_only=True):
+    """What a command answers: plain lines for the person.
+
+    `menu` is offered instead of the text where a door can; `diff` is a unified diff to be shown below the text;
+    `draft` goes into the prompt, `clipboard` is copied.
+    """
+
+    text: str
+    is_error: bool = False
+    wants_quit: bool = False
+    menu: Menu | None = None
+    diff: str = ""
+    draft: str = ""
+    clipboard: str = ""
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """How a turn went: the model's last words, how it ended, and how many calls were not allowed."""
+
+    finished: TurnFinished
+    text: str
+    refusals: int = 0
+
+    def check(self) -> "Outcome":
+        """Return this outcome if the turn came to its end. Raises YbsError, saying why, if it did not."""
+        if self.finished.reason != "done":
+            raise YbsError(self.finished.message or f"The turn was {self.finished.reason}.")
+        return self

@@ -1,0 +1,183 @@
+"""Keys that terminals do not tell apart by themselves, such as Shift-Enter: asked for, and read.
+
+https://sw.kovidgoyal.net/kitty/keyboard-protocol/ and https://invisible-island.net/xterm/modified-keys.html
+"""
+
+import os
+import re
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import TypeAlias, cast
+
+from prompt_toolkit.input import Input
+from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
+from prompt_toolkit.input.vt100 import Vt100Input
+from prompt_toolkit.input.vt100_parser import Vt100Parser
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.output import Output
+
+#: A key, a character, or Escape and one of them for Alt.
+Pressed: TypeAlias = Keys | str | tuple[Keys | str, ...]
+#: Kitty's first and third flag: tell keys apart, and say what a key is on a Latin keyboard; xterm's first level.
+#: A terminal that misreads one takes it for a colour or a jump of the cursor, so both are saved and restored.
+ASK = "\x1b7\x1b[>4;1m\x1b[>5u\x1b8"
+TAKE_BACK = "\x1b7\x1b[<u\x1b[>4m\x1b8"
+#: Terminals that know one of the two, or read the question without a sign of it.
+_KNOWN = (
+    *("xterm", "tmux", "kitty", "foot", "alacritty", "ghostty", "wezterm", "rio", "contour"),
+    *("konsole", "mintty", "iterm", "vte", "gnome"),
+)
+_SEQUENCE = re.compile(r"\x1b\[(?:27;(\d{1,4});(\d{1,7})~|(\d{1,7})(?:;(\d{1,4}))?u)\Z")
+#: A key with its other faces: `CSI key:shifted:latin;modifiers u`.
+_FACES = re.compile(r"\x1b\[(\d{1,7})(?::\d*)?(?::(\d{1,7}))?;(\d{1,4})(?::\d+)?u")
+_SHIFT, _ALT, _CTRL, _META = 1, 2, 4, 32
+_FOREIGN = 8 | 16  # the keys of the desktop
+_ENTERS, _TAB, _ESCAPE, _BACKSPACES = (13, 57414), 9, 27, (8, 127)
+_PASTE_BEGIN, _PASTE_END = "\x1b[200~", "\x1b[201~"
+_PRIVATE = range(0xE000, 0xF900)
+#: Keys of the number block that have no text.
+_BLOCK: dict[int, Keys] = {
+    57417: Keys.Left,
+    57418: Keys.Right,
+    57419: Keys.Up,
+    57420: Keys.Down,
+    57421: Keys.PageUp,
+    57422: Keys.PageDown,
+    57423: Keys.Home,
+    57424: Keys.End,
+    57425: Keys.Insert,
+    57426: Keys.Delete,
+}
+_BLOCK_TEXT = {57399 + place: text for place, text in enumerate("0123456789./*-+")}
+_BLOCK_TEXT[57415] = "="
+#: What Ctrl makes of a character that is no letter, as terminals have always done.
+_CONTROLS = {
+    **dict.fromkeys(" 2@", "\x00"),
+    **dict.fromkeys("3[", "\x1b"),
+    **dict.fromkeys("4\\", "\x1c"),
+    **dict.fromkeys("5]", "\x1d"),
+    **dict.fromkeys("6^~", "\x1e"),
+    **dict.fromkeys("7/_-", "\x1f"),
+    **dict.fromkeys("8?", "\x7f"),
+}
+
+
+class ExtendedKeys:
+    """Asks the terminal to tell keys apart, as a context manager; `away` takes that back for a while."""
+
+    def __init__(self, output: Output, environ: Mapping[str, str] = os.environ) -> None:
+        self._output = output
+        self._is_known = knows_extended_keys(environ)
+
+    def __enter__(self) -> None:
+        self._write(ASK)
+
+    def __exit__(self, *_error: object) -> None:
+        self._write(TAKE_BACK)
+
+    @contextmanager
+    def away(self) -> Generator[None]:
+        """Leave the keys as other programs expect them."""
+        self._write(TAKE_BACK)
+        try:
+            yield
+        finally:
+            self._write(ASK)
+
+    def _write(self, sequence: str) -> None:
+        if self._is_known:
+            self._output.write_raw(sequence)
+            self._output.flush()
+
+
+def knows_extended_keys(environ: Mapping[str, str]) -> bool:
+    """Tell whether the terminal may be asked."""
+    if environ.get("TERM_PROGRAM") == "Apple_Terminal":
+        return False
+    return environ.get("TERM", "").startswith(_KNOWN) or bool(environ.get("TMUX"))
+
+
+def read_extended(put_in: Input) -> None:
+    """Have an input understand what is sent for such keys, and take long pastes in time."""
+    if isinstance(put_in, Vt100Input):
+        put_in.vt100_parser = KeyParser(put_in.vt100_parser.feed_key_callback)
+
+
+class KeyParser(Vt100Parser):
+    """Reads keys as prompt_toolkit does, and those in the two extended forms."""
+
+    def reset(self, request: bool = False) -> None:
+        """Begin anew."""
+        self._pieces: list[str] = []
+        self._tail = ""
+        super().reset(request)
+
+    def feed(self, data: str) -> None:
+        """Take a piece of input."""
+        if not self._in_bracketed_paste:
+            keys, begin, paste = data.partition(_PASTE_BEGIN)
+            super().feed((_FACES.sub(_latin, keys) if ":" in keys else keys) + begin + paste)
+            return
+        # The pieces are joined once, at the end: a paste of megabytes comes in thousands of them.
+        self._pieces.append(data)
+        seam = self._tail + data
+        if _PASTE_END in seam:
+            text, self._pieces, self._tail = "".join(self._pieces), [], ""
+            super().feed(text)
+        else:
+            self._tail = seam[1 - len(_PASTE_END) :]
+
+    def _get_match(self, prefix: str) -> Keys | tuple[Keys, ...] | None:
+        if prefix == "\x1b\r":  # Alt-Enter of old: Esc and Enter do not come in one piece
+            return Keys.ControlJ
+        if prefix.startswith("\x1b[") and (found := _SEQUENCE.match(prefix)):
+            code, modifiers = found[2] or found[3], found[1] or found[4] or "1"
+            # The parser hands characters on as keys too; only its types do not say so.
+            return cast("Keys", key_of(int(code), int(modifiers)))
+        return super()._get_match(prefix)
+
+    def _call_handler(self, key: str | Keys | tuple[Keys, ...], insert_text: str) -> None:
+        if isinstance(key, str) and not isinstance(key, Keys):
+            insert_text = key  # a character, whatever sequence it came in
+        super()._call_handler(key, insert_text)
+
+
+def key_of(code: int, modifiers: int) -> Pressed:
+    """Return what prompt_toolkit calls a key; Ignore where it has no word for it."""
+    bits = modifiers - 1
+    is_shifted, is_ctrl, is_alt = bool(bits & _SHIFT), bits & _CTRL, bits & (_ALT | _META)
+    if bits & _FOREIGN:
+        return Keys.Ignore
+    if code in _ENTERS:
+        return Keys.ControlJ if is_shifted or is_ctrl or is_alt else Keys.ControlM
+    if code == _TAB:
+        return Keys.BackTab if is_shifted else Keys.ControlI
+    if code in _BACKSPACES:
+        return (Keys.Escape, Keys.ControlH) if is_ctrl or is_alt else Keys.ControlH
+    key = _control(chr(code)) if is_ctrl else _plain(code, is_shifted=is_shifted)
+    return (Keys.Escape, key) if is_alt and key is not Keys.Ignore else key
+
+
+def _plain(code: int, *, is_shifted: bool) -> Keys | str:
+    if code == _ESCAPE:
+        return Keys.Escape
+    if code in _PRIVATE:
+        return _BLOCK.get(code) or _BLOCK_TEXT.get(code, Keys.Ignore)
+    if code < ord(" ") or code > sys.maxunicode:
+        return Keys.Ignore
+    return chr(code).upper() if is_shifted else chr(code)
+
+
+def _control(character: str) -> Keys:
+    is_letter = character.isascii() and character.isalpha()
+    control = chr(ord(character) & 0x1F) if is_letter else _CONTROLS.get(character, "")
+    key = ANSI_SEQUENCES.get(control, Keys.Ignore)
+    return key if isinstance(key, Keys) else Keys.Ignore
+
+
+def _latin(found: re.Match[str]) -> str:
+    """Leave of a key's faces the one that Ctrl and Alt mean: on a Cyrillic keyboard Ctrl-C is the key of C."""
+    key, latin, modifiers = found[1], found[2], found[3]
+    is_command = int(modifiers) - 1 & (_ALT | _CTRL)
+    return f"\x1b[{latin if latin and is_command else key};{modifiers}u"

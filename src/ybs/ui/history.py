@@ -1,0 +1,185 @@
+"""What was sent before, for each project: read after the first drawing, written beside the work, never in incognito."""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from time import sleep, time
+
+import msgspec
+from msgspec import Struct
+from prompt_toolkit.history import History
+
+from ybs.config import private_file
+from ybs.config.paths import state_folder
+from ybs.core.errors import YbsError
+from ybs.session.session import Session
+
+#: A file beyond one of these is cut to its newest half.
+MOST_ENTRIES, MOST_BYTES = 1_000, 1_000_000
+#: A longer text is remembered until the end only.
+MOST_CHARACTERS = 20_000
+#: How often, and how long each time, it is waited for another ybs that writes.
+_TRIES, _WAIT_SECONDS = 50, 0.02
+
+
+class Entry(Struct, frozen=True):
+    """A line of the file: when, and what."""
+
+    at: float
+    text: str
+
+
+class LineHistory(History):
+    """What was typed. Without a `path` it lasts as long as the process.
+
+    `may_write` is asked at every line. What was typed while it said no is forgotten when it says yes again.
+    `mask` takes secrets out of what is written.
+    """
+
+    def __init__(
+        self,
+        path: Path | None = None,
+        *,
+        may_write: Callable[[], bool] = lambda: True,
+        mask: Callable[[str], str] = str,
+    ) -> None:
+        super().__init__()
+        self._path, self.may_write, self._mask = path, may_write, mask
+        self._unwritten: list[str] = []
+        self._pending: deque[Entry] = deque()
+        self._writing = threading.Lock()
+        self._count = 0
+
+    async def load(self) -> AsyncGenerator[str]:
+        """Yield what was typed, the newest first."""
+        if not self._loaded:
+            older = await asyncio.to_thread(lambda: list(self.load_history_strings()))
+            self._loaded = True
+            sent = set(self._loaded_strings)  # before the file was read, and perhaps in it
+            self._loaded_strings += [text for text in older if text not in sent]
+        for text in tuple(self._loaded_strings):
+            yield text
+
+    def load_history_strings(self) -> Iterable[str]:
+        """Read the file, the newest first; what cannot be read is left out."""
+        entries = read_entries(self._path) if self._path is not None else []
+        self._count = len(entries)
+        return [entry.text for entry in reversed(entries)]
+
+    def remember(self, text: str, written: str) -> None:
+        """Keep a text, and write down `written` in its place; nothing where that is empty."""
+        if self._loaded_strings[:1] == [text]:
+            return
+        self._loaded_strings.insert(0, text)
+        if not self.may_write():
+            self._unwritten.append(text)
+        elif written:
+            self.store_string(written)
+
+    def forget(self) -> bool:
+        """Forget what was typed in incognito once that has ended; tell whether there was something."""
+        if not self._unwritten or not self.may_write():
+            return False
+        gone = set(self._unwritten)
+        self._unwritten.clear()
+        self._loaded_strings = [text for text in self._loaded_strings if text not in gone]
+        return True
+
+    def store_string(self, string: str) -> None:
+        """Write a text down, off the loop that draws."""
+        if self._path is None or len(string) > MOST_CHARACTERS:
+            return
+        self._pending.append(Entry(time(), string))
+        asyncio.get_running_loop().run_in_executor(None, self._write)
+
+    def _write(self) -> None:
+        """Write what is due; the order stays, whichever thread comes first."""
+        with self._writing:
+            entries: list[Entry] = []
+            while self._pending:
+                entry = self._pending.popleft()
+                entries.append(Entry(entry.at, self._mask(entry.text)))
+            if entries and self._path is not None:
+                with suppress(YbsError, OSError):  # a home that cannot be written disturbs no work
+                    self._count = write_entries(self._path, entries, self._count)
+
+
+def open_history(session: Session) -> LineHistory:
+    """Open the history of the session's project, or one that lasts as long as the process."""
+
+    def may_write() -> bool:
+        return session.rooms.incognito.may_write
+
+    def mask(text: str) -> str:
+        findings = session.rooms.secrets.firewall.find(text)
+        for finding in reversed(findings):
+            text = f"{text[: finding.start]}[{finding.kind}]{text[finding.end :]}"
+        return text
+
+    path = history_file(session.rooms.folder) if session.config.ui.history else None
+    return LineHistory(path, may_write=may_write, mask=mask)
+
+
+def history_file(folder: Path) -> Path:
+    """Return the file for a project's folder."""
+    from hashlib import sha256  # after the first drawing is soon enough
+
+    name = sha256(str(folder).encode(errors="surrogateescape")).hexdigest()
+    return state_folder() / "history" / f"{name}.jsonl"
+
+
+def read_entries(path: Path) -> list[Entry]:
+    """Read a file, the oldest first. What is no entry is left out; so is all where it cannot be read."""
+    try:
+        data = private_file.read(path) or b""
+    except (YbsError, OSError):
+        return []
+    return list(_entries(data))
+
+
+def write_entries(path: Path, entries: Iterable[Entry], count: int) -> int:
+    """Add entries to the file, cut it where it has become too long, and return how many it has.
+
+    Raises OSError and YbsError.
+    """
+    data = b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries)
+    with _locked(path) as log:
+        log.append(data)
+        count += data.count(b"\n")
+        if count <= MOST_ENTRIES and path.stat().st_size <= MOST_BYTES:
+            return count
+        kept = _newest_half((private_file.read(path) or b"").splitlines(keepends=True))
+        private_file.replace(path, b"".join(kept))
+        return len(kept)
+
+
+def _newest_half(lines: list[bytes]) -> list[bytes]:
+    kept: deque[bytes] = deque()
+    size = 0
+    for line in reversed(lines[-MOST_ENTRIES // 2 :]):
+        size += len(line)
+        if size > MOST_BYTES // 2:
+            break
+        kept.appendleft(line)
+    return list(kept)
+
+
+def _locked(path: Path) -> private_file.PrivateLog:
+    for _ in range(_TRIES):
+        try:
+            return private_file.PrivateLog(path)
+        except private_file.Busy:
+            sleep(_WAIT_SECONDS)
+    return private_file.PrivateLog(path)
+
+
+def _entries(data: bytes) -> Iterable[Entry]:
+    decode = msgspec.json.Decoder(Entry).decode
+    for line in data.splitlines():
+        try:
+            yield decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            continue  # another version's, or damaged

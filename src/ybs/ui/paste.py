@@ -1,0 +1,126 @@
+"""Pasted text: made harmless, and where it is long folded to one sign in the draft that stands for all of it."""
+
+import re
+from collections.abc import Iterable
+
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.formatted_text.utils import fragment_list_to_text
+from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
+from prompt_toolkit.layout.utils import explode_text_fragments
+
+#: A paste of more than this is folded.
+MOST_LINES, MOST_CHARACTERS = 10, 1_000
+#: Folded pastes that no draft holds any more are kept up to this size, so that Up brings them back.
+MOST_KEPT = 10_000_000
+#: Characters of a private plane, at its very end: no font and no language uses them.
+_FIRST, _COUNT = 0x10F000, 0xF00
+_SIGN = re.compile(f"[{chr(_FIRST)}-{chr(_FIRST + _COUNT - 1)}]")
+_ATTRIBUTES = re.compile("\x1b\\[[0-9;:]*m")
+_UNWANTED = re.compile(
+    f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff{chr(_FIRST)}-{chr(_FIRST + _COUNT - 1)}]"
+)
+_STYLE = "fg:ansicyan"
+
+
+class Pastes:
+    """The folded pastes of a session. Each is one character in the draft, so every key takes it as one."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+        self._numbers: dict[str, int] = {}
+        self._made = 0
+
+    def fold(self, text: str, draft: str) -> str:
+        """Return the character that stands for a text in the draft."""
+        self._made += 1
+        sign = chr(_FIRST + self._made % _COUNT)
+        self._texts.pop(sign, None)
+        self._texts[sign], self._numbers[sign] = text, self._made
+        self._forget(set(draft))
+        return sign
+
+    def fold_long(self, text: str, draft: str) -> str:
+        """Return the text, or a character for it where it is long."""
+        return self.fold(text, draft) if is_long(text) else text
+
+    def expand(self, text: str) -> str:
+        """Return the text with the pastes in their places."""
+        return _SIGN.sub(lambda found: self._texts.get(found[0]) or self._label(found[0]), text)
+
+    def shorten(self, text: str) -> str:
+        """Return a text that was sent with words in the places of what had been pasted."""
+        if is_long(text):
+            for sign, pasted in self._texts.items():
+                text = text.replace(pasted, self._label(sign))
+        return text
+
+    def label(self, text: str) -> str:
+        """Return the text with words in the places of pastes, as it is shown."""
+        return _SIGN.sub(lambda found: self._label(found[0]), text)
+
+    def refold(self, text: str, draft: str) -> str:
+        """Return the text with the draft's pastes folded again, as far as they are still in it."""
+        for sign in dict.fromkeys(_SIGN.findall(draft)):
+            if pasted := self._texts.get(sign):
+                text = text.replace(pasted, sign, draft.count(sign))
+        return text
+
+    def _label(self, sign: str) -> str:
+        number, text = self._numbers.get(sign, 0), self._texts.get(sign)
+        if text is None:
+            return f"[a paste that is gone #{number}]"
+        lines = text.count("\n") + (not text.endswith("\n"))
+        size = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
+        return f"[pasted {size} #{number}]"
+
+    def _forget(self, in_draft: Iterable[str]) -> None:
+        kept = sum(map(len, self._texts.values()))
+        newest = next(reversed(self._texts))
+        for sign in [sign for sign in self._texts if sign not in in_draft and sign != newest]:
+            if kept <= MOST_KEPT:
+                return
+            kept -= len(self._texts.pop(sign))
+
+
+class FoldedPastes(Processor):
+    """Draws the words of a paste in the place of its character."""
+
+    def __init__(self, pastes: Pastes) -> None:
+        self._pastes = pastes
+
+    def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
+        """Draw one line."""
+        fragments = transformation_input.fragments
+        if not has_folded(fragment_list_to_text(fragments)):
+            return Transformation(fragments)
+        drawn: StyleAndTextTuples = []
+        starts = [0]  # where each character of the line begins on the screen
+        for style, text, *_ in explode_text_fragments(fragments):
+            label = self._pastes.label(text)
+            drawn.append((style if label == text else f"{style} {_STYLE}", label))
+            starts.append(starts[-1] + len(label))
+        end = len(starts) - 1
+
+        def to_screen(place: int) -> int:
+            return starts[place] if place <= end else starts[end] + place - end
+
+        return Transformation(drawn, to_screen)  # the way back is for the mouse alone
+
+
+def is_long(text: str) -> bool:
+    """Tell whether a pasted text is folded."""
+    return len(text) > MOST_CHARACTERS or text.count("\n") >= MOST_LINES
+
+
+def has_folded(text: str) -> bool:
+    """Tell whether a folded paste stands in a text."""
+    return not text.isascii() and _SIGN.search(text) is not None
+
+
+def clean(text: str) -> tuple[str, int]:
+    """Return a pasted text with plain line ends and without control characters, and how many of those there were.
+
+    Colours go without a word.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _UNWANTED.subn("", _ATTRIBUTES.sub("", text) if "\x1b" in text else text)

@@ -1,0 +1,106 @@
+"""Questions, menus and the plain terminal of the real command on a real terminal."""
+
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import Raw
+
+from screen import Screen
+from serving import serving
+from ybs.core.messages import ToolCall
+
+pytestmark = pytest.mark.slow
+Start = Callable[..., Screen]
+
+
+def call(name: str, **arguments: Any) -> ToolCall:
+    return ToolCall(id="", name=name, arguments=Raw(msgspec.json.encode(arguments)))
+
+
+@pytest.fixture
+def start(project: Path) -> Iterator[Start]:
+    """Return a function that starts a server with a script, and ybs on a terminal that talks to it."""
+    with ExitStack() as stack:
+
+        def started(script: Sequence[Any], *words: str, **options: Any) -> Screen:
+            server = stack.enter_context(serving(script))
+            where = ("--endpoint", server.url, "-m", "scripted")
+            return stack.enter_context(Screen(*where, *words, **options))
+
+        yield started
+
+
+def test_keys_that_go_on_while_a_question_comes_up_answer_nothing(
+    start: Start,
+    project: Path,
+) -> None:
+    screen = start([call("run_shell", command="touch made"), "finished"])
+    screen.sees(r"› *\n")
+    screen.keys("go\r")
+    screen.sees(r"› go\n(?s:.*)› *\n|wants to run")
+    ends_at = time.monotonic() + 2
+    while time.monotonic() < ends_at:  # somebody types on, before the question, and into it
+        screen.keys("y")
+        screen.stays(0.05)
+    assert "[y] yes   [n] no" in screen.text
+    assert not (project / "made").exists()
+    screen.stays(0.5)
+    screen.keys("\r")  # is no answer either
+    screen.stays(0.5)
+    assert "[y] yes   [n] no" in screen.text
+    screen.keys("r")
+    screen.sees("because:\n")
+    screen.keys("not now\r")
+    screen.sees(r"\[r\] no, because: not now")
+    screen.sees("finished")
+    assert not (project / "made").exists()
+
+
+def test_a_menu_is_chosen_from_and_closed_in_a_narrow_terminal(start: Start) -> None:
+    screen = start(["hello"], columns=40, rows=12)
+    screen.sees(r"› *\n")
+    screen.keys("/mode\r")
+    screen.sees(r"› • ask")
+    screen.keys("acc")
+    screen.sees(r"›   accept-edits")
+    screen.keys("\r")
+    screen.sees(r"(?s)› /mode accept-edits.*accept-edits  ctx")
+    screen.keys("/mode\r")
+    screen.sees(r"› • accept-edits")
+    screen.keys("\x1b")
+    screen.sees(r"› *\n")
+    screen.keys("\x0c")
+    screen.keys("hello\r")
+    screen.sees(r"\d+ in · \d+ out")
+    screen.keys("\x04")
+    assert screen.ends() == 0
+
+
+def test_the_plain_terminal_moves_no_cursor_and_knows_menus(
+    start: Start,
+    project: Path,
+) -> None:
+    screen = start([call("run_shell", command="touch made"), "finished", "again"], "--plain")
+    screen.sees(r"You:$")
+    screen.keys("/mode\r")
+    text = screen.sees(r"Number, or nothing:$")
+    number = re.search(r"(\d+)\. accept-edits", text)
+    assert number is not None
+    screen.keys(f"{number[1]}\r")
+    screen.sees(r"accept-edits[^.]*\n+You:$")
+    screen.keys("go\rthen this\r")
+    screen.sees(r"(?s)Kept for later: then this.*|no because \.\.\.:$")
+    screen.stays(0.5)
+    screen.keys("yes\r")
+    screen.sees("finished")
+    assert (project / "made").exists()
+    screen.sees(r"(?s)again.*You:$")  # the words that came too early
+    screen.keys("\x04")
+    assert screen.ends() == 0
+    assert "\x1b" not in screen.raw

@@ -1,0 +1,127 @@
+"""Attachments through a whole session: what the provider gets of them, and what the events hold."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from string import ascii_letters, digits
+from typing import Any
+
+import pytest
+
+from fake_session import FakeSession, says
+from ybs.core.events import Noticed, UserSaid
+from ybs.core.ports import Answer, Question
+from ybs.headless import run as headless
+from ybs.session.attachments import Attacher
+from ybs.session.session import Session
+from ybs.session.tally import words_of
+from ybs.testing import OpenAIServer, RecordedEvents, call
+
+Open = Callable[..., tuple[Session, RecordedEvents]]
+TOKEN = "ghp_" + "".join(Random(7).choices(ascii_letters + digits, k=36))
+
+
+async def test_a_named_file_reaches_the_model_without_its_secrets_and_counts_as_read(
+    project: Path, open_session: Open
+):
+    (project / "settings.py").write_text(f'TOKEN = "{TOKEN}"\nDEBUG = True\n')
+    edit = call("edit_file", path="settings.py", old_text="DEBUG = True", new_text="DEBUG = False")
+    questions: list[Question] = []
+
+    async def confirm(question: Question) -> Answer:
+        questions.append(question)
+        return Answer(is_allowed=True)
+
+    async with OpenAIServer([edit, "done"]) as server:
+        session, events = open_session(server, mode="accept-edits")
+        session.confirm = confirm
+        async with session:
+            await session.send("switch it off in @settings.py, please")
+            said = session.prompts()
+        bodies = [repr(request.body) for request in server.requests]
+    assert "[File settings.py]" in bodies[0]
+    assert "DEBUG = True" in bodies[0]
+    assert [TOKEN in body for body in bodies] == [False, False]
+    assert TOKEN not in events.of(UserSaid)[0].content
+    assert questions == []  # neither about the secret nor about the edit
+    assert "DEBUG = False" in (project / "settings.py").read_text()
+    assert said == [(0, "switch it off in @settings.py, please")]
+
+
+async def test_what_was_piped_in_and_what_a_command_prints_name_no_files(
+    project: Path, open_session: Open
+):
+    (project / "a.txt").write_text("plums\n")
+    (project / "b.txt").write_text("pears\n")
+    async with OpenAIServer(["one", "two"]) as server:
+        session, events = open_session(server)
+        async with session:
+            await session.send("see @a.txt\n\n@b.txt", typed="see @a.txt")
+            await session.handle("!echo @b.txt")
+    said = [event.content for event in events.of(UserSaid)]
+    assert ["plums" in content for content in said] == [True, False]
+    assert ["pears" in content for content in said] == [False, False]
+    assert [notice.text for notice in events.of(Noticed)] == ["Attached: a.txt (1 line)"]
+
+
+def test_a_script_gives_only_its_prompt_as_the_words_that_name_files(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    given: list[str | None] = []
+
+    class Session(FakeSession):
+        async def send(self, text: str, images: Any = (), *, typed: str | None = None) -> Any:
+            given.append(typed)
+            return await super().send(text, images, typed=typed)
+
+    monkeypatch.setattr(headless, "read_piped", lambda: "mail from @b.txt")
+    for prompt in ("see @a.txt", None):
+        fake = Session(says("ok"))
+        options: Any = None
+
+        def opener(_: object, fake: FakeSession = fake) -> Any:
+            return fake
+
+        assert headless.run_once(options, prompt=prompt, opener=opener) == 0
+        assert "@b.txt" in fake.lines[0]
+    assert given == ["see @a.txt", ""]
+
+
+async def test_words_for_a_running_turn_bring_their_files(project: Path, open_session: Open):
+    (project / "a.txt").write_text("plums\n")
+    async with OpenAIServer([call("list_files", pattern="*"), "done"]) as server:
+        session, events = open_session(server)
+
+        def steer(event: object) -> None:
+            if type(event).__name__ == "ToolStarted":
+                session.steer("look into @a.txt too")
+
+        session.subscribe(steer)
+        async with session:
+            await session.send("go")
+        bodies = [repr(request.body) for request in server.requests]
+    assert ["plums" in body for body in bodies] == [False, True]
+    assert words_of(events.of(UserSaid)[1].message).startswith("look into @a.txt too")
+
+
+async def test_reading_what_is_named_can_be_interrupted(
+    project: Path, open_session: Open, monkeypatch: pytest.MonkeyPatch
+):
+    (project / "a.txt").write_text("x")
+    begun = asyncio.Event()
+
+    async def slow(_self: Attacher, _words: str) -> Any:
+        begun.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(Attacher, "parts", slow)
+    async with OpenAIServer(["never"]) as server:
+        session, _ = open_session(server)
+        async with session:
+            turn = asyncio.create_task(session.send("@a.txt"))
+            await begun.wait()
+            assert session.cancel()
+            assert (await turn).finished.reason == "interrupted"
+            assert list(session.conversation.messages) == []
+        assert server.requests == []

@@ -1,0 +1,321 @@
+"""Mentions: what counts as one in the person's words, and what goes along for it."""
+
+import os
+import struct
+import zlib
+from pathlib import Path
+from random import Random
+from string import ascii_letters, digits
+
+import pytest
+
+from ybs.config.schema import Safety
+from ybs.core.errors import ToolError
+from ybs.core.events import Event, Noticed
+from ybs.core.messages import Image, Text, UserPart
+from ybs.security.firewall.masking import Firewall
+from ybs.security.names import shown_name
+from ybs.security.paths import Roots
+from ybs.security.policy import Policy
+from ybs.session.attachments import MOST_FILES, Attacher
+from ybs.session.mentions import Reading, mention_of, mentions_in, open_mention, pictures_in
+from ybs.tools.read_file import ReadFile
+from ybs.tools.workspace import Workspace
+
+TOKEN = "ghp_" + "".join(Random(7).choices(ascii_letters + digits, k=36))
+
+
+def png(width: int = 3, height: int = 2) -> bytes:
+    """Make a whole picture."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    rows = zlib.compress(b"".join(b"\0" + bytes(width) for _ in range(height)))
+    parts = (chunk(b"IHDR", head), chunk(b"IDAT", rows), chunk(b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
+class Desk:
+    """An attacher, and what it told the person."""
+
+    def __init__(self, project: Path, **options: object) -> None:
+        self.told: list[Noticed] = []
+        self.workspace = Workspace(Roots(project, blocked=(project / "blocked",)))
+        policy = Policy(Safety(deny=("read_file(private/*)",)))
+        self.attacher = Attacher(self.workspace, policy, Firewall(), self.tell)
+
+    def tell(self, event: Event) -> None:
+        assert isinstance(event, Noticed)
+        self.told.append(event)
+
+    async def text(self, words: str) -> str:
+        return "".join(part.text for part in await self.parts(words) if isinstance(part, Text))
+
+    async def parts(self, words: str) -> list[UserPart]:
+        self.told.clear()
+        return await self.attacher.parts(words)
+
+    @property
+    def warnings(self) -> list[str]:
+        return [notice.text for notice in self.told if notice.level == "warning"]
+
+
+@pytest.fixture
+def desk(project: Path) -> Desk:
+    (project / "src").mkdir()
+    (project / "src" / "cart.py").write_text("".join(f"line {n}\n" for n in range(1, 101)))
+    (project / "a b.txt").write_text("spaced\n")
+    return Desk(project)
+
+
+def test_what_counts_as_a_mention():
+    cases = {
+        "see @a.py": ["a.py"],
+        "@a.py and (@b.py)": ["a.py", "b.py)", "b.py"],
+        "mail me@home.org or a@b": [],
+        '@"a b.txt" there': ["a b.txt"],
+        '@"say \\"hi\\".txt"': ['say "hi".txt'],
+        r"@a\ b.txt": ["a b.txt"],
+        "@": [],
+        "@@x": [],
+        '@""': [],
+        "is it @a.py?!": ["a.py?!", "a.py?", "a.py"],
+        "one\n@two": ["two"],
+        "@src/": ["src/"],
+    }
+    wrong = {
+        words: found
+        for words, wanted in cases.items()
+        if (found := [one.path for ways in mentions_in(words) for one in ways]) != wanted
+    }
+    assert wrong == {}
+
+
+def test_lines_are_read_behind_a_path():
+    cases = {
+        "@a.py:10-40": Reading("a.py", 10, 40),
+        "@a.py:7": Reading("a.py", 7, 7),
+        "@a.py:40-10": Reading("a.py", 40, 40),
+        "@a.py:0": Reading("a.py", 1, 1),
+        '@"a b":2-3': Reading("a b", 2, 3),
+    }
+    wrong = {
+        words: ways
+        for words, wanted in cases.items()
+        if wanted not in (ways := next(mentions_in(words)))
+    }
+    assert wrong == {}
+
+
+def test_hostile_words_are_read_in_no_time():
+    for piece in ("@", ' @"', ' @"\\"', "@a:1-", " '/~", "\\ ", "/\\", "@a).,"):
+        list(mentions_in(piece * 20_000))
+        pictures_in(piece * 20_000)
+        open_mention(piece * 2000)
+
+
+def test_a_written_mention_is_read_as_the_same_path():
+    names = [
+        "a.py",
+        "a b",
+        "a,",
+        'q"q',
+        'q q"',
+        "(x)",
+        "x:3",
+        "a\nb",
+        "\x1b[1m",
+        "\u202etxt",
+        "\\x41",
+    ]
+    names += [os.fsdecode(b"\xff.txt"), "back\\slash", "deep/er/", "it's"]
+    wrong = [
+        name
+        for name in names
+        if next(mentions_in(f"see {mention_of(shown_name(name))} now"))[0].path != shown_name(name)
+        or not mention_of(shown_name(name)).isprintable()
+    ]
+    assert wrong == []
+
+
+def test_paths_of_pictures_are_found_as_terminals_write_them():
+    cases = {
+        "/tmp/a.png": ["/tmp/a.png"],
+        r"see /tmp/my\ shot\ \(1\).PNG now": ["/tmp/my shot (1).PNG"],
+        "'/tmp/my shot.jpeg'": ["/tmp/my shot.jpeg"],
+        '"~/x y.gif"': ["~/x y.gif"],
+        "file:///tmp/my%20shot.webp": ["/tmp/my shot.webp"],
+        "shot.png": [],
+        "x/tmp/a.png": [],
+        "/tmp/a.png.txt https://x.org/a.png": [],
+    }
+    wrong = {
+        words: found for words, wanted in cases.items() if (found := pictures_in(words)) != wanted
+    }
+    assert wrong == {}
+
+
+async def test_words_stay_words_where_nothing_of_that_name_is_there(desk: Desk):
+    words = (
+        "@property @dataclass @types/node me@src/cart.py @nobody, /tmp/none.png @~nobody @$HOME @\0"
+    )
+    assert (await desk.parts(words), desk.told) == ([], [])
+
+
+async def test_a_file_goes_along_as_the_tool_would_read_it(desk: Desk, project: Path):
+    text = await desk.text("what is wrong in @src/cart.py?")
+    assert text.startswith("\n\n[File src/cart.py]\n1\tline 1\n2\tline 2\n")
+    assert desk.workspace.reads.knows(project / "src" / "cart.py")
+    assert [notice.level for notice in desk.told] == ["info"]
+    assert desk.told[0].text == "Attached: src/cart.py (100 lines)"
+
+
+async def test_each_thing_goes_along_once_and_in_order(desk: Desk):
+    text = await desk.text('@"a b.txt", @src/cart.py:3-4 (@./a\\ b.txt) @src @src/cart.py:99')
+    assert text == (
+        "\n\n[File a b.txt]\n1\tspaced"
+        "\n\n[File src/cart.py, lines 3-4]\n3\tline 3\n4\tline 4\n"
+        "[lines 5-100 not shown; go on with offset=5]"
+        "\n\n[Folder src]\nsrc/cart.py"
+        "\n\n[File src/cart.py, line 99]\n99\tline 99\n[lines 100-100 not shown; go on with offset=100]"
+    )
+
+
+async def test_what_cannot_go_along_is_said_and_the_rest_goes(desk: Desk, project: Path):
+    outside = project.parent / "outside.txt"
+    outside.write_text("not yours")
+    (project / "blob").write_bytes(b"\0\1\2" * 99)
+    for name in ("blocked", "private"):
+        (project / name).mkdir()
+        (project / name / "key.txt").write_text("not yours")
+    (project / "private" / "shot.png").write_bytes(png())
+    (project / "way-out").symlink_to(outside)
+    (project / "loop").symlink_to("loop")
+    os.mkfifo(project / "pipe")
+    (project / "broken.png").write_bytes(png()[:-9])
+    (project / "closed").write_text("")
+    cases = {
+        f"@{outside}": "is outside the folders",
+        "@way-out": "is outside the folders",
+        "@blob": "binary",
+        "@blocked/key.txt": "blocked path",
+        "@private/key.txt": "safety.deny",
+        str(project / "private" / "shot.png"): "safety.deny",
+        "@loop": "loop",
+        "@pipe": "named pipe",
+        "@broken.png": "damaged",
+        "@/dev/zero": "no ordinary file",
+        "@src/cart.py:500": "there is no line 500",
+    }
+    wrong: dict[str, object] = {}
+    for words, reason in cases.items():
+        text = await desk.text(f"{words} @src/cart.py:1")
+        is_right = "line 1" in text and "not yours" not in text and len(desk.warnings) == 1
+        if not is_right or reason not in desk.warnings[0]:
+            wrong[words] = (text, desk.warnings)
+    assert wrong == {}
+
+
+async def test_a_file_that_vanishes_before_it_is_read_is_said(
+    desk: Desk, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    whole = ReadFile.run
+
+    async def late(self: ReadFile, *given: object) -> object:
+        (project / "src" / "cart.py").unlink()
+        return await whole(self, *given)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(ReadFile, "run", late)
+    assert await desk.text("@src/cart.py") == ""
+    assert "does not exist" in desk.warnings[0]
+
+
+async def test_odd_texts_go_along_whole(desk: Desk, project: Path):
+    odd = {
+        "crlf.txt": (b"a\r\nb\r\n", "1\ta\n2\tb"),
+        "stray.txt": (b"caf\xc3\xa9 \xff\n", "1\tcaf\u00e9 \ufffd"),
+        "empty": (b"", "(the file is empty)"),
+        "e\x1b[2Jsc": (b"x", "1\tx"),
+        "new\nline": (b"y", "1\ty"),
+        "\u202etxt.py": (b"z", "1\tz"),
+        "~home": (b"t", "1\tt"),
+    }
+    for name, (data, _) in odd.items():
+        (project / name).write_bytes(data)
+    wrong: dict[str, str] = {}
+    for name, (_, wanted) in odd.items():
+        text = await desk.text(mention_of(shown_name(name)))
+        if text != f"\n\n[File {shown_name(name)}]\n{wanted}" or desk.warnings:
+            wrong[name] = text
+    assert wrong == {}
+
+
+async def test_a_huge_file_shows_its_beginning(desk: Desk, project: Path):
+    (project / "huge.txt").write_bytes(b"first\n" + b"some more words\n" * 300_000)
+    text = await desk.text("@huge.txt:1-1")
+    assert "1\tfirst" in text
+    assert len(text) < 2000
+
+
+async def test_many_files_are_bounded_in_number_and_size(desk: Desk, project: Path):
+    names = [f"n{number}.txt" for number in range(MOST_FILES + 2)]
+    for name in names:
+        (project / name).write_text("x\n")
+    text = await desk.text(" ".join(f"@{name}" for name in names))
+    assert text.count("[File") == MOST_FILES
+    assert f"Not attached: {names[-2]}, {names[-1]}; at most" in desk.warnings[0]
+    for name in names:
+        (project / name).write_text("some words\n" * 2000)
+    text = await desk.text(" ".join(f"@{name}" for name in names))
+    assert len(text) < 5 * desk.workspace.max_output_chars
+    assert text.count("[File") < MOST_FILES
+    assert len(desk.warnings) == 1
+
+
+async def test_pictures_go_along_from_anywhere_but_blocked_places(
+    desk: Desk, project: Path, home: Path
+):
+    (project / "in.png").write_bytes(png())
+    away = project.parent / "my shot.png"
+    away.write_bytes(png(5, 4))
+    (home / ".ssh").mkdir()
+    (home / ".ssh" / "key.png").write_bytes(png())
+    (home / "link.png").symlink_to(home / ".ssh" / "key.png")
+    (home / "text.png").write_text("no picture")
+    (home / "large.png").write_bytes(png() + bytes(4_000_000))
+    parts = await desk.parts(f"@in.png and '{away}' and {project}/in.png")
+    assert [part.text for part in parts if isinstance(part, Text)] == [
+        f"\n\n[File in.png]\nin.png is a picture (image/png, 3 x 2 pixels, {len(png())} bytes); it follows.",
+        f"\n\n[Picture {away}]",
+    ]
+    assert [part.data for part in parts if isinstance(part, Image)] == [png(), png(5, 4)]
+    for words in ("~/.ssh/key.png", "~/link.png", "@~/link.png", "~/text.png", "~/large.png"):
+        assert (await desk.parts(words), len(desk.warnings)) == ([], 1), words
+    assert len(await desk.parts(f'@"{away}"')) == 2
+
+
+async def test_secrets_in_a_file_are_masked_before_anybody_hears_of_them(desk: Desk, project: Path):
+    (project / "settings.py").write_text(f'TOKEN = "{TOKEN}"\n')
+    (project / "id").write_text(
+        "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEow" * 20 + "\n-----END RSA PRIVATE KEY-----\n"
+    )
+    text = await desk.text("@settings.py @id")
+    assert TOKEN not in text
+    assert "MIIEow" not in text
+    assert "[ybs:secret:github-token#1]" in text
+    assert "private key" in desk.warnings[0]
+
+
+async def test_what_went_along_can_be_edited_and_a_later_change_is_noticed(
+    desk: Desk, project: Path
+):
+    file = project / "a b.txt"
+    await desk.text('@"a b.txt"')
+    file.write_text("other\n")
+    with pytest.raises(ToolError, match="changed on disk"):
+        desk.workspace.reads.check(file, file.stat(), file.read_bytes(), "a b.txt")
+    assert desk.workspace.reads.recent() == [file]

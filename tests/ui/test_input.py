@@ -1,0 +1,71 @@
+"""The prompt: its parts beside each other."""
+
+import os
+
+from stage import Stage, staged
+
+from fake_session import FakeSession, asks, hangs, question_of, says
+from ybs.ui.input import ESCAPE_SECONDS, TWICE_SECONDS
+
+
+async def asked(stage: Stage) -> None:
+    await stage.sees("[y] yes")
+    stage.clock.now += 1
+
+
+async def test_a_search_that_a_question_comes_upon_is_over() -> None:
+    session = FakeSession(says("ok"), asks(question_of()))
+    async with staged(session) as stage:
+        stage.keys("first\r")
+        await stage.until(lambda: "1.2k in" in stage.screen and not stage.terminal.is_busy())
+        stage.keys("\x12fir")
+        await stage.sees("search: fir")
+        stage.terminal.submit("go")
+        await asked(stage)
+        stage.keys("y")
+        await stage.until(lambda: session.answers)
+        await stage.until(lambda: not stage.terminal.is_busy())
+        stage.keys("x")
+        await stage.sees("› x")
+        assert "search: fir" not in stage.screen
+
+
+async def test_a_paste_is_no_answer_and_in_a_reason_it_is_one_line() -> None:
+    session = FakeSession(asks(question_of()))
+    async with staged(session, prompt="go") as stage:
+        await asked(stage)
+        stage.keys("\x1b[200~y\x1b[201~")
+        await stage.until(lambda: stage.terminal.window.draft.text == "y")
+        assert session.answers == []
+        stage.clock.now += 1
+        stage.keys("r")
+        await stage.sees("because:")
+        stage.keys("\x1b[200~too\rslow\x07\n\x1b[201~")
+        await stage.sees("because: too slow")
+        stage.keys("\r")
+        await stage.until(lambda: session.answers)
+        assert session.answers[0].reason == "too slow"
+
+
+async def test_bytes_that_are_no_text_do_not_reach_the_session() -> None:
+    session = FakeSession(says("ok"))
+    async with staged(session) as stage:
+        os.write(stage.pipe.pipe.write_fd, b"caf\xe9\r")  # pyright: ignore[reportAttributeAccessIssue]
+        await stage.sees("1.2k in")
+        assert session.lines == ["caf\ufffd"]
+
+
+async def test_escape_waits_for_a_second_one_only_where_that_means_something() -> None:
+    async with staged(FakeSession(hangs)) as stage:
+        app = stage.terminal.window.app
+        await stage.sees("/help for more")
+        assert app.timeoutlen == TWICE_SECONDS
+        stage.keys("go\r")
+        await stage.sees("so far")
+        assert app.timeoutlen == ESCAPE_SECONDS < TWICE_SECONDS
+        stage.keys("ab\x1bb")  # Alt-B is still one key
+        await stage.until(lambda: stage.terminal.window.draft.cursor_position == 0)
+        assert stage.session.is_busy
+        stage.keys("\x1b")
+        await stage.sees("stopped by you")
+        await stage.until(lambda: app.timeoutlen == TWICE_SECONDS)
