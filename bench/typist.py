@@ -19,7 +19,7 @@ from lab import HERE, YBS, Lab, make_project
 
 SIZE_MB = 2**20
 #: The drawn prompt: the sign, with attributes around it.
-PROMPT = "›".encode()
+PROMPT = "\u203a".encode()
 
 
 class Typist:
@@ -99,7 +99,7 @@ class Typist:
         return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
     def memory_mb(self, kind: str = "VmRSS") -> float:
-        """The memory that ybs has now, or with `VmHWM` the most that it ever had."""
+        """Ask for the memory that ybs has now, or with `VmHWM` the most that it ever had."""
         lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
         line = next(line for line in lines if line.startswith(f"{kind}:"))
         return int(line.split()[1]) * 1024 / SIZE_MB

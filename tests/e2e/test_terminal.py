@@ -206,6 +206,7 @@ def test_a_first_run_is_one_question_and_then_the_prompt(project: Path, home: Pa
     with serving(["hello"], OllamaServer) as server:
         with Screen(environ={"OLLAMA_HOST": server.url}) as screen:
             screen.sees(r"  1  scripted +ollama, running here, 1\.0 MB")
+            screen.sees("q to quit:")
             screen.keys("\r")
             screen.sees(r"scripted, ollama\. Kept in ~/.config/ybs/config\.json")
             screen.sees(r"› *\n")

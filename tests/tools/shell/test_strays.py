@@ -24,6 +24,8 @@ def start() -> Iterator[Start]:
     def one(mark: Mark) -> subprocess.Popen[bytes]:
         environ = mark.put_on({"PATH": "/usr/bin:/bin"})
         started.append(subprocess.Popen(["sleep", "60"], env=environ, start_new_session=True))
+        seen = Path(f"/proc/{started[-1].pid}/environ")
+        assert any(seen.read_bytes() for _ in range(100_000))  # empty while it begins
         return started[-1]
 
     yield one
