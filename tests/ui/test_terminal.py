@@ -13,6 +13,7 @@ from ybs.config.schema import Config, Ui
 from ybs.core.errors import ProviderDown
 from ybs.core.events import TextStreamed
 from ybs.core.ports import Answer
+from ybs.ui import terminal as terminal_door
 
 YES = Answer(is_allowed=True)
 ALT_ENTER = "\x1b\r"
@@ -390,3 +391,17 @@ async def test_a_signal_to_end_closes_the_session() -> None:
         await stage.until(lambda: not stage.terminal.window.app.is_running)
     assert stage.code == 143
     assert not session.is_busy
+
+
+async def test_nothing_is_loaded_any_more_after_leaving_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(terminal_door, "WARM_UP_SECONDS", 0.02)
+    loaded: list[str] = []
+    monkeypatch.setattr(terminal_door, "_load", loaded.append)
+    async with staged(FakeSession()):
+        pass
+    later = asyncio.Event()
+    asyncio.get_running_loop().call_later(0.03, later.set)
+    await later.wait()
+    assert loaded == []

@@ -101,12 +101,13 @@ class Terminal:
         loop = asyncio.get_running_loop()
         for number, code in SIGNALS.items():
             loop.add_signal_handler(number, self._exit, code)
-        loop.call_later(WARM_UP_SECONDS, self._warm_up)
+        warm_up = loop.call_later(WARM_UP_SECONDS, self._warm_up)
         if prompt:
             loop.call_soon(self.work.begin, prompt)
         try:
             return await self.window.run()
         finally:
+            warm_up.cancel()
             self.asking.dismiss()
             await self.work.abandon()
             self._scroll.draw()
