@@ -125,7 +125,7 @@ async def _stream(text: str, pace: float, *, is_shown: bool) -> float:
         while not terminal.window.app.is_running:  # noqa: ASYNC110 - it tells nobody
             await asyncio.sleep(0.01)
         began = time.process_time()
-        terminal.submit("go")
+        terminal.work.submit("go")
         await session.has_ended.wait()
         spent = time.process_time() - began
         terminal.leave()

@@ -20,7 +20,7 @@ from ybs.core.messages import (
 )
 from ybs.session import changes
 from ybs.session.context_use import IMAGE_TOKENS, measure
-from ybs.session.figures import bar, first_words, money, number_in, short, time
+from ybs.session.figures import amount, bar, first_words, money, number_in, time
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 from ybs.session.tally import TurnUse
@@ -185,8 +185,8 @@ async def test_without_prices_cost_counts_tokens(quiet: Session):
 
 def test_figures_stay_short():
     counts = (0, 999, 1000, 99_949, 99_950, 999_499, 999_500, 12_345_678)
-    assert [short(count) for count in counts] == [
-        *("0", "999", "1.0k", "99.9k", "100k", "999k", "1.0M", "12.3M"),
+    assert [amount(count) for count in counts] == [
+        *("0", "999", "1.0k", "100k", "100k", "999k", "1.0M", "12M"),
     ]
     assert [money(usd) for usd in (0, 0.00001, 0.0123, 0.5, 12)] == [
         *("$0", "<$.0001", "$0.0123", "$0.50", "$12.00"),

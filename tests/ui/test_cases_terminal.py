@@ -64,15 +64,15 @@ async def test_t01_t02_t03_t04_t07_nothing_in_any_event_acts_on_the_terminal():
     )
     session.model = HOSTILE
     async with staged(session, prompt="go", columns=60, rows=50) as stage:
-        await stage.until(lambda: not stage.terminal.is_busy())
+        await stage.until(lambda: not stage.terminal.work.is_busy)
         for number, _ in enumerate(questions):
-            stage.terminal.submit(f"say {HOSTILE}")
+            stage.terminal.work.submit(f"say {HOSTILE}")
             await stage.sees("[y] yes")
             stage.clock.now += 1
             stage.keys("n")
             await stage.until(lambda n=number: len(session.answers) > n)
             await stage.until(lambda: "[y] yes" not in stage.screen)
-            await stage.until(lambda: not stage.terminal.is_busy())
+            await stage.until(lambda: not stage.terminal.work.is_busy)
         assert acting_in(stage.raw, OWN) == []
         assert "73137" in stage.raw
 

@@ -6,13 +6,24 @@ import pytest
 from stage import FakeClock, staged
 
 from fake_session import FakeSession, asks, question_of
+from ybs.core.messages import Usage
 from ybs.core.ports import Answer, Question
+from ybs.session.session import Status
 from ybs.ui.confirm import NO_REASON, Choice, answer_text, choice_lines, question_text, wish
 from ybs.ui.signs import ASCII, UNICODE, Paint
-from ybs.ui.status import State
 
 PLAIN = Paint(has_colour=False)
-STATE = State(folder="/srv/shop", sandbox="no sandbox")
+STATE = Status(
+    provider="",
+    model="",
+    mode="ask",
+    branch="",
+    window=1,
+    context_tokens=0,
+    usage=Usage(),
+    folder="/srv/shop",
+    sandbox="no sandbox",
+)
 YES, NO = Answer(is_allowed=True), Answer(is_allowed=False, reason=NO_REASON)
 ALWAYS = Answer(is_allowed=True, is_for_session=True)
 
@@ -211,14 +222,14 @@ async def test_escape_while_explaining_goes_back_to_the_question_and_nothing_is_
         stage.keys("3")
         await stage.sees("because:")
         stage.keys("half a rea\x1by")  # Alt-y, as a terminal sends it
-        await stage.until(stage.terminal.is_asking)
+        await stage.until(lambda: stage.terminal.asking.is_choosing)
         await stage.settles()
         assert session.answers == []
         stage.clock.now += 1
         stage.keys("r")
         await stage.sees("because: half a rea")
         stage.keys("\x1b")
-        await stage.until(stage.terminal.is_asking)
+        await stage.until(lambda: stage.terminal.asking.is_choosing)
         stage.keys("\x1b")
         await stage.until(lambda: session.answers)
         assert session.answers == [NO]
@@ -253,7 +264,7 @@ def test_a_body_longer_than_a_screen_is_whole_counted_and_named_again_below_it()
 async def test_what_was_typed_before_the_question_is_no_consent_and_not_lost() -> None:
     session = FakeSession(asks(question_of()))
     async with staged(session) as stage:
-        stage.terminal.submit("go")
+        stage.terminal.work.submit("go")
         stage.keys("yyy")  # it lies in the terminal's buffer before the question comes up
         await stage.sees("[y] yes")
         await stage.settles()
@@ -266,7 +277,7 @@ async def test_going_on_typing_into_a_question_is_no_consent_and_not_lost() -> N
     async with staged(session) as stage:
         stage.terminal.window.draft.text = "next, tr"
         stage.terminal.window.draft.cursor_position = 8
-        stage.terminal.submit("go")
+        stage.terminal.work.submit("go")
         await stage.sees("[y] yes")
         for letter in "y ":
             stage.keys(letter)
@@ -292,11 +303,11 @@ async def test_the_draft_is_there_again_after_the_question() -> None:
     session = FakeSession(asks(question_of()))
     async with staged(session) as stage:
         stage.terminal.window.draft.text = "kept"
-        stage.terminal.submit("go")
+        stage.terminal.work.submit("go")
         await stage.sees("[y] yes")
         stage.clock.now += 1
         stage.keys("n")
-        await stage.until(lambda: not stage.terminal.is_busy())
+        await stage.until(lambda: not stage.terminal.work.is_busy)
         await stage.sees("› kept")
 
 
@@ -307,5 +318,5 @@ async def test_a_question_of_a_turn_that_is_stopped_goes_away() -> None:
         await stage.sees("[y] yes")
         session.cancel()
         await stage.sees("stopped by you")
-        assert not stage.terminal.is_asking()
+        assert not stage.terminal.asking.is_choosing
         assert session.answers == []

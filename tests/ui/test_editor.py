@@ -113,7 +113,7 @@ async def test_what_a_turn_says_meanwhile_is_drawn_afterwards(
         stage.terminal.window.app._on_resize()
         assert stage.raw == before  # the editor's screen is not ours
         release.set()
-        await stage.until(lambda: not stage.terminal.is_busy())
+        await stage.until(lambda: not stage.terminal.work.is_busy)
         await stage.settles()
         assert "said meanwhile" not in stage.raw[len(before) :]
         opened.close()

@@ -71,7 +71,7 @@ async def test_what_is_sent_is_written_down_once_and_in_order(path: Path) -> Non
             stage.keys(line)
             stage.keys(ENTER)
             await stage.until(lambda number=number: len(session.lines) > number)
-            await stage.until(lambda: not stage.terminal.is_busy())
+            await stage.until(lambda: not stage.terminal.work.is_busy)
         await stage.until(lambda: len(texts(path)) == 3)
     assert texts(path) == ["one", "!ls", "/help"]
     assert modes_of(path, path.parent) == [0o600, 0o700]
@@ -110,7 +110,7 @@ async def test_nothing_typed_in_incognito_is_written_or_found_afterwards(path: P
         await has_loaded(stage)
         stage.keys("hidden")
         stage.keys(ENTER)
-        await stage.until(lambda: not stage.terminal.is_busy() and session.lines)
+        await stage.until(lambda: not stage.terminal.work.is_busy and session.lines)
         stage.keys(UP)
         await stage.sees("› hidden")
         stage.keys(DOWN)

@@ -17,14 +17,14 @@ async def test_a_search_that_a_question_comes_upon_is_over() -> None:
     session = FakeSession(says("ok"), asks(question_of()))
     async with staged(session) as stage:
         stage.keys("first\r")
-        await stage.until(lambda: "1.2k in" in stage.screen and not stage.terminal.is_busy())
+        await stage.until(lambda: "1.2k in" in stage.screen and not stage.terminal.work.is_busy)
         stage.keys("\x12fir")
         await stage.sees("search: fir")
-        stage.terminal.submit("go")
+        stage.terminal.work.submit("go")
         await asked(stage)
         stage.keys("y")
         await stage.until(lambda: session.answers)
-        await stage.until(lambda: not stage.terminal.is_busy())
+        await stage.until(lambda: not stage.terminal.work.is_busy)
         stage.keys("x")
         await stage.sees("› x")
         assert "search: fir" not in stage.screen

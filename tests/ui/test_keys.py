@@ -47,7 +47,7 @@ async def up_and_escape(stage: Stage) -> None:
     await stage.until(lambda: stage.session.lines[-1:] == ["/background"])
     stage.keys("\x1b")
     await stage.sees("stopped by you")
-    await stage.until(lambda: not stage.terminal.is_busy())
+    await stage.until(lambda: not stage.terminal.work.is_busy)
     stage.keys("\x1b[A")
     await has(stage, "and this")
     stage.keys("\x1b[A")
@@ -70,7 +70,9 @@ async def tab(stage: Stage) -> None:
     stage.keys("\t\t\x1b[Z\r")  # a command that was chosen is sent
     await stage.until(lambda: stage.session.lines[-1:] == ["/model"])
     await has(stage, "")
-    await stage.until(lambda: " /mode [NAME]" not in stage.screen and not stage.terminal.is_busy())
+    await stage.until(
+        lambda: " /mode [NAME]" not in stage.screen and not stage.terminal.work.is_busy
+    )
     stage.keys("/mod")
     await stage.sees(" /mode [NAME]")
     stage.keys("\x1b")  # closes the menu, and nothing else
@@ -98,7 +100,7 @@ async def twice_escape(stage: Stage) -> None:
     await has(stage, "")
     stage.keys("\x1b\x1b")
     await stage.until(lambda: stage.session.lines[-1:] == ["/rewind"])
-    await stage.until(lambda: not stage.terminal.is_busy())
+    await stage.until(lambda: not stage.terminal.work.is_busy)
 
 
 async def shift_tab(stage: Stage) -> None:
@@ -128,7 +130,7 @@ async def aside(stage: Stage) -> None:
 async def jobs(stage: Stage) -> None:
     stage.keys("\x14")
     await stage.until(lambda: stage.session.lines[-1:] == ["/jobs"])
-    await stage.until(lambda: not stage.terminal.is_busy())
+    await stage.until(lambda: not stage.terminal.work.is_busy)
 
 
 async def unfold(stage: Stage) -> None:

@@ -33,13 +33,15 @@ async def rings(how: How, *script: Cue) -> str:
         for _ in script:
             stage.keys("go\r")
             await stage.until(lambda: session.is_busy or not session.script)
-            await stage.until(lambda: not stage.terminal.is_busy() or stage.terminal.is_asking())
+            await stage.until(
+                lambda: not stage.terminal.work.is_busy or stage.terminal.asking.is_choosing
+            )
             stage.clock.now += 1
-            if stage.terminal.is_asking():
+            if stage.terminal.asking.is_choosing:
                 await stage.sees("[y] yes")
                 stage.clock.now += 1
                 stage.keys("y")
-            await stage.until(lambda: not stage.terminal.is_busy())
+            await stage.until(lambda: not stage.terminal.work.is_busy)
         return "".join(part for part in stage.raw.split("\x1b") if "\x07" in part)
 
 
@@ -65,6 +67,6 @@ async def test_a_question_rings_once_also_when_three_come_together() -> None:
             await stage.sees(f"({number} of 3)")
             stage.clock.now += 1
             stage.keys("n")
-        await stage.until(lambda: not stage.terminal.is_busy())
+        await stage.until(lambda: not stage.terminal.work.is_busy)
         assert stage.raw.count("\x07") == 1
     assert await rings("off", asks(question_of())) == ""

@@ -158,7 +158,7 @@ async def test_who_was_typing_when_a_menu_came_keeps_the_words_and_chooses_nothi
     async with staged(session) as stage:
         stage.keys("next I wa")
         await stage.sees("next I wa")
-        stage.terminal.submit("/model")
+        stage.terminal.work.submit("/model")
         await stage.sees("Choose a model")
         stage.keys("nt\r")
         await stage.settles()
@@ -195,11 +195,11 @@ async def test_a_question_comes_before_a_menu_and_the_menu_is_there_again() -> N
         await opened(stage)
         go.set()
         await stage.sees("[y] yes")
-        assert not stage.terminal.is_picking()
+        assert not stage.terminal.picking.is_open
         stage.clock.now += 1
         stage.keys("y")
         await stage.until(lambda: session.answers)
-        await stage.until(stage.terminal.is_picking)
+        await stage.until(lambda: stage.terminal.picking.is_open)
         await stage.sees("› • mistral-small")
 
 
@@ -209,7 +209,7 @@ async def test_a_menu_without_items_is_its_text_and_a_draft_goes_into_the_prompt
     async with staged(session) as stage:
         stage.keys("/model\r")
         await stage.sees("the same as text")
-        assert not stage.terminal.is_picking()
+        assert not stage.terminal.picking.is_open
         stage.keys("\x1b\x1b")
         await stage.sees("Back there.")
         assert session.lines == ["/model", "/rewind"]
@@ -220,7 +220,7 @@ async def test_a_menu_without_items_is_its_text_and_a_draft_goes_into_the_prompt
 async def test_a_menu_fits_any_screen(size: tuple[int, int]) -> None:
     async with staged(picking(menu=MANY), columns=size[0], rows=size[1]) as stage:
         stage.keys("/model\r")
-        await stage.until(stage.terminal.is_picking)
+        await stage.until(lambda: stage.terminal.picking.is_open)
         stage.keys(DOWN + DOWN)
         await stage.sees("›   model-2")
         assert "too small" not in stage.screen

@@ -3,18 +3,20 @@
 from msgspec.structs import replace
 
 from ybs.core.messages import Usage
+from ybs.session.session import Status
 from ybs.ui.signs import ASCII, UNICODE, Paint
-from ybs.ui.status import MODE_STYLES, State, start_line, toolbar
+from ybs.ui.status import MODE_STYLES, start_line, toolbar
 from ybs.ui.words import cells
 
-STATE = State(
+STATE = Status(
     provider="ollama",
     model="qwen3:14b",
     mode="ask",
     sandbox="no sandbox",
     folder="/srv/shop",
     branch="main",
-    context_percent=3,
+    window=100,
+    context_tokens=3,
     usage=Usage(input_tokens=1000, output_tokens=200),
 )
 PLAIN = Paint(has_colour=False)
@@ -36,11 +38,11 @@ def test_the_start_line_takes_two_lines_where_one_is_too_short() -> None:
     assert lines == ["ybs 0.1  ollama qwen3:14b | ask | no sandbox", "/srv/shop  main"]
 
 
-def bar(state: State, width: int, hint: str = "") -> str:
+def bar(state: Status, width: int, hint: str = "") -> str:
     return "".join(text for _, text in toolbar(state, width, UNICODE, hint))
 
 
-def style_of(word: str, state: State) -> str:
+def style_of(word: str, state: Status) -> str:
     return next(style for style, text in toolbar(state, 80, UNICODE) if text == word)
 
 

@@ -184,9 +184,9 @@ async def test_ctrl_c_at_a_question_stops_the_turn(is_explaining: bool) -> None:
             await stage.sees("because:")
         stage.keys("\x03")
         await stage.sees("! stopped by you")
-        await stage.until(lambda: not stage.terminal.is_busy())
+        await stage.until(lambda: not stage.terminal.work.is_busy)
         assert session.answers == []
-        assert not stage.terminal.is_asking()
+        assert not stage.terminal.asking.is_choosing
         assert "[y] yes" not in stage.screen
 
 
@@ -325,14 +325,14 @@ async def test_any_size_of_terminal_works(columns: int, rows: int) -> None:
     session = FakeSession(says(text), asks(question_of(warnings=("deletes files: build/",))))
     async with staged(session, columns=columns, rows=rows) as stage:
         stage.keys("a prompt that is longer than twenty columns\r")
-        await stage.until(lambda: len(session.script) == 1 and not stage.terminal.is_busy())
+        await stage.until(lambda: len(session.script) == 1 and not stage.terminal.work.is_busy)
         stage.keys("go\r")
-        await stage.until(lambda: stage.terminal.is_asking())
+        await stage.until(lambda: stage.terminal.asking.is_choosing)
         await stage.settles()
         stage.clock.now += 1
         stage.keys("y")
         await stage.until(lambda: session.answers)
-        await stage.until(lambda: not stage.terminal.is_busy())
+        await stage.until(lambda: not stage.terminal.work.is_busy)
         assert session.answers == [YES]
 
 

@@ -21,7 +21,7 @@ async def test_a_thousand_keys_and_a_thousand_lines_are_kept_in_their_order() ->
     async with staged(session, prompt="go") as stage:
         await stage.until(lambda: session.is_busy)
         for number in range(1000):
-            stage.terminal.queue(f"/do {number}")
+            stage.terminal.work.queue(f"/do {number}")
         await stage.sees("› 996 more  (when this is done)")
         hold.end.set()
         await stage.until(lambda: len(session.lines) == 1001)

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ybs.core.messages import Usage
+from ybs.session.figures import amount
 from ybs.ui.words import (
-    amount,
     cells,
     duration,
     fold,

@@ -13,13 +13,13 @@ def bar(share: float, width: int) -> str:
     return "█" * whole + (_EIGHTHS[rest - 1] if rest else "")
 
 
-def short(count: int) -> str:
-    """Write a number of tokens in at most five characters."""
-    if count < 1000:
-        return str(count)
-    if count < 99_950:
-        return f"{count / 1000:.1f}k"
-    return f"{count / 1000:.0f}k" if count < 999_500 else f"{count / 1_000_000:.1f}M"
+def amount(tokens: int) -> str:
+    """Write a number of tokens in at most four characters: 812, 9.2k, 120k, 1.2M."""
+    for size, unit in ((1_000_000, "M"), (1_000, "k")):
+        if tokens >= 0.9995 * size:  # 999,500 is 1.0M, not 1000k
+            value = tokens / size
+            return f"{value:.1f}{unit}" if value < 9.95 else f"{value:.0f}{unit}"
+    return str(tokens)
 
 
 def money(usd: float) -> str:

@@ -8,11 +8,11 @@ from prompt_toolkit.key_binding import KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from ybs.core.ports import Answer, Question
+from ybs.session.session import Status
 from ybs.ui.confirm import Choice, answer_text, choice_lines, question_text
 from ybs.ui.input import Prompt
 from ybs.ui.notify import WAITS
 from ybs.ui.render import Canvas, Renderer
-from ybs.ui.status import State
 from ybs.ui.words import shorten
 
 REASON_KEYS = "  Enter: no, with these words   Esc: back"
@@ -24,7 +24,7 @@ class Front(Protocol):
     canvas: Canvas
     renderer: Renderer
     window: Prompt
-    state: State
+    state: Status
 
     def interrupt(self) -> None:
         """Take Ctrl-C."""
@@ -48,6 +48,11 @@ class Asking:
     def is_open(self) -> bool:
         """Tell whether a question stands on the screen."""
         return self._choice is not None
+
+    @property
+    def is_choosing(self) -> bool:
+        """Tell whether a question waits for a key."""
+        return self._choice is not None and not self._choice.wants_reason
 
     @property
     def is_explaining(self) -> bool:

@@ -11,8 +11,8 @@ from time import monotonic
 
 from ybs.core.ports import Answer, Question
 from ybs.security.unicode import printable
+from ybs.session.session import Status
 from ybs.ui.signs import Paint, Signs
-from ybs.ui.status import State
 from ybs.ui.steps import diff_lines
 from ybs.ui.words import cells, fold, short_folder, wrap, wrap_words
 
@@ -90,7 +90,7 @@ class Choice(Silence):
             self.answer.set_result(answer)
 
 
-def question_text(question: Question, state: State, width: int, paint: Paint, signs: Signs) -> str:
+def question_text(question: Question, state: Status, width: int, paint: Paint, signs: Signs) -> str:
     """Draw the whole question: who wants what where, all of it, and what to beware of."""
     who = f"{signs.question} {wish(question, state.folder, state.sandbox)}"
     lines = _title(f"{who}:", width, paint)

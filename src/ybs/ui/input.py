@@ -14,7 +14,6 @@ from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition, vi_navigation_mode
 from prompt_toolkit.formatted_text import AnyFormattedText
 from prompt_toolkit.input import Input
-from prompt_toolkit.key_binding import merge_key_bindings
 from prompt_toolkit.layout import (
     AnyContainer,
     BufferControl,
@@ -34,13 +33,13 @@ from ybs.ui.draft import Draft
 from ybs.ui.extended_keys import ExtendedKeys, read_extended
 from ybs.ui.fragments import fragments
 from ybs.ui.history import LineHistory
-from ybs.ui.keys import Desk, bindings
+from ybs.ui.keys import bindings
 from ybs.ui.paste import FoldedPastes
-from ybs.ui.picker import picker_keys
 from ybs.ui.resize import SteadyApplication
 
 if TYPE_CHECKING:
     from ybs.session.session import Session
+    from ybs.ui.terminal import Terminal
 
 #: Seconds until a lone Esc counts as Esc (and not as the beginning of Alt-something).
 ESCAPE_SECONDS = 0.05
@@ -54,7 +53,7 @@ class Prompt:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: "Terminal",
         put_in: Input,
         put_out: Output,
         *,
@@ -82,7 +81,7 @@ class Prompt:
         read_extended(put_in)
         self.app = SteadyApplication(
             layout=Layout(self._rows(), focused_element=self._draft_window),
-            key_bindings=merge_key_bindings([bindings(desk, self), picker_keys(desk)]),
+            key_bindings=bindings(desk, self),
             color_depth=None if has_colour else ColorDepth.DEPTH_1_BIT,
             erase_when_done=True,
             input=put_in,
@@ -131,16 +130,14 @@ class Prompt:
 
     def focus(self) -> None:
         """Let the keyboard write where the next words belong."""
-        window = self._reason_window if self._desk.is_explaining() else self._draft_window
+        window = self._reason_window if self._desk.asking.is_explaining else self._draft_window
         self.app.layout.search_links.clear()  # a search that a question came upon is over
         self.app.layout.focus(window)
 
     def _rows(self) -> HSplit:
         desk = self._desk
         is_tall = Condition(lambda: self.app.output.get_size().rows >= 8)
-        is_free = Condition(
-            lambda: not (desk.is_asking() or desk.is_explaining() or desk.is_picking())
-        )
+        is_free = Condition(lambda: not (desk.asking.is_open or desk.picking.is_open))
         return HSplit(
             [
                 Window(
@@ -149,9 +146,11 @@ class Prompt:
                 ConditionalContainer(self._draft_window, is_free),
                 ConditionalContainer(
                     Window(_text(lambda: fragments(desk.menu())), dont_extend_height=True),
-                    Condition(desk.is_picking),
+                    Condition(lambda: desk.picking.is_open),
                 ),
-                ConditionalContainer(self._reason_window, Condition(desk.is_explaining)),
+                ConditionalContainer(
+                    self._reason_window, Condition(lambda: desk.asking.is_explaining)
+                ),
                 ConditionalContainer(
                     HSplit([self._search, DynamicContainer(lambda: self._menu)]), is_free
                 ),
@@ -182,7 +181,7 @@ class Prompt:
         return f"{self._rule * 2} normal " if vi_navigation_mode() else ""
 
     def _prepare(self, _app: object) -> None:
-        is_busy = self._desk.is_busy()
+        is_busy = self._desk.work.is_busy
         self.app.timeoutlen = ESCAPE_SECONDS if is_busy else TWICE_SECONDS
         if self.draft.lines.forget():
             self.draft.reset(self.draft.document)

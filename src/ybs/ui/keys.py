@@ -14,7 +14,6 @@ from prompt_toolkit.filters import (
     vi_insert_mode,
     vi_navigation_mode,
 )
-from prompt_toolkit.formatted_text import AnyFormattedText
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.key_binding.bindings.search import start_reverse_incremental_search
 from prompt_toolkit.keys import Keys
@@ -25,6 +24,7 @@ from ybs.ui.paste import clean
 
 if TYPE_CHECKING:
     from ybs.ui.input import Prompt
+    from ybs.ui.terminal import Terminal
 
 Act: TypeAlias = Callable[[KeyPressEvent], None]
 ALWAYS = Always()
@@ -59,120 +59,20 @@ VI_KEYS = (
 )
 
 
-class Desk(Protocol):
-    """What the keys act on, and what is drawn around the prompt."""
-
-    def is_asking(self) -> bool:
-        """Tell whether a question waits for a key."""
-        ...
-
-    def is_explaining(self) -> bool:
-        """Tell whether the reason for a no is being typed."""
-        ...
-
-    def is_picking(self) -> bool:
-        """Tell whether a menu stands in the place of the prompt."""
-        ...
-
-    def is_busy(self) -> bool:
-        """Tell whether a turn runs."""
-        ...
-
-    def is_waiting(self) -> bool:
-        """Tell whether a line waits for the running turn's next step or its end."""
-        ...
-
-    def submit(self, text: str) -> None:
-        """Take a line of input: at the running turn's next step, or now."""
-        ...
-
-    def queue(self, text: str) -> None:
-        """Take a line of input when the running turn has ended."""
-        ...
-
-    def recall(self) -> None:
-        """Put the newest line that waits back into the prompt."""
-        ...
-
-    def unfold(self) -> None:
-        """Draw whole what was drawn shortened."""
-        ...
-
-    def rewind(self) -> None:
-        """Offer the places that the conversation can go back to."""
-        ...
-
-    def send_to_background(self) -> None:
-        """Let the running command go on in the background."""
-        ...
-
-    def show_jobs(self) -> None:
-        """Draw what runs in the background."""
-        ...
-
-    def show_keys(self) -> None:
-        """Draw the keys."""
-        ...
-
-    def explain(self, text: str) -> None:
-        """Take the reason for a no."""
-        ...
-
-    def hint(self, text: str) -> None:
-        """Say something for a moment."""
-        ...
-
-    def answer_key(self, event: KeyPressEvent) -> None:
-        """Take a key while a question waits."""
-        ...
-
-    def pick_key(self, event: KeyPressEvent) -> None:
-        """Take a key while a menu is shown."""
-        ...
-
-    def interrupt(self) -> None:
-        """Take Ctrl-C."""
-        ...
-
-    def stop(self) -> None:
-        """Take Esc while a turn runs or a reason is typed."""
-        ...
-
-    def leave(self) -> None:
-        """Take Ctrl-D at an empty prompt."""
-        ...
-
-    def next_mode(self) -> None:
-        """Take Shift-Tab."""
-        ...
-
-    def above(self) -> str:
-        """Draw what stands above the prompt, with ECMA-48 attributes."""
-        ...
-
-    def menu(self) -> str:
-        """Draw the menu that stands in the place of the prompt."""
-        ...
-
-    def below(self) -> AnyFormattedText:
-        """Draw the bottom line."""
-        ...
-
-    def prompt(self) -> str:
-        """Draw the sign before the input."""
-        ...
-
-
 class Place:
     """What is true of the prompt when a key comes."""
 
-    def __init__(self, desk: Desk, window: "Prompt") -> None:
+    def __init__(self, desk: "Terminal", window: "Prompt") -> None:
         draft = window.draft
-        self.asking, self.explaining = Condition(desk.is_asking), Condition(desk.is_explaining)
-        self.free = ~self.asking & ~self.explaining & ~Condition(desk.is_picking)
+        self.asking, self.explaining = (
+            Condition(lambda: desk.asking.is_choosing),
+            Condition(lambda: desk.asking.is_explaining),
+        )
+        self.picking = Condition(lambda: desk.picking.is_open)
+        self.free = ~self.asking & ~self.explaining & ~self.picking
         self.typing = self.free & has_focus(draft)
         self.empty = Condition(lambda: not draft.text)
-        self.busy = Condition(desk.is_busy)
+        self.busy = Condition(lambda: desk.work.is_busy)
         self.waiting = Condition(desk.is_waiting)
         self.menu = Condition(lambda: draft.complete_state is not None)
         self.chosen = Condition(draft.has_chosen)
@@ -180,7 +80,7 @@ class Place:
         self.inserting, self.resting = emacs_mode | vi_insert_mode, emacs_mode | vi_navigation_mode
 
 
-def bindings(desk: Desk, window: "Prompt") -> KeyBindings:
+def bindings(desk: "Terminal", window: "Prompt") -> KeyBindings:
     """Make the key bindings; what is not here is what prompt_toolkit's Emacs or vi keys do."""
     keys, draft, place = KeyBindings(), window.draft, Place(desk, window)
 
@@ -193,7 +93,7 @@ def bindings(desk: Desk, window: "Prompt") -> KeyBindings:
     on("c-c", do=lambda _: desk.interrupt(), when=~is_searching)
     on("<sigint>", do=lambda _: desk.interrupt(), when=here)
     on("c-d", do=lambda _: desk.leave(), when=place.typing & place.empty)
-    on("escape", "escape", do=lambda _: desk.rewind(), when=idle & place.empty)
+    on("escape", "escape", do=lambda _: desk.work.submit("/rewind"), when=idle & place.empty)
     on("escape", "escape", do=lambda _: draft.clear(), when=idle & ~place.empty)
     on("escape", do=lambda _: desk.stop(), when=place.explaining, is_eager=True)
     on("escape", do=lambda _: desk.stop(), when=place.typing & place.busy & place.resting)
@@ -201,12 +101,17 @@ def bindings(desk: Desk, window: "Prompt") -> KeyBindings:
     on("c-g", do=lambda _: window.edit(), when=place.typing & ~has_selection)
     on("c-l", do=lambda _: window.app.clear())
     on("c-o", do=lambda _: desk.unfold())
-    on("c-b", do=lambda _: desk.send_to_background(), when=place.typing & place.empty & place.busy)
-    on("c-t", do=lambda _: desk.show_jobs(), when=place.free)
+    on(
+        "c-b",
+        do=lambda _: desk.work.submit("/background"),
+        when=place.typing & place.empty & place.busy,
+    )
+    on("c-t", do=lambda _: desk.work.submit("/jobs"), when=place.free)
     on("c-z", do=lambda _: window.suspend(), is_eager=True)
     on("?", do=lambda _: desk.show_keys(), when=place.typing & place.empty & place.inserting)
     _bind_menu(on, desk, draft, place)  # the last that fits is taken
-    on(Keys.Any, do=desk.answer_key, when=place.asking, is_eager=True)
+    on(Keys.Any, do=desk.asking.take_key, when=place.asking, is_eager=True)
+    on(Keys.Any, do=desk.picking.take_key, when=place.picking, is_eager=True)
     return keys
 
 
@@ -218,10 +123,10 @@ class On(Protocol):
         ...
 
 
-def _bind_lines(on: On, desk: Desk, draft: Draft, place: Place) -> None:
+def _bind_lines(on: On, desk: "Terminal", draft: Draft, place: Place) -> None:
     reason = place.explaining
     on("enter", do=lambda event: _enter(event, desk, draft), when=place.typing)
-    on("enter", do=lambda event: desk.explain(event.current_buffer.text), when=reason)
+    on("enter", do=lambda event: desk.asking.explain(event.current_buffer.text), when=reason)
     on("escape", "enter", do=lambda _: draft.insert_text("\n"), when=place.typing & emacs_mode)
     on("c-j", do=lambda _: draft.insert_text("\n"), when=place.typing)
     on("tab", do=lambda _: _queue(desk, draft), when=place.typing & ~place.empty & place.busy)
@@ -234,7 +139,7 @@ def _bind_lines(on: On, desk: Desk, draft: Draft, place: Place) -> None:
     on(Keys.BracketedPaste, do=_paste_line, when=reason)
 
 
-def _bind_menu(on: On, desk: Desk, draft: Draft, place: Place) -> None:
+def _bind_menu(on: On, desk: "Terminal", draft: Draft, place: Place) -> None:
     """Bind the keys of the completions."""
     shown = place.typing & place.menu
     on("tab", do=lambda _: draft.select(), when=place.typing & (place.menu | ~place.busy))
@@ -244,7 +149,7 @@ def _bind_menu(on: On, desk: Desk, draft: Draft, place: Place) -> None:
     on("up", do=lambda _: draft.leave_menu(), when=shown & ~place.chosen)
 
 
-def _enter(event: KeyPressEvent, desk: Desk, draft: Draft) -> None:
+def _enter(event: KeyPressEvent, desk: "Terminal", draft: Draft) -> None:
     """Send the draft; a new line after a backslash, and in the middle of pasted text."""
     if event.key_processor.input_queue:  # more came in the same burst: this is a paste, not a key
         draft.insert_text("\n")
@@ -252,7 +157,7 @@ def _enter(event: KeyPressEvent, desk: Desk, draft: Draft) -> None:
         draft.delete_before_cursor()
         draft.insert_text("\n")
     elif text := draft.take():
-        desk.submit(text)
+        desk.work.submit(text)
 
 
 def _paste_line(event: KeyPressEvent) -> None:
@@ -272,17 +177,17 @@ def _stop_search(draft: Draft) -> None:
     draft.go_back()
 
 
-def _accept(desk: Desk, draft: Draft) -> None:
+def _accept(desk: "Terminal", draft: Draft) -> None:
     """Keep what is chosen in the menu; a command is sent with it."""
     draft.accept()
     if draft.text.startswith("/"):
-        desk.submit(draft.take())
+        desk.work.submit(draft.take())
 
 
-def _queue(desk: Desk, draft: Draft) -> None:
+def _queue(desk: "Terminal", draft: Draft) -> None:
     """Have the draft sent when the running turn has ended."""
     if text := draft.take():
-        desk.queue(text)
+        desk.work.queue(text)
 
 
 def keys_text(*, is_vi: bool = False) -> str:

@@ -6,11 +6,12 @@ from time import monotonic
 
 from msgspec import Struct
 
+from ybs.session.figures import amount
 from ybs.ui.blocks import Blocks
 from ybs.ui.prose import Growing
 from ybs.ui.signs import Paint, Signs
 from ybs.ui.steps import call_text, running_line
-from ybs.ui.words import NARROW, amount, cells, fold, one_line, shorten, shown_line
+from ybs.ui.words import NARROW, cells, fold, one_line, shorten, shown_line
 
 FRAMES_PER_SECOND = 8
 #: Characters of a running call's output that are kept.

@@ -1,20 +1,18 @@
 """A menu in the place of the prompt: arrows move, letters filter, Enter chooses, Esc closes."""
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from prompt_toolkit.filters import Condition
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding import KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from ybs.session.reply import Menu, MenuItem
 from ybs.ui.confirm import Silence
-from ybs.ui.page import Canvas
 from ybs.ui.signs import Paint, Signs
 from ybs.ui.words import cells, one_line, shorten
 
 if TYPE_CHECKING:
-    from ybs.ui.input import Prompt
+    from ybs.ui.terminal import Terminal
 
 #: Items that are seen at once, where the screen has the room.
 MAX_ROWS = 10
@@ -133,29 +131,10 @@ _STEPS: dict[Keys | str, int] = {
 }
 
 
-class Front(Protocol):
-    """Where a menu is shown."""
-
-    canvas: Canvas
-    window: "Prompt"
-
-    def is_asking(self) -> bool:
-        """Tell whether a question waits for a key."""
-        ...
-
-    def is_explaining(self) -> bool:
-        """Tell whether the reason for a no is being typed."""
-        ...
-
-    def submit(self, text: str) -> None:
-        """Take a line of input."""
-        ...
-
-
 class Picking:
     """Shows one menu at a time; a question comes first. `clock` counts seconds."""
 
-    def __init__(self, front: Front, clock: Callable[[], float]) -> None:
+    def __init__(self, front: "Terminal", clock: Callable[[], float]) -> None:
         self._front, self._clock = front, clock
         self._picker: Picker | None = None
         self._silence = Silence(clock)
@@ -164,8 +143,7 @@ class Picking:
     @property
     def is_open(self) -> bool:
         """Tell whether a menu stands on the screen."""
-        front = self._front
-        return self._picker is not None and not front.is_asking() and not front.is_explaining()
+        return self._picker is not None and not self._front.asking.is_open
 
     def show(self, menu: Menu) -> None:
         """Show a menu in place of the prompt. Who was typing a line there is not choosing yet."""
@@ -199,23 +177,4 @@ class Picking:
             picker.press(press.key, press.data)
         elif picker.chosen is not None and (picker.is_touched or self._silence.is_over):
             self._picker = None
-            self._front.submit(picker.chosen.line)
-
-
-class Counter(Protocol):
-    """What the keys of a menu act on."""
-
-    def is_picking(self) -> bool:
-        """Tell whether a menu waits for a choice."""
-        ...
-
-    def pick_key(self, event: KeyPressEvent) -> None:
-        """Take a key while a menu is shown."""
-        ...
-
-
-def picker_keys(counter: Counter) -> KeyBindings:
-    """Make the bindings: while a menu is shown every key is its own."""
-    keys = KeyBindings()
-    keys.add(Keys.Any, filter=Condition(counter.is_picking), eager=True)(counter.pick_key)
-    return keys
+            self._front.work.submit(picker.chosen.line)

@@ -1,13 +1,11 @@
 """The start line and the line at the bottom: what is known, in the room there is."""
 
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
-from msgspec import Struct
-
-from ybs.core.messages import Usage
+from ybs.session.figures import amount, money, percent
 from ybs.session.session import Status
 from ybs.ui.signs import Paint, Signs
-from ybs.ui.words import amount, cells, short_folder, shorten
+from ybs.ui.words import cells, short_folder, shorten
 
 #: A fact, and the style that prompt_toolkit draws it in.
 Fact: TypeAlias = tuple[str, str]
@@ -20,38 +18,7 @@ NO_SANDBOX = "no sandbox"
 MIN_MODEL = 10
 
 
-class State(Struct, kw_only=True):
-    """What the lines show; read from the session when something has changed, not at every redraw."""
-
-    provider: str = ""
-    model: str = ""
-    mode: str = ""
-    sandbox: str = ""
-    folder: str = ""
-    branch: str = ""
-    context_percent: int = 0
-    usage: Usage = Usage()
-    jobs: int = 0
-    incognito: bool = False
-
-    @classmethod
-    def of(cls, status: Status) -> Self:
-        """Take what is shown of the session's status."""
-        return cls(
-            provider=status.provider,
-            model=status.model,
-            mode=status.mode,
-            sandbox=status.sandbox,
-            folder=status.folder,
-            branch=status.branch,
-            context_percent=round(100 * status.context_tokens / max(1, status.window)),
-            usage=status.usage,
-            jobs=status.jobs,
-            incognito=status.incognito,
-        )
-
-
-def start_line(version: str, state: State, width: int, paint: Paint, signs: Signs) -> str:
+def start_line(version: str, state: Status, width: int, paint: Paint, signs: Signs) -> str:
     """Draw the first line: version, model, mode, sandbox, and where it works."""
     dot = f" {signs.dot} "
     name = f"ybs {version}"
@@ -67,7 +34,7 @@ def start_line(version: str, state: State, width: int, paint: Paint, signs: Sign
     return "\n".join([paint.bold(first) if len(lines) == 3 else first, *map(paint.dim, rest)])
 
 
-def toolbar(state: State, width: int, signs: Signs, hint: str = "") -> list[Fact]:
+def toolbar(state: Status, width: int, signs: Signs, hint: str = "") -> list[Fact]:
     """Draw the bottom line: the facts that there is room for, and the branch. A hint takes their place."""
     if hint:
         return [("", shorten(f" {hint}", width, signs.more))]
@@ -89,7 +56,7 @@ def toolbar(state: State, width: int, signs: Signs, hint: str = "") -> list[Fact
     return line if len(facts) > 1 else [("", shorten(f" {facts[0][1]}", width, signs.more))]
 
 
-def _facts(state: State) -> tuple[Fact, ...]:
+def _facts(state: Status) -> tuple[Fact, ...]:
     """List what there is to say, the most important first; what is empty is left out."""
     used = state.usage.input_tokens + state.usage.output_tokens
     cost = state.usage.cost_usd
@@ -97,9 +64,9 @@ def _facts(state: State) -> tuple[Fact, ...]:
         ("", "incognito" if state.incognito else ""),
         ("", state.model),
         (MODE_STYLES.get(state.mode, ""), state.mode),
-        ("", f"ctx {state.context_percent}%"),
+        ("", f"ctx {percent(state.context_tokens, state.window)}"),
         (WARNING if state.sandbox.startswith(NO_SANDBOX) else "", state.sandbox),
-        ("", f"${cost:.4f}" if cost else ""),
+        ("", money(cost) if cost else ""),
         ("", f"{amount(used)} tok"),
         ("", f"{state.jobs} job{'s' * (state.jobs > 1)}" if state.jobs else ""),
         ("", state.provider),

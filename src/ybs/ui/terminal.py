@@ -10,7 +10,6 @@ from typing import TypeAlias
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.input import Input, create_input
-from prompt_toolkit.key_binding import KeyPressEvent
 from prompt_toolkit.output import Output
 
 from ybs import __version__
@@ -29,7 +28,7 @@ from ybs.ui.picker import Picking
 from ybs.ui.render import Canvas, Renderer
 from ybs.ui.scroll import Scroll
 from ybs.ui.signs import Paint, fit_encoding, signs_for, wants_colour
-from ybs.ui.status import State, start_line, toolbar
+from ybs.ui.status import start_line, toolbar
 from ybs.ui.work import Work
 
 Clock: TypeAlias = Callable[[], float]
@@ -84,7 +83,6 @@ class Terminal:
         self.work = Work(session, self)
         self._interrupted_at = -TWICE_SECONDS
         self._hint = ""
-        self.state = State()
         self._looking_again: asyncio.TimerHandle | None = None
 
     async def run(self, prompt: str = "") -> int:
@@ -114,49 +112,13 @@ class Terminal:
 
     # What the keys do
 
-    def is_asking(self) -> bool:
-        """Tell whether a question waits for a key."""
-        return self.asking.is_open and not self.asking.is_explaining
-
-    def is_explaining(self) -> bool:
-        """Tell whether the reason for a no is being typed."""
-        return self.asking.is_explaining
-
-    def is_picking(self) -> bool:
-        """Tell whether a menu stands in the place of the prompt."""
-        return self.picking.is_open
-
-    def is_busy(self) -> bool:
-        """Tell whether a turn or a command runs."""
-        return self.work.is_busy
-
     def is_waiting(self) -> bool:
         """Tell whether a line waits for the running turn's next step or its end."""
         return bool(self.live.steering or self.live.queued)
 
-    def submit(self, text: str) -> None:
-        """Take a line of input: at the running turn's next step, or now."""
-        self.work.submit(text)
-
-    def queue(self, text: str) -> None:
-        """Take a line of input when the running turn has ended."""
-        self.work.queue(text)
-
     def recall(self) -> None:
         """Put the newest line that waits back into the prompt."""
         self.give_back([self.work.recall()])
-
-    def rewind(self) -> None:
-        """Offer the places that the conversation can go back to."""
-        self.work.submit("/rewind")
-
-    def send_to_background(self) -> None:
-        """Let the running command go on in the background."""
-        self.work.submit("/background")
-
-    def show_jobs(self) -> None:
-        """Draw what runs in the background."""
-        self.work.submit("/jobs")
 
     def show_keys(self) -> None:
         """Draw the keys."""
@@ -167,26 +129,14 @@ class Terminal:
         if not self.renderer.unfold():
             self.hint("nothing more to show")
 
-    def explain(self, text: str) -> None:
-        """Take the reason for a no."""
-        self.asking.explain(text)
-
-    def answer_key(self, event: KeyPressEvent) -> None:
-        """Take a key while a question waits."""
-        self.asking.take_key(event)
-
-    def pick_key(self, event: KeyPressEvent) -> None:
-        """Take a key while a menu is shown."""
-        self.picking.take_key(event)
-
     def interrupt(self) -> None:
         """Take Ctrl-C: stop the turn and its question, empty the prompt, or leave the second time."""
         now = self._clock()
         is_second = now - self._interrupted_at < TWICE_SECONDS
         self._interrupted_at = now
         if is_second:
-            self._exit(INTERRUPTED if self.is_busy() else 0)
-        elif self.is_busy():
+            self._exit(INTERRUPTED if self.work.is_busy else 0)
+        elif self.work.is_busy:
             self.work.stop()
             self.hint("stopping; Ctrl-C again leaves")
         elif self.window.draft.text:
@@ -220,7 +170,7 @@ class Terminal:
         if self.asking.is_open:
             return self._fit("\n".join(self.asking.lines(width)))
         rows = self._output.get_size().rows - 6
-        rows -= len(self._menu_lines()) if self.is_picking() else 0
+        rows -= len(self._menu_lines()) if self.picking.is_open else 0
         lines = self.live.lines(width - 1, max(1, rows))
         if lines and self.renderer.is_gap_due:
             lines.insert(0, "")
@@ -237,7 +187,7 @@ class Terminal:
 
     def prompt(self) -> str:
         """Draw the sign before the input."""
-        if self.is_explaining():
+        if self.asking.is_explaining:
             return self.canvas.paint.warn("because: ")
         sign = self.canvas.paint.accent(self.canvas.signs.prompt)
         return (self.canvas.paint.ground(sign) if self.state.incognito else sign) + " "
@@ -315,8 +265,7 @@ class Terminal:
             self.renderer.note(warning, "warning")
 
     def _refresh(self) -> None:
-        status = self.session.status()
-        self.state = State.of(status)
+        self.state = status = self.session.status()
         if self._looking_again is not None:
             self._looking_again.cancel()
         if status.jobs:  # nobody tells when one has ended

@@ -9,6 +9,7 @@ import msgspec
 from ybs.core.events import RequestRetried
 from ybs.core.messages import Usage
 from ybs.security.unicode import printable
+from ybs.session.figures import amount, money
 from ybs.ui.signs import Paint
 
 VERBS = {
@@ -188,22 +189,13 @@ def duration(seconds: float) -> str:
     return f"{minutes} min" if minutes > 99 else f"{minutes}m {rest:02}s"
 
 
-def amount(tokens: int) -> str:
-    """Say a number of tokens shortly: 812, 9.2k, 120k, 1.2M."""
-    for size, unit in ((1_000_000, "M"), (1_000, "k")):
-        if tokens >= size:
-            value = tokens / size
-            return f"{value:.1f}{unit}" if value < 9.95 else f"{value:.0f}{unit}"
-    return str(tokens)
-
-
 def usage_line(usage: Usage, seconds: float, dot: str = "·") -> str:
     """Say what a turn used."""
     parts = [f"{amount(usage.input_tokens)} in", f"{amount(usage.output_tokens)} out"]
     if usage.cached_tokens:
         parts.append(f"{amount(usage.cached_tokens)} cached")
     if usage.cost_usd:
-        parts.append(f"${usage.cost_usd:.4f}")
+        parts.append(money(usage.cost_usd))
     return f" {dot} ".join([*parts, duration(seconds)])
 
 

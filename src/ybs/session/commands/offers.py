@@ -12,7 +12,7 @@ from ybs.providers.llama_cpp.models import INSTALL_STARTER
 from ybs.providers.reach import Reach, in_time, list_models, look, models_here
 from ybs.providers.registry import provider_names
 from ybs.providers.whereabouts import runs_here
-from ybs.session.figures import short
+from ybs.session.figures import amount
 from ybs.session.reply import Menu, MenuItem, Reply
 from ybs.session.session import Session
 
@@ -129,7 +129,7 @@ def _allowed(session: Session, provider: str, names: Sequence[str]) -> list[str]
 
 def _model_item(name: str, *, is_current: bool) -> MenuItem:
     window = facts_of(name).window
-    detail = f"{short(window)} window" if window else ""
+    detail = f"{amount(window)} window" if window else ""
     return MenuItem(line=f"/model {name}", label=_label(name), detail=detail, is_current=is_current)
 
 

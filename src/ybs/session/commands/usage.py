@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ybs.core.messages import Usage
-from ybs.session.figures import bar, first_words, money, percent, short, time
+from ybs.session.figures import amount, bar, first_words, money, percent, time
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 
@@ -33,7 +33,7 @@ def _context_lines(use: "ContextUse") -> list[str]:
     share = percent(use.tokens, use.window)
     head = f"context {about}{use.tokens:,} of {use.window:,} tokens ({share})"
     if len(head) > _NARROW:
-        head = f"context {about}{short(use.tokens)} of {short(use.window)} tokens ({share})"
+        head = f"context {about}{amount(use.tokens)} of {amount(use.window)} tokens ({share})"
     rows = [row for share in use.shares for row in _share_rows(share, use.tokens, "")]
     total = "the total is counted" if use.is_counted else "so is the total"
     cached = [f"cached by the provider: {use.cached:,}"] if use.cached else []
@@ -117,7 +117,7 @@ class _Table:
     def _cells(self, usage: Usage, seconds: float) -> tuple[str, ...]:
         cost = money(usage.cost_usd) if usage.cost_usd is not None else "?" * _is_used(usage)
         counts = (usage.input_tokens, usage.cached_tokens, usage.output_tokens)
-        cells = (*(short(count) for count in counts), time(seconds))
+        cells = (*(amount(count) for count in counts), time(seconds))
         return (cost, *cells) if self._is_priced else cells
 
 
