@@ -55,6 +55,7 @@ class FakeSession:
         self.view = View(streams=self.config.ui.stream_responses)
         self.door_help = ""
         self.steered: list[str] = []
+        self.steered_in: list[str] = []  # where files are looked for
         self.replies: dict[str, Reply] = {}
         self.jobs = 0
         self._sinks: list[Emit] = []
@@ -132,9 +133,10 @@ class FakeSession:
             self._turn = None
         return TurnFinished(reason="done", steps=1, usage=USED, duration_seconds=1.5)
 
-    def steer(self, text: str, images: Sequence[Any] = ()) -> bool:
+    def steer(self, text: str, *, typed: str | None = None) -> bool:
         if self._turn is not None:
             self.steered.append(text)
+            self.steered_in.append(text if typed is None else typed)
         return self._turn is not None
 
     def take_back(self) -> str:
@@ -144,6 +146,10 @@ class FakeSession:
         words = tuple(self.steered)
         self.steered.clear()
         return words
+
+    @property
+    def unread_count(self) -> int:
+        return len(self.steered)
 
     def cancel(self) -> bool:
         return self._turn is not None and self._turn.cancel()

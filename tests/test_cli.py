@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from errno import EIO
 from pathlib import Path
 from typing import Any
 
@@ -238,6 +239,22 @@ def test_an_interrupt_anywhere_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(cli, "run", interrupted)
     assert cli.main(["go on"]) == 130
+
+
+def test_a_code_that_is_known_outlives_what_can_no_longer_be_written(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Gone:
+        def flush(self) -> None:
+            raise OSError(EIO, "Input/output error")
+
+    muted: list[int] = []
+    monkeypatch.setattr(cli, "open_door", lambda _arguments: 129)
+    monkeypatch.setattr(cli, "mute", muted.append)
+    monkeypatch.setattr(sys, "stdout", Gone())
+    assert cli.main(["go on"]) == 129
+    assert muted == [1]
+    assert capsys.readouterr().err == ""
 
 
 def test_a_reader_that_has_gone_is_no_traceback() -> None:

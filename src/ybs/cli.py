@@ -24,6 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:  # not where a test calls
         sys.excepthook = show_crash
     words = list(sys.argv[1:] if argv is None else argv)
+    code = 0
     try:
         code = answer(words)
         sys.stdout.flush()
@@ -33,6 +34,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if error.filename is not None or error.errno not in UNWRITABLE:
             raise
         mute(1)
+        if code:  # known already, such as that of a terminal that is gone: this is the rest for it
+            return code
         if not isinstance(error, BrokenPipeError):
             complain(f"cannot write: {error.strerror}")
         return 1

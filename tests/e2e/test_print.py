@@ -11,18 +11,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from msgspec import Raw
 
 from serving import serving
-from ybs.core.messages import ToolCall
+from ybs.testing import call
 from ybs.testing.servers import OpenAIServer
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 YBS = str(Path(sys.executable).with_name("ybs"))
-
-
-def call(name: str, **arguments: Any) -> ToolCall:
-    return ToolCall(id="", name=name, arguments=Raw(msgspec.json.encode(arguments)))
 
 
 @pytest.fixture

@@ -248,6 +248,7 @@ def test_the_screen_of_a_dialogue_in_whole_sentences(
         screen.sees(r"one edit(.|\n)*You:$")
         screen.keys("/mode\n")
         album.shows("plain", r"/mode\n(.|\n)*bypass(.|\n)*:\n")
+        screen.stays()
         screen.keys("\n")
         screen.sees(r"nothing:\n(.|\n)*You:$")
         screen.keys("/quit\n")

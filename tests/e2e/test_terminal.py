@@ -2,39 +2,19 @@
 
 import re
 import signal
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
-from msgspec import Raw
 
 from screen import Screen
 from serving import serving
-from ybs.core.messages import ToolCall
+from ybs.testing import call
 from ybs.testing.servers import OllamaServer
 
 Start = Callable[..., Screen]
 COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-7]|38|4[0-7]|48|9[0-7])(?:;\d+)*m")
-
-
-def call(name: str, **arguments: Any) -> ToolCall:
-    return ToolCall(id="", name=name, arguments=Raw(msgspec.json.encode(arguments)))
-
-
-@pytest.fixture
-def start(project: Path) -> Iterator[Start]:
-    """Return a function that starts a server with a script, and ybs on a terminal that talks to it."""
-    with ExitStack() as stack:
-
-        def started(script: Sequence[Any], *words: str, **options: Any) -> Screen:
-            server = stack.enter_context(serving(script))
-            where = ("--endpoint", server.url, "-m", "scripted")
-            return stack.enter_context(Screen(*where, *words, **options))
-
-        yield started
 
 
 def test_a_whole_dialogue(start: Start, project: Path) -> None:
@@ -113,6 +93,8 @@ def test_ctrl_c_stops_a_running_command_and_twice_leaves(start: Start) -> None:
     screen.sees("begun")
     screen.keys("\x03")
     screen.sees("stopped by you")
+    screen.keys("\x03")  # the press that stopped it is not the first of two
+    screen.sees("press Ctrl-C again to leave")
     screen.keys("\x03")
     assert screen.ends() == 0
     assert "Traceback" not in screen.raw
@@ -207,6 +189,7 @@ def test_a_first_run_is_one_question_and_then_the_prompt(project: Path, home: Pa
         with Screen(environ={"OLLAMA_HOST": server.url}) as screen:
             screen.sees(r"  1  scripted +ollama, running here, 1\.0 MB")
             screen.sees("q to quit:")
+            screen.stays()  # what comes at once was typed ahead
             screen.keys("\r")
             screen.sees(r"scripted, ollama\. Kept in ~/.config/ybs/config\.json")
             screen.sees(r"› *\n")

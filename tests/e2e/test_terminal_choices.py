@@ -2,38 +2,16 @@
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import pytest
-from msgspec import Raw
 
 from screen import Screen
-from serving import serving
-from ybs.core.messages import ToolCall
+from ybs.testing import call
 
 pytestmark = pytest.mark.slow
 Start = Callable[..., Screen]
-
-
-def call(name: str, **arguments: Any) -> ToolCall:
-    return ToolCall(id="", name=name, arguments=Raw(msgspec.json.encode(arguments)))
-
-
-@pytest.fixture
-def start(project: Path) -> Iterator[Start]:
-    """Return a function that starts a server with a script, and ybs on a terminal that talks to it."""
-    with ExitStack() as stack:
-
-        def started(script: Sequence[Any], *words: str, **options: Any) -> Screen:
-            server = stack.enter_context(serving(script))
-            where = ("--endpoint", server.url, "-m", "scripted")
-            return stack.enter_context(Screen(*where, *words, **options))
-
-        yield started
 
 
 def test_keys_that_go_on_while_a_question_comes_up_answer_nothing(

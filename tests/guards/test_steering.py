@@ -7,18 +7,17 @@ from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
 from ybs.core.errors import ProviderDown, StopTurn
 from ybs.core.events import TurnFinished, UserSaid
-from ybs.core.messages import Image, ToolResult, UserMessage
+from ybs.core.messages import ToolResult, UserMessage
 from ybs.core.ports import Guard, Request, Turn
+from ybs.guards.limits import Limits
 from ybs.guards.recovery import Recovery
 from ybs.guards.steering import Steering
 from ybs.testing import RecordedEvents, ScriptedModel, ScriptedToolbox, call
 from ybs.testing.model import Cue
 
-PICTURE = Image(media_type="image/png", data=b"png")
 
-
-async def compose(words: str, images: Sequence[Image]) -> UserMessage:
-    return UserMessage.of(words, *images)
+async def compose(words: str, typed: str | None) -> UserMessage:
+    return UserMessage.of(words if typed is None else f"{words} (typed: {typed})")
 
 
 class Stage:
@@ -74,7 +73,7 @@ async def test_a_turn_goes_on_for_words_that_came_with_its_last_answer() -> None
 async def test_words_taken_back_are_never_said() -> None:
     stage = Stage("answer")
     stage.steering.add("first")
-    stage.steering.add("second", [PICTURE])
+    stage.steering.add("second", "sec")
     assert stage.steering.take_back() == "second"
     await stage.run()
     assert stage.said == ["go", "first"]
@@ -84,9 +83,9 @@ async def test_words_taken_back_are_never_said() -> None:
 async def test_words_taken_back_while_they_are_composed_are_never_said() -> None:
     stage = Stage("answer")
 
-    async def slow(words: str, images: Sequence[Image]) -> UserMessage:
+    async def slow(words: str, typed: str | None) -> UserMessage:
         assert stage.steering.take_back() == words
-        return await compose(words, images)
+        return await compose(words, typed)
 
     stage.steering = Steering(slow)
     stage.agent.guards = [stage.steering]
@@ -117,8 +116,35 @@ async def test_words_stay_in_the_conversation_when_the_provider_fails_after_them
     assert failed.steering.take_all() == ()
 
 
-async def test_pictures_come_along() -> None:
+async def test_what_was_typed_of_the_words_comes_along() -> None:
     stage = Stage("nice")
-    stage.steering.add("look", [PICTURE])
+    stage.steering.add("look @here\nmail", "look @here")
     await stage.run()
-    assert stage.model.requests[0].messages[-1] == UserMessage.of("look", PICTURE)
+    said = UserMessage.of("look @here\nmail (typed: look @here)")
+    assert stage.model.requests[0].messages[-1] == said
+
+
+async def test_the_words_that_a_turn_goes_on_for_cannot_be_taken_back_but_later_ones_can() -> None:
+    taken: list[str] = []
+
+    class TakesBack(Guard):
+        async def before_step(self, turn: Turn) -> None:
+            if turn.steps:
+                taken.extend((stage.steering.take_back(), stage.steering.take_back()))
+
+    stage = Stage(guards=[TakesBack()])
+    cue = stage.saying("one", "two", then="finished")
+    stage.model = stage.agent.model = ScriptedModel([cue, "that too"])
+    assert (await stage.run()).steps == 2
+    assert taken == ["two", ""]
+    assert stage.said == ["go", "one"]
+    stage.steering.add("three")
+    assert stage.steering.take_back() == "three"
+
+
+async def test_words_that_a_limit_keeps_from_an_answer_stay_unread() -> None:
+    stage = Stage(guards=[Limits(max_steps=1)])
+    stage.model = stage.agent.model = ScriptedModel([stage.saying("and this", then="finished")])
+    assert (await stage.run()).reason == "limit"
+    assert stage.said == ["go"]
+    assert (len(stage.steering), stage.steering.take_all()) == (1, ("and this",))

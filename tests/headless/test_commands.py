@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from ybs import cli
-from ybs.headless.commands import write_table
+from ybs.headless.output import write_table
 
 KEY = "sk-" + "abcdefgh" * 4
 

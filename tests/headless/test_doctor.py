@@ -68,6 +68,8 @@ def test_the_doctor_names_what_is_there_and_what_is_not(
     names = "ybs python system configuration provider rg git folder sessions disk clock terminal"
     assert set(names.split()) <= set(found)
     assert found["provider"]["fix"] == "ybs setup"
+    assert found["configuration"]["state"] == "ok", "nobody needs a file of settings"
+    assert found["configuration"]["detail"].startswith("as shipped; ")
 
 
 def test_what_is_well_takes_a_line_and_what_is_not_comes_with_its_fix(
@@ -292,8 +294,9 @@ def test_the_terminal_is_judged_by_what_it_can_do(monkeypatch: pytest.MonkeyPatc
     assert screen.look_at_kind("", {"TERM": "xterm"}).is_to_mend
     assert screen.look_at_encoding("ascii").fix == "export LC_ALL=C.UTF-8"
     assert screen.look_at_encoding("no such").is_to_mend
-    assert screen.colours({"NO_COLOR": "1", "COLORTERM": "truecolor"}) == "no colour (NO_COLOR)"
-    assert screen.colours({"COLORTERM": "truecolor"}) == "all colours"
+    assert screen.colours({"TERM": "xterm", "NO_COLOR": "1"}) == "no colour (NO_COLOR)"
+    assert screen.colours({"TERM": "dumb", "COLORTERM": "truecolor"}) == "no colour"
+    assert screen.colours({"TERM": "xterm", "COLORTERM": "truecolor"}) == "all colours"
     assert screen.colours({"TERM": "xterm"}) == "8 colours"
 
 

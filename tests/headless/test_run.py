@@ -120,6 +120,12 @@ async def test_the_advice_for_a_file_is_its_path(path: str) -> None:
     assert "--mode" in answer.reason
 
 
+@pytest.mark.parametrize(("path", "rule"), [("./src/[a].py", r"src/\[a\].py"), ("/proj/a", "**")])
+async def test_the_advice_for_one_file_is_narrower_than_always(path: str, rule: str) -> None:
+    question = question_of("write_file", "write", path=path, grant="write_file(**)")
+    assert advised((await refuse(question)).reason) == Rule("write_file", rule)
+
+
 async def test_the_advice_for_a_tool_without_command_or_path_is_its_name() -> None:
     answer = await refuse(question_of("remember", "write", key="x", grant='remember({"key":"x"})'))
     assert advised(answer.reason) == Rule("remember")

@@ -1,5 +1,6 @@
 import asyncio
 from contextlib import aclosing
+from itertools import count
 
 import msgspec
 import pytest
@@ -93,6 +94,29 @@ async def test_an_answer_is_streamed_and_then_said_whole(serve, model_of):
             usage=Usage(input_tokens=1000, output_tokens=100, cost_usd=0.002),
         ),
     ]
+
+
+async def test_an_answer_that_comes_faster_than_it_is_read_lets_the_rest_have_its_turn(
+    serve, model_of, monkeypatch: pytest.MonkeyPatch
+):
+    words = [chunk({"content": "x"})] * 200
+    model = model_of(await serve(http(sse(*words, chunk({}, "stop")))))
+    clock = count(step=0.001)  # each look at it is a millisecond later
+    monkeypatch.setattr("ybs.providers.remote.monotonic", lambda: next(clock))
+    seen: list[int] = []
+
+    async def watch() -> None:
+        while True:
+            turns.append(len(seen))
+            await asyncio.sleep(0)
+
+    turns: list[int] = []
+    watching = asyncio.create_task(watch())
+    async with aclosing(model.stream(REQUEST)) as events:
+        async for _ in events:
+            seen.append(1)  # noqa: PERF401 - it is watched as it grows
+    watching.cancel()
+    assert 15 <= len(set(turns)) <= 50
 
 
 async def test_an_unknown_price_is_no_cost_and_a_local_one_is_zero(serve, model_of):

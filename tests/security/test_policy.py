@@ -189,7 +189,52 @@ def test_grants_of_files_go_by_path_and_those_of_other_tools_by_arguments():
     other = decide(policy, "their_tool", "execute")
     assert isinstance(asked, Ask)
     assert isinstance(other, Ask)
-    assert (asked.question.grant, other.question.grant) == ("write_file(a)", 'their_tool({"x":1})')
+    assert (asked.question.grant, other.question.grant) == ("write_file(**)", 'their_tool({"x":1})')
+
+
+def test_s13_always_for_a_write_means_the_projects_files_by_this_tool_and_nothing_beyond_them():
+    policy = policy_of()
+    asked = decide(policy, "write_file", paths=("src/a.py",))
+    assert isinstance(asked, Ask)
+    assert (asked.question.grant, asked.question.reason) == ("write_file(**)", "")
+    policy.grant(asked.question.grant)
+    for inside in ("b", "deep/er/c.py", "a..b"):
+        assert word(decide(policy, "write_file", paths=(inside,))) == "allow", inside
+    for elsewhere in ("/elsewhere/a", ".bashrc", "a/.x/b", "../a", "a//b"):
+        beyond = decide(policy, "write_file", paths=(elsewhere,))
+        assert isinstance(beyond, Ask), elsewhere
+        assert beyond.question.grant == f"write_file({elsewhere})"
+    later = decide(policy, "write_file", paths=("a.vscode",), runs_later=".vscode")
+    assert isinstance(later, Ask), "what runs by itself asks whatever was granted"
+    assert later.question.grant == ""
+    assert word(decide(policy, "write_file", paths=("a", "/b"))) == "ask"
+    assert word(decide(policy, "write_file")) == "ask", "no path, no grant"
+    assert word(decide(policy, "edit_file", paths=("b",))) == "ask", "another tool"
+    assert word(decide(policy, "write_file", "delete", paths=("b",))) == "ask", "another effect"
+    policy.mode = "plan"
+    assert word(decide(policy, "write_file", paths=("b",))) == "deny"
+
+
+def test_s13_always_for_a_delete_is_the_one_file_and_rules_go_before_every_grant():
+    asked = decide(policy_of(), "delete_file", paths=("a",))
+    assert isinstance(asked, Ask)
+    assert asked.question.grant == "delete_file(a)"
+    policy = policy_of(safety=Safety(ask=("write_file(b)",), deny=("write_file(c)",)))
+    policy.grant("write_file(**)")
+    policy.grant("delete_file(**)")
+    words = [word(decide(policy, "write_file", paths=(path,))) for path in ("a", "b", "c")]
+    assert words == ["allow", "ask", "deny"]
+    assert word(decide(policy, "delete_file", paths=("a",))) == "ask"
+
+
+def test_the_reason_is_for_the_person_and_the_mode_alone_is_none():
+    edit = decide(policy_of(), "edit_file", paths=("a",))
+    assert isinstance(edit, Ask)
+    assert edit.question.reason == "the model has not read this file in this session"
+    safety = Safety(require_confirmation=("read_file",))
+    read = decide(policy_of(safety=safety), "read_file", paths=("a",))
+    assert isinstance(read, Ask)
+    assert read.question.reason == "your settings say to ask about read_file"
 
 
 def test_s14_another_session_has_no_grants():

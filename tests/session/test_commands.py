@@ -28,6 +28,7 @@ async def test_help_lists_every_command(open_session: Open):
     for command in LISTED:
         assert f"/{command.names[0]}" in text
     assert "!COMMAND" in text
+    assert "!!COMMAND" in text
 
 
 @pytest.mark.parametrize("line", ["/HELP", "/Help ", "/?"])
@@ -233,3 +234,16 @@ async def test_streaming_and_verbosity_are_turned_on_off_and_round(open_session:
                 await session.handle(line)
                 states.append((session.view.streams, session.view.is_verbose))
     assert states == [(False, False), (False, True), (True, True), (True, False), (True, False)]
+
+
+async def test_the_beginning_of_one_command_alone_is_that_command(open_session: Open):
+    reply = await reply_to(open_session, "/STAT")
+    assert reply.text.startswith("/status\n")
+    assert not reply.is_error
+    assert (await reply_to(open_session, "/qui")).wants_quit
+    assert not (await reply_to(open_session, "/p")).text.startswith("/jobs")  # /ps, /provider
+    several = await reply_to(open_session, "/mo")
+    assert several.is_error
+    assert "Did you mean /model or /mode?" in several.text
+    assert not runs_beside_a_turn("/clea")
+    assert runs_beside_a_turn("/stat")

@@ -93,7 +93,7 @@ async def test_rewind_offers_the_prompts_and_gives_the_words_back(quiet: Session
     quiet.conversation.append(UserMessage.of("a command's output", origin="shell"))
     offer = await said(quiet, "/rewind")
     assert offer.menu is not None
-    assert [item.line for item in offer.menu.items] == ["/rewind 1", "/rewind 2"]
+    assert [item.line for item in offer.menu.items] == ["/rewind 1 of 2", "/rewind 2 of 2"]
     assert offer.menu.items[0].label.startswith("two lines ␛[2Jxxx")
     assert len(offer.menu.items[0].label) <= 60
     assert "Files stay as they are" in offer.menu.title
@@ -102,6 +102,28 @@ async def test_rewind_offers_the_prompts_and_gives_the_words_back(quiet: Session
     assert reply.draft == "one"
     assert "Files stay as they are" in reply.text
     assert list(quiet.conversation.messages) == []
+
+
+async def test_what_was_offered_before_more_was_said_is_not_gone_back_to(quiet: Session):
+    talk(quiet, ("one", "first"), ("two\x1b[2J", "second"))
+    offer = await said(quiet, "/rewind")
+    assert offer.menu is not None
+    stale = offer.menu.items[1].line
+    quiet.conversation.append(UserMessage.of("steered meanwhile"))
+    reply = await said(quiet, stale)
+    assert reply.is_error
+    assert "has gone on" in reply.text
+    quiet.rewind(2)
+    talk(quiet, ("another", "answer"))  # as many as were offered, but not the same
+    assert (await said(quiet, offer.menu.items[0].line)).is_error
+    assert len(quiet.conversation.messages) == 4
+    assert (await said(quiet, stale)).draft == "one"  # the same words in the same place
+    talk(quiet, ("two\x1b[2J", "second"))
+    offer = await said(quiet, "/rewind")
+    assert offer.menu is not None
+    assert (await said(quiet, offer.menu.items[0].line)).draft == "two\x1b[2J"
+    talk(quiet, ("three", "third"), ("four", "fourth"))
+    assert (await said(quiet, "/rewind 2")).draft == "three"  # typed, it counts from now
 
 
 async def test_rewind_leaves_what_was_attached_out_of_the_draft(quiet: Session):

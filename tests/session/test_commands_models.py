@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 import pytest
@@ -151,7 +152,7 @@ async def test_providers_are_shown_with_what_they_lack_and_only_this_machine_is_
             reply = await said(session, "/provider")
             items = {item.label: item for item in menu_of(reply).items}
             assert {name: item.detail for name, item in items.items()} == {
-                "openai": "in use, running here",
+                "openai": f"in use, running here, at 127.0.0.1:{urlsplit(server.url).port}",
                 "anthropic": "no key: set ANTHROPIC_API_KEY",
                 "llamacpp": "no model yet: `ybs models install`",
                 "far": "key found",
@@ -223,3 +224,18 @@ async def test_modes_are_offered_with_what_they_mean(open_session: Open):
             assert all(item.detail for item in menu.items)
             await said(session, "/mode 5")
             assert session.mode == "deny"
+
+
+async def test_a_model_that_is_called_a_number_is_taken_by_its_name(open_session: Open):
+    names = [*map(str, range(10, 18)), "2"]
+    async with OpenAIServer([], models=names) as server:
+        session, _ = open_session(server)
+        async with session:
+            items = menu_of(await said(session, "/model")).items
+            taken: list[str] = []
+            for item in items:
+                assert not (await said(session, item.line)).is_error, item.line
+                taken.append(f"/model {session.status().model}")
+            assert taken == [item.line for item in items]
+            await said(session, "/model 3")
+            assert session.status().model == "11"  # the third item, and no more than that

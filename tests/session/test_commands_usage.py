@@ -19,6 +19,7 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.session import changes
+from ybs.session.commands.registry import COMMANDS
 from ybs.session.context_use import IMAGE_TOKENS, measure
 from ybs.session.figures import amount, bar, first_words, money, number_in, time
 from ybs.session.reply import Reply
@@ -52,11 +53,16 @@ def used(words: str, cost: float | None, tokens: int = 1000, model: str = "m") -
 
 
 async def test_an_argument_that_is_none_is_an_error(quiet: Session):
-    for line in ("/status all", "/context 1", "/cost x", "/diff some"):
+    quiet.conversation.append(UserMessage.of("kept"))
+    bare = [name for name, command in COMMANDS.items() if not command.arguments]
+    assert {"clear", "tools", "new", "quit"} <= set(bare)
+    for line in (*(f"/{name} {name}" for name in bare), "/diff some"):
         reply = await quiet.handle(line)
         assert isinstance(reply, Reply)
-        assert reply.is_error, line
+        assert (reply.is_error, reply.wants_quit) == (True, False), line
         assert reply.text.startswith("Usage: /"), line
+    assert len(quiet.conversation.messages) == 1
+    assert await quiet.handle("/exit now") == Reply(text="Usage: /quit", is_error=True)
 
 
 async def test_status_says_where_things_stand(project: Path, home: Path):

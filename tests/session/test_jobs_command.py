@@ -44,7 +44,9 @@ async def test_a_job_outlives_its_turn_and_ends_with_the_session(open_session: O
             await session.send("and now?")
             pid = pid_in(events)
             assert is_alive(pid)
-            assert (await asked(session, "/jobs")).text.startswith("job-1  running for 0:0")
+            text = (await asked(session, "/jobs")).text
+            assert text.startswith("job-1  running for 0:0")
+            assert text.endswith("\n/jobs stop ID stops one.")
             assert session.status().jobs == 1
     assert await ends(pid)
 

@@ -187,3 +187,28 @@ async def test_a_turn_gets_nothing_but_the_guarded(project: Path) -> None:
             assert type(model) is FirewallModel
             assert type(toolbox) is FirewallToolbox
             await session.close()
+
+
+async def test_words_that_are_not_let_go_leave_the_conversation(project: Path) -> None:
+    asked: list[Question] = []
+
+    async def confirm(question: Question) -> Answer:
+        asked.append(question)
+        return Answer(is_allowed=False)
+
+    async with OpenAIServer(["one", "two"]) as server:
+        session, _ = opened(project, server)
+        session.confirm = confirm
+        async with session:
+            await session.send("hello")
+            outcome = await session.send(f"use {TOKEN}")
+            assert outcome.finished.reason == "error"
+            assert outcome.unsent == f"use {TOKEN}"
+            assert [words for _, words in session.prompts()] == ["hello"]
+            outcome = await session.send("go on without it")
+            assert outcome.unsent == ""
+            assert (await session.handle(f"!echo '{KEY}'")) is not None
+            assert [words for _, words in session.prompts()] == ["hello", "go on without it"]
+            assert len(session.conversation.messages) == 4
+        assert len(server.requests) == 2
+    assert len(asked) == 2  # once about the words, once about the key that a command printed

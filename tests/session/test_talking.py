@@ -1,15 +1,26 @@
 """What a door may say besides a turn: words for the running one, and going back in the conversation."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from ybs import Session
 from ybs.core.errors import YbsError
-from ybs.core.events import Event, ToolPrinted, UserSaid
+from ybs.core.events import (
+    ConfirmationAnswered,
+    ConfirmationAsked,
+    Event,
+    Noticed,
+    ToolPrinted,
+    TurnFinished,
+    UserSaid,
+)
 from ybs.session.reply import Outcome, Reply
+from ybs.session.tally import Tally
 from ybs.testing import OpenAIServer, RecordedEvents, call
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
@@ -38,6 +49,84 @@ async def test_words_for_the_running_turn_are_read_at_its_next_step(open_session
         assert [words for _, words in session.prompts()] == said
         assert session.take_back() == ""
         await session.close()
+
+
+async def test_what_is_told_about_words_for_the_running_turn_comes_behind_them(
+    project: Path, open_session: Open
+) -> None:
+    (project / "a.txt").write_text("plums\n")
+    async with OpenAIServer([call("list_files", pattern="*"), "done"]) as server:
+        session, events = open_session(server)
+
+        def speak(event: Event) -> None:
+            if event == UserSaid(content="what is here?"):
+                assert session.steer("see @a.txt")
+
+        session.subscribe(speak)
+        await session.send("what is here?")
+        offer = await session.handle("/rewind")
+        assert isinstance(offer, Reply)
+        assert offer.menu is not None
+        back = [re.sub(r"\S+ ago", "- ago", item.detail) for item in offer.menu.items]
+        assert back == ["the last prompt, - ago, said while it worked", "2 prompts back, - ago"]
+        told = [each for each in events.events if isinstance(each, UserSaid | Noticed)]
+        assert [type(event).__name__ for event in told] == ["UserSaid", "UserSaid", "Noticed"]
+        assert told[-1] == Noticed(level="info", text="Attached: a.txt (1 line)")
+        await session.close()
+
+
+async def test_a_command_for_the_person_alone_is_no_turn_and_the_model_sees_nothing_of_it(
+    project: Path, open_session: Open
+) -> None:
+    async with OpenAIServer([]) as server:
+        session, events = open_session(server)
+        good = await session.handle("!!echo one; touch made")
+        assert good == Reply(text="exit code 0; the model was not told")
+        bad = await session.handle("!! sh -c 'exit 3'")
+        assert bad == Reply(text="exit code 3; the model was not told", is_error=True)
+        blocked = await session.handle("!!sudo true")
+        assert isinstance(blocked, Reply)
+        assert (blocked.is_error, "blocked" in blocked.text) == (True, True)
+        usage = await session.handle("!!")
+        assert isinstance(usage, Reply)
+        assert "!!COMMAND" in usage.text
+        assert (project / "made").exists()
+        assert "".join(event.text for event in events.of(ToolPrinted)) == "one\n"
+        assert {type(event) for event in events.events} == {ToolPrinted}
+        assert (list(session.conversation.messages), session.turns) == ([], [])
+        assert server.requests == []
+
+        def stop(event: Event) -> None:
+            if isinstance(event, ToolPrinted):
+                session.cancel()
+
+        session.subscribe(stop)
+        stopped = await session.handle("!!echo on; sleep 60")
+        assert stopped == Reply(text="stopped by you", is_error=True)
+        assert not session.cancel()
+        await session.close()
+
+
+def test_the_time_of_a_turn_leaves_out_that_of_its_questions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("ybs.session.tally.monotonic", lambda: now[0])
+    tally = Tally()
+    asked = ConfirmationAsked(id="1", name="run_shell", title="", preview="")
+    answered = ConfirmationAnswered(id="1", is_allowed=True)
+    for at, event in (
+        (1.0, answered),  # a rule decided
+        (10.0, asked),
+        (12.0, replace(asked, id="2")),
+        (15.0, answered),
+        (20.0, replace(answered, id="2")),
+        (30.0, replace(asked, id="3")),
+        (60.0, TurnFinished(reason="interrupted", duration_seconds=62.0)),
+    ):
+        now[0] = at
+        tally.add(event)
+    assert tally.worked_seconds == 22.0
 
 
 async def test_a_turn_is_remembered_with_what_it_used(open_session: Open) -> None:

@@ -231,7 +231,7 @@ async def test_the_question_holds_the_difference(make_bench: Any, project: Path)
     assert questions[0].preview.title == "Overwrite a (+1 -1)"
     assert questions[0].preview.body == "--- a\n+++ a\n@@ -1 +1 @@\n-old\n+new"
     assert questions[0].preview.paths == (str(project / "a"),)
-    assert questions[0].grant == "write_file(a)"
+    assert questions[0].grant == "write_file(**)"
     assert isinstance(answered.events[0], ConfirmationAsked)
 
 

@@ -43,7 +43,6 @@ class Stage:
         self._stream = pyte.Stream(self._history)
         self._seen = (0, 0)
         self._text = ""
-        self._text = ""
         self.code: int | None = None
 
     @property

@@ -1,5 +1,7 @@
 """Cutting streamed Markdown into blocks."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -89,8 +91,14 @@ def test_nothing_but_white_space_is_no_block(text: str) -> None:
 
 
 def words_of(lines: list[str]) -> list[str]:
-    """Leave out what is never shown: blank lines, and the marks around code."""
-    return [line for line in lines if line.strip() and not line.lstrip().startswith(("```", "~~~"))]
+    """Leave out what is never shown: blank lines, and the marks around code.
+
+    Numbers of items are left out too: the rest of a list that was cut begins with the number that is drawn.
+    """
+    shown = [
+        line for line in lines if line.strip() and not line.lstrip().startswith(("```", "~~~"))
+    ]
+    return [re.sub(r"^\d+(?=[.)] )", "#", line) for line in shown]
 
 
 MARKDOWN = st.lists(

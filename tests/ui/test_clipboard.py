@@ -18,6 +18,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TMUX", "STY", "DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION", "SSH_TTY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setattr("ybs.security.programs.SYSTEM_FOLDERS", ())
 
 
 def install(folder: Path, name: str, script: str) -> None:
@@ -49,22 +50,36 @@ def test_programs_are_those_of_the_desktop_in_front_of_the_person() -> None:
 async def test_the_first_program_that_works_gets_the_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    install(tmp_path, "xclip", "exit 1")
-    install(tmp_path, "xsel", f"cat > {tmp_path}/got; echo noise")
-    assert await copy_by_program("a\x1b[2J", {"DISPLAY": ":0"}) == "xsel"
+    project, own = tmp_path / "project", tmp_path / "own"
+    for folder in (project / "bin", own):
+        folder.mkdir(parents=True, mode=0o755)
+    install(project / "bin", "xclip", f"touch {tmp_path}/ran")
+    install(own, "xclip", "exit 1")
+    install(own, "xsel", f"cat > {tmp_path}/got; env > {tmp_path}/seen; echo noise")
+    monkeypatch.chdir(project)
+    environ = {
+        "PATH": f".:bin:{project}/bin:{own}:/usr/bin:/bin",
+        "DISPLAY": ":0",
+        "XAUTHORITY": "/x",
+        "OPENAI_API_KEY": "canary",
+    }
+    assert await copy_by_program("a\x1b[2J", environ, away_from=project) == "xsel"
     assert (tmp_path / "got").read_text() == "a␛[2J"
-    assert await copy_by_program("a", {}) == ""
+    assert not (tmp_path / "ran").exists()  # what the project brings
+    seen = (tmp_path / "seen").read_text()
+    assert "XAUTHORITY=/x" in seen
+    assert "canary" not in seen
+    assert await copy_by_program("a", {}, away_from=project) == ""
 
 
 async def test_a_program_that_hangs_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clipboard, "PROGRAM_SECONDS", 0.05)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     install(tmp_path, "wl-copy", "exec sleep 60")
+    environ = {"PATH": f"{tmp_path}:/usr/bin:/bin", "WAYLAND_DISPLAY": "w"}
     async with asyncio.timeout(5):
-        assert await copy_by_program("a", {"WAYLAND_DISPLAY": "w"}) == ""
+        assert await copy_by_program("a", environ, away_from=tmp_path / "project") == ""
 
 
 def test_what_is_said_is_true() -> None:

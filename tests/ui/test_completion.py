@@ -1,29 +1,24 @@
 """Completion: what is offered where, what is written for it, and what is never drawn."""
 
-import asyncio
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from prompt_toolkit.application import Application
 from prompt_toolkit.application.current import set_app
-from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completion
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.document import Document
-from prompt_toolkit.input import create_pipe_input
-from prompt_toolkit.key_binding import KeyBindings
-from prompt_toolkit.layout import BufferControl, HSplit, Layout, Window
 from prompt_toolkit.output import DummyOutput
-from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
+from stage import staged
 
+from fake_session import Cue, FakeSession, says
 from ybs.security.paths import Roots
 from ybs.session.mentions import mentions_in
 from ybs.session.session import Session
-from ybs.ui.completion import STYLE, YbsCompleter, accept, menu, select
+from ybs.ui.completion import YbsCompleter
 
 TYPED = CompleteEvent(text_inserted=True)
 TAB = CompleteEvent(completion_requested=True)
@@ -54,12 +49,6 @@ async def offered(
 ) -> list[Completion]:
     found = completer.get_completions_async(Document(text), event)
     return [completion async for completion in found]
-
-
-async def until(is_so: Callable[[], object]) -> None:
-    async with asyncio.timeout(5):
-        while not is_so():  # noqa: ASYNC110 - a buffer tells nobody
-            await asyncio.sleep(0.001)
 
 
 async def written(completer: YbsCompleter, text: str, event: CompleteEvent = TYPED) -> list[str]:
@@ -167,50 +156,36 @@ async def test_a_new_session_has_its_own_files(completer: YbsCompleter, session:
     assert completer.index is not first
 
 
-async def test_the_keys_choose_and_a_folder_leads_on(completer: YbsCompleter, project: Path):
-    buffer = Buffer(completer=completer, complete_while_typing=True)
-    keys = KeyBindings()
-    sent: list[str] = []
+class Here(FakeSession):
+    """Plays a script in the rooms of a real session."""
 
-    @keys.add("tab")
-    def _tab(_event: object) -> None:
-        select(buffer)
+    def __init__(self, real: Session, *script: Cue) -> None:
+        super().__init__(*script)
+        self.rooms = real.rooms
 
-    @keys.add("enter")
-    def _enter(event: Any) -> None:
-        if not accept(buffer):
-            sent.append(buffer.text)
-            event.app.exit()
 
-    with create_pipe_input() as pipe:
-        rows = HSplit([Window(BufferControl(buffer)), menu()])
-        app: Application[None] = Application(
-            layout=Layout(rows),
-            key_bindings=keys,
-            style=Style.from_dict(STYLE),
-            input=pipe,
-            output=DummyOutput(),
-        )
-        running = asyncio.ensure_future(app.run_async())
+async def test_the_keys_choose_and_a_folder_leads_on(session: Session):
+    fake = Here(session, says("ok"))
+    async with staged(fake) as stage:
+        draft = stage.terminal.window.draft
 
         def offers(text: str, *, behind: str) -> bool:
-            state = buffer.complete_state
+            state = draft.complete_state
             if state is None or state.original_document.text != behind:
                 return False
             return text in [one.text for one in state.completions]
 
-        await until(lambda: app.is_running)
-        pipe.send_text("@sr")
-        await until(lambda: offers("@src/", behind="@sr"))
-        pipe.send_text("\t")
-        await until(lambda: buffer.text == "@src/")
-        pipe.send_text("\r")
-        await until(lambda: offers("@src/cart.py ", behind="@src/"))
-        pipe.send_text("\t")
-        await until(lambda: buffer.text == "@src/cart.py ")
-        pipe.send_text("\r")
-        await until(lambda: buffer.complete_state is None)
-        assert sent == []
-        pipe.send_text("\r")
-        await running
-    assert sent == ["@src/cart.py "]
+        stage.keys("@sr")
+        await stage.until(lambda: offers("@src/", behind="@sr"))
+        stage.keys("\t")
+        await stage.until(lambda: draft.text == "@src/")
+        stage.keys("\r")
+        await stage.until(lambda: offers("@src/cart.py ", behind="@src/"))
+        stage.keys("\t")
+        await stage.until(lambda: draft.text == "@src/cart.py ")
+        stage.keys("\r")
+        await stage.until(lambda: draft.complete_state is None)
+        assert fake.lines == []
+        stage.keys("\r")
+        await stage.sees("1.2k in")
+    assert fake.lines == ["@src/cart.py"]

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from prompt_toolkit.data_structures import Size
 from stage import FakeClock, staged
 
 from fake_session import FakeSession, asks, question_of
@@ -47,9 +48,18 @@ def test_the_question_shows_the_whole_command_and_its_dangers() -> None:
 
 def test_a_long_command_is_wrapped_and_never_shortened() -> None:
     command = "echo " + "abcdefghij" * 40 + "; rm -rf important"
-    lines = drawn(question_of(body=command), 40).split("\n")
-    assert "".join(line.strip() if i else line[4:] for i, line in enumerate(lines[2:])) == command
-    assert all(len(line) <= 40 for line in lines)
+    for body in (command, "git -c core.pager=cat log --oneline -5 &&  rm -rf build/"):
+        lines = drawn(question_of(body=body), 40).split("\n")
+        place = lines.index("") + 1
+        assert "".join(line[4:] for line in lines[place:]) == body
+        assert all(line.startswith("  > ") for line in lines[place + 1 :])
+        assert all(len(line) <= 40 for line in lines)
+    assert lines[place] == "    git -c core.pager=cat log --oneline "  # not within a word
+
+
+def test_a_long_title_goes_on_behind_its_sign() -> None:
+    lines = drawn(question_of(body="ls"), 40).split("\n")
+    assert lines[:2] == ["? run_shell wants to run, in", "  /srv/shop, no sandbox:"]
 
 
 def test_every_line_of_a_command_is_shown() -> None:
@@ -86,8 +96,15 @@ def test_a_write_is_shown_as_its_diff() -> None:
 
 def test_always_is_offered_only_with_the_rule_that_it_stores() -> None:
     assert "[a]" not in "".join(choice_lines(question_of(grant=""), 80, PLAIN, UNICODE))
-    (line,) = choice_lines(question_of(grant="run_shell(ls)"), 90, PLAIN, UNICODE)
-    assert line == "  [y] yes   [n] no   [r] no, because…   [a] always this session: run_shell(ls)"
+    lines = choice_lines(question_of(grant="run_shell(ls)"), 79, PLAIN, UNICODE)
+    assert [bare(line) for line in lines] == [
+        "  [y] yes   [n] no   [r] no, because…   esc no · ctrl-c stops the turn",
+        "  [a] always this session: run_shell(ls)",
+    ]
+    (line,) = choice_lines(question_of(grant="write_file(**)"), 140, PLAIN, ASCII)
+    assert bare(line).endswith(
+        "[a] always this session: write_file(**), the project's files   esc no | ctrl-c stops the turn"
+    )
 
 
 def test_the_rule_takes_a_line_of_its_own_where_the_line_is_short() -> None:
@@ -103,8 +120,8 @@ def test_a_rule_is_broken_between_its_words() -> None:
     lines = choice_lines(question_of(grant=rule), 40, PLAIN, ASCII)
     assert [line.rstrip() for line in lines[1:]] == [
         "  [a] always this session:",
-        "  run_shell(echo hello > made && cat",
-        "  made)",
+        "      run_shell(echo hello > made &&",
+        "      cat made)",
     ]
 
 
@@ -195,6 +212,50 @@ async def test_keys_in_the_terminal_answer(key: str, answer: Answer) -> None:
         await stage.until(lambda: session.answers)
         assert session.answers == [answer]
         await stage.sees("done")
+
+
+async def test_the_silence_is_over_however_often_the_question_is_drawn_anew() -> None:
+    session = FakeSession(asks(question_of()))
+    async with staged(session) as stage:
+        stage.keys("go\r")
+        await stage.sees("[y] yes   [n] no")
+        stage.clock.now += 0.31
+        for columns in (40, 100, 80):
+            stage.size = Size(rows=24, columns=columns)
+            stage.terminal.window.app._on_resize()  # as SIGWINCH does
+            await stage.settles()
+        stage.keys("y")
+        await stage.until(lambda: session.answers)
+        assert session.answers == [YES]
+
+
+async def test_a_key_that_came_too_soon_is_told_and_counts_the_second_time() -> None:
+    session = FakeSession(asks(question_of()))
+    async with staged(session) as stage:
+        stage.keys("go\r")
+        await stage.sees("[y] yes")
+        stage.keys("y")
+        await stage.sees("that key came too soon to be an answer: press it again")
+        assert session.answers == []
+        stage.clock.now += 0.31
+        stage.keys("y")
+        await stage.until(lambda: session.answers)
+        assert session.answers == [YES]
+
+
+async def test_the_mode_is_not_switched_at_a_question_and_the_key_says_so() -> None:
+    session = FakeSession(asks(question_of()))
+    async with staged(session) as stage:
+        stage.keys("go\r")
+        await stage.sees("[y] yes")
+        stage.clock.now += 1
+        before = session.mode
+        stage.keys("\x1b[Z")
+        await stage.sees("answer first: the mode is for the calls after this one")
+        assert (session.mode, session.answers) == (before, [])
+        stage.clock.now += 1
+        stage.keys("y")
+        await stage.until(lambda: session.answers)
 
 
 async def test_a_reason_is_typed_in_a_line_of_its_own() -> None:

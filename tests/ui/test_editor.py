@@ -130,24 +130,48 @@ async def test_incognito_opens_no_editor(editor: Callable[[str], Path]) -> None:
     assert not os.path.exists(notes)  # noqa: ASYNC240, PTH110 - a test
 
 
-def test_the_editor_is_the_persons_or_a_usual_one(tmp_path: Path) -> None:
-    program = tmp_path / "vim"
-    program.touch(0o700)
-    program.chmod(0o700)
-    path = str(tmp_path)
-    assert editor_command({"VISUAL": "code --wait 'a b'", "EDITOR": "vi"}) == [
-        "code",
-        "--wait",
-        "a b",
-    ]
-    assert editor_command({"VISUAL": " ", "EDITOR": "ed"}) == ["ed"]
-    assert editor_command({"PATH": path}) == [str(program)]
-    program.rename(tmp_path / "nano")
-    assert editor_command({"PATH": path}) == [str(tmp_path / "nano")]
+def test_the_editor_is_the_persons_or_a_usual_one_and_never_the_projects(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, inside = tmp_path / "own", project / "bin"
+    for folder in (own, inside):
+        folder.mkdir()
+        for name in ("nano", "vim", "code"):
+            (folder / name).touch(0o700)
+    (project / "nano").touch(0o700)
+    (own / "circle").symlink_to("circle")
+    (own / "theirs").symlink_to(inside / "vim")
+    monkeypatch.chdir(project)
+    path = f".:bin::/{'x' * 300}:{inside}:{own}"
+
+    def command(**environ: str) -> list[str]:
+        return editor_command(project, {"PATH": path, **environ})
+
+    assert command(VISUAL="code --wait 'a b'", EDITOR="vim") == [f"{own}/code", "--wait", "a b"]
+    assert command(VISUAL=" ", EDITOR="vim") == [f"{own}/vim"]
+    assert command(EDITOR="/any/where -x") == ["/any/where", "-x"]
+    assert command() == [f"{own}/nano"]
+    (own / "nano").unlink()
+    assert command() == [f"{own}/vim"]
+    for wrong in ("nano", "./nano", "bin/vim", "theirs", "circle", "x\0"):
+        with pytest.raises(NoEditor, match="outside of this project"):
+            command(EDITOR=wrong)
     with pytest.raises(NoEditor, match="set EDITOR"):
-        editor_command({"PATH": "/nonexistent"})
+        editor_command(project, {"PATH": str(inside)})
     with pytest.raises(NoEditor, match="VISUAL"):
-        editor_command({"VISUAL": "vi 'unclosed"})
+        command(VISUAL="vi 'unclosed")
+
+
+async def test_the_editor_sees_no_keys(
+    editor: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes = editor('env > "$NOTES"')
+    monkeypatch.setenv("OPENAI_API_KEY", "canary-key-1234567")
+    monkeypatch.setenv("LESS", "-R")
+    assert await edit("x", [str(notes.parent / "my editor")]) == "x"
+    seen = notes.read_text()
+    assert "LESS=-R" in seen
+    assert "canary" not in seen
 
 
 async def test_an_editor_that_cannot_be_started_or_writes_too_much_is_said(

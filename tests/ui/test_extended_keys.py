@@ -4,6 +4,7 @@ import io
 import os
 import random
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -235,3 +236,30 @@ def test_in_tmux_shift_enter_is_a_new_line_and_a_large_paste_is_folded(tmp_path:
         sees("#1]\n  last")
     finally:
         subprocess.run([*tmux, "kill-server"], check=False)
+
+
+def test_no_character_and_no_modifier_makes_what_is_no_key() -> None:
+    """Every code point whose capital is longer, ends of ranges, and codes beyond Unicode, with all modifiers."""
+    edges = [*range(0x300), 0x1C3, 0xD7FF, 0xD800, 0xDFFF, 0xE000, 0xF8FF, 0xF900, 0x10FFFF]
+    longer = [code for code in range(sys.maxunicode + 1) if len(chr(code).upper()) != 1]
+    pressed: list[KeyPress] = []
+    parser = KeyParser(pressed.append)
+    wrong: list[str] = []
+    for code in [*edges, *longer, 0x110000, 9_999_999]:
+        for modifiers in ("", ";0", ";2", ";3", ";4", ";5", ";6", ";8", ";33", ";130", ";9999"):
+            pressed.clear()
+            sequence = f"\x1b[{code}{modifiers}u"
+            try:
+                parser.feed(sequence)
+                parser.flush()
+            except (AssertionError, ValueError, TypeError) as error:
+                wrong.append(f"{sequence!r}: {error!r}")
+                parser = KeyParser(pressed.append)
+                continue
+            keys = [press for press in pressed if not isinstance(press.key, Keys)]
+            wrong += [f"{sequence!r}: {press}" for press in keys if not is_typed(press.key)]
+    assert wrong == []
+
+
+def is_typed(key: str) -> bool:
+    return len(key) == 1 and not 0xD800 <= ord(key) < 0xE000 and not 0x7F <= ord(key) < 0xA0

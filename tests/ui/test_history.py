@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 from stage import Stage, staged
 
-from fake_session import FakeSession, says
+from fake_session import FakeSession, hangs, says
 from ybs.config.paths import state_folder
 from ybs.config.schema import Config, Ui
 from ybs.security.firewall.masking import Firewall
@@ -126,6 +126,51 @@ async def test_nothing_typed_in_incognito_is_written_or_found_afterwards(path: P
     assert "hidden" not in texts(path)
 
 
+async def test_words_that_wait_behind_incognito_are_never_written(path: Path) -> None:
+    is_incognito, go_on = False, asyncio.Event()
+
+    async def waits(_session: FakeSession) -> None:
+        await go_on.wait()
+
+    class Changing(FakeSession):
+        async def handle(self, line: str, images: Any = ()) -> Any:
+            nonlocal is_incognito
+            is_incognito = is_incognito or line == "/incognito"
+            return await super().handle(line, images)
+
+    session = Changing(waits, says("ok"))
+    kept = LineHistory(path, may_write=lambda: not is_incognito)
+    async with staged(session, history=kept) as stage:
+        await has_loaded(stage)
+        stage.keys("first" + ENTER)
+        await stage.until(lambda: session.is_busy)
+        for count, line in enumerate(("/incognito", "my disease"), 1):
+            stage.keys(line + "\t")
+            await stage.until(lambda count=count: len(stage.terminal.live.queued) == count)
+        go_on.set()
+        await stage.until(lambda: session.lines[-1:] == ["my disease"])
+        is_incognito = False
+        await stage.until(kept.forget)  # not found afterwards either
+        await stage.until(lambda: len(texts(path)) == 2)
+    assert texts(path) == ["first", "/incognito"]
+
+
+async def test_a_line_is_written_when_it_is_taken_and_not_when_it_comes_back(path: Path) -> None:
+    session = FakeSession(hangs, says("ok"))
+    async with staged(session, history=LineHistory(path)) as stage:
+        await has_loaded(stage)
+        stage.keys("first" + ENTER)
+        await stage.until(lambda: session.is_busy)
+        stage.keys("given back\t")
+        await stage.until(lambda: stage.terminal.live.queued)
+        stage.keys("\x1b")
+        await stage.until(lambda: stage.terminal.window.draft.text == "given back")
+        await stage.until(lambda: len(texts(path)) == 1)
+        stage.keys(" later" + ENTER)
+        await stage.until(lambda: len(texts(path)) == 2)
+    assert texts(path) == ["first", "given back later"]
+
+
 async def test_no_history_is_written_or_read_where_it_is_switched_off(path: Path) -> None:
     for is_on in (True, False):
         rooms = SimpleNamespace(
@@ -136,6 +181,7 @@ async def test_no_history_is_written_or_read_where_it_is_switched_off(path: Path
         fake = SimpleNamespace(config=Config(ui=Ui(history=is_on)), rooms=rooms)
         kept = open_history(cast("Any", fake))
         kept.remember("x", f"export OPENAI_API_KEY={SECRET}")
+        kept.write_down(f"export OPENAI_API_KEY={SECRET}")
         await asyncio.get_running_loop().shutdown_default_executor()
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
         file = history_file(path.parent)

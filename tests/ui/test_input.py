@@ -5,7 +5,7 @@ import os
 from stage import Stage, staged
 
 from fake_session import FakeSession, asks, hangs, question_of, says
-from ybs.ui.input import ESCAPE_SECONDS, TWICE_SECONDS
+from ybs.ui.input import TOGETHER_SECONDS
 
 
 async def asked(stage: Stage) -> None:
@@ -55,17 +55,25 @@ async def test_bytes_that_are_no_text_do_not_reach_the_session() -> None:
         assert session.lines == ["caf\ufffd"]
 
 
-async def test_escape_waits_for_a_second_one_only_where_that_means_something() -> None:
+async def test_escape_waits_for_nothing_and_alt_is_still_one_key() -> None:
     async with staged(FakeSession(hangs)) as stage:
         app = stage.terminal.window.app
-        await stage.sees("/help for more")
-        assert app.timeoutlen == TWICE_SECONDS
         stage.keys("go\r")
         await stage.sees("so far")
-        assert app.timeoutlen == ESCAPE_SECONDS < TWICE_SECONDS
-        stage.keys("ab\x1bb")  # Alt-B is still one key
+        assert app.timeoutlen == TOGETHER_SECONDS
+        stage.keys("ab\x1bb")  # Alt-B
         await stage.until(lambda: stage.terminal.window.draft.cursor_position == 0)
         assert stage.session.is_busy
         stage.keys("\x1b")
         await stage.sees("stopped by you")
-        await stage.until(lambda: app.timeoutlen == TWICE_SECONDS)
+        assert app.timeoutlen == 0 < TOGETHER_SECONDS
+
+
+async def test_in_incognito_the_prompt_stands_on_a_ground_and_the_bottom_line_begins_with_it() -> (
+    None
+):
+    session = FakeSession()
+    session.is_incognito = True
+    async with staged(session) as stage:
+        await stage.sees(" incognito  fake scripted  ask")
+    assert "\x1b[0;36;100m›" in stage.raw

@@ -1,11 +1,16 @@
 """What may act on the terminal: the bell, notifications of our own, the clipboard, and nothing else."""
 
+import errno
+from io import BytesIO, TextIOWrapper
+from typing import Any
+
 import pytest
+from prompt_toolkit.data_structures import Size
 from prompt_toolkit.output import DummyOutput
 
 from ybs.ui.clipboard import osc52
 from ybs.ui.notify import BELL, DONE, WAITS, call, passed_on
-from ybs.ui.output import act, is_known
+from ybs.ui.output import GatedOutput, act, is_known
 
 PLACES: tuple[dict[str, str], ...] = ({}, {"TMUX": "/t,1,0"}, {"STY": "1.pts"})
 
@@ -61,3 +66,34 @@ def test_a_person_is_called_as_the_setting_says() -> None:
     assert call("desktop", WAITS, {"TMUX": "x"})[1:] == ("\a",)
     for environ in ({"VTE_VERSION": "7600"}, {"TERM": "rxvt-unicode"}, {"TERM": "foot"}):
         assert call("desktop", DONE, environ) == ("\x1b]777;notify;ybs;ybs is done\x07",)
+
+
+class Broken(BytesIO):
+    """What takes nothing any more."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+    def write(self, _data: Any) -> int:
+        raise OSError(self.number, "broken")
+
+
+def test_a_terminal_that_is_gone_ends_nothing_by_itself_and_a_full_disk_is_told() -> None:
+    for number in (errno.EIO, errno.ENOSPC):
+        file: Any = TextIOWrapper(Broken(number))
+        output = GatedOutput(file, lambda: Size(rows=5, columns=20))
+        output.write("x")
+        if number == errno.EIO:
+            output.flush()
+        else:
+            with pytest.raises(OSError, match="broken"):
+                output.flush()
+
+
+def test_the_screen_is_never_erased_in_one_from_where_the_cursor_stands() -> None:
+    file = TextIOWrapper(BytesIO(), encoding="utf-8", write_through=True)
+    output = GatedOutput(file, lambda: Size(rows=5, columns=20), term="xterm")
+    output.erase_down()
+    output.flush()
+    assert file.buffer.getvalue().startswith(b"\x1b[K\x1b7\x1b[B\x1b[J")  # type: ignore[attr-defined]

@@ -37,6 +37,48 @@ async def test_a_long_paste_is_shown_as_a_mark_and_sent_whole() -> None:
         stage.keys("\x03")
 
 
+async def test_no_end_and_no_part_of_a_folded_paste_names_files() -> None:
+    session = FakeSession(hangs, says("ok"))
+    inner = LONG.replace("line 3", "@private.txt")
+    outer = f"first\n{inner}\n/abs/outside/x.png\n"
+    async with staged(session) as stage:
+        for pasted in (inner, outer, outer + "\n \n"):
+            paste(stage, pasted)
+        stage.keys("\r")
+        await stage.until(lambda: session.lines and not draft_of(stage))
+        for count, pasted in enumerate((inner + "\n", outer), 1):
+            paste(stage, pasted)
+            stage.keys("see @mine\r")
+            await stage.until(lambda count=count: len(session.steered) == count)
+        stage.keys("\x03")
+        await stage.sees("stopped by you")
+        await stage.until(lambda: "@mine" in draft_of(stage))
+        assert len(draft_of(stage).split("\n")) == 2  # both came back folded
+        stage.keys("\r")
+        await stage.until(lambda: len(session.lines) == 2)
+    searched = "\n".join([*session.sent, *session.steered_in])
+    assert searched.count("@mine") == 4
+    assert "@private" not in searched
+    assert "x.png" not in searched
+    assert all("@private" in line for line in [*session.lines, *session.steered])
+
+
+def test_a_line_comes_back_whole_when_its_paste_was_let_go(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ybs.ui.paste.MOST_KEPT", 100)
+    monkeypatch.setattr("ybs.ui.paste.MOST_SENT", 2)
+    pastes = Pastes()
+    words = f"see {LONG}"
+    pastes.note_sent(words, f"see {pastes.fold(LONG, '')}")
+    pastes.fold(LONG.upper(), "")
+    assert LONG not in pastes.shorten(words)
+    assert pastes.expand(pastes.fold_known(words)) == words
+    for other in ("one", "two"):
+        pastes.note_sent(other, f"{other}{pastes.fold(LONG, '')}")
+    assert pastes.shorten(words) == words  # too long ago
+
+
 async def test_every_key_takes_a_folded_paste_as_one() -> None:
     session = FakeSession(says("ok"))
     async with staged(session) as stage:
@@ -101,11 +143,19 @@ async def test_a_paste_waits_steers_and_comes_back_whole() -> None:
         await stage.sees("so far")
         paste(stage, LONG)
         await stage.sees(MARK)
+        stage.keys(" and go on\r")
+        await stage.until(lambda: session.steered)
+        assert session.steered == [f"{LONG} and go on"]
+        assert session.steered_in == [f"{MARK} and go on"]  # where files are looked for
+        await stage.sees("read at the next step")
+        stage.keys("\x1b[A")
+        await stage.until(lambda: stage.terminal.window.draft.words == f"{LONG} and go on")
+        assert session.steered == []
         stage.keys("\t")
         await stage.sees("when this is done")
         stage.keys("\x1b[A")
-        await stage.sees("› [pasted 30 lines #2]")
-        assert stage.terminal.window.draft.words == LONG
+        await stage.until(lambda: stage.terminal.window.draft.words == f"{LONG} and go on")
+        assert draft_of(stage) != f"{LONG} and go on"  # folded again
         stage.keys("\x03")
         await stage.sees("stopped by you")
 

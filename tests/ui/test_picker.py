@@ -129,7 +129,10 @@ async def test_enter_sends_the_line_of_the_item_as_if_it_were_typed() -> None:
         assert "the same as text" not in stage.screen
         stage.keys(DOWN)
         await stage.sees("›   claude-haiku")
-        stage.keys("qw\r")
+        stage.keys("qw")
+        await stage.sees("›   qwen3:14b")
+        stage.clock.now += 1
+        stage.keys("\r")
         await stage.sees("answer to /model qwen3:14b")
         assert session.lines == ["/model", "/model qwen3:14b"]
         assert "› /model qwen3:14b" in stage.screen
@@ -214,6 +217,24 @@ async def test_a_menu_without_items_is_its_text_and_a_draft_goes_into_the_prompt
         await stage.sees("Back there.")
         assert session.lines == ["/model", "/rewind"]
         assert stage.terminal.window.draft.text == "fix\nthe cart"
+
+
+async def test_a_menu_of_prompts_that_is_closed_again_leaves_nothing_behind() -> None:
+    session = FakeSession()
+    items = (MenuItem(line="/rewind 1 of 1", label="fix the cart"),)
+    session.replies["/rewind"] = Reply(text="x", menu=Menu(title="Go back", items=items))
+    session.replies["/rewind 1 of 1"] = Reply(text="Went back.")
+    async with staged(session) as stage:
+        stage.keys("\x1b\x1b")
+        await stage.sees("fix the cart")
+        stage.keys("\x1b")
+        await stage.until(lambda: not stage.terminal.picking.is_open)
+        await stage.settles()
+        assert "/rewind" not in stage.screen
+        await stage.until(lambda: not stage.terminal.work.is_busy)
+        stage.terminal.work.choose("/rewind 1 of 1")
+        await stage.sees("Went back.")
+        assert "› /rewind 1 of 1" in stage.screen
 
 
 @pytest.mark.parametrize("size", [(40, 12), (20, 6), (80, 24)])

@@ -9,11 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec import Raw
+from msgspec.structs import replace
 
 from fake_session import FakeSession, asks, fails, hangs, question_of, says
 from ybs.config.schema import Config, Ui
 from ybs.core.errors import ProviderDown, YbsError
 from ybs.core.events import (
+    ConfirmationAnswered,
+    ConfirmationAsked,
     Noticed,
     RequestRetried,
     ToolFinished,
@@ -22,10 +25,28 @@ from ybs.core.events import (
     UserSaid,
 )
 from ybs.core.ports import Answer
+from ybs.security.gate import put
 from ybs.ui.confirm import NO_REASON
 from ybs.ui.line_input import as_answer, forget_typed
 
 Open = Callable[..., Any]
+
+
+async def test_the_first_prompt_comes_with_the_greeting_so_that_quick_words_stand_behind_it(
+    talking: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pieces: list[str] = []
+
+    def note(text: str, stream: Any, **options: Any) -> None:
+        pieces.append(text)
+        put(text, stream, **options)
+
+    monkeypatch.setattr("ybs.ui.plain.put", note)
+    async with talking(FakeSession()) as talk:
+        await talk.sees("You: ")
+        talk.types("/quit\n")
+    assert pieces[0].startswith("ybs ")
+    assert pieces[0].endswith("/help for more.\n\nYou: ")
 
 
 async def test_a_turn_is_told_in_sentences(talking: Open) -> None:
@@ -44,6 +65,8 @@ async def test_a_turn_is_told_in_sentences(talking: Open) -> None:
             ToolFinished(id="2", name="edit_file", success=False, output="No match. Near:\n   3  b")
         )
         session.emit(ToolStarted(id="3", name="write_file", arguments=Raw(b'{"path":"a"}')))
+        session.emit(ConfirmationAsked(id="3", name="write_file", title="", preview=""))
+        session.emit(ConfirmationAnswered(id="3", is_allowed=False))
         session.emit(
             ToolFinished(
                 id="3",
@@ -84,9 +107,7 @@ async def test_a_turn_is_told_in_sentences(talking: Open) -> None:
         "",
         "You: run_shell pytest -q: done, 15 passed.",
         "read_file a: done, 4 lines.",
-        "edit_file a: failed.",
-        "  No match. Near:",
-        "     3  b",
+        "edit_file a: failed, No match. Near: 3 b.",
         "write_file a: refused.",
         "run_shell: failed, exit code 1.",
         "  one",
@@ -102,6 +123,36 @@ async def test_a_turn_is_told_in_sentences(talking: Open) -> None:
         "",
         "You: ",
         "",
+    ]
+
+
+async def test_a_call_that_failed_is_told_once_and_one_never_answered_was_not_run(
+    talking: Open,
+) -> None:
+    long = (
+        'The arguments of list_files do not fit: {"path":["' + "src/a," * 20 + '"]}. Send others.'
+    )
+    failed = ToolFinished(id="1", name="list_files", success=False, output=long, summary=long[:200])
+
+    async def work(session: FakeSession) -> None:
+        session.emit(ToolStarted(id="1", name="list_files", arguments=Raw(b'{"path":"src"}')))
+        session.emit(failed)
+        session.emit(ConfirmationAnswered(id="2", is_allowed=False, reason="forbidden"))
+        refused = replace(failed, id="2", is_refused=True, output="The rule forbids it.")
+        session.emit(replace(refused, summary="refused"))
+        session.emit(ConfirmationAsked(id="3", name="run_shell", title="", preview=""))
+        session.emit(replace(failed, id="3", output="Cancelled before it finished."))
+        await says("Done.")(session)
+
+    async with talking(FakeSession(work), "go") as talk:
+        await talk.sees("1.2k in")
+    lines = talk.text.split("\n")
+    start = next(n for n, line in enumerate(lines) if line.startswith("list_files src: failed,"))
+    assert len(lines[start]) == 79, "the line is filled"
+    assert lines[start + 1].endswith("...")
+    assert lines[start + 2 : start + 4] == [
+        "list_files: refused, The rule forbids it.",
+        "list_files: not run.",
     ]
 
 

@@ -78,16 +78,23 @@ async def test_a_menu_is_a_numbered_list(talking: Open) -> None:
         shown = "A model:\n1. model-a, 32k, current\n2. model-b␛[2J\nNumber, or nothing: "
         assert shown in talk.text
         talk.types("2\n")
+        await talk.sees("No answer, it came too early: 2")
+        talk.clock.now += 1
+        talk.types("2\n")
         await talk.sees("answer to /model b")
         for typed in ("\n", "3\n", "0\n", "²\n", f"{'9' * 5000}\n"):
-            talk.types(f"/model\n{typed}")
-        await talk.until(lambda: talk.text.count("Nothing was chosen.") == 5)
+            chosen, asked = (talk.text.count(words) for words in ("was chosen.", "or nothing: "))
+            talk.types("/model\n")
+            await talk.until(lambda n=asked: talk.text.count("or nothing: ") > n)
+            talk.clock.now += 1
+            talk.types(typed)
+            await talk.until(lambda n=chosen: talk.text.count("was chosen.") > n)
         talk.types("/none\n")
         await talk.sees("none\n")
     assert [line for line in session.lines if line != "/model"] == ["/model b", "/none"]
 
 
-async def test_what_a_command_asks_of_the_door_is_told(
+async def test_what_a_command_asks_of_the_door_is_told_exactly_once(
     talking: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "TMUX"):
@@ -103,6 +110,8 @@ async def test_what_a_command_asks_of_the_door_is_told(
         await talk.sees("Back there.\nYour words were: fix the cart\n")
         await talk.sees("Not copied: there is no clipboard here")
     assert "\x1b" not in talk.text
+    for told in ("  1   10", "-old", "+new", "Back there.", "fix the cart", "Not copied"):
+        assert talk.text.count(told) == 1, told
 
 
 async def test_long_work_is_told_less_and_less_often_and_rings_at_its_end(
@@ -165,3 +174,24 @@ async def test_thinking_and_whole_output_are_told_where_more_is_wanted(talking: 
     assert 200 < len(thought) < 400
     assert "..." in thought
     assert talk.text.count("row 42\n") == 1
+
+
+async def test_a_command_that_shows_something_answers_beside_the_turn_but_leaving_waits(
+    talking: Open,
+) -> None:
+    gate = asyncio.Event()
+
+    async def waits(session: FakeSession) -> None:
+        await gate.wait()
+        await says("the answer")(session)
+
+    session = FakeSession(waits, says("second"))
+    async with talking(session) as talk:
+        talk.types("go\n")
+        await talk.until(lambda: session.is_busy)
+        talk.types("/background\n/clear\nand this\n/status\n/quit\n")
+        await talk.sees("answer to /status")
+        assert session.lines == ["go", "/background", "/status"]
+        gate.set()
+        await talk.sees("second")
+    assert session.lines == ["go", "/background", "/status", "/clear", "and this"]

@@ -43,6 +43,18 @@ def test_a_step_line_counts_without_the_time_of_the_question() -> None:
     assert page.draw(ran(duration_seconds=22.5)).rstrip().endswith(" 2.5 s")
 
 
+def test_a_call_that_is_stopped_shows_its_time_and_stands_apart_from_the_word_of_it() -> None:
+    page = Page()
+    page.draw(started(command="a"))
+    page.clock.now += 2
+    page.draw(ToolPrinted(id="1", text="begun\n"))
+    page.draw(ran(success=False, duration_seconds=0.0), TurnFinished(reason="interrupted"))
+    step, *rest = page.text.split("\n")
+    assert step.startswith("✗ shell     a")
+    assert step.endswith(" 2.0 s")
+    assert rest == ["    begun", "", "! stopped by you", ""]
+
+
 def test_an_edit_shows_its_diff_but_not_after_a_question_that_showed_it() -> None:
     display = {"diff": "--- a\n+++ a\n@@ -1 +1 @@\n-x\n+y"}
     page = Page()
@@ -63,6 +75,49 @@ def test_a_call_that_the_person_refused_needs_no_reason_and_one_refused_by_a_rul
         started(command="x"), ConfirmationAsked(id="1", name="run_shell", title="", preview="")
     )
     assert page.draw(refused) == "✗ shell     x   refused\n"
+
+
+def test_a_call_whose_question_was_never_answered_was_not_run() -> None:
+    page = Page()
+    asked = ConfirmationAsked(id="1", name="run_shell", title="", preview="")
+    cancelled = replace(
+        ran(success=False), output="Cancelled before it finished. Nothing is known."
+    )
+    page.draw(started(command="make"), asked, cancelled)
+    assert page.text == "✗ shell     make   not run\n"
+    page.pieces.clear()
+    page.draw(started(command="make"), asked, ConfirmationAnswered(id="1", is_allowed=True))
+    assert "    Cancelled before it finished." in page.draw(cancelled), "it may have run"
+
+
+def test_what_is_meant_for_the_model_takes_a_line_and_the_rest_is_a_key_away() -> None:
+    page = Page()
+    words = "Nothing has worked three times. " * 5 + "\nLook first."
+    page.draw(UserSaid(content=words, origin="guard"))
+    line = "  reminded the model: Nothing has worked three times. Noth…\n"
+    assert page.text == line
+    assert page.renderer.unfold()
+    assert page.text.endswith("Look first.\n")
+    page.pieces.clear()
+    failed = replace(ran("list_files", success=False), output="The arguments do not fit. " * 9)
+    page.draw(started("list_files", path="a"), failed)
+    assert page.text == (
+        "\n✗ list      a\n    The arguments do not fit. The argum…   ctrl-o shows all\n"
+    )
+    assert page.renderer.unfold()
+    assert page.text.count("do not fit.") == 10
+
+
+def test_a_command_for_the_person_alone_ends_with_what_was_held_of_its_output() -> None:
+    page = Page()
+    page.draw(ToolPrinted(id="typed_1", text="".join(f"line {n}\n" for n in range(30))))
+    assert "line 29" not in page.text
+    page.renderer.end_typed()
+    assert page.text.endswith("  line 29\n")
+    assert page.renderer.unfold()
+    page.pieces.clear()
+    page.renderer.end_typed()
+    assert page.text == ""
 
 
 def test_tool_calls_can_be_hidden() -> None:

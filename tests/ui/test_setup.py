@@ -1,6 +1,5 @@
 """The first choice."""
 
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -169,9 +168,49 @@ def test_a_server_at_an_address_is_asked_for_its_models(
     assert "number or a name from the list" in capsys.readouterr().out
 
 
-def test_what_is_no_address_leads_back_to_the_choice(capsys: pytest.CaptureFixture[str]) -> None:
-    assert choose(reader(number_of("another server"), "localhost", "q"), {}) is None
-    assert "'localhost' is no address" in capsys.readouterr().out
+def test_what_is_no_address_is_asked_again_and_a_host_and_port_are_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[str] = []
+
+    async def ask(endpoint: str) -> None:
+        asked.append(endpoint)
+
+    monkeypatch.setattr("ybs.providers.nearby.ask_openai", ask)
+    number = number_of("another server")
+    assert choose(reader(number, "nonsense", "ftp://a", "http://a:x", "", "q"), {}) is None
+    shown = capsys.readouterr().out
+    assert "'nonsense' is no address" in shown
+    assert (shown.count("is no address"), shown.count("Which model"), asked) == (3, 0, [])
+    for typed, whole in (
+        ("127.0.0.1:18765", "http://127.0.0.1:18765"),
+        ("localhost", "http://localhost"),
+        ("box:8080/v1", "http://box:8080/v1"),
+        ("models.example.org", "https://models.example.org"),
+    ):
+        chosen = choose(reader(number, "nonsense", typed, "m"), {})
+        assert chosen is not None
+        assert chosen["llm.endpoint"] == whole
+        assert asked[-1] == f"{whole.removesuffix('/v1')}/v1"
+    assert "Nobody answers at http://127.0.0.1:18765/v1 now." in capsys.readouterr().out
+
+
+def test_the_download_asks_first_and_ctrl_c_there_leads_back_to_the_choice(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun: list[bool] = []
+
+    async def install(_progress: object) -> Path:
+        begun.append(True)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ybs.providers.llama_cpp.fetch.install_starter", install)
+    number = number_of("starter model")
+    assert choose(reader(number, "n", number, KeyboardInterrupt(), "q"), {}) is None
+    assert begun == []
+    assert choose(reader(number, "y", number, "", "q"), {}) is None
+    assert begun == [True, True], "each time the choice came again"
+    assert "goes on with the parts that have arrived" in capsys.readouterr().out
 
 
 def test_the_starter_model_is_fetched_when_it_is_chosen(
@@ -188,10 +227,10 @@ def test_the_starter_model_is_fetched_when_it_is_chosen(
 
     number = number_of("starter model")
     monkeypatch.setattr("ybs.providers.llama_cpp.fetch.install_starter", fail)
-    assert set_up(reader(number, "q"), {}) is False
+    assert set_up(reader(number, "", "q"), {}) is False
     assert not (home / ".config").exists()
     monkeypatch.setattr("ybs.providers.llama_cpp.fetch.install_starter", install)
-    assert set_up(reader(number), {})
+    assert set_up(reader(number, "yes"), {})
     assert written(home)["llm"]["provider"] == "llamacpp"
     shown = capsys.readouterr().out
     assert shown.count("fetching: 50%") == 1
@@ -234,8 +273,8 @@ def test_forty_columns_break_no_word(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("os.get_terminal_size", lambda *_: os.terminal_size((40, 24)))
-    monkeypatch.setattr("sys.stdout.fileno", lambda: 1, raising=False)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "40")
     choose(reader("q"), {})
     servers.append(server("qwen3:14b"))
     choose(reader("q"), KEYS)

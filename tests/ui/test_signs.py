@@ -4,7 +4,7 @@ from io import BytesIO, TextIOWrapper
 
 import pytest
 
-from ybs.ui.signs import ASCII, UNICODE, Paint, fit_encoding, is_dumb, signs_for, wants_colour
+from ybs.ui.signs import ASCII, UNICODE, Paint, fit_encoding, signs_for
 
 
 def stream(encoding: str) -> TextIOWrapper:
@@ -20,38 +20,6 @@ def test_a_terminal_without_unicode_gets_ascii(monkeypatch: pytest.MonkeyPatch) 
 def test_the_linux_console_gets_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "linux")
     assert signs_for(stream("utf-8")) == ASCII
-
-
-@pytest.mark.parametrize(
-    ("term", "no_colour", "is_set", "wanted"),
-    [
-        ("xterm", None, True, True),
-        ("xterm", "1", True, False),
-        ("xterm", "", True, True),
-        ("xterm", None, False, False),
-        ("dumb", None, True, False),
-    ],
-)
-def test_colour_needs_the_setting_the_terminal_and_no_objection(
-    monkeypatch: pytest.MonkeyPatch, term: str, no_colour: str | None, is_set: bool, wanted: bool
-) -> None:
-    monkeypatch.setenv("TERM", term)
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    if no_colour is not None:
-        monkeypatch.setenv("NO_COLOR", no_colour)
-    assert wants_colour(is_set=is_set) is wanted
-
-
-@pytest.mark.parametrize(
-    ("term", "dumb"), [("dumb", True), (None, True), ("xterm-256color", False)]
-)
-def test_a_terminal_without_a_name_is_dumb(
-    monkeypatch: pytest.MonkeyPatch, term: str | None, dumb: bool
-) -> None:
-    monkeypatch.delenv("TERM", raising=False)
-    if term:
-        monkeypatch.setenv("TERM", term)
-    assert is_dumb() is dumb
 
 
 def test_paint_without_colour_only_knows_bold_and_dim() -> None:

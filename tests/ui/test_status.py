@@ -57,9 +57,9 @@ def test_no_line_is_wider_than_the_terminal() -> None:
 
 def test_the_bottom_line_says_as_much_as_there_is_room_for() -> None:
     assert bar(STATE, 30) == " qwen3:14b  ask  ctx 3%"
-    assert bar(STATE, 36) == " qwen3:14b  ask  ctx 3%  no sandbox"
+    assert bar(STATE, 36) == " qwen3:14b  ask  no sandbox  ctx 3%"
     line = bar(STATE, 80)
-    assert line.startswith(" qwen3:14b  ask  ctx 3%  no sandbox  1.2k tok  ollama ")
+    assert line.startswith(" ollama qwen3:14b  ask  no sandbox  ctx 3%  1.2k tok ")
     assert line.endswith(" main")
     assert cells(line) == 80
 
@@ -67,7 +67,8 @@ def test_the_bottom_line_says_as_much_as_there_is_room_for() -> None:
 def test_cost_and_jobs_are_said_when_there_are_some() -> None:
     dear = Usage(input_tokens=1000, output_tokens=200, cost_usd=0.01234)
     busy = replace(STATE, usage=dear, jobs=2)
-    assert "no sandbox  $0.0123  1.2k tok  2 jobs  ollama" in bar(busy, 80)
+    line = bar(busy, 80)
+    assert line.startswith(" ollama qwen3:14b  ask  no sandbox  ctx 3%  1.2k tok  $0.0123  2 jobs ")
     assert "  1 job  " in bar(replace(STATE, jobs=1), 80)
     assert "$" not in bar(replace(STATE, usage=Usage(cost_usd=0.0)), 80)
 
@@ -84,6 +85,18 @@ def test_a_long_name_of_a_model_is_cut_before_mode_and_context_go() -> None:
     state = replace(STATE, model="mistral-small-3.2-24b-instruct-2506", mode="accept-edits")
     assert bar(state, 39) == " mistral-small-3…  accept-edits  ctx 3%"
     assert "accept-edits  ctx 3%" in bar(state, 36)
+    longest = replace(STATE, model="organisation/a-model-with-a-very-long-name-indeed-" * 3)
+    for incognito in (False, True):
+        for width in (40, 60, 80):
+            line = bar(replace(longest, incognito=incognito), width - 1)
+            assert cells(line) <= width - 1
+            assert "…  ask  no sandbox  ctx 3%" in line or (width == 40 and incognito)
+            assert "…  ask  " in line
+            assert line.rstrip().endswith("ctx 3%") or line.endswith("main")
+    few = replace(STATE, model="a-model-with-a-name-of-40-columns-exactly")
+    assert bar(few, 79).startswith(
+        " a-model-with-a-name-of-40-columns-exactly  ask  no sandbox  ctx 3%"
+    )
 
 
 def test_modes_are_told_apart_at_a_glance() -> None:
@@ -99,7 +112,7 @@ def test_a_hint_takes_the_bottom_line() -> None:
 
 def test_incognito_stands_first_in_both_lines() -> None:
     state = replace(STATE, incognito=True)
-    assert bar(state, 80).startswith(" incognito  qwen3:14b  ask  ctx 3%")
+    assert bar(state, 80).startswith(" incognito  ollama qwen3:14b  ask  no sandbox  ctx 3%")
     line = bare(start_line("0.1", state, 90, PLAIN, UNICODE))
     assert line.startswith("ybs 0.1  incognito · ollama qwen3:14b · ask · no sandbox ")
 

@@ -8,7 +8,16 @@ from msgspec import Raw
 
 from ybs.core.events import ToolFinished
 from ybs.ui.signs import ASCII, UNICODE, Paint
-from ybs.ui.steps import call_text, detail, diff, diff_of, running_line, step_line
+from ybs.ui.steps import (
+    call_text,
+    detail_margin,
+    detail_of,
+    diff_lines,
+    diff_of,
+    draw_detail,
+    running_line,
+    step_line,
+)
 from ybs.ui.words import cells
 
 PLAIN, COLOURED = Paint(has_colour=False), Paint(has_colour=True)
@@ -27,7 +36,8 @@ def finished(
 
 
 def told(done: ToolFinished, width: int = 60) -> str:
-    return bare(detail(done, width, PLAIN, UNICODE))
+    room = width - len(detail_margin(width))
+    return bare(draw_detail(detail_of(done, room, UNICODE).lines, width, PLAIN))
 
 
 def bare(text: str) -> str:
@@ -52,24 +62,23 @@ def test_a_summary_that_repeats_the_subject_is_not_said_twice() -> None:
 def test_a_failure_has_its_own_sign_and_says_why() -> None:
     failed = finished("read_file", success=False, output="No file a.py here.\nNearest: b.py")
     assert bare(step_line(failed, "a.py", 60, PLAIN, ASCII)) == "x read      a.py"
-    assert told(failed) == "    No file a.py here.\n    Nearest: b.py"
+    assert told(failed) == "    No file a.py here. Nearest: b.py"
 
 
-@pytest.mark.parametrize(("width", "most"), [(80, 6), (40, 12), (20, 12)])
-def test_a_long_message_keeps_its_first_and_its_last_words(width: int, most: int) -> None:
-    output = "First comes this. " + "word " * 200 + "Try read_file."
-    lines = told(finished("read_file", success=False, output=output), width).split("\n")
+@pytest.mark.parametrize(("width", "most"), [(80, 1), (40, 3), (20, 3)])
+def test_what_a_failed_call_tells_the_model_is_one_line_to_the_person_and_kept_whole(
+    width: int, most: int
+) -> None:
+    output = "The arguments do not fit. " + "word " * 200 + '{"path": "src"}\n\nTry read_file.'
+    failed = finished("read_file", success=False, output=output)
+    lines = told(failed, width).split("\n")
     assert len(lines) == most
-    assert "…" in [line.strip() for line in lines]
-    assert lines[0].strip().startswith("First comes")
-    assert lines[-1].endswith("read_file.")
-
-
-def test_a_message_of_some_lines_is_whole_at_a_narrow_width() -> None:
-    output = "No file main.py here. Did you mean app.py? list_files shows all that is there."
-    drawn = told(finished("read_file", success=False, output=output), 20)
-    assert drawn.split() == output.split()
-    assert all(cells(line) <= 20 for line in drawn.split("\n"))
+    assert lines[0].strip().startswith("The arguments")
+    assert lines[-1].endswith("…")
+    assert all(cells(line) <= width for line in lines)
+    assert len(lines[-1]) > width - 8, "it is filled"
+    assert detail_of(failed, width, UNICODE).whole == output
+    assert len(detail_of(failed, width, UNICODE, is_whole=True).lines) > 10
 
 
 def test_a_summary_that_names_the_subject_in_its_middle_is_cut_before_it() -> None:
@@ -151,7 +160,7 @@ def test_a_running_call_shows_its_seconds() -> None:
 
 def test_a_diff_is_whole_coloured_and_without_its_names() -> None:
     text = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\x07\n same\n"
-    lines = diff(text, 60, COLOURED).split("\n")
+    lines = diff_lines(text, 60, COLOURED, UNICODE)
     assert lines == [
         "\x1b[2m    @@ -1 +1 @@\x1b[22m",
         "\x1b[31m    -old\x1b[39m",
@@ -161,12 +170,19 @@ def test_a_diff_is_whole_coloured_and_without_its_names() -> None:
 
 
 def test_a_removed_line_that_looks_like_a_name_is_kept() -> None:
-    assert "--- note" in diff("@@ -1 +0 @@\n--- note\n", 60, PLAIN)
+    assert "    --- note" in diff_lines("@@ -1 +0 @@\n--- note\n", 60, PLAIN, UNICODE)
 
 
 def test_a_long_line_of_a_diff_is_folded_and_not_cut() -> None:
-    drawn = diff("+" + "x" * 90, 40, PLAIN)
-    assert drawn.replace("\n", "").replace(" ", "") == "+" + "x" * 90
+    text = "+    total -= coupon.discount(total, " + "x" * 60 + ")"
+    for width, margin, marks in ((40, "  ", ("↳  ", ">  ")), (52, "    ", ("  ↳  ", "  >  "))):
+        for signs, mark in zip((UNICODE, ASCII), marks, strict=True):
+            first, *rest = diff_lines(text, width, PLAIN, signs)
+            assert rest
+            assert all(cells(line) <= width for line in (first, *rest))
+            assert all(line.startswith(mark) for line in rest)
+            parts = [first.removeprefix(margin), *(line.removeprefix(mark) for line in rest)]
+            assert "".join(parts) == text
 
 
 def test_the_diff_is_found_in_what_the_tool_hands_over() -> None:

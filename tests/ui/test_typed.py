@@ -1,5 +1,7 @@
 """The output of a command that the person typed."""
 
+import re
+
 from paper import Page
 
 from ybs.core.events import (
@@ -7,13 +9,11 @@ from ybs.core.events import (
     TurnFinished,
     UserSaid,
 )
-from ybs.ui.folds import MOST_CHARACTERS
+from ybs.session.shell import injection
 
 
 def shell_said(ending: str = "Exit code: 0") -> UserSaid:
-    return UserSaid(
-        content=f"[Shell command output]\nCommand: x\n{ending}\n\nOutput:\n", origin="shell"
-    )
+    return UserSaid(content=injection("x", f"{ending}\n\nOutput:\n"), origin="shell")
 
 
 def test_the_output_of_a_typed_command_is_shown() -> None:
@@ -56,7 +56,7 @@ def test_a_typed_command_that_is_stopped_shows_what_it_had_printed() -> None:
     page = Page()
     page.draw(ToolPrinted(id="typed_1", text="x\n" * 9 + "half"))
     page.draw(TurnFinished(reason="interrupted"))
-    assert page.text == "  x\n" * 9 + "  half\n! stopped by you\n"
+    assert page.text == "  x\n" * 9 + "  half\n\n! stopped by you\n"
     assert page.passing() == []
 
 
@@ -67,7 +67,7 @@ def test_a_typed_command_that_took_too_long_says_so() -> None:
 
 
 def test_a_typed_command_that_failed_says_why() -> None:
-    content = "[Shell command failed]\nCommand: sudo x\nError: it is blocked"
+    content = injection("sudo x", "it is blocked", has_run=False)
     assert Page().draw(UserSaid(content=content, origin="shell")) == "✗ it is blocked\n"
 
 
@@ -81,9 +81,7 @@ def test_many_thousand_lines_of_a_typed_command_keep_little() -> None:
     assert "  … 39984 lines …\n" in page.text
     page.pieces.clear()
     assert page.renderer.unfold()
-    assert "characters are not kept" in page.text
-    assert len(page.text) < 1.5 * MOST_CHARACTERS
-    assert page.text.startswith("\n  ! x\n    line 0\n    line 1\n")
+    assert re.match(r"\n  ! x\n  … \d+ lines before these\n    line 500\n", page.text)
     assert page.text.endswith("    line 998\n    line 999\n")
 
 

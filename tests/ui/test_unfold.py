@@ -70,7 +70,7 @@ def test_a_long_message_of_a_tool_that_failed_is_drawn_whole() -> None:
         output="\n".join(f"reason {n}" for n in range(20)),
     )
     page.draw(started("read_file", path="a"), failed)
-    assert page.text.count("reason") == 5
+    assert page.text.count("reason") == 6
     assert unfolded(page).count("reason") == 20
 
 

@@ -148,3 +148,8 @@ def test_words_are_kept_together_and_no_character_is_lost() -> None:
 )
 def test_the_reason_of_a_retry_is_short(message: str, reason: str) -> None:
     assert reason_of(message) == reason
+
+
+def test_a_command_with_a_hyphen_is_not_broken_at_it() -> None:
+    lines = fold("Start `llama-server` or set --endpoint", 14)
+    assert lines == ["Start", "`llama-server`", "or set", "--endpoint"]

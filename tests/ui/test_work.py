@@ -1,13 +1,15 @@
 """Typing while a turn runs: words for its next step, lines for its end, and what becomes of them."""
 
 import asyncio
+from collections.abc import Sequence
+from typing import Any
 
 from stage import staged
 
 from fake_session import FakeSession, hangs, says
 from ybs.core.errors import YbsError
-from ybs.core.events import UserSaid
-from ybs.session.reply import Reply
+from ybs.core.events import TurnFinished, UserSaid
+from ybs.session.reply import Outcome, Reply
 
 UP = "\x1b[A"
 
@@ -99,3 +101,32 @@ async def test_an_error_of_the_session_is_a_line_and_the_next_line_is_taken() ->
         await stage.sees("✗ the disk is full")
         stage.keys("again\r")
         await stage.sees("better")
+
+
+async def test_a_diff_is_drawn_below_the_text_with_the_names_of_its_files() -> None:
+    session = FakeSession()
+    diff = (
+        "--- a.py\n+++ a.py\n@@ -1 +1 @@\n-x\x1b[2J\n+y\n--- /dev/null\n+++ b.py\n@@ -0,0 +1 @@\n+z"
+    )
+    session.replies["/diff"] = Reply(text="The session changed:\n  a.py  +1 -1", diff=diff)
+    async with staged(session) as stage:
+        stage.keys("/diff\r")
+        await stage.sees("+z")
+        shown = stage.screen
+    places = [
+        shown.index(part)
+        for part in ("The session changed:", "--- a.py", "-x␛[2J", "+y", "+++ b.py", "+z")
+    ]
+    assert places == sorted(places)
+
+
+async def test_words_with_a_secret_that_is_not_let_go_come_back_before_what_waited() -> None:
+    class Refusing(FakeSession):
+        async def handle(self, line: str, images: Sequence[Any] = ()) -> Reply | Outcome:
+            await super().handle(line)
+            return Outcome(finished=TurnFinished(reason="error"), text="", unsent=line)
+
+    session = Refusing(says("x"))
+    async with staged(session) as stage:
+        stage.keys("my secret\r")
+        await stage.until(lambda: stage.terminal.window.draft.text == "my secret")

@@ -54,7 +54,13 @@ class Loops(Guard):
         messages = turn.messages
         if turn is not self._turn or len(messages) < self._read:  # shorter: it was compacted
             self._begin(turn)
-        self._steps += steps_of(messages[self._read :])
+        new = messages[self._read :]
+        said = [
+            at for at, m in enumerate(new) if isinstance(m, UserMessage) and m.origin == "person"
+        ]
+        if said:  # whoever was told something new is not going round in circles yet
+            self._since = len(self._steps) + len(steps_of(new[: said[-1]]))
+        self._steps += steps_of(new)
         self._read = len(messages)
         count, length = repetitions(self._steps[self._since :])
         if count < 2:

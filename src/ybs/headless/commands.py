@@ -1,13 +1,11 @@
 """The subcommands that print data: settings, tools, and what was found on this machine."""
 
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ybs.headless.output import tell
-from ybs.security.gate import put, put_json
+from ybs.headless.output import warn, write, write_json
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -110,34 +108,6 @@ def check_settings(loaded: "Loaded", *, is_json: bool) -> int:
     if not problems and not is_json:
         write("Nothing is wrong with the settings.")
     return 3 if problems else 0
-
-
-def write_table(rows: Sequence[Sequence[str]]) -> None:
-    """Print rows in columns; the last column is as long as it is."""
-    widths = (
-        [max((len(row[place]) for row in rows), default=0) for place in range(len(rows[0]) - 1)]
-        if rows
-        else []
-    )
-    for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        write("  ".join([*cells, row[-1]]).rstrip())
-
-
-def write_json(data: Any) -> None:
-    """Print indented JSON, with nothing in it that acts on a terminal."""
-    put_json(msgspec.json.format(msgspec.json.encode(data), indent=2) + b"\n", sys.stdout)
-
-
-def write(line: str) -> None:
-    """Print a line, with nothing in it that acts on a terminal."""
-    put(line, sys.stdout)
-
-
-def warn(warnings: Sequence[str]) -> None:
-    """Print warnings on standard error."""
-    for warning in warnings:
-        tell(f"ybs: {warning}")
 
 
 def _source(origin: Any) -> Mapping[str, str]:

@@ -12,9 +12,9 @@ from ybs import __version__
 from ybs.config.layers import Loaded
 from ybs.config.paths import home_config_file, user_config_file
 from ybs.core.errors import YbsError
-from ybs.headless.commands import write_json
 from ybs.headless.finding import Finding, write_findings
 from ybs.headless.machine import look_at_machine
+from ybs.headless.output import write_json
 from ybs.headless.reach import look_at_model, look_at_providers, look_at_starter
 from ybs.headless.screen import look_at_screen
 from ybs.providers.registry import chosen_name
@@ -69,8 +69,8 @@ def _configuration(loaded: Loaded) -> Iterator[Finding]:
     if path.is_file():
         yield Finding(name=name, state="ok", detail=str(path))
     else:
-        no_file = f"{path} (none: as shipped)"
-        yield Finding(name=name, state="missing", detail=no_file, fix="ybs setup", is_needed=False)
+        no_file = f"as shipped; settings of your own would stand in {path}"
+        yield Finding(name=name, state="ok", detail=no_file)
     if (short := home_config_file()).is_file():
         yield Finding(name=name, state="ok", detail=str(short))
     for warning in loaded.warnings:

@@ -1,6 +1,5 @@
 """What `ybs doctor` found of one thing, with what mends it."""
 
-import os
 import shutil
 import sys
 from collections.abc import Sequence
@@ -9,11 +8,9 @@ from typing import Final, Literal, TypeAlias
 from msgspec import Struct
 
 from ybs.security.gate import put
+from ybs.session.terminal import NARROW, columns, fit_width, is_dumb
 
 State: TypeAlias = Literal["ok", "missing", "warning", "error"]
-#: Narrower terminals get no columns.
-_NARROW: Final = 60
-_ENDLESS: Final = 1_000_000
 _INDENT: Final = " " * 9
 #: The installer of a system, by the program it is.
 _INSTALLERS: Final = {
@@ -43,29 +40,14 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 def write_findings(findings: Sequence[Finding]) -> None:
     """Print one line for each, dim where there is nothing to do, with its fix where there is something."""
-    is_drawn = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else _ENDLESS
-    width = 0 if columns < _NARROW else max(len(each.name) for each in findings)
+    is_drawn = sys.stdout.isatty() and not is_dumb()
+    width = 0 if columns() < NARROW else max(len(each.name) for each in findings)
     for each in findings:
         line = f"{each.state:<7}  {each.name:<{width}}  {each.detail}"
-        put(_folded(line, columns), sys.stdout, is_dim=is_drawn and not each.is_to_mend)
+        put(fit_width(line, _INDENT), sys.stdout, is_dim=is_drawn and not each.is_to_mend)
         if each.fix and each.is_to_mend:  # in one piece: it is there to be pasted
             put(f"{_INDENT}fix: {each.fix}", sys.stdout)
     put(f"\n{summary(findings)}", sys.stdout)
-
-
-def _folded(line: str, columns: int) -> str:
-    if len(line) < columns:
-        return line
-    from textwrap import fill  # narrow terminals only
-
-    return fill(
-        line,
-        max(20, columns - 1),
-        subsequent_indent=_INDENT,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
 
 
 def summary(findings: Sequence[Finding]) -> str:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from ybs.core.errors import ToolError
-from ybs.headless.commands import write, write_json
-from ybs.headless.output import tell
+from ybs.headless.output import tell, write, write_json
 
 if TYPE_CHECKING:
     from ybs.config.schema import Firewall as Settings

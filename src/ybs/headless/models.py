@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final, TypeAlias
 
-from ybs.headless.commands import write, write_json
+from ybs.headless.output import write, write_json
 from ybs.providers.llama_cpp import STARTER_NAME
 from ybs.providers.llama_cpp.models import (
     INSTALL_STARTER,
@@ -122,12 +122,9 @@ class Progress:
     def __init__(self) -> None:
         self._is_terminal = sys.stderr.isatty()
         self._last = ""
-        self._most = 0
 
     def __call__(self, done: int, total: int, what: str) -> None:
         """Take a step."""
-        # A part counts twice while it is moved into place, so what is there may seem to shrink.
-        self._most = done = max(self._most, done)
         percent = 100 * done // max(1, total)
         if not self._is_terminal:
             percent -= percent % STEP_PERCENT

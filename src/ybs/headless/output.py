@@ -1,7 +1,7 @@
 """What a run without a terminal writes: text, one JSON object, or one JSON line per event."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -18,6 +18,7 @@ from ybs.core.events import (
 )
 from ybs.core.messages import Usage
 from ybs.security.gate import put, put_json, put_utf8
+from ybs.session.figures import in_columns
 
 Format: TypeAlias = Literal["text", "json", "stream-json"]
 #: Version of the JSON lines.
@@ -228,3 +229,25 @@ def tell(line: str) -> None:
         put(line, sys.stderr)
     except (OSError, ValueError):
         return
+
+
+def warn(warnings: Sequence[str]) -> None:
+    """Write warnings to standard error."""
+    for warning in warnings:
+        tell(f"ybs: {warning}")
+
+
+def write(line: str) -> None:
+    """Print a line, with nothing in it that acts on a terminal."""
+    put(line, sys.stdout)
+
+
+def write_table(rows: Sequence[Sequence[str]]) -> None:
+    """Print rows in columns; the last column is as long as it is."""
+    for line in in_columns(rows):
+        write(line)
+
+
+def write_json(data: Any) -> None:
+    """Print indented JSON, with nothing in it that acts on a terminal."""
+    put_json(msgspec.json.format(msgspec.json.encode(data), indent=2) + b"\n", sys.stdout)

@@ -4,6 +4,7 @@ import asyncio
 import re
 import signal
 from collections.abc import Callable
+from posixpath import normpath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
@@ -189,6 +190,10 @@ def rule_for(question: Question) -> str:
         return f"{name}:{str(arguments['command']).strip()}"
     if "path" in arguments and question.grant:
         path = question.grant.removeprefix(f"{name}(").removesuffix(")")
+        if path == "**":  # "always" means all files of the project, this rule means the one
+            path = normpath(str(arguments["path"]))
+            if path.startswith("/"):
+                return f"{name}:**"
         return f"{name}:" + _GLOB_SIGN.sub(r"\\\g<0>", path)
     return name
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ybs.headless.finding import Finding
+from ybs.session.terminal import has_colour, is_dumb
 
 _SIGNS: Final = "›•✗…─⠋"  # noqa: RUF001 - what ybs draws
 _FEWEST_COLUMNS: Final = 40
@@ -35,7 +36,7 @@ def look_at_kind(facts: str, environ: Mapping[str, str]) -> Finding:
     """Say what kind of terminal it is."""
     size = shutil.get_terminal_size()
     detail = f"{facts}, {size.columns} columns, {colours(environ)}"
-    if environ.get("TERM", "") in ("", "dumb", "unknown"):
+    if is_dumb(environ):
         return Finding(
             name="terminal",
             state="warning",
@@ -50,8 +51,8 @@ def look_at_kind(facts: str, environ: Mapping[str, str]) -> Finding:
 
 def colours(environ: Mapping[str, str]) -> str:
     """Say which colours there are."""
-    if environ.get("NO_COLOR"):
-        return "no colour (NO_COLOR)"
+    if not has_colour(environ):
+        return f"no colour{' (NO_COLOR)' * bool(environ.get('NO_COLOR'))}"
     if environ.get("COLORTERM") in ("truecolor", "24bit"):
         return "all colours"
     return "256 colours" if "256" in environ.get("TERM", "") else "8 colours"

@@ -11,8 +11,7 @@ from ybs.core.errors import ToolError
 from ybs.core.events import Event, Noticed
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Answer, Question, schema_of
-from ybs.headless.commands import warn, write_json, write_table
-from ybs.headless.output import tell
+from ybs.headless.output import tell, warn, write_json, write_table
 from ybs.headless.prompt import UsageError, read_piped
 from ybs.headless.run import INTERRUPTED, SIGNALS, refuse
 from ybs.session.options import load_settings

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ybs.config.layers import load
-from ybs.headless.commands import write, write_json
+from ybs.headless.output import write, write_json
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,6 +15,9 @@ from ybs.core.errors import AuthError, ContextTooLong, ModelError, ProviderDown,
 from ybs.providers.loose_json import as_list, as_object, as_text
 
 _SHOWN_CHARACTERS: Final = 300
+#: So long is the line that says what is wrong, where ybs itself knows what the server's words mean.
+_LINE_CHARACTERS: Final = 76
+_SMALLEST_SAID: Final = 12
 #: Statuses that may pass by themselves.
 _PASSING: Final = frozenset({408, 409, 425, 500, 502, 503, 504, 520, 522, 524, 529})
 _CANNOT_BE_LENGTH: Final = frozenset({401, 403, 404, 429})
@@ -47,11 +50,9 @@ class Site(Struct, frozen=True, kw_only=True):
         return f"{self.provider} at {self.host}"
 
     @property
-    def address(self) -> str:
-        """Return the endpoint without a password that may stand in it."""
-        scheme, _, rest = self.endpoint.partition("://")
-        path = rest.partition("/")[2]
-        return f"{scheme}://{self.host}/{path}" if path else f"{scheme}://{self.host}"
+    def path(self) -> str:
+        """Return the path of the endpoint; its host stands in the name already."""
+        return "/" + self.endpoint.partition("://")[2].partition("/")[2]
 
 
 class Unavailable(ProviderDown):
@@ -127,7 +128,7 @@ def of_frame(
 
 def unreachable(site: Site, reason: str) -> ProviderDown:
     """Say that no connection came about."""
-    advice = site.start_advice or f"Check the network and the address {site.address}"
+    advice = site.start_advice or "Check the network and the address"
     error = ProviderDown(
         f"{site.name} does not answer ({clean(reason)}).\n{advice}, or choose another: /provider"
     )
@@ -155,12 +156,12 @@ def senseless(site: Site, sample: bytes, *, secret: str | None = None) -> ModelE
     if search(_HTML, sample[:200], IGNORECASE):
         return ModelError(
             f"{site.name} sent a web page instead of an answer.\n"
-            f"Check the address {site.address}: is its path right, and is no login page or proxy between?"
+            f"Is the path of its address right ({site.path}), and is no login page between?"
         )
     said = clean(sample.decode("utf-8", "replace"), secret)
     return ProviderDown(
         f"{site.name} sent something that is no whole JSON: {said or 'nothing'}\n"
-        f"Try again; if it stays, check the address {site.address}"
+        f"Try again; if it stays, check the path of its address: {site.path}"
     )
 
 
@@ -189,7 +190,7 @@ def _of_words(site: Site, status: int, words: str, said: str) -> ModelError | No
     """Recognise what servers say under many statuses: no credit, and a request that is too long."""
     if status not in {401, 404} and search(_NO_CREDIT, words, IGNORECASE):
         return ModelError(
-            f"{site.name}: the account has no credit left{_colon(said)}\n"
+            f"{_headline(f'{site.name}: the account has no credit left', said)}\n"
             "Add credit there, or choose another: /provider"
         )
     is_too_long = status == 413 or (
@@ -205,11 +206,11 @@ def _of_words(site: Site, status: int, words: str, said: str) -> ModelError | No
 
 def _busy(site: Site, status: int, said: str, after: float | None) -> ModelError:
     when = "in a while" if after is None else f"in {_duration(after)}"
-    advice = f"{_colon(said)}\nTry again {when}, or choose another: /provider"
+    advice = f"Try again {when}, or choose another: /provider"
     if status == 429:
-        message = f"{site.name} asks to slow down (429){advice}"
+        message = f"{_headline(f'{site.name} asks to slow down (429)', said)}\n{advice}"
         return RateLimited(message, retry_after_seconds=after)
-    message = f"{site.name} cannot answer now ({status}){advice}"
+    message = f"{site.name} cannot answer now ({status}){_colon(said)}\n{advice}"
     is_loading = status == 503 and "loading model" in said.lower()
     return Unavailable(message, retry_after_seconds=after, is_loading=is_loading)
 
@@ -219,7 +220,7 @@ def _refused_key(site: Site, status: int, said: str) -> AuthError:
         advice = f"Set {site.key_variable} to a valid key, or choose another: /provider"
     else:
         advice = "Set its key (providers.NAME.api_key_env), or choose another: /provider"
-    return AuthError(f"{site.name} refused the key ({status}){_colon(said)}\n{advice}")
+    return AuthError(f"{_headline(f'{site.name} refused the key ({status})', said)}\n{advice}")
 
 
 def _not_found(site: Site, said: str) -> ModelError:
@@ -227,9 +228,17 @@ def _not_found(site: Site, said: str) -> ModelError:
         site.model_advice.format(model=site.model) if site.model_advice else "Choose one: /model"
     )
     return ModelError(
-        f"{site.name} knows no model {site.model!r}, or the path is wrong (404){_colon(said)}\n"
-        f"{advice}, or check the address {site.address}"
+        f"{_headline(f'{site.name} knows no model {site.model!r} (404)', said)}\n"
+        f"{advice}, or check the path of its address: {site.path}"
     )
+
+
+def _headline(what: str, said: str) -> str:
+    """Say what is wrong, and as much of what the server said as there is room for in the line."""
+    room = _LINE_CHARACTERS - len(what) - len(": ")
+    if len(said) > room:
+        said = f"{said[: room - 1].rstrip()}…" if room >= _SMALLEST_SAID else ""
+    return what + _colon(said)
 
 
 def _colon(said: str) -> str:

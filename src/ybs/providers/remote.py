@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from time import monotonic
 from typing import Final
 
 from msgspec import Struct
@@ -30,6 +31,9 @@ _AFTER_STOP: Final = 5.0
 _LOADING_PAUSE: Final = 1.0
 _LOADING_SECONDS: Final = 600.0
 _MOST_LESSONS: Final = 8
+#: A server that is faster than what is done with its words never makes anybody wait: after so long, in seconds, the
+#: rest of the program has a turn, such as the keyboard.
+_TURN_SECONDS: Final = 0.008
 
 
 class Retry(Struct, frozen=True, kw_only=True):
@@ -178,12 +182,16 @@ class RemoteModel:
             framing=self._adapter.framing,
             linger=lambda: _linger_seconds(draft),
         )
+        ends_at = monotonic() + _TURN_SECONDS
         async with aclosing(frames):
             async for frame in frames:
                 if frame is DONE:
                     draft.end()
                 for event in self._adapter.decode(frame, draft):
                     yield event
+                if monotonic() >= ends_at:
+                    await asyncio.sleep(0)
+                    ends_at = monotonic() + _TURN_SECONDS
         yield AssistantSaid.of(self._finish(draft))
 
     def _finish(self, draft: Assembly) -> AssistantMessage:

@@ -19,6 +19,9 @@ from ybs.security.wrappers import Reading, read
 #: Names of arguments that hold commands, in the tools of others.
 _COMMAND_NAMES = re.compile(r"(?:.*_)?(?:command|commands|cmd|script|shell|bash|exec|run|sql|query|code)", re.I)  # fmt: skip
 _MOST_TEXTS = 50
+_UNCHECKED = (
+    "it has parts that cannot be checked word by word, such as a loop, a group or $(\u2026)"
+)
 
 
 class CommandCase:
@@ -42,14 +45,14 @@ class CommandCase:
         """Say which part is no safe command, and why; nothing where all are."""
         reading, script = self.reading, self.reading.script
         if not reading.is_clear or not script.is_clear:
-            return "the command is more than a line of plain commands"
+            return _UNCHECKED
         if script.has_variables:
-            return "an argument is only known when it runs"
+            return "one of its words, such as $NAME, is only known when it runs"
         entries = _entries(self._safe)
         reasons = (_unsafe(part, entries) for part in script.commands)
         if reason := next((reason for reason in reasons if reason), ""):
             return reason
-        return "a program runs another" if len(reading.runs) != len(script.commands) else ""
+        return "one program in it runs another" if len(reading.runs) != len(script.commands) else ""
 
     @property
     def scopes(self) -> list[str]:
@@ -126,7 +129,7 @@ def _unsafe(part: Command, entries: dict[str, list[list[str]]]) -> str:
         return f"`{shown}` writes to {target}"
     fitting = entries.get(words[0], ()) if words else ()
     if not any(words[: len(entry)] == entry for entry in fitting):
-        return f"`{shown}` is not in safety.safe_commands"
+        return f"`{shown}` is not one of the read-only commands"
     if option := options.writing(words) or next((o.name for o in options.running(words)), ""):
         return f"`{shown}` does more than read: {option}"
     return ""

@@ -30,7 +30,7 @@ class Incognito(Struct, frozen=True, kw_only=True):
         """Raise ConfigError for a model on another machine, where only those on this one may be used."""
         if self.is_on and self.local_only and not is_here:
             raise ConfigError(
-                f"{provider} {model} does not run on this machine, and incognito.local_only allows no other.\n"
+                f"{f'{provider} {model}'.strip()} does not run on this machine, and incognito.local_only allows no other.\n"
                 "Choose one that does: --provider llamacpp, or --provider ollama --model NAME "
                 "(in a chat: /provider NAME MODEL)."
             )

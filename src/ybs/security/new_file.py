@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from ybs.security.paths import Roots
 
 _MODE = 0o600
+#: What a shell, git or an editor runs or reads at its next start.
+_STARTS = frozenset(
+    {".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv"}
+    | {".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login", "config.fish"}
+    | {".xprofile", ".xinitrc", ".xsession", ".vimrc", ".exrc", ".gitconfig", ".npmrc"}
+)
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -35,11 +41,25 @@ def _judged(roots: "Roots", asked: Path) -> Path:
     place = Path(os.path.realpath(asked.parent)) / asked.name
     if roots.is_blocked(str(place)) or roots.is_blocked(os.path.realpath(asked)):
         raise Refused(f"{asked} lies in a blocked path. Choose another place.")
+    if _counts(roots, asked, place):
+        raise Refused(f"Other programs would run {asked} or take settings from it. Choose another.")
     if os.path.lexists(place):
         raise YbsError(f"{asked} is there already, and nothing is overwritten. Name another file.")
     if not place.parent.is_dir():
         raise YbsError(f"There is no folder {asked.parent}. Make it first, or name another.")
     return place
+
+
+def _counts(roots: "Roots", asked: Path, place: Path) -> bool:
+    """Tell whether a program acts on a file of this name, as write_file is not let near it unasked."""
+    from ybs.security.git_names import means_git, plain, repository_on_the_way
+
+    return (
+        any(map(means_git, (*asked.parts, *place.parts)))
+        or bool(roots.runs_later(place))
+        or plain(place.name) in _STARTS
+        or bool(repository_on_the_way(str(place), "/"))
+    )
 
 
 def write_new(roots: "Roots", place: Path, data: bytes) -> None:

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from ybs.security.command_case import CommandCase
 
 _BUILT_IN = frozenset({"write_file", "edit_file", "delete_file", "run_shell"})
+#: Tools for which "always" means every file of the project.
+_CHANGING = frozenset({"write_file", "edit_file"})
+#: The reason that a person need not be told: they see the mode.
+BY_MODE = "the mode asks"
 #: What stands around shell commands. In all but `full` every command is asked about.
 Sandboxing: TypeAlias = Literal["full", "reduced", "none"]
 NETWORK = "it wants the network: whatever it can read could be sent away"
@@ -157,7 +161,8 @@ class Policy:
             return ""
         named = case.name in self._safety.require_confirmation
         if case.effect == "read":
-            return f"{case.name} asks, as configured" * (named and self.mode in ("ask", "deny"))
+            asks = named and self.mode in ("ask", "deny")
+            return f"your settings say to ask about {case.name}" * asks
         if warnings := case.warnings:
             return warnings[0]
         if case.effect == "execute":
@@ -169,7 +174,9 @@ class Policy:
             return False
         if case.needs_exact_rule:
             return any(case.is_exactly(rule) for rule in self._allow)
-        if case.exact_grant in self._grants or any(case.is_allowed_by(r) for r in self._allow):
+        if not self._grants.isdisjoint(case.grants) or any(
+            case.is_allowed_by(rule) for rule in self._allow
+        ):
             return True
         if (scopes := case.scope_grants) and self._grants.issuperset(scopes):
             return True
@@ -199,9 +206,9 @@ class Policy:
         if self.mode == "auto" or (self.mode == "accept-edits" and case.effect != "delete"):
             return ""
         if case.effect == "edit" and not case.subject.is_seen:
-            return "this session has not read the file"
+            return "the model has not read this file in this session"
         asks = is_named or (case.effect != "edit" and case.name not in _BUILT_IN)
-        return f"{case.name} asks in mode {self.mode}" if asks else ""
+        return BY_MODE if asks else ""
 
 
 class _Case:
@@ -286,6 +293,18 @@ class _Case:
         return f"{self.name}({what})" + self._place
 
     @property
+    def project_grant(self) -> str:
+        """The rule for the project's files, where the call makes or changes some; hidden ones stand outside it."""
+        changes = self.name in _CHANGING and self.effect in ("write", "edit")
+        paths = self.subject.paths
+        return f"{self.name}(**)" if changes and paths and all(map(_is_open, paths)) else ""
+
+    @property
+    def grants(self) -> set[str]:
+        """The grants that each cover the call by themselves."""
+        return {self.exact_grant, self.project_grant} - {""}
+
+    @property
     def scope_grants(self) -> list[str]:
         """The rules that together stand for all calls of this kind."""
         scopes = self.command.scopes if self.command else []
@@ -300,7 +319,7 @@ class _Case:
         if scopes and (len(scopes) == 1 or not self._place):
             return " + ".join(scopes)
         is_open = self.command is not None and self.command.is_never_granted
-        return "" if is_open else self.exact_grant
+        return "" if is_open else self.project_grant or self.exact_grant
 
     @property
     def _place(self) -> str:
@@ -317,6 +336,11 @@ class _Case:
             effect=self.effect,
             preview=self.preview,
             warnings=warnings,
-            reason="" if reason in warnings else reason,
+            reason="" if reason == BY_MODE or reason in warnings else reason,
             grant="" if by_rule else self.offered_grant,
         )
+
+
+def _is_open(path: str) -> bool:
+    """Tell whether a path lies in the project and no part of it is hidden, which other programs read by themselves."""
+    return not any(not part or part.startswith(".") for part in path.split("/"))

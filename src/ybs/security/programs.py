@@ -30,6 +30,24 @@ def trusted_program(
     return None
 
 
+def persons_program(
+    name: str, *, away_from: Path, environ: Mapping[str, str] = os.environ
+) -> str | None:
+    """Return the path of a program that the person's own PATH names; what lies in the project is never it."""
+    top = away_from.resolve()
+    for folder in environ.get("PATH", os.defpath).split(os.pathsep):
+        path = Path(folder, name)
+        try:
+            is_found = folder.startswith("/") and path.is_file() and os.access(path, os.X_OK)
+            if is_found and not any(
+                each.resolve().is_relative_to(top) for each in (path.parent, path)
+            ):
+                return str(path)
+        except OSError:  # a folder that cannot be looked into, or no path at all
+            continue
+    return None
+
+
 def _folders(environ: Mapping[str, str]) -> Iterator[Path]:
     yield from map(Path, SYSTEM_FOLDERS)
     for entry in environ.get("PATH", "").split(os.pathsep):

@@ -18,7 +18,13 @@ from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.structs import masked
 from ybs.security.names import shown_name
 from ybs.security.policy import Deny, Policy, Subject
-from ybs.session.mentions import Reading, is_picture_name, mentions_in, pictures_in
+from ybs.session.mentions import (
+    Reading,
+    is_picture_name,
+    looks_like_path,
+    mentions_in,
+    pictures_in,
+)
 from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -28,6 +34,8 @@ MOST_FILES = 20
 #: All attachments together may have so many times the characters of one tool result.
 BUDGET = 4
 _FOLDER_ENTRIES = 100
+#: Mentions that fit nothing are named up to this many, each cut at so many characters.
+_MOST_MISSING, _LONGEST_NAME = 5, 80
 _FAR = 10**9
 _HINT = "(--add-dir DIR allows a folder)"
 _PRIVATE_KEY = "[ybs:secret:private-key#"
@@ -77,6 +85,8 @@ class Attacher:
             room -= sum(len(part.text) for part in new if isinstance(part, Text))
             parts += new
         self._report(names, left_out, problems)
+        if finder.missing:
+            self._say("warning", f"No file matches {_listed(finder.missing[:_MOST_MISSING])}")
         return parts
 
     async def _read(self, target: Target, shown: str) -> ToolOutput:
@@ -137,6 +147,8 @@ class Finder:
     def __init__(self, roots: "Roots") -> None:
         self._roots, self._wide = roots, roots.everywhere()
         self.problems: list[str] = []
+        #: What was mentioned as a path is, and leads nowhere.
+        self.missing: list[str] = []
 
     def targets(self, words: str) -> list[Target]:
         """Return what exists and may be read, each once; `problems` says what exists and may not."""
@@ -165,7 +177,16 @@ class Finder:
                 continue  # no path at all
             if self._exists(str(path)) and not (reading.first and path.is_dir()):
                 return Target(path, reading.first, reading.last, path.is_dir())
+        self._miss(readings[-1].path)
         return None
+
+    def _miss(self, name: str) -> None:
+        """Note a mention that fits nothing, where it can only have been meant as a path."""
+        folder, slash, _ = name.partition("/")
+        if (slash and folder and self._exists(folder)) or looks_like_path(name):
+            shown = f"@{shown_name(name)}"[:_LONGEST_NAME]
+            if shown not in self.missing:
+                self.missing.append(shown)
 
     def _pictured(self, name: str) -> Target | None:
         """Return the picture that a path leads to, outside the roots too, or None where nothing is there."""
@@ -208,6 +229,8 @@ def picture(roots: "Roots", path: Path) -> ToolOutput:
 
 
 def _title(target: Target, shown: str) -> str:
+    if any(sign in shown for sign in ']"'):  # the line would seem to end in it
+        shown = '"' + shown.replace('"', '\\"') + '"'
     if target.is_picture:
         return f"Picture {shown}"
     if target.is_folder:

@@ -57,11 +57,7 @@ def measure(session: "Session") -> ContextUse:
     chars: Counter[str] = Counter()
     for message in messages:
         chars += _chars_of(message)
-    system = len(session.conversation.system)
-    tools = sum(
-        len(spec.name) + len(spec.description) + len(bytes(spec.parameters))
-        for spec in session.rooms.toolbox.specs()
-    )
+    system, tools = len(session.conversation.system), _of_tools(session)
     estimate = (system + tools + chars.total()) // _CHARS
     counted = session.counted_tokens
     scale = counted / estimate if counted and estimate else 1.0
@@ -78,6 +74,30 @@ def measure(session: "Session") -> ContextUse:
         shares=(share("system", system), share("tools", tools), said),
         cached=_cached(messages),
         is_counted=bool(counted),
+    )
+
+
+class Estimate:
+    """The estimated size of a conversation, counted on as it grows."""
+
+    def __init__(self) -> None:
+        self._messages: Sequence[Message] = ()
+        self._count = self._chars = 0
+
+    def tokens(self, session: "Session") -> int:
+        """Estimate as `measure` does, from what was added since the last time."""
+        messages = session.conversation.messages
+        if messages is not self._messages:  # another history stands in its place
+            self._messages, self._count, self._chars = messages, 0, 0
+        self._chars += sum(_chars_of(message).total() for message in messages[self._count :])
+        self._count = len(messages)
+        return (len(session.conversation.system) + _of_tools(session) + self._chars) // _CHARS
+
+
+def _of_tools(session: "Session") -> int:
+    return sum(
+        len(spec.name) + len(spec.description) + len(bytes(spec.parameters))
+        for spec in session.rooms.toolbox.specs()
     )
 
 

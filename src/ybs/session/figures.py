@@ -1,4 +1,6 @@
-"""Numbers and bars for reports: short enough for a narrow terminal."""
+"""Numbers, bars and columns for reports: short enough for a narrow terminal."""
+
+from collections.abc import Sequence
 
 #: From one eighth of a character's width to seven.
 _EIGHTHS = "▏▎▍▌▋▊▉"
@@ -56,6 +58,15 @@ def first_words(text: str, most: int) -> str:
         return line
     end = next(end for end in range(len(line), -1, -1) if sum(widths[:end]) < most)
     return f"{line[:end].rstrip()}…"
+
+
+def in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Write rows in columns, each as wide as its longest cell."""
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
 
 
 def number_in(text: str) -> int:

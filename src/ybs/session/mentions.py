@@ -23,6 +23,11 @@ _PICTURE = re.compile(
     r"""(?:^|(?<=\s))(?:'((?:file://)?[/~][^'\n]*)'|"((?:file://)?[/~][^"\n]*)"|((?:file://)?[/~](?:\\.|[^\s\\'"])*))(?=\s|$)""",
     re.MULTILINE,
 )
+#: A name that ends as files do, and holds nothing that a call or an address has.
+_FILE_NAME = re.compile(
+    r"[^()@<>{}=;]*[\w-]\.(?:py|pyi|js|jsx|mjs|ts|tsx|vue|css|scss|html|md|rst|txt|json|jsonl|toml|ya?ml|ini|cfg|conf|env"
+    r"|rs|go|c|h|cc|cpp|hpp|cs|java|kt|swift|rb|php|lua|sh|sql|csv|tsv|xml|log|lock|diff|patch|pdf|png|jpe?g|gif|webp|svg)"
+)
 _PICTURE_NAME = re.compile(r"\.(?:png|jpe?g|gif|webp)$", re.IGNORECASE)
 
 
@@ -62,6 +67,11 @@ def _readings(text: str, *, is_quoted: bool) -> tuple[Reading, ...]:
             break
         text = text[:-1]
     return tuple(readings)
+
+
+def looks_like_path(name: str) -> bool:
+    """Tell whether a mention can only be a path: decorators (`@app.route`) and packages (`@types/node`) can not."""
+    return name.startswith(("/", "./", "../", "~/")) or _FILE_NAME.fullmatch(name) is not None
 
 
 def pictures_in(words: str) -> list[str]:

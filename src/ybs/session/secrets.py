@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Raw
 
 from ybs.config.schema import Config
+from ybs.core.conversation import Conversation
 from ybs.core.errors import ToolError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Model, Preview, Question, Toolbox
@@ -14,6 +15,7 @@ from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.model import FirewallModel
 from ybs.security.firewall.toolbox import FirewallToolbox
 from ybs.security.firewall.vault import own_secrets
+from ybs.session.tally import words_of
 
 if TYPE_CHECKING:
     from ybs.security.firewall.model import Decision, Discovery
@@ -51,6 +53,15 @@ class Secrets:
             return ""
         masked = dict.fromkeys(f"{row.kind} in {row.place or 'a text'}" for row in rows)
         return f"Masked for the model: {', '.join(masked)}. /secrets lists it."
+
+    def take_out_refused(self, conversation: Conversation) -> str:
+        """Take a message that must not be sent out of the conversation; return the person's words in it."""
+        refused = self._model.refused if self._model else None
+        if self._model is None or refused is None:
+            return ""
+        self._model.refused = None
+        conversation.replace([each for each in conversation.messages if each is not refused])
+        return words_of(refused) if refused.origin == "person" else ""
 
     def _read(self, path: str) -> str | None:
         """Return the text of a file as the tools see it, or None."""

@@ -31,9 +31,10 @@ from ybs.core.messages import Image, Usage, UserMessage
 from ybs.core.ports import Confirm
 from ybs.session.changes import Changes
 from ybs.session.reply import Menu, Outcome, Reply
-from ybs.session.tally import Tally, TurnUse, words_of
+from ybs.session.tally import MOST_WORDS, Tally, TurnUse, words_of
 
 if TYPE_CHECKING:
+    from ybs.session.context_use import Estimate
     from ybs.session.wiring import Rooms
 
 
@@ -68,7 +69,8 @@ class Session:
     def __init__(self, rooms: "Rooms") -> None:
         self._sinks: list[Emit] = []
         self._turn: asyncio.Task[None] | None = None
-        self._is_closed = False
+        self._command: asyncio.Task[Reply] | None = None
+        self._is_closed = self._is_moving = False
         self._begin_in(rooms)
         self.view = View(streams=self.config.ui.stream_responses)
         #: What the door adds to /help: its keys.
@@ -78,10 +80,11 @@ class Session:
         self.rooms = rooms
         self.usage = Usage()
         self.turns: list[TurnUse] = []
+        self._estimate: Estimate | None = None
         self.changes = Changes()
         #: The menu that each command gave last, so that a number can choose from it.
         self.offered: dict[str, Menu] = {}
-        rooms.tell = self.emit
+        rooms.composer.tell = self.emit
         rooms.limits.spent_usd = lambda: self.usage.cost_usd or 0.0
         self.conversation = Conversation(rooms.system_prompt)
         self._context_tokens = 0
@@ -162,13 +165,15 @@ class Session:
             sink(event)
 
     async def handle(self, line: str, images: Sequence[Image] = ()) -> Reply | Outcome:
-        """Take one line of input: a /command, a !command, or words for the model."""
+        """Take one line of input: a /command, a !command or !!command, or words for the model."""
         from ybs.session.commands.registry import is_command, run_command  # a prompt needs none
 
         if is_command(line):
             return await run_command(self, line)
         if not line.strip():
             return Reply(text="")
+        if line.startswith("!!"):
+            return await self.run_shell(line[2:].strip())
         if line.startswith("!"):
             return await self.send_shell(line[1:].strip())
         return await self.send(line, images)
@@ -180,7 +185,7 @@ class Session:
 
         Files that the words name as `@path` go with them; `typed` is the part to look in, where that is not all.
         """
-        return await self._take_turn(text, lambda: self.rooms.compose(text, images, typed))
+        return await self._take_turn(text, lambda: self.rooms.composer.compose(text, typed, images))
 
     async def send_shell(self, command: str) -> Reply | Outcome:
         """Run a command that the person typed and let the model answer to its output."""
@@ -194,18 +199,37 @@ class Session:
 
         return await self._take_turn(f"!{command}", run)
 
+    async def run_shell(self, command: str) -> Reply:
+        """Run a command for the person alone: the model is told nothing. Raises YbsError while a turn is running."""
+        from ybs.session.shell import shown_only
+
+        self._check_idle()
+        task = self._command = asyncio.create_task(shown_only(self.rooms, command, self.emit))
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if not task.cancelled() or _is_cancelling():
+                raise
+            return Reply(text="stopped by you", is_error=True)
+        finally:
+            self._command = None
+
     def send_to_background(self) -> int:
         """Let the running commands go on as jobs, so that the turn goes on too; return how many. Raises ToolError."""
         return self.rooms.workspace.shells.send_to_background()
 
     def cancel(self) -> bool:
-        """Stop the running turn; its history stays valid. Tell whether there was one."""
-        return self._turn is not None and self._turn.cancel()
+        """Stop the running turn, whose history stays valid, or command. Tell whether there was one."""
+        task = self._turn or self._command
+        return task is not None and task.cancel()
 
-    def steer(self, text: str, images: Sequence[Image] = ()) -> bool:
-        """Give words to the running turn, which reads them at its next step; tell whether one runs."""
+    def steer(self, text: str, *, typed: str | None = None) -> bool:
+        """Give words to the running turn, which reads them at its next step; tell whether one runs.
+
+        `typed` is the part in which named files are looked for, where that is not all.
+        """
         if self._turn is not None:
-            self.rooms.steering.add(text, images)
+            self.rooms.steering.add(text, typed)
         return self._turn is not None
 
     def take_back(self) -> str:
@@ -215,6 +239,11 @@ class Session:
     def unread(self) -> tuple[str, ...]:
         """Return all words that a turn did not read before it ended, and forget them."""
         return self.rooms.steering.take_all()
+
+    @property
+    def unread_count(self) -> int:
+        """How many words for the running turn it has not read."""
+        return len(self.rooms.steering)
 
     def prompts(self) -> list[tuple[int, str]]:
         """List what the person said: the place in the conversation, and the words without what was attached."""
@@ -227,9 +256,7 @@ class Session:
 
     def rewind(self, place: int) -> None:
         """Forget the conversation from that place on. Raises YbsError while a turn is running."""
-        self._check_idle()
-        self.conversation.replace(tuple(self.conversation.messages[:place]))
-        self._context_tokens = 0
+        self._cut(place)
 
     def status(self) -> Status:
         """Say where things stand."""
@@ -242,7 +269,7 @@ class Session:
             branch=branch_of(self.rooms.folder),
             window=self.rooms.model.window,
             context_tokens=self.counted_tokens or self.estimated_tokens(),
-            usage=self.usage,
+            usage=self.usage + self._tally.usage if self.is_busy else self.usage,
             jobs=len(self.rooms.workspace.shells.running_jobs),
             incognito=self.rooms.incognito.is_on,
         )
@@ -254,15 +281,20 @@ class Session:
 
     def estimated_tokens(self) -> int:
         """Estimate the size of the conversation: four characters to a token."""
-        from ybs.session.context_use import measure
+        from ybs.session.context_use import Estimate
 
-        return measure(self).estimate
+        self._estimate = self._estimate or Estimate()
+        return self._estimate.tokens(self)
 
     def clear(self) -> None:
         """Forget the conversation; the session goes on. Raises YbsError while a turn is running."""
+        self._cut(0)
+
+    def _cut(self, place: int) -> None:
         self._check_idle()
-        self.conversation.replace(())
+        self.conversation.replace(tuple(self.conversation.messages[:place]))
         self._context_tokens = 0
+        self.unread()  # they were about what is gone
 
     async def switch_model(self, *, provider: str | None, model: str | None) -> None:
         """Use another model from now on; the conversation stays.
@@ -279,10 +311,16 @@ class Session:
         Raises ConfigError or ModelError, and YbsError while a turn is running; nothing has changed then.
         """
         self._check_idle()
-        rooms = await self.rooms.renewed(is_incognito=is_incognito)
-        await self.rooms.aclose()
+        self._is_moving = True
+        try:
+            rooms = await self.rooms.renewed(is_incognito=is_incognito)
+        finally:
+            self._is_moving = False
+        old = self.rooms
+        rooms.confirm, rooms.policy.mode = self.confirm, self.mode  # as they are by now
         self._end("new_session")
         self._begin_in(rooms)
+        await old.aclose()
 
     async def close(self) -> None:
         """End the session: the running turn, its processes and its connections. A second time does nothing."""
@@ -302,6 +340,8 @@ class Session:
     def _check_idle(self) -> None:
         if self._turn is not None:
             raise YbsError("A turn is running. Wait for its end, or cancel it.")
+        if self._is_moving:
+            raise YbsError("A new session is about to begin. Wait for it.")
 
     async def _take_turn(self, words: str, prompt: Callable[[], Awaitable[UserMessage]]) -> Outcome:
         """Take a turn with what `prompt` gives; making that is part of the turn and can be cancelled."""
@@ -331,16 +371,17 @@ class Session:
             finished=self._tally.finished or TurnFinished(reason="error"),
             text=self._tally.text,
             refusals=self._tally.refusals,
+            unsent=self.rooms.secrets.take_out_refused(self.conversation),
         )
 
     def _count(self, words: str, tally: Tally) -> None:
         if (ended := tally.finished) is not None:
             self.usage += ended.usage
             use = TurnUse(
-                words=words,
+                words=words[:MOST_WORDS],
                 model=self.rooms.model.name,
                 usage=ended.usage,
-                seconds=ended.duration_seconds,
+                seconds=tally.worked_seconds,
             )
             self.turns.append(use)
         self._context_tokens = tally.context_tokens or self._context_tokens
@@ -355,5 +396,4 @@ class Session:
 
 
 def _is_cancelling() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+    return (task := asyncio.current_task()) is not None and task.cancelling() > 0

@@ -1,34 +1,84 @@
-"""The `!command`: run what the person typed and put its output before the model."""
+"""The `!command`: run what the person typed, put its output before the model, and read that again for the screen."""
 
+import re
 from collections.abc import Mapping
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from ybs.core.errors import ToolError
 from ybs.core.events import Emit, ToolPrinted
-from ybs.tools.calls.cut import cut
+from ybs.session.reply import Reply
 
 if TYPE_CHECKING:
     from ybs.session.wiring import Rooms
 
 USAGE = "Usage: !COMMAND   runs COMMAND in the project's folder and shows its output to the model"
+USAGE_ALONE = (
+    "Usage: !!COMMAND   runs COMMAND in the project's folder and shows its output to you alone"
+)
+#: What the model gets begins with one of these.
+DONE, FAILED = "[Shell command output]", "[Shell command failed]"
+_ENDED = re.compile(r"^(?:Exit code: (-?\d+)|Stopped: .+)$", re.MULTILINE)
 _ids = count(1)
 
 
 async def injected(rooms: "Rooms", command: str, emit: Emit) -> str:
     """Run the command and return the words to send to the model (design section 6)."""
+    result, has_run = await _run(rooms, command, emit)
+    return injection(command, result, has_run=has_run)
+
+
+async def shown_only(rooms: "Rooms", command: str, emit: Emit) -> Reply:
+    """Run the command for the person alone: what it prints is told piece by piece, how it ended here."""
+    if not command:
+        return Reply(text=USAGE_ALONE, is_error=True)
+    result, has_run = await _run(rooms, command, emit)
+    if not has_run:
+        return Reply(text=result, is_error=True)
+    ending, is_good = ending_of(result)
+    ending = ending or result.partition("\n")[0]  # it goes on in the background
+    return Reply(text=f"{ending}; the model was not told", is_error=not is_good)
+
+
+async def _run(rooms: "Rooms", command: str, emit: Emit) -> tuple[str, bool]:
+    """Return what came of the command, and whether it has run at all."""
     call_id = f"typed_{next(_ids)}"
     try:
         result = await rooms.run_typed(
             command, lambda text: emit(ToolPrinted(id=call_id, text=text))
         )
     except ToolError as error:
-        return f"[Shell command failed]\nCommand: {command}\nError: {error}"
-    return f"[Shell command output]\nCommand: {command}\n{result}"
+        return str(error), False
+    return result, True
+
+
+def injection(command: str, result: str, *, has_run: bool = True) -> str:
+    """Write down a command with what came of it: what `spoken` says, or why it did not run."""
+    return (
+        f"{DONE if has_run else FAILED}\nCommand: {command}\n{'' if has_run else 'Error: '}{result}"
+    )
+
+
+def command_of(content: str) -> str:
+    """Read the first line of the command from an injection."""
+    return content.partition("\nCommand: ")[2].partition("\n")[0]
+
+
+def ending_of(content: str) -> tuple[str, bool]:
+    """Read from an injection how the command ended, and whether well; "" if it does not say."""
+    if content.startswith(FAILED):
+        return content.rpartition("\nError: ")[2], False
+    if not (found := _ENDED.search(content)):
+        return "", True
+    if found[1] is None:
+        return found[0][:1].lower() + found[0][1:].rstrip("."), False
+    return f"exit code {found[1]}", found[1] == "0"
 
 
 def spoken(result: Mapping[str, Any], most_chars: int) -> str:
     """Write down how a command ended, in the specification's form (section 6.4)."""
+    from ybs.tools.calls.cut import cut  # not on the way to the first prompt
+
     if result.get("running"):
         lines = [f"Still running, in the background as {result['id']}"]
     elif not result["timed_out"]:

@@ -1,13 +1,25 @@
 """What the session remembers of a turn: its events summed up, and what it used."""
 
+from time import monotonic
+
 from msgspec import Struct
 
-from ybs.core.events import AssistantSaid, Event, ToolFinished, TurnFinished
+from ybs.core.events import (
+    AssistantSaid,
+    ConfirmationAnswered,
+    ConfirmationAsked,
+    Event,
+    ToolFinished,
+    TurnFinished,
+)
 from ybs.core.messages import Text, Usage, UserMessage
+
+#: Characters of a turn's words that are kept: a line shows fewer.
+MOST_WORDS = 1_000
 
 
 class TurnUse(Struct, frozen=True, kw_only=True):
-    """What one turn used: the words it began with, the model, the tokens and the time."""
+    """What one turn used: the first of its words, the model, the tokens and the time."""
 
     words: str
     model: str
@@ -22,21 +34,44 @@ class Tally:
         self.text = ""
         self.refusals = 0
         self.context_tokens = 0
+        self.usage = Usage()
         self.finished: TurnFinished | None = None
+        #: What the person was asked and has not answered, and how long they have been asked something.
+        self._open: set[str] = set()
+        self._asked_at = self._asked_seconds = 0.0
+
+    @property
+    def worked_seconds(self) -> float:
+        """How long the turn took without the time in which the person was asked."""
+        took = self.finished.duration_seconds if self.finished else 0.0
+        return max(0.0, took - self._asked_seconds)
 
     def add(self, event: Event) -> None:
         """Count an event."""
         match event:
             case AssistantSaid():
                 self.text = event.content
+                self.usage += event.usage
                 if event.usage.input_tokens:
                     self.context_tokens = event.usage.input_tokens + event.usage.output_tokens
             case ToolFinished(is_refused=True):
                 self.refusals += 1
+            case ConfirmationAsked():
+                self._asked_at = self._asked_at if self._open else monotonic()
+                self._open.add(event.id)
+            case ConfirmationAnswered():
+                self._close({event.id})
             case TurnFinished():
+                self._close(self._open)
                 self.finished = event
             case _:
                 pass
+
+    def _close(self, answered: set[str]) -> None:
+        """Count the time up to here, where nothing is asked any more."""
+        was_open, self._open = bool(self._open), self._open - answered
+        if was_open and not self._open:
+            self._asked_seconds += monotonic() - self._asked_at
 
 
 def words_of(message: UserMessage) -> str:

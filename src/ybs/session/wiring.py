@@ -1,17 +1,14 @@
 """The wiring: the only place that joins rooms of one floor into a session."""
 
-from collections.abc import Sequence
 from datetime import date, datetime
+from threading import Lock
 from typing import TYPE_CHECKING
-
-from msgspec.structs import replace
 
 from ybs.config.layers import Loaded
 from ybs.config.schema import Config
 from ybs.context.prompt import system_prompt
 from ybs.core.errors import ConfigError
-from ybs.core.events import Emit, Event, SessionStarted
-from ybs.core.messages import Image, UserMessage
+from ybs.core.events import Emit, SessionStarted
 from ybs.core.ports import Answer, Confirm, Guard, Model, Question, Toolbox
 from ybs.guards.limits import Deadline, DryRun, Limits, TimedModel, TimedToolbox
 from ybs.guards.loops import Loops
@@ -20,11 +17,13 @@ from ybs.guards.steering import Steering
 from ybs.providers.registry import ProviderModel, chosen_name, create_model, find_provider
 from ybs.security.confirm import nobody
 from ybs.security.legible import LegibleModel
+from ybs.session.composer import Composer
 from ybs.session.options import Options, load_settings, read_prompt, with_incognito
 from ybs.session.session import Session
 from ybs.session.workshop import Workshop
 
 if TYPE_CHECKING:
+    from ybs.session.attachments import Attacher
     from ybs.session.secrets import Secrets
 
 #: A model with a smaller window gets the short prompt, as one on this machine does.
@@ -57,38 +56,24 @@ class Rooms(Workshop):
         self.confirm: Confirm = nobody
         self.gate.confirm = self._ask
         self._secrets: Secrets | None = None
+        self._making_secrets = Lock()
         bounds = config.agent
         self._deadline = Deadline(bounds.max_seconds) if bounds.max_seconds else None
         self.limits = Limits(max_steps=bounds.max_iterations, max_cost_usd=bounds.max_cost_usd)
-        self.steering = Steering(self.compose)
-        self.tell: Emit = ignore
+        self.composer = Composer(self._attacher)
+        self.steering = Steering(self.composer.compose_meanwhile, self.composer.tell_news)
         self.guards: list[Guard] = [
             self.limits,
             *([DryRun()] if options.dry_run else []),
+            self.steering,  # what a limit keeps from being read is given back; new words begin a loop anew
             Loops(self.workspace.fingerprint),
             Recovery(),
-            self.steering,
         ]
 
-    async def compose(
-        self, words: str, images: Sequence[Image], typed: str | None = None
-    ) -> UserMessage:
-        """Make a message of what the person says, with the files that are named in it.
+    def _attacher(self, tell: Emit) -> "Attacher":
+        from ybs.session.attachments import Attacher  # few words name a file
 
-        `typed` is the part of the words in which they are looked for, if not in all.
-        """
-        named_in = words if typed is None else typed
-        message = UserMessage.of(words, *images)
-        if "@" not in named_in and "/" not in named_in:
-            return message
-        from ybs.session.mentions import names_files  # most words name no file
-
-        if not names_files(named_in):
-            return message
-        from ybs.session.attachments import Attacher
-
-        attacher = Attacher(self.workspace, self.policy, self.secrets.firewall, self.tell)
-        return replace(message, content=(*message.content, *await attacher.parts(named_in)))
+        return Attacher(self.workspace, self.policy, self.secrets.firewall, tell)
 
     def begin_turn(self) -> tuple[Model, Toolbox]:
         """Return model and tools for a turn that begins now, behind the firewall, and under its time limit."""
@@ -102,12 +87,13 @@ class Rooms(Workshop):
 
     @property
     def secrets(self) -> "Secrets":
-        """The firewall. It is loaded with the first turn."""
-        if self._secrets is None:
-            from ybs.session.secrets import Secrets
+        """The firewall, one for the session. It is loaded with the first turn, or by the thread that writes history."""
+        with self._making_secrets:
+            if self._secrets is None:
+                from ybs.session.secrets import Secrets
 
-            self._secrets = Secrets(self.loaded.config, self.workspace.roots)
-        return self._secrets
+                self._secrets = Secrets(self.loaded.config, self.workspace.roots)
+            return self._secrets
 
     async def _ask(self, question: Question) -> Answer:
         if self._deadline is None:
@@ -149,14 +135,13 @@ class Rooms(Workshop):
         await new.detect_window()
 
     async def renewed(self, *, is_incognito: bool) -> "Rooms":
-        """Return the rooms of a new session with the same model and mode: no grant, read file or job is carried over.
+        """Return the rooms of a new session with the same model: no grant, read file or job is carried over.
 
         Raises ConfigError or ModelError, and then nothing has changed.
         """
         loaded = with_incognito(self.loaded, is_on=is_incognito)
         model = create_model(loaded.config, provider=self.provider, model=self.model.name)
         rooms = Rooms(self._options, loaded, (self.provider, model))
-        rooms.confirm, rooms.policy.mode = self.confirm, self.policy.mode
         await model.detect_window()
         return rooms
 
@@ -173,10 +158,6 @@ class Rooms(Workshop):
             await super().aclose()
         finally:
             await self.model.aclose()
-
-
-def ignore(_event: Event) -> None:
-    """Tell nobody, as long as there is no session."""
 
 
 def open_session(options: Options) -> Session:

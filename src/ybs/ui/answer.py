@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from ybs.core.events import AssistantSaid, TextStreamed, ThinkingStreamed, ToolCallStreamed
 from ybs.session.session import View
 from ybs.ui.blocks import Block
-from ybs.ui.folds import Folds, Kept
+from ybs.ui.folds import Fold, Folds, Kept
 from ybs.ui.page import Page
 from ybs.ui.prose import prose_lines
 from ybs.ui.words import dim_lines, duration, one_line, shorten, verb
@@ -70,6 +70,13 @@ class Answer:
         for block in blocks:
             lines = prose_lines(block, canvas.width() - 1, canvas.paint)
             self._page.put("text", "\n".join(lines), goes_on=block.goes_on)
+
+    @property
+    def thought_so_far(self) -> Fold | None:
+        """What the model is thinking now, as far as it has come."""
+        if not self._thought:
+            return None
+        return Fold(title="thinking", text=self._thought.text, kind="words")
 
     def _think(self, text: str) -> None:
         if not self._thought:

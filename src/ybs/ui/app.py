@@ -5,7 +5,7 @@ from collections.abc import Callable
 from errno import EIO
 from typing import TYPE_CHECKING, TypeAlias
 
-from ybs.ui.signs import is_dumb
+from ybs.session.terminal import is_dumb
 
 if TYPE_CHECKING:
     from ybs.session.options import Options
@@ -94,6 +94,11 @@ def with_trust(options: "Options") -> "Options":
 
 
 async def _talk(session: "Session", prompt: str) -> int:
+    from ybs.ui.mishaps import put_mishap  # not needed before the loop runs
+
+    asyncio.get_running_loop().set_exception_handler(
+        put_mishap
+    )  # its own would print past the gate
     async with session:
         if session.config.ui.plain or is_dumb():
             from ybs.ui.plain import PlainTerminal  # few want it, or have no other terminal

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 from prompt_toolkit.output import Output
 
@@ -13,6 +14,8 @@ from ybs.ui.output import act
 #: Terminals drop longer sequences (xterm takes 100,000 characters, which are 75,000 bytes in base64).
 MAX_OSC_BYTES = 74_000
 PROGRAM_SECONDS = 3.0
+#: What these programs need of the environment beyond what any program gets; keys are not among it.
+_DESKTOP = ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "TMUX", "TMUX_TMPDIR")
 NO_PROGRAM = "there is no clipboard here: no wl-copy, xclip, xsel, pbcopy or tmux that works"
 
 
@@ -41,22 +44,31 @@ def programs(environ: Mapping[str, str] = os.environ) -> list[list[str]]:
     return found
 
 
-async def copy(text: str, output: Output) -> str:
+async def copy(text: str, output: Output, *, away_from: Path) -> str:
     """Copy by a program of this machine, else by the terminal, which may stand elsewhere; say what was done."""
     sequence = ""
-    if not (program := await copy_by_program(text)) and (sequence := osc52(text)):
+    program = await copy_by_program(text, away_from=away_from)
+    if not program and (sequence := osc52(text)):
         act(output, sequence)
     return said(text, program, is_sent=bool(sequence))
 
 
-async def copy_by_program(text: str, environ: Mapping[str, str] = os.environ) -> str:
-    """Give the text to the first program that takes it and return its name; "" where none does."""
-    from shutil import which  # few copy
+async def copy_by_program(
+    text: str, environ: Mapping[str, str] = os.environ, *, away_from: Path
+) -> str:
+    """Give the text to the first program that takes it and return its name; "" where none does.
+
+    Programs of the project (`away_from`) are none, whatever PATH says.
+    """
+    from ybs.security.environment import build_open  # few copy
+    from ybs.security.programs import trusted_program
 
     data = printable(text).encode()
+    desktop = {name: environ[name] for name in _DESKTOP if name in environ}
+    variables = build_open(environ, declared=desktop)
     for name, *options in programs(environ):
-        path = which(name) or ""
-        if path.startswith("/") and await _feed([path, *options], data):
+        path = trusted_program(name, away_from=away_from, environ=environ)
+        if path is not None and await _feed([str(path), *options], data, variables):
             return name
     return ""
 
@@ -71,14 +83,14 @@ def said(text: str, program: str, *, is_sent: bool) -> str:
     return f"not copied: {size} are more than a terminal's clipboard takes (74,000 bytes)"
 
 
-async def _feed(command: list[str], data: bytes) -> bool:
+async def _feed(command: list[str], data: bytes, variables: dict[str, str]) -> bool:
     """Run a program with the text as its input; tell whether it did its work."""
     import asyncio
     from asyncio.subprocess import DEVNULL, PIPE
 
     try:
         program = await asyncio.create_subprocess_exec(
-            *command, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL
+            *command, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, env=variables
         )
     except OSError:
         return False

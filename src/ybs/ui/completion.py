@@ -1,21 +1,20 @@
-"""Completion in the prompt: `/command` at its beginning, `@path` in the words, paths on Tab behind `!`.
-
-What the prompt does with it: `Buffer(completer=YbsCompleter(session), complete_while_typing=True)`, `menu()` as a row
-under the input, `STYLE` among the styles. Keys: Tab is `select`; Enter is `accept`, and sends only where that is false;
-Esc sets `buffer.complete_state = None` while there is one. Pasted text goes in by `insert_text(text, fire_event=False)`.
-"""
+"""Completion in the prompt: `/command` at its beginning, `@path` in the words, paths on Tab behind `!`."""
 
 import re
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.application import get_app
-from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
-from prompt_toolkit.filters import has_completions, is_done
+from prompt_toolkit.filters import Condition, has_completions, is_done
 from prompt_toolkit.formatted_text import StyleAndTextTuples
-from prompt_toolkit.layout import ConditionalContainer, Window
+from prompt_toolkit.layout import (
+    ConditionalContainer,
+    FormattedTextControl,
+    HSplit,
+    Window,
+)
 from prompt_toolkit.layout.dimension import Dimension
 from prompt_toolkit.layout.menus import CompletionsMenuControl
 from prompt_toolkit.utils import get_cwidth
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
     from ybs.tools.workspace import Workspace
 
 MOST_ROWS = 8
+#: Screens of fewer rows do not say how many more are offered.
+LOW = 14
 MOST_PATHS = 20
 #: How long the menu waits for the first look at the disk; then it shows what was seen so far.
 FIRST_SECONDS = 0.4
@@ -184,30 +185,24 @@ def _room() -> int:
     return max(8, get_app().output.get_size().columns - _EDGE)
 
 
-def menu() -> ConditionalContainer:
-    """Return the rows of the menu, there while there is something to choose."""
+def menu(more: str) -> ConditionalContainer:
+    """Return the rows of the menu, there while there is something to choose; `more` says that some are not seen."""
     window = Window(
         CompletionsMenuControl(),
         height=Dimension(min=1, max=MOST_ROWS),
         dont_extend_height=True,
         style="class:completion-menu",
     )
-    return ConditionalContainer(window, has_completions & ~is_done)
+    rest = ConditionalContainer(
+        Window(FormattedTextControl(lambda: f" {more} {_hidden()} more"), height=1, style="dim"),
+        Condition(lambda: _hidden() > 0),
+    )
+    return ConditionalContainer(HSplit([window, rest]), has_completions & ~is_done)
 
 
-def select(buffer: Buffer) -> None:
-    """Take Tab: select the first of the menu or the next one; without a menu, ask for one."""
-    if buffer.complete_state:
-        buffer.complete_next()
-    else:
-        buffer.start_completion()
-
-
-def accept(buffer: Buffer) -> bool:
-    """Take Enter: keep what is selected and close the menu; tell whether anything was. A folder opens its own menu."""
-    state = buffer.complete_state
-    chosen = state.current_completion if state else None
-    buffer.complete_state = None
-    if chosen is not None and chosen.text.endswith("/"):
-        buffer.start_completion()
-    return chosen is not None
+def _hidden() -> int:
+    """Count what is offered and has no row; a low screen needs its rows for the rest."""
+    app = get_app()
+    state = app.current_buffer.complete_state
+    is_low = app.output.get_size().rows < LOW
+    return 0 if state is None or is_low else len(state.completions) - MOST_ROWS

@@ -14,10 +14,12 @@ from ybs.security.unicode import printable
 from ybs.session.session import Status
 from ybs.ui.signs import Paint, Signs
 from ybs.ui.steps import diff_lines
-from ybs.ui.words import cells, fold, short_folder, wrap, wrap_words
+from ybs.ui.words import cells, fold, short_folder, wrap_marked, wrap_words
 
 #: How long the question must have been visible, and the keyboard silent.
 GUARD_SECONDS = 0.3
+#: So long a key is held before it counts: what another follows sooner is part of a burst.
+HOLD_SECONDS = 0.03
 #: What the model reads after a plain no.
 NO_REASON = "the person said no"
 #: Blanks that push what follows out of sight: within a line, and whole lines.
@@ -32,24 +34,57 @@ class Silence:
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
-        self._counts_from: float | None = None
+        self._is_shown = False
+        self._counts_from = 0.0
+        self._held: asyncio.TimerHandle | None = None
 
     def show(self) -> None:
         """Note that it is on the screen now."""
-        if self._counts_from is None:
-            self._counts_from = self._clock() + GUARD_SECONDS
+        if not self._is_shown:
+            self._is_shown = True
+            self.begin()
+
+    def hide(self) -> None:
+        """Note that something else is on the screen: nothing counts until a moment after the next drawing."""
+        self._is_shown = False
+        self.let_go()
+
+    def begin(self) -> None:
+        """Begin the moment anew."""
+        self._counts_from = self._clock() + GUARD_SECONDS
 
     @property
     def is_over(self) -> bool:
         """Tell whether it has been on the screen for a moment."""
-        return self._counts_from is not None and self._clock() >= self._counts_from
+        return self._is_shown and self._clock() >= self._counts_from
 
     def is_too_early(self) -> bool:
         """Tell whether a key pressed now was meant for something else; the silence then starts anew."""
         if self.is_over:
             return False
-        self._counts_from = self._clock() + GUARD_SECONDS
+        self.begin()
         return True
+
+    @property
+    def is_holding(self) -> bool:
+        """Tell whether a key waits whether another follows it at once."""
+        return self._held is not None
+
+    def hold(self, act: Callable[[], None]) -> None:
+        """Do what a key stands for, if no other key comes that lets go of it."""
+
+        def end() -> None:
+            self._held = None
+            act()
+
+        self.let_go()
+        self._held = asyncio.get_running_loop().call_later(HOLD_SECONDS, end)
+
+    def let_go(self) -> None:
+        """Forget the key that is held."""
+        if self._held is not None:
+            self._held.cancel()
+            self._held = None
 
 
 class Choice(Silence):
@@ -78,7 +113,7 @@ class Choice(Silence):
     def ask_again(self) -> None:
         """Go back from the reason to the question."""
         self.wants_reason = False
-        self._counts_from = self._clock() + GUARD_SECONDS
+        self.hide()
 
     def give_reason(self, text: str) -> None:
         """Say no, with the words that the model reads."""
@@ -94,7 +129,7 @@ def question_text(question: Question, state: Status, width: int, paint: Paint, s
     """Draw the whole question: who wants what where, all of it, and what to beware of."""
     who = f"{signs.question} {wish(question, state.folder, state.sandbox)}"
     lines = _title(f"{who}:", width, paint)
-    if body := _body(question, width, paint):
+    if body := _body(question, width, paint, signs):
         lines += ["", *body]
     if question.effect in ("write", "edit") and len(body) > _MANY_LINES:  # it has scrolled away
         lines += ["", *_title(f"{who} ({len(body):,} lines above)", width, paint)]
@@ -130,17 +165,25 @@ def whole_body(question: Question) -> str:
 
 
 def choice_lines(question: Question, width: int, paint: Paint, signs: Signs) -> list[str]:
-    """Draw the keys that answer, with the rule that "always" would store."""
-    rule = printable(question.grant)
+    """Draw the keys that answer, with the rule that "always" would store, and what ends more than the call."""
     options = [("y", "yes"), ("n", "no"), ("r", f"no, because{signs.more}")]
-    if rule:
+    if rule := grant_text(question):
         options.append(("a", f"always this session: {rule}"))
     words = [f"[{key}] {text}" for key, text in options]
-    for row in (words, words[:3]):  # all in one line, or all but the rule, or one below the other
-        if cells("   ".join(row)) + 2 <= width:
-            first = "  " + "   ".join(_key(word, paint) for word in row)
-            return [first, *_below(words[len(row) :], width, paint)]
-    return _below(words, width, paint)
+    hint = f"   esc no {signs.dot} ctrl-c stops the turn"
+    for end in (hint, ""):
+        for row in (words, words[:3]):  # all in one line, or all but the rule
+            if cells("   ".join(row) + end) + 2 <= width:
+                first = "  " + "   ".join(_key(word, paint) for word in row)
+                first += paint.dim(end) if end else ""
+                return [first, *_below(words[len(row) :], width, paint)]
+    return _below(words, width, paint)  # one below the other
+
+
+def grant_text(question: Question) -> str:
+    """Show the rule that "always" stores, in words where its grammar is not plain."""
+    rule = printable(question.grant)
+    return f"{rule}, the project's files" if rule.endswith("(**)") else rule
 
 
 def answer_text(answer: Answer, question: Question) -> str:
@@ -155,22 +198,25 @@ def answer_text(answer: Answer, question: Question) -> str:
 
 
 def _title(text: str, width: int, paint: Paint) -> list[str]:
-    first, *rest = fold(text, width)
-    return [paint.warn(first[:1]) + paint.bold(first[1:]), *rest]
+    first, *rest = fold(text, width - 2)
+    return [
+        paint.warn(first[:1]) + paint.bold(first[1:]),
+        *(f"  {paint.bold(line)}" for line in rest),
+    ]
 
 
-def _body(question: Question, width: int, paint: Paint) -> list[str]:
+def _body(question: Question, width: int, paint: Paint, signs: Signs) -> list[str]:
     body = question.preview.body
     if question.effect in ("write", "edit"):
-        return diff_lines(body, width, paint) if body else []
-    return wrap(whole_body(question), width, "    ")
+        return diff_lines(body, width, paint, signs) if body else []
+    return wrap_marked(whole_body(question), width, "    ", f"  {signs.folded} ")
 
 
 def _below(words: Sequence[str], width: int, paint: Paint) -> list[str]:
     return [
-        "  " + (line if index else _key(line, paint))
+        f"      {line}" if index else f"  {_key(line, paint)}"
         for word in words
-        for index, line in enumerate(wrap_words(word, width - 2))
+        for index, line in enumerate(wrap_words(word, width - 6))
     ]
 
 

@@ -13,7 +13,7 @@ NO_COMMAND = "(pasted)\n"
 
 #: Bytes of another encoding than the terminal's.
 _BROKEN = re.compile("[\ud800-\udfff]")
-#: An edited text of more characters is folded whole.
+#: A text of more characters is folded whole, whoever wrote it.
 MOST_EDITED = 100_000
 
 
@@ -39,6 +39,7 @@ class Draft(Buffer):
     def take(self) -> str:
         """Return what is typed, remember it and begin anew; "" where nothing is typed."""
         if words := self.words:
+            self.pastes.note_sent(words, _BROKEN.sub("\ufffd", self.text.strip()))
             self.append_to_history()
             self.reset()
         return words
@@ -47,6 +48,13 @@ class Draft(Buffer):
         """Remember the draft: here with what was pasted, on the disk without."""
         text = self.text.strip()
         self.lines.remember(text, self.pastes.label(text))
+
+    def keep(self) -> None:
+        """Have the history keep what is typed and what was put aside, for who leaves with it."""
+        for text in filter(None, (self._aside.strip(), self.text.strip())):
+            label = self.pastes.label(text)
+            self.lines.remember(text, label)
+            self.lines.write_down(label)
 
     def paste(self, text: str) -> None:
         """Take what was pasted."""
@@ -58,8 +66,11 @@ class Draft(Buffer):
         self.insert_text(self.pastes.fold_long(text, self.text), fire_event=False)
 
     def give(self, text: str) -> None:
-        """Put words before the draft, where the cursor then is behind all."""
-        self.set(self.pastes.fold_long(text, self.text), keeps=True)
+        """Put words before the draft, where the cursor then is behind all; only what was pasted is folded."""
+        text = self.pastes.fold_known(text)
+        self.set(
+            text if len(text) <= MOST_EDITED else self.pastes.fold(text, self.text), keeps=True
+        )
 
     def set(self, text: str, *, keeps: bool = False) -> None:
         """Put words into the prompt; `keeps` what is there behind them."""
@@ -83,6 +94,7 @@ class Draft(Buffer):
         elif self._aside:
             self.set(self._aside)
             self._aside = ""
+            self._say("")  # it is here again
 
     def replace(self, text: str) -> None:
         """Put the edited text in the place of the draft; what is in it of long pastes is folded again."""
@@ -108,15 +120,30 @@ class Draft(Buffer):
 
     def select(self) -> None:
         """Select the first completion or the next one; without a menu, ask for one."""
-        from ybs.ui.completion import select  # with the first key
-
-        select(self)
+        if self.complete_state:
+            self.complete_next()
+        else:
+            self.start_completion()
 
     def accept(self) -> None:
-        """Keep the selected completion."""
-        from ybs.ui.completion import accept
+        """Keep the selected completion and close the menu; a folder opens its own."""
+        state = self.complete_state
+        chosen = state.current_completion if state else None
+        self.complete_state = None
+        if chosen is not None and chosen.text.endswith("/"):
+            self.start_completion()
 
-        accept(self)
+    def take_only(self) -> bool:
+        """Keep the only file that fits where its name is not written out yet; tell whether that was done."""
+        state = self.complete_state
+        if state is None or len(state.completions) != 1 or self.text.startswith("/"):
+            return False
+        only = state.completions[0]
+        if self.document.text_before_cursor.endswith(only.text.rstrip()):
+            return False
+        self.go_to_completion(0)
+        self.accept()
+        return True
 
     def leave_menu(self) -> None:
         """Close the menu and go up."""

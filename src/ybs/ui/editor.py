@@ -16,19 +16,23 @@ class NoEditor(YbsError):
     """No editor was found, or it failed; the text is as it was."""
 
 
-def editor_command(environ: Mapping[str, str] = os.environ) -> list[str]:
-    """Return the editor and its arguments. Raises NoEditor."""
-    from shutil import which  # the first Ctrl-G only
+def editor_command(away_from: Path, environ: Mapping[str, str] = os.environ) -> list[str]:
+    """Return the editor and its arguments. What lies in the project (`away_from`) is none. Raises NoEditor."""
+    from ybs.security.programs import persons_program  # the first Ctrl-G only
 
     for name in ("VISUAL", "EDITOR"):
         try:
             words = shlex.split(environ.get(name, ""))
         except ValueError as error:
             raise NoEditor(f"${name} cannot be read: {error}") from error
-        if words:
+        if words and words[0].startswith("/"):
             return words
+        if words and (found := persons_program(words[0], away_from=away_from, environ=environ)):
+            return [found, *words[1:]]
+        if words:
+            raise NoEditor(f"${name} names no program outside of this project: {words[0]}")
     for name in USUAL:
-        if found := which(name, path=environ.get("PATH")):
+        if found := persons_program(name, away_from=away_from, environ=environ):
             return [found]
     raise NoEditor("no editor found; set EDITOR")
 
@@ -38,10 +42,14 @@ async def edit(text: str, command: list[str]) -> str:
     from asyncio.subprocess import create_subprocess_exec  # only here
     from tempfile import TemporaryDirectory
 
+    from ybs.security.firewall.vault import without_secrets
+
     with TemporaryDirectory(prefix="ybs-", ignore_cleanup_errors=True) as folder:  # 0700
         file = _write(Path(folder), text)
         try:
-            process = await create_subprocess_exec(*command, str(file))
+            process = await create_subprocess_exec(
+                *command, str(file), env=without_secrets(os.environ)
+            )
         except (OSError, ValueError) as error:
             raise NoEditor(f"{command[0]} cannot be started: {error}") from error
         try:

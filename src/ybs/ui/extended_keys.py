@@ -30,12 +30,19 @@ _KNOWN = (
 )
 _SEQUENCE = re.compile(r"\x1b\[(?:27;(\d{1,4});(\d{1,7})~|(\d{1,7})(?:;(\d{1,4}))?u)\Z")
 #: A key with its other faces: `CSI key:shifted:latin;modifiers u`.
-_FACES = re.compile(r"\x1b\[(\d{1,7})(?::\d*)?(?::(\d{1,7}))?;(\d{1,4})(?::\d+)?u")
+_FACES = re.compile(r"\x1b\[(\d{1,7})(?::\d*)?(?::(\d{1,7}))?;(\d{1,4})(?::(\d+))?u")
+#: A whole sequence: a key, or what a terminal says by itself or when it is asked: modes, colours, focus, its name.
+_WHOLE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|(?:\]\d|P[\d>!+$]|_G)[^\x07\x1b]*(?:\x07|\x1b\\))")
+#: The beginning of one, at the end of what was read.
+_BEGUN = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[\]P_]|(?:\]\d|P[\d>!+$]|_G)[^\x07\x1b]*\x1b?)?\Z")
+#: Keys, answers and clicks that have numbers in them: prompt_toolkit reads them. `ESC [[` begins a key of Linux.
+_READ = re.compile(r"\x1b\[(?:\d+;\d+R|<?[\d;]*[mM]|\[)\Z")
 _SHIFT, _ALT, _CTRL, _META = 1, 2, 4, 32
 _FOREIGN = 8 | 16  # the keys of the desktop
 _ENTERS, _TAB, _ESCAPE, _BACKSPACES = (13, 57414), 9, 27, (8, 127)
 _PASTE_BEGIN, _PASTE_END = "\x1b[200~", "\x1b[201~"
 _PRIVATE = range(0xE000, 0xF900)
+_C1, _SURROGATES = range(0x80, 0xA0), range(0xD800, 0xE000)
 #: Keys of the number block that have no text.
 _BLOCK: dict[int, Keys] = {
     57417: Keys.Left,
@@ -110,14 +117,19 @@ class KeyParser(Vt100Parser):
     def reset(self, request: bool = False) -> None:
         """Begin anew."""
         self._pieces: list[str] = []
-        self._tail = ""
+        self._tail = self._begun = ""
         super().reset(request)
 
     def feed(self, data: str) -> None:
         """Take a piece of input."""
         if not self._in_bracketed_paste:
-            keys, begin, paste = data.partition(_PASTE_BEGIN)
-            super().feed((_FACES.sub(_latin, keys) if ":" in keys else keys) + begin + paste)
+            keys, begin, paste = (self._begun + data).partition(_PASTE_BEGIN)
+            self._begun = ""
+            if not begin and (found := _BEGUN.search(keys)):
+                keys, self._begun = keys[: found.start()], found[0]
+            if "\x1b" in keys:
+                keys = _WHOLE.sub(_key_or_nothing, _FACES.sub(_latin, keys))
+            super().feed(keys + begin + paste)
             return
         # The pieces are joined once, at the end: a paste of megabytes comes in thousands of them.
         self._pieces.append(data)
@@ -127,6 +139,13 @@ class KeyParser(Vt100Parser):
             super().feed(text)
         else:
             self._tail = seam[1 - len(_PASTE_END) :]
+
+    def flush(self) -> None:
+        """Take what was read for all that comes: Esc alone, or Alt with a sign; more than that is no key."""
+        begun, self._begun = self._begun, ""
+        if len(begun) <= 2:
+            super().feed(begun)
+        super().flush()
 
     def _get_match(self, prefix: str) -> Keys | tuple[Keys, ...] | None:
         if prefix == "\x1b\r":  # Alt-Enter of old: Esc and Enter do not come in one piece
@@ -155,6 +174,8 @@ def key_of(code: int, modifiers: int) -> Pressed:
         return Keys.BackTab if is_shifted else Keys.ControlI
     if code in _BACKSPACES:
         return (Keys.Escape, Keys.ControlH) if is_ctrl or is_alt else Keys.ControlH
+    if code > sys.maxunicode:
+        return Keys.Ignore
     key = _control(chr(code)) if is_ctrl else _plain(code, is_shifted=is_shifted)
     return (Keys.Escape, key) if is_alt and key is not Keys.Ignore else key
 
@@ -164,9 +185,10 @@ def _plain(code: int, *, is_shifted: bool) -> Keys | str:
         return Keys.Escape
     if code in _PRIVATE:
         return _BLOCK.get(code) or _BLOCK_TEXT.get(code, Keys.Ignore)
-    if code < ord(" ") or code > sys.maxunicode:
+    if code < ord(" ") or code in _C1 or code in _SURROGATES:
         return Keys.Ignore
-    return chr(code).upper() if is_shifted else chr(code)
+    capital = chr(code).upper() if is_shifted else ""
+    return capital if len(capital) == 1 else chr(code)  # that of sharp s is two
 
 
 def _control(character: str) -> Keys:
@@ -176,8 +198,17 @@ def _control(character: str) -> Keys:
     return key if isinstance(key, Keys) else Keys.Ignore
 
 
+def _key_or_nothing(found: re.Match[str]) -> str:
+    """Leave of the sequences those that are keys."""
+    sequence = found[0]
+    is_key = sequence in ANSI_SEQUENCES or _SEQUENCE.match(sequence) or _READ.match(sequence)
+    return sequence if is_key else ""
+
+
 def _latin(found: re.Match[str]) -> str:
     """Leave of a key's faces the one that Ctrl and Alt mean: on a Cyrillic keyboard Ctrl-C is the key of C."""
-    key, latin, modifiers = found[1], found[2], found[3]
+    key, latin, modifiers, event = found.groups()
+    if event == "3":  # it was let go
+        return ""
     is_command = int(modifiers) - 1 & (_ALT | _CTRL)
     return f"\x1b[{latin if latin and is_command else key};{modifiers}u"

@@ -35,7 +35,8 @@ class Entry(Struct, frozen=True):
 class LineHistory(History):
     """What was typed. Without a `path` it lasts as long as the process.
 
-    `may_write` is asked at every line. What was typed while it said no is forgotten when it says yes again.
+    `may_write` is asked when a line is sent and when it is taken: it may be meant for the incognito session that
+    begins before. What was typed or taken while it said no is forgotten when it says yes again.
     `mask` takes secrets out of what is written.
     """
 
@@ -49,6 +50,7 @@ class LineHistory(History):
         super().__init__()
         self._path, self.may_write, self._mask = path, may_write, mask
         self._unwritten: list[str] = []
+        self._due: dict[str, str] = {}
         self._pending: deque[Entry] = deque()
         self._writing = threading.Lock()
         self._count = 0
@@ -70,14 +72,24 @@ class LineHistory(History):
         return [entry.text for entry in reversed(entries)]
 
     def remember(self, text: str, written: str) -> None:
-        """Keep a text, and write down `written` in its place; nothing where that is empty."""
+        """Keep a text. Once it is taken, `written` is written down in its place; nothing where that is empty."""
         if self._loaded_strings[:1] == [text]:
             return
         self._loaded_strings.insert(0, text)
         if not self.may_write():
             self._unwritten.append(text)
         elif written:
-            self.store_string(written)
+            self._due[written] = text
+
+    def write_down(self, taken: str) -> None:
+        """Write down what was remembered and is taken now, alone or as lines among others."""
+        lines = f"\n{taken}\n"
+        for written in [each for each in self._due if f"\n{each}\n" in lines]:
+            text = self._due.pop(written)
+            if self.may_write():
+                self.store_string(written)
+            else:
+                self._unwritten.append(text)
 
     def forget(self) -> bool:
         """Forget what was typed in incognito once that has ended; tell whether there was something."""

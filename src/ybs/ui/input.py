@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.application.current import set_app
@@ -14,6 +15,8 @@ from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition, vi_navigation_mode
 from prompt_toolkit.formatted_text import AnyFormattedText
 from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding.key_processor import KeyProcessor
+from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import (
     AnyContainer,
     BufferControl,
@@ -43,8 +46,9 @@ if TYPE_CHECKING:
 
 #: Seconds until a lone Esc counts as Esc (and not as the beginning of Alt-something).
 ESCAPE_SECONDS = 0.05
-#: Within this time a second Esc makes one key with the first. While ybs works it has no meaning, so Esc stops at once.
-TWICE_SECONDS = 0.3
+#: Within this time the keys that make one together, such as vi's `gg`, have to come. Esc makes none: what Alt sends
+#: comes in one piece, and that has been waited for when a lone Esc is known to be one.
+TOGETHER_SECONDS = 1.0
 MAX_INPUT_ROWS = 10
 
 
@@ -89,6 +93,7 @@ class Prompt:
         )
         self.app.ttimeoutlen = ESCAPE_SECONDS
         self.app.before_render += self._prepare
+        self.app.key_processor.after_key_press += self._note_wait
 
     def use_vi(self) -> None:
         """Edit as vi does; the cursor's shape and a word in the rule tell the mode."""
@@ -98,14 +103,15 @@ class Prompt:
     async def run(self) -> int:
         """Take keys until the application ends; return the exit code."""
         with self._extended:
-            return await self.app.run_async()
+            # Its own handler of errors prints what it is given, and asks for Enter.
+            return await self.app.run_async(set_exception_handler=False)
 
     def complete(self, session: "Session") -> None:
         """Complete from now on; what that needs is loaded after the first drawing."""
         from ybs.ui.completion import STYLE, YbsCompleter, menu
 
         self.app.style = Style.from_dict(STYLE)
-        self._menu = menu()
+        self._menu = menu(self._desk.canvas.signs.more)
         self.draft.completer = YbsCompleter(session)
         self.draft.complete_while_typing = Condition(lambda: True)
         if self.draft.text:  # who began before gets the menu now
@@ -125,6 +131,7 @@ class Prompt:
         def stop() -> None:
             with self._extended.away():
                 os.kill(0, signal.SIGTSTP)  # whoever was started by ybs too
+            self._desk.note_hidden()
 
         run_in_terminal(stop)
 
@@ -180,25 +187,34 @@ class Prompt:
     def _mode(self) -> str:
         return f"{self._rule * 2} normal " if vi_navigation_mode() else ""
 
+    def _note_wait(self, keys: KeyProcessor) -> None:
+        is_escape = [press.key for press in keys.key_buffer] == [Keys.Escape]
+        self.app.timeoutlen = 0.0 if is_escape else TOGETHER_SECONDS
+
     def _prepare(self, _app: object) -> None:
-        is_busy = self._desk.work.is_busy
-        self.app.timeoutlen = ESCAPE_SECONDS if is_busy else TWICE_SECONDS
         if self.draft.lines.forget():
             self.draft.reset(self.draft.document)
 
     async def _edit(self) -> None:
         from ybs.ui.editor import NoEditor, edit, editor_command  # few use one
 
+        before = self.draft.text
         try:
-            command = editor_command()
+            command = editor_command(Path(self._desk.state.folder))
             self.is_away = True
             async with in_terminal():
                 with self._extended.away():
                     text = await edit(self.draft.words, command)
+                self._desk.note_hidden()
         except NoEditor as error:
             self._desk.hint(str(error))
         else:
+            given_back = self.draft.text.removesuffix(before).strip("\n")
+            if given_back:  # while the editor had the terminal
+                self.draft.set(before)
             self.draft.replace(text)
+            if given_back:
+                self.draft.set(given_back, keeps=True)
         finally:
             self.is_away = False
 

@@ -19,6 +19,7 @@ from prompt_toolkit.key_binding.bindings.search import start_reverse_incremental
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.search import stop_search
 
+from ybs.session.figures import in_columns
 from ybs.ui.draft import Draft
 from ybs.ui.paste import clean
 
@@ -43,9 +44,9 @@ KEYS = (
     ("Ctrl-G", "edit the prompt in $VISUAL or $EDITOR"),
     ("Ctrl-S", "put the prompt aside; empty: bring it back"),
     ("Ctrl-L", "draw the screen anew"),
-    ("Ctrl-O", "show whole what was shortened last"),
+    ("Ctrl-O", "show the last output or thought whole"),
     ("Ctrl-B", "let the running command go on in the background"),
-    ("Ctrl-T", "what runs in the background"),
+    ("Ctrl-T", "what runs in the background; how to stop it"),
     ("Ctrl-Z", "suspend ybs"),
 )
 EMACS_KEYS = (
@@ -93,8 +94,7 @@ def bindings(desk: "Terminal", window: "Prompt") -> KeyBindings:
     on("c-c", do=lambda _: desk.interrupt(), when=~is_searching)
     on("<sigint>", do=lambda _: desk.interrupt(), when=here)
     on("c-d", do=lambda _: desk.leave(), when=place.typing & place.empty)
-    on("escape", "escape", do=lambda _: desk.work.submit("/rewind"), when=idle & place.empty)
-    on("escape", "escape", do=lambda _: draft.clear(), when=idle & ~place.empty)
+    on("escape", do=lambda _: desk.escape(), when=idle)
     on("escape", do=lambda _: desk.stop(), when=place.explaining, is_eager=True)
     on("escape", do=lambda _: desk.stop(), when=place.typing & place.busy & place.resting)
     on("s-tab", do=lambda _: desk.next_mode())
@@ -144,7 +144,7 @@ def _bind_menu(on: On, desk: "Terminal", draft: Draft, place: Place) -> None:
     shown = place.typing & place.menu
     on("tab", do=lambda _: draft.select(), when=place.typing & (place.menu | ~place.busy))
     on("s-tab", do=lambda _: draft.complete_previous(), when=shown & place.chosen)
-    on("escape", do=lambda _: draft.cancel_completion(), when=shown)
+    on("escape", do=lambda _: _close(desk, draft), when=shown)
     on("enter", do=lambda _: _accept(desk, draft), when=shown & place.chosen)
     on("up", do=lambda _: draft.leave_menu(), when=shown & ~place.chosen)
 
@@ -156,8 +156,14 @@ def _enter(event: KeyPressEvent, desk: "Terminal", draft: Draft) -> None:
     elif draft.document.current_line_before_cursor.endswith("\\"):
         draft.delete_before_cursor()
         draft.insert_text("\n")
-    elif text := draft.take():
+    elif not draft.take_only() and (text := draft.take()):
         desk.work.submit(text)
+
+
+def _close(desk: "Terminal", draft: Draft) -> None:
+    """Close the menu; a second Esc empties the prompt."""
+    draft.cancel_completion()
+    desk.escape()
 
 
 def _paste_line(event: KeyPressEvent) -> None:
@@ -193,5 +199,4 @@ def _queue(desk: "Terminal", draft: Draft) -> None:
 def keys_text(*, is_vi: bool = False) -> str:
     """List the keys."""
     keys = (*KEYS, *(VI_KEYS if is_vi else EMACS_KEYS))
-    width = max(len(key) for key, _ in keys)
-    return "\n".join(f"  {key:<{width}}  {what}" for key, what in keys)
+    return "\n".join(in_columns([("", *row) for row in keys]))

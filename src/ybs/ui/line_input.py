@@ -9,7 +9,7 @@ from collections.abc import Callable
 from select import select
 
 from ybs.core.ports import Answer
-from ybs.ui.confirm import GUARD_SECONDS, NO_REASON
+from ybs.ui.confirm import GUARD_SECONDS, HOLD_SECONDS, NO_REASON
 
 #: Words that answer a question, and mean nothing later.
 ANSWERS = frozenset(("y", "yes", "n", "no", "a", "always"))
@@ -19,12 +19,16 @@ class Lines:
     """Lines of standard input, read without blocking.
 
     `tell_early` hears of each line that came too early for an answer. It waits for `read`, unless it was meant as one.
+    `take` is offered each line as it comes, and tells whether it took it.
     """
 
     def __init__(
-        self, clock: Callable[[], float], tell_early: Callable[[str], None] = lambda _line: None
+        self,
+        clock: Callable[[], float],
+        tell_early: Callable[[str], None] = lambda _line: None,
+        take: Callable[[str], bool] = lambda _line: False,
     ) -> None:
-        self._clock, self._tell_early = clock, tell_early
+        self._clock, self._tell_early, self._take = clock, tell_early, take
         self._kept: deque[str] = deque()
         self._waiting: asyncio.Queue[tuple[float, str]] = asyncio.Queue()
         self._rest = b""
@@ -53,10 +57,15 @@ class Lines:
         counts_from = self._clock() + GUARD_SECONDS
         while True:
             came_at, line = await self._next()
-            if line is None or came_at >= counts_from:
+            if line is None or (came_at >= counts_from and not await self._goes_on()):
                 return line
             self._put_aside(line)
             counts_from = came_at + GUARD_SECONDS
+
+    async def _goes_on(self) -> bool:
+        """Tell whether more comes at once: then the line is part of a paste, and no answer."""
+        await asyncio.sleep(HOLD_SECONDS)
+        return self._waiting.qsize() > self._has_ended or bool(self._rest)
 
     def take_back(self) -> list[str]:
         """Return the lines that wait, and forget them."""
@@ -70,7 +79,7 @@ class Lines:
         words = line.strip()
         if words:
             self._tell_early(words)
-        if words and words.lower() not in ANSWERS:
+        if words and not is_answer(words):
             self._kept.append(words)
 
     async def _next(self) -> tuple[float, str | None]:
@@ -82,12 +91,18 @@ class Lines:
     def _receive(self) -> None:
         data = os.read(self._number, 4096)
         *lines, self._rest = (self._rest + data).split(b"\n")
-        for line in lines:
-            self._waiting.put_nowait((self._clock(), line.decode(errors="replace")))
+        for line in (each.decode(errors="replace") for each in lines):
+            if not self._take(line):
+                self._waiting.put_nowait((self._clock(), line))
         if not data:
             self._has_ended = True
             asyncio.get_running_loop().remove_reader(self._number)
             self._waiting.put_nowait((self._clock(), ""))  # wakes whoever waits
+
+
+def is_followed(number: int) -> bool:
+    """Tell whether more is typed at once."""
+    return bool(select([number], [], [], HOLD_SECONDS)[0])
 
 
 def forget_typed(number: int) -> None:
@@ -96,6 +111,11 @@ def forget_typed(number: int) -> None:
         termios.tcflush(number, termios.TCIFLUSH)
     except termios.error:  # not a terminal
         return
+
+
+def is_answer(words: str) -> bool:
+    """Tell whether a line answers a question or a menu, and means nothing later."""
+    return words.lower() in ANSWERS or words.isdecimal()
 
 
 def as_answer(text: str, *, may_always: bool) -> Answer:

@@ -1,7 +1,7 @@
 """Draws a block of Markdown with rich: flush left, without boxes. Heavy to import; loaded when first needed."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from io import StringIO
 from typing import ClassVar
@@ -10,18 +10,28 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import CodeBlock, Heading, ListItem, Markdown, MarkdownElement, TableElement
+from rich.markdown import (
+    CodeBlock,
+    Heading,
+    HorizontalRule,
+    ListItem,
+    Markdown,
+    MarkdownElement,
+    TableElement,
+)
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 from rich.theme import Theme
 
 from ybs.ui.code import code_lines
+from ybs.ui.signs import UNICODE
 
 #: Lines of prose longer than this are hard to read.
 MAX_WIDTH = 100
 #: Columns that a column of a table needs.
 MIN_COLUMN = 6
+_BOXES = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
 _TAIL = re.compile("(?: |\x1b\\[[0-9;]*m)+$")
 THEME = Theme(
     {
@@ -45,6 +55,14 @@ class FlushHeading(Heading):
     LEVEL_ALIGN: ClassVar = {f"h{level}": "left" for level in range(1, 7)}
 
 
+class CalmRule(HorizontalRule):
+    """A rule of the sign that stands above the status line."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw the line."""
+        yield Text(UNICODE.rule * options.max_width, console.get_style("markdown.hr"))
+
+
 class BareCode(CodeBlock):
     """Code with its colours and nothing else: no box, no ground, no padding."""
 
@@ -57,17 +75,26 @@ class BareCode(CodeBlock):
 
 
 class DashItem(ListItem):
-    """A list item that begins with a dash or its number, so that a copied list is Markdown again."""
+    """A list item that begins with a dash or its number, so that a copied list is Markdown again; a task with its box."""
+
+    box = ""
+
+    @classmethod
+    def create(cls, markdown: Markdown, token: Token) -> MarkdownElement:
+        """Make an item that may be a task."""
+        item = cls()
+        item.box = token.meta.get("box", "")
+        return item
 
     def render_bullet(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw the item with its lines below each other."""
-        yield from self._hang("- ", console, options)
+        yield from self._hang(self.box or "- ", console, options)
 
     def render_number(
         self, console: Console, options: ConsoleOptions, number: int, last_number: int
     ) -> RenderResult:
         """Draw the item behind its number, as wide as it is: how long the list will be nobody knows yet."""
-        yield from self._hang(f"{number}. ", console, options)
+        yield from self._hang(f"{number}. {self.box}", console, options)
 
     def _hang(self, start: str, console: Console, options: ConsoleOptions) -> RenderResult:
         inner = options.update(width=max(4, options.max_width - len(start)))
@@ -122,6 +149,7 @@ class CalmMarkdown(Markdown):
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,
         "heading_open": FlushHeading,
+        "hr": CalmRule,
         "fence": BareCode,
         "code_block": BareCode,
         "list_item_open": DashItem,
@@ -133,6 +161,7 @@ class CalmMarkdown(Markdown):
         # Not the constructor of Markdown: it makes a parser each time, which takes longer than most blocks.
         self.markup = markup
         self.parsed = _parser().parse(markup)
+        _draw_boxes(self.parsed)
         self.code_theme = self.inline_code_theme = ""
         self.justify = self.inline_code_lexer = None
         self.style = "none"
@@ -141,6 +170,15 @@ class CalmMarkdown(Markdown):
     def _flatten_tokens(self, tokens: Iterable[Token]) -> Iterable[Token]:
         # The text of `<http://x>` is its address already.
         return (token for token in super()._flatten_tokens(tokens) if token.markup != "autolink")
+
+
+def _draw_boxes(tokens: Sequence[Token]) -> None:
+    """Draw the boxes of tasks, `[ ]` and `[x]` at the beginning of an item."""
+    for item, inside in zip(tokens, tokens[2:], strict=False):
+        words = inside.children[0] if inside.type == "inline" and inside.children else None
+        if item.type == "list_item_open" and words and (box := _BOXES.get(words.content[:4])):
+            item.meta["box"] = box
+            words.content = words.content[4:]
 
 
 def draw(markup: str, width: int, *, has_colour: bool, repeats_head: bool = False) -> str:

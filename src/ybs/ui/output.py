@@ -1,6 +1,7 @@
 """The terminal's output: the cells that are drawn pass the gate too, such as what was pasted into the prompt."""
 
 import re
+from errno import EIO
 
 from prompt_toolkit.output import Output
 from prompt_toolkit.output.vt100 import Vt100_Output
@@ -26,6 +27,18 @@ class GatedOutput(Vt100_Output):
         if not data.isascii() and has_suspects(data):
             data = replace_hidden(data, lambda run: "?" * get_cwidth(run))
         super().write(data)
+
+    def erase_down(self) -> None:
+        """Erase from the beginning of a line on. Who erases all in one from the first line has tmux keep it above."""
+        self.write_raw("\x1b[K\x1b7\x1b[B\x1b[J\x1b8")
+
+    def flush(self) -> None:
+        """Hand over what was written; a terminal that is gone gets no more, and its end is told by its signal."""
+        try:
+            super().flush()
+        except OSError as error:
+            if error.errno != EIO:
+                raise
 
 
 def act(output: Output, sequence: str) -> None:

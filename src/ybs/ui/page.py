@@ -43,7 +43,9 @@ class Page:
         self._last = kind
         self.canvas.put(text + "\n")
 
-    def note(self, text: str, level: Literal["info", "warning", "error"] = "info") -> None:
+    def note(
+        self, text: str, level: Literal["info", "warning", "error"] = "info", kind: Kind = "step"
+    ) -> None:
         """Draw a line from ybs itself: dim, or with a sign when it matters."""
         paint, signs = self.canvas.paint, self.canvas.signs
         first, *rest = fold(printable(text).strip(), self.canvas.width() - 3)
@@ -54,7 +56,7 @@ class Page:
                 start, draw = f"{paint.warn('!')} ", str
             case "error":
                 start, draw = f"{paint.bad(signs.failed)} ", str
-        self.put("step", "\n".join([start + draw(first), *(f"  {draw(line)}" for line in rest)]))
+        self.put(kind, "\n".join([start + draw(first), *(f"  {draw(line)}" for line in rest)]))
 
     def say(self, text: str) -> None:
         """Draw the plain lines of a command's answer."""
@@ -65,7 +67,8 @@ class Page:
         """Draw the differences that belong to a command's answer, with the names of the files."""
         from ybs.ui.steps import diff_lines  # few ask for them
 
-        lines = diff_lines("\n" + text, self.canvas.width() - 1, self.canvas.paint)
+        canvas = self.canvas
+        lines = diff_lines("\n" + text, canvas.width() - 1, canvas.paint, canvas.signs)
         self.put("text", "\n".join(lines[1:]))
 
     def echo(self, text: str) -> None:

@@ -12,6 +12,8 @@ from prompt_toolkit.layout.utils import explode_text_fragments
 MOST_LINES, MOST_CHARACTERS = 10, 1_000
 #: Folded pastes that no draft holds any more are kept up to this size, so that Up brings them back.
 MOST_KEPT = 10_000_000
+#: So many lines with pastes are known again when they come back or are read.
+MOST_SENT = 100
 #: Characters of a private plane, at its very end: no font and no language uses them.
 _FIRST, _COUNT = 0x10F000, 0xF00
 _SIGN = re.compile(f"[{chr(_FIRST)}-{chr(_FIRST + _COUNT - 1)}]")
@@ -28,6 +30,7 @@ class Pastes:
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
         self._numbers: dict[str, int] = {}
+        self._sent: dict[str, str] = {}
         self._made = 0
 
     def fold(self, text: str, draft: str) -> str:
@@ -47,16 +50,36 @@ class Pastes:
         """Return the text with the pastes in their places."""
         return _SIGN.sub(lambda found: self._texts.get(found[0]) or self._label(found[0]), text)
 
+    def note_sent(self, words: str, folded: str) -> None:
+        """Note how words looked in the draft: what was pasted is not searched for, it may hold another paste."""
+        if has_folded(folded):
+            self._sent.pop(words, None)
+            self._sent[words] = folded
+            if len(self._sent) > MOST_SENT:
+                del self._sent[next(iter(self._sent))]
+
     def shorten(self, text: str) -> str:
         """Return a text that was sent with words in the places of what had been pasted."""
-        if is_long(text):
-            for sign, pasted in self._texts.items():
-                text = text.replace(pasted, self._label(sign))
+        for words in self._sent_in(text):
+            text = text.replace(words, self.label(self._sent[words]))
         return text
 
     def label(self, text: str) -> str:
         """Return the text with words in the places of pastes, as it is shown."""
         return _SIGN.sub(lambda found: self._label(found[0]), text)
+
+    def fold_known(self, text: str) -> str:
+        """Return words that were sent with the pastes in them folded again, as far as they are remembered."""
+        for words in self._sent_in(text):
+            folded = self._sent[words]
+            is_whole = words.endswith(self.expand(folded).strip())
+            text = text.replace(words, folded if is_whole else self.fold(words, ""))
+        return text
+
+    def _sent_in(self, text: str) -> list[str]:
+        """List words with pastes that stand in a text that was sent, the longest first."""
+        found = [words for words in self._sent if words in text]
+        return sorted(found, key=len, reverse=True)
 
     def refold(self, text: str, draft: str) -> str:
         """Return the text with the draft's pastes folded again, as far as they are still in it."""

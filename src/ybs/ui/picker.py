@@ -7,6 +7,7 @@ from prompt_toolkit.key_binding import KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from ybs.session.reply import Menu, MenuItem
+from ybs.ui import confirm
 from ybs.ui.confirm import Silence
 from ybs.ui.signs import Paint, Signs
 from ybs.ui.words import cells, one_line, shorten
@@ -29,7 +30,6 @@ class Picker:
     def __init__(self, menu: Menu) -> None:
         self.menu = menu
         self.query = ""
-        self.is_touched = False
         self.items = list(menu.items)
         self.place = next((n for n, item in enumerate(self.items) if item.is_current), 0)
         self._top = 0
@@ -54,7 +54,6 @@ class Picker:
 
     def press(self, key: Keys | str, text: str) -> None:
         """Take a key that moves the mark or changes the filter."""
-        self.is_touched = True
         if key in _STEPS:
             self.move(_STEPS[key])
         elif key in (Keys.PageUp, Keys.PageDown):
@@ -138,12 +137,18 @@ class Picking:
         self._front, self._clock = front, clock
         self._picker: Picker | None = None
         self._silence = Silence(clock)
+        self._lone_from = 0.0
         self._was_typing = False
 
     @property
     def is_open(self) -> bool:
         """Tell whether a menu stands on the screen."""
         return self._picker is not None and not self._front.asking.is_open
+
+    @property
+    def is_holding(self) -> bool:
+        """Tell whether Enter waits whether another key follows it at once."""
+        return self._silence.is_holding
 
     def show(self, menu: Menu) -> None:
         """Show a menu in place of the prompt. Who was typing a line there is not choosing yet."""
@@ -153,9 +158,15 @@ class Picking:
         self._front.window.app.invalidate()
 
     def note_drawn(self) -> None:
-        """Note that the menu stands on the screen now."""
-        if self._picker is not None:
+        """Note what stands on the screen now: the menu, or a question in its place."""
+        if self.is_open:
             self._silence.show()
+        else:
+            self._silence.hide()
+
+    def note_hidden(self) -> None:
+        """Note that another program had the screen."""
+        self._silence.hide()
 
     def lines(self, width: int, height: int) -> list[str]:
         """Draw the menu."""
@@ -168,6 +179,9 @@ class Picking:
         press, picker = event.key_sequence[0], self._picker
         if picker is None:
             return
+        is_lone = self._clock() >= self._lone_from and not event.key_processor.input_queue
+        self._lone_from = self._clock() + confirm.HOLD_SECONDS
+        self._silence.let_go()
         if press.key in (Keys.Escape, Keys.ControlC, Keys.SIGINT):
             self._picker = None
         elif self._was_typing and self._silence.is_too_early():
@@ -175,6 +189,12 @@ class Picking:
                 self._front.window.draft.insert_text(press.data)
         elif press.key not in (Keys.Enter, Keys.ControlJ):
             picker.press(press.key, press.data)
-        elif picker.chosen is not None and (picker.is_touched or self._silence.is_over):
+        elif is_lone and not self._silence.is_too_early():
+            self._silence.hold(lambda: self._choose(picker))
+
+    def _choose(self, picker: Picker) -> None:
+        """Send the line of the item, after an Enter that came alone."""
+        if picker is self._picker and picker.chosen is not None:
             self._picker = None
-            self._front.work.submit(picker.chosen.line)
+            self._front.work.choose(picker.chosen.line)
+            self._front.window.app.invalidate()

@@ -7,7 +7,10 @@ import asyncio
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from time import monotonic
+
+from msgspec.structs import replace
 
 from ybs import __version__
 from ybs.core.errors import YbsError
@@ -18,8 +21,8 @@ from ybs.security.unicode import printable
 from ybs.session.figures import number_in
 from ybs.session.reply import Menu, Outcome, Reply
 from ybs.session.session import Session
-from ybs.ui.confirm import whole_body, wish
-from ybs.ui.line_input import ANSWERS, Lines, as_answer
+from ybs.ui.confirm import grant_text, whole_body, wish
+from ybs.ui.line_input import Lines, as_answer, is_answer
 from ybs.ui.notify import BELL, LONG_SECONDS
 from ybs.ui.sentences import WIDTH, Sentences, Stopwatch, fold_line
 from ybs.ui.signs import fit_encoding
@@ -28,6 +31,7 @@ from ybs.ui.words import fold_table, one_line, short_folder
 TWICE_SECONDS = 2.0
 SIGNALS = {signal.SIGTERM: 143, signal.SIGHUP: 129}
 INTERRUPTED = 130
+LEAVING = ("/quit", "/exit")
 #: Before each line that the person types.
 PROMPT = "You: "
 #: Work that takes longer than this is told to go on; then after twice the time, and so on.
@@ -35,7 +39,8 @@ STILL_SECONDS = 10.0
 TICK_SECONDS = 1.0
 KEYS = """\
 Ctrl-C stops what runs, and twice leaves. Ctrl-D leaves.
-A line that is typed while something runs waits for its end."""
+While a turn runs, a command such as /background or /status answers at once;
+every other line waits for its end."""
 
 #: What is drawn and not said.
 _NO_BARS = str.maketrans("", "", "▏▎▍▌▋▊▉█")
@@ -46,7 +51,8 @@ class PlainTerminal:
 
     def __init__(self, session: Session, *, clock: Callable[[], float] = monotonic) -> None:
         self.session, self._clock = session, clock
-        self.lines = Lines(clock, self._tell_early)
+        self.lines = Lines(clock, self._tell_early, self._take_beside)
+        self._beside: set[asyncio.Task[None]] = set()
         self._watch = Stopwatch(clock)
         self._sentences = Sentences(session, self._watch)
         self._interrupted_at = -TWICE_SECONDS
@@ -65,7 +71,6 @@ class PlainTerminal:
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
         for number, code in SIGNALS.items():
             loop.add_signal_handler(number, self._leave, code)
-        self._greet()
         try:
             with self.lines:
                 return await self._talk(prompt)
@@ -84,11 +89,15 @@ class PlainTerminal:
         return as_answer(text or "", may_always=bool(question.grant))
 
     async def _talk(self, prompt: str) -> int:
+        before = self._greeting()
         if prompt:
-            self._tell(f"{PROMPT}{printable(prompt)}")
+            self._tell(f"{before}{PROMPT}{printable(prompt)}")
+            before = ""
             await self._take(self.session.send(prompt))  # never a command
         while True:
-            self._write(f"\n{PROMPT}")
+            # At once, so that what is typed on sight stands behind it.
+            self._write(f"{before}\n{PROMPT}")
+            before = ""
             line = await self.lines.read()
             if line is None:
                 self._tell("")
@@ -109,6 +118,30 @@ class PlainTerminal:
                 self._tell(fold_line(f"Not sent, because you stopped: {printable(line)}"))
         return False
 
+    def _take_beside(self, line: str) -> bool:
+        """Answer a command at once beside the running turn, where it can be; to leave waits, as in a script."""
+        from ybs.session.commands.registry import runs_beside_a_turn
+
+        line = line.strip()
+        is_free = self.session.is_busy and not self._one_question.locked()
+        may_run = is_free and runs_beside_a_turn(line) and line.lower() not in LEAVING
+        if may_run:
+            task = asyncio.create_task(self._answer_beside(line))
+            self._beside.add(task)
+            task.add_done_callback(self._beside.discard)
+        return may_run
+
+    async def _answer_beside(self, line: str) -> None:
+        try:
+            reply = await self.session.handle(line)
+        except YbsError as error:
+            self._tell(fold_line(f"Error: {error}"))
+            return
+        if isinstance(
+            reply, Reply
+        ):  # nobody is asked for a number now: the text of a menu has them
+            await self._show_reply(replace(reply, menu=None))
+
     async def _work(self, turn: Awaitable[Reply | Outcome]) -> Reply | Outcome | None:
         self._watch.start()
         telling = asyncio.create_task(self._tell_still())
@@ -122,14 +155,14 @@ class PlainTerminal:
 
     async def _show_reply(self, reply: Reply) -> str:
         """Tell a command's answer and return the line that the person chose, or nothing."""
+        if rest := self._sentences.end_typed():
+            self._tell(rest)
         if reply.menu is not None and reply.menu.items and not reply.is_error:
             return await self._choose(reply.menu)
         if reply.text:
             bare = reply.text.translate(_NO_BARS)
             text = printable(f"Error: {bare}" if reply.is_error else bare)
             self._tell("\n".join(fold_table(text, WIDTH)))
-        if reply.diff:
-            self._tell(printable(reply.diff))
         if reply.diff:
             self._tell(reply.diff.rstrip("\n"))
         if reply.clipboard:
@@ -144,7 +177,7 @@ class PlainTerminal:
             words = ", ".join(filter(None, (one_line(item.label), one_line(item.detail))))
             self._tell(fold_line(f"{number}. {words}{', current' if item.is_current else ''}"))
         self._write("Number, or nothing: ")
-        typed = (await self.lines.read() or "").strip().rstrip(".")
+        typed = (await self.lines.read_answer() or "").strip().rstrip(".")
         if 1 <= (number := number_in(typed)) <= len(menu.items):
             return menu.items[number - 1].line
         self._tell("Nothing was chosen.")
@@ -153,7 +186,7 @@ class PlainTerminal:
     async def _copy(self, text: str) -> None:
         from ybs.ui.clipboard import NO_PROGRAM, copy_by_program, said  # few copy
 
-        program = await copy_by_program(text)
+        program = await copy_by_program(text, away_from=Path(self.session.status().folder))
         done = said(text, program, is_sent=False) if program else f"not copied: {NO_PROGRAM}"
         self._tell(fold_line(f"{done[:1].upper()}{done[1:]}."))
 
@@ -167,13 +200,15 @@ class PlainTerminal:
                 self._tell(self._sentences.still(seconds))
                 due = 2 * seconds
 
-    def _greet(self) -> None:
+    def _greeting(self) -> str:
         status = self.session.status()
-        self._tell(f"ybs {__version__}: {status.provider} {status.model}, mode {status.mode},")
         mark = "incognito, " if status.incognito else ""
-        self._tell(f"{mark}{status.sandbox}, in {short_folder(status.folder)}. /help for more.")
-        for warning in self.session.warnings:
-            self._tell(fold_line(f"Warning: {warning}"))
+        lines = (
+            f"ybs {__version__}: {status.provider} {status.model}, mode {status.mode},",
+            f"{mark}{status.sandbox}, in {short_folder(status.folder)}. /help for more.",
+            *(fold_line(f"Warning: {warning}") for warning in self.session.warnings),
+        )
+        return "".join(f"{line}\n" for line in lines)
 
     def _tell_question(self, question: Question) -> None:
         status = self.session.status()
@@ -181,11 +216,11 @@ class PlainTerminal:
         self._tell(f"\nQuestion: {wish(question, status.folder, status.sandbox)}:")
         self._tell(whole_body(question))
         if question.reason:
-            self._tell(f"Asked because {printable(question.reason)}.")
+            self._tell(fold_line(f"Asked because {printable(question.reason)}."))
         for warning in question.warnings:
             self._tell(fold_line(f"Warning: {printable(warning)}"))
         if question.grant:
-            self._tell(f"always would allow, in this session: {printable(question.grant)}")
+            self._tell(f"always would allow, in this session: {grant_text(question)}")
         words = "yes, no, always" if question.grant else "yes, no"
         self._write(f"Answer {words} or no because ...: ")
 
@@ -196,7 +231,7 @@ class PlainTerminal:
             self._call()
 
     def _tell_early(self, line: str) -> None:
-        what = "No answer, it came too early" if line.lower() in ANSWERS else "Kept for later"
+        what = "No answer, it came too early" if is_answer(line) else "Kept for later"
         self._tell(fold_line(f"{what}: {printable(line)}"))
 
     def _call(self) -> None:

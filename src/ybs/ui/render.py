@@ -27,22 +27,26 @@ from ybs.core.events import (
     UserSaid,
 )
 from ybs.session.session import View
+from ybs.session.shell import FAILED, command_of, ending_of
 from ybs.ui.answer import Answer
 from ybs.ui.folds import Fold, Folds
 from ybs.ui.live import MAX_OUTPUT, Live, RunningCall
 from ybs.ui.page import Canvas, Page
 from ybs.ui.steps import (
+    NOT_RUN,
     detail_margin,
     detail_of,
     diff_lines,
     diff_of,
     draw_detail,
     file_of,
+    hidden_text,
     output_lines,
+    quiet_output_of,
     short_diff,
     step_line,
 )
-from ybs.ui.typed import FAILED, Typed, ending_of
+from ybs.ui.typed import Typed
 from ybs.ui.words import (
     cells,
     dim_lines,
@@ -56,6 +60,8 @@ from ybs.ui.words import (
     verb,
 )
 
+#: Rows of it that are drawn at once: the screen's own memory has an end too.
+MOST_ROWS = 500
 #: What draws whole what was shortened; said once.
 UNFOLD_KEY = "ctrl-o"
 
@@ -76,6 +82,7 @@ class Renderer(Page):
         self._settings = settings
         self._retries, self._retry_reason = retries, ""
         self._asked: set[str] = set()
+        self._unanswered: set[str] = set()
         self._typed = Typed(canvas.signs.more)
         self._view = view or View(streams=settings.stream_responses)
         self._folds = Folds()
@@ -106,11 +113,15 @@ class Renderer(Page):
 
     def unfold(self) -> bool:
         """Draw whole what was drawn shortened last, then what was before it; False if there is no more."""
-        fold = self._folds.next()
+        fold = self._answer.thought_so_far or self._folds.next()
         if fold is None:
             return False
         title = self.canvas.paint.bold(shorten(one_line(fold.title), self.canvas.width() - 3))
-        self.put("text", "\n".join(["  " + self.canvas.paint.dim(title), *self._whole(fold)]))
+        lines = self._whole(fold)
+        if (hidden := len(lines) - MOST_ROWS) > 0:
+            left_out = f"  {hidden_text(hidden, self.canvas.signs)} before these"
+            lines[:hidden] = [self.canvas.paint.dim(left_out)]
+        self.put("text", "\n".join(["  " + self.canvas.paint.dim(title), *lines]))
         return True
 
     def _whole(self, fold: Fold) -> list[str]:
@@ -119,7 +130,7 @@ class Renderer(Page):
             case "words":
                 return dim_lines(fold.text, width - 2, paint)
             case "diff":
-                return diff_lines(fold.text, width, paint)
+                return diff_lines(fold.text, width, paint, self.canvas.signs)
             case "output":
                 lines = output_lines(fold.text, width - len(detail_margin(width)))
                 return [paint.dim(detail_margin(width) + line).rstrip() for line in lines]
@@ -144,18 +155,29 @@ class Renderer(Page):
             self.put("step", "\n".join(f"  {line}".rstrip() for line in lines))
         self.live.printed = self._typed.passing(MAX_OUTPUT)
 
+    def end_typed(self) -> None:
+        """Draw what is left of the output of a command that the person typed for themselves."""
+        self._finish_typed()
+
     def _finish_typed(self, content: str = "") -> None:
         self._print_typed(self._typed.finish())
         if whole := self._typed.whole:
-            command = content.partition("\nCommand: ")[2].partition("\n")[0]
-            self._folds.add(f"! {command}".rstrip(), whole)
+            self._folds.add(f"! {command_of(content)}".rstrip(), whole)
 
     def _end_typed(self, event: UserSaid) -> None:
         self._finish_typed(event.content if event.origin == "shell" else "")
         if event.origin == "guard":
-            self.note(f"reminded the model: {event.content}")
+            self._tell_reminder(event.content)
         elif event.origin == "shell":
             self._say_ending(event.content)
+
+    def _tell_reminder(self, content: str) -> None:
+        """Say in a line what the model was reminded of; the rest of the words is for the model."""
+        room = self.canvas.width() - 3
+        line = f"reminded the model: {one_line(content)}"
+        if cells(line) > room:
+            self._folds.add("reminded the model", content, "words")
+        self.note(shorten(line, room, self.canvas.signs.more))
 
     def _say_ending(self, content: str) -> None:
         ending, is_good = ending_of(content)
@@ -168,18 +190,25 @@ class Renderer(Page):
     def _pause_call(self, event: ConfirmationAsked | ConfirmationAnswered) -> None:
         if isinstance(event, ConfirmationAsked):
             self._asked.add(event.id)
+            self._unanswered.add(event.id)
             self.live.pause(event.id)
         else:
+            self._unanswered.discard(event.id)
             self.live.resume(event.id)
 
     def _end_call(self, event: ToolFinished) -> None:
         call = self.live.calls.pop(event.id, None)
         was_asked = event.id in self._asked
         self._asked.discard(event.id)
+        if event.id in self._unanswered and not event.is_refused:
+            event = replace(event, is_refused=True, summary=NOT_RUN)
+        self._unanswered.discard(event.id)
         if not self._settings.show_tool_calls:
             return
-        call = call or RunningCall(event.name, "", 0.0)
-        seconds = max(0.0, event.duration_seconds - call.waited_seconds)
+        now = self.live.clock()
+        call = call or RunningCall(event.name, "", now)
+        took = event.duration_seconds or now - call.started_at  # what was stopped does not say
+        seconds = max(0.0, took - call.waited_seconds)
         event = replace(event, duration_seconds=seconds)
         self.put("step", "\n".join(self._call_lines(event, call, was_asked=was_asked)))
 
@@ -201,15 +230,24 @@ class Renderer(Page):
             file = file_of(event)
             whole = f"{shown.whole}\n(all of it: {file})" if file else shown.whole
             self._folds.add(f"{verb(event.name)} {call.about}", whole)
-            if shown.lines[0].startswith(signs.more):
-                shown.lines[0] += self._key_hint(room - cells(shown.lines[0]))
+            self._name_key(shown.lines, room)
+        elif quiet := quiet_output_of(event, call.tail):
+            self._folds.add(f"{verb(event.name)} {call.about}", quiet)
         if shown.lines:
             yield draw_detail(shown.lines, width, self.canvas.paint)
 
+    def _name_key(self, lines: list[str], room: int) -> None:
+        """Name the key at the sign for what is left out."""
+        more = self.canvas.signs.more
+        if lines[0].startswith(more):
+            lines[0] += self._key_hint(room - cells(lines[0]))
+        elif lines[-1].endswith(more) and (hint := self._key_hint(room // 2)):
+            lines[-1] = shorten(lines[-1], room - len(hint), more) + hint
+
     def _diff(self, title: str, text: str, width: int) -> Iterator[str]:
-        paint = self.canvas.paint
-        lines = diff_lines(text, width, paint)
-        shown = lines if self._view.is_verbose else short_diff(lines, paint, self.canvas.signs)
+        paint, signs = self.canvas.paint, self.canvas.signs
+        lines = diff_lines(text, width, paint, signs)
+        shown = lines if self._view.is_verbose else short_diff(lines, paint, signs)
         yield from shown
         if len(shown) < len(lines):
             self._folds.add(title, text, "diff")
@@ -258,11 +296,11 @@ class Renderer(Page):
             case "done":
                 pass
             case "interrupted":
-                self.note(event.message or "stopped by you", "warning")
+                self.note(event.message or "stopped by you", "warning", "text")
             case "error":
-                self.note(event.message, "error")
+                self.note(event.message, "error", "text")
             case "limit" | "loop" | "dry_run":
-                self.note(event.message or event.reason, "warning")
+                self.note(event.message or event.reason, "warning", "text")
         if self._settings.show_token_usage and event.usage.input_tokens:
             used = usage_line(event.usage, seconds, self.canvas.signs.dot)
             self.put("text", f"  {self.canvas.paint.dim(used)}")

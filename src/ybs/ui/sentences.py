@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 from ybs.core.events import (
     AssistantSaid,
+    ConfirmationAnswered,
+    ConfirmationAsked,
     Event,
     Noticed,
     RequestRetried,
@@ -16,9 +18,10 @@ from ybs.core.events import (
 )
 from ybs.security.unicode import printable
 from ybs.session.session import Session
+from ybs.session.shell import FAILED, ending_of
 from ybs.ui.signs import ASCII
-from ybs.ui.steps import detail_of
-from ybs.ui.typed import FAILED, Typed, ending_of
+from ybs.ui.steps import NOT_RUN, detail_of, streams_of
+from ybs.ui.typed import Typed
 from ybs.ui.words import (
     duration,
     fold,
@@ -29,12 +32,15 @@ from ybs.ui.words import (
     subject,
     usage_line,
     verb,
+    wrap,
 )
 
 #: Columns that sentences take; who reads a screen aloud does not care, and most screens have them.
 WIDTH = 79
 #: Columns of a thought that are told, where thoughts are.
 MOST_THOUGHT = 4 * WIDTH
+#: Columns that are told of why a call failed, and characters of it that are looked at.
+MOST_FAILURE, MOST_MESSAGE = 2 * WIDTH, 4_000
 
 
 class Stopwatch:
@@ -76,6 +82,8 @@ class Sentences:
         self._session, self._watch = session, watch
         self._about: dict[str, str] = {}
         self._calls: dict[str, str] = {}
+        #: The calls that the person was asked about, and whether they have answered.
+        self._answered: dict[str, bool] = {}
         self._typed = Typed("...")
         self._thought = ""
 
@@ -87,6 +95,10 @@ class Sentences:
         if isinstance(event, ToolStarted):
             self._about[event.id] = about = subject(bytes(event.arguments))
             self._calls[event.id] = f"{verb(event.name)} {about}".strip()
+        if isinstance(event, ConfirmationAsked):
+            self._answered[event.id] = False
+        if isinstance(event, ConfirmationAnswered) and event.id in self._answered:
+            self._answered[event.id] = True  # else it was a rule that decided
         if isinstance(event, ToolPrinted):
             self._typed.is_whole = self._session.view.is_verbose
             is_typed = event.id not in self._about
@@ -100,6 +112,10 @@ class Sentences:
             return f"Still working, {time}."
         doing = shorten("; ".join(one_line(call) for call in self._calls.values()), WIDTH, "...")
         return fold_line(f"Still running: {doing}, {time}.")
+
+    def end_typed(self) -> str:
+        """Tell what is left of the output of a command that the person typed for themselves."""
+        return "\n".join(self._typed.finish())
 
     def _sentence(self, event: Event) -> str:
         match event:
@@ -129,22 +145,33 @@ class Sentences:
         return fold_line(_sentence(retry_words(event, reason_of(event.message), retries)))
 
     def _call_sentence(self, event: ToolFinished) -> str:
-        about = self._about.pop(event.id, "")
+        about, is_answered = self._about.pop(event.id, ""), self._answered.pop(event.id, None)
         if not self._session.config.ui.show_tool_calls:
             return ""
-        state = "done" if event.success else "refused" if event.is_refused else "failed"
-        said = one_line(event.summary)
+        call = f"{printable(event.name)} {about}".strip()
+        if not event.success and not streams_of(event):
+            return self._failure_sentence(event, call, is_answered=is_answered)
+        state, said = "done" if event.success else "failed", one_line(event.summary)
         if about and said.startswith(about):
             said = said.removeprefix(about).strip(" :")
-        call = f"{printable(event.name)} {about}".strip()
         end = f", {said}" if said and said != state else ""
-        lines = [] if said == state else self._details(event)
         first = fold_line(f"{call}: {state}{end.removesuffix('.')}.")
-        return "\n".join([first, *(f"  {line}" for line in lines)])
+        return "\n".join([first, *self._details(event)])
+
+    def _failure_sentence(self, event: ToolFinished, call: str, *, is_answered: bool | None) -> str:
+        """Tell why a call failed: the beginning of what the model reads, and all of it where the work is shown whole."""
+        state = "refused" if event.is_refused else "failed"
+        if is_answered is not None and (event.is_refused or not is_answered):
+            return fold_line(f"{call}: {state if event.is_refused else NOT_RUN}.")
+        if self._session.view.is_verbose:
+            return "\n".join([fold_line(f"{call}: {state}."), *self._details(event)])
+        why = one_line(event.output[:MOST_MESSAGE]).removesuffix(".")
+        return filled(shorten(f"{call}: {state}{f', {why}' * bool(why)}.", MOST_FAILURE, "..."))
 
     def _details(self, event: ToolFinished) -> list[str]:
         is_whole = self._session.view.is_verbose
-        return detail_of(event, WIDTH - 2, ASCII, is_whole=is_whole).lines
+        lines = detail_of(event, WIDTH - 2, ASCII, is_whole=is_whole).lines
+        return [f"  {line}" for line in lines]
 
     def _ending_sentence(self, content: str) -> str:
         ending, _ = ending_of(content)
@@ -166,6 +193,13 @@ class Sentences:
 def fold_line(text: str) -> str:
     """Break prose at the width of the plain screen."""
     return "\n".join(fold(text, WIDTH))
+
+
+def filled(text: str) -> str:
+    """Break prose as `fold_line` does, but within a word where a line would stay half empty."""
+    lines = fold(text, WIDTH)
+    is_full = all(len(line) > WIDTH * 2 // 3 for line in lines[:-1])
+    return "\n".join(lines if is_full else wrap(text, WIDTH))
 
 
 def fold_prose(markup: str) -> str:

@@ -5,25 +5,16 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ybs.config.settings_file import write_settings
 from ybs.core.errors import ConfigError, YbsError
 from ybs.providers.llama_cpp.models import STARTER_SIZE
-from ybs.security.gate import ask_line
+from ybs.session.choices import Settings, find_choices
 from ybs.session.figures import number_in
+from ybs.ui.late import ask_late
 from ybs.ui.obtain import ask_server, fetch_starter, starter_facts
-from ybs.ui.offers import (
-    PAGE,
-    STARTER,
-    Offer,
-    Read,
-    Settings,
-    file_offers,
-    key_offers,
-    local_offers,
-    memory_bytes,
-    order,
-)
-from ybs.ui.remarks import say, short, show
-from ybs.ui.settings_file import write_settings
+from ybs.ui.offers import PAGE, STARTER, Offer, Read, offer_of, order
+from ybs.ui.remarks import say, show
+from ybs.ui.words import short_folder
 
 QUESTION = "Which model shall ybs talk to?"
 NOTHING_FOUND = """\
@@ -38,7 +29,7 @@ KEYS = "ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or MISTRAL_API_KEY"
 _QUIT = ("q", "quit", "exit")
 
 
-def set_up(read: Read = ask_line, environ: Mapping[str, str] | None = None) -> bool:
+def set_up(read: Read = ask_late, environ: Mapping[str, str] | None = None) -> bool:
     """Let the person choose and write the choice down. Tell whether something was chosen.
 
     Raises ConfigError when it cannot be written.
@@ -50,7 +41,7 @@ def set_up(read: Read = ask_line, environ: Mapping[str, str] | None = None) -> b
 
 
 def choose(
-    read: Read = ask_line,
+    read: Read = ask_late,
     environ: Mapping[str, str] | None = None,
     *,
     is_incognito: bool = False,
@@ -83,7 +74,9 @@ def keep(settings: Settings) -> None:
             "Move that key into its provider's variable, then choose again. Nothing was written."
         )
     path = write_settings({"llm.endpoint": None, **settings})  # it was the old provider's
-    say(f"{words_of(settings)}. Kept in {short(path)}; `ybs setup` or /model changes it.")
+    say(
+        f"{words_of(settings)}. Kept in {short_folder(str(path))}; `ybs setup` or /model changes it."
+    )
     after = load(folder=Path.cwd())
     if after.config.llm.provider != settings["llm.provider"]:
         rival = after.origins["llm.provider"]
@@ -100,16 +93,12 @@ def find_offers(
     environ: Mapping[str, str], *, is_incognito: bool = False, only_here: bool = False
 ) -> list[Offer]:
     """List what can be chosen. Servers on this machine are asked what they have, and nobody else."""
-    from ybs.providers.nearby import find_servers
-
-    servers = asyncio.run(find_servers(environ))
-    here = list(file_offers())
-    keyed = [] if only_here else list(key_offers(environ))
-    others = [*here, *keyed]
+    found = asyncio.run(find_choices(environ, only_here=only_here))
+    others = [offer_of(each) for each in (*found.files, *found.keyed)]
     others.append(Offer(name="another server\u2026", detail="by its address", ask=ask_server))
-    if not here and not is_incognito:
+    if not found.files and not is_incognito:
         others.append(Offer(name=f"download {STARTER}", detail=starter_facts(), ask=fetch_starter))
-    return order(local_offers(servers, memory_bytes(), only_here=only_here), others)
+    return order([offer_of(each) for each in found.served], others)
 
 
 class _Choice:

@@ -14,7 +14,7 @@ _TWINS = str.maketrans(
         "›": ">", "•": "*", "✗": "x", "…": "...", "─": "-", "·": "-", "–": "-", "—": "-", "→": "->",
         "“": '"', "”": '"', "‘": "'", "’": "'", "−": "-", "▌": "|", "│": "|", "┃": "|", "━": "-",
         "┏": "+", "┓": "+", "└": "+", "┘": "+", "├": "+", "┤": "+", "┼": "+", "×": "x", "\u00a0": " ",
-        "▏": "|", "▎": "|", "▍": "|", "▋": "#", "▊": "#", "▉": "#", "█": "#",
+        "↳": ">", "☐": "[ ]", "☑": "[x]", "▏": "|", "▎": "|", "▍": "|", "▋": "#", "▊": "#", "▉": "#", "█": "#",
     }
 )  # fmt: skip
 
@@ -29,12 +29,21 @@ class Signs(Struct, frozen=True, kw_only=True):
     rule: str = "─"
     dot: str = "·"
     more: str = "…"
+    folded: str = "↳"
     spinner: str = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
 UNICODE = Signs()
 ASCII = Signs(
-    prompt=">", done="*", failed="x", question="?", rule="-", dot="|", more="...", spinner="|/-\\"
+    prompt=">",
+    done="*",
+    failed="x",
+    question="?",
+    rule="-",
+    dot="|",
+    more="...",
+    folded=">",
+    spinner="|/-\\",
 )
 
 
@@ -85,18 +94,6 @@ def signs_for(stream: TextIO) -> Signs:
     except (UnicodeEncodeError, LookupError):
         return ASCII
     return UNICODE
-
-
-def wants_colour(*, is_set: bool) -> bool:
-    """Tell whether to use colours: the setting, `NO_COLOR` (no-color.org) and the terminal agree."""
-    return (
-        is_set and not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in ("dumb", None)
-    )
-
-
-def is_dumb() -> bool:
-    """Tell whether the terminal cannot move its cursor."""
-    return os.environ.get("TERM", "dumb") in ("dumb", "unknown", "")
 
 
 def fit_encoding(text: str, encoding: str) -> str:

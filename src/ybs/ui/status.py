@@ -14,8 +14,22 @@ MODE_STYLES = {"plan": "nodim ansicyan", "auto": "nodim bold", "bypass": "nodim 
 WARNING = "nodim ansiyellow"
 #: What `sandbox` says where nothing is around a command.
 NO_SANDBOX = "no sandbox"
-#: A model's name is cut before a fact is left out, to no fewer columns than these.
+#: A model's name is cut to no fewer columns than these.
 MIN_MODEL = 10
+#: Model, mode and context: a model's name is cut before one of them is left out, or the word of a missing sandbox.
+FEWEST = 3
+#: How the facts stand side by side. Which of them are left out first is another matter: see `_facts`.
+ORDER = (
+    "incognito",
+    "provider",
+    "model",
+    "mode",
+    "sandbox",
+    "context",
+    "tokens",
+    "cost",
+    "jobs",
+)
 
 
 def start_line(version: str, state: Status, width: int, paint: Paint, signs: Signs) -> str:
@@ -38,40 +52,57 @@ def toolbar(state: Status, width: int, signs: Signs, hint: str = "") -> list[Fac
     """Draw the bottom line: the facts that there is room for, and the branch. A hint takes their place."""
     if hint:
         return [("", shorten(f" {hint}", width, signs.more))]
-    facts = [fact for fact in _facts(state) if fact[1]]
-    model = 1 if state.incognito else 0
-    while len(facts) > model + 3 and _columns(facts) > width:
-        facts.pop()
+    facts = _facts(state)
+    least, model = FEWEST + state.incognito, state.model
+    _drop(facts, width, fewest=least + state.sandbox.startswith(NO_SANDBOX))
+    _drop(facts, width + max(0, cells(model) - MIN_MODEL), fewest=least)
     if (excess := _columns(facts) - width) > 0:
-        name = facts[model][1]
-        room = max(MIN_MODEL, cells(name) - excess)
-        facts[model] = ("", shorten(name, room, signs.more))
-    while len(facts) > 1 and _columns(facts) > width:
-        facts.pop()
-    line = [part for style, text in facts for part in (("", "  "), (style, text))]
-    line[0] = ("", " ")
+        room = max(MIN_MODEL, cells(model) - excess)
+        facts["model"] = ("", shorten(model, room, signs.more))
+    _drop(facts, width, fewest=1)
+    if len(facts) == 1:
+        ((_, text),) = facts.values()
+        return [("", shorten(f" {text}", width, signs.more))]
+    line = _line(facts)
     gap = width - _columns(facts) - cells(state.branch)
-    if gap >= 2 and len(facts) > model + 3:  # never in the place of the sandbox
-        return [*line, ("", " " * gap + state.branch)]
-    return line if len(facts) > 1 else [("", shorten(f" {facts[0][1]}", width, signs.more))]
+    if gap >= 2 and "sandbox" in facts:  # never in its place
+        line.append(("", " " * gap + state.branch))
+    return line
 
 
-def _facts(state: Status) -> tuple[Fact, ...]:
+def _facts(state: Status) -> dict[str, Fact]:
     """List what there is to say, the most important first; what is empty is left out."""
     used = state.usage.input_tokens + state.usage.output_tokens
     cost = state.usage.cost_usd
-    return (
-        ("", "incognito" if state.incognito else ""),
-        ("", state.model),
-        (MODE_STYLES.get(state.mode, ""), state.mode),
-        ("", f"ctx {percent(state.context_tokens, state.window)}"),
-        (WARNING if state.sandbox.startswith(NO_SANDBOX) else "", state.sandbox),
-        ("", money(cost) if cost else ""),
-        ("", f"{amount(used)} tok"),
-        ("", f"{state.jobs} job{'s' * (state.jobs > 1)}" if state.jobs else ""),
-        ("", state.provider),
-    )
+    facts = {
+        "incognito": ("", "incognito" if state.incognito else ""),
+        "model": ("", state.model),
+        "mode": (MODE_STYLES.get(state.mode, ""), state.mode),
+        "context": ("", f"ctx {percent(state.context_tokens, state.window)}"),
+        "sandbox": (WARNING if state.sandbox.startswith(NO_SANDBOX) else "", state.sandbox),
+        "cost": ("", money(cost) if cost else ""),
+        "tokens": ("", f"{amount(used)} tok"),
+        "jobs": ("", f"{state.jobs} job{'s' * (state.jobs > 1)}" if state.jobs else ""),
+        "provider": ("", state.provider),
+    }
+    return {name: fact for name, fact in facts.items() if fact[1]}
 
 
-def _columns(facts: list[Fact]) -> int:
-    return 1 + cells("  ".join(text for _, text in facts))
+def _drop(facts: dict[str, Fact], width: int, *, fewest: int) -> None:
+    """Leave out the least important facts that there is no room for, down to so many."""
+    while len(facts) > fewest and _columns(facts) > width:
+        facts.popitem()
+
+
+def _line(facts: dict[str, Fact]) -> list[Fact]:
+    """Put the facts in the order in which they are drawn; a provider stands close to its model."""
+    line: list[Fact] = []
+    for name in ORDER:
+        if name in facts:
+            is_close = name == "model" and "provider" in facts
+            line += [("", " " if is_close or not line else "  "), facts[name]]
+    return line
+
+
+def _columns(facts: dict[str, Fact]) -> int:
+    return sum(cells(text) for _, text in _line(facts))

@@ -18,14 +18,20 @@ from ybs.ui.words import (
     shown_line,
     verb,
     wrap,
+    wrap_marked,
+    wrap_words,
 )
 
 #: Verbs stand in a column of this width where there is room.
 VERB_WIDTH = 10
 #: Lines at the end of a command's output that are shown, when it went well and when it failed.
 MAX_OUTPUT, MAX_FAILED_OUTPUT = 4, 12
-#: Lines of another tool's message that are shown, where there is room and where lines are short.
-MAX_MESSAGE, MAX_NARROW_MESSAGE = 6, 12
+#: Lines of what a failed call tells the model that are shown, where there is room and where lines are short.
+MAX_MESSAGE, MAX_NARROW_MESSAGE = 1, 3
+#: Characters of it that are looked at.
+_MOST_READ = 4_000
+#: The summary of a call that was asked about and never answered.
+NOT_RUN = "not run"
 #: Lines of a diff that are shown below its step.
 MAX_DIFF = 40
 
@@ -81,17 +87,6 @@ class Detail(Struct):
     whole: str = ""
 
 
-def detail(
-    finished: ToolFinished, width: int, paint: Paint, signs: Signs, printed: str = ""
-) -> str:
-    """Draw the end of what a command wrote, or what another tool that failed said.
-
-    `printed` is what was seen of a command that hands over nothing.
-    """
-    room = width - len(detail_margin(width))
-    return draw_detail(detail_of(finished, room, signs, printed).lines, width, paint)
-
-
 def detail_margin(width: int) -> str:
     """Give what stands before the lines of a detail."""
     return "    " if width >= NARROW else "  "
@@ -113,10 +108,22 @@ def detail_of(
         return Detail(lines, output if is_cut else "")
     if finished.success:
         return Detail()
-    said = fold(printable(finished.output).strip("\n"), width)
+    if is_whole:
+        return Detail(fold(printable(finished.output).strip("\n"), width))
+    lines = wrap_words(one_line(finished.output[:_MOST_READ]), width)
     most = MAX_MESSAGE if width >= NARROW else MAX_NARROW_MESSAGE
-    shown = said if is_whole else _ends(said, most, signs)
-    return Detail(shown, finished.output if len(shown) < len(said) else "")
+    if len(lines) > most:
+        lines[most - 1 :] = [shorten("".join(lines[most - 1 :]), width, signs.more)]
+        return Detail(lines, finished.output)
+    return Detail(lines)
+
+
+def quiet_output_of(finished: ToolFinished, printed: str = "") -> str:
+    """Return what the model was given of a call below which nothing is drawn."""
+    is_drawn = (streams_of(finished) or printed).strip() or diff_of(finished)
+    if is_drawn or not finished.success or finished.output.strip() == finished.summary.strip():
+        return ""
+    return finished.output if finished.output.strip() else ""
 
 
 def output_lines(output: str, width: int) -> list[str]:
@@ -148,25 +155,12 @@ def hidden_text(count: int, signs: Signs) -> str:
     return f"{signs.more} {count} lines"
 
 
-def _ends(lines: list[str], most: int, signs: Signs) -> list[str]:
-    """Keep the first and the last lines."""
-    if len(lines) <= most:
-        return lines
-    first = most // 2
-    return [*lines[:first], signs.more, *lines[first + 1 - most :]]
-
-
-def diff(text: str, width: int, paint: Paint) -> str:
+def diff_lines(text: str, width: int, paint: Paint, signs: Signs) -> list[str]:
     """Draw a unified diff without its two lines of file names: whole, in colours, long lines folded."""
-    return "\n".join(diff_lines(text, width, paint))
-
-
-def diff_lines(text: str, width: int, paint: Paint) -> list[str]:
-    """Give the lines of `diff`."""
     sources = printable(text).rstrip("\n").split("\n")
     if len(sources) > 2 and sources[0].startswith("--- ") and sources[1].startswith("+++ "):
         sources = sources[2:]
-    return [line for source in sources for line in _coloured(source, width, paint)]
+    return [line for source in sources for line in _coloured(source, width, paint, signs)]
 
 
 def short_diff(lines: list[str], paint: Paint, signs: Signs) -> list[str]:
@@ -186,8 +180,10 @@ def diff_of(finished: ToolFinished) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _coloured(source: str, width: int, paint: Paint) -> list[str]:
-    lines = wrap(source, width, "    " if width >= NARROW else "  ")
+def _coloured(source: str, width: int, paint: Paint, signs: Signs) -> list[str]:
+    margin = detail_margin(width)
+    mark = f"{signs.folded} ".rjust(len(margin)) + " "  # behind the column of + and -
+    lines = wrap_marked(source, width, margin, mark)
     match source[:1]:
         case "+":
             return [paint.good(line) for line in lines]
@@ -207,7 +203,7 @@ def file_of(finished: ToolFinished) -> str:
 
 def _said(finished: ToolFinished) -> str:
     if finished.is_refused:
-        return "refused"
+        return NOT_RUN if finished.summary == NOT_RUN else "refused"
     if finished.success and _display(finished).get("exit_code") == 0:
         return ""  # the sign says it
     if finished.success or streams_of(finished):

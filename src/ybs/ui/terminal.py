@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from time import monotonic
 from typing import TypeAlias
 
@@ -17,23 +18,29 @@ from ybs.core.events import Event, ToolFinished, TurnFinished
 from ybs.security.gate import drawn
 from ybs.session.reply import Reply
 from ybs.session.session import Session
+from ybs.session.terminal import has_colour
 from ybs.ui.asking import Asking
 from ybs.ui.history import LineHistory
 from ybs.ui.input import Prompt
 from ybs.ui.keys import keys_text
 from ybs.ui.live import Live
+from ybs.ui.mishaps import Mishaps
 from ybs.ui.notify import DONE, LONG_SECONDS, call
 from ybs.ui.output import GatedOutput, act
 from ybs.ui.picker import Picking
 from ybs.ui.render import Canvas, Renderer
 from ybs.ui.scroll import Scroll
-from ybs.ui.signs import Paint, fit_encoding, signs_for, wants_colour
+from ybs.ui.signs import Paint, fit_encoding, signs_for
 from ybs.ui.status import start_line, toolbar
 from ybs.ui.work import Work
 
 Clock: TypeAlias = Callable[[], float]
 #: Within this time a second Ctrl-C leaves.
 TWICE_SECONDS = 2.0
+#: Within this time a second Esc empties the prompt, or goes back to earlier.
+ESCAPES_SECONDS = 0.5
+#: The hints that a second Ctrl-C answers.
+STOPPING, LEAVING = "stopping; Ctrl-C again leaves", "press Ctrl-C again to leave"
 #: Rich is loaded this long after the prompt is drawn, while the person reads or types.
 WARM_UP_SECONDS = 0.15
 #: Signals that end the session, and the exit code each leads to.
@@ -59,7 +66,7 @@ class Terminal:
     ) -> None:
         self.session, self._clock = session, clock
         self._output = put_out or quiet_output()
-        colour = wants_colour(is_set=session.config.ui.color)
+        colour = session.config.ui.color and has_colour()
         paint, signs = Paint(has_colour=colour), signs_for(sys.stdout)
         self.canvas = Canvas(self._put, self._width, paint, signs)
         self.live = Live(paint, signs, clock)
@@ -82,7 +89,10 @@ class Terminal:
         self._scroll = Scroll(self.window.app, self._write)
         self.work = Work(session, self)
         self._interrupted_at = -TWICE_SECONDS
+        #: When Esc came last with nothing to stop, and what was typed then.
+        self.escaped: tuple[float, str] = (-ESCAPES_SECONDS, "")
         self._hint = ""
+        self._hiding: asyncio.TimerHandle | None = None
         self._looking_again: asyncio.TimerHandle | None = None
 
     async def run(self, prompt: str = "") -> int:
@@ -99,6 +109,8 @@ class Terminal:
         loop = asyncio.get_running_loop()
         for number, code in SIGNALS.items():
             loop.add_signal_handler(number, self._exit, code)
+        mishaps = loop.get_exception_handler()
+        loop.set_exception_handler(Mishaps(self.show_error, self._crash))
         warm_up = loop.call_later(WARM_UP_SECONDS, self._warm_up)
         if prompt:
             loop.call_soon(self.work.begin, prompt)
@@ -108,7 +120,9 @@ class Terminal:
             warm_up.cancel()
             self.asking.dismiss()
             await self.work.abandon()
+            self.window.draft.keep()
             self._scroll.draw()
+            loop.set_exception_handler(mishaps)
 
     # What the keys do
 
@@ -131,19 +145,32 @@ class Terminal:
 
     def interrupt(self) -> None:
         """Take Ctrl-C: stop the turn and its question, empty the prompt, or leave the second time."""
-        now = self._clock()
-        is_second = now - self._interrupted_at < TWICE_SECONDS
+        now, draft, is_busy = self._clock(), self.window.draft, self.work.is_busy
+        is_told = self._hint in (STOPPING, LEAVING) and now - self._interrupted_at < TWICE_SECONDS
         self._interrupted_at = now
-        if is_second:
-            self._exit(INTERRUPTED if self.work.is_busy else 0)
-        elif self.work.is_busy:
+        if is_told and not draft.text:
+            self._exit(INTERRUPTED if is_busy else 0)
+        elif is_busy and not is_told:
             self.work.stop()
-            self.hint("stopping; Ctrl-C again leaves")
-        elif self.window.draft.text:
-            self.window.draft.clear()
-            self._interrupted_at = -TWICE_SECONDS
+            self.hint(STOPPING)
+        elif draft.text:
+            draft.clear()
+            self.hint(STOPPING if is_busy else "")
         else:
-            self.hint("press Ctrl-C again to leave")
+            self.hint(LEAVING)
+
+    def escape(self) -> None:
+        """Take an Esc that stops nothing: the second one empties the prompt or, where it is empty, goes back to earlier."""
+        now, text = self._clock(), self.window.draft.text
+        at, before = self.escaped
+        is_second = now - at < ESCAPES_SECONDS and text == before
+        self.escaped = (-ESCAPES_SECONDS if is_second else now, text)
+        if not is_second or self.work.is_busy:
+            return
+        if self.window.draft.text:
+            self.window.draft.clear()
+        else:
+            self.work.submit("/rewind")
 
     def stop(self) -> None:
         """Take Esc: go back from a reason to its question, or stop the running turn."""
@@ -197,7 +224,9 @@ class Terminal:
     def echo(self, line: str) -> None:
         """Draw what the person sent."""
         self.session.view.columns = self._width() - 1
-        self.renderer.echo(self.shorten(line))
+        shown = self.shorten(line)
+        self.window.draft.lines.write_down(shown)
+        self.renderer.echo(shown)
 
     def shorten(self, line: str) -> str:
         """Return the line as it is shown, without what was pasted."""
@@ -209,6 +238,7 @@ class Terminal:
 
     async def show_reply(self, reply: Reply) -> None:
         """Draw a command's answer and do what it asks of the door."""
+        self.renderer.end_typed()
         if reply.is_error:
             self.show_error(reply.text)
         elif reply.menu is not None and reply.menu.items:
@@ -220,7 +250,8 @@ class Terminal:
         if reply.clipboard:
             from ybs.ui.clipboard import copy  # few copy
 
-            self.renderer.note(await copy(reply.clipboard, self._output))
+            folder = Path(self.state.folder)
+            self.renderer.note(await copy(reply.clipboard, self._output, away_from=folder))
         if reply.draft:
             self.give_back([reply.draft])
         if reply.wants_quit:
@@ -276,12 +307,19 @@ class Terminal:
     def hint(self, text: str) -> None:
         """Say something for a moment, in the bottom line."""
         self._hint = text
-        asyncio.get_running_loop().call_later(TWICE_SECONDS, self._drop_hint)
+        if self._hiding is not None:
+            self._hiding.cancel()
+        self._hiding = asyncio.get_running_loop().call_later(TWICE_SECONDS, self._drop_hint)
         self.window.app.invalidate()
 
     def _drop_hint(self) -> None:
         self._hint = ""
         self.window.app.invalidate()
+
+    def note_hidden(self) -> None:
+        """Note that another program had the screen."""
+        self.asking.note_hidden()
+        self.picking.note_hidden()
 
     def _on_drawn(self, _app: object) -> None:
         self.asking.note_drawn()
@@ -290,6 +328,12 @@ class Terminal:
     def _exit(self, code: int) -> None:
         if self.window.app.is_running and not self.window.app.is_done:
             self.window.app.exit(result=code)
+
+    def _crash(self, error: BaseException) -> bool:
+        is_open = self.window.app.is_running and not self.window.app.is_done
+        if is_open:
+            self.window.app.exit(exception=error)
+        return is_open
 
     def _put(self, text: str) -> None:
         self._scroll.put(text)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ybs.security.gate import ask_line
+from ybs.ui.late import ask_late
 from ybs.ui.offers import Read
 from ybs.ui.remarks import say
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _YES = ("y", "yes")
 
 
-def ask_trust(review: "Review", read: Read = ask_line) -> bool:
+def ask_trust(review: "Review", read: Read = ask_late) -> bool:
     """Show what the project wants and ask; whatever is not clearly a yes is a no. Write a yes down.
 
     Raises OSError or ConfigError where it cannot be written.

@@ -1,6 +1,5 @@
 """The output of a command that the person typed: its beginning at once, its end when it has ended."""
 
-import re
 from collections import deque
 
 from ybs.ui.folds import Kept
@@ -10,8 +9,6 @@ from ybs.ui.words import shown_line
 HEAD = TAIL = 8
 #: Columns that are shown of a very long line.
 MOST_COLUMNS = 400
-_ENDED = re.compile(r"^(?:Exit code: (-?\d+)|Stopped: .+)$", re.MULTILINE)
-FAILED = "[Shell command failed]"
 
 
 class Typed:
@@ -64,14 +61,3 @@ class Typed:
     def _cut(self, line: str) -> str:
         text = shown_line(line)
         return text if len(text) <= MOST_COLUMNS else text[:MOST_COLUMNS] + self._more
-
-
-def ending_of(content: str) -> tuple[str, bool]:
-    """Read from what the model gets how the command ended, and whether well; "" if it does not say."""
-    if content.startswith(FAILED):
-        return content.rpartition("\nError: ")[2], False
-    if not (found := _ENDED.search(content)):
-        return "", True
-    if found[1] is None:
-        return found[0][:1].lower() + found[0][1:].rstrip("."), False
-    return f"exit code {found[1]}", found[1] == "0"

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from ybs.config.paths import home
 from ybs.core.events import RequestRetried
 from ybs.core.messages import Usage
 from ybs.security.unicode import printable
@@ -109,6 +110,16 @@ def wrap_words(text: str, width: int) -> list[str]:
     return [*lines, text]
 
 
+def wrap_marked(text: str, width: int, margin: str, mark: str) -> list[str]:
+    """Break lines as `wrap_words` does; what goes on below has a mark in the place of the margin."""
+    room = width - max(cells(margin), cells(mark))
+    lines: list[str] = []
+    for line in text.expandtabs(4).split("\n"):
+        first, *rest = wrap_words(line, room)
+        lines += [margin + first, *(mark + piece for piece in rest)]
+    return lines
+
+
 def fold_drawn(line: str, width: int) -> list[str]:
     """Break a line that is drawn already, at `width` columns; its attributes go on below."""
     if cells(line) <= width:
@@ -132,7 +143,8 @@ def fold(text: str, width: int) -> list[str]:
     width = max(8, width)
     lines: list[str] = []
     for line in text.expandtabs(4).split("\n"):
-        for part in fold_line(line, width) or [""]:  # counts letters, some of which are wide
+        parts = fold_line(line, width, break_on_hyphens=False)
+        for part in parts or [""]:  # counts letters, some of which are wide
             lines += [part] if part.isascii() else fold_drawn(part, width)
     return lines
 
@@ -201,11 +213,8 @@ def usage_line(usage: Usage, seconds: float, dot: str = "·") -> str:
 
 def short_folder(folder: str) -> str:
     """Write the home folder as `~`."""
-    path = Path(folder)
-    home = Path.home()
-    return (
-        "~" if path == home else f"~/{path.relative_to(home)}" if home in path.parents else folder
-    )
+    path, own = Path(folder), home()
+    return "~" if path == own else f"~/{path.relative_to(own)}" if own in path.parents else folder
 
 
 def _stacked(rows: list[str], width: int) -> list[str]:

@@ -11,6 +11,7 @@ from ybs.core.events import Event, UserSaid
 from ybs.session.reply import Outcome, Reply
 from ybs.session.session import Session
 from ybs.ui.live import FRAMES_PER_SECOND, Live
+from ybs.ui.mishaps import report
 
 #: Takes one line of input.
 Handle: TypeAlias = Callable[[str], Awaitable[Reply | Outcome]]
@@ -61,6 +62,7 @@ class Work:
         self._handle: Handle = session.handle
         self._lines: deque[str] = deque()
         self._steering: deque[str] = deque()
+        self._chosen: set[str] = set()
         self._task: asyncio.Task[None] | None = None
         self._beside: set[asyncio.Task[None]] = set()
 
@@ -81,19 +83,27 @@ class Work:
 
     def submit(self, line: str) -> None:
         """Take a line now: a command at once if it can, words at the running turn's next step."""
-        from ybs.session.commands.registry import is_command, runs_beside_a_turn
+        from ybs.session.commands.registry import runs_beside_a_turn
 
         if self.is_busy and runs_beside_a_turn(line):
             task = asyncio.create_task(self._take(line))
             self._beside.add(task)
             task.add_done_callback(self._beside.discard)
+            task.add_done_callback(report)
             return
-        is_words = not line.startswith("!") and not is_command(line)
-        if self.is_busy and is_words and self._session.steer(line):
+        # Words behind a command that waits are for what it leaves: /new, or another model.
+        is_turned = any(_is_order(each) for each in (*self._lines, line))
+        if self.is_busy and not is_turned and self._session.steer(line, typed=self._typed(line)):
             self._steering.append(line)
             self._show_waiting()
             return
         self.queue(line)
+
+    def choose(self, line: str) -> None:
+        """Take a line that was chosen from a menu. Nobody has typed it, so it is not given back."""
+        self.submit(line)
+        if line in self._lines:
+            self._chosen.add(line)
 
     def queue(self, line: str) -> None:
         """Take a line now, or when the running turn has ended."""
@@ -101,19 +111,26 @@ class Work:
         self._show_waiting()
         if self._task is None:
             self._task = asyncio.create_task(self._work_off())
+            self._task.add_done_callback(report)
 
     def recall(self) -> str:
         """Take back the newest line that waits; "" where none does."""
         if self._lines:
             line = self._lines.pop()
-        elif line := self._session.take_back():
+            self._chosen.discard(line)
+        elif (line := self._session.take_back()) and self._steering:
             self._steering.pop()
         self._show_waiting()
         return line
 
     def on_event(self, event: Event) -> None:
         """Show words for the running turn when it has read them."""
-        if isinstance(event, UserSaid) and event.origin == "person" and self._steering:
+        if (
+            isinstance(event, UserSaid)
+            and event.origin == "person"
+            and len(self._steering)
+            > self._session.unread_count  # else these were the turn's first words
+        ):
             self._front.echo(self._steering.popleft())
             self._show_waiting()
 
@@ -136,6 +153,7 @@ class Work:
         try:
             while self._lines:
                 line = self._lines.popleft()
+                self._chosen.discard(line)
                 self._show_waiting()
                 self._front.live.begin()
                 try:
@@ -145,35 +163,49 @@ class Work:
         finally:
             ticking.cancel()
             self._task = None
+            if self.has_more:  # a command was stopped, or broke
+                self._give_back()
             self._front.end_line()
 
     async def _take(self, line: str) -> None:
-        self._front.echo(line)
+        is_quiet = (
+            line.strip() == "/rewind"
+        )  # Esc Esc asks for it: what is chosen is drawn, not the asking
+        if not is_quiet:
+            self._front.echo(line)
         try:
             done = await self._handle_line(line)
         except YbsError as error:
             self._front.show_error(str(error))
+            if not self._session.is_busy:
+                self._give_back_unread()
             return
         finally:
             self._front.end_line()
         if isinstance(done, Reply):
+            if is_quiet and done.menu is None:
+                self._front.echo(line)
             await self._front.show_reply(done)
         elif done.finished.reason == "done":
             self._send_unread()
         else:
-            self._give_back()
+            self._give_back(done.unsent)
 
     async def _handle_line(self, line: str) -> Reply | Outcome:
         from ybs.session.commands.registry import is_command
 
         handle, self._handle = self._handle, self._session.handle
         if handle == self._session.handle:
-            typed = self._front.shorten(line)
             if line.startswith("!"):
                 self._front.live.wait("running")
-            elif typed != line and not is_command(line):  # what was pasted names no files
+            elif not is_command(line) and (typed := self._typed(line)) is not None:
                 return await self._session.send(line, typed=typed)
         return await handle(line)
+
+    def _typed(self, line: str) -> str | None:
+        """Return the line without what was pasted, which names no files; None where nothing was."""
+        typed = self._front.shorten(line)
+        return None if typed == line else typed
 
     def _send_unread(self) -> None:
         """Send what the turn did not come to read as the next line."""
@@ -181,12 +213,18 @@ class Work:
         if words := self._session.unread():
             self._lines.appendleft("\n".join(words))
 
-    def _give_back(self) -> None:
-        """Put what waited behind a stopped turn into the prompt: it may no longer be wanted."""
-        waiting = [*self._session.unread(), *self._lines]
+    def _give_back(self, unsent: str = "") -> None:
+        """Put what was not sent and what waited behind a stopped turn into the prompt: it may no longer be wanted."""
+        typed = [line for line in self._lines if line not in self._chosen]
         self._lines.clear()
+        self._chosen.clear()
+        self._give_back_unread(*typed, unsent=unsent)
+
+    def _give_back_unread(self, *lines: str, unsent: str = "") -> None:
+        """Put the words that no turn has read into the prompt, and lines behind them."""
         self._steering.clear()
-        self._front.give_back(waiting)
+        if waiting := [*filter(None, [unsent]), *self._session.unread(), *lines]:
+            self._front.give_back(waiting)
         self._show_waiting()
 
     def _show_waiting(self) -> None:
@@ -205,3 +243,10 @@ class Work:
         while True:
             await asyncio.sleep(1 / FRAMES_PER_SECOND)
             self._front.redraw()
+
+
+def _is_order(line: str) -> bool:
+    """Tell whether a line is a command, and no words for the model."""
+    from ybs.session.commands.registry import is_command
+
+    return line.startswith("!") or is_command(line)

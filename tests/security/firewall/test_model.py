@@ -198,6 +198,14 @@ async def test_x03_a_secret_in_a_pictures_text_is_taken_out(firewall: Firewall, 
         png() + secret: plain,
         jpeg((0xE0, b"JFIF"), (0xEE, b"Adobe"), (0xFE, secret)): jpeg((0xE0, b"JFIF"), (0xEE, b"Adobe")),
         jpeg((0xE1, b"Exif" + secret)): jpeg(),
+        png(chunk(b"prVt", secret)): plain,
+        png(chunk(b"iCCP", b"n\0\0" + zlib.compress(b"profile") + secret)): plain,
+        jpeg() + b"\nTOKEN=" + secret: jpeg(),
+        jpeg()[:-2] + b"\xff\x00\xff\xd0\xff\xfe\x00\x60" + secret.ljust(94) + b"\xff\xd9":
+            jpeg()[:-2] + b"\xff\x00\xff\xd0\xff\xd9",
+        jpeg((0xE0, b"JFIF\0" + secret)): jpeg(),
+        jpeg()[:-2] + b"\xff\xfe\xff\xff" + secret: jpeg()[:-2],
+        jpeg()[:-2]: None,
         png(chunk(b"tEXt", b"Comment\0fine")): None,
     }  # fmt: skip
     for data, cleaned in pictures.items():
@@ -211,10 +219,21 @@ async def test_x03_a_secret_in_a_pictures_text_is_taken_out(firewall: Firewall, 
         assert shown.data == (cleaned or data)
 
 
-async def test_a_picture_of_another_format_with_a_secret_is_left_out(
-    firewall: Firewall, token: str
+@pytest.mark.parametrize(
+    "begin",
+    [
+        b"GIF89a\x01",
+        png()[:29] + b"\0\0\0\x01AWS ",  # a name that is none
+        png()[:29] + b"\0\1\0\0tEXt",  # longer than the file
+        b"\xff\xd8\xff\xc0\x00\x04ab",  # no scan
+        b"\xff\xd8\xff\xc0\xff\xff",
+    ],
+    ids=("another format", "no chunk", "too long a chunk", "no scan", "cut off"),
+)
+async def test_what_is_no_picture_that_can_be_cleaned_is_left_out(
+    firewall: Firewall, token: str, begin: bytes
 ) -> None:
-    image = Image(media_type="image/gif", data=b"GIF89a\x01" + token.encode() + b"\xff")
+    image = Image(media_type="image/x", data=begin + b" " + token.encode() + b" IEND\xff\xd9")
     (message,) = (
         await sent(model_of(firewall), Request("", [UserMessage.of("see", image)]))
     ).messages

@@ -119,7 +119,7 @@ async def test_rules_and_questions_are_about_the_tool_that_runs(name: str, make_
     answered = await run(bench, name, path="a", content="x")
     assert answered.result.is_refused
     assert questions[0].call.name == "write_file"
-    assert questions[0].grant == "write_file(a)"
+    assert questions[0].grant == "write_file(**)"
 
 
 async def test_a_deny_rule_holds_for_every_name_of_a_tool(bench: Any, project: Path):

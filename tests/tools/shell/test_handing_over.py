@@ -72,6 +72,17 @@ async def test_nothing_is_shown_of_it_any_more_as_the_output_of_the_call(
     assert "more" not in "".join(shown)
 
 
+async def test_the_file_with_the_whole_of_a_long_output_is_named(
+    workspace: Workspace, home: Path
+) -> None:
+    told = await hand_over(workspace, f"seq 1 30000; {WORK}")
+    file = Path(told.display["output_file"])
+    assert str(file) in told.output
+    assert file.is_relative_to(home)
+    assert "29999\n30000\nout\n" in await asyncio.to_thread(file.read_text)
+    assert "output_file" not in (await hand_over(workspace, WORK)).display
+
+
 async def test_it_ends_with_the_session(workspace: Workspace, project: Path) -> None:
     await hand_over(workspace, "trap 'touch ended; exit' TERM; " + WORK)
     await workspace.shells.aclose()

@@ -138,3 +138,20 @@ def test_nothing_is_shown_once_the_call_is_over():
     live("late")
     assert live.read(0, b"late") == live.look() == ""
     assert shown == []
+
+
+def test_joined_streams_begin_a_line_where_they_meet():
+    wrong: list[str] = []
+    for out, errors, joined in (
+        (b"half", b"error\n", "half\nerror\n"),
+        (b"whole\n", b"error", "whole\nerror"),
+        (b"", b"error", "error"),
+        (b"half", b"", "half"),
+    ):
+        output = Output(1000)
+        output.add(0, out)
+        output.add(1, errors)
+        output.join()
+        if output.stdout.text() != joined or output.size != len(joined):
+            wrong.append(joined)
+    assert wrong == []

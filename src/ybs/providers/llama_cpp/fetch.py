@@ -190,8 +190,11 @@ def installer() -> list[str]:
 
 
 async def _watch(folder: Path, progress: Progress) -> None:
+    done = 0
     while True:
-        done = min(await asyncio.to_thread(_size_of, folder), models.STARTER_BYTES)
+        # A part counts twice while it is moved into place, so what is there may seem to shrink.
+        there = await asyncio.to_thread(_size_of, folder)
+        done = max(done, min(there, models.STARTER_BYTES))
         progress(done, models.STARTER_BYTES, "fetching")
         await asyncio.sleep(LOOK_SECONDS)
 

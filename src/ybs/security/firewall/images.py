@@ -1,13 +1,33 @@
 """The text in a picture's metadata: what is looked at, and how a picture is stripped of it."""
 
+import re
 import zlib
-from collections.abc import Iterator
 
 _PNG = b"\x89PNG\r\n\x1a\n"
-_PNG_TEXTS = (b"tEXt", b"zTXt", b"iTXt", b"eXIf")
+#: Chunks that are the picture or say how its pixels are shown; all others may hold words.
+_PNG_PLAIN = frozenset(
+    (
+        b"IHDR",
+        b"PLTE",
+        b"IDAT",
+        b"IEND",
+        b"tRNS",
+        b"gAMA",
+        b"cHRM",
+        b"sRGB",
+        b"pHYs",
+        b"bKGD",
+        b"sBIT",
+    )
+)
 _JPEG = b"\xff\xd8"
-_SCAN = 0xDA
-_ADOBE = 0xEE  # says how the colours are stored
+_MARKER = re.compile(rb"\xff+[\xc0-\xfe]")
+#: Within a scan 0xFF is followed by 0 or the number of a restart.
+_SCAN_ENDS = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
+_SCAN, _END = 0xDA, 0xD9
+_JPEG_TABLES = frozenset((*range(0xC0, 0xD0), *range(0xDA, 0xE0)))
+#: JFIF and Adobe say how the colours are stored, in so many bytes.
+_JPEG_NOTES = {0xE0: 16, 0xEE: 14}
 _MOST_TEXT = 1_000_000
 
 #: A part of a picture: its bytes, and the text in it where it is metadata.
@@ -28,48 +48,60 @@ def stripped(data: bytes) -> bytes | None:
 
 def _parts(data: bytes) -> list[Part] | None:
     if data.startswith(_PNG):
-        return list(_png_parts(data))
+        return _png_parts(data)
     if data.startswith(_JPEG):
-        return list(_jpeg_parts(data))
+        return _jpeg_parts(data)
     return None
 
 
-def _png_parts(data: bytes) -> Iterator[Part]:
-    """Yield the chunks (https://www.w3.org/TR/png-3/#5Chunk-layout)."""
-    yield _PNG, None
-    place, ended = len(_PNG), False
-    while place + 8 <= len(data) and not ended:
-        size = int.from_bytes(data[place : place + 4])
+def _png_parts(data: bytes) -> list[Part] | None:
+    """Return the chunks (https://www.w3.org/TR/png-3/#5Chunk-layout); None where something else is among them."""
+    parts: list[Part] = [(_PNG, None)]
+    place, kind = len(_PNG), b""
+    while kind != b"IEND":
+        end = place + 12 + int.from_bytes(data[place : place + 4])
         kind = data[place + 4 : place + 8]
-        body = data[place + 8 : place + 8 + size]
-        whole = data[place : place + 12 + size]
-        yield whole, (_png_text(body) if kind in _PNG_TEXTS else None)
-        place += 12 + size
-        ended = kind == b"IEND"
-    if place < len(data):
-        yield data[place:], data[place:]  # what follows the picture is no part of it
+        if end > len(data) or not (kind.isascii() and kind.isalpha()):
+            return None
+        text = None if kind in _PNG_PLAIN else _unpacked(data[place + 8 : end - 4])
+        parts.append((data[place:end], text))
+        place = end
+    return [*parts, *_rest(data[place:])]
 
 
-def _png_text(body: bytes) -> bytes:
-    """Return the text of a chunk, its compressed part unpacked."""
+def _unpacked(body: bytes) -> bytes:
+    """Return a chunk as it is, and what is compressed in it."""
     for mark in (b"x\x9c", b"x\x01", b"x\xda", b"x^"):
-        if mark in body:
-            head, _, rest = body.partition(mark)
+        _, found, rest = body.partition(mark)
+        if found:
             try:
-                return head + b"\n" + zlib.decompressobj().decompress(mark + rest, _MOST_TEXT)
+                return body + b"\n" + zlib.decompressobj().decompress(mark + rest, _MOST_TEXT)
             except zlib.error:
                 continue
     return body
 
 
-def _jpeg_parts(data: bytes) -> Iterator[Part]:
-    """Yield the segments up to the scan, which is the picture itself (ITU-T T.81, B.1)."""
-    yield _JPEG, None
-    place = len(_JPEG)
-    while place + 4 <= len(data) and data[place] == 0xFF and data[place + 1] != _SCAN:
-        marker = data[place + 1]
-        end = place + 2 + int.from_bytes(data[place + 2 : place + 4])
-        is_text = marker == 0xFE or (0xE1 <= marker <= 0xEF and marker != _ADOBE)
-        yield data[place:end], (data[place + 4 : end] if is_text else None)
+def _jpeg_parts(data: bytes) -> list[Part] | None:
+    """Return the segments and the scans, which are the picture itself (ITU-T T.81, B.1); None without a scan."""
+    parts: list[Part] = [(_JPEG, None)]
+    place, has_scan = len(_JPEG), False
+    while found := _MARKER.match(data, place):
+        marker, start = data[found.end() - 1], found.end()
+        end = start + (0 if marker == _END else int.from_bytes(data[start : start + 2]))
+        if end > len(data):
+            break
+        is_text = marker not in _JPEG_TABLES and end - start > _JPEG_NOTES.get(marker, 0)
+        parts.append((data[place:end], data[start:end] if is_text else None))
         place = end
-    yield data[place:], None
+        if marker == _END:
+            break
+        if marker == _SCAN:
+            has_scan, ends = True, _SCAN_ENDS.search(data, place)
+            place = ends.start() if ends else len(data)
+            parts.append((data[end:place], None))
+    return [*parts, *_rest(data[place:])] if has_scan else None
+
+
+def _rest(data: bytes) -> list[Part]:
+    """Return what follows a picture and is no part of it."""
+    return [(data, data)] if data else []

@@ -48,6 +48,8 @@ class FirewallModel:
 
     def __init__(self, model: Model, firewall: Firewall, ask: Ask | None = None) -> None:
         self.model, self.firewall, self.ask = model, firewall, ask
+        #: What somebody said and must not be sent: it would stop every later request too.
+        self.refused: UserMessage | None = None
         self._messages: dict[int, tuple[Message, Message]] = {}
         self._specs: dict[int, tuple[ToolSpec, ToolSpec]] = {}
         self._system = ("", "")
@@ -108,7 +110,11 @@ class FirewallModel:
         for name in _names(message):
             self._check_name(name)
         is_said = isinstance(message, UserMessage) and message.origin == "person"
-        clean = await self._checked(message, _place(message), is_said=is_said)
+        try:
+            clean = await self._checked(message, _place(message), is_said=is_said)
+        except SecretFound:
+            self.refused = message if isinstance(message, UserMessage) else None
+            raise
         self._messages[id(message)] = (
             message,
             clean,

@@ -79,6 +79,11 @@ def own_secrets(environ: Mapping[str, str], keys: Iterable[str] = ()) -> list[st
     return list(dict.fromkeys(values))
 
 
+def without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables but for those that hold the person's own secrets."""
+    return {name: text for name, text in environ.items() if not own_secrets({name: text})}
+
+
 def _is_value(text: str) -> bool:
     if len(text) < LEAST_OWN or _PATH().fullmatch(text):
         return False

@@ -1,12 +1,19 @@
 """Commands about the conversation: begin anew, go back, take out of it."""
 
+from time import monotonic
+from typing import TYPE_CHECKING
+
 from ybs.security.incognito import WRITES_NOTHING
-from ybs.session.figures import first_words, number_in
+from ybs.session.figures import first_words, in_columns, number_in, time
 from ybs.session.reply import Menu, MenuItem, Reply
 from ybs.session.session import Session
 
+if TYPE_CHECKING:
+    from ybs.session.composer import Heard
+
 #: /rewind offers so many prompts.
 MOST_PROMPTS = 100
+HAS_GONE_ON = "The conversation has gone on since that was offered. /rewind shows it as it is now."
 FILES_STAY = "Files stay as they are."
 _LABEL = 60
 
@@ -17,10 +24,8 @@ async def clear(session: Session, _argument: str) -> Reply:
     return Reply(text="The conversation is empty.")
 
 
-async def begin_anew(session: Session, argument: str) -> Reply:
+async def begin_anew(session: Session, _argument: str) -> Reply:
     """Begin a new session with the same model and mode, incognito if this one is."""
-    if argument:
-        return Reply(text="Usage: /new", is_error=True)
     has_jobs = bool(session.rooms.workspace.shells.running_jobs)
     is_incognito = session.rooms.incognito.is_on
     await session.start_anew(is_incognito=is_incognito)
@@ -34,32 +39,64 @@ async def rewind(session: Session, argument: str) -> Reply:
     if not prompts:
         return Reply(text="There is nothing to go back to.", is_error=bool(argument))
     if not argument:
-        return _offer(prompts[:MOST_PROMPTS])
-    number = number_in(argument)
+        return _offer(session, prompts)
+    wanted, _, total = argument.partition(" of ")
+    number = number_in(wanted)
     if not 1 <= number <= len(prompts):
         return Reply(
             text=f"Usage: /rewind, or /rewind N with N up to {len(prompts)}", is_error=True
         )
+    if total and not _is_as_offered(session, number, prompts, total):
+        return Reply(text=HAS_GONE_ON, is_error=True)
     place, words = prompts[number - 1]
     session.rewind(place)
     turns = "one prompt" if number == 1 else f"{number} prompts"
     return Reply(text=f"Went back by {turns}. {FILES_STAY}", draft=words)
 
 
-def _offer(prompts: list[tuple[int, str]]) -> Reply:
+def _offer(session: Session, prompts: list[tuple[int, str]]) -> Reply:
+    heard = {id(each.message): each for each in session.rooms.composer.heard}
+    messages = session.conversation.messages
     items = tuple(
         MenuItem(
-            line=f"/rewind {number}",
-            label=first_words(words, _LABEL) or "(a picture)",
-            detail="the last prompt" if number == 1 else f"{number} prompts back",
+            line=f"/rewind {number} of {len(prompts)}",
+            label=_label(words),
+            detail=_when(number, heard.get(id(messages[place]))),
         )
-        for number, (_, words) in enumerate(prompts, 1)
+        for number, (place, words) in enumerate(prompts[:MOST_PROMPTS], 1)
     )
     width = len(str(len(items)))
-    lines = [f"  {number:>{width}}  {item.label}" for number, item in enumerate(items, 1)]
+    rows = [(f"{number:>{width}}", item.label, item.detail) for number, item in enumerate(items, 1)]
+    lines = [f"  {line}" for line in in_columns(rows)]
     title = f"Go back to before a prompt. {FILES_STAY}"
     text = "\n".join([title, *lines, "/rewind N goes there, its words in the prompt."])
     return Reply(text=text, menu=Menu(title=title, items=items))
+
+
+def _when(number: int, heard: "Heard | None") -> str:
+    """Say how far back a prompt lies, and whether it was said while a turn ran."""
+    back = "the last prompt" if number == 1 else f"{number} prompts back"
+    if heard is None:
+        return back
+    ago = f"{time(monotonic() - heard.at_seconds)} ago"
+    return ", ".join([back, ago, *["said while it worked"] * heard.is_meanwhile])
+
+
+def _label(words: str) -> str:
+    return first_words(words, _LABEL) or "(a picture)"
+
+
+def _is_as_offered(
+    session: Session, number: int, prompts: list[tuple[int, str]], total: str
+) -> bool:
+    """Tell whether the prompt stands where the menu showed it: a turn may have read more since."""
+    offered = session.offered.get("rewind")
+    items = offered.items if offered else ()
+    return (
+        number_in(total) == len(prompts)
+        and number <= len(items)
+        and items[number - 1].label == _label(prompts[number - 1][1])
+    )
 
 
 async def copy(session: Session, argument: str) -> Reply:

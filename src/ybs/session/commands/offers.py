@@ -7,12 +7,12 @@ from typing import Final
 
 from ybs.core.errors import ModelError
 from ybs.providers.catalog import facts_of, known_models
-from ybs.providers.http import host_of
+from ybs.providers.http import host_of, is_loopback, port_of
 from ybs.providers.llama_cpp.models import INSTALL_STARTER
 from ybs.providers.reach import Reach, in_time, list_models, look, models_here
-from ybs.providers.registry import provider_names
+from ybs.providers.registry import chosen_name, provider_names
 from ybs.providers.whereabouts import runs_here
-from ybs.session.figures import amount
+from ybs.session.figures import amount, in_columns
 from ybs.session.reply import Menu, MenuItem, Reply
 from ybs.session.session import Session
 
@@ -47,14 +47,21 @@ async def offer_providers(session: Session) -> Reply:
     """Offer every provider with what is known of it; nobody beyond this machine is asked."""
     names = provider_names(session.config)
     reaches = await asyncio.gather(*(look(name, session.config) for name in names))
-    items = tuple(_provider_item(reach, session.rooms.provider) for reach in reaches)
+    items = tuple(_provider_item(reach, session) for reach in reaches)
     menu = Menu(title="Providers", items=items)
     hint = "/provider NAME [MODEL] takes one, /provider NUMBER too; the conversation stays."
     return Reply(text="\n".join(["Providers:", *rows_of(menu), hint]), menu=menu)
 
 
 async def offer_models_at(session: Session, name: str) -> Reply:
-    """Offer the models of a provider that the person chose and that has no model of its own."""
+    """Offer the models of a provider that the person chose and that has no model of its own.
+
+    Raises ConfigError for one on another machine where only this one may be used.
+    """
+    incognito = session.rooms.incognito
+    if incognito.is_on and incognito.local_only:
+        is_here = runs_here(name, "", session.config)
+        incognito.check_model(name, "", is_here=is_here)
     names: list[str] = []
     with suppress(ModelError, TimeoutError):
         names = await in_time(list_models(session.config, name))
@@ -74,12 +81,12 @@ async def names_of(session: Session) -> list[str]:
 def rows_of(menu: Menu) -> list[str]:
     """Write the items down, numbered, the one in use marked."""
     width = len(str(len(menu.items)))
-    most = max((len(item.label) for item in menu.items), default=0)
-    rows: list[str] = []
-    for number, item in enumerate(menu.items, 1):
-        sign = "*" if item.is_current else " "
-        rows.append(f"{sign} {number:>{width}}  {item.label:<{most}}  {item.detail}".rstrip())
-    return rows
+    return in_columns(
+        [
+            (f"{'*' if item.is_current else ' '} {number:>{width}}", item.label, item.detail)
+            for number, item in enumerate(menu.items, 1)
+        ]
+    )
 
 
 async def _asked(session: Session) -> tuple[list[str], str]:
@@ -133,15 +140,26 @@ def _model_item(name: str, *, is_current: bool) -> MenuItem:
     return MenuItem(line=f"/model {name}", label=_label(name), detail=detail, is_current=is_current)
 
 
-def _provider_item(reach: Reach, used: str) -> MenuItem:
-    is_current = reach.provider == used
+def _provider_item(reach: Reach, session: Session) -> MenuItem:
+    is_current = reach.provider == session.rooms.provider
     detail = f"in use, {_detail(reach)}" if is_current else _detail(reach)
+    if (moved := _moved_to(reach, session)) and moved not in detail:
+        detail += f", at {moved}"
     return MenuItem(
         line=f"/provider {reach.provider}",
         label=_label(reach.provider),
         detail=detail,
         is_current=is_current,
     )
+
+
+def _moved_to(reach: Reach, session: Session) -> str:
+    """Return the host of the address that `llm.endpoint` gives a provider, where it gives it one."""
+    config = session.config
+    if not (config.llm.endpoint and reach.endpoint and reach.provider == chosen_name(config)):
+        return ""
+    host = host_of(reach.endpoint)
+    return f"{host}:{port_of(reach.endpoint)}" if is_loopback(host) else host
 
 
 def _detail(reach: Reach) -> str:

@@ -14,7 +14,8 @@ async def show_jobs(session: Session, argument: str) -> Reply:
     action, _, name = argument.partition(" ")
     match action.lower():
         case "" | "list":
-            return Reply(text=jobs.listing())
+            how = ["/jobs stop ID stops one."] if jobs.running else []
+            return Reply(text="\n".join([jobs.listing(), *how]))
         case "stop" if name.strip():
             job = jobs.find(name)
             await job.stop()
@@ -27,7 +28,7 @@ async def send_to_background(session: Session, _argument: str) -> Reply:
     """Let the running commands go on in the background; the turn goes on without waiting for them."""
     count = session.send_to_background()
     if not count:
-        return Reply(text="No command is running that is waited for.", is_error=True)
+        return Reply(text="No command is running.", is_error=True)
     return Reply(text="It goes on in the background. /jobs shows it.")
 
 

@@ -20,7 +20,7 @@ from ybs.session.commands.project import (
 from ybs.session.commands.reports import show_config, show_secrets, show_status, show_tools
 from ybs.session.commands.usage import show_context, show_cost
 from ybs.session.commands.view import change_streaming, change_verbosity, show_diff
-from ybs.session.figures import number_in
+from ybs.session.figures import in_columns, number_in
 from ybs.session.reply import Menu, Reply
 from ybs.session.session import Session
 
@@ -53,7 +53,7 @@ def is_command(line: str) -> bool:
 def runs_beside_a_turn(line: str) -> bool:
     """Tell whether a line is a command that need not wait for the end of a running turn."""
     word, argument = _parts(line)
-    command = COMMANDS.get(word[1:].lower())
+    command = _command(word)
     if not is_command(line) or command is None:
         return is_command(line)
     return not command.waits or (command.shows_bare and not argument)
@@ -62,19 +62,35 @@ def runs_beside_a_turn(line: str) -> bool:
 async def run_command(session: Session, line: str) -> Reply:
     """Run a command line; names ignore case. A number takes an item of the menu that the command gave last."""
     word, argument = _parts(line)
-    command = COMMANDS.get(word[1:].lower())
+    command = _command(word)
     if command is None:
         return unknown(word)
     name = command.names[0]
-    if (chosen := _chosen(session.offered.get(name), argument)) not in ("", f"/{name} {argument}"):
-        return await run_command(session, chosen)
+    is_begun = word[1:].lower() not in COMMANDS
+    if chosen := _chosen(session.offered.get(name), f"/{name} {argument}"):
+        word, argument = _parts(chosen)  # once: what is called so may be a number too
+        command = COMMANDS[word[1:]]
+        name = command.names[0]
+    if argument and not command.arguments:
+        return Reply(text=f"Usage: /{name}", is_error=True)
     try:
         reply = await command.run(session, argument)
     except YbsError as error:
         return Reply(text=printable(str(error)), is_error=True)
     if reply.menu is not None:
         session.offered[name] = reply.menu
+    if is_begun and not reply.wants_quit:
+        reply = replace(reply, text=f"/{name}\n{reply.text}".rstrip())
     return _legible(reply)
+
+
+def _command(word: str) -> "Command | None":
+    """Find the command with this name, or the only one with a name that begins so."""
+    typed = word[1:].lower()
+    if (command := COMMANDS.get(typed)) or not typed:
+        return command
+    begun = [each for each in LISTED if any(name.startswith(typed) for name in each.names)]
+    return begun[0] if len(begun) == 1 else None
 
 
 def _legible(reply: Reply) -> Reply:
@@ -105,20 +121,26 @@ def _parts(line: str) -> tuple[str, str]:
     return word, argument.strip()
 
 
-def _chosen(menu: Menu | None, argument: str) -> str:
-    """Return the line of the item with this number, if that is one."""
-    number = number_in(argument)
-    if menu is None or not 1 <= number <= len(menu.items):
+def _chosen(menu: Menu | None, line: str) -> str:
+    """Return the line of the item with this number, if that is one and no item means itself by it."""
+    number, items = number_in(_parts(line)[1]), () if menu is None else menu.items
+    if not 1 <= number <= len(items) or any(each.line == line for each in items):
         return ""
-    return menu.items[number - 1].line
+    chosen = items[number - 1].line
+    return "" if chosen.startswith(f"{line} ") else chosen
 
 
 async def show_help(session: Session, _argument: str) -> Reply:
     """List the commands, the other things a line can be, and the door's keys."""
     groups = [[(_shown(each), each.summary) for each in group] for group in GROUPS]
-    groups.append([("!COMMAND", "run a shell command and tell the model")])
-    width = max(len(left) for group in groups for left, _ in group)
-    blocks = ["\n".join(f"  {left:<{width}}  {right}" for left, right in rows) for rows in groups]
+    groups.append(
+        [
+            ("!COMMAND", "run a shell command and tell the model"),
+            ("!!COMMAND", "run a shell command for yourself"),
+        ]
+    )
+    lines = iter(in_columns([row for group in groups for row in group]))
+    blocks = ["\n".join(f"  {next(lines)}" for _ in group) for group in groups]
     return Reply(text="\n\n".join([*blocks, *filter(None, [session.door_help])]))
 
 

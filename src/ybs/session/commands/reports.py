@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ybs.core.messages import Usage
-from ybs.session.figures import money, percent
+from ybs.session.figures import in_columns, money, percent
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 
@@ -14,9 +14,8 @@ if TYPE_CHECKING:
 async def show_tools(session: Session, _argument: str) -> Reply:
     """List the tools that the model has."""
     specs = session.rooms.toolbox.specs()
-    width = max((len(spec.name) for spec in specs), default=0)
-    lines = [f"  {spec.name:<{width}}  {spec.description.splitlines()[0]}" for spec in specs]
-    return Reply(text="\n".join([*lines, f"{len(specs)} tools"]))
+    rows = in_columns([("", spec.name, spec.description.splitlines()[0]) for spec in specs])
+    return Reply(text="\n".join([*rows, f"{len(specs)} tools"]))
 
 
 async def show_config(session: Session, _argument: str) -> Reply:
@@ -34,10 +33,8 @@ def place_of(origin: "Origin") -> str:
     return " ".join(dict.fromkeys((origin.layer, origin.source)))
 
 
-async def show_status(session: Session, argument: str) -> Reply:
+async def show_status(session: Session, _argument: str) -> Reply:
     """Show where things stand: model, mode, sandbox, place, context, use, jobs and warnings."""
-    if argument:
-        return Reply(text="Usage: /status", is_error=True)
     status, jobs = session.status(), session.rooms.workspace.shells.running_jobs
     about = "" if session.counted_tokens else "about "
     share = percent(status.context_tokens, status.window)
@@ -56,7 +53,7 @@ async def show_status(session: Session, argument: str) -> Reply:
     ]
     if status.incognito:
         rows.insert(3, ("", "nothing of it is written down"))
-    return Reply(text="\n".join(f"  {name:<8} {value}" for name, value in rows if value))
+    return Reply(text="\n".join(in_columns([("", *row) for row in rows if row[1]])))
 
 
 def _sandbox_of(session: Session) -> str:

@@ -19,12 +19,10 @@ _CONTEXT_BAR, _COST_BAR = 14, 5
 _NARROW, _WIDE = 38, 60
 
 
-async def show_context(session: Session, argument: str) -> Reply:
+async def show_context(session: Session, _argument: str) -> Reply:
     """Draw what fills the model's window."""
     from ybs.session.context_use import measure
 
-    if argument:
-        return Reply(text="Usage: /context", is_error=True)
     return Reply(text="\n".join(_context_lines(measure(session))))
 
 
@@ -50,10 +48,8 @@ def _share_rows(share: "Share", total: int, margin: str) -> list[str]:
     return [f" {margin + share.name:<11} {number:>9} {drawn}".rstrip(), *inner]
 
 
-async def show_cost(session: Session, argument: str) -> Reply:
+async def show_cost(session: Session, _argument: str) -> Reply:
     """Draw what the session has used, turn by turn."""
-    if argument:
-        return Reply(text="Usage: /cost", is_error=True)
     if not session.turns:
         return Reply(text="Nothing was used yet.")
     table = _Table(session.turns, columns=session.view.columns)

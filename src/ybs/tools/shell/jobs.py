@@ -74,9 +74,10 @@ class Job:
             notes.append(LEFT_RUNNING)
         kept = self.output.take(is_last=ended is not None)
         text, is_cut = kept.shown(_room(most_chars))
+        text, file = text.strip("\n"), {}
         if is_cut and (spill := self.output.spill) and (note := spill.note()):
             notes.insert(0, note)
-        text = text.strip("\n")
+            file = {"output_file": str(spill.path)} if spill.path else file
         return ToolOutput(
             output="\n".join((text or "[no new output]", *notes)),
             summary=f"{self.name} {state}",
@@ -86,6 +87,7 @@ class Job:
                 "exit_code": None if ended is None else ended.exit_code,
                 "stdout": text,
                 "duration": round(self.seconds, 3),
+                **file,
             },
         )
 

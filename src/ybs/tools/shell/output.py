@@ -42,7 +42,10 @@ class Kept:
                 del self._tail[: -self._half_bytes]
 
     def take_over(self, other: "Kept") -> None:
-        """Take what another one keeps as the next piece."""
+        """Take what another one keeps as the next piece, which begins a line."""
+        end = self._tail or self._head
+        if end and other.size and not end.endswith(b"\n"):
+            self.add(b"\n")
         size, lines = self.size + other.size, self.lines + other.lines
         self.add(bytes(other._head + other._tail))
         self.size, self.lines = size, lines

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from ybs.config.settings_file import write_settings
 from ybs.core.errors import ConfigError
-from ybs.ui.settings_file import write_settings
 
 
 def test_a_new_file_is_private_and_so_is_its_folder(home: Path) -> None:

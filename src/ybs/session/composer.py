@@ -1,0 +1,74 @@
+"""Makes messages of what the person says: the words, and the files that are named in them."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ybs.core.events import Emit, Event
+from ybs.core.messages import Image, UserMessage
+
+if TYPE_CHECKING:
+    from ybs.session.attachments import Attacher
+
+#: So many of the newest messages are remembered with their times.
+MOST_HEARD = 500
+
+
+class Heard(Struct, frozen=True):
+    """When the person said something, by the clock that never goes back; `is_meanwhile`: while a turn ran."""
+
+    message: UserMessage
+    at_seconds: float
+    is_meanwhile: bool = False
+
+
+class Composer:
+    """Makes the messages of one session. `attacher` makes what attaches files and says what came of it."""
+
+    def __init__(self, attacher: "Callable[[Emit], Attacher]") -> None:
+        self._attacher = attacher
+        #: What the person said, the oldest first.
+        self.heard: deque[Heard] = deque(maxlen=MOST_HEARD)
+        #: Takes what came of the files; the session sets it.
+        self.tell: Emit = ignore
+        self._news: list[Event] = []
+
+    async def compose(
+        self, words: str, typed: str | None = None, images: Sequence[Image] = ()
+    ) -> UserMessage:
+        """Make a message. `typed` is the part of the words in which files are looked for, if not in all."""
+        message = await self._with_files(UserMessage.of(words, *images), typed, self.tell)
+        self.heard.append(Heard(message, monotonic()))
+        return message
+
+    async def compose_meanwhile(self, words: str, typed: str | None) -> UserMessage:
+        """Make a message for a running turn; what is to be told about it waits for `tell_news`."""
+        self._news.clear()
+        message = await self._with_files(UserMessage.of(words), typed, self._news.append)
+        self.heard.append(Heard(message, monotonic(), is_meanwhile=True))
+        return message
+
+    def tell_news(self) -> None:
+        """Tell what came of the files that went with words for a running turn."""
+        for event in self._news:
+            self.tell(event)
+        self._news.clear()
+
+    async def _with_files(self, message: UserMessage, typed: str | None, tell: Emit) -> UserMessage:
+        named_in = message.text if typed is None else typed
+        if "@" not in named_in and "/" not in named_in:
+            return message
+        from ybs.session.mentions import names_files  # most words name no file
+
+        if not names_files(named_in):
+            return message
+        parts = await self._attacher(tell).parts(named_in)
+        return replace(message, content=(*message.content, *parts))
+
+
+def ignore(_event: Event) -> None:
+    """Tell nobody, as long as there is no session."""

@@ -1,0 +1,178 @@
+"""What happens beside a turn or a new session: the numbers move, nothing is lost, and nobody comes in between."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from ybs.core.errors import ProviderDown, YbsError
+from ybs.core.events import Event, TextStreamed, ToolFinished, TurnFinished
+from ybs.core.messages import UserMessage
+from ybs.providers import http
+from ybs.session import secrets
+from ybs.session.context_use import measure
+from ybs.session.reply import Reply
+from ybs.session.session import Session, Status
+from ybs.session.tally import MOST_WORDS
+from ybs.session.wiring import Rooms
+from ybs.testing import OpenAIServer, RecordedEvents, call
+
+Open = Callable[..., tuple[Session, RecordedEvents]]
+
+
+async def test_a_thread_and_the_loop_share_one_vault(
+    open_session: Open, monkeypatch: pytest.MonkeyPatch
+):
+    entered, second = threading.Event(), threading.Event()
+    begin = secrets.Secrets.__init__
+
+    def slow(self: secrets.Secrets, *arguments: Any) -> None:
+        begin(self, *arguments)
+        (second if entered.is_set() else entered).set()
+        second.wait(0.05)
+
+    monkeypatch.setattr(secrets.Secrets, "__init__", slow)
+    async with OpenAIServer([]) as server:
+        session, _ = open_session(server)
+        thread = asyncio.ensure_future(asyncio.to_thread(lambda: session.rooms.secrets))
+        await asyncio.to_thread(entered.wait, 5)
+        vault = session.rooms.secrets
+        assert vault is await thread
+        assert not second.is_set()
+        await session.close()
+
+
+async def test_tokens_and_cost_grow_with_each_step_and_count_once(open_session: Open):
+    script = [call("list_files", pattern="*"), call("list_files", pattern="*.x"), "done"]
+    async with OpenAIServer([*script, "again"]) as server:
+        session, _ = open_session(server)
+        seen: list[Status] = []
+        ends: list[Status] = []
+
+        def look(event: Event) -> None:
+            if isinstance(event, ToolFinished):
+                seen.append(session.status())
+            elif isinstance(event, TurnFinished):
+                ends.append(session.status())
+
+        session.subscribe(look)
+        await session.send("go")
+        first, second = (status.usage.input_tokens for status in seen)
+        assert 0 < first < second < session.usage.input_tokens
+        assert ends[0].usage == session.usage == session.status().usage
+        await session.send("more")
+        assert ends[1].usage == session.usage == session.status().usage
+        await session.close()
+
+
+async def test_the_estimate_follows_the_conversation(open_session: Open):
+    async with OpenAIServer(["one"]) as server:
+        session, _ = open_session(server)
+        await session.send("first " * 20)
+        for change in ("append", "cut", "clear"):
+            if change == "append":
+                session.conversation.append(UserMessage.of("more " * 50))
+            else:
+                session.rewind(1 if change == "cut" else 0)
+            assert session.estimated_tokens() == measure(session).estimate, change
+        await session.close()
+
+
+async def test_a_turn_is_remembered_by_its_first_words_alone(open_session: Open):
+    async with OpenAIServer(["one"]) as server:
+        session, _ = open_session(server)
+        await session.send("word " * 10_000)
+        assert session.turns[0].words == ("word " * 10_000)[:MOST_WORDS]
+        await session.close()
+
+
+async def test_a_mode_chosen_while_a_new_session_opens_holds_and_no_turn_comes_between(
+    open_session: Open, monkeypatch: pytest.MonkeyPatch
+):
+    opening, go = asyncio.Event(), asyncio.Event()
+    renewed = Rooms.renewed
+
+    async def slow(self: Rooms, *, is_incognito: bool) -> Rooms:
+        rooms = await renewed(self, is_incognito=is_incognito)
+        opening.set()
+        await go.wait()
+        return rooms
+
+    monkeypatch.setattr(Rooms, "renewed", slow)
+    async with OpenAIServer(["one"]) as server:
+        session, _ = open_session(server)
+        begun = asyncio.ensure_future(session.start_anew(is_incognito=True))
+        await opening.wait()
+        session.mode = "plan"
+        with pytest.raises(YbsError, match="about to begin"):
+            await session.send("between")
+        go.set()
+        await begun
+        assert session.mode == "plan"
+        assert (await session.send("after")).finished.reason == "done"
+        assert [words for _, words in session.prompts()] == ["after"]
+        await session.close()
+
+
+async def test_words_at_a_limit_are_given_back_and_go_with_the_conversation(open_session: Open):
+    async with OpenAIServer(["one", "two"]) as server:
+        session, _ = open_session(server, overrides={"agent.max_iterations": 1})
+
+        def speak(event: Event) -> None:
+            if isinstance(event, TextStreamed) and not session.unread_count:
+                session.steer("and this")
+
+        session.subscribe(speak)
+        assert (await session.send("go")).finished.reason == "limit"
+        assert (session.unread_count, session.unread()) == (1, ("and this",))
+        assert [words for _, words in session.prompts()] == ["go"]
+        await session.send("again")
+        session.clear()
+        assert session.unread() == ()
+        await session.close()
+
+
+async def test_new_words_begin_the_search_for_loops_anew(open_session: Open):
+    script = [*[call("list_files", pattern="*")] * 8, "done"]
+    async with OpenAIServer(script) as server:
+        session, events = open_session(server)
+
+        def speak(event: Event) -> None:
+            if isinstance(event, ToolFinished) and len(events.of(ToolFinished)) == 6:
+                session.steer("look once more")
+
+        session.subscribe(speak)
+        assert (await session.send("go")).finished.reason == "done"
+        await session.close()
+
+
+async def test_incognito_on_this_machine_asks_no_other_for_its_models(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    file = home / ".config/ybs/config.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    corp = {"kind": "openai", "wire": "openai", "endpoint": "https://models.corp.example/v1"}
+    file.write_bytes(msgspec.json.encode({"providers": {"corp": {**corp, "api_key": "k"}}}))
+    file.chmod(0o600)
+    asked: list[Any] = []
+
+    async def refuse(_client: object, *arguments: Any, **_options: Any) -> None:
+        asked.append(arguments)
+        raise ProviderDown("no")
+
+    monkeypatch.setattr(http.HttpClient, "_send", refuse)
+    async with OpenAIServer([]) as server:
+        only_here = {"incognito.enabled": True, "incognito.local_only": True}
+        session = Session.open(
+            project, provider="openai", endpoint=server.url, model="m", overrides=only_here
+        )
+        reply = await session.handle("/provider corp")
+        assert isinstance(reply, Reply)
+        assert reply.is_error
+        assert "corp does not run on this machine" in reply.text
+        assert asked == []
+        await session.close()
