@@ -33,8 +33,8 @@ ACTING = {
 HOSTILE = " | ".join(ACTING.values())
 #: What ybs and prompt_toolkit write: attributes, cursor movements, erasing, and the modes of a terminal.
 OWN = re.compile(
-    r"\x1b\[(?!(?:\d+;)*8m)[0-9;]{0,12}m|\x1b\[\d{0,3}[ABCDGJK]|\x1b\[\d*;?\d*H|\x1b\[\?(?:1|7|12|25|2004)[hl]|\x1b\[\d? ?q"
-    r"|\x1b7\x1b\[(?:>4;1m\x1b\[>5u|<u\x1b\[>4m)\x1b8"
+    r"\x1b7\x1b\[(?:>4;1m\x1b\[>5u|<u\x1b\[>4m|B\x1b\[J)\x1b8"
+    r"|\x1b\[(?!(?:\d+;)*8m)[0-9;]{0,12}m|\x1b\[\d{0,3}[ABCDGJK]|\x1b\[\d*;?\d*H|\x1b\[\?(?:1|7|12|25|2004)[hl]|\x1b\[\d? ?q"
 )
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 

@@ -47,6 +47,7 @@ def test_a_menu_is_chosen_from_and_closed_in_a_narrow_terminal(start: Start) -> 
     screen.sees(r"› • ask")
     screen.keys("acc")
     screen.sees(r"›   accept-edits")
+    screen.stays(0.4)  # what comes sooner chooses nothing
     screen.keys("\r")
     screen.sees(r"(?s)› /mode accept-edits.*accept-edits  ctx")
     screen.keys("/mode\r")
@@ -70,6 +71,7 @@ def test_the_plain_terminal_moves_no_cursor_and_knows_menus(
     text = screen.sees(r"Number, or nothing:$")
     number = re.search(r"(\d+)\. accept-edits", text)
     assert number is not None
+    screen.stays(0.4)  # what comes sooner is no answer
     screen.keys(f"{number[1]}\r")
     screen.sees(r"accept-edits[^.]*\n+You:$")
     screen.keys("go\rthen this\r")

@@ -211,7 +211,7 @@ def test_f03_what_is_typed_after_slash_incognito_is_found_nowhere(
         screen.sees("first")
         screen.keys("/incognito\r")
         screen.sees("nothing of it is written down")
-        screen.sees(r"\n incognito +scripted +ask")
+        screen.sees(r"\n incognito +openai scripted +ask")
         screen.keys(f"!{prints_much(after)}\r")
         screen.sees("second")
         screen.keys(f"the marker is {after}\r")
