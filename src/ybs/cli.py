@@ -75,7 +75,7 @@ def run(words: Sequence[str]) -> int:
     try:
         arguments = parse(words)
         if arguments.subcommand == "setup":
-            from ybs.ui.setup import set_up
+            from ybs.ui.start.setup import set_up
 
             return 0 if set_up() else 1
         if arguments.subcommand == "tool":
@@ -115,7 +115,7 @@ def call_tool(arguments: "Namespace") -> int:
 
     confirm = None
     if not arguments.yes and is_terminal(sys.stdin) and is_terminal(sys.stderr):
-        from ybs.ui.ask import ask as confirm
+        from ybs.ui.questions.ask import ask as confirm
 
     options = session_options(arguments)
     return call(options, arguments.name, arguments.json, is_yes=arguments.yes, confirm=confirm)

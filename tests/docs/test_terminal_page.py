@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 from ybs.config.schema import Ui
 from ybs.session.commands.registry import COMMANDS
-from ybs.ui.keys import EMACS_KEYS, KEYS, VI_KEYS
+from ybs.ui.prompt.keys import EMACS_KEYS, KEYS, VI_KEYS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "terminal.md").read_text(encoding="utf-8")

@@ -29,7 +29,7 @@ ALLOWED = {
     ("ui/output.py", "output.write_raw"): 2,  # of what `is_known` knows, and line ends
     ("ui/output.py", "self.write_raw"): 1,  # a constant
     ("ui/output.py", "super().write"): 1,  # of what has passed the gate
-    ("ui/extended_keys.py", "self._output.write_raw"): 1,  # one of two constants
+    ("ui/prompt/extended_keys.py", "self._output.write_raw"): 1,  # one of two constants
     ("headless/firewall.py", "sys.stdin.buffer"): 1,
     ("headless/sandbox.py", "terminal.write"): 1,  # the output of a command that the person typed
 }
@@ -67,14 +67,14 @@ def test_no_door_writes_past_the_gate():
     for path in DOORS:
         for writer in writers_of(path.read_text("utf-8")):
             place = (str(path.relative_to(SOURCE)), writer)
-            if place == ("ui/markdown.py", "Console"):
+            if place == ("ui/drawing/markdown.py", "Console"):
                 continue
             found[place] = found.get(place, 0) + 1
     assert found == ALLOWED
 
 
 def test_markdown_is_drawn_into_a_string():
-    text = (SOURCE / "ui" / "markdown.py").read_text("utf-8")
+    text = (SOURCE / "ui" / "drawing" / "markdown.py").read_text("utf-8")
     assert text.count("= Console(\n        file=file,") == text.count("Console(") == 1
     assert "file = StringIO()" in text
     assert "self.hyperlinks = False" in text

@@ -11,7 +11,7 @@ import pytest
 from stage import FakeClock
 
 from fake_session import FakeSession
-from ybs.ui.plain import PlainTerminal
+from ybs.ui.plain.plain import PlainTerminal
 
 Open = Callable[..., Any]
 

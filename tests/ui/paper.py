@@ -10,9 +10,9 @@ from stage import FakeClock
 from ybs.config.schema import Ui
 from ybs.core.events import Event, ToolFinished, ToolStarted
 from ybs.session.session import View
-from ybs.ui.live import Live
-from ybs.ui.page import Canvas
-from ybs.ui.render import Renderer
+from ybs.ui.drawing.live import Live
+from ybs.ui.drawing.page import Canvas
+from ybs.ui.drawing.render import Renderer
 from ybs.ui.signs import UNICODE, Paint
 
 

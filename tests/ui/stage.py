@@ -11,7 +11,7 @@ from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from fake_session import FakeSession
-from ybs.ui.history import LineHistory
+from ybs.ui.prompt.history import LineHistory
 from ybs.ui.terminal import Terminal
 
 

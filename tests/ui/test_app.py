@@ -14,7 +14,7 @@ from ybs.session.options import Options, load_settings
 from ybs.session.wiring import NothingConfigured
 from ybs.ui import app
 from ybs.ui.app import chat, open_or_set_up
-from ybs.ui.trust import ask_trust
+from ybs.ui.questions.trust import ask_trust
 
 NO_OPTIONS = cast("Any", None)
 
@@ -44,8 +44,8 @@ class DumbTerminal(FakeTerminal):
 @pytest.fixture(autouse=True)
 def terminals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ybs.ui.terminal.Terminal", SmartTerminal)
-    monkeypatch.setattr("ybs.ui.plain.PlainTerminal", DumbTerminal)
-    monkeypatch.setattr("ybs.ui.history.open_history", lambda _session: None)
+    monkeypatch.setattr("ybs.ui.plain.plain.PlainTerminal", DumbTerminal)
+    monkeypatch.setattr("ybs.ui.prompt.history.open_history", lambda _session: None)
 
 
 @pytest.mark.parametrize(("term", "code"), [("xterm", 3), ("dumb", 4)])
@@ -92,7 +92,7 @@ def choosing(
         asked.append(options)
         return choice
 
-    monkeypatch.setattr("ybs.ui.setup.choose", choose)
+    monkeypatch.setattr("ybs.ui.start.setup.choose", choose)
     return asked
 
 
@@ -165,7 +165,9 @@ def test_a_project_that_wants_something_is_asked_about_before_anything_is_opened
 ) -> None:
     wanting(project)
     seen = opened_with(monkeypatch)
-    monkeypatch.setattr("ybs.ui.trust.ask_trust", partial(ask_trust, read=lambda _: "yes"))
+    monkeypatch.setattr(
+        "ybs.ui.questions.trust.ask_trust", partial(ask_trust, read=lambda _: "yes")
+    )
     open_or_set_up(Options(folder=project))
     assert load_settings(seen[0]).config.hooks
     assert "http://proj.example/v1" in capsys.readouterr().out
@@ -182,7 +184,7 @@ def test_what_is_no_clear_yes_trusts_nothing(
 
     wanting(project)
     seen = opened_with(monkeypatch)
-    monkeypatch.setattr("ybs.ui.trust.ask_trust", partial(ask_trust, read=read))
+    monkeypatch.setattr("ybs.ui.questions.trust.ask_trust", partial(ask_trust, read=read))
     open_or_set_up(Options(folder=project))
     assert not load_settings(seen[0]).config.hooks
     assert not is_trusted(project)

@@ -28,10 +28,10 @@ from ybs.headless.output import Format, Pipe, Result, make_output, tell, write_j
 from ybs.security.gate import drawn
 from ybs.security.unicode import printable
 from ybs.testing.servers import ServerProcess
-from ybs.ui.ask import ask
-from ybs.ui.confirm import whole_body
 from ybs.ui.output import GatedOutput
-from ybs.ui.plain import PlainTerminal
+from ybs.ui.plain.plain import PlainTerminal
+from ybs.ui.questions.ask import ask
+from ybs.ui.questions.confirm import whole_body
 
 
 @pytest.mark.parametrize("kind", ACTING)

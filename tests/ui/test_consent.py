@@ -14,7 +14,7 @@ from stage import Stage, staged
 from fake_session import FakeSession, asks, question_of, says
 from ybs.core.ports import Answer
 from ybs.session.reply import Menu, MenuItem, Reply
-from ybs.ui.late import ask_late
+from ybs.ui.questions.late import ask_late
 
 #: Each of them allows something when it is pressed alone.
 CONSENTS = "ya14"
@@ -22,7 +22,7 @@ CONSENTS = "ya14"
 
 @pytest.fixture(autouse=True)
 def short_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ybs.ui.confirm.HOLD_SECONDS", 0.005)
+    monkeypatch.setattr("ybs.ui.questions.confirm.HOLD_SECONDS", 0.005)
 
 
 @asynccontextmanager
@@ -79,7 +79,7 @@ async def test_t05_no_key_of_a_burst_is_consent() -> None:
 async def test_t05_a_key_that_another_follows_at_once_is_no_consent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("ybs.ui.confirm.HOLD_SECONDS", 60.0)
+    monkeypatch.setattr("ybs.ui.questions.confirm.HOLD_SECONDS", 60.0)
     async with asked(draft="x") as stage:
         for key in CONSENTS:
             await types(stage, key)
@@ -255,11 +255,11 @@ def test_t05_a_line_typed_ahead_trusts_and_chooses_nothing(monkeypatch: pytest.M
     forgotten: list[int] = []
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     monkeypatch.setattr(sys.stdin, "fileno", lambda: 0)
-    monkeypatch.setattr("ybs.ui.line_input.forget_typed", forgotten.append)
+    monkeypatch.setattr("ybs.ui.plain.line_input.forget_typed", forgotten.append)
 
     def is_followed(_number: int) -> bool:
         return next(followed)
 
-    monkeypatch.setattr("ybs.ui.line_input.is_followed", is_followed)
+    monkeypatch.setattr("ybs.ui.plain.line_input.is_followed", is_followed)
     assert ask_late("Trust? ", lambda _: next(typed), lambda: next(times)) == "late"
     assert len(forgotten) == 3

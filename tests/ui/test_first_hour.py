@@ -13,10 +13,10 @@ from stage import Stage, staged
 
 from fake_session import FakeSession, asks, hangs, question_of, says
 from ybs.core.events import ThinkingStreamed, ToolFinished
-from ybs.ui.draft import Draft
-from ybs.ui.history import LineHistory
-from ybs.ui.markdown import draw
-from ybs.ui.render import MOST_ROWS
+from ybs.ui.drawing.markdown import draw
+from ybs.ui.drawing.render import MOST_ROWS
+from ybs.ui.prompt.draft import Draft
+from ybs.ui.prompt.history import LineHistory
 from ybs.ui.signs import fit_encoding
 
 STUCK = "stopping; Ctrl-C again leaves"

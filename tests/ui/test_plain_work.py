@@ -21,7 +21,7 @@ from ybs.core.events import (
 )
 from ybs.core.ports import Answer
 from ybs.session.reply import Menu, MenuItem, Reply
-from ybs.ui.confirm import NO_REASON
+from ybs.ui.questions.confirm import NO_REASON
 
 Open = Callable[..., Any]
 
@@ -117,7 +117,7 @@ async def test_what_a_command_asks_of_the_door_is_told_exactly_once(
 async def test_long_work_is_told_less_and_less_often_and_rings_at_its_end(
     talking: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ybs.ui.plain.TICK_SECONDS", 0.001)
+    monkeypatch.setattr("ybs.ui.plain.plain.TICK_SECONDS", 0.001)
     end = asyncio.Event()
 
     async def work(session: FakeSession) -> None:

@@ -4,7 +4,7 @@ import pytest
 from paper import Page, ran, started
 
 from ybs.core.events import AssistantSaid, ThinkingStreamed, ToolPrinted
-from ybs.ui.folds import MOST_CHARACTERS, MOST_FOLDS, Folds, Kept
+from ybs.ui.drawing.folds import MOST_CHARACTERS, MOST_FOLDS, Folds, Kept
 
 LINES = "\n".join(f"line {number}" for number in range(30))
 OUTPUT = {"stdout": LINES, "stderr": "", "exit_code": 0}

@@ -12,8 +12,8 @@ from ybs.core.errors import YbsError
 from ybs.core.events import UserSaid
 from ybs.session.reply import Menu, MenuItem, Reply
 from ybs.ui import terminal
-from ybs.ui.draft import Draft
-from ybs.ui.history import LineHistory
+from ybs.ui.prompt.draft import Draft
+from ybs.ui.prompt.history import LineHistory
 
 
 class Slow(FakeSession):
@@ -134,7 +134,7 @@ async def test_what_is_given_back_while_the_editor_is_open_stays(
 
     opened, saved, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
     monkeypatch.setenv("VISUAL", "true")
-    monkeypatch.setattr("ybs.ui.editor.edit", write)
+    monkeypatch.setattr("ybs.ui.prompt.editor.edit", write)
 
     async def stops(_session: FakeSession) -> None:
         await ended.wait()

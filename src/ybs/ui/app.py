@@ -56,8 +56,8 @@ def with_choice(options: "Options") -> "Options | None":
 
     from ybs.core.errors import ConfigError
     from ybs.session.options import load_settings
-    from ybs.ui.remarks import say
-    from ybs.ui.setup import choose, keep, words_of  # the first run only
+    from ybs.ui.start.remarks import say
+    from ybs.ui.start.setup import choose, keep, words_of  # the first run only
 
     incognito = load_settings(options).config.incognito
     only_here = incognito.enabled and incognito.local_only
@@ -86,7 +86,7 @@ def with_trust(options: "Options") -> "Options":
     review = loaded.review
     is_asked = review is not None and not loaded.config.incognito.enabled  # a yes is written down
     if review is not None and is_asked and review.needs_question:
-        from ybs.ui.trust import ask_trust  # few projects want anything
+        from ybs.ui.questions.trust import ask_trust  # few projects want anything
 
         if ask_trust(review):
             return options  # read again: what changed in the meantime is not trusted
@@ -101,10 +101,10 @@ async def _talk(session: "Session", prompt: str) -> int:
     )  # its own would print past the gate
     async with session:
         if session.config.ui.plain or is_dumb():
-            from ybs.ui.plain import PlainTerminal  # few want it, or have no other terminal
+            from ybs.ui.plain.plain import PlainTerminal  # few want it, or have no other terminal
 
             return await PlainTerminal(session).run(prompt)
-        from ybs.ui.history import open_history
+        from ybs.ui.prompt.history import open_history
         from ybs.ui.terminal import Terminal
 
         return await Terminal(session, history=open_history(session)).run(prompt)

@@ -19,17 +19,17 @@ from ybs.security.gate import drawn
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 from ybs.session.terminal import has_colour
-from ybs.ui.asking import Asking
-from ybs.ui.history import LineHistory
-from ybs.ui.input import Prompt
-from ybs.ui.keys import keys_text
-from ybs.ui.live import Live
+from ybs.ui.drawing.live import Live
+from ybs.ui.drawing.render import Canvas, Renderer
+from ybs.ui.drawing.scroll import Scroll
 from ybs.ui.mishaps import Mishaps
 from ybs.ui.notify import DONE, LONG_SECONDS, call
 from ybs.ui.output import GatedOutput, act
-from ybs.ui.picker import Picking
-from ybs.ui.render import Canvas, Renderer
-from ybs.ui.scroll import Scroll
+from ybs.ui.prompt.history import LineHistory
+from ybs.ui.prompt.input import Prompt
+from ybs.ui.prompt.keys import keys_text
+from ybs.ui.questions.asking import Asking
+from ybs.ui.questions.picker import Picking
 from ybs.ui.signs import Paint, fit_encoding, signs_for
 from ybs.ui.status import start_line, toolbar
 from ybs.ui.work import Work
@@ -349,14 +349,14 @@ class Terminal:
         return max(4, self._output.get_size().columns)
 
     def _warm_up(self) -> None:
-        loading = asyncio.get_running_loop().run_in_executor(None, _load, "completion")
+        loading = asyncio.get_running_loop().run_in_executor(None, _load, "prompt.completion")
         loading.add_done_callback(self._complete)
 
     def _complete(self, _loaded: object) -> None:
         if self.window.app.is_running:
             self.window.complete(self.session)
             # rich takes a moment
-            asyncio.get_running_loop().run_in_executor(None, _load, "markdown")
+            asyncio.get_running_loop().run_in_executor(None, _load, "drawing.markdown")
 
 
 def quiet_output() -> Output:

@@ -10,7 +10,7 @@ from ybs.core.errors import YbsError
 from ybs.core.events import Event, UserSaid
 from ybs.session.reply import Outcome, Reply
 from ybs.session.session import Session
-from ybs.ui.live import FRAMES_PER_SECOND, Live
+from ybs.ui.drawing.live import FRAMES_PER_SECOND, Live
 from ybs.ui.mishaps import report
 
 #: Takes one line of input.

@@ -1,0 +1,1 @@
+"""The door in whole sentences, for terminals that cannot draw and for people who listen."""

@@ -1,0 +1,1 @@
+"""The first start: which model, found on this machine or named."""
