@@ -184,8 +184,10 @@ async def test_an_editor_that_cannot_be_started_or_writes_too_much_is_said(
         await edit("four", ["true"])
 
 
-async def test_an_editor_ends_with_ybs() -> None:
-    task = asyncio.create_task(edit("x", ["sh", "-c", "exec sleep 60"]))
+@pytest.mark.parametrize("command", ["exec sleep 60", "trap '' TERM; exec sleep 60"])
+async def test_an_editor_ends_with_ybs(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    monkeypatch.setattr("ybs.ui.prompt.editor.GRACE_SECONDS", 0.05)
+    task = asyncio.create_task(edit("x", ["sh", "-c", command]))
     while not any("sleep" in (child or "") for child in _children()):  # noqa: ASYNC110
         await asyncio.sleep(0.005)
     task.cancel()

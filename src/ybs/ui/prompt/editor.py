@@ -1,15 +1,23 @@
 """The person's own editor: has a text edited in a private file that is gone afterwards."""
 
+import asyncio
 import os
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ybs.core.errors import YbsError
+
+if TYPE_CHECKING:
+    from asyncio.subprocess import Process
 
 #: Tried in this order where $VISUAL and $EDITOR name none.
 USUAL = ("nano", "vim", "vi")
 MOST_BYTES = 20_000_000
+#: An editor that does not end when it is told to is ended after this time.
+GRACE_SECONDS = 1.0
 
 
 class NoEditor(YbsError):
@@ -56,10 +64,20 @@ async def edit(text: str, command: list[str]) -> str:
             code = await process.wait()
         finally:
             if process.returncode is None:  # ybs ends
-                process.terminate()
+                await _end(process)
         if code:
             raise NoEditor(f"{command[0]} ended with code {code}; nothing was changed")
         return _read(file)
+
+
+async def _end(process: "Process") -> None:
+    process.terminate()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(GRACE_SECONDS):
+            await process.wait()
+            return
+    process.kill()
+    await process.wait()
 
 
 def _write(folder: Path, text: str) -> Path:
