@@ -100,7 +100,10 @@ async def test_t05_a_key_that_another_follows_at_once_is_no_consent(
         assert stage.session.lines == ["/mode"]
 
 
-async def test_t05_a_burst_that_answers_nothing_goes_on_in_the_draft() -> None:
+async def test_t05_a_burst_that_answers_nothing_goes_on_in_the_draft(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ybs.ui.questions.confirm.HOLD_SECONDS", 60.0)  # however slow the machine
     async with asked(draft="pl") as stage:
         await types(stage, "ease do it another wa", "y")
         stage.clock.now += 1
