@@ -183,6 +183,7 @@ def test_the_screens_of_a_session(shop: Path, stack: ExitStack) -> None:
     assert "Traceback" not in screen.raw
 
 
+@pytest.mark.slow
 def test_the_screens_of_a_narrow_terminal(shop: Path, stack: ExitStack) -> None:
     script = [
         said(call("read_file", path="src/cart.py"), WRITE),
@@ -206,6 +207,7 @@ def test_the_screens_of_a_narrow_terminal(shop: Path, stack: ExitStack) -> None:
         album.shows("narrow_streaming", r"answer that")
 
 
+@pytest.mark.slow
 def test_the_screens_without_colour_in_incognito(shop: Path, stack: ExitStack) -> None:
     script = [
         said("See `code`.\n\n```python\nimport os\n```\n", WRITE),

@@ -112,6 +112,7 @@ async def test_t05_a_burst_that_answers_nothing_goes_on_in_the_draft(
         assert stage.session.answers == []
 
 
+@pytest.mark.slow
 async def test_t05_what_a_terminal_says_by_itself_answers_and_types_nothing() -> None:
     said = (
         "\x1b[?2004;1$y",
