@@ -229,7 +229,8 @@ def test_the_screens_without_colour_in_incognito(shop: Path, stack: ExitStack) -
     assert "\x1b[" in screen.raw
 
 
-@pytest.mark.parametrize("kind", ["plain", pytest.param("dumb", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["plain", "dumb"])
 def test_the_screen_of_a_dialogue_in_whole_sentences(
     kind: str, shop: Path, stack: ExitStack
 ) -> None:
