@@ -35,6 +35,10 @@ it is bounded by what follows, each with the test that holds it.
   never read.
 - **Files of ybs** are 0600 in folders of 0700 whatever the umask; planted links are refused; one process writes at a time.
 - **Git** for ybs's own purposes runs no program that a repository names: no hook, filter, pager, helper or alias.
+  It writes through no link in git's own folder, which other writers than git might have put together. What each turn changed is committed only in
+  a repository that was there before the session's first change; new files that hold keys by their name (`.env`, `*.pem`) are left out.
+- **Saved sessions** are data. Taking one up again, edited or not, gives no permission, mode, provider, address, system prompt or path: what is
+  in force comes from the settings and the command line. A checkpoint is found by its name alone, and an undo writes where a tool might.
 - **Secrets.** Every request and every tool result passes a firewall: tokens of known formats, private keys, passwords in addresses, and
   the values of your own secret variables become placeholders such as `[ybs:secret:github-token#1]`, the same ones for the whole session. An edit
   puts a secret back only in the file that holds it already; anywhere else it is refused. A private key stops the request and asks.
@@ -60,6 +64,8 @@ it is bounded by what follows, each with the test that holds it.
 - Whatever lies in the project can be read by every command, and sent to the provider by the model. Keep secrets out of it.
 - A command can change every file of the project that is not protected. A `.git` that is missing can be made. Nested repositories
   are protected three folders deep.
+- Checkpoints hold what an undo needs: files as they were, and their names, also where secrets are in them. They are private, no tool or sandbox
+  sees them, and they go with their session.
 - Incognito covers what ybs writes by itself. Out of its hands: the provider's own logs; swap and hibernation; what the terminal
   and its multiplexer keep; what was redirected to a file; what a tool changes in the project on purpose; what a command that runs without the
   sandbox writes (histories and caches of programs). With Landlock and on macOS a command's temporary files lie in a private folder on the

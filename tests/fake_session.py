@@ -25,7 +25,8 @@ from ybs.core.events import (
 from ybs.core.messages import ToolCall, Usage
 from ybs.core.ports import Answer, Confirm, Effect, Preview, Question
 from ybs.session.reply import Outcome, Reply
-from ybs.session.session import Session, Status, View
+from ybs.session.session import Session
+from ybs.session.status import Status, View
 
 Cue: TypeAlias = "Callable[[FakeSession], Awaitable[None]]"
 USED = Usage(input_tokens=1200, output_tokens=34)
@@ -57,6 +58,7 @@ class FakeSession:
         self.steered: list[str] = []
         self.steered_in: list[str] = []  # where files are looked for
         self.replies: dict[str, Reply] = {}
+        self.resumed: Reply | None = None
         self.jobs = 0
         self._sinks: list[Emit] = []
         self._turn: asyncio.Task[None] | None = None
@@ -77,6 +79,10 @@ class FakeSession:
     @property
     def is_busy(self) -> bool:
         return self._turn is not None
+
+    @property
+    def is_ending(self) -> bool:
+        return False
 
     def subscribe(self, sink: Emit) -> Callable[[], None]:
         self._sinks.append(sink)

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,9 @@ class Sandpit:
         for mark in self.marks.iterdir():
             mark.unlink()
 
-    def plain(self, *words: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    def plain(
+        self, *words: str, folder: Path | None = None, said: str = "protocol=https\nhost=x\n\n"
+    ) -> subprocess.CompletedProcess[str]:
         """Run git as anybody would."""
         environ = {**os.environ, "GIT_CONFIG_NOSYSTEM": "1", "GIT_PAGER_IN_USE": ""}
         environ |= {
@@ -54,7 +57,7 @@ class Sandpit:
             [GIT, *words],
             cwd=folder or self.top,
             env=environ,
-            input="protocol=https\nhost=x\n\n",
+            input=said,
             capture_output=True,
             text=True,
             check=False,
@@ -82,6 +85,13 @@ def make_repository(top: Path) -> None:
     (top / "b.txt").write_text("two\n")
     git("add", ".")
     git(*who, "commit", "-qm", "second")
+
+
+@cache
+def template_in(base: Path) -> Path:
+    """Make a repository once, to be copied."""
+    make_repository(base / "git-template")
+    return base / "git-template"
 
 
 def nested_submodule(pit: Sandpit) -> None:

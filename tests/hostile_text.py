@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterator
-from types import UnionType
 from typing import Any, Literal, cast, get_args, get_origin
 
 import msgspec
 from msgspec import Raw
 
 from ybs.core.events import Event
+from ybs.core.messages import Message, UserMessage
 
 #: Each holds a number that no control sequence of ybs's own has.
 ACTING = {
@@ -77,19 +77,16 @@ def _choices(kind: Any) -> int:
 
 
 def _value(kind: Any, text: str, raw: Raw, word: int) -> Any:
-    if kind is str:
-        return text
-    if kind is bool:
-        return bool(word % 2)
-    if kind in (int, float):
-        return 1
-    if kind is Raw:
-        return raw
+    known: dict[Any, Any] = {
+        str: text,
+        bool: bool(word % 2),
+        int: 1,
+        float: 1,
+        Raw: raw,
+        tuple[str, ...]: (text,),
+        tuple[Message, ...]: (UserMessage.of(text),),
+    }
     if get_origin(kind) is Literal:
         words = get_args(kind)
         return words[word % len(words)]
-    if get_origin(kind) is dict:
-        return {text: text}
-    if isinstance(kind, UnionType):
-        return None
-    return None
+    return {text: text} if get_origin(kind) is dict else known.get(kind)

@@ -105,7 +105,19 @@ def test_every_subcommand_has_help(name: str, capsys: pytest.CaptureFixture[str]
         (["config", "chek"], "invalid choice: 'chek'"),
         (["config", "show", "more"], "'more' is not understood here"),
         (["config", "--sorces"], "Did you mean --sources?"),
-        (["--continue"], "there is no option --continue"),
+        (["--fork"], "--fork needs a session to copy"),
+        (["--resume", "--fork"], "--fork needs a session to copy"),
+        (["--continue", "--resume", "3"], "say one of them"),
+        (["--continue", "config"], "not of a subcommand"),
+        (["--resume", "fix the bug"], "--continue takes the newest"),
+        (["--print", "--resume"], "nobody can choose a session here"),
+        (["--print", "--resume="], "--continue for the newest"),
+        (["--contineu"], "Did you mean --continue?"),
+        (["sessions", "show"], "ybs sessions show NAME"),
+        (["sessions", "list", "x"], "'x' is not understood here"),
+        (["sessions", "export", "1", "a.md", "b"], "'b' is not understood here"),
+        (["sessions", "show", "1", "--format", "md"], "is of ybs sessions export"),
+        (["session"], "Did you mean sessions?"),
     ],
 )
 def test_bad_usage_is_one_line_and_two(
@@ -129,7 +141,7 @@ def test_a_prompt_goes_to_the_terminal_with_its_options(terminal: Door, project:
         "fix it",
     ]
     assert cli.main(words) == 0
-    assert terminal.rest == {"prompt": "fix it", "is_verbose": True}
+    assert terminal.rest == {"prompt": "fix it", "command": "", "is_verbose": True}
     assert terminal.options.overrides == {
         "llm.model": "qwen3:14b",
         "llm.provider": "ollama",
@@ -170,6 +182,38 @@ def test_every_option_of_a_session_arrives(headless: Door, project: Path) -> Non
     assert options.add_dirs == (Path("a"), Path("b"))
     assert options.system_prompt_file == Path("s.md")
     assert (options.dry_run, options.sandbox) == (True, False)
+
+
+@every_row(
+    ("words", "resume", "prompt"),
+    [
+        (["go on"], None, "go on"),
+        (["--continue", "go on"], "", "go on"),
+        (["--resume", "3", "go on"], "3", "go on"),
+        (["--resume", "session-1", "--", "config"], "session-1", "config"),
+        (["--resume", "config", "go on"], "config", "go on"),  # a name, whatever else it is called
+        (["--resume=the second one", "go on"], "the second one", "go on"),
+        (["-m", "x", "--resume", "3", "go"], "3", "go"),
+        (["--", "--resume", "x"], None, None),
+    ],
+)
+def test_a_session_to_go_on_with_is_one_word_or_tied_to_its_option(
+    headless: Door, words: list[str], resume: str | None, prompt: str | None
+) -> None:
+    code = cli.main(["--print", *words])
+    if prompt is None:
+        assert code == 2  # two prompts
+        return
+    assert (headless.options.resume, headless.rest["prompt"]) == (resume, prompt)
+    assert not headless.options.fork
+    assert cli.main(["-P", "--resume", "3", "--fork", "go on"]) == 0
+    assert headless.options.fork
+
+
+def test_a_session_is_chosen_on_a_terminal_where_none_is_named(terminal: Door) -> None:
+    assert cli.main(["--resume"]) == 0
+    assert terminal.rest["command"] == "/resume"
+    assert (terminal.options.resume, terminal.options.fork) == (None, False)
 
 
 def test_without_a_terminal_it_runs_once(headless: Door, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,9 +86,9 @@ def run(words: Sequence[str]) -> int:
             return run_subcommand(arguments, session_options(arguments))
         return open_door(arguments)
     except YbsError as error:
-        from ybs.headless.run import code_of
+        from ybs.headless.run import advice_for_scripts, code_of
 
-        complain(str(error))
+        complain(advice_for_scripts(str(error)))
         return code_of(error)
 
 
@@ -96,6 +96,9 @@ def open_door(arguments: "Namespace") -> int:
     """Open the terminal, or run once where there is none."""
     options = session_options(arguments)
     if arguments.print or not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
+        if arguments.resume == "":
+            complain("nobody can choose a session here: --resume ID, or --continue for the newest.")
+            return 2
         from ybs.headless.run import run_once
 
         return run_once(
@@ -106,7 +109,12 @@ def open_door(arguments: "Namespace") -> int:
         )
     from ybs.ui.app import chat
 
-    return chat(options, prompt=arguments.prompt or "", is_verbose=arguments.verbose)
+    return chat(
+        options,
+        prompt=arguments.prompt or "",
+        command="/resume" if arguments.resume == "" else "",
+        is_verbose=arguments.verbose,
+    )
 
 
 def call_tool(arguments: "Namespace") -> int:
@@ -188,5 +196,7 @@ def session_options(arguments: "Namespace") -> "Options":
         "trust": arguments.trust,
         "sandbox": not arguments.no_sandbox,
         "system_prompt_file": arguments.system_prompt_file,
+        "resume": "" if arguments.newest else arguments.resume or None,
+        "fork": arguments.fork,
     }
     return Options.of(Path.cwd(), settings | rest)

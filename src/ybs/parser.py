@@ -4,18 +4,20 @@ The first word that is no option may be a subcommand; otherwise it is the prompt
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
+
+from ybs.flags import add_resuming, add_shared_options
 
 if TYPE_CHECKING:
     from argparse import Action, ArgumentParser, Namespace
 
-MODES = ("ask", "accept-edits", "auto", "plan", "deny", "bypass")
 FORMATS = ("text", "json", "stream-json")
 EPILOG = """\
 subcommands:
   config show|schema|check      settings in force, where they come from, what is wrong with them
   models list|install|remove|status|stop   the starter model that runs on this machine
+  sessions list|show|export|search|delete   what was said and done before
   tools list                    what the model can call
   tool call NAME [JSON]         run one tool, without a model
   trust show|give|revoke        what this project's own files may do
@@ -40,6 +42,10 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         "the starter model that runs on this machine",
         ("list", "install", "remove", "status", "stop"),
     ),
+    "sessions": (
+        "list what was said and done before, show it, export it, search in it, or delete it",
+        ("list", "show", "export", "search", "delete"),
+    ),
     "tools": ("what the model can call", ("list",)),
     "tool": ("run one tool without a model and print its result as JSON", ("call",)),
     "trust": (
@@ -53,20 +59,66 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
+#: Action of `sessions`: how many words it takes at least and at most (None: any number), and which.
+SESSIONS_WORDS: dict[str, tuple[int, int | None, str]] = {
+    "list": (0, 0, "[--all]"),
+    "show": (1, 1, "NAME"),
+    "export": (1, 2, "NAME [FILE] [--format md|json]"),
+    "search": (1, None, "WORDS"),
+    "delete": (1, None, "NAME ... [--yes]"),
+}
+
+
 def parse(words: Sequence[str]) -> "Namespace":
     """Read the arguments. Raises SystemExit with one line about what is wrong, or 0 after --help."""
     parser, actions = chat_parser()
+    words = with_resume_value(words)
     before, subcommand, after = split_at_subcommand(words, actions)
     arguments, unknown = parser.parse_known_args(before)
     refuse_unknown(unknown, actions, after_prompt=arguments.prompt)
     arguments.subcommand = subcommand
+    check_resuming(arguments)
     if subcommand:
         if arguments.prompt is not None:
             fail(f"{subcommand} is a subcommand and stands alone; put a prompt in quotes")
+        if arguments.newest or arguments.resume is not None:
+            fail("--continue and --resume are of a chat or --print, not of a subcommand")
         return parse_subcommand(subcommand, after, arguments)
     if arguments.prompt is not None and "--" not in words:
         refuse_misspelled(arguments.prompt)
     return arguments
+
+
+def with_resume_value(words: Sequence[str]) -> list[str]:
+    """Tie the value of each `--resume` to it: the next word, unless that is an option or has white space in it.
+
+    So a prompt of several words is never taken for a session's name, nor a name for a prompt.
+    """
+    tied: list[str] = []
+    left = list(words)
+    while left:
+        word = left.pop(0)
+        if word == "--":
+            return [*tied, word, *left]
+        if word == "--resume":
+            is_named = bool(left) and not left[0].startswith("-") and len(left[0].split()) == 1
+            word = f"--resume={left.pop(0) if is_named else ''}"
+        tied.append(word)
+    return tied
+
+
+def check_resuming(arguments: "Namespace") -> None:
+    """Fail where the words about going on with a session do not go together."""
+    is_named = bool(arguments.resume)
+    if arguments.newest and arguments.resume is not None:
+        fail("--continue takes the newest session, --resume the one you name; say one of them")
+    if arguments.fork and not (arguments.newest or is_named):
+        fail("--fork needs a session to copy: --continue --fork, or --resume ID --fork")
+    if arguments.resume == "" and arguments.prompt is not None:
+        fail(
+            "--resume before a prompt needs a session: a number or name of `ybs sessions`, or one "
+            "in quotes behind --resume=; --continue takes the newest"
+        )
 
 
 def split_at_subcommand(
@@ -96,27 +148,46 @@ def parse_subcommand(name: str, words: Sequence[str], arguments: "Namespace") ->
     if choices:
         parser.add_argument("action", nargs="?", choices=choices, default=choices[0])
     actions = add_shared_options(parser)
-    actions.append(parser.add_argument("--format", choices=("text", "json"), default="text"))
-    if name == "config":
-        help_text = "with where each value comes from"
-        actions.append(parser.add_argument("--sources", action="store_true", help=help_text))
-    if name == "tool":
-        actions.append(add_call(parser))
-    if name == "firewall":
-        help_text = "files or folders; - for standard input (this folder)"
-        parser.add_argument("files", nargs="*", metavar="FILE", help=help_text)
+    formats = ("text", "md", "json") if name == "sessions" else ("text", "json")
+    actions += [parser.add_argument("--format", choices=formats), *add_own(parser, name)]
     if name == "sandbox":
-        help_text = "with the network open"
-        actions.append(parser.add_argument("--network", action="store_true", help=help_text))
         words, arguments.command = split_at_dashes(words)
     # Intermixed: an option may stand between a tool's name and its arguments.
     arguments, unknown = parser.parse_known_intermixed_args(words, arguments)
     refuse_unknown(unknown, actions, after_prompt=None)
+    check_own(name, arguments)
+    arguments.format = arguments.format or "text"
+    return arguments
+
+
+def add_own(parser: "ArgumentParser", name: str) -> list["Action"]:
+    """Add what only this subcommand takes, and return its options."""
+    add = parser.add_argument
+    match name:
+        case "config":
+            return [add("--sources", action="store_true", help="with where each value comes from")]
+        case "tool":
+            return [add_call(parser)]
+        case "sessions":
+            return add_sessions(parser)
+        case "firewall":
+            help_text = "files or folders; - for standard input (this folder)"
+            add("files", nargs="*", metavar="FILE", help=help_text)
+            return []
+        case "sandbox":
+            return [add("--network", action="store_true", help="with the network open")]
+        case _:
+            return []
+
+
+def check_own(name: str, arguments: "Namespace") -> None:
+    """Fail where something is missing that this subcommand needs."""
     if name == "sandbox" and not arguments.command:
         fail("the command is missing: ybs sandbox exec [--network] -- COMMAND ...")
     if name == "tool" and not arguments.name:
         fail("the name of a tool is missing: ybs tool call NAME JSON")
-    return arguments
+    if name == "sessions":
+        check_sessions(arguments)
 
 
 def split_at_dashes(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -137,6 +208,34 @@ def add_call(parser: "ArgumentParser") -> "Action":
     return parser.add_argument(
         "--yes", action="store_true", help="allow what would be asked; what is forbidden stays so"
     )
+
+
+def add_sessions(parser: "ArgumentParser") -> list["Action"]:
+    """Add what `sessions` takes, and return its options."""
+    help_text = "NAME of show; NAME [FILE] of export; WORDS of search; NAME ... of delete"
+    parser.add_argument("words", nargs="*", metavar="WORD", help=help_text)
+    add = parser.add_argument
+    return [
+        add("--all", action="store_true", help="the sessions of all folders"),
+        add("--yes", action="store_true", help="delete without asking"),
+    ]
+
+
+def check_sessions(arguments: "Namespace") -> None:
+    """Fail where an action of `sessions` has too few words, or too many, and settle the format of an export."""
+    action, count = arguments.action, len(arguments.words)
+    least, most, usage = SESSIONS_WORDS[action]
+    if count < least:
+        fail(f"something is missing: ybs sessions {action} {usage}")
+    if most is not None and count > most:
+        fail(
+            f"{arguments.words[most]!r} is not understood here; ybs sessions {action} {usage}".rstrip()
+        )
+    if action != "export" and arguments.format == "md":
+        fail("--format md is of ybs sessions export")
+    if action == "export" and arguments.format is None:
+        is_data = arguments.words[-1].lower().endswith((".json", ".jsonl")) and count == most
+        arguments.format = "json" if is_data else "md"
 
 
 def new_parser(program: str, description: str, epilog: str = "") -> "ArgumentParser":
@@ -168,7 +267,7 @@ def chat_parser() -> tuple["ArgumentParser", list["Action"]]:
     parser.add_argument(
         "prompt", nargs="?", metavar="PROMPT", help="what to do; asked for if left out"
     )
-    actions = add_shared_options(parser)
+    actions = [*add_resuming(parser), *add_shared_options(parser)]
     add = parser.add_argument
     actions += [
         add("--print", "-P", action="store_true", help="run once, print the answer and leave"),
@@ -181,87 +280,6 @@ def chat_parser() -> tuple["ArgumentParser", list["Action"]]:
         add("--version", action="version", version=version_line()),
     ]
     return parser, actions
-
-
-def add_shared_options(parser: "ArgumentParser") -> list["Action"]:
-    """Add the options that the chat and every subcommand understand."""
-    from pathlib import Path
-
-    add = parser.add_argument
-    help_text = "ollama, openai, anthropic, google, mistral, llamacpp or your own"
-    prompt_text = "in place of the built-in prompt"
-    return [
-        add("-c", "--config", type=Path, metavar="FILE", help="one more configuration file"),
-        add("--profile", metavar="NAME", help="a named set of settings of the configuration"),
-        add("-m", "--model", metavar="NAME", help="the model"),
-        add("-p", "--provider", metavar="NAME", help=help_text),
-        add("--endpoint", metavar="URL", help="where the provider answers"),
-        *add_permissions(parser),
-        *add_limits(parser),
-        add("--system-prompt-file", type=Path, metavar="FILE", help=prompt_text),
-        add("--plain", action="store_true", help="whole sentences, no colour, nothing that moves"),
-        add("-v", "--verbose", action="store_true", help="say more"),
-    ]
-
-
-def add_permissions(parser: "ArgumentParser") -> list["Action"]:
-    """Add the options about what may be done."""
-    from pathlib import Path
-
-    def many(
-        name: str, metavar: str, help_text: str, kind: "Callable[[str], Any]" = str
-    ) -> "Action":
-        return parser.add_argument(
-            name, action="append", default=[], type=kind, metavar=metavar, help=help_text
-        )
-
-    def switch(name: str, help_text: str) -> "Action":
-        return parser.add_argument(name, action="store_true", help=help_text)
-
-    help_text = "what is done without asking (default: ask)"
-    return [
-        parser.add_argument("--mode", choices=MODES, help=help_text),
-        many("--allow", "RULE", "no question: TOOL[:PATTERN]"),
-        many("--deny", "RULE", "never: TOOL[:PATTERN]"),
-        many("--add-dir", "DIR", "one more folder", Path),
-        switch("--no-sandbox", "run commands without the sandbox"),
-        switch("--trust", "let this project's own files count, in this run only"),
-        switch("--incognito", "write nothing about this session down"),
-        switch("--dry-run", "show the first tool calls, run none"),
-    ]
-
-
-def add_limits(parser: "ArgumentParser") -> list["Action"]:
-    """Add the options that end a turn."""
-    add = parser.add_argument
-    help_text = "requests to the model in one turn"
-    return [
-        add("--max-turns", type=whole_number, metavar="N", help=help_text),
-        add("--max-cost", type=positive_number, metavar="USD", help="what a session may cost"),
-        add("--timeout", type=positive_number, metavar="SECONDS", help="what a turn may take"),
-    ]
-
-
-def whole_number(text: str) -> int:
-    """Read a whole number from 1 up."""
-    from argparse import ArgumentTypeError
-
-    if not text.isdecimal() or int(text) < 1:
-        raise ArgumentTypeError(f"{text!r} is not a whole number from 1 up")
-    return int(text)
-
-
-def positive_number(text: str) -> float:
-    """Read a number above 0."""
-    from argparse import ArgumentTypeError
-
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < float("inf"):
-        raise ArgumentTypeError(f"{text!r} is not a number above 0")
-    return number
 
 
 def version_line() -> str:

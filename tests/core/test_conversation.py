@@ -137,3 +137,19 @@ def test_a_draft_of_pieces_is_cut_off_and_a_finished_one_is_not():
     draft.add(AssistantSaid.of(whole))
     assert draft.is_cut_off is False
     assert draft.message == whole
+
+
+def test_a_cut_leaves_what_a_history_of_the_first_messages_is():
+    calls = tuple(ToolCall(id=name, name="x") for name in "ab")
+    messages: list[Message] = [
+        UserMessage.of("one"),
+        AssistantMessage(content=calls, stop_reason="tool_calls"),
+        ToolResult(call_id="b", name="x", output="2"),
+        ToolResult(call_id="a", name="x", output="1"),
+        AssistantMessage(content=(Text(text="done"),)),
+        UserMessage.of("two"),
+    ]
+    for keeps in range(-1, 9):
+        cut, made = Conversation("s", messages), Conversation("s", messages[: max(keeps, 0)])
+        cut.cut(keeps)
+        assert (cut.messages, cut.open_calls) == (made.messages, made.open_calls)

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from ybs.cli import main
-from ybs.parser import EPILOG, FORMATS, MODES, SUBCOMMANDS
+from ybs.flags import MODES
+from ybs.parser import EPILOG, FORMATS, SUBCOMMANDS
 from ybs.providers.registry import provider_names
 from ybs.session.commands.registry import LISTED
 

@@ -4,6 +4,7 @@ from itertools import count
 
 from msgspec import Raw
 
+from compacted import Shrinking
 from rows import every_row
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
@@ -36,6 +37,16 @@ async def test_the_same_call_is_reminded_at_three_told_to_change_at_five_and_sto
     assert "7 times" in finished.message
     assert "/model" in finished.message
     assert finished.steps == 7
+    assert reminders(events) == [REMINDER.format(count=3), PIVOT.format(count=5)]
+
+
+async def test_a_loop_is_noticed_across_compactions():
+    model = ScriptedModel([call(n) for n in range(20)])
+    tools, events = ScriptedToolbox({"look": "same"}), list[Event]()
+    guards = [Loops(lambda: "still"), Shrinking()]
+    agent = Agent(model, tools, events.append, Conversation("system"), guards)
+    finished = await agent.run(UserMessage.of("go"))
+    assert (finished.reason, finished.steps) == ("loop", 7)
     assert reminders(events) == [REMINDER.format(count=3), PIVOT.format(count=5)]
 
 

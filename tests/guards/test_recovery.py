@@ -1,5 +1,6 @@
 """Recovery: errors in a row, empty messages, cut answers."""
 
+from compacted import Shrinking
 from rows import every_row
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
@@ -39,6 +40,14 @@ async def test_twelve_errors_in_a_row_end_the_turn():
     assert finished.reason == "loop"
     assert finished.steps == 12
     assert len(said(events)) == 3
+
+
+async def test_errors_are_counted_across_compactions():
+    tools, events = ScriptedToolbox({"fail": ToolError("no")}), list[Event]()
+    guards = [Recovery(), Shrinking()]
+    agent = Agent(ScriptedModel(calls(20)), tools, events.append, Conversation("system"), guards)
+    finished = await agent.run(UserMessage.of("go"))
+    assert (finished.reason, finished.steps, len(said(events))) == ("loop", 12, 3)
 
 
 async def test_a_call_that_works_resets_the_count():

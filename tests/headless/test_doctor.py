@@ -261,6 +261,13 @@ def test_what_is_wrong_with_folders_disk_and_clock_is_said(
     opened = machine.look_at_sessions(tmp_path)
     assert opened.fix == f"chmod 700 '{tmp_path}'"
     assert "mode 750" in opened.detail
+    tmp_path.chmod(0o770)
+    assert "can be written by others" in machine.look_at_sessions(tmp_path).detail
+    tmp_path.chmod(0o700)
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    linked = machine.look_at_sessions(tmp_path / "link")
+    assert "no session is kept" in linked.detail
+    assert "is a link" in linked.detail
     assert machine.look_at_sessions(tmp_path / "a" / "b").state == "ok"
     (tmp_path / "file").write_text("")
     assert machine.look_at_sessions(tmp_path / "file" / "a").state == "warning"
@@ -269,6 +276,7 @@ def test_what_is_wrong_with_folders_disk_and_clock_is_said(
     assert machine.look_at_clock(0.0).fix == "sudo timedatectl set-ntp true"
     assert machine.look_at_clock(4e9).state == "ok"
     monkeypatch.setattr("os.access", lambda *_: False)
+    assert "cannot be written" in machine.look_at_sessions(tmp_path).detail
     assert machine.look_at_project(tmp_path).is_to_mend
     assert "cannot be made" in machine.look_at_sessions(tmp_path / "a").detail
 

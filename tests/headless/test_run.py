@@ -17,7 +17,7 @@ from ybs.core.events import Noticed, TurnFinished
 from ybs.headless import run as run_module
 from ybs.headless.run import code_of, exit_code, refuse, run_once
 from ybs.security.rules import Rule, rule_of
-from ybs.session.wiring import NothingConfigured
+from ybs.session.first_model import NothingConfigured
 
 NO_OPTIONS = cast("Any", None)
 

@@ -146,6 +146,19 @@ def test_an_unknown_model_is_named_with_its_place():
             },
         ),
         (400, {"error": {"message": "Please reduce the length of the messages or completion."}}),
+        # Anthropic, text-generation-inference, Z.ai, Alibaba, Moonshot
+        (
+            400,
+            {"error": {"message": "input length and `max_tokens` exceed context limit: 9 + 8 > 7"}},
+        ),
+        (422, {"error": "`inputs` must have less than 4095 tokens. Given: 5000"}),
+        (
+            422,
+            {"error": "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs`"},
+        ),
+        (400, {"error": {"code": "1261", "message": "Prompt exceeds max length"}}),
+        (400, {"error": {"message": "Range of input length should be [1, 129024]"}}),
+        (400, {"error": {"message": "Your request exceeded model token limit: 8192"}}),
         (500, {"error": "the request exceeds the available context size"}),
         (413, b""),
     ],
@@ -182,6 +195,15 @@ def test_an_empty_account_is_no_passing_trouble(status: int, body: object):
     assert type(error) is ModelError
     assert not error.temporary
     assert "no credit left" in str(error)
+
+
+@every_row("status", [400, 500])
+def test_a_strict_template_teaches_and_does_not_pass(status: int):
+    """llama.cpp answers 500. After a compaction the person's words stand behind the summary."""
+    said = "Conversation roles must alternate user/assistant/user/assistant/..."
+    error = of(status, {"error": {"code": status, "message": said}})
+    assert isinstance(error, BadRequest)
+    assert error.said == said
 
 
 @every_row("status", [408, 409, 425, 500, 502, 503, 504, 529])

@@ -468,6 +468,11 @@ def test_usage_in_odd_places(frame: dict):
     assert decode(frame)[0].usage == Usage(input_tokens=12, output_tokens=3, cached_tokens=2)
 
 
+def test_what_a_cache_held_is_a_part_of_the_input_even_where_it_is_counted_apart():
+    frame = {"usage": {"prompt_tokens": 2, "completion_tokens": 3, "prompt_cache_hit_tokens": 10}}
+    assert decode(frame)[0].usage == Usage(input_tokens=12, output_tokens=3, cached_tokens=10)
+
+
 def test_usage_is_looked_for_where_the_quirks_say():
     frame = {"stats": {"prompt_tokens": 5}, "usage": {"prompt_tokens": 9}}
     assert decode(frame, usage_fields=("stats",))[0].usage == Usage(input_tokens=5)

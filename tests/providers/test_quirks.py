@@ -29,6 +29,10 @@ def test_single_fields_are_overridden_and_the_others_stay():
         ("Use 'max_completion_tokens' instead.", Quirks(max_tokens_field="max_completion_tokens")),
         ("Unsupported value: 'temperature'", Quirks(accepts_temperature=False)),
         ("Streaming is not supported", Quirks(streams=False)),
+        (
+            "Conversation roles must alternate user/assistant/user/assistant/...",
+            Quirks(wants_alternating_roles=True),
+        ),
         ("To use function tools, set reasoning_effort to 'none'", Quirks(reasoning_effort="none")),
     ],
 )

@@ -6,5 +6,5 @@ CASES: dict[str, str] = {
     **{f"C{number:02}": "test_cases_later.py" for number in range(8, 13)},
     **{f"F{number:02}": "test_cases_later.py" for number in (1, 2, 5)},
     "F03": "test_cases_incognito.py",
-    "F04": "not applicable: this version cannot resume a session yet",
+    "F04": "test_cases_sessions.py",
 }

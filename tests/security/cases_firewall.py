@@ -8,5 +8,5 @@ CASES: dict[str, str] = {
     "X04": "firewall/test_corpus.py",
     "X05": "firewall/test_toolbox.py",
     "X06": "firewall/test_model.py",
-    "F06": "firewall/test_toolbox.py",
+    "F06": "test_cases_sessions.py",
 }

@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
 from rows import every_row
 from ybs.core.events import Event, Noticed
-from ybs.core.messages import AssistantMessage, Image, Text, ToolResult, UserMessage
+from ybs.core.memo import Memo
+from ybs.core.messages import AssistantMessage, Image, Message, Text, ToolResult, UserMessage
 from ybs.core.ports import Request, ToolSpec
 from ybs.security.legible import LegibleModel, legible
 from ybs.security.marks import marked, marked_data, note_of, unmarked, unmarked_edit
@@ -217,6 +219,19 @@ def test_what_is_legible_stays_the_same_object():
     assert clean.messages[1] is result
     assert clean.tools[0] is tools[0]
     assert clean.tools[1] is tools[1]
+
+
+def test_a_message_is_looked_at_once(monkeypatch: pytest.MonkeyPatch):
+    looked_at: list[str] = []
+    monkeypatch.setattr(
+        "ybs.security.legible.marked", lambda text: looked_at.append(text) or marked(text)
+    )
+    said = [UserMessage.of(text) for text in ("a", "b\u200b", "c")]
+    known: Memo[Message, Message] = Memo()
+    first = legible(Request("s", said[:2]), known)
+    again = legible(Request("s", said), known)
+    assert again.messages[1] is first.messages[1]
+    assert [text for text in looked_at if text != "s"] == ["a", "b\u200b", "c"]
 
 
 @every_row(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hostile_git import TRAPS, Sandpit, Trap, hook, make_repository, needs_git
+from hostile_git import TRAPS, Sandpit, Trap, hook, make_repository, needs_git, template_in
 from rows import every_row
 from ybs.security.git import Change, Git, parse_status
 from ybs.security.git_walls import GitError
@@ -13,11 +13,9 @@ from ybs.security.git_walls import GitError
 pytestmark = needs_git
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    top = tmp_path_factory.mktemp("template") / "repo"
-    make_repository(top)
-    return top
+    return template_in(tmp_path_factory.getbasetemp())
 
 
 @pytest.fixture

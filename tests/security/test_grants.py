@@ -207,3 +207,21 @@ def test_what_another_tool_reads_is_not_searched_for_commands():
     policy = Policy(Safety())
     call = ToolCall(id="1", name="their_tool", arguments=Raw(b'{"command":"rm -r x"}'))
     assert policy.decide(call, "read", Preview(title="x"), Subject()) == Allow()
+
+
+def test_a_grant_for_a_file_covers_no_others_whose_names_make_up_its_own():
+    def asked(policy: Policy, *paths: str) -> Decision:
+        subject = Subject(paths=paths, detail="commit", is_plain=True)
+        return policy.decide(ToolCall(id="1", name="git"), "delete", Preview(title="x"), subject)
+
+    for given, later in (
+        (("b, c",), ("b", "c")),
+        (("a, b",), ("'a", "b'")),
+        (("a", "b"), ("a, b",)),
+    ):
+        policy = Policy(Safety())
+        question = asked(policy, *given)
+        assert isinstance(question, Ask)
+        policy.grant(question.question.grant)
+        assert isinstance(asked(policy, *given), Allow)
+        assert isinstance(asked(policy, *later), Ask)

@@ -132,6 +132,38 @@ def test_tools_of_others_ask_for_whatever_they_change():
     assert word(decide(policy, "their_tool", "read")) == "allow"
 
 
+def test_a_call_that_only_reads_is_judged_so_whatever_its_tool_may_do():
+    for mode in MODES:
+        decision = decide(policy_of(mode), "git", "delete", only_reads=True, paths=("a",))
+        assert word(decision) == "allow"
+    assert (
+        word(decide(policy_of(deny=["git(a)"]), "git", "delete", only_reads=True, paths=("a",)))
+        == "deny"
+    )
+
+
+def test_no_rule_and_no_mode_but_bypass_lets_files_be_lost_unasked():
+    for mode in ("ask", "accept-edits", "auto"):
+        policy = policy_of(mode, allow=["git", "git(a)", "git(**)"])
+        decision = decide(
+            policy, "git", "delete", paths=("a",), is_plain=True, destroys="it is gone"
+        )
+        assert isinstance(decision, Ask)
+        assert decision.is_destructive
+        assert decision.question.warnings == ("it is gone",)
+        assert decision.question.grant == ""
+        assert word(decide(policy, "git", "delete", paths=("a",), is_plain=True)) == "allow"
+
+
+def test_words_that_nobody_runs_are_no_command():
+    call = ToolCall(id="1", name="git", arguments=Raw(encode({"text": "sudo rm -rf / is gone"})))
+    for is_plain, expected in ((True, "ask"), (False, "deny")):
+        decision = policy_of().decide(
+            call, "delete", Preview(title="x"), Subject(is_plain=is_plain)
+        )
+        assert word(decision) == expected
+
+
 def test_an_allow_rule_answers_the_question_and_a_deny_rule_wins():
     policy = policy_of(allow=["run_shell(make *)", "write_file(src/**)", "delete_file"])
     assert word(decide(policy, "run_shell", command="make test")) == "allow"

@@ -6,6 +6,7 @@ import pytest
 
 from hostile_git import Sandpit, make_repository, needs_git
 from ybs.security.git import Git
+from ybs.security.git_moves import make_branch
 from ybs.security.git_walls import GitError
 
 pytestmark = needs_git
@@ -60,3 +61,63 @@ async def test_a_submodule_is_followed_to_its_repository(pit: Sandpit):
     shutil.copytree(pit.top / ".git", pit.top / ".git/modules/sub", ignore=lambda *_: ["modules"])
     (pit.top / "sub/.git").write_text("gitdir: ../.git/modules/sub\n")
     assert await Git(pit.top / "sub").branch() == "main"
+
+
+async def test_a_submodule_of_another_repository_is_refused(pit: Sandpit, tmp_path: Path):
+    (pit.top / ".git/modules").mkdir()
+    shutil.copytree(pit.top / ".git", pit.top / ".git/modules/sub", ignore=lambda *_: ["modules"])
+    for name in ("elsewhere", "modules/sub"):
+        folder = tmp_path / name
+        folder.mkdir(parents=True)
+        (folder / ".git").write_text(f"gitdir: {pit.top}/.git/modules/sub\n")
+        with pytest.raises(GitError, match="no worktree's and no submodule's"):
+            await Git(folder).status()
+
+
+async def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(pit: Sandpit):
+    for name in ("HEAD", "config", "index", "packed-refs"):
+        path = pit.top / ".git" / name
+        data = path.read_bytes() if path.exists() else None
+        path.unlink(missing_ok=True)
+        os.mkfifo(path)
+        with pytest.raises(GitError, match=f"{name} is no regular file"):
+            await Git(pit.top).status()
+        path.unlink()
+        if data is not None:
+            path.write_bytes(data)
+
+
+LED_AWAY = [
+    *("index", "logs", "logs/HEAD", "logs/refs/heads", "logs/refs/heads/main"),
+    *("refs/heads", "refs/heads/main", "objects/ab"),
+]
+
+
+@pytest.mark.parametrize("name", LED_AWAY)
+async def test_git_writes_through_no_link_in_its_own_folder(
+    pit: Sandpit, tmp_path: Path, name: str
+):
+    outside, place = tmp_path / "outside", pit.top / ".git" / name
+    pit.plain("reflog")
+    if place.exists():
+        place.rename(outside)
+    elif name.startswith("objects"):
+        outside.mkdir()
+    place.symlink_to(outside)
+    before = outside.read_bytes() if outside.is_file() else sorted(outside.rglob("*"))
+    (pit.top / "a.txt").write_text("changed\n")
+    with pytest.raises(GitError, match=r"is a link|no regular file"):
+        await Git(pit.top).commit("led away", "a.txt")
+    with pytest.raises(GitError, match=r"is a link|no regular file"):
+        await make_branch(Git(pit.top), "new")
+    assert before == (outside.read_bytes() if outside.is_file() else sorted(outside.rglob("*")))
+
+
+async def test_links_to_hooks_are_no_obstacle_and_a_repository_may_have_no_logs(
+    pit: Sandpit, tmp_path: Path
+):
+    shutil.rmtree(pit.top / ".git/hooks", ignore_errors=True)
+    (pit.top / ".git/hooks").symlink_to(tmp_path)
+    shutil.rmtree(pit.top / ".git/logs")
+    (pit.top / "a.txt").write_text("changed\n")
+    assert await Git(pit.top).commit("as ever", "a.txt")

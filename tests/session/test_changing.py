@@ -16,7 +16,8 @@ from ybs.providers import http
 from ybs.session import secrets
 from ybs.session.context_use import measure
 from ybs.session.reply import Reply
-from ybs.session.session import Session, Status
+from ybs.session.session import Session
+from ybs.session.status import Status
 from ybs.session.tally import MOST_WORDS
 from ybs.session.wiring import Rooms
 from ybs.testing import OpenAIServer, RecordedEvents, call
@@ -77,8 +78,8 @@ async def test_the_estimate_follows_the_conversation(open_session: Open):
             if change == "append":
                 session.conversation.append(UserMessage.of("more " * 50))
             else:
-                session.rewind(1 if change == "cut" else 0)
-            assert session.estimated_tokens() == measure(session).estimate, change
+                await session.past.rewind(1 if change == "cut" else 0)
+            assert session.estimated_tokens() == measure(session).tokens, change
         await session.close()
 
 
@@ -114,7 +115,7 @@ async def test_a_mode_chosen_while_a_new_session_opens_holds_and_no_turn_comes_b
         await begun
         assert session.mode == "plan"
         assert (await session.send("after")).finished.reason == "done"
-        assert [words for _, words in session.prompts()] == ["after"]
+        assert [words for _, words in session.past.prompts()] == ["after"]
         await session.close()
 
 
@@ -129,9 +130,9 @@ async def test_words_at_a_limit_are_given_back_and_go_with_the_conversation(open
         session.subscribe(speak)
         assert (await session.send("go")).finished.reason == "limit"
         assert (session.unread_count, session.unread()) == (1, ("and this",))
-        assert [words for _, words in session.prompts()] == ["go"]
+        assert [words for _, words in session.past.prompts()] == ["go"]
         await session.send("again")
-        session.clear()
+        session.past.clear()
         assert session.unread() == ()
         await session.close()
 

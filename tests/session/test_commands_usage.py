@@ -18,9 +18,10 @@ from ybs.core.messages import (
     Usage,
     UserMessage,
 )
+from ybs.providers.token_families import PICTURE_TOKENS
 from ybs.session import changes
 from ybs.session.commands.registry import COMMANDS
-from ybs.session.context_use import IMAGE_TOKENS, measure
+from ybs.session.context_use import Share, measure
 from ybs.session.figures import amount, bar, first_words, money, number_in, time
 from ybs.session.reply import Reply
 from ybs.session.session import Session
@@ -98,22 +99,36 @@ async def test_a_session_that_costs_nothing_says_nothing_of_money(quiet: Session
     assert "$" not in await text_of(quiet, "/status")
 
 
-async def test_the_shares_of_the_context_add_up_to_what_the_provider_counted(open_session: Open):
-    big = answer("fine", usage=Usage(input_tokens=8000, output_tokens=192, cached_tokens=3176))
-    async with OpenAIServer([call("read_file", path="a.txt"), big]) as server:
+async def test_the_context_is_what_the_provider_counted_and_its_shares_add_up_to_it(
+    open_session: Open,
+):
+    opening = Usage(input_tokens=6000, output_tokens=20)
+    first = answer(call("read_file", path="a.txt"), usage=opening)
+    last = answer("fine", usage=Usage(input_tokens=8000, output_tokens=9, cached_tokens=3176))
+    async with OpenAIServer([first, last]) as server:
         session, _ = open_session(server)
         async with session:
             (Path(session.status().folder) / "a.txt").write_text("word " * 900)
             await session.send("what is in a.txt?")
             use = measure(session)
             text = await text_of(session, "/context")
-    assert (use.tokens, use.cached, use.is_counted) == (8192, 3176, True)
-    assert abs(sum(share.tokens for share in use.shares) - 8192) <= 2
+            session.conversation.append(UserMessage.of("and now?"))
+            later = await text_of(session, "/context")
+            more = measure(session)
+    counts = (use.tokens, use.cached, use.fresh, use.is_counted)
+    assert counts == (8009, 3176, 4824, True)
+    assert sum(share.tokens for share in use.shares) == 8009
     messages = {part.name: part.tokens for part in use.shares[2].parts}
+    assert sum(messages.values()) == use.shares[2].tokens
     assert messages["results"] > messages["model"] > messages["yours"] > 0
-    assert text.startswith("context 8,192 of 32,768 tokens (25%)\n")
-    assert "\ncached by the provider: 3,176\n" in text
+    assert text.startswith("context 8,009 of 32,768 tokens (24%)\n")
+    assert text.endswith(
+        "\nlast request: 3.2k cached, 4.8k fresh\n~ estimated; the total is counted"
+    )
     assert "documents" not in text
+    assert 8009 < more.tokens < 8030, "only what is new is estimated"
+    assert later.startswith("context ~8,0")
+    assert later.endswith("\n~ estimated; corrected by 2 answers")
 
 
 async def test_an_empty_context_is_an_estimate_and_fits_narrow_terminals(quiet: Session):
@@ -129,21 +144,37 @@ async def test_an_empty_context_is_an_estimate_and_fits_narrow_terminals(quiet: 
 
 def test_every_voice_and_picture_is_counted(quiet: Session):
     picture = Image(media_type="image/png", data=b"x" * 1_000_000)
+    prose = [f"word number {number} of the text " * 20 for number in range(5)]
     say = quiet.conversation.append
-    say(UserMessage(content=(Text(text="y" * 400), Text(text="f" * 800), picture)))
-    say(AssistantMessage(content=(Text(text="m" * 40), ToolCall(id="c", name="read_file"))))
-    say(ToolResult(call_id="c", name="read_file", output="r" * 1200, images=(picture,)))
-    say(UserMessage.of("s" * 160, origin="shell"))
-    say(UserMessage.of("g" * 80, origin="guard"))
-    parts = {part.name: part.tokens for part in measure(quiet).shares[2].parts}
-    assert parts.pop("model") > 10
-    assert parts == {
-        "yours": 100,
-        "attached": 200 + IMAGE_TOKENS,
-        "commands": 40,
-        "results": 300 + IMAGE_TOKENS,
-        "reminders": 20,
+    say(UserMessage(content=(Text(text=prose[0]), Text(text=prose[1]), picture)))
+    say(AssistantMessage(content=(Text(text="m"), ToolCall(id="c", name="read_file"))))
+    say(ToolResult(call_id="c", name="read_file", output=prose[2], images=(picture,)))
+    say(UserMessage.of(prose[3], origin="shell"))
+    say(UserMessage.of(prose[4], origin="guard"))
+    say(UserMessage(content=(Text(text="s"), Text(text="kept " * 40)), origin="summary"))
+    use, family = measure(quiet), quiet.rooms.window.counter.family
+    text = quiet.rooms.window.counter.text_tokens(prose[0])  # the others differ in a digit
+    assert 100 < text < 160
+    edge, result = round(family.per_message), round(family.per_result)
+    kept = quiet.rooms.window.counter.text_tokens("kept " * 40)
+    expected = {
+        "yours": text + edge + kept,
+        "attached": text + PICTURE_TOKENS,
+        "commands": text + edge,
+        "model": 1 + quiet.rooms.window.counter.text_tokens("read_file") + 1 + 14 + edge,
+        "results": text + PICTURE_TOKENS + result + edge,
+        "reminders": text + edge,
+        "summary": 1 + edge,
     }
+    system, tools, messages = use.shares
+    assert [part.name for part in messages.parts] == list(expected)
+    for part in messages.parts:
+        assert abs(part.tokens - expected[part.name]) <= 2, part
+    assert system.tokens > 100 < tools.tokens
+    assert messages == Share(
+        name="messages", tokens=sum(part.tokens for part in messages.parts), parts=messages.parts
+    )
+    assert system.tokens + tools.tokens + messages.tokens == use.tokens == quiet.estimated_tokens()
 
 
 async def test_cost_has_a_row_for_each_turn_and_a_sum(quiet: Session):
@@ -231,7 +262,7 @@ async def test_diff_shows_the_last_turn_that_changed_files_or_all(quiet: Session
     assert isinstance(whole, Reply)
     assert whole.diff == f"{new}\n{DIFF}\n{DIFF}"
     assert "  b.py  +1 -1" in whole.text
-    quiet.clear()
+    quiet.past.clear()
     assert (await quiet.handle("/diff")) == reply, "files stay changed when words are forgotten"
 
 
@@ -285,5 +316,5 @@ async def test_a_real_turn_leaves_its_changes(project: Path, open_session: Open)
             await session.send("change it")
             reply = await session.handle("/diff")
     assert isinstance(reply, Reply)
-    assert "-x = 1\n+x = 2" in reply.diff
-    assert "  a.py  deleted, 2 changes" in reply.text
+    assert "-x = 1" in reply.diff
+    assert reply.text.splitlines() == ["The last turn that changed files:", "  deleted a.py"]

@@ -152,13 +152,19 @@ async def test_what_was_masked_is_listed_and_can_be_let_through(project: Path) -
     ("pattern", "places"),
     [
         # Who can make a model, who runs turns, and who asks a model for an answer.
-        (r"\bcreate_model\(", {"session/wiring.py", "providers/registry.py"}),
+        (
+            r"\bcreate_model\(",
+            {"session/wiring.py", "session/first_model.py", "providers/registry.py"},
+        ),
         (r"\bAgent\(", {"session/session.py"}),
         (
             r"\.stream\(",
             {
                 "core/agent.py",
+                "guards/compaction.py",
                 "guards/limits.py",
+                "guards/summary.py",
+                "session/commands/git.py",
                 "security/firewall/model.py",
                 "security/legible.py",
             },
@@ -179,14 +185,31 @@ def test_there_is_no_other_way_to_a_model(pattern: str, places: set[str]) -> Non
 async def test_a_turn_gets_nothing_but_the_guarded(project: Path) -> None:
     from ybs.security.firewall.model import FirewallModel
     from ybs.security.firewall.toolbox import FirewallToolbox
+    from ybs.session.journal import SyncedToolbox
 
     async with OpenAIServer([]) as server:
         for options in ({}, {"timeout": 5}):
             session, _ = opened(project, server, **options)
-            model, toolbox = session.rooms.begin_turn()
-            assert type(model) is FirewallModel
-            assert type(toolbox) is FirewallToolbox
+            model, toolbox = session.rooms.begin_turn(session.conversation, session.emit)
+            outer = [type(each).__name__ for each in layers(model)]
+            assert outer[:3] == ["_GuardedModel", "WatchedModel", "FirewallModel"]
+            assert [type(each) for each in layers(toolbox)][:2] == [SyncedToolbox, FirewallToolbox]
+            aside = [type(each) for each in layers(session.rooms.window.compaction.model)]
+            assert FirewallModel in aside[:2]  # a time limit may stand before it
             await session.close()
+
+
+def layers(value: object) -> list[object]:
+    """Return a wrapper and what it wraps, the outermost first."""
+    inner = next(
+        (
+            getattr(value, n)
+            for n in ("_model", "model", "_toolbox", "toolbox")
+            if hasattr(value, n)
+        ),
+        None,
+    )
+    return [value] if inner is None else [value, *layers(inner)]
 
 
 async def test_words_that_are_not_let_go_leave_the_conversation(project: Path) -> None:
@@ -204,11 +227,11 @@ async def test_words_that_are_not_let_go_leave_the_conversation(project: Path) -
             outcome = await session.send(f"use {TOKEN}")
             assert outcome.finished.reason == "error"
             assert outcome.unsent == f"use {TOKEN}"
-            assert [words for _, words in session.prompts()] == ["hello"]
+            assert [words for _, words in session.past.prompts()] == ["hello"]
             outcome = await session.send("go on without it")
             assert outcome.unsent == ""
             assert (await session.handle(f"!echo '{KEY}'")) is not None
-            assert [words for _, words in session.prompts()] == ["hello", "go on without it"]
+            assert [words for _, words in session.past.prompts()] == ["hello", "go on without it"]
             assert len(session.conversation.messages) == 4
         assert len(server.requests) == 2
     assert len(asked) == 2  # once about the words, once about the key that a command printed

@@ -63,7 +63,7 @@ async def test_a_turn_reads_edits_runs_and_answers(project: Path, open_session: 
     assert "VALUE = 2" in events.of(ToolFinished)[2].output
     assert session.usage.input_tokens > 0
     assert events.names[:2] == ["SessionStarted", "SystemPrompted"]
-    assert events.names[-2:] == ["TurnFinished", "SessionEnded"]
+    assert events.names[-4:] == ["TurnFinished", "FilesChanged", "Titled", "SessionEnded"]
 
 
 async def test_the_first_events_say_where_and_with_what(project: Path, open_session: Open):
@@ -417,7 +417,7 @@ async def test_sinks_can_leave(open_session: Open):
 async def test_the_status_counts_what_the_provider_reports(project: Path, open_session: Open):
     from ybs.core.messages import Usage
 
-    usage = Usage(input_tokens=120, output_tokens=30)
+    usage = Usage(input_tokens=1_500, output_tokens=3)
     async with OpenAIServer([answer("hi", usage=usage)]) as server:
         session, _ = open_session(server)
         async with session:
@@ -425,7 +425,7 @@ async def test_the_status_counts_what_the_provider_reports(project: Path, open_s
             await session.send("hello")
             after = session.status()
     assert before.context_tokens > 0  # an estimate: prompt and tools
-    assert (after.context_tokens, after.usage.output_tokens) == (150, 30)
+    assert (after.context_tokens, after.usage.output_tokens) == (1_503, 3)
     assert (after.provider, after.model, after.mode) == ("openai", "scripted", "ask")
     assert after.sandbox == "no sandbox"
     assert after.folder == str(project)

@@ -1,14 +1,20 @@
 """The wiring: what a session begins with, and what keeps it from beginning."""
 
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from ybs.core.errors import ConfigError
 from ybs.core.events import Noticed
+from ybs.providers import remote
 from ybs.providers.llama_cpp import models
+from ybs.security import legible
+from ybs.security.marks import marked
+from ybs.session.first_model import NothingConfigured
 from ybs.session.options import Options
-from ybs.session.wiring import NothingConfigured, open_session
+from ybs.session.wiring import open_session
 from ybs.testing import OllamaServer, OpenAIServer, RecordedEvents
 
 
@@ -79,3 +85,23 @@ def test_a_rule_that_is_none_is_an_error(project: Path):
     options = {"endpoint": "http://127.0.0.1:1/v1", "model": "m", "allow": ("run_shell(",)}
     with pytest.raises(ConfigError):
         open_session(Options.of(project, options))
+
+
+async def test_a_message_is_looked_at_and_written_once_in_a_session_of_several_turns(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    looked_at: list[str] = []
+    written: list[Any] = []
+    monkeypatch.setattr(legible, "marked", lambda text: looked_at.append(text) or marked(text))
+    monkeypatch.setattr(
+        remote, "encode_json", lambda data: written.append(data) or msgspec.json.encode(data)
+    )
+    async with OpenAIServer(["ok"] * 5) as server:
+        options = {"provider": "openai", "endpoint": server.url, "model": "m"}
+        async with open_session(Options.of(project, options)) as session:
+            for number in range(5):
+                await session.send(f"step {number}")
+    words = [f"step {number}" for number in range(5)]
+    assert [text for text in looked_at if text in words] == words
+    assert [said["content"] for said in written if said["role"] == "user"] == words
+    assert len(written) == len(server.requests[-1].body["messages"]) == 10

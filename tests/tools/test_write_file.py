@@ -160,7 +160,7 @@ async def test_a_write_that_fails_leaves_the_original_and_no_stray_file(
         real = os.open
 
         def open_full(path: Any, flags: int, *rest: Any, **how: Any) -> int:
-            if flags & os.O_CREAT:
+            if flags & os.O_ACCMODE == os.O_WRONLY:
                 os.close(real(path, flags, *rest, **how))
                 full()
             return real(path, flags, *rest, **how)

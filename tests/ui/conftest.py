@@ -70,10 +70,12 @@ def keyboard(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
 @pytest.fixture
 def talking(keyboard: int, capsys: pytest.CaptureFixture[str]) -> Open:
     @asynccontextmanager
-    async def opened(session: FakeSession, prompt: str = "") -> AsyncGenerator[Talk]:
+    async def opened(
+        session: FakeSession, prompt: str = "", command: str = ""
+    ) -> AsyncGenerator[Talk]:
         talk = Talk(keyboard, capsys)
         terminal = PlainTerminal(session.as_session, clock=talk.clock)
-        talk.task = asyncio.create_task(terminal.run(prompt))
+        talk.task = asyncio.create_task(terminal.run(prompt, command))
         await talk.until(lambda: "/help for more" in talk.text)
         yield talk
         os.close(keyboard)  # the end of input

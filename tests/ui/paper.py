@@ -9,7 +9,7 @@ from stage import FakeClock
 
 from ybs.config.schema import Ui
 from ybs.core.events import Event, ToolFinished, ToolStarted
-from ybs.session.session import View
+from ybs.session.status import View
 from ybs.ui.drawing.live import Live
 from ybs.ui.drawing.page import Canvas
 from ybs.ui.drawing.render import Renderer

@@ -98,6 +98,7 @@ async def staged(
     columns: int = 80,
     rows: int = 24,
     prompt: str = "",
+    command: str = "",
     early: str = "",
     history: LineHistory | None = None,
 ) -> AsyncIterator[Stage]:
@@ -105,7 +106,7 @@ async def staged(
     with create_pipe_input() as pipe:
         pipe.send_text(early)
         stage = Stage(session, pipe, Size(rows=rows, columns=columns), history)
-        task = asyncio.create_task(stage.terminal.run(prompt))
+        task = asyncio.create_task(stage.terminal.run(prompt, command))
         await stage.until(lambda: stage.terminal.window.app.is_running)
         try:
             yield stage

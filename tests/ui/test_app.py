@@ -10,8 +10,8 @@ import pytest
 from fake_session import FakeSession
 from trusting import is_trusted, wanting
 from ybs.config.schema import Config, Ui
+from ybs.session.first_model import NothingConfigured
 from ybs.session.options import Options, load_settings
-from ybs.session.wiring import NothingConfigured
 from ybs.ui import app
 from ybs.ui.app import chat, open_or_set_up
 from ybs.ui.questions.trust import ask_trust
@@ -27,7 +27,7 @@ class FakeTerminal:
     def __init__(self, session: object, history: object = None) -> None:
         self.session, self.history = session, history
 
-    async def run(self, prompt: str) -> int:
+    async def run(self, prompt: str, command: str) -> int:
         if isinstance(self.end, BaseException):
             raise self.end
         return self.end

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from ybs.core.messages import Usage
-from ybs.session.session import Status
+from ybs.session.status import Status
 from ybs.ui.signs import ASCII, UNICODE, Paint
 from ybs.ui.status import MODE_STYLES, start_line, toolbar
 from ybs.ui.words import cells

@@ -61,6 +61,13 @@ async def test_a_prompt_given_on_the_command_line_is_never_a_command(prompt: str
         await stage.sees("answer to /help")
 
 
+async def test_a_command_that_it_begins_with_is_taken_at_once() -> None:
+    session = FakeSession()
+    async with staged(session, command="/resume") as stage:
+        await stage.sees("answer to /resume")
+        assert (session.lines, session.sent) == (["/resume"], [])
+
+
 async def test_a_command_is_answered_without_a_turn() -> None:
     session = FakeSession()
     async with staged(session) as stage:

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Self
+from typing import BinaryIO, Self
 
 from ybs.core.errors import ConfigError, YbsError
 
@@ -35,6 +35,18 @@ def make_folder(path: Path) -> None:
 
 def read(path: Path, *, most_bytes: int = LARGEST_BYTES) -> bytes | None:
     """Return a file's bytes, or None where there is none. Raises Unsafe and OSError."""
+    file = open_to_read(path)
+    if file is None:
+        return None
+    with file:
+        data = file.read(most_bytes + 1)
+    if len(data) > most_bytes:
+        raise Unsafe(f"{path} is larger than {most_bytes:,} bytes; move it away")
+    return data
+
+
+def open_to_read(path: Path) -> BinaryIO | None:
+    """Open a file for reading, or return None where there is none. Raises Unsafe and OSError."""
     try:
         handle = os.open(path, os.O_RDONLY | _SAFE)
     except (FileNotFoundError, NotADirectoryError):
@@ -46,11 +58,7 @@ def read(path: Path, *, most_bytes: int = LARGEST_BYTES) -> bytes | None:
     except BaseException:
         os.close(handle)
         raise
-    with open(handle, "rb") as file:  # noqa: PTH123 - opened by descriptor
-        data = file.read(most_bytes + 1)
-    if len(data) > most_bytes:
-        raise Unsafe(f"{path} is larger than {most_bytes:,} bytes; move it away")
-    return data
+    return open(handle, "rb")  # noqa: PTH123 - opened by descriptor
 
 
 def replace(path: Path, data: bytes) -> None:

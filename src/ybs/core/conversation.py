@@ -79,6 +79,16 @@ class Conversation:
             self.append(result)
         return made_up
 
+    def cut(self, keeps: int) -> None:
+        """Keep so many messages, the oldest. Calls of the last answer are open where their results are gone."""
+        begin = keeps = max(min(keeps, len(self._messages)), 0)
+        while begin and isinstance(self._messages[begin - 1], ToolResult):
+            begin -= 1
+        begin = max(begin - 1, 0)
+        newest, self._messages[begin:], self._open = self._messages[begin:keeps], [], {}
+        for message in newest:
+            self.append(message)
+
     def replace(self, messages: Sequence[Message], *, system: str | None = None) -> None:
         """Put another history in place of this one (compaction, undo, resume)."""
         if system is not None:

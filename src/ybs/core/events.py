@@ -14,25 +14,29 @@ from ybs.core.messages import (
     AssistantMessage,
     AssistantPart,
     Image,
+    Message,
     Origin,
     StopReason,
     Text,
     ToolResult,
     Usage,
     UserMessage,
+    UserPart,
 )
 
 #: Why a turn ended. `limit`, `loop` and `dry_run` come from guards, `error` from the provider.
 EndReason: TypeAlias = Literal["done", "interrupted", "error", "limit", "loop", "dry_run"]
 Level: TypeAlias = Literal["info", "warning", "error"]
+#: It nearly filled the window, the provider refused it, the person asked, or another model has a smaller window.
+CompactionReason: TypeAlias = Literal["full", "refused", "asked", "smaller"]
 
 
 class SessionStarted(Struct, frozen=True, kw_only=True, tag="session_start"):
     """A session begins: where, and with which configuration (secrets masked)."""
 
-    session: str
-    folder: str
-    config: dict[str, str]
+    session: str = ""
+    folder: str = ""
+    config: dict[str, str] = {}
 
 
 class SystemPrompted(Struct, frozen=True, kw_only=True, tag="system"):
@@ -42,21 +46,27 @@ class SystemPrompted(Struct, frozen=True, kw_only=True, tag="system"):
 
 
 class UserSaid(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="user"):
-    """Words were added to the conversation on the person's side."""
+    """Words on the person's side; `parts` is all of it, where it is more than one text and `images` behind it."""
 
     content: str
     origin: Origin = "person"
     images: tuple[Image, ...] = ()
+    parts: tuple[UserPart, ...] = ()
 
     @classmethod
     def of(cls, message: UserMessage) -> "UserSaid":
         """Make the event of a message."""
         images = tuple(part for part in message.content if isinstance(part, Image))
-        return cls(content=message.text, origin=message.origin, images=images)
+        is_plain = message.content == (Text(text=message.text), *images)
+        if is_plain:
+            return cls(content=message.text, origin=message.origin, images=images)
+        return cls(content=message.text, origin=message.origin, parts=message.content)
 
     @property
     def message(self) -> UserMessage:
         """The message that was added."""
+        if self.parts:
+            return UserMessage(content=self.parts, origin=self.origin)
         return UserMessage.of(self.content, *self.images, origin=self.origin)
 
 
@@ -171,7 +181,7 @@ class ToolFinished(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="t
     """A tool call ended. `output` went to the model; `summary` and `display` are for the person."""
 
     id: str
-    name: str
+    name: str = ""
     success: bool
     output: str
     is_refused: bool = False
@@ -232,6 +242,51 @@ class TurnFinished(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="t
     duration_seconds: float = 0.0
 
 
+class Compacted(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="compaction"):
+    """Older parts were set aside or summed up, and `messages` is the conversation now; sizes are in tokens."""
+
+    messages: tuple[Message, ...]
+    reason: CompactionReason
+    tokens_before: int
+    tokens_after: int
+    outputs: int = 0
+    summarised: int = 0
+    is_by_model: bool = False
+
+
+class Rewound(Struct, frozen=True, kw_only=True, tag="rewind"):
+    """The conversation was cut: its first `keeps` messages stay."""
+
+    keeps: int
+
+
+class Replaced(Struct, frozen=True, kw_only=True, tag="history"):
+    """Another history is the conversation now: what was set aside came back, or what was undone."""
+
+    messages: tuple[Message, ...]
+
+
+class Titled(Struct, frozen=True, kw_only=True, tag="title"):
+    """The session has a name for people; the last one counts."""
+
+    title: str
+
+
+class FilesChanged(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="checkpoint"):
+    """What a turn changed in files was kept for an undo, and perhaps committed by ybs."""
+
+    checkpoint: str
+    paths: tuple[str, ...] = ()
+    commit: str = ""
+
+
+class FilesRestored(Struct, frozen=True, kw_only=True, tag="undo"):
+    """What turns changed in files was taken back, or with `is_redo` done again: the checkpoints, newest first."""
+
+    checkpoints: tuple[str, ...]
+    is_redo: bool = False
+
+
 class SessionEnded(Struct, frozen=True, kw_only=True, tag="session_end"):
     """The session is over."""
 
@@ -256,6 +311,12 @@ Event: TypeAlias = (
     | ToolFinished
     | Noticed
     | TurnFinished
+    | Compacted
+    | Rewound
+    | Replaced
+    | Titled
+    | FilesChanged
+    | FilesRestored
     | SessionEnded
 )
 Emit: TypeAlias = Callable[[Event], None]

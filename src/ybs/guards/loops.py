@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from ybs.core.errors import StopTurn
 from ybs.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Guard, Turn
+from ybs.guards.recovery import said_since
 
 LONGEST_CYCLE = 5
 REMIND_AT, PIVOT_AT, STOP_AT = 3, 5, 7
@@ -44,7 +45,7 @@ class Loops(Guard):
     def _begin(self, turn: Turn | None) -> None:
         self._turn = turn
         self._steps: list[int] = []
-        self._read = 0
+        self._read: Message | None = None
         self._mark: str | None = None
         self._since = 0
         self._told = 0
@@ -52,16 +53,17 @@ class Loops(Guard):
     async def before_step(self, turn: Turn) -> None:
         """Remind at 3 repetitions, demand a change at 5, stop at 7."""
         messages = turn.messages
-        if turn is not self._turn or len(messages) < self._read:  # shorter: it was compacted
+        new = None if turn is not self._turn else said_since(self._read, messages)
+        if new is None:
             self._begin(turn)
-        new = messages[self._read :]
+            new = messages
         said = [
             at for at, m in enumerate(new) if isinstance(m, UserMessage) and m.origin == "person"
         ]
         if said:  # whoever was told something new is not going round in circles yet
             self._since = len(self._steps) + len(steps_of(new[: said[-1]]))
         self._steps += steps_of(new)
-        self._read = len(messages)
+        self._read = messages[-1]
         count, length = repetitions(self._steps[self._since :])
         if count < 2:
             self._mark, self._told = None, 0

@@ -1,8 +1,10 @@
 """Recovery: what to do when the model is stuck in errors or says nothing (Yips' "pivot")."""
 
+from collections.abc import Sequence
+
 from ybs.core.errors import ModelError, StopTurn
 from ybs.core.events import Noticed
-from ybs.core.messages import AssistantMessage, ToolResult, UserMessage
+from ybs.core.messages import AssistantMessage, Message, ToolResult, UserMessage
 from ybs.core.ports import Guard, Turn
 
 FAILED_BEFORE_PIVOT = 3
@@ -31,15 +33,16 @@ class Recovery(Guard):
     def __init__(self) -> None:
         self._turn: Turn | None = None
         self._failed_steps = 0
-        self._read = 0
+        self._read: Message | None = None
 
     async def before_step(self, turn: Turn) -> None:
         """Count the steps since the last call that worked."""
         messages = turn.messages
-        if turn is not self._turn or len(messages) < self._read:  # shorter: it was compacted
-            self._turn, self._failed_steps, self._read = turn, 0, 0
-        results = [m for m in messages[self._read :] if isinstance(m, ToolResult)]
-        self._read = len(messages)
+        new = None if turn is not self._turn else said_since(self._read, messages)
+        if new is None:
+            self._turn, self._failed_steps, new = turn, 0, messages
+        results = [m for m in new if isinstance(m, ToolResult)]
+        self._read = messages[-1]
         if not results:
             return
         if not all(result.is_error for result in results):
@@ -66,3 +69,13 @@ class Recovery(Guard):
             raise ModelError(SILENT)
         turn.say(UserMessage.of(EMPTY, origin="guard"))
         return True
+
+
+def said_since(read: Message | None, messages: Sequence[Message]) -> Sequence[Message] | None:
+    """Return what stands behind a message, also where a compaction has cut its output; None where it is gone."""
+    answered = read.call_id if isinstance(read, ToolResult) else None
+    for at in range(len(messages), 0, -1):
+        message = messages[at - 1]
+        if message is read or (isinstance(message, ToolResult) and message.call_id == answered):
+            return messages[at:]
+    return None

@@ -37,6 +37,12 @@ def _sandbox(arguments: "Namespace", options: "Options") -> int:
     return execute(options, arguments.command, network=arguments.network)
 
 
+def _sessions(arguments: "Namespace", options: "Options") -> int:
+    from ybs.headless.sessions import sessions
+
+    return sessions(arguments, options)
+
+
 def _trust(arguments: "Namespace", options: "Options") -> int:
     from ybs.headless.trust import trust
 
@@ -116,6 +122,7 @@ def _source(origin: Any) -> Mapping[str, str]:
 
 _COMMANDS: "dict[str, Callable[[Namespace, Options], int]]" = {
     "config": config,
+    "sessions": _sessions,
     "tools": _tools,
     "firewall": _firewall,
     "sandbox": _sandbox,

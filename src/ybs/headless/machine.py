@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import ybs
+from ybs.config import private_file
 from ybs.config.paths import config_folder, expand
 from ybs.config.schema import Config
 from ybs.headless.finding import Finding, install
@@ -37,7 +38,10 @@ def look_at_machine(config: Config) -> Iterator[Finding]:
         else:
             yield Finding(name=program, state="missing", detail=purpose, fix=install(package))
     yield look_at_project(Path.cwd())
-    yield look_at_sessions(expand(config.session.storage_path, Path.cwd()))
+    if config.session.auto_save and not config.incognito.enabled:
+        yield look_at_sessions(expand(config.session.storage_path, Path.cwd()))
+    else:
+        yield Finding(name="sessions", state="ok", detail="none is kept, as the settings ask for")
     yield look_at_disk(shutil.disk_usage(_nearest(config_folder())).free)
     yield look_at_clock(time.time())
 
@@ -85,16 +89,23 @@ def look_at_project(folder: Path) -> Finding:
 
 
 def look_at_sessions(folder: Path) -> Finding:
-    """Say whether what is written down about sessions is the person's alone."""
+    """Say whether what is written down about sessions is the person's alone, and whether it can be written."""
+    detail, fix = "", ""
     try:
-        mode = stat.S_IMODE(folder.stat().st_mode)
+        mode = stat.S_IMODE(folder.lstat().st_mode)
+        private_file.make_folder(folder)  # it is there, so it is only looked at
     except FileNotFoundError:
         return _place_for(folder)
+    except private_file.Unsafe as error:
+        detail, mode = f"no session is kept: {error}", 0
     except OSError as error:
-        return Finding(name="sessions", state="warning", detail=f"{folder}: {error.strerror}")
+        detail, mode = f"no session is kept: {folder}: {error.strerror}", 0
     if mode & 0o077:
-        detail = f"{folder} is open to others (mode {mode:o})"
-        return Finding(name="sessions", state="warning", detail=detail, fix=f"chmod 700 '{folder}'")
+        detail, fix = f"{folder} is open to others (mode {mode:o})", f"chmod 700 '{folder}'"
+    elif not detail and not os.access(folder, os.W_OK | os.X_OK):
+        detail, fix = f"no session is kept: {folder} cannot be written", f"chmod 700 '{folder}'"
+    if detail:
+        return Finding(name="sessions", state="warning", detail=detail, fix=fix)
     return Finding(name="sessions", state="ok", detail=f"{folder}, private")
 
 

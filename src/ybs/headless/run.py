@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 _GLOB_SIGN = re.compile(r"[*?\[\]{},\\]")
+#: What is said in a chat, and what on a command line.
+_ADVICE = {
+    "choose another: /provider": "choose another: --provider NAME",
+    "/sessions lists them": "`ybs sessions` lists them",
+    ".jsonl is in use by another ybs; close that one first": (
+        ".jsonl is open in another ybs; close that one, or go on in a copy of it: --fork"
+    ),
+}
 #: Signals that end a run, and the exit code each leads to.
 SIGNALS = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: 143, signal.SIGHUP: 129}
 
@@ -70,7 +78,7 @@ def fail(error: YbsError, output: Output) -> int:
 
 def code_of(error: YbsError) -> int:
     """Map an error to an exit code (design section 4)."""
-    from ybs.session.wiring import NothingConfigured
+    from ybs.session.first_model import NothingConfigured
 
     match error:
         case NothingConfigured():
@@ -200,7 +208,9 @@ def rule_for(question: Question) -> str:
 
 def advice_for_scripts(message: str) -> str:
     """Turn the advice of a chat into that of a command line."""
-    return message.replace("choose another: /provider", "choose another: --provider NAME")
+    for in_chat, here in _ADVICE.items():
+        message = message.replace(in_chat, here)
+    return message
 
 
 def _refusal_note(outcome: "Outcome") -> str:

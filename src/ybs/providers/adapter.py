@@ -1,6 +1,7 @@
 """What a wire format is: two pure functions and the few facts that the transport needs.
 
-A new format is a class with these members, checked by `tests/contracts`; it does no I/O and keeps no state.
+A new format is a class with these members, checked by `tests/contracts`; it does no I/O, and what it remembers of the
+last request (`History`) only saves work.
 `RemoteModel` joins it with the HTTP client.
 """
 
@@ -36,7 +37,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 class Adapter(Protocol):
-    """One wire format. Instances hold nothing, so one serves every request."""
+    """One wire format. Nothing that an instance remembers changes an answer, so one serves every request."""
 
     @property
     def name(self) -> str:
@@ -54,7 +55,10 @@ class Adapter(Protocol):
         ...
 
     def encode(self, request: Request, options: Options) -> dict[str, Any]:
-        """Make the JSON body of a request: plain data and `msgspec.Raw`, encodable by msgspec."""
+        """Make the JSON body of a request: plain data and `msgspec.Raw`, encodable by msgspec.
+
+        A message that is the same object as in the last body is taken to be unchanged.
+        """
         ...
 
     def decode(self, frame: Frame, draft: Assembly) -> Iterator[Event]:

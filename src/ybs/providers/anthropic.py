@@ -5,6 +5,7 @@ https://platform.claude.com/docs/en/api/messages
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, Final
 
 from ybs.core.events import Event
@@ -12,6 +13,7 @@ from ybs.core.messages import (
     AssistantMessage,
     AssistantPart,
     Image,
+    Message,
     StopReason,
     Text,
     Thinking,
@@ -22,6 +24,7 @@ from ybs.core.messages import (
 from ybs.core.ports import Request, ToolSpec
 from ybs.providers.adapter import Frame, Framing, Options
 from ybs.providers.assemble import Assembly
+from ybs.providers.history import History, Said
 from ybs.providers.loose_json import as_count, as_list, as_object, as_text
 from ybs.providers.pictures import base64_of, without_pictures
 from ybs.providers.quirks import Quirks
@@ -52,6 +55,9 @@ class AnthropicAdapter:
     path = "/v1/messages"
     framing: Framing = "sse"
 
+    def __init__(self) -> None:
+        self._history = History()
+
     def encode(self, request: Request, options: Options) -> dict[str, Any]:
         """Make the request body, with cache breakpoints so that the unchanged prefix is read from the cache."""
         quirks = options.quirks
@@ -62,12 +68,14 @@ class AnthropicAdapter:
         if request.system.strip():
             body["system"] = [{"type": "text", "text": request.system}]
             _set_breakpoint(body["system"])
-        body["messages"] = _encode_messages(request, quirks)
+        add = partial(_add, quirks=quirks)
+        said = body["messages"] = self._history.said(request.messages, add, first=[], terms=quirks)
         # The end of the conversation is written to the cache; the user message before the last is where
         # the previous request ended, so it is found again however many blocks have come since.
-        said = [message["content"] for message in body["messages"] if message["role"] == "user"]
-        for content in said[-2:]:
-            _set_breakpoint(content)
+        places = [place for place, message in enumerate(said) if message["role"] == "user"]
+        for place in places[-2:]:
+            said[place] = {"role": "user", "content": [*said[place]["content"]]}
+            _set_breakpoint(said[place]["content"])
         if options.temperature is not None and quirks.accepts_temperature:
             body["temperature"] = options.temperature
         body["stream"] = options.stream
@@ -109,30 +117,23 @@ def _encode_tool(tool: ToolSpec) -> dict[str, Any]:
 
 def _set_breakpoint(blocks: _Blocks) -> None:
     """Let the cache hold everything up to the last of the blocks. A request may have four of these."""
-    blocks[-1]["cache_control"] = {"type": "ephemeral"}
+    blocks[-1] = {**blocks[-1], "cache_control": {"type": "ephemeral"}}
 
 
-def _encode_messages(request: Request, quirks: Quirks) -> list[dict[str, Any]]:
-    """Make messages of alternating roles; tool results stand before all else in theirs."""
-    said: list[dict[str, Any]] = []
-    for message in request.messages:
-        match message:
-            case UserMessage():
-                _append(said, "user", _encode_user(message.content, quirks))
-            case AssistantMessage():
-                _append(said, "assistant", _encode_assistant(message.content))
-            case ToolResult():
-                _append(said, "user", [_encode_result(message, quirks)])
-    return said
-
-
-def _append(said: list[dict[str, Any]], role: str, blocks: _Blocks) -> None:
+def _add(said: Said, messages: Sequence[Message], place: int, quirks: Quirks) -> None:
+    """Add a message so that roles alternate; tool results stand before all else in theirs."""
+    match message := messages[place]:
+        case UserMessage():
+            role, blocks = "user", _encode_user(message.content, quirks)
+        case AssistantMessage():
+            role, blocks = "assistant", _encode_assistant(message.content)
+        case ToolResult():
+            role, blocks = "user", [_encode_result(message, quirks)]
     if not blocks:
         return  # nothing is left of the message, and an empty one is refused
     if said and said[-1]["role"] == role:
-        said[-1]["content"] += blocks
-    else:
-        said.append({"role": role, "content": blocks})
+        blocks = [*said.pop()["content"], *blocks]
+    said.append({"role": role, "content": blocks})
 
 
 def _encode_user(content: Sequence[Text | Image], quirks: Quirks) -> _Blocks:

@@ -252,8 +252,8 @@ class Assembly:
     def _make_id(self, given_id: str) -> str:
         """Return the server's id where nothing else has it, or a new one."""
         if self._taken is None:
-            answers = (m for m in self._messages if isinstance(m, AssistantMessage))
-            self._taken = {call.id for answer in answers for call in answer.calls}
+            answers = [m.content for m in self._messages if isinstance(m, AssistantMessage)]
+            self._taken = {p.id for parts in answers for p in parts if isinstance(p, ToolCall)}
         made, number = given_id, len(self._taken)
         while not made or made in self._taken:
             number += 1

@@ -24,10 +24,12 @@ _CANNOT_BE_LENGTH: Final = frozenset({401, 403, 404, 429})
 
 #: How servers say that a request does not fit the window.
 _TOO_LONG: Final = (
-    r"context.?length|context.?window|context.?size|maximum context|max(imum)?.{0,12}prompt.?length"
+    r"context.?length|context.?window|context.?size|context limit|maximum context|max(imum)?.{0,12}prompt.?length"
     r"|(prompt|input|request|conversation) (is |are |was )?too (long|large)"
     r"|(input|prompt) token(s| count).{0,60}exceed|exceeds? the (maximum )?(number of|limit of).{0,20}tokens"
     r"|reduce the length|too many (input |prompt )?tokens|too large for model"
+    r"|inputs` (tokens .{0,40}must be <=|must have less than)|prompt exceeds max|range of input length"
+    r"|exceeded model token limit"
 )
 _NO_CREDIT: Final = r"insufficient.?(quota|balance|credit|funds)|exceeded your current quota|billing|credit balance|payment required"
 _HTML: Final = rb"\s*<(!doctype|html|head|body|\?xml)"
@@ -96,7 +98,8 @@ def of_status(
         return _refused_key(site, status, said)
     if status == 404:
         return _not_found(site, said)
-    if status == 429 or status in _PASSING:
+    is_of_template = "roles must alternate" in said  # of llama.cpp, as a 500; it would never pass
+    if status == 429 or (status in _PASSING and not is_of_template):
         return _busy(site, status, said, retry_after_seconds(headers))
     if 300 <= status < 400:
         to = clean(headers.get("location", ""), secret) or "another address"

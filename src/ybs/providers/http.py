@@ -210,7 +210,7 @@ class HttpClient:
         if body is not None:
             headers["content-type"] = "application/json"
         url = path if "://" in path else self.site.endpoint + path
-        return Call(method=method, url=url, headers=headers, body=_encode(body))
+        return Call(method=method, url=url, headers=headers, body=encode_json(body))
 
     async def _send(self, call: Call, *, patience: Patience) -> Response:
         """Send a call and return its answer if the status is good. Raises ModelError."""
@@ -287,7 +287,8 @@ class HttpClient:
                 seconds, has_begun = patience.later, True
 
 
-def _encode(body: Any) -> bytes:
+def encode_json(body: Any) -> bytes:
+    """Encode plain data; nothing is the empty body."""
     if body is None:
         return b""
     try:

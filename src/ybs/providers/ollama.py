@@ -3,13 +3,15 @@
 https://github.com/ollama/ollama/blob/main/docs/api.md
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, Final
 
 from ybs.core.events import Event
 from ybs.core.messages import (
     AssistantMessage,
     Image,
+    Message,
     StopReason,
     Text,
     Thinking,
@@ -20,8 +22,9 @@ from ybs.core.messages import (
 from ybs.core.ports import Request
 from ybs.providers.adapter import Frame, Framing, Options
 from ybs.providers.assemble import Assembly
+from ybs.providers.history import History, Said
 from ybs.providers.loose_json import as_list, as_object, as_text, count_at
-from ybs.providers.pictures import base64_of, caption_of, without_pictures
+from ybs.providers.pictures import base64_of, caption_of, pictures_before, without_pictures
 from ybs.providers.quirks import Quirks
 from ybs.providers.registry import Provider
 
@@ -34,6 +37,9 @@ class OllamaAdapter:
     name = "ollama"
     path = "/api/chat"
     framing: Framing = "ndjson"
+
+    def __init__(self) -> None:
+        self._history = History()
 
     def encode(self, request: Request, options: Options) -> dict[str, Any]:
         """Make the request body.
@@ -50,7 +56,7 @@ class OllamaAdapter:
             settings["temperature"] = options.temperature
         body: dict[str, Any] = {
             "model": options.model,
-            "messages": _encode_messages(request, quirks),
+            "messages": self._encode_messages(request, quirks),
         }
         if request.tools:
             body["tools"] = [
@@ -86,6 +92,14 @@ class OllamaAdapter:
         """Make the headers: none for a local server, a bearer token for ollama.com."""
         return {"authorization": f"Bearer {key}"} if key else {}
 
+    def _encode_messages(self, request: Request, quirks: Quirks) -> Said:
+        system = request.system
+        first = [{"role": quirks.system_role, "content": system}] if system else []
+        add = partial(_add, quirks=quirks)
+        said = self._history.said(request.messages, add, first=first, terms=(system, quirks))
+        _show(said, request.messages, len(request.messages), quirks)
+        return said
+
 
 def _decode_call(call: dict[str, Any], draft: Assembly) -> Iterator[Event]:
     """Read a tool call; Ollama never sends one in pieces."""
@@ -98,26 +112,23 @@ def _decode_call(call: dict[str, Any], draft: Assembly) -> Iterator[Event]:
     )
 
 
-def _encode_messages(request: Request, quirks: Quirks) -> list[dict[str, Any]]:
-    said: list[dict[str, Any]] = []
-    if request.system:
-        said.append({"role": quirks.system_role, "content": request.system})
-    shown: list[Image] = []  # templates show pictures in user messages only
-    for message in request.messages:
-        if shown and not isinstance(message, ToolResult):
-            said.append(_encode_user((Text(text=caption_of(shown)), *shown), quirks))
-            shown = []
-        match message:
-            case UserMessage():
-                said.append(_encode_user(message.content, quirks))
-            case AssistantMessage():
-                said.extend(_encode_assistant(message, quirks))
-            case ToolResult():
-                shown.extend(message.images)
-                said.append({"role": "tool", "content": message.output, "tool_name": message.name})
-    if shown:
-        said.append(_encode_user((Text(text=caption_of(shown)), *shown), quirks))
-    return said
+def _add(said: Said, messages: Sequence[Message], place: int, quirks: Quirks) -> None:
+    message = messages[place]
+    if not isinstance(message, ToolResult):
+        _show(said, messages, place, quirks)
+    match message:
+        case UserMessage():
+            said.append(_encode_user(message.content, quirks))
+        case AssistantMessage():
+            said.extend(_encode_assistant(message, quirks))
+        case ToolResult():
+            said.append({"role": "tool", "content": message.output, "tool_name": message.name})
+
+
+def _show(said: Said, messages: Sequence[Message], place: int, quirks: Quirks) -> None:
+    """Add the pictures of the results before that place: templates show pictures in user messages only."""
+    if images := pictures_before(messages, place):
+        said.append(_encode_user((Text(text=caption_of(images)), *images), quirks))
 
 
 def _encode_user(content: tuple[Text | Image, ...], quirks: Quirks) -> dict[str, Any]:

@@ -3,13 +3,15 @@
 https://platform.openai.com/docs/api-reference/chat
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from ybs.core.events import Event
 from ybs.core.messages import (
     AssistantMessage,
     Image,
+    Message,
     StopReason,
     Text,
     Thinking,
@@ -20,8 +22,9 @@ from ybs.core.messages import (
 from ybs.core.ports import Request, ToolSpec
 from ybs.providers.adapter import Frame, Framing, Options
 from ybs.providers.assemble import Assembly
+from ybs.providers.history import History, Said
 from ybs.providers.loose_json import as_list, as_object, as_text, at, count_at
-from ybs.providers.pictures import base64_of, caption_of, without_pictures
+from ybs.providers.pictures import base64_of, caption_of, pictures_before, without_pictures
 from ybs.providers.quirks import Quirks
 from ybs.providers.registry import Provider
 
@@ -44,12 +47,15 @@ class OpenAIAdapter:
     path = "/chat/completions"
     framing: Framing = "sse"
 
+    def __init__(self) -> None:
+        self._history = History()
+
     def encode(self, request: Request, options: Options) -> dict[str, Any]:
         """Make the request body."""
         quirks = options.quirks
         body: dict[str, Any] = {
             "model": options.model,
-            "messages": _encode_messages(request, quirks),
+            "messages": self._encode_messages(request, quirks),
         }
         if request.tools:
             body["tools"] = [_encode_tool(tool) for tool in request.tools]
@@ -80,6 +86,14 @@ class OpenAIAdapter:
         """Make the headers: a bearer token where there is a key."""
         return {"authorization": f"Bearer {key}"} if key else {}
 
+    def _encode_messages(self, request: Request, quirks: Quirks) -> Said:
+        system = request.system
+        first = [{"role": quirks.system_role, "content": system}] if system else []
+        add = partial(_add, quirks=quirks)
+        said = self._history.said(request.messages, add, first=first, terms=(system, quirks))
+        _show(said, request.messages, len(request.messages), quirks)
+        return said
+
 
 def _encode_tool(tool: ToolSpec) -> dict[str, Any]:
     function = {
@@ -90,46 +104,37 @@ def _encode_tool(tool: ToolSpec) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _encode_messages(request: Request, quirks: Quirks) -> list[dict[str, Any]]:
-    said: list[dict[str, Any]] = []
-    if request.system:
-        said.append({"role": quirks.system_role, "content": request.system})
-    shown: list[Image] = []  # pictures of tool results, see _show
-    for message in request.messages:
-        if shown and not isinstance(message, ToolResult):
-            _append_user(said, _show(shown, quirks), quirks)
-            shown = []
-        match message:
-            case UserMessage():
-                _append_user(said, _encode_user(message.content, quirks), quirks)
-            case AssistantMessage():
-                said.extend(_encode_assistant(message, quirks))
-            case ToolResult():
-                shown.extend(message.images)
-                said.append(_encode_result(message, quirks))
-    if shown:
-        _append_user(said, _show(shown, quirks), quirks)
-    return said
+def _add(said: Said, messages: Sequence[Message], place: int, quirks: Quirks) -> None:
+    message = messages[place]
+    if not isinstance(message, ToolResult):
+        _show(said, messages, place, quirks)
+    match message:
+        case UserMessage():
+            _append_user(said, _encode_user(message.content, quirks), quirks)
+        case AssistantMessage():
+            said.extend(_encode_assistant(message, quirks))
+        case ToolResult():
+            said.append(_encode_result(message, quirks))
 
 
-def _show(images: list[Image], quirks: Quirks) -> str | list[dict[str, Any]]:
-    """Make a user message of the pictures of tool results.
+def _show(said: Said, messages: Sequence[Message], place: int, quirks: Quirks) -> None:
+    """Add a user message of the pictures of the tool results right before that place.
 
     A tool message takes text only, and every result must stand right behind its call, so the pictures
     follow the last result as if the person had sent them.
     """
-    return _encode_user((Text(text=caption_of(images)), *images), quirks)
+    if images := pictures_before(messages, place):
+        content = (Text(text=caption_of(images)), *images)
+        _append_user(said, _encode_user(content, quirks), quirks)
 
 
-def _append_user(
-    said: list[dict[str, Any]], content: str | list[dict[str, Any]], quirks: Quirks
-) -> None:
+def _append_user(said: Said, content: str | list[dict[str, Any]], quirks: Quirks) -> None:
     last = said[-1] if said else None
     if last and last["role"] == "tool" and quirks.wants_assistant_after_tool:
         said.append({"role": "assistant", "content": "Noted."})
     elif last and last["role"] == "user" and quirks.wants_alternating_roles:
-        last["content"] = _join(last["content"], content)
-        return
+        content = _join(last["content"], content)
+        said.pop()
     said.append({"role": "user", "content": content})
 
 
@@ -246,6 +251,8 @@ def _note_usage(frame: Frame, draft: Assembly) -> None:
     processed = count_at(usage, "prompt_n")  # llama.cpp's `timings`: without what its cache had
     if given is None and processed is not None:
         given = processed + (cached or 0)
+    elif given is not None and cached is not None and cached > given:
+        given += cached  # a gateway that counts as Anthropic does
     draft.set_usage(
         input_tokens=given,
         output_tokens=count_at(usage, "completion_tokens", "output_tokens", "predicted_n"),

@@ -3,7 +3,7 @@
 from binascii import b2a_base64
 from collections.abc import Sequence
 
-from ybs.core.messages import Image, Text
+from ybs.core.messages import Image, Message, Text, ToolResult
 
 
 def base64_of(image: Image) -> str:
@@ -14,6 +14,15 @@ def base64_of(image: Image) -> str:
 def caption_of(images: Sequence[Image]) -> str:
     """Return the words that stand before the pictures of tool results."""
     return "The picture" + ("s" if len(images) > 1 else "") + " from the tool results above:"
+
+
+def pictures_before(messages: Sequence[Message], place: int) -> list[Image]:
+    """Return the pictures of the tool results that stand right before that place."""
+    images: list[Image] = []
+    while place and isinstance(result := messages[place - 1], ToolResult):
+        images[:0] = result.images
+        place -= 1
+    return images
 
 
 def without_pictures(content: Sequence[Text | Image]) -> tuple[Text, ...]:

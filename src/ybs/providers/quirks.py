@@ -80,6 +80,7 @@ _LESSONS = (
         "{model} takes no temperature, so none is sent.",
     ),
     Lesson("parallel_tool_calls", {"parallel_tool_calls": None}),
+    Lesson("alternate", {"wants_alternating_roles": True}),
     Lesson(
         "reasoning_effort",
         {"reasoning_effort": "none"},
@@ -102,7 +103,7 @@ _LESSONS = (
 _REFUSED = re.compile(
     r"not (?:be )?(?:supported|allowed|permitted|accepted|recogni[sz]ed|valid for)|not support|unsupported"
     r"|unknown|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)|cannot|can't|only the default|deprecated"
-    r"|must be (?:set to )?(?:false|none)|set \w+ to|does not (?:see|take|accept)|no such (?:field|parameter)|instead"
+    r"|must be (?:set to )?(?:false|none)|must alternate|set \w+ to|does not (?:see|take|accept)|no such (?:field|parameter)|instead"
 )
 
 

@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 class ProviderModel(Model, Protocol):
     """A model as the registry gives it out: one with connections, to be closed at the end."""
 
+    @property
+    def max_tokens(self) -> int:
+        """The longest answer, in tokens; the window has to have room for it beside the request."""
+        ...
+
     async def warm_up(self) -> None:
         """Do ahead what the first request needs. Never fails."""
         ...

@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from time import monotonic
-from typing import Final
+from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from ybs.core.errors import ModelError
 from ybs.core.events import AssistantSaid, Event, Noticed, RequestRetried
+from ybs.core.memo import Memo
 from ybs.core.messages import AssistantMessage, Image, ToolResult, Usage, UserMessage
 from ybs.core.ports import Request
 from ybs.providers import failures
@@ -19,7 +20,7 @@ from ybs.providers.assemble import Assembly
 from ybs.providers.catalog import FREE, Price
 from ybs.providers.failures import BadRequest, Unavailable
 from ybs.providers.framing import DONE
-from ybs.providers.http import HttpClient, host_of, is_local
+from ybs.providers.http import HttpClient, encode_json, host_of, is_local
 from ybs.providers.probe import find_models, find_window
 from ybs.providers.quirks import Quirks, learn
 
@@ -86,6 +87,7 @@ class RemoteModel:
         self._terms = terms or Terms()
         self._retry = retry or Retry()
         self._sleep = sleep
+        self._written: Memo[Any, Raw] = Memo()
 
     @property
     def name(self) -> str:
@@ -178,7 +180,7 @@ class RemoteModel:
         )
         frames = self._client.stream(
             self._adapter.path,
-            self._adapter.encode(request, options),
+            self._body_of(request, options),
             framing=self._adapter.framing,
             linger=lambda: _linger_seconds(draft),
         )
@@ -193,6 +195,13 @@ class RemoteModel:
                     await asyncio.sleep(0)
                     ends_at = monotonic() + _TURN_SECONDS
         yield AssistantSaid.of(self._finish(draft))
+
+    def _body_of(self, request: Request, options: Options) -> dict[str, Any]:
+        """Make the body, with every message in JSON already: none is written twice."""
+        body = self._adapter.encode(request, options)
+        if messages := body.get("messages"):
+            body["messages"] = self._written.each(messages, _raw_json)
+        return body
 
     def _finish(self, draft: Assembly) -> AssistantMessage:
         """Return the whole message with its cost. Raises ProviderDown for one that broke off."""
@@ -236,6 +245,10 @@ class _Tries:
     def __init__(self) -> None:
         self.repeated = self.lessons = 0
         self.loading_seconds = 0.0
+
+
+def _raw_json(message: Any) -> Raw:
+    return Raw(encode_json(message))
 
 
 def _chance() -> float:

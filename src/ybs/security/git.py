@@ -6,26 +6,29 @@ the command line, also those with names of the repository's choice; and an envir
 
 import os
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from msgspec import Struct
 
 from ybs.security.git_walls import (
+    HEED_IGNORED,
     NEED_AN_AUTHOR,
     OPTIONS,
+    WRITE,
     GitError,
     environment,
     overrides,
     words_for,
 )
 from ybs.security.programs import trusted_program
-from ybs.security.repository import Repository, find_repository
+from ybs.security.repository import Repository, check_writable, find_repository
 
 TIMEOUT_SECONDS = 30.0
 MOST_OUTPUT_BYTES = 8_000_000
 _MOST_ERROR_CHARS = 2000
+_PERSONAL = r"^(user\.(name|email)|core\.excludesfile)$"
 
 
 class Change(Struct, frozen=True):
@@ -52,18 +55,20 @@ class Git:
         self._settings: list[tuple[str, str]] = []
         self._stamp: list[tuple[str | int, ...]] = []
         self._identity: dict[str, str] | None = None
+        self._own: dict[str, str] | None = None
 
     async def run(
         self, command: str, *arguments: str, stdin: bytes | None = None, index: str = ""
     ) -> bytes:
         """Run one of git's commands and return what it printed. `index` names another index file."""
         ending = words_for(command, arguments)
-        repository = self._repository()
+        repository = self.repository(is_write=command in WRITE)
         settings = await self._settings_of(repository)
         identity = await self._who(settings) if command in NEED_AN_AUTHOR else {}
         if index:
             identity = {**identity, "GIT_INDEX_FILE": index}
-        words = [*OPTIONS, *overrides(key for key, _ in settings), *ending]
+        ignored = await self._ignored() if command in HEED_IGNORED else ()
+        words = [*OPTIONS, *overrides(key for key, _ in settings), *ignored, *ending]
         return await self._start(words, repository, identity, stdin)
 
     async def is_repository(self) -> bool:
@@ -73,6 +78,11 @@ class Git:
         except GitError:
             return False
         return True
+
+    async def is_bare(self) -> bool:
+        """Tell whether the settings say that there is no work tree."""
+        settings = dict(await self._settings_of(self.repository()))
+        return settings.get("core.bare", "false").lower() not in ("false", "no", "off", "0")
 
     async def branch(self) -> str:
         """Return the branch, or an empty string where HEAD is on none."""
@@ -92,6 +102,12 @@ class Git:
         )
         return parse_status(_text(printed))
 
+    async def look(self, *paths: str) -> tuple[str, list[Change]]:
+        """Return what git says of the branch, and what differs; a file of another name is one gone and one new."""
+        words = ("--porcelain=v1", "-z", "--branch", "--no-renames", "--untracked-files=all")
+        branch, *changes = parse_status(_text(await self.run("status", *words, "--", *paths)))
+        return branch.path, changes
+
     async def diff(self, *paths: str, is_staged: bool = False) -> str:
         """Return the difference between work tree and index, or between index and HEAD."""
         staged = ("--cached",) if is_staged else ()
@@ -103,16 +119,19 @@ class Git:
         Refused where a filter changes a file, and where it lies in a repository within this one.
         """
         if paths:
-            await self._refuse_unfit(paths)
+            await self.refuse_unfit(paths)
             # `git add` looks into repositories within this one, whose settings are nobody's.
             listing = ("--cached", "--others", "--exclude-standard", "--deduplicate")
             printed = await self.run("ls-files", "-z", *listing, "--", *paths)
-            top = self._repository().work_tree
-            await self._put([name for name in _names(printed) if not _elsewhere(top, name)])
+            top = self.repository().work_tree
+            await self._put([name for name in _names(printed) if not elsewhere(top, name)])
 
     async def _put(self, names: Sequence[str], index: str = "") -> None:
-        stdin = b"".join(os.fsencode(name) + b"\0" for name in names)
-        words = ("--add", "--remove", "-z", "--stdin")
+        top = self.repository().work_tree
+        # What is gone goes first: a file can have taken the place of a folder.
+        ordered = sorted(names, key=lambda name: _is_entry(top / name))
+        stdin = b"".join(os.fsencode(name) + b"\0" for name in ordered)
+        words = ("--add", "--remove", "--replace", "-z", "--stdin")
         await self.run("update-index", *words, stdin=stdin, index=index)
 
     async def commit(self, message: str, *paths: str) -> str:
@@ -121,16 +140,15 @@ class Git:
         With paths, the rest of the index stays as it is. It is done step by step, for `git commit` looks into
         submodules, and their settings are nobody's.
         """
+        message = plain_message(message)
         parent = await self.head()
         if not paths:
             tree = _line(await self.run("write-tree"))
         else:
             tree = await self._tree_with(paths, parent)
-            await self.add(*paths)
+            await self._put(paths)
         before = ("-p", parent) if parent else ()
-        new = _line(
-            await self.run("commit-tree", *before, tree, stdin=message.encode(errors="replace"))
-        )
+        new = _line(await self.run("commit-tree", *before, tree, stdin=message.encode()))
         title = message.partition("\n")[0]
         await self.run(
             "update-ref", "-m", f"commit: {title}", "HEAD", new, parent or "0" * len(new)
@@ -139,13 +157,19 @@ class Git:
 
     async def _tree_with(self, paths: Sequence[str], parent: str) -> str:
         """Write the tree of the last commit with these files as they are now, by way of an index of its own."""
-        await self._refuse_unfit(paths)
-        name = f"ybs-index-{os.urandom(6).hex()}"
-        index = str(self._repository().git_folder / name)
-        try:
-            await self.run("read-tree", parent or "--empty", index=index)
+        await self.refuse_unfit(paths)
+        async with self.index_of(parent) as index:
             await self._put(paths, index)
             return _line(await self.run("write-tree", index=index))
+
+    @asynccontextmanager
+    async def index_of(self, commit: str) -> AsyncGenerator[str, None]:
+        """Give an index file of its own that holds what a commit does; nothing without one."""
+        name = f"ybs-index-{os.urandom(6).hex()}"
+        index = str(self.repository().git_folder / name)
+        try:
+            await self.run("read-tree", commit or "--empty", index=index)
+            yield index
         finally:
             for left in (index, f"{index}.lock"):
                 with suppress(OSError):
@@ -156,7 +180,7 @@ class Git:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_./~^-]*", commit):
             raise GitError(f"{commit!r} is no name of a commit")
         names = await self.run("show", "--format=", "--name-only", "--no-renames", "-z", commit)
-        await self._refuse_unfit(_names(names))
+        await self.refuse_unfit(_names(names))
         try:
             await self.run("revert", commit)
         except GitError:
@@ -168,25 +192,39 @@ class Git:
     async def _abort(self) -> None:
         await self.run("revert", "--abort")
 
-    async def _refuse_unfit(self, paths: Sequence[str]) -> None:
-        _refuse_elsewhere(self._repository().work_tree, paths)
-        await self.refuse_filtered(paths)
+    async def refuse_unfit(self, paths: Sequence[str], index: str = "") -> None:
+        """Raise GitError for a path of another repository, and for a file that goes through a filter."""
+        top = self.repository().work_tree
+        for path in paths:
+            if why := elsewhere(top, path):
+                raise GitError(f"{path!r} {why}")
+        for path, name in (await self.filtered(paths, index)).items():
+            raise GitError(
+                f"{path!r} goes through the filter {name!r}, a program that ybs's own git does not run; "
+                "use git yourself"
+            )
 
-    async def refuse_filtered(self, paths: Sequence[str]) -> None:
-        """Raise GitError where attributes name a filter for a file: its program would have to run."""
+    async def filtered(self, paths: Sequence[str], index: str = "") -> dict[str, str]:
+        """Return the files for which attributes name a filter, whose program would have to run.
+
+        With `index`, the attributes are those in that index file.
+        """
         names = b"".join(os.fsencode(path) + b"\0" for path in paths)
-        printed = await self.run("check-attr", "-z", "--stdin", "filter", stdin=names)
+        words = ("--cached",) if index else ()
+        printed = await self.run(
+            "check-attr", *words, "-z", "--stdin", "filter", stdin=names, index=index
+        )
         fields = _text(printed).split("\0")
-        for path, value in zip(fields[::3], fields[2::3], strict=False):
-            if value not in ("unspecified", "unset"):
-                raise GitError(
-                    f"{path!r} goes through the filter {value!r}, a program that ybs's own git does not run; "
-                    "use git yourself"
-                )
+        rows = zip(fields[::3], fields[2::3], strict=False)
+        return {path: value for path, value in rows if value not in ("unspecified", "unset")}
 
-    def _repository(self) -> Repository:
+    def repository(self, *, is_write: bool = False) -> Repository:
+        """Return where the repository is; with `is_write`, one in which git can write safely. Raises GitError."""
         try:
-            return find_repository(self.folder)
+            found = find_repository(self.folder)
+            if is_write:
+                check_writable(found)
+            return found
         except (OSError, ValueError, RuntimeError) as error:
             raise GitError(f"git cannot be used in {self.folder}: {error}") from error
 
@@ -220,16 +258,26 @@ class Git:
         return self._identity
 
     async def _person(self) -> dict[str, str]:
-        """Read name and address in the person's own settings, which are theirs and no repository's."""
-        home = self.environ.get("HOME", "")
-        words = ["config", "--global", "--null", "--get-regexp", r"^user\.(name|email)$"]
-        try:
+        """Read the person's own settings that count here; they are theirs and no repository's."""
+        if self._own is None:
+            home = self.environ.get("HOME", "")
+            words = ["config", "--global", "--null", "--get-regexp", _PERSONAL]
             own = {"HOME": home, "GIT_CONFIG_GLOBAL": ""} if home.startswith("/") else {}
             own |= {n: v for n, v in self.environ.items() if n == "XDG_CONFIG_HOME"}
-            printed = await self._start(words, None, own, None)
-        except GitError:  # there are none
-            return {}
-        return dict(entry.split("\n", 1) for entry in _text(printed).split("\0") if "\n" in entry)
+            try:
+                printed = _text(await self._start(words, None, own, None))
+            except GitError:  # there are none
+                printed = ""
+            self._own = dict(each.split("\n", 1) for each in printed.split("\0") if "\n" in each)
+        return self._own
+
+    async def _ignored(self) -> Sequence[str]:
+        """Return the options that name the person's own list of ignored files, where there is one."""
+        home = self.environ.get("HOME", "")
+        folder = self.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
+        file = (await self._person()).get("core.excludesfile", f"{folder}/git/ignore")
+        file = home + file[1:] if file.startswith("~/") else file
+        return ("-c", f"core.excludesFile={file}") if _is_file(file) else ()
 
     async def _start(
         self,
@@ -268,13 +316,16 @@ def parse_status(text: str) -> list[Change]:
     return changes
 
 
-def _refuse_elsewhere(top: Path, paths: Sequence[str]) -> None:
-    for path in paths:
-        if why := _elsewhere(top, path):
-            raise GitError(f"{path!r} {why}")
+def plain_message(text: str) -> str:
+    """Leave out of a commit's message what acts on a terminal or hides from the eye."""
+    from ybs.security.unicode import replace_hidden
+
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ")
+    text = text.encode("utf-8", "ignore").decode()
+    return replace_hidden(text, lambda _: "", "[\x00-\x09\x0b-\x1f\x7f-\x9f]").strip()
 
 
-def _elsewhere(top: Path, path: str) -> str:
+def elsewhere(top: Path, path: str) -> str:
     """Say why a path is none of this repository's; empty where it is."""
     parts = Path(path).parts
     if path.startswith("/") or ".." in parts or ".git" in map(str.lower, parts):
@@ -283,6 +334,14 @@ def _elsewhere(top: Path, path: str) -> str:
         if os.path.lexists(top.joinpath(*parts[:depth], ".git")):
             return "lies in a repository of its own; use git there yourself"
     return ""
+
+
+def _is_file(path: str) -> bool:
+    return path.startswith("/") and Path(path).is_file()
+
+
+def _is_entry(path: Path) -> bool:
+    return os.path.lexists(path) and (path.is_symlink() or not path.is_dir())
 
 
 def _names(data: bytes) -> list[str]:

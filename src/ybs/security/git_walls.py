@@ -23,6 +23,8 @@ _SETTINGS: tuple[str, ...] = (
     "core.attributesFile=/dev/null",
     "core.excludesFile=/dev/null",
     "core.commentChar=#",
+    "i18n.commitEncoding=UTF-8",
+    "i18n.logOutputEncoding=UTF-8",
     "diff.external=",
     "diff.ignoreSubmodules=all",
     "diff.submodule=short",
@@ -62,6 +64,7 @@ _COMMANDS: Mapping[str, tuple[str, ...]] = {
     "branch": (),
     "check-attr": (),
     "check-ignore": (),
+    "checkout-index": (),
     "commit-tree": ("--no-gpg-sign",),
     "diff": _DIFF,
     "log": ("--no-ext-diff", "--no-textconv", "--no-color"),
@@ -72,17 +75,26 @@ _COMMANDS: Mapping[str, tuple[str, ...]] = {
     "revert": ("--no-gpg-sign", "--no-edit"),
     "show": ("--no-ext-diff", "--no-textconv", "--no-color"),
     "status": ("--ignore-submodules=all",),
+    "symbolic-ref": (),
     "update-index": (),
     "update-ref": (),
     "write-tree": (),
 }
 NEED_AN_AUTHOR = ("commit-tree", "revert")
+#: They write in git's own folder.
+WRITE = (
+    *("branch", "checkout-index", "commit-tree", "read-tree", "revert"),
+    *("symbolic-ref", "update-index", "update-ref", "write-tree"),
+)
+#: They leave out what the person's own list of ignored files names.
+HEED_IGNORED = ("status", "ls-files")
 #: Options that would bring a program back, ask, or write elsewhere; git takes abbreviations, too.
 _FORBIDDEN = (
     *("--ext-diff", "--textconv", "--output", "--gpg-sign", "--edit", "--interactive", "--patch"),
     *(
         "--pathspec-from-file",
         "--template",
+        "--prefix",
         "--show-signature",
         "--recurse-submodules",
     ),
@@ -97,7 +109,10 @@ _FORBIDDEN = (
 )
 _FORBIDDEN_LETTERS = "SOeipsX"
 #: Their short options are others, and harmless.
-_PLUMBING = ("commit-tree", "update-index", "update-ref", "read-tree", "write-tree", "rev-parse")
+_PLUMBING = (
+    *("commit-tree", "update-index", "update-ref", "read-tree", "write-tree", "rev-parse"),
+    *("checkout-index", "symbolic-ref"),
+)
 #: Settings that name programs of a section with a name of the repository's own choice, and what takes their place.
 #: `false` with `required` makes git fail on the first file that the filter is for, rather than write it unfiltered.
 _NAMED = {

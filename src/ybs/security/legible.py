@@ -8,16 +8,17 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from ybs.core.events import Event, Noticed
-from ybs.core.messages import AssistantMessage, Image, Text, ToolResult, UserMessage
-from ybs.core.ports import Message, Model, Request, ToolSpec
+from ybs.core.memo import Memo
+from ybs.core.messages import AssistantMessage, Image, Message, Text, ToolResult, UserMessage
+from ybs.core.ports import Model, Request, ToolSpec
 from ybs.security.marks import marked, marked_data, note_of
 
 
 class LegibleModel(Model):
-    """Wraps a Model. The model's own earlier words go back to it as they came."""
+    """Wraps a Model. The model's own earlier words go back to it as they came. `known` has what was looked at before."""
 
-    def __init__(self, model: Model) -> None:
-        self._model = model
+    def __init__(self, model: Model, known: Memo[Message, Message] | None = None) -> None:
+        self._model, self._known = model, known or Memo()
 
     @property
     def name(self) -> str:
@@ -31,7 +32,7 @@ class LegibleModel(Model):
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """Stream the answer to the legible request; say first if the new message was not legible."""
-        clean = legible(request)
+        clean = legible(request, self._known)
         new = request.messages[-1] if request.messages else None
         if isinstance(new, UserMessage) and clean.messages[-1] is not new:
             count = sum(marked(part.text)[1] for part in new.content if isinstance(part, Text))
@@ -42,9 +43,9 @@ class LegibleModel(Model):
                 yield event
 
 
-def legible(request: Request) -> Request:
+def legible(request: Request, known: Memo[Message, Message] | None = None) -> Request:
     """Return the request with signs; the parts that need none are the same objects."""
-    messages = [_message(message) for message in request.messages]
+    messages = (known or Memo()).each(request.messages, _message)
     return Request(marked(request.system)[0], messages, [_spec(spec) for spec in request.tools])
 
 

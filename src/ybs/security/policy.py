@@ -37,7 +37,8 @@ class Subject(Struct, frozen=True, kw_only=True):
 
     `is_seen`: this session has read the file as it is. `runs_later`: a part of the path that other programs
     run by themselves. `detail` tells calls apart that the rest does not (other arguments, the folder).
-    `network`: the command would have the network, which is closed otherwise.
+    `network`: the command would have the network, which is closed otherwise. `only_reads`: this call changes nothing,
+    although its tool may. `is_plain`: no text among the arguments is run. `destroys` says what would be gone for good.
     """
 
     command: str = ""
@@ -46,6 +47,9 @@ class Subject(Struct, frozen=True, kw_only=True):
     runs_later: str = ""
     detail: str = ""
     network: bool = False
+    only_reads: bool = False
+    is_plain: bool = False
+    destroys: str = ""
 
 
 class Allow(Struct, frozen=True):
@@ -218,7 +222,7 @@ class _Case:
         self, call: ToolCall, effect: Effect, preview: Preview, subject: Subject, safety: Safety
     ) -> None:
         self.call, self.preview, self.subject = call, preview, subject
-        self.effect: Effect = effect
+        self.effect: Effect = "read" if subject.only_reads else effect
         self.name = call.name
         self.wants_network = subject.network and not safety.sandbox_network
         self.command: CommandCase | None = None
@@ -226,8 +230,10 @@ class _Case:
         self.blocked = ""
         if subject.command:
             self._read(safety)
-        elif effect != "read" and call.name not in _BUILT_IN:
+        elif self.effect != "read" and not subject.is_plain and call.name not in _BUILT_IN:
             self._look_for_commands(safety)
+        if subject.destroys:
+            self.dangers += (subject.destroys,)
 
     def _read(self, safety: Safety) -> None:
         # Loaded here: the first request of a session needs none of it.
@@ -261,6 +267,8 @@ class _Case:
         """Tell whether a rule names this very command or file. Nothing allows what is unclear and destroys."""
         if not rule.names(self.name):
             return False
+        if self.command is None and self.subject.destroys:
+            return False
         if self.command is None:
             return bool(self.subject.paths) and rule.is_exactly_path(self.subject.paths)
         is_understood = self.command.reading.is_clear or not self.dangers
@@ -289,7 +297,8 @@ class _Case:
     def exact_grant(self) -> str:
         """The rule that stands for exactly this call: a command, a file, or the arguments."""
         subject = self.subject
-        what = subject.command or ", ".join(subject.paths) or bytes(self.call.arguments).decode()
+        paths = ", ".join(map(_spelled, subject.paths))
+        what = subject.command or paths or bytes(self.call.arguments).decode()
         return f"{self.name}({what})" + self._place
 
     @property
@@ -339,6 +348,11 @@ class _Case:
             reason="" if reason == BY_MODE or reason in warnings else reason,
             grant="" if by_rule else self.offered_grant,
         )
+
+
+def _spelled(path: str) -> str:
+    """Return a path so that no other paths look like it in a list."""
+    return repr(path) if any(sign in path for sign in ",'\"") else path
 
 
 def _is_open(path: str) -> bool:

@@ -2,11 +2,14 @@
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
 _MOST_BYTES = 4096
+#: What git itself makes as plain files; it would wait at a pipe, and write through a link.
+_FILES = ("HEAD", "config", "config.worktree", "index", "packed-refs", "ORIG_HEAD", "shallow")
 
 
 class Repository(Struct, frozen=True):
@@ -43,6 +46,15 @@ def find_repository(folder: Path) -> Repository:
     raise ValueError("it lies in no repository")
 
 
+def is_in_repository(folder: Path) -> bool:
+    """Tell whether git can be used in a folder, as far as a look at names tells."""
+    try:
+        find_repository(folder)
+    except (OSError, ValueError, RuntimeError):
+        return False
+    return True
+
+
 def _elsewhere(work_tree: Path, mark: Path) -> Repository:
     """Follow the file that a worktree or a submodule has in the place of its git folder."""
     words = _read(mark)
@@ -56,7 +68,8 @@ def _elsewhere(work_tree: Path, mark: Path) -> Repository:
         if (git_folder / back).resolve() != mark or named != common:
             raise ValueError(f"{git_folder} does not belong to {mark}")
         return Repository(work_tree, git_folder, common)
-    if "modules" not in git_folder.parts:
+    above = Path(*git_folder.parts[: [*git_folder.parts, "modules"].index("modules")])
+    if above.name != ".git" or not work_tree.is_relative_to(above.parent):
         raise ValueError(f"{mark} leads to {git_folder}, which is no worktree's and no submodule's")
     return Repository(work_tree, git_folder, git_folder)
 
@@ -73,7 +86,38 @@ def _checked(repository: Repository) -> Repository:
     for path in (common / "objects", common / "refs"):
         if not stat.S_ISDIR(path.lstat().st_mode):
             raise ValueError(f"{path} is no folder")
+    for path in (folder / name for folder in {own, common} for name in _FILES):
+        if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
+            raise ValueError(f"{path} is no regular file")
     return repository
+
+
+def check_writable(repository: Repository) -> None:
+    """Raise ValueError where git, when it writes, would be led elsewhere: it follows links in its own folder."""
+    for folder in {repository.git_folder, repository.common_folder}:
+        for name in ("logs", "refs"):
+            _check_tree(folder / name)
+    _check_folder(repository.common_folder / "objects")
+
+
+def _check_tree(folder: Path) -> None:
+    waiting = [str(folder)]
+    if os.path.islink(folder):  # noqa: PTH114 - texts throughout
+        raise ValueError(f"{folder} is a link, which git does not make")
+    while waiting:
+        waiting += _check_folder(waiting.pop())
+
+
+def _check_folder(folder: str | Path) -> list[str]:
+    """Return the folders in a folder. Raises ValueError where anything else than files and folders is in it."""
+    folders: list[str] = []
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(entry.path)
+            elif not entry.is_file(follow_symlinks=False):
+                raise ValueError(f"{entry.path} is a link or no file, which git does not make")
+    return folders
 
 
 def _read(path: Path) -> str:

@@ -43,6 +43,11 @@ class Changes:
         """The turns that changed files or ran commands, oldest first; a running one is the last."""
         return [turn for turn in (*self._turns, self._now) if turn.files or turn.commands]
 
+    @property
+    def running(self) -> TurnChanges:
+        """What has been changed since the last turn ended."""
+        return self._now
+
     def add(self, event: Event) -> None:
         """Note what the event changed."""
         match event:

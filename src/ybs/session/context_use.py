@@ -1,32 +1,27 @@
 """Where the tokens go: what fills the model's window, by whose words it is."""
 
-from collections import Counter
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final, assert_never
 
 from msgspec import Struct
 
-from ybs.core.messages import (
-    AssistantMessage,
-    AssistantPart,
-    Image,
-    Message,
-    Text,
-    Thinking,
-    ToolCall,
-    ToolResult,
-    UserMessage,
-)
+from ybs.core.messages import AssistantMessage, Message, Origin, ToolResult, Usage, UserMessage
+from ybs.core.ports import Request
 
 if TYPE_CHECKING:
+    from ybs.providers.token_meter import Meter
+    from ybs.providers.tokens import TokenCounter
     from ybs.session.session import Session
 
-#: Four characters are taken for a token, and a picture for so many tokens: providers differ, and none tells before.
-_CHARS: Final = 4
-IMAGE_TOKENS: Final = 1_000
 #: Who speaks in the messages, in the order of the rows.
-VOICES: Final = ("yours", "attached", "commands", "model", "results", "reminders")
-_VOICE_OF: Final = {"person": "yours", "shell": "commands", "guard": "reminders"}
+VOICES: Final = ("yours", "attached", "commands", "model", "results", "reminders", "summary")
+_VOICE_OF: Final[dict[Origin, str]] = {
+    "person": "yours",
+    "shell": "commands",
+    "guard": "reminders",
+    "summary": "summary",
+}
 
 
 class Share(Struct, frozen=True, kw_only=True):
@@ -38,102 +33,91 @@ class Share(Struct, frozen=True, kw_only=True):
 
 
 class ContextUse(Struct, frozen=True, kw_only=True):
-    """What fills the window. `tokens` is the provider's number where `is_counted`, else the `estimate`.
+    """What fills the window: the size of the next request as it stands, and what it is made of.
 
-    The shares are estimates, scaled to it.
+    The shares are estimates and add up to `tokens`. `is_counted`: the provider itself has counted all but its
+    own last answer. `cached` and `fresh` are of the last request, as the provider counted. `basis` says in words what the number rests on.
     """
 
     tokens: int
-    estimate: int
     window: int
     shares: tuple[Share, ...]
     cached: int
+    fresh: int
     is_counted: bool
+    basis: str
 
 
 def measure(session: "Session") -> ContextUse:
-    """Estimate the shares of a session's next request, scaled to the provider's own count where there is one."""
-    messages = session.conversation.messages
-    chars: Counter[str] = Counter()
-    for message in messages:
-        chars += _chars_of(message)
-    system, tools = len(session.conversation.system), _of_tools(session)
-    estimate = (system + tools + chars.total()) // _CHARS
-    counted = session.counted_tokens
-    scale = counted / estimate if counted and estimate else 1.0
-
-    def share(name: str, size: int) -> Share:
-        return Share(name=name, tokens=round(size / _CHARS * scale))
-
-    voices = tuple(share(name, chars[name]) for name in VOICES if chars[name])
-    said = Share(name="messages", tokens=share("", chars.total()).tokens, parts=voices)
+    """Measure a session's next request and its shares."""
+    counter, request = session.rooms.window.counter, request_of(session)
+    tokens, is_counted = counter.tokens(request), counter.is_counted(request)
+    voices = _voices(counter.meter, request.messages)
+    names = [name for name in VOICES if voices[name]]
+    system, tools = counter.meter.system(request.system), counter.meter.tools(request.tools)
+    parts = _split(tokens, [system, tools, *(voices[name] for name in names)])
+    last = _last_usage(request.messages)
+    said = tuple(Share(name=n, tokens=size) for n, size in zip(names, parts[2:], strict=True))
     return ContextUse(
-        tokens=counted or estimate,
-        estimate=estimate,
+        tokens=tokens,
         window=session.rooms.model.window,
-        shares=(share("system", system), share("tools", tools), said),
-        cached=_cached(messages),
-        is_counted=bool(counted),
+        shares=(
+            Share(name="system", tokens=parts[0]),
+            Share(name="tools", tokens=parts[1]),
+            Share(name="messages", tokens=sum(parts[2:]), parts=said),
+        ),
+        cached=last.cached_tokens,
+        fresh=max(0, last.input_tokens - last.cached_tokens),
+        is_counted=is_counted,
+        basis=_basis(counter, is_counted=is_counted),
     )
 
 
-class Estimate:
-    """The estimated size of a conversation, counted on as it grows."""
-
-    def __init__(self) -> None:
-        self._messages: Sequence[Message] = ()
-        self._count = self._chars = 0
-
-    def tokens(self, session: "Session") -> int:
-        """Estimate as `measure` does, from what was added since the last time."""
-        messages = session.conversation.messages
-        if messages is not self._messages:  # another history stands in its place
-            self._messages, self._count, self._chars = messages, 0, 0
-        self._chars += sum(_chars_of(message).total() for message in messages[self._count :])
-        self._count = len(messages)
-        return (len(session.conversation.system) + _of_tools(session) + self._chars) // _CHARS
+def request_of(session: "Session") -> Request:
+    """Return what would be sent now."""
+    history = session.conversation
+    return Request(history.system, history.messages, session.rooms.toolbox.specs())
 
 
-def _of_tools(session: "Session") -> int:
-    return sum(
-        len(spec.name) + len(spec.description) + len(bytes(spec.parameters))
-        for spec in session.rooms.toolbox.specs()
-    )
+def _basis(counter: "TokenCounter", *, is_counted: bool) -> str:
+    if is_counted:
+        return "the total is counted"
+    if counter.is_exact:
+        return f"tokens of {counter.family.encoding}"
+    answers = counter.correction.answers
+    if not answers:
+        return "so is the total"
+    return f"corrected by {answers} answer{'s' if answers > 1 else ''}"
 
 
-def _chars_of(message: Message) -> Counter[str]:
-    """Count what each voice has in a message, a picture as the characters that it weighs."""
-    match message:
-        case UserMessage():
-            first, *rest = (_weight(part) for part in message.content) if message.content else (0,)
-            return Counter({_VOICE_OF[message.origin]: first, "attached": sum(rest)})
-        case AssistantMessage():
-            return Counter(model=sum(map(_written, message.content)))
-        case ToolResult():
-            pictures = len(message.images) * IMAGE_TOKENS * _CHARS
-            return Counter(results=len(message.output) + pictures)
-        case _:
-            assert_never(message)
+def _voices(meter: "Meter", messages: Sequence[Message]) -> dict[str, float]:
+    """Measure what each voice has in the messages."""
+    sizes: dict[str, float] = dict.fromkeys(VOICES, 0.0)
+    for message in messages:
+        whole = meter.message(message)
+        match message:
+            case UserMessage():
+                behind = sum(meter.parts(message)[1:]) if len(message.content) > 1 else 0.0
+                # Behind a summary stand the person's own words, as they were said.
+                sizes["yours" if message.origin == "summary" else "attached"] += behind
+                sizes[_VOICE_OF[message.origin]] += whole - behind
+            case AssistantMessage():
+                sizes["model"] += whole
+            case ToolResult():
+                sizes["results"] += whole
+            case _:
+                assert_never(message)
+    return sizes
 
 
-def _written(part: AssistantPart) -> int:
-    match part:
-        case Text():
-            return len(part.text)
-        case Thinking():
-            return len(part.text) + len(part.signature) + len(part.redacted)
-        case ToolCall():
-            return len(part.name) + len(bytes(part.arguments)) + len(part.invalid)
-        case _:
-            assert_never(part)
+def _split(total: int, sizes: Sequence[float]) -> list[int]:
+    """Split a whole number into whole parts of these sizes, none of them lost to rounding."""
+    whole = sum(sizes)
+    ends = [round(end / whole * total) if whole else 0 for end in accumulate(sizes, initial=0.0)]
+    return [end - start for start, end in pairwise(ends)]
 
 
-def _weight(part: Text | Image) -> int:
-    return len(part.text) if isinstance(part, Text) else IMAGE_TOKENS * _CHARS
-
-
-def _cached(messages: Sequence[Message]) -> int:
-    """Return how much of the last request the provider had in its cache."""
+def _last_usage(messages: Sequence[Message]) -> Usage:
     answers = (each for each in reversed(messages) if isinstance(each, AssistantMessage))
     last = next(answers, None)
-    return 0 if last is None else last.usage.cached_tokens
+    return Usage() if last is None else last.usage

@@ -1,13 +1,14 @@
 """A conversation as text: Markdown for people, or the events of a transcript for programs. Secrets stay masked."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar, assert_never, cast
 
-from msgspec import Struct, json
+from msgspec import Struct
 from msgspec.structs import replace
 
-from ybs.core.events import AssistantSaid, Event, SystemPrompted, ToolFinished, UserSaid
+from ybs.core.events import AssistantSaid, Event, ToolFinished, UserSaid
 from ybs.core.messages import (
     AssistantMessage,
     Image,
@@ -25,21 +26,23 @@ from ybs.session.figures import first_words
 
 if TYPE_CHECKING:
     from ybs.security.firewall.masking import Firewall
-    from ybs.session.session import Session
 
 _T = TypeVar("_T", bound=Struct)
 _TITLE = 70
-_SPEAKERS = {"person": "You", "shell": "You, a command", "guard": "A reminder"}
+_SPEAKERS = {
+    "person": "You",
+    "shell": "You, a command",
+    "guard": "A reminder",
+    "summary": "What was said before, summed up",
+}
 
 
-def markdown_of(session: "Session", messages: Sequence[Message]) -> str:
-    """Write the conversation down for people; thinking is left out."""
-    status = session.status()
-    said = next((text for _, text in session.prompts()), "A conversation")
-    firewall = session.rooms.secrets.firewall
-    title = first_words(mask(firewall, Text(text=said)).text, _TITLE)
-    head = f"# {title}\n\n{status.provider} {status.model}, in `{status.folder}`"
-    pieces, speaker = [head], ""
+def markdown_of(
+    messages: Sequence[Message], firewall: "Firewall", *, title: str, about: str
+) -> str:
+    """Write a conversation down for people; thinking is left out. `about` says which model and where."""
+    title = first_words(mask(firewall, Text(text=title or "A conversation")).text, _TITLE)
+    pieces, speaker = [f"# {title}\n\n{about}"], ""
     for message in messages:
         now = _speaker(message)
         if now and now != speaker:
@@ -49,14 +52,16 @@ def markdown_of(session: "Session", messages: Sequence[Message]) -> str:
     return printable("\n\n".join(pieces)) + "\n"
 
 
-def lines_of(session: "Session", messages: Sequence[Message]) -> bytes:
-    """Write the conversation down as the events of a transcript, one JSON object in a line."""
+def lines_of(said: Iterable[tuple[Event, datetime]], firewall: "Firewall") -> bytes:
+    """Write events down as the lines of a transcript, one JSON object each, numbered anew."""
     from ybs.security.gate import safe_json
+    from ybs.session.journal import masked_event
+    from ybs.transcripts.line import encoded
 
-    firewall = session.rooms.secrets.firewall
-    system = SystemPrompted(content=session.conversation.system)
-    events = [session.rooms.session_started, system, *map(event_of, messages)]
-    return b"".join(safe_json(_encoded(mask(firewall, event))) + b"\n" for event in events)
+    return b"".join(
+        safe_json(encoded(masked_event(firewall, event), number=number, parent=number - 1, at=at))
+        for number, (event, at) in enumerate(said, 1)
+    )
 
 
 def mask(firewall: "Firewall", value: _T) -> _T:
@@ -100,19 +105,6 @@ def _mask_thinking(firewall: "Firewall", part: object) -> object:
     if not isinstance(part, Thinking) or (text := firewall.mask(part.text)) == part.text:
         return part
     return Thinking(text=text, provider=part.provider)  # its signature was of the other text
-
-
-def _encoded(event: Event) -> bytes:
-    try:
-        return json.encode(event)
-    except UnicodeEncodeError:  # half a surrogate, from a broken file name or terminal
-        texts = {name: getattr(event, name) for name in event.__struct_fields__}
-        whole = {
-            name: text.encode(errors="replace").decode()
-            for name, text in texts.items()
-            if isinstance(text, str)
-        }
-        return json.encode(replace(event, **whole))
 
 
 def _speaker(message: Message) -> str:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 #: From one eighth of a character's width to seven.
 _EIGHTHS = "▏▎▍▌▋▊▉"
 
+_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
+
 
 def bar(share: float, width: int) -> str:
     """Draw a share of `width` characters in eighths; what is not nothing is seen."""
@@ -72,3 +74,11 @@ def in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
 def number_in(text: str) -> int:
     """Read a number as people type one, from 1 to 9999; 0 for anything else."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 5 else 0
+
+
+def age(seconds: float) -> str:
+    """Say how long ago something was."""
+    for size, unit in ((_DAY, "days"), (_HOUR, "h"), (_MINUTE, "min")):
+        if (count := int(seconds // size)) >= 1:
+            return f"{count} {'day' if unit == 'days' and count == 1 else unit} ago"
+    return "just now"

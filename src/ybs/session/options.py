@@ -32,6 +32,7 @@ class Options(Struct, frozen=True, kw_only=True):
     """What a front door may ask for. `overrides` maps dotted keys of the configuration to values.
 
     `trust` trusts the project's own files for this session alone; `loaded` is a configuration that was read already.
+    `resume` names the session to go on with ("": the newest of this folder), `fork` does so in a file of its own.
     """
 
     folder: Path
@@ -46,6 +47,8 @@ class Options(Struct, frozen=True, kw_only=True):
     loaded: Loaded | None = None
     sandbox: bool = True
     system_prompt_file: Path | None = None
+    resume: str | None = None
+    fork: bool = False
 
     @classmethod
     def of(cls, folder: Path, options: dict[str, Any]) -> Self:

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from ybs.core.errors import YbsError
-from ybs.core.events import TurnFinished
+from ybs.core.events import Event, TurnFinished
 
 
 class MenuItem(Struct, frozen=True, kw_only=True):
@@ -16,17 +16,21 @@ class MenuItem(Struct, frozen=True, kw_only=True):
 
 
 class Menu(Struct, frozen=True, kw_only=True):
-    """A choice that a door offers in its own way; `Reply.text` lists the same for a door that cannot."""
+    """A choice that a door offers in its own way; `Reply.text` lists the same for a door that cannot.
+
+    `is_numbered`: the command's name and a number take an item.
+    """
 
     title: str
     items: tuple[MenuItem, ...]
+    is_numbered: bool = True
 
 
 class Reply(Struct, frozen=True, kw_only=True):
     """What a command answers: plain lines for the person.
 
     `menu` is offered instead of the text where a door can; `diff` is a unified diff to be shown below the text;
-    `draft` goes into the prompt, `clipboard` is copied.
+    `draft` goes into the prompt, `clipboard` is copied. `events` were told before and are drawn again before the text.
     """
 
     text: str
@@ -36,6 +40,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     diff: str = ""
     draft: str = ""
     clipboard: str = ""
+    events: tuple[Event, ...] = ()
 
 
 class Outcome(Struct, frozen=True, kw_only=True):

@@ -45,6 +45,10 @@ class Secrets:
         self._model.ask = None if ask is None else _asking(ask)
         return self._model, FirewallToolbox(toolbox, self.firewall, self._read)
 
+    def aside(self, model: Model) -> Model:
+        """Return a model behind the firewall for requests that are no part of the conversation; nobody is asked."""
+        return FirewallModel(model, self.firewall)
+
     def news(self) -> str:
         """Return one line about what was masked since the last time, or nothing."""
         rows = self.firewall.report.rows[self._told :]

@@ -11,11 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from msgspec import Struct
-
 from ybs.config.layers import Loaded
 from ybs.config.schema import Config, Mode
-from ybs.context.project import branch_of
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
 from ybs.core.errors import YbsError
@@ -23,44 +20,26 @@ from ybs.core.events import (
     Emit,
     Event,
     Noticed,
+    Replaced,
     SessionEnded,
     SystemPrompted,
+    ToolFinished,
     TurnFinished,
 )
 from ybs.core.messages import Image, Usage, UserMessage
 from ybs.core.ports import Confirm
 from ybs.session.changes import Changes
+from ybs.session.context_use import request_of
+from ybs.session.first_model import note_on
+from ybs.session.journal import beginning
+from ybs.session.occupation import Occupation, Stopped, is_passed_on
+from ybs.session.past import Past
 from ybs.session.reply import Menu, Outcome, Reply
-from ybs.session.tally import MOST_WORDS, Tally, TurnUse, words_of
+from ybs.session.status import Status, View, status_of
+from ybs.session.tally import MOST_WORDS, Tally, TurnUse, uses_of
 
 if TYPE_CHECKING:
-    from ybs.session.context_use import Estimate
     from ybs.session.wiring import Rooms
-
-
-class Status(Struct, frozen=True, kw_only=True):
-    """What a status line shows. Token counts are the provider's own where it gave any."""
-
-    provider: str
-    model: str
-    mode: Mode
-    sandbox: str
-    folder: str
-    branch: str
-    window: int
-    context_tokens: int
-    usage: Usage
-    #: How many commands run in the background.
-    jobs: int = 0
-    incognito: bool = False
-
-
-class View(Struct, kw_only=True):
-    """What the person sees of the work, changed by /stream and /verbose; `columns` is what the door has room for."""
-
-    streams: bool
-    is_verbose: bool = False
-    columns: int = 80
 
 
 class Session:
@@ -68,9 +47,9 @@ class Session:
 
     def __init__(self, rooms: "Rooms") -> None:
         self._sinks: list[Emit] = []
-        self._turn: asyncio.Task[None] | None = None
-        self._command: asyncio.Task[Reply] | None = None
-        self._is_closed = self._is_moving = False
+        #: What it is busy with.
+        self.occupation = Occupation()
+        self._is_closed = False
         self._begin_in(rooms)
         self.view = View(streams=self.config.ui.stream_responses)
         #: What the door adds to /help: its keys.
@@ -78,16 +57,19 @@ class Session:
 
     def _begin_in(self, rooms: "Rooms") -> None:
         self.rooms = rooms
-        self.usage = Usage()
-        self.turns: list[TurnUse] = []
-        self._estimate: Estimate | None = None
+        self.journal = rooms.journal
+        self.journal.tell = self.emit
+        self.past = Past(self)
+        self.usage = rooms.journal.replay.usage
+        self.turns: list[TurnUse] = uses_of(rooms.journal.replay.turns)
         self.changes = Changes()
         #: The menu that each command gave last, so that a number can choose from it.
         self.offered: dict[str, Menu] = {}
         rooms.composer.tell = self.emit
         rooms.limits.spent_usd = lambda: self.usage.cost_usd or 0.0
-        self.conversation = Conversation(rooms.system_prompt)
-        self._context_tokens = 0
+        self.conversation = Conversation(rooms.system_prompt, rooms.journal.replay.messages)
+        for event in rooms.journal.earlier:
+            self.changes.add(event)
         self._tally = Tally()
         self._has_started = False
 
@@ -148,9 +130,23 @@ class Session:
         self.rooms.policy.mode = mode
 
     @property
+    def resumed(self) -> Reply | None:
+        """What a door says and draws first of a session that was taken up again."""
+        if not self.journal.earlier:
+            return None
+        from ybs.session.commands.sessions import resumed_reply  # few are
+
+        return resumed_reply(self, is_fork=self.journal.is_fork)
+
+    @property
     def is_busy(self) -> bool:
         """Tell whether a turn is running."""
-        return self._turn is not None
+        return self.occupation.turn is not None and self._tally.finished is None
+
+    @property
+    def is_ending(self) -> bool:
+        """Tell whether a turn has finished and what it left behind is being kept."""
+        return self.occupation.turn is not None and self._tally.finished is not None
 
     def subscribe(self, sink: Emit) -> Callable[[], None]:
         """Have `sink` called with every event, at once and in order; return the way to end that."""
@@ -159,6 +155,7 @@ class Session:
 
     def emit(self, event: Event) -> None:
         """Tell every sink."""
+        self.journal.add(event)
         self._tally.add(event)
         self.changes.add(event)
         for sink in tuple(self._sinks):
@@ -203,16 +200,11 @@ class Session:
         """Run a command for the person alone: the model is told nothing. Raises YbsError while a turn is running."""
         from ybs.session.shell import shown_only
 
-        self._check_idle()
-        task = self._command = asyncio.create_task(shown_only(self.rooms, command, self.emit))
+        work = shown_only(self.rooms, command, self.emit)
         try:
-            return await task
-        except asyncio.CancelledError:
-            if not task.cancelled() or _is_cancelling():
-                raise
+            return await self.occupation.working(work, "A command is running.")
+        except Stopped:
             return Reply(text="stopped by you", is_error=True)
-        finally:
-            self._command = None
 
     def send_to_background(self) -> int:
         """Let the running commands go on as jobs, so that the turn goes on too; return how many. Raises ToolError."""
@@ -220,17 +212,16 @@ class Session:
 
     def cancel(self) -> bool:
         """Stop the running turn, whose history stays valid, or command. Tell whether there was one."""
-        task = self._turn or self._command
-        return task is not None and task.cancel()
+        return self.occupation.cancel()
 
     def steer(self, text: str, *, typed: str | None = None) -> bool:
         """Give words to the running turn, which reads them at its next step; tell whether one runs.
 
         `typed` is the part in which named files are looked for, where that is not all.
         """
-        if self._turn is not None:
+        if self.is_busy:
             self.rooms.steering.add(text, typed)
-        return self._turn is not None
+        return self.is_busy
 
     def take_back(self) -> str:
         """Return the newest words for the running turn that it has not read, and forget them."""
@@ -245,155 +236,144 @@ class Session:
         """How many words for the running turn it has not read."""
         return len(self.rooms.steering)
 
-    def prompts(self) -> list[tuple[int, str]]:
-        """List what the person said: the place in the conversation, and the words without what was attached."""
-        said = enumerate(self.conversation.messages)
-        return [
-            (place, words_of(message))
-            for place, message in said
-            if isinstance(message, UserMessage) and message.origin == "person"
-        ]
-
-    def rewind(self, place: int) -> None:
-        """Forget the conversation from that place on. Raises YbsError while a turn is running."""
-        self._cut(place)
-
     def status(self) -> Status:
         """Say where things stand."""
-        return Status(
-            provider=self.rooms.provider,
-            model=self.rooms.model.name,
-            mode=self.mode,
-            sandbox=self.rooms.sandbox.word,
-            folder=str(self.rooms.folder),
-            branch=branch_of(self.rooms.folder),
-            window=self.rooms.model.window,
-            context_tokens=self.counted_tokens or self.estimated_tokens(),
-            usage=self.usage + self._tally.usage if self.is_busy else self.usage,
-            jobs=len(self.rooms.workspace.shells.running_jobs),
-            incognito=self.rooms.incognito.is_on,
-        )
+        return status_of(self, self._tally.usage if self.occupation.turn else Usage())
 
     @property
     def counted_tokens(self) -> int:
-        """The size of the conversation as the provider counted it last; 0 where it has not."""
-        return (self._tally.context_tokens if self.is_busy else 0) or self._context_tokens
+        """The size of the next request where the provider has counted all of it; else 0."""
+        return self.rooms.window.counted(request_of(self))
 
     def estimated_tokens(self) -> int:
-        """Estimate the size of the conversation: four characters to a token."""
-        from ybs.session.context_use import Estimate
-
-        self._estimate = self._estimate or Estimate()
-        return self._estimate.tokens(self)
-
-    def clear(self) -> None:
-        """Forget the conversation; the session goes on. Raises YbsError while a turn is running."""
-        self._cut(0)
-
-    def _cut(self, place: int) -> None:
-        self._check_idle()
-        self.conversation.replace(tuple(self.conversation.messages[:place]))
-        self._context_tokens = 0
-        self.unread()  # they were about what is gone
+        """Return the likely size of the next request."""
+        return self.rooms.window.tokens(request_of(self))
 
     async def switch_model(self, *, provider: str | None, model: str | None) -> None:
         """Use another model from now on; the conversation stays.
 
         Raises ConfigError or ModelError, and YbsError while a turn is running; nothing has changed then.
         """
-        self._check_idle()
+        self.occupation.check()
         await self.rooms.switch_model(provider=provider, model=model)
-        self._context_tokens = 0
 
     async def start_anew(self, *, is_incognito: bool) -> None:
         """Leave this conversation behind and begin an empty one with the same model, incognito or not.
 
         Raises ConfigError or ModelError, and YbsError while a turn is running; nothing has changed then.
         """
-        self._check_idle()
-        self._is_moving = True
-        try:
+        await self._move("", is_incognito=is_incognito, is_fork=False)
+
+    async def resume(self, name: str, *, is_fork: bool = False) -> None:
+        """Leave this conversation behind and go on with a saved one, in its file or in a fork of it.
+
+        What it was allowed is not taken over. Raises YbsError, and then nothing has changed.
+        """
+        if name == self.journal.name and self.journal.path and not is_fork:
+            raise YbsError("That is this session.")
+        await self._move(name, is_incognito=self.rooms.incognito.is_on, is_fork=is_fork)
+
+    async def _move(self, name: str, *, is_incognito: bool, is_fork: bool) -> None:
+        with self.occupation.held("Another session is about to begin."):
             rooms = await self.rooms.renewed(is_incognito=is_incognito)
-        finally:
-            self._is_moving = False
+            if name:
+                try:
+                    await asyncio.to_thread(rooms.journal.take_up, name, is_fork=is_fork)
+                except BaseException:
+                    await rooms.aclose()
+                    raise
         old = self.rooms
         rooms.confirm, rooms.policy.mode = self.confirm, self.mode  # as they are by now
         self._end("new_session")
+        self.journal.close()
         self._begin_in(rooms)
         await old.aclose()
 
     async def close(self) -> None:
         """End the session: the running turn, its processes and its connections. A second time does nothing."""
-        if self._turn is not None:
-            self._turn.cancel()
-            await asyncio.wait((self._turn,))
+        await self.occupation.end()
         await self.rooms.aclose()
         if not self._is_closed:
             self._is_closed = True
             self._end("user_exit")
+            self.journal.close()
 
     def _end(self, reason: str) -> None:
         if self._has_started:
             count = len(self.conversation.messages)
             self.emit(SessionEnded(reason=reason, message_count=count))
 
-    def _check_idle(self) -> None:
-        if self._turn is not None:
-            raise YbsError("A turn is running. Wait for its end, or cancel it.")
-        if self._is_moving:
-            raise YbsError("A new session is about to begin. Wait for it.")
+    def count(self, words: str, usage: Usage, seconds: float) -> None:
+        """Count what a turn has used, or a command that asks a model."""
+        self.usage += usage
+        model = self.rooms.model.name
+        self.turns.append(
+            TurnUse(words=words[:MOST_WORDS], model=model, usage=usage, seconds=seconds)
+        )
 
     async def _take_turn(self, words: str, prompt: Callable[[], Awaitable[UserMessage]]) -> Outcome:
         """Take a turn with what `prompt` gives; making that is part of the turn and can be cancelled."""
-        self._check_idle()
+        self.occupation.check()
         self._start()
         self._tally = Tally()
-        model, toolbox = self.rooms.begin_turn()
+        self.past.undone.clear()
+        model, toolbox = self.rooms.begin_turn(self.conversation, self.emit)
         agent = Agent(model, toolbox, self.emit, self.conversation, self.rooms.guards)
 
         async def turn() -> None:
-            await agent.run(await prompt())
+            try:
+                await agent.run(await prompt())
+            except asyncio.CancelledError:
+                self._be_finished()
+                raise
+            finally:
+                await self.rooms.keeper.end_turn()
 
-        task = self._turn = asyncio.create_task(turn())
+        task = self.occupation.turn = asyncio.create_task(turn())
         try:
             await task
         except asyncio.CancelledError:
-            if not task.cancelled() or _is_cancelling():
+            if is_passed_on(task):
                 raise
-            if self._tally.finished is None:  # cancelled before its first step
-                self.emit(TurnFinished(reason="interrupted"))
+            self._be_finished()
         finally:
-            self._turn = None
-            self._count(words, self._tally)
+            self.occupation.turn = None
+            if (ended := self._tally.finished) is not None:
+                self.count(words, ended.usage, self._tally.worked_seconds)
             if news := self.rooms.secrets.news():
                 self.emit(Noticed(level="info", text=news))
         return Outcome(
             finished=self._tally.finished or TurnFinished(reason="error"),
             text=self._tally.text,
             refusals=self._tally.refusals,
-            unsent=self.rooms.secrets.take_out_refused(self.conversation),
+            unsent=self._take_out_refused(),
         )
 
-    def _count(self, words: str, tally: Tally) -> None:
-        if (ended := tally.finished) is not None:
-            self.usage += ended.usage
-            use = TurnUse(
-                words=words[:MOST_WORDS],
-                model=self.rooms.model.name,
-                usage=ended.usage,
-                seconds=tally.worked_seconds,
-            )
-            self.turns.append(use)
-        self._context_tokens = tally.context_tokens or self._context_tokens
+    def _be_finished(self) -> None:
+        """Tell the end of a turn that was cancelled before its first step."""
+        if self._tally.finished is None:
+            self.emit(TurnFinished(reason="interrupted"))
+
+    def _take_out_refused(self) -> str:
+        unsent = self.rooms.secrets.take_out_refused(self.conversation)
+        if len(self.conversation.messages) != len(self.journal.replay.messages):
+            self.emit(Replaced(messages=tuple(self.conversation.messages)))
+        return unsent
 
     def _start(self) -> None:
         if not self._has_started:
             self._has_started = True
-            self.emit(self.rooms.session_started)
+            self.emit(beginning(self.rooms, self.journal.begin()))
             self.emit(SystemPrompted(content=self.conversation.system))
-            if note := self.rooms.note:
+            self._close_open_calls()
+            if note := note_on(self.config, self.rooms.model):
                 self.emit(Noticed(level="info", text=note))
 
+    def _close_open_calls(self) -> None:
+        """Answer the calls that an earlier part of the session was killed in the midst of."""
+        if calls := self.conversation.open_calls:
+            from ybs.session.leftovers import remove_leftovers  # kills are rare
 
-def _is_cancelling() -> bool:
-    return (task := asyncio.current_task()) is not None and task.cancelling() > 0
+            remove_leftovers(self.rooms.workspace.roots, calls)
+            for result in self.conversation.close_open_calls():
+                self.emit(ToolFinished.of(result))

@@ -64,6 +64,11 @@ def command_of(content: str) -> str:
     return content.partition("\nCommand: ")[2].partition("\n")[0]
 
 
+def as_typed(words: str) -> str:
+    """Return words as the person typed them: of an injection the command alone."""
+    return f"!{command_of(words)}" if words.startswith((DONE, FAILED)) else words
+
+
 def ending_of(content: str) -> tuple[str, bool]:
     """Read from an injection how the command ended, and whether well; "" if it does not say."""
     if content.startswith(FAILED):

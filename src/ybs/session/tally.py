@@ -1,6 +1,7 @@
 """What the session remembers of a turn: its events summed up, and what it used."""
 
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -13,6 +14,11 @@ from ybs.core.events import (
     TurnFinished,
 )
 from ybs.core.messages import Text, Usage, UserMessage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ybs.transcripts.replay import TurnLine
 
 #: Characters of a turn's words that are kept: a line shows fewer.
 MOST_WORDS = 1_000
@@ -27,13 +33,27 @@ class TurnUse(Struct, frozen=True, kw_only=True):
     seconds: float
 
 
+def uses_of(turns: "Sequence[TurnLine]") -> list[TurnUse]:
+    """Return what the turns of a transcript used."""
+    from ybs.session.shell import as_typed  # few sessions have earlier turns
+
+    return [
+        TurnUse(
+            words=as_typed(turn.words),
+            model=turn.model,
+            usage=turn.finished.usage,
+            seconds=turn.finished.duration_seconds,
+        )
+        for turn in turns
+    ]
+
+
 class Tally:
     """What the session remembers of a turn's events."""
 
     def __init__(self) -> None:
         self.text = ""
         self.refusals = 0
-        self.context_tokens = 0
         self.usage = Usage()
         self.finished: TurnFinished | None = None
         #: What the person was asked and has not answered, and how long they have been asked something.
@@ -52,8 +72,6 @@ class Tally:
             case AssistantSaid():
                 self.text = event.content
                 self.usage += event.usage
-                if event.usage.input_tokens:
-                    self.context_tokens = event.usage.input_tokens + event.usage.output_tokens
             case ToolFinished(is_refused=True):
                 self.refusals += 1
             case ConfirmationAsked():

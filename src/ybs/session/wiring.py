@@ -1,41 +1,33 @@
 """The wiring: the only place that joins rooms of one floor into a session."""
 
-from datetime import date, datetime
-from threading import Lock
+from datetime import date
 from typing import TYPE_CHECKING
 
 from ybs.config.layers import Loaded
-from ybs.config.schema import Config
 from ybs.context.prompt import system_prompt
-from ybs.core.errors import ConfigError
-from ybs.core.events import Emit, SessionStarted
+from ybs.core.conversation import Conversation
+from ybs.core.events import Emit
+from ybs.core.memo import Memo
+from ybs.core.messages import Message
 from ybs.core.ports import Answer, Confirm, Guard, Model, Question, Toolbox
 from ybs.guards.limits import Deadline, DryRun, Limits, TimedModel, TimedToolbox
 from ybs.guards.loops import Loops
 from ybs.guards.recovery import Recovery
 from ybs.guards.steering import Steering
-from ybs.providers.registry import ProviderModel, chosen_name, create_model, find_provider
+from ybs.providers.registry import ProviderModel, create_model
 from ybs.security.confirm import nobody
 from ybs.security.legible import LegibleModel
 from ybs.session.composer import Composer
+from ybs.session.first_model import check_place, is_small, open_model
+from ybs.session.journal import Synced, SyncedToolbox, journal_of, named
+from ybs.session.keeper import Keeper
 from ybs.session.options import Options, load_settings, read_prompt, with_incognito
 from ybs.session.session import Session
+from ybs.session.window import Window
 from ybs.session.workshop import Workshop
 
 if TYPE_CHECKING:
     from ybs.session.attachments import Attacher
-    from ybs.session.secrets import Secrets
-
-#: A model with a smaller window gets the short prompt, as one on this machine does.
-SMALL_WINDOW = 16_384
-NOTHING_CONFIGURED = (
-    "No model is configured, and the starter model is not installed.\n"
-    "Run `ybs setup` to choose one, or name one: ybs --provider ollama --model qwen3:14b"
-)
-
-
-class NothingConfigured(ConfigError):
-    """No provider is chosen and the starter model is not installed."""
 
 
 class Rooms(Workshop):
@@ -49,17 +41,20 @@ class Rooms(Workshop):
         is_short = is_small(self.provider, self.model, config)
         super().__init__(options, loaded, is_short=is_short)
         self._options = options
-        self._check_place(self.provider, self.model)
+        check_place(self, self.provider, self.model)
         self.system_prompt = read_prompt(options) or system_prompt(
             self.folder, today=date.today(), is_short=is_short
         )
         self.confirm: Confirm = nobody
         self.gate.confirm = self._ask
-        self._secrets: Secrets | None = None
-        self._making_secrets = Lock()
+        self._legible: Memo[Message, Message] = Memo()
         bounds = config.agent
         self._deadline = Deadline(bounds.max_seconds) if bounds.max_seconds else None
         self.limits = Limits(max_steps=bounds.max_iterations, max_cost_usd=bounds.max_cost_usd)
+        self.journal = journal_of(self)
+        self.keeper = Keeper(self)
+        self.toolbox.before_change = self.keeper.before_change
+        self.window = Window(self)
         self.composer = Composer(self._attacher)
         self.steering = Steering(self.composer.compose_meanwhile, self.composer.tell_news)
         self.guards: list[Guard] = [
@@ -68,6 +63,8 @@ class Rooms(Workshop):
             self.steering,  # what a limit keeps from being read is given back; new words begin a loop anew
             Loops(self.workspace.fingerprint),
             Recovery(),
+            self.window.compaction,
+            Synced(self.journal),
         ]
 
     def _attacher(self, tell: Emit) -> "Attacher":
@@ -75,25 +72,27 @@ class Rooms(Workshop):
 
         return Attacher(self.workspace, self.policy, self.secrets.firewall, tell)
 
-    def begin_turn(self) -> tuple[Model, Toolbox]:
+    def begin_turn(self, conversation: Conversation, emit: Emit) -> tuple[Model, Toolbox]:
         """Return model and tools for a turn that begins now, behind the firewall, and under its time limit."""
-        model: Model = LegibleModel(self.model)
+        self.keeper.begin_turn(emit)
+        model: Model = LegibleModel(self.model, self._legible)
         toolbox: Toolbox = self.toolbox
         if self._deadline is not None:
             self._deadline.begin()
             model = TimedModel(model, self._deadline)
             toolbox = TimedToolbox(toolbox, self._deadline)
-        return self.secrets.guard(model, toolbox, None if self.confirm is nobody else self._ask)
+        asks = None if self.confirm is nobody else self._ask
+        model, toolbox = self.secrets.guard(model, toolbox, asks)
+        compaction = self.window.compaction
+        aside = self.side_model
+        compaction.model = TimedModel(aside, self._deadline) if self._deadline else aside
+        guarded = compaction.guarding(self.window.watching(model), conversation, emit)
+        return guarded, SyncedToolbox(toolbox, self.journal)
 
     @property
-    def secrets(self) -> "Secrets":
-        """The firewall, one for the session. It is loaded with the first turn, or by the thread that writes history."""
-        with self._making_secrets:
-            if self._secrets is None:
-                from ybs.session.secrets import Secrets
-
-                self._secrets = Secrets(self.loaded.config, self.workspace.roots)
-            return self._secrets
+    def side_model(self) -> Model:
+        """The model behind the firewall, for requests that are no part of the conversation."""
+        return self.secrets.aside(LegibleModel(self.model))
 
     async def _ask(self, question: Question) -> Answer:
         if self._deadline is None:
@@ -101,36 +100,13 @@ class Rooms(Workshop):
         with self._deadline.paused():
             return await self.confirm(question)
 
-    @property
-    def note(self) -> str:
-        """What the person should know at the start; empty where there is nothing to say."""
-        llm = self.loaded.config.llm
-        if llm.provider or llm.endpoint:
-            return ""
-        return (
-            f"No model is configured: using the starter model on this machine, {self.model.name}."
-        )
-
-    @property
-    def session_started(self) -> SessionStarted:
-        """The session's first event: its name, its folder, and what it begins with."""
-        config = {"provider": self.provider, "model": self.model.name, "mode": self.policy.mode}
-        return SessionStarted(
-            session=f"session-{datetime.now():%Y%m%d-%H%M%S}",
-            folder=str(self.folder),
-            config={
-                **config,
-                "sandbox": "off" if self.sandbox.without else "on",
-                "incognito": "on" if self.incognito.is_on else "off",
-            },
-        )
-
     async def switch_model(self, *, provider: str | None, model: str | None) -> None:
         """Use another model from now on. Raises ConfigError or ModelError, and then nothing has changed."""
         name = provider or self.provider
         new = create_model(self.loaded.config, provider=name, model=model)
-        self._check_place(name, new)
+        check_place(self, name, new)
         old, self.provider, self.model = self.model, name, new
+        self.window.forget()
         await old.aclose()
         await new.detect_window()
 
@@ -145,45 +121,18 @@ class Rooms(Workshop):
         await model.detect_window()
         return rooms
 
-    def _check_place(self, provider: str, model: Model) -> None:
-        if self.incognito.is_on and self.incognito.local_only:
-            from ybs.providers.whereabouts import runs_here  # few sessions ask
-
-            is_here = runs_here(provider, model.name, self.loaded.config)
-            self.incognito.check_model(provider, model.name, is_here=is_here)
-
     async def aclose(self) -> None:
         """End what runs in the background and close connections."""
         try:
             await super().aclose()
         finally:
+            self.keeper.close()
             await self.model.aclose()
 
 
 def open_session(options: Options) -> Session:
     """Open a session. Raises ConfigError for what makes a start impossible."""
-    return Session(Rooms(options, load_settings(options)))
-
-
-def open_model(config: Config) -> tuple[str, ProviderModel]:
-    """Make the configured model; with nothing configured, the starter model if it is installed.
-
-    Raises NothingConfigured when there is neither.
-    """
-    name = chosen_name(config)
-    if name is None:
-        from ybs.providers.llama_cpp.models import starter_installed
-
-        if not starter_installed():
-            raise NothingConfigured(NOTHING_CONFIGURED)
-        name = "llamacpp"
-    return name, create_model(config, provider=name)
-
-
-def is_small(provider: str, model: Model, config: Config) -> bool:
-    """Tell whether the model gets the short prompt: it runs on this machine, or its window is small.
-
-    An OpenAI-compatible server on this machine may stand for anything, so its window decides.
-    """
-    runs_here = provider == "llamacpp" or find_provider(provider, config).wire == "ollama"
-    return runs_here or model.window < SMALL_WINDOW
+    rooms = Rooms(options, load_settings(options))
+    if options.resume is not None:
+        rooms.journal.take_up(named(rooms, options.resume), is_fork=options.fork)
+    return Session(rooms)

@@ -1,8 +1,10 @@
 """The workshop: the tools of a session with what they stand on. It needs no model."""
 
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from ybs.config.layers import Loaded
+from ybs.config.paths import expand
 from ybs.config.schema import Config
 from ybs.core.errors import ToolError
 from ybs.security.confirm import Gate
@@ -17,6 +19,9 @@ from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from ybs.session.secrets import Secrets
+    from ybs.transcripts.store import Store
 
 
 class Workshop:
@@ -62,6 +67,26 @@ class Workshop:
             dry_run=options.dry_run,
         )
         self.toolbox.limits = limits_of(config)
+        self._secrets: Secrets | None = None
+        self._making_secrets = Lock()
+
+    @property
+    def sessions(self) -> "Store":
+        """The saved sessions."""
+        from ybs.transcripts.store import Store  # not before a first turn
+
+        place = self.loaded.config.session.storage_path
+        return Store(expand(place, self.folder))
+
+    @property
+    def secrets(self) -> "Secrets":
+        """The firewall, one for the session. It is loaded with the first turn, or by the thread that writes history."""
+        with self._making_secrets:
+            if self._secrets is None:
+                from ybs.session.secrets import Secrets
+
+                self._secrets = Secrets(self.loaded.config, self.workspace.roots)
+            return self._secrets
 
     async def run_typed(self, command: str, print_live: "Callable[[str], None]") -> str:
         """Run a command that the person typed. Nobody is asked; blocked ones raise ToolError."""
@@ -76,6 +101,8 @@ class Workshop:
         shell = RunShell(self.workspace, settings.timeout_seconds if settings else None)
         arguments = Arguments(command=command)
         shell.preview(arguments)
+        if (keep := self.toolbox.before_change) is not None:
+            await keep("execute", ())
         return spoken(
             (await shell.run(arguments, print_live)).display, self.workspace.max_output_chars
         )

@@ -2,8 +2,10 @@
 
 from ybs.config.schema import BuiltinTool, Config
 from ybs.core.ports import Tool
+from ybs.security.repository import is_in_repository
 from ybs.tools.delete_file import DeleteFile
 from ybs.tools.edit_file import EditFile
+from ybs.tools.git import Git
 from ybs.tools.list_files import ListFiles
 from ybs.tools.read_file import ReadFile
 from ybs.tools.run_shell import RunShell
@@ -14,7 +16,7 @@ from ybs.tools.write_file import WriteFile
 
 _AS_SHIPPED = BuiltinTool()
 #: Tools that the short form for small models goes without.
-RARE = frozenset({"delete_file", "shell_job"})
+RARE = frozenset({"delete_file", "shell_job", "git"})
 
 
 def builtin_tools(config: Config, workspace: Workspace, *, is_short: bool = False) -> list[Tool]:
@@ -30,6 +32,7 @@ def builtin_tools(config: Config, workspace: Workspace, *, is_short: bool = Fals
         RunShell(workspace, default_seconds=shell.timeout_seconds),
         *([ShellJob(workspace)] if shell.enabled else []),  # there are no jobs without it
         DeleteFile(workspace),
+        *([Git(workspace)] if is_in_repository(workspace.roots.folder) else []),
     ]
     return [
         tool

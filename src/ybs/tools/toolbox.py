@@ -3,7 +3,7 @@
 It never raises: whatever goes wrong becomes a result that the model reads. Only cancellation passes.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ybs.core.errors import ToolError
 from ybs.core.events import Emit
 from ybs.core.messages import Image, ToolCall, ToolResult
-from ybs.core.ports import Preview, Tool, ToolOutput, ToolSpec, schema_of
+from ybs.core.ports import Effect, Preview, Tool, ToolOutput, ToolSpec, schema_of
 from ybs.security.confirm import Gate
 from ybs.security.policy import Allow, Deny, Subject
 from ybs.tools.calls.arguments import Decoded, decode
@@ -28,6 +28,8 @@ _HINT = "Ask for less: a part, or a narrower pattern"
 MOST_SECONDS = 660.0
 #: How long a tool may look at a call before the person is asked.
 PREPARE_SECONDS = 60.0
+#: How long it may take to keep what a call is about to change.
+KEEP_SECONDS = 60.0
 _MOST_SUMMARY = 1_000  # characters
 _MOST_DISPLAY = 8_000_000  # bytes
 
@@ -71,6 +73,8 @@ class LocalToolbox:
 
     `dry_run`: calls are checked and shown, never run. `is_short`: the specs are the short form, for small models.
     `limits` are the seconds that a call may take, by the tool's name; a tool may have its own `longest_seconds`.
+    `before_change` is called, with the paths that are known, right before a tool changes something: to keep what is
+    there. Where it fails the tool runs all the same, and the model is told.
     """
 
     def __init__(
@@ -89,6 +93,7 @@ class LocalToolbox:
         self._is_short = is_short
         self._specs: Sequence[ToolSpec] | None = None
         self.limits: Mapping[str, float] = {}
+        self.before_change: Callable[[Effect, Sequence[str]], Awaitable[None]] | None = None
 
     def specs(self) -> Sequence[ToolSpec]:
         """List the tools in the order they were given; the list stays the same for the session."""
@@ -136,6 +141,7 @@ class LocalToolbox:
         verdict = await self._admit(ready, emit)
         if isinstance(verdict, Deny):
             return replace(self._failed(call, verdict.reason, "refused"), is_refused=True)
+        notes = (*notes, *await self._keep(ready))
         live = Live(call.id, emit)
         try:
             value = ready.decoded.value
@@ -189,6 +195,20 @@ class LocalToolbox:
             return await awaited(ask, "the question to the person", None)
         except ToolError as error:
             return Deny(f"Refused: {call.name} could not be confirmed; nothing was done. {error}")
+
+    async def _keep(self, ready: Ready) -> tuple[str, ...]:
+        """Let what the call may change be kept first; return a note where that failed."""
+        from ybs.tools.calls.leash import awaited
+
+        keep, effect = self.before_change, ready.tool.effect
+        if keep is None or effect == "read" or ready.subject.only_reads:
+            return ()
+        paths = ready.subject.paths
+        try:
+            await awaited(lambda: keep(effect, paths), "keeping the files", KEEP_SECONDS)
+        except ToolError as error:
+            return (f"the person cannot undo this: {error}",)
+        return ()
 
     def _limit_of(self, tool: Tool) -> float:
         return self.limits.get(tool.name) or getattr(tool, "longest_seconds", MOST_SECONDS)

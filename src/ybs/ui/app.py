@@ -21,14 +21,18 @@ def chat(
     options: "Options",
     *,
     prompt: str = "",
+    command: str = "",
     is_verbose: bool = False,
     opener: "Opener | None" = None,
 ) -> int:
-    """Open a session, talk, and return the exit code. `opener` opens another session in tests."""
+    """Open a session, talk, and return the exit code. `opener` opens another session in tests.
+
+    `prompt` goes to the model, whatever it begins with; without one `command` is taken, as if it were typed.
+    """
     session = (opener or open_or_set_up)(options)
     session.view.is_verbose = is_verbose
     try:
-        return asyncio.run(_talk(session, prompt))
+        return asyncio.run(_talk(session, prompt, command))
     except EOFError:  # the terminal was closed under us
         return HANGUP
     except OSError as error:
@@ -39,7 +43,8 @@ def chat(
 
 def open_or_set_up(options: "Options") -> "Session":
     """Open a session; where nothing is configured the person chooses first."""
-    from ybs.session.wiring import NothingConfigured, open_session
+    from ybs.session.first_model import NothingConfigured
+    from ybs.session.wiring import open_session
 
     try:
         return open_session(with_trust(options))
@@ -93,7 +98,7 @@ def with_trust(options: "Options") -> "Options":
     return replace(options, loaded=loaded)
 
 
-async def _talk(session: "Session", prompt: str) -> int:
+async def _talk(session: "Session", prompt: str, command: str) -> int:
     from ybs.ui.mishaps import put_mishap  # not needed before the loop runs
 
     asyncio.get_running_loop().set_exception_handler(
@@ -103,8 +108,8 @@ async def _talk(session: "Session", prompt: str) -> int:
         if session.config.ui.plain or is_dumb():
             from ybs.ui.plain.plain import PlainTerminal  # few want it, or have no other terminal
 
-            return await PlainTerminal(session).run(prompt)
+            return await PlainTerminal(session).run(prompt, command)
         from ybs.ui.prompt.history import open_history
         from ybs.ui.terminal import Terminal
 
-        return await Terminal(session, history=open_history(session)).run(prompt)
+        return await Terminal(session, history=open_history(session)).run(prompt, command)

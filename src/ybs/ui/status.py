@@ -3,7 +3,7 @@
 from typing import TypeAlias
 
 from ybs.session.figures import amount, money, percent
-from ybs.session.session import Status
+from ybs.session.status import Status
 from ybs.ui.signs import Paint, Signs
 from ybs.ui.words import cells, short_folder, shorten
 

@@ -95,7 +95,7 @@ class Terminal:
         self._hiding: asyncio.TimerHandle | None = None
         self._looking_again: asyncio.TimerHandle | None = None
 
-    async def run(self, prompt: str = "") -> int:
+    async def run(self, prompt: str = "", command: str = "") -> int:
         """Talk until the person leaves; return the exit code."""
         self.session.confirm = self.asking.ask
         self.session.subscribe(self.renderer)
@@ -104,6 +104,8 @@ class Terminal:
         self.session.door_help = keys_text(is_vi=self._is_vi)
         self._refresh()
         self._greet()
+        if (resumed := self.session.resumed) is not None:
+            await self.show_reply(resumed)
         app = self.window.app
         app.after_render += self._on_drawn
         loop = asyncio.get_running_loop()
@@ -114,6 +116,8 @@ class Terminal:
         warm_up = loop.call_later(WARM_UP_SECONDS, self._warm_up)
         if prompt:
             loop.call_soon(self.work.begin, prompt)
+        elif command:
+            loop.call_soon(self.work.submit, command)
         try:
             return await self.window.run()
         finally:
@@ -145,7 +149,8 @@ class Terminal:
 
     def interrupt(self) -> None:
         """Take Ctrl-C: stop the turn and its question, empty the prompt, or leave the second time."""
-        now, draft, is_busy = self._clock(), self.window.draft, self.work.is_busy
+        now, draft = self._clock(), self.window.draft
+        is_busy = self.work.is_busy and not self.session.is_ending
         is_told = self._hint in (STOPPING, LEAVING) and now - self._interrupted_at < TWICE_SECONDS
         self._interrupted_at = now
         if is_told and not draft.text:
@@ -239,6 +244,7 @@ class Terminal:
     async def show_reply(self, reply: Reply) -> None:
         """Draw a command's answer and do what it asks of the door."""
         self.renderer.end_typed()
+        self.renderer.draw_again(reply.events)
         if reply.is_error:
             self.show_error(reply.text)
         elif reply.menu is not None and reply.menu.items:
@@ -259,7 +265,8 @@ class Terminal:
 
     def end_line(self) -> None:
         """Draw anew what a line of input may have changed."""
-        self._hint = ""
+        if self._hint != LEAVING:  # pressed when the turn was over and what it left was being kept
+            self._hint = ""
         self._refresh()
 
     def give_back(self, lines: list[str]) -> None:
@@ -281,6 +288,7 @@ class Terminal:
         if isinstance(event, ToolFinished):
             self._refresh()  # it may have begun a job, or changed the branch
         elif isinstance(event, TurnFinished):
+            self._hint = ""  # what it leaves behind may take a moment to be kept
             is_news = event.reason != "interrupted" and event.duration_seconds >= LONG_SECONDS
             if is_news and not self.work.has_more:
                 self.call(DONE)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ybs.config.paths import home
-from ybs.core.events import RequestRetried
+from ybs.core.events import Compacted, RequestRetried
 from ybs.core.messages import Usage
 from ybs.security.unicode import printable
 from ybs.session.figures import amount, money
@@ -189,6 +189,18 @@ def retry_words(event: RequestRetried, reason: str, retries: int) -> str:
     """Say when a request is sent again, for the which time, and why."""
     times = f" ({event.attempt} of {retries})" if event.attempt <= retries else ""
     return f"retrying in {duration(event.wait_seconds)}{times}: {reason}"
+
+
+def compaction_words(event: Compacted, arrow: str = "->") -> str:
+    """Say in a line what a compaction did, and why where that is not plain."""
+    why = {"refused": "too long for the provider: ", "smaller": "the window is smaller now: "}
+    before, after = amount(event.tokens_before), amount(event.tokens_after)
+    sizes = f"{why.get(event.reason, '')}compacted {before} {arrow} {after} tokens"
+    outputs = "1 tool output" if event.outputs == 1 else f"{event.outputs} tool outputs"
+    how = "" if event.is_by_model or not event.summarised else " without the model"
+    aside = [f"{outputs} set aside"] * bool(event.outputs)
+    summed = [f"{event.summarised} messages summed up{how}"] * bool(event.summarised)
+    return "; ".join(filter(None, [sizes, ", ".join([*aside, *summed])])) + " (/restore)"
 
 
 def duration(seconds: float) -> str:

@@ -168,9 +168,8 @@ class Work:
             self._front.end_line()
 
     async def _take(self, line: str) -> None:
-        is_quiet = (
-            line.strip() == "/rewind"
-        )  # Esc Esc asks for it: what is chosen is drawn, not the asking
+        # Esc Esc asks for it: what is chosen in the end is drawn, not the asking.
+        is_quiet = line.split()[:1] == ["/rewind"]
         if not is_quiet:
             self._front.echo(line)
         try:
@@ -192,12 +191,12 @@ class Work:
             self._give_back(done.unsent)
 
     async def _handle_line(self, line: str) -> Reply | Outcome:
-        from ybs.session.commands.registry import is_command
+        from ybs.session.commands.registry import activity_of, is_command
 
         handle, self._handle = self._handle, self._session.handle
         if handle == self._session.handle:
-            if line.startswith("!"):
-                self._front.live.wait("running")
+            if activity := "running" if line.startswith("!") else activity_of(line):
+                self._front.live.wait(activity)
             elif not is_command(line) and (typed := self._typed(line)) is not None:
                 return await self._session.send(line, typed=typed)
         return await handle(line)

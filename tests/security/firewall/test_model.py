@@ -87,10 +87,8 @@ async def test_only_new_text_is_looked_at(
     firewall: Firewall, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked_at: list[str] = []
-    mask = firewall.mask
-    monkeypatch.setattr(
-        firewall, "mask", lambda text, place="": looked_at.append(text) or mask(text, place)
-    )
+    find = firewall.find
+    monkeypatch.setattr(firewall, "find", lambda text: looked_at.append(text) or find(text))
     spec = ToolSpec(name="t", description="A tool.", parameters=Raw(b"{}"))
     messages: list[Message] = [UserMessage.of(f"one {token}")]
     model = model_of(firewall)
@@ -98,7 +96,7 @@ async def test_only_new_text_is_looked_at(
     looked_at.clear()
     messages.append(AssistantMessage(content=(Text(text="two"),)))
     second = await sent(model, Request("system", messages, [spec]))
-    assert {text for text in looked_at if text} == {"two", "end"}
+    assert {text for text in "\n".join(looked_at).split("\n") if text} == {"two", "end"}
     assert second.messages[0] is first.messages[0]
     assert second.tools[0] is first.tools[0]
     assert second.system == "system"
@@ -243,3 +241,17 @@ async def test_what_is_no_picture_that_can_be_cleaned_is_left_out(
     (message,) = (await sent(model_of(firewall), Request("", [result]))).messages
     assert isinstance(message, ToolResult)
     assert message.images == ()
+
+
+async def test_a_long_conversation_is_not_looked_at_again_and_what_is_gone_from_it_is_forgotten(
+    firewall: Firewall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at: list[str] = []
+    find = firewall.find
+    monkeypatch.setattr(firewall, "find", lambda text: looked_at.append(text) or find(text))
+    model = model_of(firewall)
+    said = [UserMessage.of(text) for text in "abc"]
+    for messages in (said[:2], said, said, [said[0]], said[:2]):  # "b" comes back
+        assert [*(await sent(model, Request("", messages))).messages] == messages
+    words = "\n".join(looked_at).split("\n")
+    assert [text for text in words if text in {*"abc"}] == ["a", "b", "c", "b"]

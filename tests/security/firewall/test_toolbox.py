@@ -221,3 +221,10 @@ def test_f06_what_is_stored_holds_no_secret(firewall: Firewall, token: str) -> N
     emit(quiet)
     assert token not in repr(events.events)
     assert events.events[2] is quiet
+
+
+def test_a_number_that_somebody_made_up_does_not_end_the_placeholders(
+    firewall: Firewall, token: str
+) -> None:
+    firewall.vault.reserve("[ybs:secret:github-token#999999] [ybs:secret:github-token#7]")
+    assert firewall.mask(token) == "[ybs:secret:github-token#8]"

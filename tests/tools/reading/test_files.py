@@ -152,6 +152,55 @@ def test_a_private_file_is_private_at_every_moment(project: Path, monkeypatch: p
     assert stat.S_IMODE((project / "a").stat().st_mode) == 0o600
 
 
+def test_a_kill_in_mid_write_leaves_no_stray_file_or_one_that_the_next_write_takes(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (project / "a").write_bytes(b"old")
+    seen: list[list[str]] = []
+    fsync = os.fsync
+
+    def looked(descriptor: int) -> None:
+        fsync(descriptor)
+        seen.append(names_in(project))
+
+    monkeypatch.setattr(os, "fsync", looked)
+    write(project / "a", b"new")
+    write(project / "b", b"new")
+    assert seen == [["a"], ["a"]]
+
+    def killed(*_: Any, **_how: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", killed)
+        patch.setattr(os, "unlink", lambda *_, **_how: None)
+        with pytest.raises(KeyboardInterrupt):
+            write(project / "a", b"newer")
+    assert len(names_in(project)) == 3
+    assert (project / "a").read_bytes() == b"new"
+    write(project / "a", b"newest")
+    assert names_in(project) == ["a", "b"]
+    assert (project / "a").read_bytes() == b"newest"
+
+
+@pytest.mark.parametrize("missing", ["O_TMPFILE", "link"])
+def test_where_no_file_can_be_without_a_name_it_has_one_from_the_start(
+    project: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+):
+    def refused(*_: Any, **_how: Any) -> None:
+        raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+
+    (project / "a").write_bytes(b"old")
+    if missing == "link":
+        monkeypatch.setattr(os, "link", refused)
+    else:
+        monkeypatch.delattr(os, missing)
+    write(project / "a", b"new")
+    write(project / "b", b"other")
+    assert names_in(project) == ["a", "b"]
+    assert ((project / "a").read_bytes(), (project / "b").read_bytes()) == (b"new", b"other")
+
+
 def test_attributes_that_cannot_be_kept_do_not_stop_a_write(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ):

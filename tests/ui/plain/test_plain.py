@@ -49,6 +49,13 @@ async def test_the_first_prompt_comes_with_the_greeting_so_that_quick_words_stan
     assert pieces[0].endswith("/help for more.\n\nYou: ")
 
 
+async def test_a_command_that_it_begins_with_is_taken_at_once(talking: Open) -> None:
+    session = FakeSession()
+    async with talking(session, command="/resume") as talk:
+        await talk.sees("answer to /resume")
+    assert (session.lines, session.sent) == (["/resume"], [])
+
+
 async def test_a_turn_is_told_in_sentences(talking: Open) -> None:
     async def work(session: FakeSession) -> None:
         arguments = Raw(msgspec.json.encode({"command": "pytest -q"}))

@@ -9,7 +9,7 @@ from stage import FakeClock, staged
 from fake_session import FakeSession, asks, question_of
 from ybs.core.messages import Usage
 from ybs.core.ports import Answer, Question
-from ybs.session.session import Status
+from ybs.session.status import Status
 from ybs.ui.questions.confirm import (
     NO_REASON,
     Choice,

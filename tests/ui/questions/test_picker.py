@@ -223,7 +223,9 @@ async def test_a_menu_of_prompts_that_is_closed_again_leaves_nothing_behind() ->
     session = FakeSession()
     items = (MenuItem(line="/rewind 1 of 1", label="fix the cart"),)
     session.replies["/rewind"] = Reply(text="x", menu=Menu(title="Go back", items=items))
-    session.replies["/rewind 1 of 1"] = Reply(text="Went back.")
+    ways = (MenuItem(line="/rewind 1 of 1 both", label="conversation and files"),)
+    session.replies["/rewind 1 of 1"] = Reply(text="y", menu=Menu(title="Back", items=ways))
+    session.replies["/rewind 1 of 1 both"] = Reply(text="Went back.")
     async with staged(session) as stage:
         stage.keys("\x1b\x1b")
         await stage.sees("fix the cart")
@@ -233,8 +235,12 @@ async def test_a_menu_of_prompts_that_is_closed_again_leaves_nothing_behind() ->
         assert "/rewind" not in stage.screen
         await stage.until(lambda: not stage.terminal.work.is_busy)
         stage.terminal.work.choose("/rewind 1 of 1")
+        await stage.sees("conversation and files")
+        assert "› /rewind" not in stage.screen
+        await stage.until(lambda: not stage.terminal.work.is_busy)
+        stage.terminal.work.choose("/rewind 1 of 1 both")
         await stage.sees("Went back.")
-        assert "› /rewind 1 of 1" in stage.screen
+        assert "› /rewind 1 of 1 both" in stage.screen
 
 
 @pytest.mark.parametrize("size", [(40, 12), (20, 6), (80, 24)])

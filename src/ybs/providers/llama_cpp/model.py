@@ -52,6 +52,11 @@ class LlamaCppModel:
         return self._window
 
     @property
+    def max_tokens(self) -> int:
+        """The longest answer, in tokens: a quarter of the window at most."""
+        return min(self._config.llm.max_tokens, self._window // 4)
+
+    @property
     def endpoint(self) -> str:
         """Where the server answers, once it runs."""
         return self._server.endpoint if self._server else "(starts when needed)"

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from ybs.core.errors import ModelError
 from ybs.core.events import Event
+from ybs.core.memo import alike
 from ybs.core.messages import AssistantMessage, Message, ToolResult, UserMessage
 from ybs.core.ports import Model, Request, ToolSpec
 from ybs.security.firewall.masking import Firewall
@@ -19,6 +20,12 @@ _T = TypeVar("_T")
 Decision: TypeAlias = Literal["mask", "send", "stop"]
 
 PRIVATE_KEY = "private-key"
+_PLACES = {
+    "person": "your message",
+    "guard": "a reminder",
+    "shell": "a command's output",
+    "summary": "the summary",
+}
 
 
 class SecretFound(ModelError):
@@ -51,6 +58,9 @@ class FirewallModel:
         #: What somebody said and must not be sent: it would stop every later request too.
         self.refused: UserMessage | None = None
         self._messages: dict[int, tuple[Message, Message]] = {}
+        #: The messages of the last request, and what was sent in their place.
+        self._said: list[Message] = []
+        self._clean: list[Message] = []
         self._specs: dict[int, tuple[ToolSpec, ToolSpec]] = {}
         self._system = ("", "")
 
@@ -78,12 +88,17 @@ class FirewallModel:
             self._system = (request.system, clean)
         self._pass_specs(request.tools)
         specs = [await self._spec(spec) for spec in request.tools]
-        messages = [await self._message(message) for message in request.messages]
-        self._messages = {
-            id(old): (old, new) for old, new in zip(request.messages, messages, strict=True)
-        }
+        same = alike(self._said, request.messages)
+        messages = self._clean[:same]
+        for message in request.messages[same:]:
+            known = self._messages.get(id(message))
+            messages.append(await self._message(message) if known is None else known[1])
+        self._said, self._clean = [*request.messages], messages
+        if len(self._messages) > len(messages):  # some are no longer said
+            pairs = zip(self._said, messages, strict=True)
+            self._messages = {id(old): (old, new) for old, new in pairs}
         self._specs = {id(old): (old, new) for old, new in zip(request.tools, specs, strict=True)}
-        return Request(self._system[1], messages, specs)
+        return Request(self._system[1], [*messages], specs)
 
     def _pass_specs(self, specs: Sequence[ToolSpec]) -> None:
         """Let new descriptions pass that are clean, with one look at all of them."""
@@ -104,9 +119,6 @@ class FirewallModel:
         return await self._checked(spec, f"the description of {spec.name}", is_said=False)
 
     async def _message(self, message: Message) -> Message:
-        known = self._messages.get(id(message))
-        if known is not None:
-            return known[1]
         for name in _names(message):
             self._check_name(name)
         is_said = isinstance(message, UserMessage) and message.origin == "person"
@@ -165,9 +177,7 @@ def _names(message: Message) -> list[str]:
 def _place(message: Message) -> str:
     match message:
         case UserMessage():
-            return {"person": "your message", "guard": "a reminder", "shell": "a command's output"}[
-                message.origin
-            ]
+            return _PLACES[message.origin]
         case AssistantMessage():
             return "the model's answer"
         case ToolResult():

@@ -12,6 +12,7 @@ PLACEHOLDER = lazy(r"\[ybs:secret:([a-z0-9-]{1,40})#(\d{1,6})\]")
 #: A shorter value would be found in ordinary text, in characters.
 LEAST_OWN = 8
 _MOST_KNOWN = 500
+_MOST_COUNTED = 100_000
 _SECRET_NAME = lazy(
     r"(?i)(?:(?:^|_)(?:token|secret|password|passwd|passphrase|pwd|pass|credentials?|api_?key|access_?key|private_?key|"
     r"secret_?key|signing_?key|encryption_?key|auth_?key|key|auth|dsn|pat)|password|apikey|secret|token)(?:_?\d+)?$"
@@ -40,6 +41,13 @@ class Vault:
             known = self._placeholders[value] = f"[ybs:secret:{kind}#{number}]"
             self._values[known] = value
         return known
+
+    def reserve(self, text: str) -> None:
+        """Give no value a placeholder that stands in this text, which is of an earlier part of the session."""
+        for kind, number in PLACEHOLDER().findall(text):
+            # No session counts further; after a number that somebody made up none would be a placeholder.
+            if (count := int(number)) < _MOST_COUNTED:
+                self._counts[kind] = max(self._counts.get(kind, 0), count)
 
     def value(self, placeholder: str) -> str | None:
         """Return what the placeholder stands for; None where it is none of this session."""

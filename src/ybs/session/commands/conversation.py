@@ -1,26 +1,22 @@
-"""Commands about the conversation: begin anew, go back, take out of it."""
+"""Commands about the conversation: begin anew, take out of it."""
 
-from time import monotonic
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from ybs.security.incognito import WRITES_NOTHING
-from ybs.session.figures import first_words, in_columns, number_in, time
-from ybs.session.reply import Menu, MenuItem, Reply
+from ybs.session.figures import number_in
+from ybs.session.journal import beginning
+from ybs.session.reply import Reply
 from ybs.session.session import Session
 
 if TYPE_CHECKING:
-    from ybs.session.composer import Heard
-
-#: /rewind offers so many prompts.
-MOST_PROMPTS = 100
-HAS_GONE_ON = "The conversation has gone on since that was offered. /rewind shows it as it is now."
-FILES_STAY = "Files stay as they are."
-_LABEL = 60
+    from ybs.core.messages import Message
 
 
 async def clear(session: Session, _argument: str) -> Reply:
     """Forget the conversation."""
-    session.clear()
+    session.past.clear()
     return Reply(text="The conversation is empty.")
 
 
@@ -31,72 +27,6 @@ async def begin_anew(session: Session, _argument: str) -> Reply:
     await session.start_anew(is_incognito=is_incognito)
     kind = "A new, empty session" + ", incognito as before" * is_incognito
     return Reply(text=f"{kind}.{' What ran in the background was ended.' * has_jobs}")
-
-
-async def rewind(session: Session, argument: str) -> Reply:
-    """Offer the person's prompts, or go back to before the N-th last and give its words back."""
-    prompts = session.prompts()[::-1]
-    if not prompts:
-        return Reply(text="There is nothing to go back to.", is_error=bool(argument))
-    if not argument:
-        return _offer(session, prompts)
-    wanted, _, total = argument.partition(" of ")
-    number = number_in(wanted)
-    if not 1 <= number <= len(prompts):
-        return Reply(
-            text=f"Usage: /rewind, or /rewind N with N up to {len(prompts)}", is_error=True
-        )
-    if total and not _is_as_offered(session, number, prompts, total):
-        return Reply(text=HAS_GONE_ON, is_error=True)
-    place, words = prompts[number - 1]
-    session.rewind(place)
-    turns = "one prompt" if number == 1 else f"{number} prompts"
-    return Reply(text=f"Went back by {turns}. {FILES_STAY}", draft=words)
-
-
-def _offer(session: Session, prompts: list[tuple[int, str]]) -> Reply:
-    heard = {id(each.message): each for each in session.rooms.composer.heard}
-    messages = session.conversation.messages
-    items = tuple(
-        MenuItem(
-            line=f"/rewind {number} of {len(prompts)}",
-            label=_label(words),
-            detail=_when(number, heard.get(id(messages[place]))),
-        )
-        for number, (place, words) in enumerate(prompts[:MOST_PROMPTS], 1)
-    )
-    width = len(str(len(items)))
-    rows = [(f"{number:>{width}}", item.label, item.detail) for number, item in enumerate(items, 1)]
-    lines = [f"  {line}" for line in in_columns(rows)]
-    title = f"Go back to before a prompt. {FILES_STAY}"
-    text = "\n".join([title, *lines, "/rewind N goes there, its words in the prompt."])
-    return Reply(text=text, menu=Menu(title=title, items=items))
-
-
-def _when(number: int, heard: "Heard | None") -> str:
-    """Say how far back a prompt lies, and whether it was said while a turn ran."""
-    back = "the last prompt" if number == 1 else f"{number} prompts back"
-    if heard is None:
-        return back
-    ago = f"{time(monotonic() - heard.at_seconds)} ago"
-    return ", ".join([back, ago, *["said while it worked"] * heard.is_meanwhile])
-
-
-def _label(words: str) -> str:
-    return first_words(words, _LABEL) or "(a picture)"
-
-
-def _is_as_offered(
-    session: Session, number: int, prompts: list[tuple[int, str]], total: str
-) -> bool:
-    """Tell whether the prompt stands where the menu showed it: a turn may have read more since."""
-    offered = session.offered.get("rewind")
-    items = offered.items if offered else ()
-    return (
-        number_in(total) == len(prompts)
-        and number <= len(items)
-        and items[number - 1].label == _label(prompts[number - 1][1])
-    )
 
 
 async def copy(session: Session, argument: str) -> Reply:
@@ -136,18 +66,33 @@ async def export(session: Session, argument: str) -> Reply:
     messages = tuple(session.conversation.messages)
     if not messages:
         return Reply(text="There is nothing to export yet.", is_error=True)
-    roots, name = session.rooms.workspace.roots, session.rooms.session_started.session
+    roots = session.rooms.workspace.roots
+    name = session.journal.name or f"session-{datetime.now():%Y%m%d-%H%M%S}"
     place = find_place(roots, argument, f"{name}.md")
-    from ybs.session.export import lines_of, markdown_of
-
     is_data = place.suffix.lower() in (".json", ".jsonl")
-    data = (
-        lines_of(session, messages)
-        if is_data
-        else markdown_of(session, messages).encode("utf-8", "replace")
-    )
+    data = _as_data(session, messages, name) if is_data else _as_text(session, messages)
     await asyncio.to_thread(write_new, roots, place, data)
     return Reply(text=f"Exported {len(messages):,} messages: {place}")
+
+
+def _as_text(session: Session, messages: "Sequence[Message]") -> bytes:
+    from ybs.session.export import markdown_of
+
+    status = session.status()
+    title = session.journal.replay.title or next((said for _, said in session.past.prompts()), "")
+    about = f"{status.provider} {status.model}, in `{status.folder}`"
+    firewall = session.rooms.secrets.firewall
+    return markdown_of(messages, firewall, title=title, about=about).encode("utf-8", "replace")
+
+
+def _as_data(session: Session, messages: "Sequence[Message]", name: str) -> bytes:
+    from ybs.core.events import SystemPrompted
+    from ybs.session.export import event_of, lines_of
+
+    system = SystemPrompted(content=session.conversation.system)
+    events = [beginning(session.rooms, name), system, *map(event_of, messages)]
+    now = datetime.now(UTC)
+    return lines_of(((event, now) for event in events), session.rooms.secrets.firewall)
 
 
 async def leave(_session: Session, _argument: str) -> Reply:

@@ -60,10 +60,10 @@ async def switch(session: Session, *, provider: str | None, model: str | None) -
     status = session.status()
     lines = [f"Now using {status.provider} {status.model}."]
     tokens = session.estimated_tokens()
-    if tokens > status.window:
+    if tokens > session.rooms.window.room:
         lines.append(
             f"The conversation (about {tokens:,} tokens) does not fit its window of "
-            f"{status.window:,}. /clear starts afresh."
+            f"{status.window:,}: it is compacted with your next words."
         )
     if model is not None:
         lines += await _doubts(session, model)

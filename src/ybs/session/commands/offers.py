@@ -12,7 +12,8 @@ from ybs.providers.llama_cpp.models import INSTALL_STARTER
 from ybs.providers.reach import Reach, in_time, list_models, look, models_here
 from ybs.providers.registry import chosen_name, provider_names
 from ybs.providers.whereabouts import runs_here
-from ybs.session.figures import amount, in_columns
+from ybs.session.commands.menus import rows_of
+from ybs.session.figures import amount
 from ybs.session.reply import Menu, MenuItem, Reply
 from ybs.session.session import Session
 
@@ -76,17 +77,6 @@ async def offer_models_at(session: Session, name: str) -> Reply:
 async def names_of(session: Session) -> list[str]:
     """Ask the model in use for its neighbours; nothing where it does not say."""
     return (await _asked(session))[0]
-
-
-def rows_of(menu: Menu) -> list[str]:
-    """Write the items down, numbered, the one in use marked."""
-    width = len(str(len(menu.items)))
-    return in_columns(
-        [
-            (f"{'*' if item.is_current else ' '} {number:>{width}}", item.label, item.detail)
-            for number, item in enumerate(menu.items, 1)
-        ]
-    )
 
 
 async def _asked(session: Session) -> tuple[list[str], str]:

@@ -9,7 +9,9 @@ from msgspec.structs import replace
 from ybs.config.schema import Mode
 from ybs.core.errors import YbsError
 from ybs.security.unicode import printable
-from ybs.session.commands.conversation import begin_anew, clear, copy, export, leave, rewind
+from ybs.session.commands.conversation import begin_anew, clear, copy, export, leave
+from ybs.session.commands.diff import show_diff
+from ybs.session.commands.git import commit
 from ybs.session.commands.models import change_mode, change_model, change_provider
 from ybs.session.commands.project import (
     change_incognito,
@@ -18,8 +20,18 @@ from ybs.session.commands.project import (
     show_jobs,
 )
 from ybs.session.commands.reports import show_config, show_secrets, show_status, show_tools
+from ybs.session.commands.rewind import rewind
+from ybs.session.commands.sessions import (
+    fork,
+    rename,
+    resume,
+    save,
+    show_session,
+    show_sessions,
+)
+from ybs.session.commands.undo import compact, redo, restore, undo
 from ybs.session.commands.usage import show_context, show_cost
-from ybs.session.commands.view import change_streaming, change_verbosity, show_diff
+from ybs.session.commands.view import change_streaming, change_verbosity
 from ybs.session.figures import in_columns, number_in
 from ybs.session.reply import Menu, Reply
 from ybs.session.session import Session
@@ -32,7 +44,7 @@ class Command(Struct, frozen=True):
     """One command: its names (the first is shown), its arguments, what it does, and how.
 
     `waits`: it waits for the end of a running turn, but for one that `shows_bare` and has no argument. `choices`
-    lists what its argument may be.
+    lists what its argument may be. `activity` is said while it works, where that may take long.
     """
 
     names: tuple[str, ...]
@@ -42,6 +54,7 @@ class Command(Struct, frozen=True):
     waits: bool = False
     shows_bare: bool = False
     choices: Callable[[Session], Sequence[str]] | None = None
+    activity: str = ""
 
 
 def is_command(line: str) -> bool:
@@ -57,6 +70,12 @@ def runs_beside_a_turn(line: str) -> bool:
     if not is_command(line) or command is None:
         return is_command(line)
     return not command.waits or (command.shows_bare and not argument)
+
+
+def activity_of(line: str) -> str:
+    """Say what a command does that may take long; empty for any other line."""
+    command = _command(_parts(line)[0]) if is_command(line) else None
+    return command.activity if command is not None else ""
 
 
 async def run_command(session: Session, line: str) -> Reply:
@@ -77,7 +96,11 @@ async def run_command(session: Session, line: str) -> Reply:
         reply = await command.run(session, argument)
     except YbsError as error:
         return Reply(text=printable(str(error)), is_error=True)
-    if reply.menu is not None:
+    except OSError as error:  # a folder that may not be read, a disk that is full
+        why = error.strerror or str(error)
+        where = f": {error.filename}" if error.filename else ""
+        return Reply(text=printable(f"{why}{where}"), is_error=True)
+    if reply.menu is not None and reply.menu.is_numbered:
         session.offered[name] = reply.menu
     if is_begun and not reply.wants_quit:
         reply = replace(reply, text=f"/{name}\n{reply.text}".rstrip())
@@ -101,7 +124,7 @@ def _legible(reply: Reply) -> Reply:
             replace(each, label=printable(each.label), detail=printable(each.detail))
             for each in menu.items
         ]
-        menu = Menu(title=printable(menu.title), items=tuple(items))
+        menu = replace(menu, title=printable(menu.title), items=tuple(items))
     return replace(reply, text=printable(reply.text), diff=printable(reply.diff), menu=menu)
 
 
@@ -169,13 +192,19 @@ def _models(session: Session) -> Sequence[str]:
     return [line.removeprefix("/model ") for line in lines if line.startswith("/model ")]
 
 
+def _offered_sessions(session: Session) -> Sequence[str]:
+    """Return the names that /sessions or /resume offered last."""
+    menu = session.offered.get("resume")
+    return [item.line.removeprefix("/resume ") for item in menu.items] if menu else []
+
+
 def _jobs(session: Session) -> Sequence[str]:
     return [f"stop {job.name}" for job in session.rooms.workspace.shells.jobs.running]
 
 
 _ON_OFF = _words("on", "off")
-#: In the order of /help, with a blank line between the groups: the model, the conversation, what it took and did,
-#: the project, ybs itself.
+#: In the order of /help, with a blank line between the groups: the model, the conversation, saved sessions, what it
+#: took and did, the project, ybs itself.
 GROUPS = (
     (
         Command(
@@ -208,8 +237,40 @@ GROUPS = (
         Command(("new",), "", "begin a new session", begin_anew, waits=True),
         Command(("clear",), "", "forget the conversation", clear, waits=True),
         Command(
-            ("rewind",), "[N]", "go back to before a prompt", rewind, waits=True, shows_bare=True
+            names=("rewind",),
+            arguments="[N [WHAT]]",
+            summary="go back to before a prompt",
+            run=rewind,
+            waits=True,
+            shows_bare=True,
         ),
+        Command(
+            names=("undo",),
+            arguments="[N] [force]",
+            summary="take the last turn back, its files too",
+            run=undo,
+            waits=True,
+            choices=_words("force"),
+            activity="taking back",
+        ),
+        Command(
+            ("redo",),
+            "[force]",
+            "do again what was taken back",
+            redo,
+            waits=True,
+            choices=_words("force"),
+            activity="doing again",
+        ),
+        Command(
+            names=("compact",),
+            arguments="[WHAT TO KEEP]",
+            summary="set older parts of the conversation aside",
+            run=compact,
+            waits=True,
+            activity="compacting",
+        ),
+        Command(("restore",), "", "bring back what was set aside", restore, waits=True),
         Command(
             ("copy",), "[N|code]", "copy an answer, or the code in it", copy, choices=_words("code")
         ),
@@ -224,11 +285,30 @@ GROUPS = (
         ),
     ),
     (
+        Command(
+            ("sessions",), "[all]", "offer the saved sessions", show_sessions, choices=_words("all")
+        ),
+        Command(
+            names=("resume", "load"),
+            arguments="[N|NAME [fork]]",
+            summary="go on with a saved session",
+            run=resume,
+            waits=True,
+            shows_bare=True,
+            choices=_offered_sessions,
+            activity="reading",
+        ),
+        Command(("session",), "", "show what is known of this session", show_session),
+        Command(("rename",), "[TITLE]", "give the session another title", rename),
+        Command(("save",), "[NAME]", "write a copy under a name of its own", save),
+        Command(("fork",), "", "go on in a copy of this session", fork, waits=True),
+    ),
+    (
         Command(("status",), "", "show where things stand", show_status),
         Command(("context",), "", "show what fills the model's window", show_context),
         Command(("cost",), "", "show what the turns have used", show_cost),
         Command(
-            ("diff",), "[all]", "show what was changed in files", show_diff, choices=_words("all")
+            ("diff",), "[N|all]", "show what was changed in files", show_diff, choices=_words("all")
         ),
         Command(
             names=("jobs", "ps"),
@@ -245,6 +325,14 @@ GROUPS = (
         ),
     ),
     (
+        Command(
+            names=("commit",),
+            arguments="[MESSAGE]",
+            summary="commit what changed, or propose a message",
+            run=commit,
+            waits=True,
+            activity="looking at the changes",
+        ),
         Command(("tools",), "", "list the tools that the model has", show_tools),
         Command(
             names=("trust",),

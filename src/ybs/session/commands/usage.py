@@ -33,9 +33,8 @@ def _context_lines(use: "ContextUse") -> list[str]:
     if len(head) > _NARROW:
         head = f"context {about}{amount(use.tokens)} of {amount(use.window)} tokens ({share})"
     rows = [row for share in use.shares for row in _share_rows(share, use.tokens, "")]
-    total = "the total is counted" if use.is_counted else "so is the total"
-    cached = [f"cached by the provider: {use.cached:,}"] if use.cached else []
-    return [head, *rows, *cached, f"~ estimated; {total}"]
+    last = f"last request: {amount(use.cached)} cached, {amount(use.fresh)} fresh"
+    return [head, *rows, *([last] if use.cached else []), f"~ estimated; {use.basis}"]
 
 
 def _share_rows(share: "Share", total: int, margin: str) -> list[str]:

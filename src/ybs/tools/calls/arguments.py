@@ -21,6 +21,8 @@ OTHER_NAMES: dict[str, tuple[str, ...]] = {
         *("filepath", "filename", "file", "paths", "targetfile", "directory", "dir", "folder"),
         *("relativepath", "absolutepath", "dirpath", "directorypath"),
     ),
+    "paths": ("path", "filepath", "file", "files", "pathspec"),
+    "text": ("message", "msg", "commitmessage", "branch", "branchname", "name"),
     "content": ("contents", "filecontent", "filetext", "text"),
     "old_text": ("oldstring", "oldstr", "old", "search", "find"),
     "new_text": ("newstring", "newstr", "new", "replace", "replacement"),

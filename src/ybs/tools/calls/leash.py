@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from ybs.core.errors import ToolError
 
 _log = logging.getLogger(__name__)
+_log.addHandler(logging.NullHandler())  # else Python writes to the terminal, past the gate
 _Value = TypeVar("_Value")
 #: Between asking a tool to stop and stopping it; a shell command needs two seconds of it.
 GRACE_SECONDS = 5.0

@@ -6,6 +6,7 @@ import stat
 import sys
 from contextlib import suppress
 from typing import IO
+from zlib import crc32
 
 from ybs.core.errors import ToolError
 from ybs.security.opening import Place
@@ -121,7 +122,6 @@ def write_atomically(place: Place, data: bytes, shown: str) -> os.stat_result:
     Mode, owner, access list and extended attributes of an existing file are kept where the system lets one.
     When it fails the original stands, no stray file remains, and ToolError is raised. Returns the new status.
     """
-    temporary = place.beside(f".ybs-{os.urandom(8).hex()}.tmp")
     old = -1
     try:
         if (found := place.status()) is not None:
@@ -129,18 +129,69 @@ def write_atomically(place: Place, data: bytes, shown: str) -> os.stat_result:
         _check_writable(place, shown, is_new=found is None)
         if found is not None:
             old = open_regular(place, shown)[0]
-        status = _write_new(temporary, data, old)
-        temporary.replace(place)
+        return _put_nameless(place, data, old) or _put_named(place, data, old)
     except OSError as error:
-        _remove(temporary)
         raise failure(error, shown) from error
-    except BaseException:
-        _remove(temporary)
-        raise
     finally:
         if old >= 0:
             os.close(old)
-    return status
+
+
+def _put_nameless(place: Place, data: bytes, old: int) -> os.stat_result | None:
+    """Write the file, and only then give it a name: a ybs that is killed meanwhile leaves nothing behind.
+
+    Returns None where the system has no files without a name; nothing has changed then.
+    """
+    flags = getattr(os, "O_TMPFILE", 0)
+    try:
+        descriptor = place.beside(".").open(os.O_WRONLY | flags, _mode_for(old)) if flags else -1
+    except OSError:
+        return None  # if there is more to it than that, _put_named meets it too
+    if descriptor < 0:
+        return None
+    with open(descriptor, "wb", buffering=0) as file:  # noqa: PTH123 - it wraps the descriptor
+        _fill(file, data, old)
+        source = f"/proc/self/fd/{descriptor}"
+        if old < 0:
+            with suppress(OSError):  # somebody else has made it by now
+                os.link(source, place.name, dst_dir_fd=place.folder)
+                return os.fstat(descriptor)
+        # The name is the same each time, so that the next write takes what a kill between the two steps left.
+        beside = _beside(place)
+        _remove(beside)
+        try:
+            os.link(source, beside.name, dst_dir_fd=place.folder)
+            beside.replace(place)
+        except OSError:  # there is no /proc, or another ybs has just used that name
+            _remove(beside)
+            return None
+        except BaseException:
+            _remove(beside)
+            raise
+        return os.fstat(descriptor)
+
+
+def remove_leftover(place: Place) -> None:
+    """Remove what a kill between two steps of `write_atomically` left beside the place."""
+    _remove(_beside(place))
+
+
+def _beside(place: Place) -> Place:
+    return place.beside(f".ybs-{crc32(os.fsencode(place.name)):08x}.tmp")
+
+
+def _put_named(place: Place, data: bytes, old: int) -> os.stat_result:
+    """Write a file beside the place, and move it there."""
+    beside = place.beside(f".ybs-{os.urandom(8).hex()}.tmp")
+    try:
+        descriptor = beside.open(os.O_WRONLY | os.O_CREAT | os.O_EXCL, _mode_for(old))
+        with open(descriptor, "wb", buffering=0) as file:  # noqa: PTH123 - it wraps the descriptor
+            _fill(file, data, old)
+            beside.replace(place)
+            return os.fstat(descriptor)
+    except BaseException:
+        _remove(beside)
+        raise
 
 
 def _check_writable(place: Place, shown: str, *, is_new: bool) -> None:
@@ -160,25 +211,25 @@ def _check_writable(place: Place, shown: str, *, is_new: bool) -> None:
     )
 
 
-def _write_new(place: Place, data: bytes, old: int) -> os.stat_result:
-    """Make the file, as the open one `old` is if there is one (-1: none)."""
-    model = None if old < 0 else os.fstat(old)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    descriptor = place.open(flags, 0o600 if model else 0o666)
-    with open(descriptor, "wb", buffering=0) as file:  # noqa: PTH123 - it wraps the descriptor
-        view = memoryview(data)
-        while view:
-            view = view[file.write(view) :]
-        if model:
-            is_same_owner = _keep_owner(descriptor, model)
-            mode = stat.S_IMODE(model.st_mode)
-            with suppress(PermissionError):  # a file system without modes
-                os.fchmod(
-                    descriptor, mode if is_same_owner else mode & ~(stat.S_ISUID | stat.S_ISGID)
-                )
-            _keep_attributes(descriptor, old)
-        os.fsync(descriptor)
-        return os.fstat(descriptor)
+def _mode_for(old: int) -> int:
+    """Return the mode of a new file; nobody else sees into the one that an old one (-1: none) makes room for."""
+    return 0o666 if old < 0 else 0o600
+
+
+def _fill(file: IO[bytes], data: bytes, old: int) -> None:
+    """Write the data to the disk, into a file like the open one `old` if there is one (-1: none)."""
+    descriptor = file.fileno()
+    view = memoryview(data)
+    while view:
+        view = view[file.write(view) :]
+    if old >= 0:
+        model = os.fstat(old)
+        is_same_owner = _keep_owner(descriptor, model)
+        mode = stat.S_IMODE(model.st_mode)
+        with suppress(PermissionError):  # a file system without modes
+            os.fchmod(descriptor, mode if is_same_owner else mode & ~(stat.S_ISUID | stat.S_ISGID))
+        _keep_attributes(descriptor, old)
+    os.fsync(descriptor)
 
 
 def _keep_owner(descriptor: int, model: os.stat_result) -> bool:

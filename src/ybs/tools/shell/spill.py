@@ -40,6 +40,16 @@ class Outputs:
         path = self.folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.urandom(3).hex()}.txt"
         return os.open(path, _FLAGS, 0o600), path
 
+    def keep(self, text: str) -> str:
+        """Write a whole text down and return its path; an empty one where that fails."""
+        try:
+            handle, path = self.create()
+            with open(handle, "wb") as file:  # noqa: PTH123 - opened by descriptor
+                file.write(text.encode(errors="replace"))
+        except OSError:
+            return ""
+        return str(path)
+
     def sweep(self) -> None:
         """Remove old outputs, once in a session."""
         if not self._was_swept:

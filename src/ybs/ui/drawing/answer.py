@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from ybs.core.events import AssistantSaid, TextStreamed, ThinkingStreamed, ToolCallStreamed
-from ybs.session.session import View
+from ybs.session.status import View
 from ybs.ui.drawing.blocks import Block
 from ybs.ui.drawing.folds import Fold, Folds, Kept
 from ybs.ui.drawing.page import Page

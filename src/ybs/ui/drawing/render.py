@@ -1,6 +1,6 @@
 """Draws the events of a session: each finished thing once, as lines that scroll away; the rest in `Live`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -8,17 +8,23 @@ from msgspec.structs import replace
 from ybs.config.schema import Ui
 from ybs.core.events import (
     AssistantSaid,
+    Compacted,
     ConfirmationAnswered,
     ConfirmationAsked,
     Event,
+    FilesChanged,
+    FilesRestored,
     Noticed,
+    Replaced,
     RequestRetried,
     RequestStarted,
+    Rewound,
     SessionEnded,
     SessionStarted,
     SystemPrompted,
     TextStreamed,
     ThinkingStreamed,
+    Titled,
     ToolCallStreamed,
     ToolFinished,
     ToolPrinted,
@@ -26,8 +32,8 @@ from ybs.core.events import (
     TurnFinished,
     UserSaid,
 )
-from ybs.session.session import View
 from ybs.session.shell import FAILED, command_of, ending_of
+from ybs.session.status import View
 from ybs.ui.drawing.answer import Answer
 from ybs.ui.drawing.folds import Fold, Folds
 from ybs.ui.drawing.live import MAX_OUTPUT, Live, RunningCall
@@ -49,6 +55,7 @@ from ybs.ui.drawing.steps import (
 from ybs.ui.drawing.typed import Typed
 from ybs.ui.words import (
     cells,
+    compaction_words,
     dim_lines,
     duration,
     one_line,
@@ -96,16 +103,27 @@ class Renderer(Page):
                 self._answer.draw(event)
             case ToolStarted() | ToolPrinted() | ToolFinished():
                 self._draw_call(event)
-            case RequestStarted() | RequestRetried() | Noticed() | TurnFinished():
+            case RequestStarted() | RequestRetried() | Noticed() | Compacted() | TurnFinished():
                 self._draw_progress(event)
             case UserSaid():
                 self._end_typed(event)
             case ConfirmationAsked() | ConfirmationAnswered():
                 self._pause_call(event)
-            case SessionStarted() | SystemPrompted() | SessionEnded():
+            case SessionStarted() | SystemPrompted() | SessionEnded() | Titled():
                 pass
+            case Rewound() | Replaced() | FilesChanged() | FilesRestored():
+                pass  # whoever asked for it says so
             case _:
                 assert_never(event)
+
+    def draw_again(self, events: Iterable[Event]) -> None:
+        """Draw what was said and done before this session went on."""
+        for event in events:
+            if isinstance(event, UserSaid):
+                self.echo(event.content)
+            else:
+                self(event)
+        self.flush()
 
     def flush(self) -> None:
         """Draw what is left of the open block."""
@@ -263,7 +281,7 @@ class Renderer(Page):
         return hint
 
     def _draw_progress(
-        self, event: RequestStarted | RequestRetried | Noticed | TurnFinished
+        self, event: RequestStarted | RequestRetried | Noticed | Compacted | TurnFinished
     ) -> None:
         match event:
             case RequestStarted():
@@ -274,6 +292,8 @@ class Renderer(Page):
                 self._tell_retry(event)
             case Noticed():
                 self.note(event.text, event.level)
+            case Compacted():
+                self.note(compaction_words(event, "→"))
             case TurnFinished():
                 self._end_turn(event)
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ybs import __version__
 from ybs.core.errors import YbsError
-from ybs.core.events import Event, TurnFinished
+from ybs.core.events import Event, TurnFinished, UserSaid
 from ybs.core.ports import Answer, Question
 from ybs.security.gate import put
 from ybs.security.unicode import printable
@@ -60,7 +60,7 @@ class PlainTerminal:
         self._code = 0
         self._main: asyncio.Task[int] | None = None
 
-    async def run(self, prompt: str = "") -> int:
+    async def run(self, prompt: str = "", command: str = "") -> int:
         """Talk until the person leaves; return the exit code."""
         self.session.confirm = self.ask
         self.session.door_help = KEYS
@@ -73,7 +73,7 @@ class PlainTerminal:
             loop.add_signal_handler(number, self._leave, code)
         try:
             with self.lines:
-                return await self._talk(prompt)
+                return await self._talk(prompt, command)
         except asyncio.CancelledError:
             return self._code
 
@@ -88,12 +88,20 @@ class PlainTerminal:
                 self._watch.resume()
         return as_answer(text or "", may_always=bool(question.grant))
 
-    async def _talk(self, prompt: str) -> int:
+    async def _talk(self, prompt: str, command: str) -> int:
         before = self._greeting()
+        if (resumed := self.session.resumed) is not None:
+            self._write(before)
+            before = ""
+            await self._show_reply(resumed)
         if prompt:
             self._tell(f"{before}{PROMPT}{printable(prompt)}")
             before = ""
             await self._take(self.session.send(prompt))  # never a command
+        elif command:
+            self._tell(f"{before}{PROMPT}{command}")
+            before = ""
+            await self._take(self.session.handle(command))
         while True:
             # At once, so that what is typed on sight stands behind it.
             self._write(f"{before}\n{PROMPT}")
@@ -157,6 +165,8 @@ class PlainTerminal:
         """Tell a command's answer and return the line that the person chose, or nothing."""
         if rest := self._sentences.end_typed():
             self._tell(rest)
+        for event in reply.events:
+            self._tell_again(event)
         if reply.menu is not None and reply.menu.items and not reply.is_error:
             return await self._choose(reply.menu)
         if reply.text:
@@ -229,6 +239,13 @@ class PlainTerminal:
             self._tell(text)
         if isinstance(event, TurnFinished) and event.duration_seconds >= LONG_SECONDS:
             self._call()
+
+    def _tell_again(self, event: Event) -> None:
+        """Tell what was said or done before this session went on."""
+        if isinstance(event, UserSaid):
+            self._tell(fold_line(f"{PROMPT}{event.content}"))
+        elif text := self._sentences.of(event):
+            self._tell(text)
 
     def _tell_early(self, line: str) -> None:
         what = "No answer, it came too early" if is_answer(line) else "Kept for later"

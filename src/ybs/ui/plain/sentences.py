@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from ybs.core.events import (
     AssistantSaid,
+    Compacted,
     ConfirmationAnswered,
     ConfirmationAsked,
     Event,
@@ -23,6 +24,7 @@ from ybs.ui.drawing.steps import NOT_RUN, detail_of, streams_of
 from ybs.ui.drawing.typed import Typed
 from ybs.ui.signs import ASCII
 from ybs.ui.words import (
+    compaction_words,
     duration,
     fold,
     one_line,
@@ -124,7 +126,7 @@ class Sentences:
             case ToolFinished():
                 self._calls.pop(event.id, None)
                 return self._call_sentence(event)
-            case RequestRetried() | Noticed():
+            case RequestRetried() | Noticed() | Compacted():
                 return self._note_sentence(event)
             case UserSaid(origin="shell"):
                 return self._ending_sentence(event.content)
@@ -138,9 +140,11 @@ class Sentences:
         thought, self._thought = one_line(self._thought), ""
         return fold_line(f"Thought: {shorten(thought, MOST_THOUGHT, '...')}") if thought else ""
 
-    def _note_sentence(self, event: RequestRetried | Noticed) -> str:
+    def _note_sentence(self, event: RequestRetried | Noticed | Compacted) -> str:
         if isinstance(event, Noticed):
             return fold_line(f"{event.level.capitalize()}: {one_line(event.text)}")
+        if isinstance(event, Compacted):
+            return fold_line(_sentence(compaction_words(event, "to")))
         retries = self._session.config.agent.retry_attempts
         return fold_line(_sentence(retry_words(event, reason_of(event.message), retries)))
 

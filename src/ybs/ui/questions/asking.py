@@ -8,7 +8,7 @@ from prompt_toolkit.key_binding import KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from ybs.core.ports import Answer, Question
-from ybs.session.session import Status
+from ybs.session.status import Status
 from ybs.ui.drawing.render import Canvas, Renderer
 from ybs.ui.notify import WAITS
 from ybs.ui.prompt.input import Prompt

@@ -11,7 +11,7 @@ from time import monotonic
 
 from ybs.core.ports import Answer, Question
 from ybs.security.unicode import printable
-from ybs.session.session import Status
+from ybs.session.status import Status
 from ybs.ui.drawing.steps import diff_lines
 from ybs.ui.signs import Paint, Signs
 from ybs.ui.words import cells, fold, short_folder, wrap_marked, wrap_words

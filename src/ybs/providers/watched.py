@@ -1,0 +1,34 @@
+"""A model whose answers' usage is told to somebody, such as who counts tokens."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+
+from ybs.core.events import AssistantSaid, Event
+from ybs.core.messages import Usage
+from ybs.core.ports import Model, Request
+
+
+class WatchedModel:
+    """Wraps a Model. `learn` is told every request with the usage of its answer, never before it is sent."""
+
+    def __init__(self, model: Model, learn: Callable[[Request, Usage], None]) -> None:
+        self._model, self._learn = model, learn
+
+    @property
+    def name(self) -> str:
+        """The wrapped model's name."""
+        return self._model.name
+
+    @property
+    def window(self) -> int:
+        """The wrapped model's window."""
+        return self._model.window
+
+    async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
+        """Stream the wrapped model's answer."""
+        sent = Request(request.system, tuple(request.messages), request.tools)
+        async with aclosing(self._model.stream(request)) as events:
+            async for event in events:
+                if isinstance(event, AssistantSaid):
+                    self._learn(sent, event.usage)
+                yield event

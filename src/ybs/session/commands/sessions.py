@@ -1,0 +1,282 @@
+"""Commands about saved sessions: list them, go on with one, copy, name and describe them."""
+
+import asyncio
+import re
+from time import time as now
+from typing import TYPE_CHECKING
+
+from ybs.core.errors import YbsError
+from ybs.core.events import Titled
+from ybs.security.incognito import WRITES_NOTHING
+from ybs.security.unicode import printable
+from ybs.session.commands.menus import rows_of
+from ybs.session.figures import age, first_words, in_columns, number_in
+from ybs.session.journal import beginning
+from ybs.session.reply import Menu, MenuItem, Reply
+from ybs.session.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ybs.core.events import Event
+    from ybs.transcripts.saved import Saved
+
+#: So many are offered at once.
+MOST_SESSIONS = 200
+NOT_BEGUN = "Nothing was said in this session yet."
+_LABEL, _TITLE = 60, 80
+_UNSAFE = re.compile(r"[^\w.-]+")
+
+
+async def show_sessions(session: Session, argument: str) -> Reply:
+    """Offer the saved sessions of this folder, or of all folders, the newest first."""
+    if argument.lower() not in ("", "all"):
+        return Reply(text="Usage: /sessions, or /sessions all", is_error=True)
+    is_all = bool(argument)
+    saved = await _listed(session, is_all=is_all)
+    if not saved:
+        more = "" if is_all else " /sessions all shows those of other folders."
+        return Reply(text=f"No session was saved{' in this folder' * (not is_all)} yet.{more}")
+    items = tuple(_item(session, each) for each in saved[:MOST_SESSIONS])
+    title = "Saved sessions" if is_all else "Saved sessions of this folder"
+    menu = Menu(title=title, items=items)
+    session.offered["resume"] = menu  # /resume 2 takes one of these too
+    hidden = len(saved) - len(items)
+    notes = [f"{hidden:,} older ones are not shown."] * bool(hidden)
+    if not is_all:
+        notes.append("/sessions all shows those of other folders too.")
+    hint = "/resume NUMBER goes on with one."
+    return Reply(text="\n".join([f"{title}:", *rows_of(menu), hint, *notes]), menu=menu)
+
+
+async def _listed(session: Session, *, is_all: bool) -> "Sequence[Saved]":
+    """Return the saved sessions, those of this folder first."""
+    folder = str(session.rooms.folder)
+    store = session.rooms.sessions
+    if is_all:
+        return await asyncio.to_thread(store.numbered, folder)
+    return await asyncio.to_thread(lambda: store.sessions(project=folder))
+
+
+def _item(session: Session, saved: "Saved") -> MenuItem:
+    is_current = saved.name == session.journal.name
+    messages = "1 message" if saved.messages == 1 else f"{saved.messages:,} messages"
+    elsewhere = [_short(saved.project)] * (saved.project != str(session.rooms.folder))
+    is_open = ["open in another ybs"] * (saved.is_open is True and not is_current)
+    facts = [age(now() - saved.changed_at), messages, *elsewhere, *is_open]
+    return MenuItem(
+        line=f"/resume {saved.name}",
+        label=first_words(printable(saved.title), _LABEL) or saved.name,
+        detail=", ".join(facts),
+        is_current=is_current,
+    )
+
+
+async def resume(session: Session, argument: str) -> Reply:
+    """Go on with a saved session, in its file or with `fork` in a copy; with no name, offer them."""
+    words = argument.split()
+    is_fork = len(words) > 1 and words[-1].lower() == "fork"
+    wanted = argument.rpartition(" ")[0].strip() if is_fork else argument
+    if not wanted:
+        return await show_sessions(session, "")
+    saved = await _found(session, wanted)
+    return await _go_on(session, saved.name, is_fork=is_fork)
+
+
+async def _found(session: Session, wanted: str) -> "Saved":
+    """Find a session by a name, a title, or a number of the list that was shown last. Raises YbsError."""
+    number, offered = number_in(wanted), session.offered.get("resume")
+    if number and offered is not None:
+        names = [item.line.removeprefix("/resume ") for item in offered.items]
+    else:
+        names = [each.name for each in await _listed(session, is_all=False)] if number else []
+    wanted = names[number - 1] if 1 <= number <= len(names) else wanted
+    return await asyncio.to_thread(session.rooms.sessions.find, wanted)
+
+
+async def _go_on(session: Session, name: str, *, is_fork: bool) -> Reply:
+    from ybs.config.private_file import Busy
+
+    has_jobs = bool(session.rooms.workspace.shells.running_jobs)
+    try:
+        await session.resume(name, is_fork=is_fork)
+    except Busy as error:
+        text = f"{name} is open in another ybs. `/resume {name} fork` goes on in a copy of it."
+        raise YbsError(text) from error
+    reply = resumed_reply(session, is_fork=is_fork)
+    if not has_jobs:
+        return reply
+    from msgspec.structs import replace
+
+    return replace(reply, text=f"{reply.text}\nWhat ran in the background was ended.")
+
+
+def resumed_reply(session: Session, *, is_fork: bool = False) -> Reply:
+    """Say what a session goes on from, what is different from then, and show what was said last."""
+    from ybs.session.exchange import last_exchange
+
+    turns, whole = session.past.turns, session.journal.replay.restorable() or ()
+    messages = session.conversation.messages
+    events = last_exchange(messages, turns[-1].place if turns else -1) or last_exchange(whole)
+    count = "1 message" if len(messages) == 1 else f"{len(messages):,} messages"
+    title = f" “{name}”" if (name := session.journal.replay.title) else ""
+    copy = f", in a copy: {session.journal.name}" if is_fork else ""
+    first = f"Resumed{title}, {count}{copy}."
+    return Reply(text="\n".join([first, *_differences(session)]), events=events)
+
+
+def _differences(session: Session) -> list[str]:
+    """Say what is not as it was when the session was left."""
+    replay, status, lines = session.journal.replay, session.status(), list[str]()
+    if damaged := session.journal.damaged:
+        what = "1 damaged line" if damaged == 1 else f"{damaged} damaged lines"
+        lines.append(f"{what} of its file could not be read.")
+    if replay.started is not None and replay.started.folder != status.folder:
+        lines.append(f"It was begun in {_short(replay.started.folder)}; this is {status.folder}.")
+    provider = replay.config.get("provider", status.provider)
+    model = replay.turns[-1].model if replay.turns else replay.config.get("model", "")
+    if model and (model, provider) != (status.model, status.provider):
+        back = f"/model {model}" if provider == status.provider else f"/provider {provider} {model}"
+        lines.append(f"{model} answered then, {status.model} does now; {back} goes back.")
+    if why := _why_not_saved(session):
+        lines.append(f"What is said from now on is not saved: {why}.")
+    return lines
+
+
+async def fork(session: Session, _argument: str) -> Reply:
+    """Leave this session's file as it is, and go on in a copy of it."""
+    if not session.journal.name:
+        return Reply(text=NOT_BEGUN, is_error=True)
+    if not session.journal.path:
+        return Reply(text=f"There is no file: {_why_not_saved(session)}.", is_error=True)
+    before = session.journal.name
+    reply = await _go_on(session, before, is_fork=True)
+    lines = reply.text.split("\n")[1:]
+    first = f"From here on it goes into {session.journal.name}; {before} stays as it is."
+    return Reply(text="\n".join([first, *lines]))
+
+
+async def save(session: Session, argument: str) -> Reply:
+    """Write a copy of the session under a name of its own. Nothing is overwritten."""
+    if not session.rooms.incognito.may_write:
+        return Reply(text=f"Not saved: {WRITES_NOTHING}.", is_error=True)
+    if not session.journal.name:
+        return Reply(text=f"Not saved: {NOT_BEGUN[0].lower()}{NOT_BEGUN[1:]}", is_error=True)
+    path = session.journal.path
+    if not argument and path:
+        name = session.journal.name
+        return Reply(text=f"It is saved as it goes, as {name}. /save NAME makes a copy of its own.")
+    name = file_name(argument)
+    if argument and not any(each.isalpha() for each in name):
+        return Reply(text="A name needs a letter: /save NAME", is_error=True)
+    source = session.journal.name if path else _written(session)
+    if argument:
+        store = session.rooms.sessions
+        try:
+            await asyncio.to_thread(lambda: store.copy(source, name, title=_title(argument)))
+        finally:
+            if not path:
+                store.delete(source)
+    return Reply(text=f"Saved as {name or source}. This session goes on as it was.")
+
+
+def file_name(name: str) -> str:
+    """Return a name that is safe as that of a file."""
+    safe = _UNSAFE.sub("-", name.removesuffix(".jsonl"))
+    return safe.strip("-.")[:_TITLE].rstrip("-.")
+
+
+def _written(session: Session) -> str:
+    """Write down a session that was not, because nobody wanted it; return its name. Raises YbsError and OSError."""
+    from ybs.core.events import SessionEnded, SystemPrompted, TurnFinished
+    from ybs.session.export import event_of
+    from ybs.session.journal import masked_event
+
+    messages, firewall = session.conversation.messages, session.rooms.secrets.firewall
+    begins = {turn.place for turn in session.journal.replay.rounds.open if turn.place > 0}
+    said = [event_of(message) for message in messages]
+    for place in sorted(begins, reverse=True):
+        said.insert(place, TurnFinished(reason="done"))
+    name = session.rooms.sessions.create()
+    log = session.rooms.sessions.open_log(name)
+    events: list[Event] = [
+        beginning(session.rooms, name),
+        SystemPrompted(content=session.conversation.system),
+        *said,
+        Titled(title=session.journal.replay.title),
+        SessionEnded(reason="copied", message_count=len(messages)),
+    ]
+    try:
+        for event in events:
+            log.add(masked_event(firewall, event))
+        if log.problem:
+            raise YbsError(f"Not saved: {log.problem}")
+    finally:
+        log.close()
+    return name
+
+
+async def rename(session: Session, argument: str) -> Reply:
+    """Give the session another title."""
+    if not argument:
+        title = session.journal.replay.title
+        return Reply(text=f"Title: {title}" if title else "It has no title yet. /rename TITLE")
+    title = _title(argument)
+    session.emit(Titled(title=title))
+    return Reply(text=f"Title: {title}")
+
+
+async def show_session(session: Session, _argument: str) -> Reply:
+    """Show what is known of this session: its title, file, size, age, and whether it is saved."""
+    journal = session.journal
+    if not journal.name:
+        why = _why_not_saved(session)
+        kept = f"It will not be saved: {why}." if why else "It is saved from the first words on."
+        return Reply(text=f"{NOT_BEGUN} {kept}")
+    turns = len(session.turns)
+    why = _why_not_saved(session)
+    rows = [
+        ("title", journal.replay.title),
+        ("name", journal.name),
+        ("file", journal.path and _short(journal.path)),
+        ("messages", f"{len(session.conversation.messages):,}"),
+        ("turns", f"{turns:,}"),
+        ("begun", _begun(journal.name, journal.path)),
+        ("saved", f"no: {why}" if why else "as it goes"),
+    ]
+    return Reply(text="\n".join(in_columns([("", *row) for row in rows if row[1]])))
+
+
+def _begun(name: str, path: str) -> str:
+    """Say when a session began: its name tells, or its first line."""
+    if found := re.match(r"session-(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)", name):
+        return "{}-{}-{} {}:{}".format(*found.groups())
+    from datetime import datetime
+    from pathlib import Path
+
+    from ybs.transcripts.line import decoded
+
+    with Path(path).open("rb") as file:
+        line = decoded(file.readline())
+    if line is None or not line.timestamp:
+        return ""
+    return f"{datetime.fromisoformat(line.timestamp).astimezone():%Y-%m-%d %H:%M}"
+
+
+def _why_not_saved(session: Session) -> str:
+    if not session.rooms.incognito.may_write:
+        return WRITES_NOTHING
+    if not session.journal.may_write:
+        return "session.auto_save is off (/save writes it once)"
+    return session.journal.problem
+
+
+def _title(words: str) -> str:
+    return first_words(printable(words), _TITLE)
+
+
+def _short(path: str) -> str:
+    from ybs.config.paths import home
+
+    inside = path.removeprefix(f"{home()}/")
+    return path if inside == path else f"~/{inside}"

@@ -1,0 +1,117 @@
+"""Commands that take back and bring back: /undo, /redo, /compact and /restore."""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ybs.session.figures import amount
+from ybs.session.reply import Reply
+from ybs.session.session import Session
+
+if TYPE_CHECKING:
+    from ybs.session.past import WayBack
+
+FILES_STAY = "Files stay as they are."
+NOT_KEPT = "Files stay as they are: incognito keeps none of what they were."
+WERE_COMPACTED = (
+    "The conversation stays: the words of that turn were compacted. /restore brings them back."
+)
+STILL_RUNS = "What runs in the background (/jobs) goes on, and what it changes is not taken back."
+_UNDO = re.compile(r"([1-9][0-9]{0,3})?\s*(force)?", re.IGNORECASE)
+_MOST_PATHS = 4
+
+
+async def undo(session: Session, argument: str) -> Reply:
+    """Take the last turn back, or the last N: their words, and what they changed in files."""
+    asked = _UNDO.fullmatch(argument)
+    if asked is None:
+        return Reply(text="Usage: /undo, /undo N, or one of them with force", is_error=True)
+    count = int(asked[1] or 1)
+    way = await session.past.undo(count, force=bool(asked[2]))
+    turns = "the last turn" if way.turns == 1 else f"{way.turns} turns"
+    force = f"/undo {count} force" if count > 1 else "/undo force"
+    return told(session, way, done=f"Took back {turns}.", force=force)
+
+
+async def redo(session: Session, argument: str) -> Reply:
+    """Do again what was taken back last."""
+    if argument.lower() not in ("", "force"):
+        return Reply(text="Usage: /redo, or /redo force", is_error=True)
+    way = await session.past.redo(force=bool(argument))
+    if way.files is not None and way.files.is_done:
+        return Reply(text=f"Did again what was taken back: {named(way.files.paths)}.")
+    reply = told(session, way, done="Did again what was taken back.", force="/redo force")
+    return reply if reply.is_error else Reply(text="Did again what was taken back.")
+
+
+async def restore(session: Session, _argument: str) -> Reply:
+    """Bring back what the last compaction set aside."""
+    count = session.past.restore()
+    tokens = amount(
+        session.rooms.window.size_of(session.conversation.system, session.conversation.messages)
+    )
+    back = f"{count:,} messages, about {tokens} tokens"
+    if session.journal.replay.restorable() is None:
+        return Reply(text=f"All of it is back: {back}.")
+    return Reply(text=f"The last compaction is undone: {back}. /restore undoes the one before it.")
+
+
+async def compact(session: Session, argument: str) -> Reply:
+    """Set older parts of the conversation aside. What was done is an event, and told as one."""
+    done = await session.past.compact(argument)
+    return Reply(text="" if done is not None else "There is nothing to gain: it is short enough.")
+
+
+def told(
+    session: Session, way: "WayBack", *, done: str, force: str, wanted_files: bool = True
+) -> Reply:
+    """Say how a way back went; `done` is what was asked for, `force` the line that overrides conflicts."""
+    files = way.files
+    if files is not None and not files.is_done:
+        return Reply(text=files.problem or _conflicts(files.conflicts, force), is_error=True)
+    lines = [" ".join([done, *_files(session, way, wanted_files=wanted_files), *_reverts(way)])]
+    if files is None and not way.was_cut:
+        lines = [f"Nothing to take back. {WERE_COMPACTED}"]
+    elif wanted_files and not way.was_cut and way.words:
+        lines.append(WERE_COMPACTED)
+    if files is not None and files.unkept:
+        why = "it was too large to be kept, or no plain file"
+        lines.append(f"Not brought back, as {why}: {named(files.unkept)}.")
+    if files is not None and session.rooms.workspace.shells.running_jobs:
+        lines.append(STILL_RUNS)
+    return Reply(text="\n".join(lines), draft=way.words if way.was_cut else "")
+
+
+def _conflicts(paths: Sequence[str], force: str) -> str:
+    those = "it" if len(paths) == 1 else "them"
+    return (
+        f"Nothing was taken back. Changed by someone else since: {named(paths)}.\n"
+        f"{force} overwrites {those}."
+    )
+
+
+def _files(session: Session, way: "WayBack", *, wanted_files: bool) -> list[str]:
+    if way.files is not None:
+        paths = way.files.paths
+        many = "1 file is" if len(paths) == 1 else f"{len(paths):,} files are"
+        return [f"{many} as before: {named(paths)}." if paths else "No file differed."]
+    if not wanted_files or session.rooms.incognito.may_write:
+        return [FILES_STAY]
+    return [NOT_KEPT]
+
+
+def _reverts(way: "WayBack") -> list[str]:
+    if not way.reverted:
+        return []
+    return [
+        "Its commit was reverted."
+        if way.reverted == 1
+        else f"{way.reverted} commits were reverted."
+    ]
+
+
+def named(paths: Sequence[str]) -> str:
+    """Name a few paths, and say how many more there are."""
+    more = len(paths) - _MOST_PATHS
+    shown = ", ".join(paths[:_MOST_PATHS])
+    return f"{shown} and {more:,} more" if more > 0 else shown

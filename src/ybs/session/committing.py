@@ -1,0 +1,296 @@
+"""Commits of ybs's own: one for each turn that changed files, and one that takes such a commit back."""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from ybs.config.paths import home
+from ybs.config.schema import Git as Settings
+from ybs.security.repository import is_in_repository
+
+if TYPE_CHECKING:
+    from ybs.security.git import Git
+
+#: The title of a commit has at most so many columns, and so have the lines below it.
+COLUMNS = 72
+_MOST_WORDS = 10_000  # characters of the person's words that go into a message
+_MOST_PATHS = 5_000  # more files than that are no turn's work but something that ran
+_MOST_NAMED = 5
+_SECONDS = 10.0  # a repository that takes longer to look at is left alone
+_DIRTY = "they were changed before this turn"
+_NESTED = "they lie in a repository of their own"
+_FILTERED = "they go through a filter, such as LFS"
+_SECRET = "they are new, and such files hold keys and passwords"  # noqa: S105 - a reason
+_SECRET_NAME = re.compile(
+    r"\.env(?:\.(?!example$|sample$|template$|dist$|defaults$).*)?|\.envrc|id_(?:rsa|dsa|ecdsa|ed25519)"
+    r"|.*\.(?:pem|key|p12|pfx|jks|keystore|kdbx)|\.netrc|_netrc|\.pgpass|\.git-credentials|\.htpasswd",
+    re.IGNORECASE,
+)
+HOW_TO_END = "Set git.auto_commit to false to end that."
+
+
+class Commit(Struct, frozen=True, kw_only=True):
+    """What became of a turn's changes: the commit, its title, its paths counted from the top of the work tree.
+
+    `commit` is empty where none was made and there is only something to tell. `notice` is for the person, or empty.
+    """
+
+    commit: str = ""
+    title: str = ""
+    paths: tuple[str, ...] = ()
+    notice: str = ""
+
+
+class _Seen(Struct, frozen=True):
+    """A look at the work tree: the letters of each path that differs, and why nothing can be committed."""
+
+    changes: Mapping[str, str]
+    trouble: str = ""
+
+
+def _as_it_is(text: str) -> str:
+    return text
+
+
+class Committer:
+    """Commits what each turn changed, and nothing else. One for a session; nothing here ever raises GitError."""
+
+    def __init__(
+        self,
+        folder: Path,
+        settings: Settings,
+        *,
+        may_write: bool,
+        mask: Callable[[str], str] = _as_it_is,
+    ) -> None:
+        """Take the project's folder, and `mask`, which takes secrets out of a text."""
+        self._folder, self._prefix, self._mask = folder, settings.commit_message_prefix, mask
+        self._is_on = settings.auto_commit and may_write
+        self._may_write = may_write
+        # One that a command makes later on may still be open to a job of it, while git trusts it.
+        self._was_there = is_in_repository(folder)
+        self._git: Git | None = None
+        self._before: _Seen | None = None
+        self._has_committed = False
+        self._told: set[str] = set()
+
+    async def begin(self) -> None:
+        """Note what differs from the last commit. To be called before each change; the first of a turn counts."""
+        if self._is_on and self._before is None and (git := self._repository()) is not None:
+            begun_at = monotonic()
+            self._before = await _look(git)
+            # Nobody waits for that before each change; the end of the turn says why nothing is committed.
+            self._is_on = monotonic() - begun_at < _SECONDS
+
+    def forget(self) -> None:
+        """Forget what `begin` noted: for a turn that never came to `after_turn`."""
+        self._before = None
+
+    async def after_turn(self, paths: Sequence[str | Path], words: str) -> Commit | None:
+        """End the turn (each one, also with no paths) and commit these files; None: there is nothing to tell.
+
+        The paths are absolute or relative to the project's folder.
+        """
+        before, self._before = self._before, None
+        git = self._repository()
+        if before is None or git is None or not paths:
+            return None
+        from ybs.security.git_walls import GitError
+
+        try:
+            return await self._commit(git, before, names_within(git, self._folder, paths), words)
+        except GitError as error:
+            return self._refused(str(error))
+
+    async def revert(self, commit: str) -> bool:
+        """Add a commit that takes ybs's commit back, if HEAD is at it. The work tree is not touched.
+
+        HEAD counts as being at it too where all that came later was taken back.
+        """
+        return await self._set_back(commit, is_redo=False)
+
+    async def reapply(self, commit: str) -> bool:
+        """Add a commit with what ybs's commit had, if that was taken back last. The work tree is not touched."""
+        return await self._set_back(commit, is_redo=True)
+
+    async def _set_back(self, commit: str, *, is_redo: bool) -> bool:
+        git = self._repository() if self._may_write else None
+        if git is None:
+            return False
+        from ybs.security.git_moves import set_back
+        from ybs.security.git_walls import GitError
+
+        try:
+            return await set_back(git, commit, is_redo=is_redo)
+        except (GitError, OSError):
+            return False
+
+    def _repository(self) -> "Git | None":
+        """Return git for a repository of the person's own; None where there is no such one."""
+        from ybs.security.git import Git  # most turns change no file
+        from ybs.security.git_walls import GitError
+
+        if not self._was_there:
+            return None
+        git = self._git or Git(self._folder, timeout_seconds=_SECONDS)
+        try:
+            place = git.repository()
+            owners = {path.stat().st_uid for path in (place.work_tree, place.git_folder)}
+            is_of_home = place.work_tree == home().resolve() != self._folder.resolve()
+        except (GitError, OSError):
+            return None
+        self._git = git
+        # A repository of the home folder holds settings, and no project below it.
+        return git if owners == {os.getuid()} and not is_of_home else None
+
+    async def _commit(
+        self, git: "Git", before: _Seen, names: Sequence[str], words: str
+    ) -> Commit | None:
+        now = await _look(git)
+        changed = [name for name in names if name in now.changes]
+        trouble = before.trouble or now.trouble
+        if len(changed) > _MOST_PATHS:
+            trouble = f"the turn changed {len(changed):,} files"
+        if trouble:
+            return self._refused(trouble) if changed or now.trouble else None
+        mine, left = await _sorted_out(git, names, changed, before, now.changes)
+        notices = self._left_out(left)
+        if not mine:
+            return Commit(notice=notices) if notices else None
+        message = message_for(self._prefix, self._mask(words), mine)
+        title = message.partition("\n")[0]
+        commit = await git.commit(message, *mine)
+        if not self._has_committed:
+            self._has_committed = True
+            begun = f"ybs commits what each turn changed: {title} ({commit[:7]}). {HOW_TO_END}"
+            notices = f"{begun}\n{notices}".rstrip()
+        return Commit(commit=commit, title=title, paths=tuple(mine), notice=notices)
+
+    def _refused(self, reason: str) -> Commit | None:
+        """Say once why nothing is committed."""
+        reason = reason.partition("\n")[0].rstrip(". ")
+        if reason in self._told:
+            return None
+        from ybs.security.unicode import printable
+
+        self._told.add(reason)
+        return Commit(notice=f"Not committed: {printable(reason)}.")
+
+    def _left_out(self, left: Mapping[str, list[str]]) -> str:
+        """Name, once each, the files that are not in a commit."""
+        lines: list[str] = []
+        for why, names in left.items():
+            if new := [name for name in names if name not in self._told]:
+                self._told.update(new)
+                lines.append(f"Not committed, because {why}: {listed(new)}.")
+        return "\n".join(lines)
+
+
+async def _look(git: "Git") -> _Seen:
+    """Look at the work tree, with one run of git where all is well."""
+    from ybs.security.git_moves import under_way
+    from ybs.security.git_walls import GitError
+
+    try:
+        branch, rows = await git.look()
+        is_bare = await git.is_bare()
+        what = under_way(git.repository())
+    except GitError as error:
+        return _Seen({}, str(error))
+    changes = {row.path: row.letters for row in rows}
+    if is_bare:
+        return _Seen({})
+    if what:
+        return _Seen(changes, f"{what} is under way")
+    if branch == "HEAD (no branch)":
+        return _Seen(changes, "HEAD is on no branch")
+    if has_conflicts(changes.values()):
+        return _Seen(changes, "there are conflicts")
+    return _Seen(changes)
+
+
+def has_conflicts(letters: Iterable[str]) -> bool:
+    """Tell whether some letters of a status mean a conflict."""
+    return any("U" in each or each in ("AA", "DD") for each in letters)
+
+
+def names_within(git: "Git", folder: Path, paths: Iterable[str | Path]) -> list[str]:
+    r"""Return the paths counted from the top of the work tree; others are none of its.
+
+    They are absolute or relative to the folder; a text is one as tools show it, with `\xNN`.
+    """
+    from ybs.security.names import real_name
+
+    top = str(git.repository().work_tree)
+    names: dict[str, None] = {}
+    for path in paths:
+        name = real_name(path) if isinstance(path, str) else path
+        parent, name = os.path.split(os.path.join(folder, name))  # noqa: PTH118 - names need not be UTF-8
+        real = f"{os.path.realpath(parent)}/{name}"
+        if real.startswith(f"{top.rstrip('/')}/"):
+            names[os.path.relpath(real, top)] = None
+    return list(names)
+
+
+async def _sorted_out(
+    git: "Git",
+    names: Sequence[str],
+    changed: Sequence[str],
+    before: _Seen,
+    letters: Mapping[str, str],
+) -> tuple[list[str], dict[str, list[str]]]:
+    """Return which files may be committed, and those that may not with the reason."""
+    from ybs.security.git import elsewhere
+
+    top = git.repository().work_tree
+    left: dict[str, list[str]] = {
+        _DIRTY: [name for name in changed if name in before.changes],
+        _NESTED: [n for n in names if n not in before.changes and elsewhere(top, n)],
+        _SECRET: [name for name in changed if letters.get(name) == "??" and _is_secret(name)],
+    }
+    out = {name for each in left.values() for name in each}
+    mine = [name for name in changed if name not in out]
+    filtered = await git.filtered(mine) if mine else {}
+    left[_FILTERED] = list(filtered)
+    return [name for name in mine if name not in filtered], left
+
+
+def _is_secret(path: str) -> bool:
+    return _SECRET_NAME.fullmatch(os.path.basename(path)) is not None  # noqa: PTH119
+
+
+def message_for(prefix: str, words: str, paths: Sequence[str]) -> str:
+    """Make a commit's message of the person's words, which stand below in full where the title cannot hold them."""
+    from ybs.security.git import plain_message
+    from ybs.session.figures import first_words
+
+    words = plain_message(words)[:_MOST_WORDS].strip()
+    first, _, rest = words.partition("\n")
+    title = first_words(f"{prefix.strip()} {first or changed_files(paths)}", COLUMNS)
+    if not rest.strip() and not title.endswith("…"):
+        return title
+    from textwrap import fill
+
+    lines = (
+        fill(line, COLUMNS, break_long_words=False, break_on_hyphens=False)
+        for line in words.splitlines()
+    )
+    return "\n".join([title, "", *lines])
+
+
+def changed_files(paths: Sequence[str]) -> str:
+    """Say which files changed: the title where nobody has words for it."""
+    return f"Change {listed([os.path.basename(path) for path in paths])}"  # noqa: PTH119
+
+
+def listed(names: Sequence[str]) -> str:
+    """Name a few files."""
+    from ybs.security.names import shown_name
+
+    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(map(shown_name, names[:_MOST_NAMED])) + more

@@ -1,0 +1,245 @@
+"""The journal: writes a session's events down as they happen, secrets masked, and knows what they add up to."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ybs.config.private_file import open_to_read
+from ybs.core.errors import YbsError
+from ybs.core.events import (
+    Compacted,
+    Emit,
+    Event,
+    Noticed,
+    Replaced,
+    RequestStarted,
+    Rewound,
+    SessionEnded,
+    SessionStarted,
+    SystemPrompted,
+    TextStreamed,
+    ThinkingStreamed,
+    Titled,
+    ToolCallStreamed,
+    ToolPrinted,
+)
+from ybs.core.messages import ToolCall, ToolResult
+from ybs.core.ports import Guard, Toolbox, ToolSpec, Turn
+from ybs.session.figures import number_in
+from ybs.transcripts.line import lines_in
+from ybs.transcripts.replay import Replay
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from ybs.security.firewall.masking import Firewall
+    from ybs.session.wiring import Rooms
+    from ybs.session.workshop import Workshop
+    from ybs.transcripts.log import Log
+    from ybs.transcripts.store import Store
+
+PLACEHOLDER_START = b"[ybs:secret:"
+#: Pieces for the screen, and what says nothing of how it went on.
+_PASSING = (TextStreamed, ThinkingStreamed, ToolCallStreamed, ToolPrinted, RequestStarted)
+
+
+class Journal:
+    """Takes every event of one session. Where it may not write it still knows what they add up to.
+
+    `store` and `firewall` are loaded with the first line.
+    """
+
+    def __init__(
+        self, store: "Callable[[], Store]", firewall: "Callable[[], Firewall]", *, may_write: bool
+    ) -> None:
+        self.may_write = may_write
+        self.replay = Replay()
+        #: What was told before this session was taken up again.
+        self.earlier: Sequence[Event] = ()
+        #: How many lines of it could not be read.
+        self.damaged = 0
+        #: Whether it goes on in a copy of what it was taken up from.
+        self.is_fork = False
+        #: The session's name; empty before it has begun.
+        self.name = ""
+        #: Takes what the person should know of the writing; the session sets it.
+        self.tell: Emit = _ignore
+        self._store, self._firewall = store, firewall
+        self._log: Log | None = None
+        self._told = ""
+
+    @property
+    def path(self) -> str:
+        """The file that is written; empty where there is none."""
+        return str(self._log.path) if self._log else ""
+
+    @property
+    def problem(self) -> str:
+        """Why nothing more is written at the moment; empty where it is, or where it should not be."""
+        return self._log.problem if self._log else self._told
+
+    def begin(self) -> str:
+        """Open a new file where this session has none yet, and return the session's name."""
+        if self.name:
+            return self.name
+        self.name = f"session-{datetime.now():%Y%m%d-%H%M%S}"
+        if self.may_write:
+            try:
+                store = self._store()
+                self.name = store.create()
+                self._log = store.open_log(self.name)
+            except (YbsError, OSError) as error:
+                self._warn(str(error))
+        return self.name
+
+    def take_up(self, name: str, *, is_fork: bool = False) -> None:
+        """Go on with a saved session: in its file, or in a new one that begins with its past.
+
+        Raises Busy while another ybs writes that file, YbsError and OSError.
+        """
+        store = self._store()
+        if is_fork and self.may_write:
+            name = store.fork(store.read(name))
+        log = store.open_log(name) if self.may_write else None
+        try:
+            transcript = store.read(name)  # now that nobody else writes it
+        except BaseException:
+            if log is not None:
+                log.close()
+            raise
+        if log is not None:
+            log.last = transcript.last
+        self.name, self._log, self.damaged = name, log, transcript.damaged
+        self.is_fork = is_fork
+        self.replay, self.earlier = transcript.replay, transcript.events
+        self._reserve(transcript.path)
+
+    def _reserve(self, path: "Path") -> None:
+        """Let no placeholder of the transcript stand for another secret from now on."""
+        file = open_to_read(path)
+        if file is not None:
+            with file:
+                texts = [line for line in lines_in(file) if PLACEHOLDER_START in line]
+            if texts:
+                self._firewall().vault.reserve(b"".join(texts).decode(errors="replace"))
+
+    def add(self, event: Event) -> None:
+        """Write an event down. Never raises: what cannot be written waits, and the person hears of it once."""
+        if isinstance(event, _PASSING):
+            return
+        if isinstance(event, SystemPrompted) and event.content == self.replay.system:
+            return
+        number = 0
+        if self._log is not None:
+            if isinstance(event, SessionEnded) and self.replay.title:
+                self._write_title()  # a list of sessions looks at the last lines
+            parent = self.replay.line_of(event.keeps) if isinstance(event, Rewound) else None
+            number = self._log.add(masked_event(self._firewall(), event), parent=parent)
+            if isinstance(event, SessionStarted) and self.replay.title and not self.earlier:
+                self._write_title()  # it was given before there was a file
+        self.replay.add(event, number)
+        if self._log is not None and self._log.problem:
+            self._warn(self._log.problem)
+
+    def _write_title(self) -> None:
+        if self._log is not None:
+            self._log.add(masked_event(self._firewall(), Titled(title=self.replay.title)))
+
+    async def synced(self) -> None:
+        """Wait until the disk has all that was written."""
+        if self._log is not None:
+            await self._log.synced()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
+    def _warn(self, problem: str) -> None:
+        if not self._told:
+            self._told = problem
+            self.tell(Noticed(level="warning", text=f"This session is not being saved: {problem}"))
+
+
+class Synced(Guard):
+    """Lets no request go out before the disk has what was said and done until then. It stands behind all others."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    async def before_step(self, turn: Turn) -> None:
+        """Wait for the disk."""
+        del turn
+        await self._journal.synced()
+
+
+class SyncedToolbox:
+    """A Toolbox that runs no call before the disk has that it begins."""
+
+    def __init__(self, toolbox: Toolbox, journal: Journal) -> None:
+        self._toolbox, self._journal = toolbox, journal
+
+    def specs(self) -> "Sequence[ToolSpec]":
+        """List the wrapped toolbox's tools."""
+        return self._toolbox.specs()
+
+    def is_read_only(self, call: ToolCall) -> bool:
+        """Tell what the wrapped toolbox does."""
+        return self._toolbox.is_read_only(call)
+
+    async def run(self, call: ToolCall, emit: Emit) -> ToolResult:
+        """Wait for the disk, then run the call."""
+        await self._journal.synced()
+        return await self._toolbox.run(call, emit)
+
+
+def journal_of(rooms: "Workshop") -> Journal:
+    """Make the journal of a session."""
+    may_write = rooms.loaded.config.session.auto_save and rooms.incognito.may_write
+    return Journal(lambda: rooms.sessions, lambda: rooms.secrets.firewall, may_write=may_write)
+
+
+def beginning(rooms: "Rooms", name: str) -> SessionStarted:
+    """Return a session's first event: its name, its folder, and what it begins with."""
+    config = {
+        "provider": rooms.provider,
+        "model": rooms.model.name,
+        "mode": rooms.policy.mode,
+        "sandbox": "off" if rooms.sandbox.without else "on",
+        "incognito": "on" if rooms.incognito.is_on else "off",
+    }
+    return SessionStarted(session=name, folder=str(rooms.folder), config=config)
+
+
+def named(rooms: "Rooms", word: str) -> str:
+    """Return the name of the session that a word means; no word means the newest of this folder. Raises YbsError."""
+    store, folder = rooms.sessions, str(rooms.folder)
+    if number := number_in(word):
+        listed = store.numbered(folder)
+        return (listed[number - 1] if number <= len(listed) else store.find(word)).name
+    if word:
+        return store.find(word).name
+    newest = store.newest(folder)
+    if newest is None:
+        raise YbsError(
+            f"No session was saved in {rooms.folder}. "
+            "`ybs sessions list --all` lists those of other folders."
+        )
+    return newest.name
+
+
+def masked_event(firewall: "Firewall", event: Event) -> Event:
+    """Mask the secrets in an event, also in the messages of a history."""
+    from ybs.session.export import mask
+
+    if isinstance(event, Compacted | Replaced):
+        return replace(event, messages=tuple(mask(firewall, each) for each in event.messages))
+    return mask(firewall, event)
+
+
+def _ignore(_event: Event) -> None:
+    """Tell nobody, as long as there is no session."""

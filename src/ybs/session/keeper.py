@@ -1,0 +1,152 @@
+"""What is kept of a turn when it is over: what it changed in files, a commit of that, and the session's title."""
+
+import asyncio
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ybs.core.errors import YbsError
+from ybs.core.events import Emit, FilesChanged, Noticed, Titled
+from ybs.core.ports import Effect
+
+if TYPE_CHECKING:
+    from ybs.session.committing import Committer
+    from ybs.session.undoing import Checkpoints
+    from ybs.session.wiring import Rooms
+
+#: An event names so many of the changed paths; the checkpoint has all of them.
+MOST_PATHS = 1_000
+
+
+class Keeper:
+    """Looks before the first change of a turn, and after the turn."""
+
+    def __init__(self, rooms: "Rooms") -> None:
+        self._rooms = rooms
+        self._emit: Emit | None = None
+        self._is_changing = self._has_cleaned = False
+
+    @cached_property
+    def checkpoints(self) -> "Checkpoints":
+        """What the turns changed in files."""
+        from ybs.session.undoing import Checkpoints  # with the first change
+
+        rooms = self._rooms
+        name, may_write = rooms.journal.begin(), rooms.incognito.may_write
+        return Checkpoints(rooms.workspace.roots, name, may_write=may_write)
+
+    @cached_property
+    def committer(self) -> "Committer":
+        """What commits them."""
+        from ybs.session.committing import Committer  # with the first change
+
+        rooms = self._rooms
+        return Committer(
+            rooms.folder,
+            rooms.loaded.config.git,
+            may_write=rooms.incognito.may_write,
+            mask=lambda text: rooms.secrets.firewall.mask(text, "the commit's message"),
+        )
+
+    def begin_turn(self, emit: Emit) -> None:
+        """Note that a turn begins; nothing is looked at before something changes."""
+        self._emit, self._is_changing = emit, False
+
+    async def before_change(self, effect: Effect, paths: Sequence[str]) -> None:
+        """Keep what a call is about to change, and what git says before."""
+        if self._emit is None:
+            return  # no turn: one tool was called alone
+        if not self._is_changing:
+            self._is_changing = True
+            self.checkpoints.begin()
+            self.committer.forget()
+        try:
+            await self.committer.begin()
+        finally:
+            await self.checkpoints.before_change(effect, paths)
+
+    async def end_turn(self) -> None:
+        """Tell what the turn changed, commit it, name the session, and wait until the disk has it.
+
+        That is done to its end, also where it is cancelled meanwhile.
+        """
+        emit, self._emit = self._emit, None
+        if emit is None:
+            return
+        ending = asyncio.ensure_future(self._end(emit))
+        try:
+            await asyncio.shield(ending)
+        except asyncio.CancelledError:
+            await asyncio.wait((ending,))
+            raise
+
+    async def _end(self, emit: Emit) -> None:
+        try:
+            await self._end_all(emit)
+        except (YbsError, OSError) as error:  # how the turn went stands all the same
+            text = f"Not all that belongs to this turn could be kept: {error}."
+            emit(Noticed(level="warning", text=text))
+
+    async def _end_all(self, emit: Emit) -> None:
+        replay = self._rooms.journal.replay
+        if self._is_changing:
+            await self._keep(emit, self._masked(self._words) if replay.turns else "")
+        if not replay.title and replay.turns:
+            from ybs.transcripts.title import title_of  # once in a session
+
+            if title := title_of(self._masked(self._words), self._masked(replay.last_answer)):
+                emit(Titled(title=title))
+        await self._rooms.journal.synced()
+        await self._clean()
+
+    def close(self) -> None:
+        """Let go of what was held for the session alone."""
+        if "checkpoints" in self.__dict__:
+            self.checkpoints.close()
+
+    @property
+    def _words(self) -> str:
+        """What the person said in the last turn; its line in the journal has the beginning alone."""
+        from ybs.session.shell import as_typed  # not on the way to the first prompt
+
+        replay = self._rooms.journal.replay
+        begun = replay.turns[-1].words
+        said = (each.words for each in reversed(replay.rounds.open))
+        whole = next((words for words in said if begun and words.startswith(begun)), begun)
+        return as_typed(whole)
+
+    def _masked(self, text: str) -> str:
+        """Mask a whole text, before it is cut: of a part of a secret nobody can tell that it is one."""
+        from ybs.core.messages import Text
+        from ybs.session.export import mask
+
+        return mask(self._rooms.secrets.firewall, Text(text=text)).text
+
+    async def _keep(self, emit: Emit, words: str) -> None:
+        kept = await self.checkpoints.end()
+        if notice := self.checkpoints.notice:
+            self.checkpoints.notice = ""
+            emit(Noticed(level="warning", text=notice))
+        commit = None
+        try:
+            commit = await self.committer.after_turn(kept.paths if kept else (), words)
+        finally:
+            if kept is not None:
+                made = commit.commit if commit else ""
+                named = kept.paths[:MOST_PATHS]
+                emit(FilesChanged(checkpoint=kept.name, paths=named, commit=made))
+        if commit is not None and commit.notice:
+            emit(Noticed(level="info", text=commit.notice))
+
+    async def _clean(self) -> None:
+        """Forget sessions that are too old or too many, with their checkpoints, once in a session."""
+        if self._has_cleaned or not self._rooms.journal.path:
+            return
+        self._has_cleaned = True
+        settings, store = self._rooms.loaded.config.session, self._rooms.sessions
+        await asyncio.to_thread(
+            store.clean,
+            max_sessions=settings.max_sessions,
+            retention_days=settings.retention_days,
+            keep=self._rooms.journal.name,
+        )

@@ -1,0 +1,206 @@
+"""The past of a session: what was said and done in it, and the ways back."""
+
+from collections.abc import Sequence
+from time import monotonic
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from msgspec import Struct
+
+from ybs.core.errors import YbsError
+from ybs.core.events import FilesRestored, Replaced, Rewound
+from ybs.core.messages import Message, Usage, UserMessage
+from ybs.session.tally import words_of
+
+if TYPE_CHECKING:
+    from ybs.core.events import Compacted
+    from ybs.session.session import Session
+    from ybs.session.undoing import Restored
+    from ybs.transcripts.rounds import Round
+
+_AT_WORK = "Files and conversation are being put back."
+#: What a way back is about.
+What: TypeAlias = Literal["both", "conversation", "files"]
+
+
+class WayBack(Struct, frozen=True, kw_only=True):
+    """How a way back went. Where `files` has conflicts and nothing was forced, nothing was changed at all.
+
+    `words` are those of the first prompt that is gone; `turns` is how many were taken back, `reverted` how many
+    commits. `was_cut` is false where the conversation stayed as it was.
+    """
+
+    files: "Restored | None" = None
+    words: str = ""
+    turns: int = 0
+    reverted: int = 0
+    was_cut: bool = False
+
+    @property
+    def is_done(self) -> bool:
+        """Tell whether anything was changed."""
+        return self.files is None or self.files.is_done
+
+
+class Undone(Struct, frozen=True):
+    """What an undo took away, for a redo: the checkpoints and commits, newest first, and the messages before it."""
+
+    checkpoints: tuple[str, ...]
+    commits: tuple[str, ...]
+    messages: tuple[Message, ...]
+
+
+class Past:
+    """The ways back of one session. None of them is open while a turn runs (YbsError)."""
+
+    def __init__(self, session: "Session") -> None:
+        self._session = session
+        #: What /redo does again, the last one first; a new turn empties it.
+        self.undone: list[Undone] = []
+
+    @property
+    def turns(self) -> "Sequence[Round]":
+        """The turns that can be taken back, oldest first."""
+        return self._session.journal.replay.rounds.open
+
+    def prompts(self) -> list[tuple[int, str]]:
+        """List what the person said: the place in the conversation, and the words without what was attached."""
+        said = enumerate(self._session.conversation.messages)
+        return [
+            (place, words_of(message))
+            for place, message in said
+            if isinstance(message, UserMessage) and message.origin == "person"
+        ]
+
+    def clear(self) -> None:
+        """Forget the conversation; the session goes on."""
+        self._session.occupation.check()
+        self._cut(0)
+
+    def since(self, place: int) -> "Sequence[Round]":
+        """Return the turns from the first that began there or later."""
+        turns = self.turns
+        begin = next((n for n, turn in enumerate(turns) if turn.place >= place), len(turns))
+        return turns[begin:]
+
+    async def rewind(self, place: int, what: What = "both", *, force: bool = False) -> WayBack:
+        """Go back to before what stands at that place: the conversation, the files that changed since, or both."""
+        with self._session.occupation.held(_AT_WORK):
+            turns = self.since(place)
+            gone = self._session.conversation.messages[place : place + 1]
+            words = next((words_of(each) for each in gone if isinstance(each, UserMessage)), "")
+            return await self._go_back(turns, place, words, what, force=force)
+
+    async def undo(self, count: int = 1, *, force: bool = False) -> WayBack:
+        """Take the last turns back: what they changed in files, and their words."""
+        with self._session.occupation.held(_AT_WORK):
+            turns = list(self.turns)[-count:] if count > 0 else []
+            if not turns:
+                raise YbsError(self._why_not())
+            place = next((turn.place for turn in turns if turn.place >= 0), -1)
+            return await self._go_back(turns, place, turns[0].words, "both", force=force)
+
+    async def _go_back(
+        self, turns: "Sequence[Round]", place: int, words: str, what: What, *, force: bool
+    ) -> WayBack:
+        names = [turn.changed.checkpoint for turn in reversed(turns) if turn.changed is not None]
+        files = None
+        commits: tuple[str, ...] = ()
+        before = tuple(self._session.conversation.messages)
+        if names and what != "conversation":
+            files = await self._restored(names, what, force=force)
+            if not files.is_done:
+                return WayBack(files=files, words=words)
+            commits = await self._revert(turns)
+            self._session.emit(FilesRestored(checkpoints=tuple(names)))
+        was_cut = what != "files" and place >= 0
+        if was_cut:
+            self._cut(place)
+        if was_cut or files:
+            self.undone.append(Undone(tuple(names) if files else (), commits, before))
+        return WayBack(
+            files=files, words=words, turns=len(turns), reverted=len(commits), was_cut=was_cut
+        )
+
+    def _why_not(self) -> str:
+        if self._session.journal.replay.restorable() is None:
+            return "There is nothing to undo."
+        return "There is nothing to undo: what was said was compacted. /restore brings it back."
+
+    async def _restored(self, names: Sequence[str], what: What, *, force: bool) -> "Restored":
+        try:
+            return await self._session.rooms.keeper.checkpoints.undo(names, force=force)
+        except YbsError as error:
+            if what == "files":
+                raise
+            words = "/rewind 1 conversation goes back in the conversation alone."
+            raise YbsError(f"{error}\n{words}") from error
+
+    async def _revert(self, turns: "Sequence[Round]") -> tuple[str, ...]:
+        """Take ybs's own commits back, the newest first, as long as each is the last one of its branch."""
+        reverted: list[str] = []
+        for turn in reversed(turns):
+            if turn.changed is not None and (commit := turn.changed.commit):
+                if not await self._session.rooms.keeper.committer.revert(commit):
+                    break
+                reverted.append(commit)
+        return tuple(reverted)
+
+    async def redo(self, *, force: bool = False) -> WayBack:
+        """Do again what the last undo took back."""
+        with self._session.occupation.held(_AT_WORK):
+            if not self.undone:
+                raise YbsError("There is nothing to do again: only what /undo or /rewind did.")
+            return await self._do_again(self.undone[-1], force=force)
+
+    async def _do_again(self, last: Undone, *, force: bool) -> WayBack:
+        files = None
+        if last.checkpoints:
+            files = await self._session.rooms.keeper.checkpoints.redo(last.checkpoints, force=force)
+            if not files.is_done:
+                return WayBack(files=files)
+            for commit in reversed(last.commits):
+                await self._session.rooms.keeper.committer.reapply(commit)
+            self._session.emit(FilesRestored(checkpoints=last.checkpoints, is_redo=True))
+        self.undone.pop()
+        if tuple(self._session.conversation.messages) != last.messages:
+            self._replace(last.messages)
+        return WayBack(files=files, was_cut=True, turns=1)
+
+    def restore(self) -> int:
+        """Bring back what compactions set aside; return how many messages stand there now. Raises YbsError."""
+        self._session.occupation.check()
+        whole = self._session.journal.replay.restorable()
+        if whole is None:
+            raise YbsError("Nothing was set aside.")
+        window = self._session.rooms.window
+        tokens = window.size_of(self._session.conversation.system, whole)
+        if tokens > window.room:
+            raise YbsError(
+                f"All of it takes about {tokens:,} tokens, and the window has room for {window.room:,}. "
+                "Choose a model with a larger window (/model), then try again."
+            )
+        self._replace(whole)
+        return len(whole)
+
+    async def compact(self, focus: str = "") -> "Compacted | None":
+        """Set older parts of the conversation aside; `focus` says what should stay. None: there is nothing to gain."""
+        session, compaction = self._session, self._session.rooms.window.compaction
+        session.occupation.check()
+        compaction.model, compaction.usage = session.rooms.side_model, Usage()
+        work = compaction.compact(session.conversation, session.emit, reason="asked", focus=focus)
+        began = monotonic()
+        try:
+            return await session.occupation.working(work, "The conversation is being compacted.")
+        finally:
+            if compaction.usage != Usage():
+                words = f"/compact {focus}".strip()
+                session.count(words, compaction.usage, monotonic() - began)
+
+    def _replace(self, messages: Sequence[Message]) -> None:
+        self._session.conversation.replace(messages)
+        self._session.emit(Replaced(messages=tuple(self._session.conversation.messages)))
+
+    def _cut(self, place: int) -> None:
+        self._session.conversation.replace(tuple(self._session.conversation.messages[:place]))
+        self._session.emit(Rewound(keeps=len(self._session.conversation.messages)))
+        self._session.unread()  # they were about what is gone

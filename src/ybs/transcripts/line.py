@@ -1,0 +1,129 @@
+"""One line of a transcript: an event as JSON, its number, the number of the line that it follows, and when."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, BinaryIO, Final, cast, get_args
+
+from msgspec import DecodeError, Raw, Struct, json, structs
+
+from ybs.core.events import Event
+
+#: The version of the format that is written. Older and newer lines are read as far as they are understood.
+VERSION: Final = 1
+#: A longer line is none that ybs wrote: of it no more is held in memory.
+MOST_LINE_BYTES: Final = 100_000_000
+_SKIPPED_BYTES: Final = 1_000_000
+
+
+class Line(Struct, frozen=True, kw_only=True):
+    """A line that was read: `event` is its own number (0: it has none), `parent` that of the line it follows.
+
+    `said` is None where this version does not know the type.
+    """
+
+    event: int
+    parent: int
+    timestamp: str
+    said: Event | None
+
+
+class _Head(Struct, frozen=True):
+    """What a line says of itself. The names are none of any event's own."""
+
+    type: str
+    timestamp: str = ""
+    event: int = 0
+    parent: int = 0
+
+
+_UNREADABLE: Final = (DecodeError, UnicodeDecodeError, RecursionError)
+_head: Final = json.Decoder(_Head).decode
+_encode: Final = json.Encoder().encode
+
+
+def encoded(event: Event, *, number: int, parent: int, at: datetime) -> bytes:
+    """Write an event as one line, its line end with it. What is written can be read.
+
+    Half a surrogate, from a broken file name or terminal, becomes a question mark.
+    """
+    try:
+        data = _joined(_encode(event))
+    except (UnicodeEncodeError, *_UNREADABLE):
+        data = _joined(_encode(_whole(event)))
+    when = at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:23].encode()
+    tail = b',"v":%d,"event":%d,"parent":%d}\n' % (VERSION, number, parent)
+    return b'{"timestamp":"' + when + b'Z",' + data[1:-1] + tail
+
+
+def lines_in(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the lines of a file; of one that is too long only the beginning, which cannot be decoded."""
+    while line := file.readline(MOST_LINE_BYTES):
+        yield line
+        while not line.endswith(b"\n") and (line := file.readline(_SKIPPED_BYTES)):
+            pass
+
+
+def decoded(line: bytes) -> Line | None:
+    """Read a line; None where it is torn or corrupt. Never raises."""
+    line = line.strip(b"\0 \t\r\n")  # a machine that lost its power leaves zeros
+    try:
+        head = _head(line)
+        said = _decoder().decode(line) if head.type in _tags() else None
+    except _UNREADABLE:
+        return None
+    number, parent = max(head.event, 0), max(head.parent, 0)
+    return Line(event=number, parent=parent, timestamp=head.timestamp, said=said)
+
+
+@cache
+def _tags() -> frozenset[str]:
+    return frozenset(kind.__struct_config__.tag for kind in get_args(Event))
+
+
+@cache
+def _decoder() -> json.Decoder[Event]:
+    return json.Decoder(Event)  # who only writes needs none
+
+
+def _joined(data: bytes) -> bytes:
+    """Return an event's JSON in one line. Raises where a part that came as JSON is none."""
+    if b"\n" in data:  # between the values of arguments, as a model wrote them
+        return json.format(data, indent=-1)
+    _head(data)
+    return data
+
+
+def _whole(value: Any) -> Any:
+    """Return the value with no half surrogate in its texts, and nothing but JSON in its JSON."""
+    match value:
+        case str():
+            return value.encode(errors="replace").decode()
+        case tuple() | list():
+            items = cast("tuple[Any, ...] | list[Any]", value)
+            return type(items)(map(_whole, items))
+        case dict():
+            pairs = cast("dict[Any, Any]", value).items()
+            return {_whole(key): _whole(inner) for key, inner in pairs}
+        case Raw():
+            return _whole_json(bytes(value))
+        case Struct():
+            changes = {name: _whole(getattr(value, name)) for name in value.__struct_fields__}
+            return structs.replace(value, **changes)
+        case _:
+            return value
+
+
+def _whole_json(data: bytes) -> Raw:
+    try:
+        _joined(b'{"type":"","":' + data + b"}")
+    except _UNREADABLE:
+        pass
+    else:
+        return Raw(data)
+    from json import loads  # it takes half a surrogate and NaN
+
+    try:
+        return Raw(_encode(_whole(loads(data, strict=False))))
+    except (ValueError, RecursionError):
+        return Raw(_encode(data.decode(errors="replace")))

@@ -1,0 +1,220 @@
+"""What events leave behind: the conversation and the facts of a session, folded live and from a file alike."""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from ybs.core.conversation import Conversation
+from ybs.core.events import (
+    AssistantSaid,
+    Compacted,
+    Event,
+    FilesChanged,
+    Replaced,
+    Rewound,
+    SessionStarted,
+    SystemPrompted,
+    ToolFinished,
+    UserSaid,
+)
+from ybs.core.messages import Message, ToolResult, Usage, UserMessage
+from ybs.transcripts.facts import Facts, TurnLine, words_of
+from ybs.transcripts.rounds import Rounds
+
+
+class _Compaction(Struct, frozen=True):
+    """What stood before a compaction, and what has stood in its place since."""
+
+    before: list[Message]
+    after: list[Message]
+
+    def kept_in(self, now: list[Message]) -> "_Compaction | None":
+        """Return what of it is still in force in a conversation that was cut or replaced; None for nothing."""
+        if now[: len(self.after)] == self.after:
+            return self
+        if not now or self.after[: len(now)] != now:
+            return None
+        gone = self.after[
+            len(now) :
+        ]  # it was cut among the last turns, which the compaction had kept
+        places = [place for place, each in enumerate(self.before) if each == gone[0]]
+        same = gone.count(gone[0])
+        return _Compaction(self.before[: places[-same]], now) if same <= len(places) else None
+
+
+class Replay:
+    """The state that events leave. Feed every event, in order, with the number of its line.
+
+    A rewind cuts the conversation; what was spent, and what changed in files, stays.
+    """
+
+    def __init__(self) -> None:
+        self._facts = Facts()
+        #: The turns that can be taken back.
+        self.rounds = Rounds()
+        self._conversation = Conversation()
+        self._results: dict[str, ToolResult] = {}
+        #: The line that brought each message, and the last line that brought none before the first.
+        self._lines: list[int] = []
+        self._line_before_all = self._last_line = 0
+        self._compactions: list[_Compaction] = []
+
+    def add(self, event: Event, number: int = 0) -> None:
+        """Take an event."""
+        self._facts.add(event)
+        self._say(event)
+        self.rounds.add(event, self._conversation.messages)
+        self._last_line = number
+        count = len(self._conversation.messages)
+        self._lines += [number] * (count - len(self._lines))
+        if not count:
+            self._line_before_all = number
+
+    @property
+    def messages(self) -> list[Message]:
+        """The conversation. Calls of its last answer may be open."""
+        return [*self._conversation.messages, *self._waiting()]
+
+    @property
+    def system(self) -> str:
+        """The system prompt."""
+        return self._conversation.system
+
+    @property
+    def last_answer(self) -> str:
+        """The last words of the model, or an empty text."""
+        return self._facts.last_answer
+
+    @property
+    def title(self) -> str:
+        """The session's name for people, or an empty text."""
+        return self._facts.title
+
+    @property
+    def started(self) -> SessionStarted | None:
+        """The first beginning."""
+        return self._facts.started
+
+    @property
+    def config(self) -> dict[str, str]:
+        """What the session began with the last time."""
+        return self._facts.config
+
+    @property
+    def ended(self) -> bool:
+        """Tell whether the session came to its end and was not gone on with."""
+        return self._facts.has_ended
+
+    @property
+    def turns(self) -> list[TurnLine]:
+        """The turns that have ended, rewound ones too."""
+        return self._facts.turns
+
+    @property
+    def usage(self) -> Usage:
+        """What all answers used, those of rewound turns too."""
+        return self._facts.usage
+
+    @property
+    def checkpoints(self) -> list[FilesChanged]:
+        """What turns changed in files and was not undone."""
+        return self._facts.checkpoints
+
+    @property
+    def prompts(self) -> list[tuple[int, str]]:
+        """What the person said: the place in the conversation, and the words without what was attached."""
+        return [
+            (place, words_of(message))
+            for place, message in enumerate(self.messages)
+            if isinstance(message, UserMessage) and message.origin == "person"
+        ]
+
+    @property
+    def before_compaction(self) -> list[list[Message]]:
+        """What stood before each compaction that is still in force, the oldest first."""
+        return [compaction.before for compaction in self._compactions]
+
+    def restorable(self) -> list[Message] | None:
+        """Return what stood before the last compaction with what was said since; None where there was none."""
+        if not self._compactions:
+            return None
+        last = self._compactions[-1]
+        return [*last.before, *self.messages[len(last.after) :]]
+
+    def line_of(self, keeps: int) -> int:
+        """Return the line to go back to so that the first `keeps` messages are there."""
+        if keeps <= 0:
+            return self._line_before_all
+        if keeps >= len(self._lines):
+            return self._last_line
+        # What was told behind the last message that stays, such as the end of its turn, stays too.
+        first_gone = self._lines[keeps]
+        return first_gone if self._lines[keeps - 1] == first_gone else first_gone - 1
+
+    def count_until(self, number: int) -> int:
+        """Return how many messages the lines up to that one brought."""
+        if number >= self._last_line:
+            return len(self.messages)  # with results that stand in no line of their own yet
+        return bisect_right(self._lines, number)
+
+    def _say(self, event: Event) -> None:
+        match event:
+            case SystemPrompted():
+                self._conversation.system = event.content
+            case UserSaid() | AssistantSaid():
+                self._take_results()
+                self._conversation.append(event.message)
+            case ToolFinished():
+                self._answer(event.result)
+            case Compacted() | Replaced() | Rewound():
+                self._rewrite(event)
+            case _:
+                pass
+
+    def _answer(self, result: ToolResult) -> None:
+        """Keep a result until all are there: they come as they finish, and stand in the order asked."""
+        still_open = {call.id for call in self._conversation.open_calls} - self._results.keys()
+        if result.call_id in still_open:
+            self._results[result.call_id] = result
+            if len(still_open) == 1:
+                self._take_results()
+
+    def _take_results(self) -> None:
+        for result in self._waiting():
+            self._conversation.append(result)
+        self._results.clear()
+
+    def _waiting(self) -> list[ToolResult]:
+        if not self._results:
+            return []
+        calls = self._conversation.open_calls
+        return [self._results[call.id] for call in calls if call.id in self._results]
+
+    def _rewrite(self, event: Compacted | Replaced | Rewound) -> None:
+        self._take_results()
+        before = list(self._conversation.messages)
+        if isinstance(event, Rewound):
+            keeps = max(event.keeps, 0)
+            self._conversation.cut(keeps)
+            del self._lines[keeps:]
+        else:
+            self._fill(event.messages)
+            self._lines.clear()
+        after = list(self._conversation.messages)
+        if isinstance(event, Compacted):
+            self._compactions.append(_Compaction(before, after))
+            return
+        while self._compactions:  # each stands in what was before the next one
+            if kept := self._compactions.pop().kept_in(after):
+                self._compactions.append(kept)
+                break
+
+    def _fill(self, messages: Iterable[Message]) -> None:
+        """Put other messages in the place of the conversation; those that a hand has spoiled are left out."""
+        self._conversation.replace(())
+        for message in messages:
+            try:
+                self._conversation.append(message)
+            except ValueError:  # a result that nobody asked for
+                continue

@@ -1,0 +1,231 @@
+"""The folder of saved sessions: listing, finding, reading, copying and deleting them."""
+
+import os
+import stat
+import time
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from itertools import count, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ybs.config import private_file
+from ybs.config.paths import sessions_folder
+from ybs.config.private_file import PrivateLog
+from ybs.core.errors import YbsError
+from ybs.core.events import Event, SessionEnded, Titled
+from ybs.transcripts.line import encoded
+from ybs.transcripts.log import Log
+from ybs.transcripts.names import PREFIX, checked, found
+from ybs.transcripts.reading import Transcript, read
+from ybs.transcripts.saved import SUFFIX, Saved, look_at
+
+if TYPE_CHECKING:
+    from ybs.transcripts.searching import Hit
+
+_DAY_SECONDS: Final = 86_400
+_FOR_EVER_DAYS: Final = 36_500
+
+
+class Store:
+    """The sessions of a folder. Names that people give never lead out of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def sessions(self, *, project: str | None = None) -> list[Saved]:
+        """List the sessions, or those of a project, the newest first. Empty and unreadable ones are left out."""
+        return list(self._saved(project))
+
+    def numbered(self, project: str) -> list[Saved]:
+        """List all sessions in the order of their numbers: those of this project first, the newest first."""
+        return sorted(self._saved(None), key=lambda saved: saved.project != project)
+
+    def newest(self, project: str) -> Saved | None:
+        """Return the newest session of a project in which something was said."""
+        return next((saved for saved in self._saved(project) if saved.messages), None)
+
+    def find(self, word: str) -> Saved:
+        """Return the session that a word means: a name, a number of the list, a title, a unique beginning.
+
+        Raises YbsError with the nearest ones.
+        """
+        word = word.strip()
+        if (exact := self._exact(word)) is not None:
+            return exact
+        return found(word, self.sessions())
+
+    def read(self, name: str) -> Transcript:
+        """Read a session. Raises YbsError and OSError."""
+        return read(self._path(name))
+
+    def create(self) -> str:
+        """Make the file of a new session and return its name. Raises Unsafe and OSError."""
+        now = f"{PREFIX}{datetime.now():%Y%m%d-%H%M%S}"
+        for number in count(1):
+            name = now if number == 1 else f"{now}-{number}"
+            if self._make(name):
+                return name
+        raise AssertionError  # the names never end
+
+    def open_log(self, name: str, *, last: int = 0) -> Log:
+        """Open a session for writing; `last` is the number of its last line. Raises Busy, YbsError and OSError."""
+        return Log(self._existing(name), last=last)
+
+    def copy(self, name: str, new_name: str, *, title: str = "") -> str:
+        """Copy a session, without what was rewound, and return the copy's name. Raises YbsError and OSError."""
+        new_name = checked(new_name)
+        transcript = self.read(name)
+        if not self._make(new_name):
+            raise YbsError(f"there is a session {new_name} already; choose another name")
+        said = [(line.said, line.timestamp) for line in transcript.story if line.said is not None]
+        while said and isinstance(said[-1][0], Titled | SessionEnded):
+            said.pop()
+        replay = transcript.replay
+        ending = SessionEnded(reason="copied", message_count=len(replay.messages))
+        tail = (Titled(title=title or replay.title), ending)
+        self._fill(new_name, [*said, *((event, "") for event in tail)])
+        return new_name
+
+    def fork(self, transcript: Transcript) -> str:
+        """Begin a new session with the past of another one, without what was rewound; return its name."""
+        name = self.create()
+        self._fill(name, ((line.said, line.timestamp) for line in transcript.story))
+        return name
+
+    def delete(self, name: str) -> None:
+        """Delete a session. Raises Busy where some ybs has it open, YbsError and OSError."""
+        _remove(self._existing(name))
+
+    def search(
+        self, words: str, *, most: int = 50, clean: Callable[[str], str] = str
+    ) -> "list[Hit]":
+        """Find what was said, in the newest sessions first: the lines in which all words stand.
+
+        `clean` takes secrets out of a text before a part of it is shown.
+        """
+        from ybs.transcripts.searching import hits_in  # no start needs it
+
+        wanted = words.lower().split()
+        found = (hit for saved in self._saved(None) for hit in hits_in(saved, wanted, clean))
+        return list(islice(found, most)) if wanted else []
+
+    def clean(self, *, max_sessions: int, retention_days: int, keep: str = "") -> int:
+        """Delete the oldest sessions beyond a number and those beyond an age (0: no limit); return how many.
+
+        Never `keep`, and none that some ybs has open. The checkpoints of those that are gone go too. It may be slow.
+        """
+        from ybs.transcripts.pruning import forget  # once in a session, and not at its start
+
+        files = self._files()
+        oldest = time.time() - retention_days * _DAY_SECONDS if retention_days else 0.0
+        removed = 0
+        for place, (changed_at, path) in enumerate(files):
+            is_extra = bool(max_sessions) and place >= max_sessions
+            if (is_extra or changed_at < oldest) and path.name != f"{keep}{SUFFIX}":
+                removed += _is_removed(path)
+        # Checkpoints are in one place, also those of sessions in another folder than the usual one.
+        is_usual = self.folder == sessions_folder()
+        kept = [path.name.removesuffix(SUFFIX) for _, path in self._files()] if is_usual else None
+        forget(kept, retention_days=retention_days or _FOR_EVER_DAYS)
+        return removed
+
+    def _saved(self, project: str | None) -> Iterator[Saved]:
+        for _, path in self._files():
+            saved = look_at(path, project=project)
+            if saved is not None:
+                yield saved
+
+    def _files(self) -> list[tuple[float, Path]]:
+        """Return when each file was changed and its path, the newest first; links are none of ybs's."""
+        try:
+            with os.scandir(self.folder) as entries:
+                found = [
+                    (facts.st_mtime, self.folder / entry.name)
+                    for entry in entries
+                    if entry.name.endswith(SUFFIX) and not entry.name.startswith(".")
+                    if (facts := _facts(entry)) is not None and stat.S_ISREG(facts.st_mode)
+                ]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        return sorted(found, key=lambda each: (each[0], each[1].name), reverse=True)
+
+    def _exact(self, word: str) -> Saved | None:
+        try:
+            names = (checked(word), f"{PREFIX}{checked(word)}")
+        except YbsError:
+            return None
+        saved = (look_at(self.folder / f"{name}{SUFFIX}") for name in names)
+        return next((each for each in saved if each is not None), None)
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{checked(name)}{SUFFIX}"
+
+    def _existing(self, name: str) -> Path:
+        path = self._path(name)
+        if not os.path.lexists(path):
+            raise YbsError(f"there is no session {path.name.removesuffix(SUFFIX)}")
+        return path
+
+    def _make(self, name: str) -> bool:
+        """Make an empty file; tell whether there was none of that name."""
+        private_file.make_folder(self.folder)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            handle = os.open(self._path(name), flags, private_file.FILE_MODE)
+        except FileExistsError:
+            return False
+        try:
+            os.fchmod(
+                handle, private_file.FILE_MODE
+            )  # a umask may have taken the owner's own rights
+        finally:
+            os.close(handle)
+        return True
+
+    def _fill(self, name: str, said: Iterable[tuple[Event | None, str]]) -> None:
+        known = ((event, when) for event, when in said if event is not None)
+        data = b"".join(
+            encoded(event, number=number, parent=number - 1, at=_time_of(when))
+            for number, (event, when) in enumerate(known, 1)
+        )
+        path = self._path(name)
+        try:
+            with PrivateLog(path) as log:
+                log.append(data)
+                log.sync()
+        except BaseException:
+            private_file.remove(path)  # a part of a session is worse than none
+            raise
+
+
+def _facts(entry: "os.DirEntry[str]") -> os.stat_result | None:
+    """Look at a file; None where another ybs has deleted it in this moment."""
+    try:
+        return entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def _time_of(timestamp: str) -> datetime:
+    try:
+        return datetime.fromisoformat(timestamp).astimezone(UTC)
+    except (ValueError, OverflowError):  # edited by hand
+        return datetime.now(UTC)
+
+
+def _remove(path: Path) -> None:
+    """Delete a file that nobody writes, holding its lock meanwhile."""
+    handle = private_file.open_locked(path)
+    try:
+        path.unlink()
+    finally:
+        os.close(handle)
+
+
+def _is_removed(path: Path) -> bool:
+    try:
+        _remove(path)
+    except (YbsError, OSError):
+        return False
+    return True

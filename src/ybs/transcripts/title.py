@@ -1,0 +1,63 @@
+"""A session's name for people, made of the first exchange; no model is asked."""
+
+import re
+from typing import Final
+
+from ybs.security.unicode import printable
+
+LONGEST: Final = 60
+#: A prompt of fewer words says too little alone.
+FEWEST_WORDS: Final = 3
+_READ: Final = 2_000
+#: What is said before the matter itself.
+_POLITE: Final = re.compile(
+    r"(?:(?:hi|hello|hey|good (?:morning|afternoon|evening))(?: there| again| ybs)?"
+    r"|sure(?: thing)?|of course|certainly|great|okay|ok|thanks|thank you"
+    r"|please|kindly|now|so|well|also"
+    r"|(?:can|could|would|will) you(?: (?:please|kindly|help me(?: to)?))?"
+    r"|(?:i want|i need|i would like|i['\u2019]d like) you to"
+    r"|(?:can|could|may) i ask you to|help me(?: to)?)"
+    r"(?:\s*[,.!:;\u2013-]+\s*|\s+|$)",
+    re.IGNORECASE,
+)
+_MARKS: Final = re.compile(r"^(?:[#>*+-]+\s+|\d+[.)]\s+)|[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}")
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s|(?<=[。！？])")  # noqa: RUF001 - other writings' ends
+_PLEASE: Final = re.compile(r",?\s+(?:please|thanks|thank you)$", re.IGNORECASE)
+
+
+def title_of(words: str, answer: str) -> str:
+    """Name a session after its first words; with what was answered where they are few. Empty for nothing."""
+    asked = _first_sentence(words)
+    if _says_enough(asked):
+        return _cut(asked)
+    answered = _first_sentence(_MARKS.sub("", answer[:_READ].lstrip()))
+    return _cut(f"{asked.rstrip('?')}: {answered}" if asked and answered else asked or answered)
+
+
+def _first_sentence(text: str) -> str:
+    """Return the first sentence or line that says something, without politeness and its full stop."""
+    for line in printable(text[:_READ]).splitlines():
+        rest = " ".join(line.split())
+        while (polite := _POLITE.match(rest)) is not None:
+            rest = rest[polite.end() :]
+        sentence = _SENTENCE_END.split(rest, maxsplit=1)[0].rstrip(" .!,:;。！")  # noqa: RUF001
+        sentence = _PLEASE.sub("", sentence)
+        if any(character.isalnum() for character in sentence):
+            return sentence
+    return ""
+
+
+def _says_enough(text: str) -> bool:
+    # Chinese and others write without spaces.
+    return len(text.split()) >= FEWEST_WORDS or (not text.isascii() and len(text) >= 8)
+
+
+def _cut(text: str) -> str:
+    first = text.split(" ", 1)[0].rstrip(",:;?!")
+    if first.isalpha() and first.islower():  # a name such as src/app.py stays as it is
+        text = text[0].upper() + text[1:]
+    if len(text) <= LONGEST:
+        return text
+    cut = text[: LONGEST - 1]
+    whole_words = cut.rpartition(" ")[0]
+    return (whole_words if len(whole_words) > LONGEST // 2 else cut).rstrip(" ,;:.-") + "…"

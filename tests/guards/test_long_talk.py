@@ -1,0 +1,27 @@
+"""What the person said stays: 300 turns in a window of 16,384 tokens, with facts at turns 5, 100 and 200."""
+
+import pytest
+from long_talk import FACTS, FILLERS, Told, play
+
+
+def check(told: Told, room: int) -> None:
+    assert told.problems == []
+    assert told.largest <= room
+    assert not told.is_back_to_back
+    assert len(told.compactions) > 5
+
+
+async def test_facts_of_early_turns_stand_in_the_last_prompt():
+    told = await play("varied", "plain", room=12_288)
+    check(told, 12_288)
+    assert told.lost == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("filler", FILLERS)
+async def test_facts_survive_any_talk_and_any_summary(filler: str):
+    for facts in FACTS:
+        for summary in (None, "Goal: go on with the work in hand.", ""):
+            told = await play(filler, facts, room=12_288, summary=summary)
+            check(told, 12_288)
+            assert told.lost == [], facts

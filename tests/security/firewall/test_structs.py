@@ -1,0 +1,50 @@
+"""One look at all texts of a value finds what a look at each of them finds."""
+
+import base64
+from random import Random
+from urllib.parse import quote
+
+from msgspec import Raw, json
+from secrets_corpus.negatives import negatives
+from secrets_corpus.shapes import FRAMES, tokens
+
+from ybs.core.events import Event, ToolFinished, UserSaid
+from ybs.core.messages import Text
+from ybs.security.firewall.masking import Firewall
+from ybs.security.firewall.structs import _masked, masked
+
+
+def values(text: str) -> list[Event]:
+    """Put a text where it can stand."""
+    words = UserSaid(content="before", parts=(Text(text="before"), Text(text=text), Text(text="x")))
+    output = ToolFinished(id="1", name="read_file", success=True, output=f"1\t{text}", summary=text)
+    data = json.encode({"path": "a.txt", "lines": [1, text, {"content": f"\n{text}", "n": None}]})
+    shown = ToolFinished(id="2", name="x", success=True, output="", display=Raw(data))
+    member = Raw(json.encode({"password": text[:300], "other": "y\n"}))
+    return [words, output, shown, ToolFinished(id="3", success=True, output="", display=member)]
+
+
+def test_every_secret_is_masked_as_if_each_text_had_been_looked_at_alone() -> None:
+    whole, alone = Firewall(use_re2=False), Firewall(use_re2=False)
+    texts = [
+        frame.format(token)
+        for number, (_, token) in enumerate([*tokens(Random(5))][::2])
+        for frame in FRAMES[number % 17 :: 17]
+    ]
+    some = texts[::4]
+    texts += [base64.b64encode(text.encode()).decode() for text in some] + [*map(quote, some)]
+    texts += [text for _, text in negatives(Random(6))][::5]
+    wrong, changed = [], 0
+    for text in texts:
+        for value in values(text):
+            seen = masked(whole, value)
+            changed += seen is not value
+            if seen != _masked(alone, value, ""):
+                wrong.append(text)
+    assert wrong == []
+    assert changed > len(texts)
+
+
+def test_what_cannot_be_read_is_looked_at_piece_by_piece() -> None:
+    broken = ToolFinished(id="1", success=True, output="", display=Raw(b'{"a": "\\q"}'))
+    assert masked(Firewall(use_re2=False), broken) == broken

@@ -1,0 +1,315 @@
+"""The commits of turns: only what the turn changed, and nothing of anybody else's."""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from hostile_git import Sandpit, needs_git, template_in
+from rows import every_row
+from ybs.config.schema import Git as Settings
+from ybs.session.committing import COLUMNS, Commit, Committer, message_for
+
+pytestmark = needs_git
+
+
+@pytest.fixture
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return template_in(tmp_path_factory.getbasetemp())
+
+
+@pytest.fixture
+def pit(template: Path, tmp_path: Path) -> Sandpit:
+    pit = Sandpit(tmp_path / "pit")
+    shutil.copytree(template, pit.top)
+    return pit
+
+
+def committer(folder: Path, *, may_write: bool = True, is_on: bool = True) -> Committer:
+    settings = Settings(auto_commit=is_on)
+    return Committer(
+        folder, settings, may_write=may_write, mask=lambda text: text.replace("hunter2", "<secret>")
+    )
+
+
+async def turn(
+    one: Committer, pit: Sandpit, files: Mapping[str, str | None], words: str = "Do it"
+) -> Commit | None:
+    """Take a turn that writes these files, or deletes them."""
+    await one.begin()
+    for name, text in files.items():
+        path = pit.top / name
+        if text is None:
+            path.unlink()
+        else:
+            path.parent.mkdir(exist_ok=True, parents=True)
+            path.write_text(text)
+    return await one.after_turn(list(files), words)
+
+
+def status(pit: Sandpit) -> list[str]:
+    return pit.plain("status", "--porcelain", "-uall").stdout.splitlines()
+
+
+def titles(pit: Sandpit) -> list[str]:
+    return pit.plain("log", "--format=%s").stdout.splitlines()
+
+
+async def test_a_turn_is_committed_and_everybody_elses_work_stays(pit: Sandpit):
+    (pit.top / "a.txt").write_text("mine, unstaged\n")
+    (pit.top / "staged.txt").write_text("mine, staged\n")
+    pit.plain("add", "staged.txt")
+    (pit.top / "new.txt").write_text("mine, untracked\n")
+    (pit.top / ".gitignore").write_text("*.log\n")
+    before = status(pit)
+    one = committer(pit.top)
+    made = await turn(
+        one,
+        pit,
+        {
+            "b.txt": None,
+            "a.txt": "both\n",
+            "new.txt": "both\n",
+            "sub/c é.txt": "ybs\n",
+            "x.log": "x",
+        },
+        "Fix it, the password is hunter2",
+    )
+    assert made is not None
+    assert made.title == "[ybs] Fix it, the password is <secret>"
+    assert set(made.paths) == {"b.txt", "sub/c é.txt"}
+    first, left = made.notice.splitlines()
+    assert first.startswith(
+        f"ybs commits what each turn changed: {made.title} ({made.commit[:7]})."
+    )
+    assert left == "Not committed, because they were changed before this turn: a.txt, new.txt."
+    shown = pit.plain("show", "--name-status", "--format=%H", "-z", "HEAD").stdout
+    assert shown.split("\0")[0] == made.commit
+    assert set(shown.replace("\n", "").split("\0")[1:]) >= {"D", "b.txt", "A", "sub/c é.txt"}
+    assert status(pit) == before
+    made = await turn(one, pit, {"a.txt": "again\n", "b.txt": "back\n"})
+    assert made is not None
+    assert (made.paths, made.notice) == (("b.txt",), "")  # each is told once
+
+
+async def test_what_a_turn_did_is_taken_back_without_touching_files(pit: Sandpit):
+    one = committer(pit.top)
+    commits: list[str] = []
+    for files in ({"b.txt": None, "c.txt": "1\n"}, {"c.txt": "2\n", "a.txt": "2\n"}):
+        made = await turn(one, pit, files)
+        assert made is not None
+        commits.append(made.commit)
+    (pit.top / "staged.txt").write_text("mine\n")
+    (pit.top / "a.txt").write_text("mine\n")
+    pit.plain("add", "staged.txt", "a.txt")
+    assert not await one.revert(commits[0])  # a later one stands above it
+    (pit.top / "c.txt").write_text("1\n")  # as the checkpoints have it
+    assert await one.revert(commits[1])
+    assert status(pit) == ["M  a.txt", "A  staged.txt"]  # what was staged since is nobody's to take
+    (pit.top / "c.txt").unlink()
+    (pit.top / "b.txt").write_text("two\n")
+    assert await one.revert(commits[0])
+    assert titles(pit)[:2] == ['Revert "[ybs] Do it"'] * 2
+    assert status(pit) == ["M  a.txt", "A  staged.txt"]
+    assert not await one.revert(commits[0])
+    assert await one.reapply(commits[0])
+    assert titles(pit)[0] == 'Reapply "[ybs] Do it"'
+    assert status(pit) == ["M  a.txt", " D c.txt", "A  staged.txt", "?? b.txt"]
+    for words in ("0" * 40, "HEAD", "--all"):
+        assert not await one.revert(words)
+
+
+@pytest.mark.slow
+async def test_nothing_is_committed_where_that_would_be_wrong(
+    pit: Sandpit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    wrong: list[str] = []
+    head = titles(pit)
+
+    async def attempt(name: str, one: Committer, words: str = "") -> None:
+        files = {"a.txt": f"{name}\n"}
+        first, second = await turn(one, pit, files), await turn(one, pit, {"b.txt": f"{name}\n"})
+        notice = first.notice if first else ""
+        if words not in notice or bool(words) != bool(notice) or (first and first.commit):
+            wrong.append(f"{name}: {first}")
+        if second is not None:  # once is enough
+            wrong.append(f"{name} again: {second}")
+        if titles(pit) != head:
+            wrong.append(f"{name}: there is a commit")
+        pit.plain("checkout", "--", "a.txt", "b.txt")
+
+    await attempt("incognito", committer(pit.top, may_write=False))
+    await attempt("switched off", committer(pit.top, is_on=False))
+    await attempt("no repository", committer(tmp_path))
+    git_folder = pit.top / ".git"
+    for mark, words in {
+        "MERGE_HEAD": "a merge is under way",
+        "CHERRY_PICK_HEAD": "a cherry-pick",
+        "REVERT_HEAD": "a revert",
+        "BISECT_LOG": "a bisection",
+        "rebase-merge": "a rebase",
+    }.items():
+        (git_folder / mark).write_text(titles(pit)[0])
+        await attempt(mark, committer(pit.top), words)
+        (git_folder / mark).unlink()
+    (git_folder / "index.lock").touch()
+    await attempt("locked", committer(pit.top), "index.lock")
+    (git_folder / "index.lock").unlink()
+    branch = (git_folder / "HEAD").read_text()
+    (git_folder / "HEAD").write_text(pit.plain("rev-parse", "HEAD").stdout)
+    await attempt("detached", committer(pit.top), "HEAD is on no branch")
+    (git_folder / "HEAD").write_text(branch)
+    with monkeypatch.context() as other:
+        other.setattr("os.getuid", lambda: 12345)
+        await attempt("somebody else's", committer(pit.top))
+    with monkeypatch.context() as at_home:
+        at_home.setenv("HOME", str(pit.top))
+        (pit.top / "below").mkdir()
+        one = committer(pit.top / "below")
+        await one.begin()
+        (pit.top / "below/new").write_text("x")
+        assert await one.after_turn(["new"], "x") is None
+        shutil.rmtree(pit.top / "below")
+    with monkeypatch.context() as slow:
+        slow.setattr("ybs.session.committing._SECONDS", 0.0)
+        await attempt("slow", committer(pit.top), "longer than 0 s")
+    one = committer(pit.top)
+    (pit.top / "b.txt").write_text("<<<<<<<")
+    blob = pit.plain("rev-parse", "HEAD:b.txt").stdout.strip()
+    pit.plain("update-index", "--force-remove", "b.txt")
+    entries = "".join(f"100644 {blob} {stage}\tb.txt\n" for stage in (1, 2, 3))
+    pit.plain("update-index", "--index-info", said=entries)
+    made = await turn(one, pit, {"a.txt": "x\n"})
+    assert made is not None
+    assert made.notice == "Not committed: there are conflicts."
+    pit.plain("reset", "-q", "--hard")
+    pit.configure("[core]\nbare = true")
+    one = committer(pit.top)
+    assert await turn(one, pit, {"a.txt": "bare\n"}) is None
+    assert not wrong
+
+
+async def test_what_is_not_this_repositorys_is_left_out(pit: Sandpit):
+    (pit.top / "inner/.git").mkdir(parents=True)
+    (pit.top / ".gitattributes").write_text("*.bin filter=lfs\n")
+    one = committer(pit.top)
+    made = await turn(
+        one,
+        pit,
+        {"x.bin": "x", "inner/a.txt": "x", "a.txt": "x", "../outside": "x", "b.txt": "two\n"},
+    )
+    assert made is not None
+    assert made.paths == ("a.txt",)
+    assert made.notice.splitlines()[1:] == [
+        "Not committed, because they lie in a repository of their own: inner/a.txt.",
+        "Not committed, because they go through a filter, such as LFS: x.bin.",
+    ]
+
+
+@pytest.mark.slow
+async def test_the_first_commit_of_all_from_a_folder_within(tmp_path: Path, home: Path):
+    (home / ".config/git").mkdir(parents=True)
+    (home / ".config/git/ignore").write_text("*.private\n")
+    pit = Sandpit(tmp_path / "pit")
+    (pit.top / "project/deep").mkdir(parents=True)
+    pit.plain("init", "-q", "-b", "main", "--template=")
+    one = committer(pit.top / "project")
+    await one.begin()
+    for name in ("one", "two.private"):
+        (pit.top / "project/deep" / name).write_text("x")
+    made = await one.after_turn(["deep/one", pit.top / "project/deep/two.private"], "")
+    assert made is not None
+    assert (made.paths, made.title) == (("project/deep/one",), "[ybs] Change one")
+    assert (
+        pit.plain("log", "--format=%an <%ae> %s").stdout == "ybs <ybs@localhost> [ybs] Change one\n"
+    )
+    assert await one.revert(made.commit)
+    assert pit.plain("ls-files").stdout == ""
+    assert await one.reapply(made.commit)
+    assert pit.plain("ls-files").stdout == "project/deep/one\n"
+    # A file takes the place of a folder, and a folder that of a file.
+    await one.begin()
+    shutil.rmtree(pit.top / "project/deep")
+    (pit.top / "project/deep").write_text("a file now")
+    made = await one.after_turn(["deep/one", "deep"], "swap")
+    assert made is not None
+    assert pit.plain("ls-files").stdout == "project/deep\n"
+    await one.begin()
+    (pit.top / "project/deep").unlink()
+    (pit.top / "project/deep").mkdir()
+    (pit.top / "project/deep/two").write_text("x")
+    assert await one.after_turn(["deep/two"], "swap back") is not None
+    assert pit.plain("ls-files").stdout == "project/deep/two\n"
+
+
+async def test_without_a_look_before_the_change_nothing_is_committed(pit: Sandpit):
+    one = committer(pit.top)
+    (pit.top / "a.txt").write_text("x")
+    assert await one.after_turn(["a.txt"], "x") is None
+    await one.begin()
+    assert await one.after_turn([], "x") is None
+    assert await one.after_turn(["a.txt"], "x") is None  # that look was of another turn
+
+
+@every_row(
+    ("words", "message"),
+    [
+        ("Fix it", "[ybs] Fix it"),
+        ("  \n Fix\tit \n\n", "[ybs] Fix it"),
+        ("Fix it\r\nand that", "[ybs] Fix it\n\nFix it\nand that"),
+        ("\x1b]0;x\x07Fix \u202eit\x00\ud800", "[ybs] ]0;xFix it"),
+        ("", "[ybs] Change a.py, b\\x1b.py"),
+        ("日本" * 20, f"[ybs] {'日本' * 16}…\n\n{'日本' * 20}"),
+    ],
+)
+def test_a_message_has_the_persons_words(words: str, message: str):
+    assert message_for("[ybs]", words, ["src/a.py", "b\x1b.py"]) == message
+
+
+def test_long_words_are_whole_below_the_title():
+    words = "change the parser so that it " * 10
+    title, empty, *body = message_for("[ybs]", words, []).split("\n")
+    assert len(title) <= COLUMNS
+    assert title.endswith("…")
+    assert not empty
+    assert " ".join(body) == words.strip()
+    assert max(map(len, body)) <= COLUMNS
+    assert len(message_for("", "x " * 6_000, [])) < 11_000
+
+
+async def test_new_files_that_hold_keys_by_their_name_are_left_out(pit: Sandpit):
+    names = [".env", ".env.local", "deploy/id_ed25519", "tls.PEM", ".netrc"]
+    fine = [".env.example", "environment", "id_rsa.pub"]
+    one = committer(pit.top)
+    made = await turn(one, pit, dict.fromkeys((*names, *fine), "x\n"))
+    assert made is not None
+    assert sorted(made.paths) == sorted(fine)
+    assert "such files hold keys and passwords: .env" in made.notice
+    pit.plain("add", "--force", ".env")
+    pit.plain("commit", "-qm", "theirs")
+    made = await turn(one, pit, {".env": "y\n"})
+    assert made is not None, "the person has it in the repository"
+    assert made.paths == (".env",)
+
+
+async def test_a_repository_that_a_command_made_is_left_alone(tmp_path: Path, template: Path):
+    pit = Sandpit(tmp_path / "late")
+    pit.top.mkdir()
+    one = committer(pit.top)
+    assert await turn(one, pit, {"a.txt": "x\n"}) is None
+    shutil.copytree(template, pit.top, dirs_exist_ok=True)
+    assert await turn(one, pit, {"a.txt": "y\n"}) is None
+    assert await turn(committer(pit.top), pit, {"a.txt": "z\n"}) is not None
+
+
+async def test_a_log_that_is_a_link_takes_no_line(pit: Sandpit, tmp_path: Path):
+    profile = tmp_path / ".bashrc"
+    profile.write_text("# mine\n")
+    (pit.top / ".git/logs/HEAD").unlink()
+    (pit.top / ".git/logs/HEAD").symlink_to(profile)
+    made = await turn(committer(pit.top), pit, {"c.txt": "x\n"})
+    assert made is not None
+    assert made.commit == ""
+    assert "logs/HEAD is a link" in made.notice
+    assert profile.read_text() == "# mine\n"

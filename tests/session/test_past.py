@@ -1,0 +1,122 @@
+"""The ways back, over compactions, in other folders, and in copies."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ybs.core.errors import YbsError
+from ybs.session.session import Session
+from ybs.testing import OpenAIServer, RecordedEvents, call
+
+Open = Callable[..., tuple[Session, RecordedEvents]]
+
+
+def writes(path: str, *, answer: str = "done") -> list[Any]:
+    return [call("write_file", path=path, content=f"{path}\n"), answer]
+
+
+async def test_each_undo_goes_one_turn_further_back_also_over_a_compaction(
+    open_session: Open, project: Path
+):
+    script = [*writes("a"), *writes("b"), "talk " * 800, "talk", "what was done"]
+    async with OpenAIServer(script) as server:
+        session, _ = open_session(server, mode="bypass")
+        async with session:
+            for words in ("first", "second", "third", "fourth"):
+                await session.send(words)
+            assert await session.past.compact() is not None
+            left: list[list[str]] = []
+            while session.past.turns:
+                await session.past.undo()
+                left.append([name for name in "ab" if (project / name).exists()])
+            assert left[-2:] == [["a"], []]
+            with pytest.raises(YbsError, match=r"nothing to undo.*restore"):
+                await session.past.undo()
+
+
+async def test_what_is_kept_for_another_folder_is_not_taken_back_here(
+    open_session: Open, project: Path, tmp_path: Path
+):
+    async with OpenAIServer(writes("a")) as server:
+        session, _ = open_session(server, mode="bypass")
+        async with session:
+            await session.send("write it")
+            name = session.journal.name
+        other = tmp_path / "other"
+        other.mkdir()
+        (other / "a").write_text("a\n")
+        options = {"provider": "openai", "endpoint": server.url, "model": "m", "resume": name}
+        async with Session.open(other, **options) as again:
+            with pytest.raises(YbsError, match=r"is gone.*\n/rewind 1 conversation"):
+                await again.past.undo()
+            assert len(again.conversation.messages) == 4
+            assert (await again.past.rewind(0, "conversation")).was_cut
+    assert (other / "a").exists()
+    assert (project / "a").exists()
+
+
+async def test_a_copy_knows_what_was_undone_in_files_alone(open_session: Open):
+    async with OpenAIServer([*writes("a"), "talk"]) as server:
+        session, _ = open_session(server, mode="bypass")
+        async with session:
+            await session.send("first")
+            await session.send("second")
+            await session.past.rewind(0, "files")
+            await session.past.rewind(4, "conversation")
+            store = session.rooms.sessions
+            copy = store.read(store.fork(store.read(session.journal.name)))
+            assert copy.replay.checkpoints == session.journal.replay.checkpoints == []
+            assert copy.replay.rounds.open == list(session.past.turns)
+
+
+async def test_a_copy_knows_what_turns_changed_whose_words_are_gone(
+    open_session: Open, project: Path
+):
+    async with OpenAIServer([*writes("a", answer="talk " * 800), "b", "sum"]) as server:
+        session, _ = open_session(server, mode="bypass")
+        async with session:
+            await session.send("first")
+            await session.send("second")
+            assert await session.past.compact() is not None
+            session.past.clear()
+            await session.handle("/fork")
+            assert [turn.place for turn in session.past.turns] == [-1]
+            await session.past.undo()
+    assert not (project / "a").exists()
+
+
+async def test_a_session_of_the_same_second_can_be_taken_up_in_incognito(open_session: Open):
+    async with OpenAIServer(["a", "b"]) as server:
+        session, _ = open_session(server)
+        async with session:
+            await session.send("one")
+            name = session.journal.name
+            await session.handle("/incognito")
+            await session.send("two")
+            session.journal.name = name  # as in the same second
+            await session.resume(name)
+            assert [words for _, words in session.past.prompts()] == ["one"]
+
+
+async def test_a_session_that_is_saved_once_has_all_its_turns(open_session: Open):
+    async with OpenAIServer(["a", "b", "c"]) as server:
+        session, _ = open_session(server, overrides={"session.auto_save": False})
+        async with session:
+            for words in ("one", "two", "three"):
+                await session.send(words)
+            await session.handle("/save")
+            turns = [(turn.words, turn.place) for turn in session.past.turns]
+        again, _ = open_session(server, resume="")
+        async with again:
+            assert [(turn.words, turn.place) for turn in again.past.turns] == turns
+
+
+async def test_a_name_that_was_given_before_the_first_words_outlives_a_kill(open_session: Open):
+    async with OpenAIServer(["a"]) as server:
+        session, _ = open_session(server)
+        async with session:
+            await session.handle("/rename My name")
+            await session.send("one two three")
+            assert session.rooms.sessions.read(session.journal.name).replay.title == "My name"

@@ -1,0 +1,156 @@
+"""Whatever a session goes through, the live state, the conversation and what the file gives back are the same."""
+
+import asyncio
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ybs.core.errors import YbsError
+from ybs.core.events import Event, ToolFinished
+from ybs.session.past import What
+from ybs.session.session import Session
+from ybs.testing import Entry, OpenAIServer, RecordedRequest, answer, call
+from ybs.transcripts.reading import Transcript
+from ybs.transcripts.rounds import Rounds
+
+#: What is done, and a number that says which of its kinds.
+Step: TypeAlias = tuple[str, int]
+ANSWERS: dict[str, list[Entry]] = {
+    "talk": ["yes"],
+    "explain": ["at length " * 500],
+    "write": [call("write_file", path="a.txt", content="1\n"), "ok"],
+    "edit": [call("write_file", path="d/b.txt", content="2\n"), "ok"],
+    "run": [call("run_shell", command="echo 3 >> a.txt; rm -rf d; mkdir e"), "ok"],
+    "ask both": [answer("both", call("read_file", path="a.txt"), call("list_files")), "ok"],
+}
+WAYS = ("undo", "redo", "rewind", "clear", "compact", "restore")
+DOORS = ("reopen", "kill", "/fork", "!echo 4 > c.txt", "/rename other")
+WHAT: tuple[What, ...] = ("both", "conversation", "files")
+steps = st.tuples(st.sampled_from([*ANSWERS, *WAYS, *DOORS]), st.integers(0, 30))
+lives = st.lists(steps, min_size=3, max_size=14)
+
+
+class Life:
+    """A session that is opened again and again."""
+
+    def __init__(self, project: Path, server: OpenAIServer, answers: list[Entry]) -> None:
+        self._project, self._server, self._answers = project, server, answers
+        self.session = self._opened()
+
+    def _opened(self, **options: Any) -> Session:
+        here = {"provider": "openai", "endpoint": self._server.url, "model": "m", "sandbox": False}
+        return Session.open(self._project, **{**here, "mode": "bypass", **options})
+
+    async def do(self, what: str, number: int) -> None:
+        """Do one step. Raises YbsError where it makes no sense."""
+        session, name = self.session, self.session.journal.name
+        self._answers[:] = ANSWERS.get(what, [])
+        if what in ANSWERS:
+            await self._say("go on" if number % 2 else f"words {number}", number)
+        elif what in WAYS:
+            await self._go_back(what, number)
+        elif what in ("reopen", "kill"):
+            if what == "kill":
+                session.journal.close()
+            await session.close()
+            self.session = self._opened(**({"resume": name} if name else {}))
+        else:
+            await session.handle(what)
+
+    async def _say(self, words: str, number: int) -> None:
+        """Take a turn that may be stopped at some event, and hear more words meanwhile."""
+        left = number
+
+        def see(event: Event) -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                self.session.cancel()
+            if isinstance(event, ToolFinished) and number % 3 == 0:
+                self.session.steer("and this")
+
+        unsubscribe = self.session.subscribe(see)
+        await self.session.send(words)
+        unsubscribe()
+        self.session.unread()
+
+    async def _go_back(self, what: str, number: int) -> None:
+        past = self.session.past
+        match what:
+            case "undo":
+                await past.undo(number % 3 + 1, force=number % 5 == 0)
+            case "redo":
+                await past.redo()
+            case "rewind" if prompts := past.prompts():
+                place, _ = prompts[number % len(prompts)]
+                await past.rewind(place, WHAT[number % 3], force=True)
+            case "clear":
+                past.clear()
+            case "compact":
+                await past.compact()
+            case "restore":
+                past.restore()
+            case _:
+                pass
+
+
+def check(session: Session) -> None:
+    """Compare the three, and a copy."""
+    live, messages = session.journal.replay, list(session.conversation.messages)
+    assert live.messages == messages
+    for each in session.past.turns:
+        assert each.place < 0 or messages[each.place] == each.message
+    if session.journal.path:
+        store = session.rooms.sessions
+        read = store.read(session.journal.name)
+        copy = store.fork(read)
+        for other in (read, store.read(copy)):
+            assert _left(other) == (messages, live.checkpoints, live.rounds.open, live.restorable())
+        assert (read.damaged, read.replay.usage) == (0, live.usage)
+        store.delete(copy)
+
+
+def _left(transcript: Transcript) -> tuple[Any, ...]:
+    replay, rounds = transcript.replay, transcript.replay.rounds
+    assert isinstance(rounds, Rounds)
+    return replay.messages, replay.checkpoints, rounds.open, replay.restorable()
+
+
+async def _live(project: Path, life: Sequence[Step]) -> None:
+    answers: list[Entry] = []
+
+    def reply(_: RecordedRequest) -> Entry:
+        return answers.pop(0) if answers else "spare"
+
+    async with OpenAIServer([reply], is_repeated=True) as server:
+        lived = Life(project, server, answers)
+        for what, number in life:
+            with suppress(YbsError):
+                await lived.do(what, number)
+            check(lived.session)
+        await lived.session.close()
+
+
+def _play(life: Sequence[Step]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(_live(Path(folder).resolve(), life))
+
+
+@settings(max_examples=8, deadline=None)
+@given(lives)
+def test_a_life_is_the_same_live_in_its_file_and_in_a_copy(life: list[Step]):
+    _play(life)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@settings(max_examples=200, deadline=None)
+@given(lives)
+def test_many_lives_are_the_same_live_in_their_files_and_in_copies(life: list[Step]):
+    _play(life)

@@ -1,0 +1,57 @@
+"""What the looks of undo see: every folder that tools may work in, links as links, and what was passed over."""
+
+import os
+from pathlib import Path
+
+from session.test_undoing import Play
+from session.trees import tree
+from ybs.security.paths import Roots
+from ybs.session.project_walk import listings
+from ybs.session.undoing import Checkpoints
+from ybs.tools.searching.walk import Deadline
+
+
+def _folders(roots: Roots) -> list[str]:
+    return [str(listing.folder) for listing in listings(roots, Deadline(5))]
+
+
+def test_each_folder_is_looked_through_once_and_none_for_a_project_within_it(
+    project: Path, tmp_path: Path
+):
+    other = tmp_path / "other"
+    (other / "below").mkdir(parents=True)
+    (project / "below").mkdir()
+    assert _folders(Roots(project)) == [str(project)]
+    roots = Roots(project, ("./", "./below", other, other / "below", tmp_path))
+    assert _folders(roots) == [str(other), str(project)]
+    assert _folders(Roots(project, (other, "./below"))) == [str(other), str(project / "below")]
+
+
+def test_links_are_seen_wherever_they_lead_and_what_is_left_out_is_told(project: Path):
+    (project / ".gitignore").write_text("*.log\nout/\n")
+    for name in ("out", ".git", "d", "secret", "closed"):
+        (project / name).mkdir()
+        (project / name / "x.log").write_text("")
+    (project / "d" / "away").symlink_to("/")
+    (project / "lost").symlink_to("nowhere")
+    os.mkfifo(project / "pipe")
+    (listing,) = listings(Roots(project, blocked=("secret",)), Deadline(5))
+    assert sorted(listing.files) == [".gitignore", "d/away", "lost"]
+    assert sorted(listing.folders) == ["closed", "d"]
+    logs = {"d/x.log", "closed/x.log"}
+    assert listing.left_out == {"out", ".git", "secret", *logs}
+
+
+async def test_an_added_folder_is_undone_too_and_a_removed_one_never(project: Path, tmp_path: Path):
+    other = tmp_path / "other"
+    other.mkdir()
+    play = Play(project)
+    play.roots.add(other)
+    name = await play.name(lambda: (other / "a").write_text("1"))
+    kept = tree(other)
+    apart = Checkpoints(Roots(project), "session-2", may_write=True)
+    undone = await apart.undo([name], force=True)
+    assert undone.conflicts == (str(other / "a"),)
+    assert tree(other) == kept
+    assert (await play.checkpoints.undo([name])).paths == (str(other / "a"),)
+    assert tree(other) == {}

@@ -1,0 +1,265 @@
+"""git, on real repositories."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from hostile_git import Sandpit, needs_git, template_in
+from ybs.config.schema import Config
+from ybs.core.ports import Answer, Question
+
+pytestmark = needs_git
+MOST_BYTES = 300
+
+
+@pytest.fixture
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return template_in(tmp_path_factory.getbasetemp())
+
+
+@pytest.fixture
+def pit(template: Path, project: Path) -> Sandpit:
+    shutil.copytree(template, project, dirs_exist_ok=True)
+    pit = Sandpit(project.parent / "pit")
+    pit.top = project
+    return pit
+
+
+class Person:
+    """Answers, and remembers the questions."""
+
+    def __init__(self) -> None:
+        self.questions: list[Question] = []
+
+    async def __call__(self, question: Question) -> Answer:
+        self.questions.append(question)
+        return Answer(is_allowed=True)
+
+    @property
+    def asked(self) -> list[str]:
+        return [each.preview.title for each in self.questions]
+
+
+def lines_of(pit: Sandpit, *words: str) -> list[str]:
+    return pit.plain(*words).stdout.splitlines()
+
+
+async def test_looking_needs_no_question(pit: Sandpit, make_bench: Any):
+    (pit.top / "a.txt").write_text("changed\n")
+    (pit.top / "new.txt").write_text("x")
+    bench = make_bench(mode="plan")
+    answered = await bench.ok("git")
+    assert answered.output == "## main\n M a.txt\n?? new.txt"
+    assert answered.result.summary == "main: 2 changes"
+    diff = (await bench.ok("git", action="diff")).output
+    assert "-one\n+changed\n" in diff
+    assert diff.endswith("New, and not shown: new.txt")
+    assert (await bench.ok("git", action="diff", paths=["b.txt"])).output == "No changes."
+    answered = await bench.ok("git", action="log", path="b.txt")
+    log = answered.output
+    assert answered.result.summary == "log: 2 lines"
+    assert [line.split(": ")[1] for line in log.splitlines()[:2]] == ["second", "first"]
+    assert (await bench.ok("git", action="branch")).output == "* main"
+    for action in ("add", "commit", "restore"):
+        answered = await bench.call("git", action=action, paths=["a.txt"], text="rm -rf / is gone")
+        assert "plan" in answered.output
+        assert answered.result.is_refused
+    assert (await bench.call("git", action="branch", text="x")).result.is_refused
+    bench.gate.policy.mode = "deny"
+    answered = await bench.call("git", action="add")
+    assert answered.result.is_refused
+    assert lines_of(pit, "status", "--porcelain") == [" M a.txt", "?? new.txt"]
+
+
+async def test_a_commit_is_shown_whole_and_takes_the_paths_or_the_index(
+    pit: Sandpit, make_bench: Any
+):
+    person = Person()
+    bench = make_bench(mode="ask", confirm=person)
+    assert "Nothing is staged" in await bench.fails("git", action="commit", text="x")
+    assert "Nothing has changed in a.txt" in await bench.fails("git", action="add", paths="a.txt")
+    assert "what the commit does" in await bench.fails("git", action="commit", paths=["a.txt"])
+    (pit.top / "a.txt").write_text("one\ntwo\n")
+    (pit.top / "b.txt").unlink()
+    (pit.top / "c.txt").write_text("x\n")
+    assert (await bench.ok("git", action="add", paths=["c.txt", "b.txt"])).output == (
+        "Staged b.txt, c.txt."
+    )
+    answered = await bench.ok("git", action="commit", paths=["a.txt"], message="Remove rm -rf /")
+    assert answered.output.startswith("Committed a.txt as ")
+    assert lines_of(pit, "status", "--porcelain") == ["D  b.txt", "A  c.txt"]
+    await bench.ok("git", action="commit", text="The rest\x1b[2J\n\nbody")
+    assert lines_of(pit, "log", "-2", "--format=%an %B") == [
+        *("ybs The rest[2J", "", "body", "ybs Remove rm -rf /")
+    ]
+    assert lines_of(pit, "status", "--porcelain") == []
+    assert [each.preview.body for each in person.questions] == [
+        "b.txt  gone\nc.txt  new",
+        "Remove rm -rf /\n\na.txt  +1 -0",
+        "The rest[2J\n\nbody\n\nb.txt  gone\nc.txt  new +1 -0",
+    ]
+    assert not any(each.warnings for each in person.questions)
+    answered = await bench.ok("git")
+    assert answered.output == "## main\nno changes"
+    assert answered.result.summary == "main: 0 changes"
+
+
+async def test_restoring_names_the_files_and_is_asked_about_in_every_mode(
+    pit: Sandpit, make_bench: Any
+):
+    for name in ("a.txt", "b.txt", "new.txt"):
+        (pit.top / name).write_text("changed\n")
+    pit.plain("add", "b.txt")
+    config = Config()
+    safety = replace(config.safety, allow=("git", "git(a.txt)", "git(**)"))
+    bench = make_bench(config=replace(config, safety=safety))
+    for mode in ("ask", "accept-edits", "auto"):
+        bench.gate.policy.mode = mode
+        assert (await bench.call("git", action="restore", paths=["a.txt"])).result.is_refused
+    bench.gate.confirm = person = Person()
+    kept: list[Any] = []
+
+    async def keep(effect: str, paths: Any) -> None:
+        kept.append((effect, paths))
+
+    bench.toolbox.before_change = keep
+    answered = await bench.ok("git", action="restore", paths=["."])
+    assert answered.output == "Restored a.txt, b.txt to the last commit."
+    (question,) = person.questions
+    assert question.warnings == ("throws away changes that are not committed, in a.txt, b.txt",)
+    assert question.grant == ""
+    assert question.preview.body == "a.txt  +1 -1\nb.txt  +1 -1"
+    assert kept == [("delete", ("a.txt", "b.txt"))]
+    assert lines_of(pit, "status", "--porcelain") == ["?? new.txt"]
+    assert "delete_file" in await bench.fails("git", action="restore", paths=["new.txt"])
+    assert "what to restore" in await bench.fails("git", action="restore")
+
+
+@pytest.mark.slow
+async def test_branches_are_made_and_switched_to_where_nothing_is_lost(
+    pit: Sandpit, make_bench: Any
+):
+    person = Person()
+    bench = make_bench(mode="ask", confirm=person)
+    (pit.top / "a.txt").write_text("changed\n")
+    answered = await bench.ok("git", action="branch", branch="topic")
+    assert answered.output.startswith("Made topic and switched to it.")
+    await bench.ok("git", action="commit", paths=["a.txt"], text="topic")
+    (pit.top / "b.txt").write_text("goes along\n")
+    (pit.top / ".envrc").write_text("x")
+    await bench.ok("git", action="commit", paths=[".envrc"], text="more")
+    await bench.ok("git", action="branch", text="main")
+    assert (pit.top / "a.txt").read_text() == "one\n"
+    assert lines_of(pit, "status", "--porcelain") == [" M b.txt"]
+    assert person.questions[-1].preview.body == ".envrc  gone\na.txt  changed"
+    assert person.questions[-1].warnings[0].startswith(".envrc is used by programs")
+    assert (await bench.ok("git", action="branch")).output == "* main\n  topic"
+    (pit.top / "a.txt").write_text("mine\n")
+    assert "would overwrite changes in a.txt" in await bench.fails(
+        "git", action="branch", text="topic"
+    )
+    pit.plain("checkout", "a.txt")
+    (pit.top / ".envrc").write_text("mine")
+    assert "would overwrite changes in .envrc" in await bench.fails(
+        "git", action="branch", text="topic"
+    )
+    (pit.top / ".git/info").mkdir()
+    (pit.top / ".git/info/exclude").write_text(".envrc\n")
+    assert "would be overwritten" in await bench.fails("git", action="branch", text="topic")
+    assert "the branch already" in await bench.fails("git", action="branch", text="main")
+    for name in ("-x", "a..b", "a b"):
+        assert "git failed" in await bench.fails("git", action="branch", text=name)
+    assert (pit.top / ".envrc").read_text() == "mine"
+    assert lines_of(pit, "branch", "--show-current") == ["main"]
+
+
+@pytest.mark.slow
+async def test_what_is_blocked_or_outside_is_neither_shown_nor_touched(
+    pit: Sandpit, make_bench: Any
+):
+    inner = pit.top / "inner"
+    (inner / "secret").mkdir(parents=True)
+    for name in ("secret/key", "open"):
+        (inner / name).write_text("first\n")
+    pit.plain("add", ".")
+    pit.plain("commit", "-qm", "third")
+    for path in (inner / "secret/key", inner / "open", pit.top / "a.txt"):
+        path.write_text("CHANGED\n")
+    config = Config()
+    safety = replace(config.safety, sandbox_blocked_paths=(str(inner / "secret"),))
+    config = replace(config, safety=safety)
+    bench = make_bench(config=config)
+    bench = type(bench)(inner, config=config, mode="bypass")
+    assert (await bench.ok("git")).output == "## main\n M open"
+    diff = (await bench.ok("git", action="diff")).output
+    assert diff.splitlines()[0] == "diff --git a/open b/open"
+    assert diff.count("CHANGED") == 1
+    await bench.ok("git", action="restore", paths=["."])
+    assert (inner / "open").read_text() == "first\n"
+    for action in ("diff", "add", "restore", "commit"):
+        for path in ("secret/key", "../a.txt", "../.git/config", "/etc/passwd"):
+            await bench.fails("git", action=action, paths=[path], text="x")
+    pit.plain("branch", "other", "HEAD~1")
+    pit.plain("checkout", "-q", ".")
+    assert "where tools may not write" in await bench.fails("git", action="branch", text="other")
+    bench.workspace.shells.close_watch()
+
+
+async def test_what_changed_while_the_person_thought_is_not_done(pit: Sandpit, make_bench: Any):
+    (pit.top / "a.txt").write_text("changed\n")
+
+    async def slow(question: Question) -> Answer:
+        (pit.top / "a.txt").write_text("changed again\n")
+        return Answer(is_allowed=True)
+
+    bench = make_bench(mode="ask", confirm=slow)
+    assert "in the meantime" in await bench.fails("git", action="restore", paths=["a.txt"])
+    assert (pit.top / "a.txt").read_text() == "changed again\n"
+
+
+async def test_what_only_a_person_can_end_is_refused(pit: Sandpit, make_bench: Any):
+    (pit.top / "a.txt").write_text("changed\n")
+    (pit.top / ".git/MERGE_HEAD").write_text("x")
+    bench = make_bench()
+    assert (await bench.ok("git")).output.startswith("## main\na merge is under way\n")
+    for action in ("add", "commit", "restore"):
+        assert "a merge is under way" in await bench.fails(
+            "git", action=action, paths=["a.txt"], text="x"
+        )
+    pit.plain("branch", "other")
+    assert "a merge is under way" in await bench.fails("git", action="branch", text="other")
+
+
+@pytest.mark.slow
+async def test_before_the_first_commit(project: Path, make_bench: Any):
+    pit = Sandpit(project.parent / "pit")
+    pit.top = project
+    pit.plain("init", "-q", "-b", "main", "--template=")
+    (project / "a.txt").write_text("x\n")
+    bench = make_bench()
+    assert (await bench.ok("git", action="log")).output == "There is no commit yet."
+    assert (await bench.ok("git", action="diff")).output == "New, and not shown: a.txt"
+    await bench.ok("git", action="branch", text="first")
+    await bench.ok("git", action="commit", paths=["a.txt"], text="begin")
+    assert lines_of(pit, "log", "--format=%D %s") == ["HEAD -> first begin"]
+
+
+async def test_it_is_offered_in_repositories_to_larger_models_only(pit: Sandpit, make_bench: Any):
+    def names(bench: Any) -> list[str]:
+        return [spec.name for spec in bench.toolbox.specs()]
+
+    (spec,) = [spec for spec in make_bench().toolbox.specs() if spec.name == "git"]
+    function = {
+        "name": spec.name,
+        "description": spec.description,
+        "parameters": msgspec.Raw(spec.parameters),
+    }
+    sent = msgspec.json.encode({"type": "function", "function": function})
+    assert len(sent) < MOST_BYTES
+    assert "git" not in names(make_bench(is_short=True))
+    shutil.rmtree(pit.top / ".git")
+    assert "git" not in names(make_bench())

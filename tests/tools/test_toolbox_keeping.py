@@ -1,0 +1,82 @@
+"""Before a tool changes something, what is there can be kept; a failure of that is told and stops nothing."""
+
+from collections.abc import Sequence
+
+from tools.conftest import MakeBench
+from tools.odd import FINE, Odd, OddWriter, Print, box
+from ybs.core.errors import ToolError
+from ybs.core.messages import ToolCall
+from ybs.core.ports import Effect
+
+CALL = ToolCall(id="7", name="odd")
+
+
+class Hook:
+    """What is called before a change: it notes what it was told, and fails if it is given an error."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.told: list[tuple[Effect, tuple[str, ...]]] = []
+        self.error = error
+
+    async def __call__(self, effect: Effect, paths: Sequence[str]) -> None:
+        self.told.append((effect, tuple(paths)))
+        if self.error is not None:
+            raise self.error
+
+
+async def test_a_change_is_announced_with_its_paths_before_it_is_made(make_bench: MakeBench):
+    bench = make_bench()
+    folder = bench.workspace.roots.folder
+    seen: list[bool] = []
+
+    class Looking(Hook):
+        async def __call__(self, effect: Effect, paths: Sequence[str]) -> None:
+            await super().__call__(effect, paths)
+            seen.append((folder / "a.txt").exists())
+
+    bench.toolbox.before_change = hook = Looking()
+    await bench.ok("write_file", path="./a.txt", content="one\n")
+    await bench.ok("read_file", path="a.txt")
+    await bench.ok("edit_file", path="a.txt", old_text="one", new_text="two")
+    await bench.ok("delete_file", path="a.txt")
+    assert hook.told == [("write", ("a.txt",)), ("edit", ("a.txt",)), ("delete", ("a.txt",))]
+    assert seen == [False, True, True]
+
+
+async def test_a_tool_that_does_not_say_what_it_changes_is_announced_too():
+    async def act(_print: Print) -> object:
+        return FINE
+
+    toolbox = box(OddWriter(act), dry_run=False)
+    toolbox.before_change = hook = Hook()
+    toolbox._gate.policy.mode = "bypass"  # pyright: ignore[reportPrivateUsage]
+    assert not (await toolbox.run(CALL, lambda _: None)).is_error
+    assert hook.told == [("write", ())]
+
+
+async def test_what_is_refused_or_only_shown_or_read_is_not_announced(make_bench: MakeBench):
+    async def act(_print: Print) -> object:
+        return FINE
+
+    hook = Hook()
+    refused = make_bench(mode="plan")
+    refused.toolbox.before_change = hook
+    assert (await refused.call("write_file", path="a", content="b")).result.is_refused
+    dry = make_bench(dry_run=True)
+    dry.toolbox.before_change = hook
+    await dry.ok("write_file", path="a", content="b")
+    reading = box(Odd(act))
+    reading.before_change = hook
+    assert not (await reading.run(CALL, lambda _: None)).is_error
+    assert hook.told == []
+
+
+async def test_a_failure_to_keep_is_a_note_and_the_tool_runs(make_bench: MakeBench):
+    bench = make_bench()
+    bench.toolbox.before_change = Hook(ToolError("the disk is full"))
+    answered = await bench.ok("write_file", path="a", content="b")
+    assert "[note: the person cannot undo this: the disk is full]" in answered.output
+    assert (bench.workspace.roots.folder / "a").read_text() == "b"
+    bench.toolbox.before_change = Hook(ValueError("odd"))
+    answered = await bench.ok("write_file", path="b", content="b")
+    assert "cannot undo this: keeping the files failed" in answered.output

@@ -1,0 +1,55 @@
+"""A session's name, made of its first exchange."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rows import every_row
+from ybs.transcripts.title import LONGEST, title_of
+
+
+@every_row(
+    "words, answer, title",
+    [
+        ("Fix the login of the shop", "Sure!", "Fix the login of the shop"),
+        ("please fix the login form. It is broken.", "", "Fix the login form"),
+        ("Hi! Can you please add a test for coupons?", "", "Add a test for coupons?"),
+        ("Hello there, could you help me to write a parser", "", "Write a parser"),
+        ("hey\n\nI'd like you to rename the module, please", "", "Rename the module"),
+        ("ok so now: sort the imports thanks", "", "Sort the imports"),
+        ("src/app.py does not start, why?", "", "src/app.py does not start, why?"),
+        ("what is in v1.2.3 of config.json?", "", "What is in v1.2.3 of config.json?"),
+        ("the thing\twith   spaces \x1b[31mred\x1b[0m", "", "The thing with spaces red"),
+        ("Helloworld prints nothing here", "", "Helloworld prints nothing here"),
+        ("сделай, пожалуйста, тесты", "", "Сделай, пожалуйста, тесты"),
+        ("请修复登录表单的错误。谢谢", "", "请修复登录表单的错误"),
+        ("fix it", "I mended the parser. It works.", "Fix it: I mended the parser"),
+        ("why?", "Sure, the **cache** is `stale`.", "Why: the cache is stale"),
+        ("hi", "Hello! How can I help you today?", "How can I help you today?"),
+        ("hi", "## Plan\n\n1. first", "Plan"),
+        ("hi", "", ""),
+        ("", "", ""),
+        ("?!", "...", ""),
+        ("go on", "", "Go on"),
+    ],
+)
+def test_a_title_says_what_it_is_about(words: str, answer: str, title: str):
+    assert title_of(words, answer) == title
+
+
+def test_a_long_title_ends_at_a_word():
+    words = "Rewrite the whole of the authentication middleware so that it keeps tokens"
+    assert title_of(words, "") == "Rewrite the whole of the authentication middleware so that…"
+    assert title_of("X" * 100, "y") == "X" * (LONGEST - 1) + "…"
+
+
+@given(st.text(), st.text())
+def test_a_title_is_one_short_line_of_anything(words: str, answer: str):
+    title = title_of(words, answer)
+    assert len(title) <= LONGEST
+    assert len(title.splitlines()) <= 1
+    assert title == title.strip()
+
+
+def test_a_prompt_of_a_megabyte_is_no_work():
+    assert len(title_of("please " * 200_000, "please " * 200_000)) < 20
+    assert title_of("A" * 1_000_000, "").startswith("AAA")

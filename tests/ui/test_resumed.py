@@ -1,0 +1,109 @@
+"""What the doors show of a session that goes on: its last exchange, and what was compacted."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Raw
+from msgspec.structs import replace
+from paper import Page
+from stage import staged
+
+from fake_session import FakeSession, says
+from ybs.core.events import (
+    AssistantSaid,
+    Compacted,
+    Event,
+    Noticed,
+    ToolFinished,
+    ToolStarted,
+    UserSaid,
+)
+from ybs.session.reply import Outcome, Reply
+
+EVENTS: tuple[Event, ...] = (
+    UserSaid(content="fix\x1b the\ncart"),
+    Noticed(level="info", text="earlier steps are left out"),
+    AssistantSaid(content="I look."),
+    ToolStarted(id="1", name="read_file", arguments=Raw(b'{"path": "cart.py"}')),
+    ToolFinished(id="1", name="read_file", success=True, output="x", summary="12 lines"),
+    AssistantSaid(content="It is **mended**."),
+)
+RESUMED = Reply(text="Resumed “Fix the cart”, 4 messages.", events=EVENTS)
+COMPACTED = Compacted(
+    messages=(), reason="full", tokens_before=31_000, tokens_after=9_000, outputs=14
+)
+
+
+async def test_the_terminal_draws_the_last_exchange_before_the_first_prompt() -> None:
+    session = FakeSession(says("Next."))
+    session.resumed = RESUMED
+    async with staged(session) as stage:
+        await stage.sees("Resumed “Fix the cart”")
+        lines = [line.rstrip() for line in stage.screen.splitlines() if line.strip()]
+        first = lines.index("› fix␛ the")
+        assert lines[first + 1 : first + 3] == ["  cart", "  earlier steps are left out"]
+        assert lines[first + 3] == "  I look."
+        assert lines[first + 4].startswith("• read      cart.py   12 lines")
+        assert lines[first + 5 : first + 7] == ["  It is mended.", RESUMED.text]
+        assert not stage.terminal.live.calls
+        stage.keys("go on\r")
+        await stage.sees("Next.")
+
+
+async def test_plain_tells_the_last_exchange_in_sentences(
+    talking: Callable[..., Any],
+) -> None:
+    session = FakeSession()
+    session.resumed = RESUMED
+    async with talking(session) as talk:
+        await talk.sees("Resumed")
+        for line in (
+            "You: fix␛ the\ncart\n",
+            "Info: earlier steps are left out",
+            "read_file cart.py: done, 12 lines.\n",
+            "\nIt is **mended**.\n",
+        ):
+            assert line in talk.text, line
+
+
+async def test_a_command_that_takes_long_says_what_it_does() -> None:
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    class Slow(FakeSession):
+        async def handle(self, line: str, images: Any = ()) -> Reply | Outcome:
+            begun.set()
+            await go.wait()
+            self.emit(COMPACTED)
+            return Reply(text="")
+
+    async with staged(Slow()) as stage:
+        stage.keys("/compact the plan\r")
+        await begun.wait()
+        await stage.sees("compacting")
+        go.set()
+        await stage.sees("compacted 31k → 9.0k tokens; 14 tool outputs set aside (/restore)")
+        assert "compacting" not in stage.screen
+
+
+def test_a_compaction_is_one_dim_line() -> None:
+    assert Page().draw(COMPACTED).split("\n") == [
+        "  compacted 31k → 9.0k tokens; 14 tool outputs set aside",
+        "  (/restore)",
+        "",
+    ]
+
+
+async def test_plain_tells_a_compaction(talking: Callable[..., Any]) -> None:
+    async def cue(session: FakeSession) -> None:
+        session.emit(COMPACTED)
+        session.emit(replace(COMPACTED, reason="refused"))
+        session.emit(replace(COMPACTED, reason="smaller"))
+        session.emit(replace(COMPACTED, outputs=0))
+
+    async with talking(FakeSession(cue)) as talk:
+        talk.types("go\n")
+        await talk.sees("Compacted 31k to 9.0k tokens; 14 tool outputs set aside (/restore).")
+        await talk.sees("Too long for the provider: compacted 31k to 9.0k tokens;")
+        await talk.sees("The window is smaller now: compacted 31k to 9.0k tokens;")
+        await talk.sees("Compacted 31k to 9.0k tokens (/restore).")
