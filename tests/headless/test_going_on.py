@@ -12,6 +12,7 @@ import pytest
 from serving import serving
 from ybs import cli
 from ybs.config.paths import sessions_folder
+from ybs.core.errors import YbsError
 from ybs.session.session import Session
 from ybs.testing.servers import OpenAIServer
 from ybs.transcripts.log import Log
@@ -83,6 +84,20 @@ def test_what_cannot_go_on_says_why_and_what_to_do(
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert printed("--continue", "go", code=1)["is_error"]
     assert printed("--resume", name, "go")["session"] == name
+
+
+async def test_where_all_was_taken_back_continue_says_so(
+    server: OpenAIServer, project: Path
+) -> None:
+    where = {"provider": "openai", "endpoint": server.url, "model": "scripted", "sandbox": False}
+    async with Session.open(project, **where) as session:
+        await session.send("one")
+        await session.handle("/clear")
+        name = session.journal.name
+    with pytest.raises(YbsError, match="taken back or cleared.*--resume"):
+        Session.open(project, resume="", **where)
+    async with Session.open(project, resume=name, **where) as session:
+        assert session.journal.name == name
 
 
 async def test_a_program_goes_on_with_a_session_and_incognito_writes_nothing(

@@ -28,6 +28,7 @@ from ybs.providers.token_families import FAMILIES, PICTURE_TOKENS, family_of
 from ybs.providers.token_features import NAMES, estimator, features
 from ybs.providers.token_rates import rates_of
 from ybs.providers.tokens import TokenCounter
+from ybs.providers.watched import WatchedModel
 from ybs.testing import ScriptedModel, answer
 
 TEXTS = Path(__file__).parents[2] / "bench" / "token_texts"
@@ -191,18 +192,19 @@ def test_pictures_tools_calls_and_thinking_are_counted_as_they_are_sent():
         "anthropic", "claude-sonnet-5-5", picture_size=lambda _data: (750, 1_000)
     )
     picture = Image(media_type="image/png", data=b"x" * 1_000_000)
-    bare = counter.message_tokens(UserMessage.of("look"))
-    assert counter.message_tokens(UserMessage.of("look", picture)) == bare + 1_000
+    size = counter.meter.message
+    bare = size(UserMessage.of("look"))
+    assert size(UserMessage.of("look", picture)) == bare + 1_000
     unread = TokenCounter("anthropic", "claude-sonnet-5-5")
-    assert unread.message_tokens(UserMessage.of("look", picture)) == bare + PICTURE_TOKENS
+    assert unread.meter.message(UserMessage.of("look", picture)) == bare + PICTURE_TOKENS
     thought = Thinking(text="hm " * 400, signature="s" * 900, provider="anthropic")
     said = AssistantMessage(content=(thought, Text(text="yes")))
-    assert counter.message_tokens(said) > 300
-    assert counter_for().message_tokens(said) < 20, "no other provider is sent it"
+    assert size(said) > 300
+    assert counter_for().meter.message(said) < 20, "no other provider is sent it"
     call = ToolCall(id="c", name="read_file", arguments=Raw(b'{"path": "a.txt"}'))
-    assert 20 < counter.message_tokens(AssistantMessage(content=(call,))) < 50
+    assert 20 < size(AssistantMessage(content=(call,))) < 50
     result = ToolResult(call_id="c", name="read_file", output="", images=(picture,))
-    assert 1_000 < counter.message_tokens(result) < 1_020
+    assert 1_000 < size(result) < 1_020
     spec = ToolSpec(name="read_file", description="Read.", parameters=Raw(b'{"type":"object"}'))
     tools = [counter.tokens(Request("", (), [spec] * count)) for count in range(3)]
     assert tools[1] - tools[0] > tools[2] - tools[1] > 10
@@ -228,7 +230,7 @@ def test_a_message_is_measured_once_and_forgotten_with_its_conversation():
 
 async def test_a_watched_model_teaches_the_counter_before_its_answer_is_told():
     counter = counter_for()
-    model = counter.watching(ScriptedModel([answer("fine", usage=used(432, 1))]))
+    model = WatchedModel(ScriptedModel([answer("fine", usage=used(432, 1))]), counter.learn)
     request = Request("system", [UserMessage.of("hello " * 200)])
     async with aclosing(model.stream(request)) as events:
         sizes = [counter.tokens(request) async for _ in events]

@@ -124,7 +124,7 @@ async def test_a_commit_is_taken_back_only_where_it_stands_last(pit: Sandpit):
     assert not await git_moves.set_back(git, commit, is_redo=True)
     assert await git_moves.set_back(git, commit)
     assert (pit.top / "a.txt").read_text() == "2\n"
-    assert await git.status() == [Change(" M", "a.txt")]
+    assert await git.look() == ("main", [Change(" M", "a.txt")])
     (pit.top / ".git/HEAD").write_text(await git.head())
     assert not await git_moves.set_back(git, commit, is_redo=True)
 
@@ -139,7 +139,7 @@ async def test_the_persons_own_list_of_ignored_files_counts_and_no_other(pit: Sa
     (home / "list").write_text("*.named\n")
 
     async def seen() -> list[str]:
-        return [change.path for change in await Git(pit.top).status()]
+        return [change.path for change in (await Git(pit.top).look())[1]]
 
     assert await seen() == ["evil", "x.named"]
     (home / ".gitconfig").write_text("[core]\nexcludesFile = ~/list\n")

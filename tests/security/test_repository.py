@@ -20,31 +20,31 @@ def pit(tmp_path: Path) -> Sandpit:
 
 
 async def test_a_repository_put_together_oddly_is_refused(pit: Sandpit, tmp_path: Path):
-    assert await Git(pit.top).is_repository()
+    assert await Git(pit.top).look() == ("main", [])
     (pit.top / ".git/refs").rename(pit.top / "refs")
     (pit.top / ".git/refs").write_text("")
     with pytest.raises(GitError, match="refs is no folder"):
-        await Git(pit.top).status()
+        await Git(pit.top).look()
     (pit.top / ".git/HEAD").unlink()
     (pit.top / ".git/HEAD").symlink_to("/etc/hostname")
     with pytest.raises(GitError, match="HEAD is a link"):
-        await Git(pit.top).status()
+        await Git(pit.top).look()
 
 
 async def test_a_file_that_leads_to_no_git_folder_is_refused(pit: Sandpit):
     shutil.rmtree(pit.top / ".git")
     (pit.top / ".git").write_text("somewhere")
     with pytest.raises(GitError, match="names no git folder"):
-        await Git(pit.top).status()
+        await Git(pit.top).look()
     (pit.top / ".git").write_text("gitdir: x/worktrees/y")
     (pit.top / "x/worktrees/y").mkdir(parents=True)
     os.mkfifo(pit.top / "x/worktrees/y/gitdir")
     with pytest.raises(GitError, match="gitdir is no regular file"):
-        await Git(pit.top).status()
+        await Git(pit.top).look()
     (pit.top / ".git").unlink()
     os.mkfifo(pit.top / ".git")
     with pytest.raises(GitError, match="no file"):
-        await Git(pit.top).status()
+        await Git(pit.top).look()
 
 
 async def test_a_worktree_is_followed_to_its_repository(pit: Sandpit, tmp_path: Path):
@@ -71,7 +71,7 @@ async def test_a_submodule_of_another_repository_is_refused(pit: Sandpit, tmp_pa
         folder.mkdir(parents=True)
         (folder / ".git").write_text(f"gitdir: {pit.top}/.git/modules/sub\n")
         with pytest.raises(GitError, match="no worktree's and no submodule's"):
-            await Git(folder).status()
+            await Git(folder).look()
 
 
 async def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(pit: Sandpit):
@@ -81,7 +81,7 @@ async def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(pit: Sandpit):
         path.unlink(missing_ok=True)
         os.mkfifo(path)
         with pytest.raises(GitError, match=f"{name} is no regular file"):
-            await Git(pit.top).status()
+            await Git(pit.top).look()
         path.unlink()
         if data is not None:
             path.write_bytes(data)

@@ -15,7 +15,6 @@ from ybs.core.ports import Answer, Question
 from ybs.headless import run as headless
 from ybs.session.attachments import Attacher
 from ybs.session.session import Session
-from ybs.session.tally import words_of
 from ybs.testing import OpenAIServer, RecordedEvents, call
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
@@ -120,7 +119,7 @@ async def test_words_for_a_running_turn_bring_their_files(project: Path, open_se
         bodies = [repr(request.body) for request in server.requests]
     assert ["plums" in body for body in bodies] == [False, True]
     assert "pears" not in bodies[1], "what is not typed names no files"
-    assert words_of(events.of(UserSaid)[1].message).startswith("look into @a.txt too")
+    assert events.of(UserSaid)[1].message.words.startswith("look into @a.txt too")
 
 
 async def test_reading_what_is_named_can_be_interrupted(

@@ -18,9 +18,9 @@ from ybs.session.context_use import measure
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 from ybs.session.status import Status
-from ybs.session.tally import MOST_WORDS
 from ybs.session.wiring import Rooms
 from ybs.testing import OpenAIServer, RecordedEvents, call
+from ybs.transcripts.facts import MOST_WORDS
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
 

@@ -59,6 +59,8 @@ async def test_what_makes_no_sense_is_an_error_and_changes_nothing(quiet: Sessio
         assert reply.is_error, line
         assert (reply.draft, reply.clipboard) == ("", ""), line
     assert len(quiet.conversation.messages) == 4
+    usage = (await said(quiet, "/rewind 1 words")).text
+    assert usage == "Usage: /rewind, or /rewind N (1 to 2), then both, conversation or files"
 
 
 async def test_an_empty_conversation_has_nothing_to_take_out(quiet: Session, project: Path):

@@ -9,7 +9,7 @@ import pytest
 
 from ybs.core.events import AssistantSaid, Compacted, TurnFinished, UserSaid
 from ybs.core.messages import AssistantMessage, Text, Usage, UserMessage
-from ybs.session.commands.undo import FILES_STAY, STILL_RUNS, named, told
+from ybs.session.commands.undo import FILES_STAY, STILL_RUNS, told
 from ybs.session.past import WayBack
 from ybs.session.reply import Reply
 from ybs.session.session import Session
@@ -150,6 +150,31 @@ async def test_a_rewind_over_changes_asks_what_is_to_go_back(open_session: Open,
             assert (await said(session, "/diff")).diff, "it is still there"
 
 
+async def test_an_undo_of_a_typed_command_gives_the_command_back(open_session: Open, project: Path):
+    async with OpenAIServer(["I see."]) as server:
+        session, _ = open_session(server, mode="bypass")
+        async with session:
+            await session.handle("!touch made")
+            assert names_in(project) == ["made"]
+            assert (await said(session, "/undo")).draft == "!touch made"
+    assert names_in(project) == []
+
+
+async def test_an_undo_after_a_clear_promises_no_words_back(open_session: Open, project: Path):
+    async with OpenAIServer(writes("a.py", "1")) as server:
+        session, _ = open_session(server, mode="bypass")
+        async with session:
+            await session.send("one")
+            await said(session, "/clear")
+            reply = await said(session, "/undo")
+            assert reply.text.splitlines() == [
+                "Took back the last turn. 1 file is as before: a.py.",
+                "The conversation stays: the words of that turn are no longer in it.",
+            ]
+            assert (await said(session, "/restore")).is_error
+    assert names_in(project) == []
+
+
 async def test_an_undo_in_incognito_says_that_files_are_not_kept(
     open_session: Open, project: Path, home: Path
 ):
@@ -234,8 +259,3 @@ async def test_what_could_not_be_done_is_said(quiet: Session, monkeypatch: pytes
     reply = told(quiet, compacted, done="Took back the last turn.", force="/undo force")
     assert reply.text.splitlines()[1].startswith("The conversation stays: the words")
     assert reply.draft == ""
-
-
-def test_many_files_are_named_in_part():
-    assert named(["a"]) == "a"
-    assert named(list("abcdef")) == "a, b, c, d and 2 more"

@@ -12,7 +12,7 @@ from ybs.core.errors import Refused, ToolError, YbsError
 from ybs.security.paths import Roots
 from ybs.session import project_walk, undoing
 from ybs.session.undoing import Checkpoints, Kept
-from ybs.transcripts import checkpoints, keeping, objects, scan, states
+from ybs.transcripts import keeping, objects, scan, states
 
 
 class Play:
@@ -80,11 +80,7 @@ async def test_a_change_between_two_turns_is_a_conflict_of_both_together(play: P
     assert (await play.checkpoints.undo([first])).conflicts == ("a",)
 
 
-async def test_a_clock_that_goes_backwards_changes_no_order(
-    play: Play, monkeypatch: pytest.MonkeyPatch
-):
-    times = iter(range(9, 0, -1))
-    monkeypatch.setattr(checkpoints, "time_ns", lambda: next(times))
+async def test_turns_are_undone_together_and_done_again_in_their_order(play: Play):
     a = play.project / "a"
     a.write_text("1")
     first = await play.name(lambda: a.write_text("2"), "a")

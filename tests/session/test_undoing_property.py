@@ -18,9 +18,12 @@ from ybs.security.paths import Roots
 from ybs.session.undoing import Checkpoints
 
 
-async def _turn(checkpoints: Checkpoints, project: Path, acts: Sequence[Act]) -> list[str]:
+async def _turn(
+    checkpoints: Checkpoints, project: Path, acts: Sequence[Act], looks: int
+) -> list[str]:
+    """Play a turn; every so many acts it is looked at what they left."""
     checkpoints.begin()
-    for act in acts:
+    for number, act in enumerate(acts, 1):
         if act.is_tool:
             shown = Roots(project).show(project / act.path)
             try:
@@ -31,11 +34,13 @@ async def _turn(checkpoints: Checkpoints, project: Path, acts: Sequence[Act]) ->
         else:
             await checkpoints.before_change("execute", ["."])
         act.do(project)
+        if number % looks == 0:
+            await checkpoints.after_change()
     kept = await checkpoints.end()
     return [] if kept is None else [kept.name]
 
 
-def _play(first: Sequence[Act], plan: Sequence[Sequence[Act]], step: int) -> None:
+def _play(first: Sequence[Act], plan: Sequence[Sequence[Act]], step: int, looks: int) -> None:
     with tempfile.TemporaryDirectory() as name, patch.object(os, "fsync"):
         project = Path(name).resolve() / "project"
         project.mkdir()
@@ -43,14 +48,14 @@ def _play(first: Sequence[Act], plan: Sequence[Sequence[Act]], step: int) -> Non
         (project / IGNORED).write_text("stays\n")
         for act in first:
             act.do(project)
-        asyncio.run(_check(project, plan, step))
+        asyncio.run(_check(project, plan, step, looks))
 
 
-async def _check(project: Path, plan: Sequence[Sequence[Act]], step: int) -> None:
+async def _check(project: Path, plan: Sequence[Sequence[Act]], step: int, looks: int) -> None:
     checkpoints = Checkpoints(Roots(project), "session-1", may_write=True)
     trees, names = [tree(project)], list[str]()
     for acts in plan:
-        fresh = await _turn(checkpoints, project, acts)
+        fresh = await _turn(checkpoints, project, acts, looks)
         assert bool(fresh) == (tree(project) != trees[-1])
         if fresh:
             names += fresh
@@ -82,20 +87,21 @@ async def _there_and_back(
 _firsts = st.lists(shell_acts, max_size=8)
 _plans = st.lists(turns, min_size=1, max_size=3)
 _steps = st.integers(1, 3)
+_looks = st.sampled_from((1, 1, 2, 99))
 
 
-@given(_firsts, _plans, _steps)
+@given(_firsts, _plans, _steps, _looks)
 def test_undo_and_redo_give_each_tree_again_byte_for_byte(
-    first: list[Act], plan: list[list[Act]], step: int
+    first: list[Act], plan: list[list[Act]], step: int, looks: int
 ):
-    _play(first, plan, step)
+    _play(first, plan, step, looks)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @settings(max_examples=300)
-@given(_firsts, _plans, _steps)
+@given(_firsts, _plans, _steps, _looks)
 def test_undo_and_redo_give_each_tree_again_in_many_more_cases(
-    first: list[Act], plan: list[list[Act]], step: int
+    first: list[Act], plan: list[list[Act]], step: int, looks: int
 ):
-    _play(first, plan, step)
+    _play(first, plan, step, looks)

@@ -1,6 +1,9 @@
-"""Before a tool changes something, what is there can be kept; a failure of that is told and stops nothing."""
+"""Before a tool changes something, what is there can be kept, and looked at again after it; no failure of that stops it."""
 
+import asyncio
 from collections.abc import Sequence
+
+import pytest
 
 from tools.conftest import MakeBench
 from tools.odd import FINE, Odd, OddWriter, Print, box
@@ -80,3 +83,65 @@ async def test_a_failure_to_keep_is_a_note_and_the_tool_runs(make_bench: MakeBen
     bench.toolbox.before_change = Hook(ValueError("odd"))
     answered = await bench.ok("write_file", path="b", content="b")
     assert "cannot undo this: keeping the files failed" in answered.output
+
+
+async def test_what_a_change_left_is_looked_at_and_a_failure_of_that_says_nothing(
+    make_bench: MakeBench,
+):
+    bench = make_bench()
+    folder = bench.workspace.roots.folder
+    seen: list[bool] = []
+
+    class Looking(Hook):
+        async def __call__(self, effect: Effect, paths: Sequence[str]) -> None:
+            await super().__call__(effect, paths)
+            seen.append((folder / "a.txt").exists())
+
+    bench.toolbox.after_change = hook = Looking()
+    await bench.ok("write_file", path="a.txt", content="one\n")
+    await bench.ok("read_file", path="a.txt")
+    assert hook.told == [("write", ("a.txt",))]
+    assert seen == [True]
+    bench.toolbox.after_change = Hook(ToolError("the disk is full"))
+    answered = await bench.ok("write_file", path="a.txt", content="b")
+    assert "full" not in answered.output
+
+
+async def test_a_tool_that_fails_is_looked_at_too():
+    async def act(_print: Print) -> object:
+        raise ToolError("half of it is done")
+
+    toolbox = box(OddWriter(act), dry_run=False)
+    toolbox.after_change = hook = Hook()
+    toolbox._gate.policy.mode = "bypass"  # pyright: ignore[reportPrivateUsage]
+    assert (await toolbox.run(CALL, lambda _: None)).is_error
+    assert hook.told == [("write", ())]
+
+
+async def test_a_call_that_is_cancelled_twice_is_looked_at_to_the_end():
+    began, looking, go_on = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    done: list[str] = []
+
+    async def act(_print: Print) -> object:
+        began.set()
+        await asyncio.Event().wait()
+        return FINE
+
+    async def look(effect: Effect, _paths: Sequence[str]) -> None:
+        looking.set()
+        await go_on.wait()
+        done.append(effect)
+
+    toolbox = box(OddWriter(act), dry_run=False)
+    toolbox.after_change = look
+    toolbox._gate.policy.mode = "bypass"  # pyright: ignore[reportPrivateUsage]
+    running = asyncio.ensure_future(toolbox.run(CALL, lambda _: None))
+    await began.wait()
+    running.cancel()
+    await looking.wait()
+    running.cancel()
+    await asyncio.sleep(0)
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert done == ["write"]

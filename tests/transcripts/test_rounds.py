@@ -78,3 +78,10 @@ def test_words_after_a_rewind_into_a_turn_begin_another_one():
     begun = UserSaid(content="one"), AssistantSaid(content="a"), UserSaid(content="meanwhile")
     replay = replayed(*begun, Rewound(keeps=2), *turn("two", "2"))
     assert rounds_of(replay) == [("one", 0, ""), ("two", 2, "2")]
+
+
+def test_a_turn_whose_words_are_gone_can_be_taken_back_as_long_as_its_files_are_as_it_left_them():
+    replay = replayed(*turn("one", "1"), *turn("two"), *turn("three", "3"), Rewound(keeps=0))
+    assert rounds_of(replay) == [("one", NOWHERE, "1"), ("three", NOWHERE, "3")]
+    replay.add(FilesRestored(checkpoints=("3",)))
+    assert rounds_of(replay) == [("one", NOWHERE, "1")]

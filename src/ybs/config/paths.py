@@ -74,6 +74,12 @@ def expand(path: str, folder: Path, environ: Mapping[str, str] | None = None) ->
     return folder.absolute() / path
 
 
+def short(path: str) -> str:
+    """Write the home folder as `~`."""
+    place, own = Path(path), home()
+    return "~" if place == own else f"~/{place.relative_to(own)}" if own in place.parents else path
+
+
 def _xdg(variable: str, fallback: str, environ: Mapping[str, str] | None) -> Path:
     named = (os.environ if environ is None else environ).get(variable, "")
     return (Path(named) if named.startswith("/") else home(environ) / fallback) / "ybs"

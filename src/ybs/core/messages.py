@@ -96,6 +96,11 @@ class UserMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="us
         return cls(content=(Text(text=text), *images), origin=origin)
 
     @property
+    def words(self) -> str:
+        """What was said, without what was attached to it."""
+        return next((part.text for part in self.content if isinstance(part, Text)), "")
+
+    @property
     def text(self) -> str:
         """The text parts, joined."""
         return "".join(part.text for part in self.content if isinstance(part, Text))

@@ -12,6 +12,7 @@ from ybs.core.errors import ContextTooLong, StopTurn
 from ybs.core.events import Compacted, CompactionReason, Emit, Event, Noticed, RequestRetried
 from ybs.core.messages import AssistantMessage, Message, Usage, UserMessage
 from ybs.core.ports import Guard, Model, Request, ToolSpec, Turn
+from ybs.core.wrapper import ModelWrapper
 
 if TYPE_CHECKING:
     from ybs.guards.layout import TooLarge
@@ -49,7 +50,6 @@ class Compaction(Guard):
         size: Callable[[Request], int],
         specs: Callable[[], Sequence[ToolSpec]],
         keep_output: Callable[[str], str] = lambda _text: "",
-        rules: Callable[[], str] = lambda: "",
     ) -> None:
         self.threshold = threshold
         #: Who summarises; the session sets it at each turn. None: an extract is made without a model.
@@ -63,7 +63,7 @@ class Compaction(Guard):
         #: Takes the secrets out of a message: texts are cut here, and a part of one is not known for what it is.
         self.mask: Callable[[Message], Message] = _as_it_is
         #: Gives the rules that are read anew from disk at a compaction.
-        self.rules = rules
+        self.rules: Callable[[], str] = lambda: ""
         self._turn: Turn | None = None
         self._name = ""
         self._learned: dict[tuple[str, int], int] = {}
@@ -91,7 +91,7 @@ class Compaction(Guard):
         done = None
         if size > room or not self._is_unanswered(conversation):
             reason: CompactionReason = "smaller" if given < self._last_room else "full"
-            done = await self._compact(conversation, turn.emit, reason, turn=turn)
+            done = await self.compact(conversation, turn.emit, reason=reason, turn=turn)
         self._last_room = given
         after = size if done is None else done.tokens_after
         if after > room:
@@ -104,17 +104,6 @@ class Compaction(Guard):
             self._poor = 0
             raise StopTurn("limit", THRASHING)
 
-    async def compact(
-        self,
-        conversation: Conversation,
-        emit: Emit,
-        *,
-        reason: CompactionReason,
-        focus: str = "",
-    ) -> Compacted | None:
-        """Compact now. None where there is nothing to gain; raises StopTurn where what must stay is too large."""
-        return await self._compact(conversation, emit, reason, focus=focus)
-
     def guarding(self, model: Model, conversation: Conversation, emit: Emit) -> Model:
         """Wrap a model: what its provider refuses as too long is compacted and sent again."""
         self._name = model.name
@@ -122,7 +111,7 @@ class Compaction(Guard):
         async def make_smaller(request: Request) -> Request | None:
             turn = self._turn if self._turn and self._turn.conversation is conversation else None
             self._learn(request)
-            done = await self._compact(conversation, emit, "refused", turn=turn)
+            done = await self.compact(conversation, emit, reason="refused", turn=turn)
             return done and Request(conversation.system, conversation.messages, request.tools)
 
         return _GuardedModel(model, make_smaller, self._forget)
@@ -143,15 +132,16 @@ class Compaction(Guard):
         """Tell whether no model has answered since the last compaction."""
         return bool(self._left) and self._left[0] is _last_answer(conversation.messages)
 
-    async def _compact(
+    async def compact(
         self,
         conversation: Conversation,
         emit: Emit,
-        reason: CompactionReason,
         *,
+        reason: CompactionReason,
         focus: str = "",
         turn: Turn | None = None,
     ) -> Compacted | None:
+        """Compact now. None where there is nothing to gain; raises StopTurn where what must stay is too large."""
         from ybs.guards.compacting import Compacting, Means  # not needed before the window is full
         from ybs.guards.layout import TooLarge
 
@@ -206,7 +196,7 @@ class Compaction(Guard):
         return TOO_LARGE.format(what=what, tokens=tokens, room=room, advice=advice)
 
 
-class _GuardedModel(Model):
+class _GuardedModel(ModelWrapper):
     """A Model whose refusals are answered with a smaller request, as long as nothing has come back."""
 
     def __init__(
@@ -215,17 +205,8 @@ class _GuardedModel(Model):
         make_smaller: Callable[[Request], Awaitable[Request | None]],
         give_up: Callable[[], None],
     ) -> None:
-        self._model, self._make_smaller, self._give_up = model, make_smaller, give_up
-
-    @property
-    def name(self) -> str:
-        """The wrapped model's name."""
-        return self._model.name
-
-    @property
-    def window(self) -> int:
-        """The wrapped model's window."""
-        return self._model.window
+        super().__init__(model)
+        self._make_smaller, self._give_up = make_smaller, give_up
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """Stream the answer; at most three times to a smaller request."""

@@ -1,13 +1,15 @@
 """Limits: steps and time of a turn, money of a session. Reaching one ends the turn with reason `limit`."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import aclosing, contextmanager
 
 from ybs.core.errors import StopTurn
 from ybs.core.events import Emit, Event, Noticed
 from ybs.core.messages import AssistantMessage, ToolCall, ToolResult
-from ybs.core.ports import Guard, Model, Request, Toolbox, ToolSpec, Turn
+from ybs.core.ports import Guard, Model, Request, Toolbox, Turn
+from ybs.core.wording import plural
+from ybs.core.wrapper import ModelWrapper, ToolboxWrapper
 
 
 class Limits(Guard):
@@ -31,7 +33,7 @@ class Limits(Guard):
     async def before_step(self, turn: Turn) -> None:
         """Raise StopTurn at a limit."""
         if turn.steps >= self.max_steps:
-            steps = "1 step" if turn.steps == 1 else f"{turn.steps} steps"
+            steps = plural(turn.steps, "step")
             setting = "agent.max_iterations, --max-turns"
             raise StopTurn("limit", f"Stopped after {steps}, the limit of a turn ({setting}).")
         if self.max_cost_usd is None:
@@ -98,21 +100,12 @@ class Deadline:
         return f"Stopped after {self.max_seconds:g} s, the time limit of a turn."
 
 
-class TimedModel(Model):
+class TimedModel(ModelWrapper):
     """A Model that is cut off when the turn's time is up."""
 
     def __init__(self, model: Model, deadline: Deadline) -> None:
-        self._model, self._deadline = model, deadline
-
-    @property
-    def name(self) -> str:
-        """The wrapped model's name."""
-        return self._model.name
-
-    @property
-    def window(self) -> int:
-        """The wrapped model's window."""
-        return self._model.window
+        super().__init__(model)
+        self._deadline = deadline
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """Stream until the deadline, then raise StopTurn."""
@@ -128,19 +121,12 @@ class TimedModel(Model):
                 yield event
 
 
-class TimedToolbox(Toolbox):
+class TimedToolbox(ToolboxWrapper):
     """A Toolbox whose calls are stopped when the turn's time is up."""
 
     def __init__(self, toolbox: Toolbox, deadline: Deadline) -> None:
-        self._toolbox, self._deadline = toolbox, deadline
-
-    def specs(self) -> Sequence[ToolSpec]:
-        """List the wrapped toolbox's tools."""
-        return self._toolbox.specs()
-
-    def is_read_only(self, call: ToolCall) -> bool:
-        """Ask the wrapped toolbox."""
-        return self._toolbox.is_read_only(call)
+        super().__init__(toolbox)
+        self._deadline = deadline
 
     async def run(self, call: ToolCall, emit: Emit) -> ToolResult:
         """Run the call, or answer that the time is up."""

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from ybs.core.errors import StopTurn
 from ybs.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Guard, Turn
-from ybs.guards.recovery import said_since
 
 LONGEST_CYCLE = 5
 REMIND_AT, PIVOT_AT, STOP_AT = 3, 5, 7
@@ -85,6 +84,16 @@ class Loops(Guard):
             turn.say(UserMessage.of(REMINDER.format(count=count), origin="guard"))
         elif count == PIVOT_AT:
             turn.say(UserMessage.of(PIVOT.format(count=count), origin="guard"))
+
+
+def said_since(read: Message | None, messages: Sequence[Message]) -> Sequence[Message] | None:
+    """Return what stands behind a message, also where a compaction has cut its output; None where it is gone."""
+    answered = read.call_id if isinstance(read, ToolResult) else None
+    for at in range(len(messages), 0, -1):
+        message = messages[at - 1]
+        if message is read or (isinstance(message, ToolResult) and message.call_id == answered):
+            return messages[at:]
+    return None
 
 
 def steps_of(messages: Sequence[Message]) -> list[int]:

@@ -60,7 +60,7 @@ def _told(message: Message, share: float, left_out: Collection[str]) -> str:
         case UserMessage():
             name = "PERSON" if message.origin == "person" else "PERSON'S COMMAND"
             files = [one_line(p.text, 100) for p in message.content[1:] if isinstance(p, Text)]
-            words = _block(name, _first_text(message), int(_WORDS * share))
+            words = _block(name, message.words, int(_WORDS * share))
             return "\n".join([words, *(f"  | attached: {file}" for file in files)])
         case AssistantMessage():
             calls = (_call(call, int(_CALL * share)) for call in message.calls)
@@ -69,10 +69,6 @@ def _told(message: Message, share: float, left_out: Collection[str]) -> str:
         case ToolResult():
             name = f"{'FAILED' if message.is_error else 'RESULT'} of {message.name}"
             return _block(name, message.output, int(_OUTPUT * share))
-
-
-def _first_text(message: UserMessage) -> str:
-    return next((part.text for part in message.content if isinstance(part, Text)), "")
 
 
 def _call(call: ToolCall, most: int) -> str:

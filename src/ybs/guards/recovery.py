@@ -1,11 +1,10 @@
 """Recovery: what to do when the model is stuck in errors or says nothing (Yips' "pivot")."""
 
-from collections.abc import Sequence
-
 from ybs.core.errors import ModelError, StopTurn
 from ybs.core.events import Noticed
 from ybs.core.messages import AssistantMessage, Message, ToolResult, UserMessage
 from ybs.core.ports import Guard, Turn
+from ybs.guards.loops import said_since
 
 FAILED_BEFORE_PIVOT = 3
 FAILED_BEFORE_STOP = 12
@@ -69,13 +68,3 @@ class Recovery(Guard):
             raise ModelError(SILENT)
         turn.say(UserMessage.of(EMPTY, origin="guard"))
         return True
-
-
-def said_since(read: Message | None, messages: Sequence[Message]) -> Sequence[Message] | None:
-    """Return what stands behind a message, also where a compaction has cut its output; None where it is gone."""
-    answered = read.call_id if isinstance(read, ToolResult) else None
-    for at in range(len(messages), 0, -1):
-        message = messages[at - 1]
-        if message is read or (isinstance(message, ToolResult) and message.call_id == answered):
-            return messages[at:]
-    return None

@@ -17,6 +17,7 @@ from ybs.core.events import (
     ToolStarted,
 )
 from ybs.core.messages import Usage
+from ybs.core.wording import plural
 from ybs.security.gate import put, put_json, put_utf8
 from ybs.session.figures import in_columns
 
@@ -209,7 +210,7 @@ def one_line(text: str, max_chars: int = 300) -> str:
 def usage_line(result: Result) -> str:
     """Say what the run used."""
     cost = f", ${result.cost_usd:.4f}" if result.cost_usd else ""
-    steps = "1 step" if result.steps == 1 else f"{result.steps} steps"
+    steps = plural(result.steps, "step")
     return (
         f"{steps}, {result.usage.get('input_tokens', 0):,} tokens in, "
         f"{result.usage.get('output_tokens', 0):,} out{cost}, {result.duration_seconds:.1f} s"

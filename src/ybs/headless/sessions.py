@@ -13,10 +13,11 @@ from msgspec.structs import replace
 from ybs.config.paths import expand
 from ybs.core.errors import YbsError
 from ybs.core.events import Compacted, Rewound
+from ybs.core.wording import plural
 from ybs.headless.output import one_line, tell, warn, write, write_json, write_table
 from ybs.security.gate import ask_line, put_json, put_utf8
 from ybs.security.unicode import printable
-from ybs.session.figures import age, first_words, in_columns, number_in
+from ybs.session.figures import age, first_words, in_columns
 from ybs.session.options import load_settings
 from ybs.session.terminal import columns
 from ybs.transcripts.store import PREFIX, Store
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
 
 #: Columns of a title.
 _TITLE: Final = 48
-#: Columns of the narrowest terminal, and what a short line needs beside a title.
+#: Columns of the narrowest terminal, and of the shortest title that stands beside a count of messages.
 _NARROWEST: Final = 40
-_BESIDE_TITLE: Final = 32
+_SHORT_TITLE: Final = 8
 #: A confirmation was needed and not given.
 _REFUSED: Final = 5
 
@@ -59,25 +60,20 @@ class Sessions:
         place = expand(self.loaded.config.session.storage_path, self.folder)
         self.store = Store(place)
 
-    @cached_property
     def listed(self) -> "list[Saved]":
-        """The sessions of all folders, in the order of their numbers."""
+        """List the sessions of all folders, in the order of their numbers."""
         return [self.cleaned(saved) for saved in self.store.numbered(str(self.folder))]
 
     def find(self, word: str) -> "Saved":
         """Return the session that a number of the list, a name, a title or a beginning means. Raises YbsError."""
-        if not (number := number_in(word)):
-            return self.cleaned(self.store.find(word))
-        if number > len(self.listed):
-            raise YbsError(f"there is no session {number}; /sessions lists them")
-        return self.listed[number - 1]
+        return self.cleaned(self.store.find(word, project=str(self.folder)))
 
     def read(self, word: str) -> "tuple[Saved, Transcript]":
         """Read a session, and say what in it could not be read. Raises YbsError and OSError."""
         saved = self.find(word)
         transcript = self.store.read(saved.name)
         if transcript.damaged:
-            lines = _counted(transcript.damaged, "line")
+            lines = plural(transcript.damaged, "line")
             tell(f"ybs: {lines} of {saved.name} cannot be read; the rest is whole")
         return saved, transcript
 
@@ -102,7 +98,7 @@ class Sessions:
 
 def list_them(here: Sessions, arguments: "Namespace") -> int:
     """Print the sessions, numbered as the other actions take them."""
-    listed = [each for each in here.listed if arguments.all or each.project == str(here.folder)]
+    listed = [each for each in here.listed() if arguments.all or each.project == str(here.folder)]
     if arguments.format == "json":
         write_json([_facts(saved, number) for number, saved in enumerate(listed, 1)])
     elif not listed:
@@ -122,9 +118,20 @@ def write_rows(listed: "Sequence[Saved]", *, with_folder: bool) -> None:
     ]
     room = columns()
     if max(map(len, in_columns(rows))) > room:
-        width = max(room, _NARROWEST) - _BESIDE_TITLE
-        rows = [(row[0], first_words(row[1], width), *row[2:4], row[-1]) for row in rows]
+        rows = _narrowed(rows, max(room, _NARROWEST))
     write_table(rows)
+
+
+def _narrowed(rows: "Sequence[tuple[str, ...]]", room: int) -> list[tuple[str, ...]]:
+    """Keep number, title, age and whether it is open; the messages too, where a title has room beside them."""
+    for last in (4, 3):
+        short = [(row[0], *row[2:last], row[-1]) for row in rows]
+        width = room - max(map(len, in_columns(short))) - len("  ")
+        if width >= _SHORT_TITLE:
+            break
+    return [
+        (row[0], first_words(old[1], width), *row[1:]) for old, row in zip(rows, short, strict=True)
+    ]
 
 
 def show(here: Sessions, arguments: "Namespace") -> int:
@@ -195,7 +202,7 @@ def delete(here: Sessions, arguments: "Namespace") -> int:
     if arguments.format == "json":
         write_json({"deleted": gone})
     else:
-        write(f"Deleted {_counted(len(gone), 'session')}.")
+        write(f"Deleted {plural(len(gone), 'session')}.")
     return 0 if len(gone) == len(chosen) else 1
 
 
@@ -228,7 +235,7 @@ def _row(saved: "Saved", number: int, now: float, *, with_folder: bool) -> tuple
         f"{number:>3}",
         _title(saved),
         age(now - saved.changed_at),
-        _counted(saved.messages, "message"),
+        plural(saved.messages, "message"),
         _size(saved.size),
         printable(saved.model),
         printable(saved.name.removeprefix(PREFIX)),
@@ -259,8 +266,8 @@ def _is_agreed(chosen: "Sequence[Saved]") -> bool:
         tell("ybs: nobody can be asked here; --yes deletes without a question")
         return False
     for saved in chosen:
-        write(f"  {_title(saved)}  ({saved.name}, {_counted(saved.messages, 'message')})")
-    question = f"Delete {_counted(len(chosen), 'session')}? This cannot be undone. [y/N] "
+        write(f"  {_title(saved)}  ({saved.name}, {plural(saved.messages, 'message')})")
+    question = f"Delete {plural(len(chosen), 'session')}? This cannot be undone. [y/N] "
     try:
         is_yes = ask_line(question).strip().lower() in ("y", "yes")
     except EOFError:
@@ -280,10 +287,6 @@ def _day(moment: float) -> str:
 
 def _size(count: int) -> str:
     return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{max(round(count / 1000), 1)} kB"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _time_of(timestamp: str) -> datetime:

@@ -64,13 +64,13 @@ class Correction:
                 return mark
         return min(marks, key=lambda mark: mark.estimate, default=None)
 
-    def learn(self, request: Request, estimate: float, counted: int) -> bool:
-        """Take what a provider reported for a request; tell whether it was believed."""
+    def learn(self, request: Request, estimate: float, counted: int) -> None:
+        """Take what a provider reported for a request, where it can be true."""
         mark = self.known(request)
         if not self._is_likely(request, mark, estimate, counted):
             self._refused += 1
             if self._refused < _ENOUGH or not self._is_likely(request, None, estimate, counted):
-                return False
+                return
             mark, self._marks = None, []  # what was believed before was wrong
         self._refused = 0
         if mark is None:
@@ -82,7 +82,6 @@ class Correction:
         self._marks.append(Mark(request.system, len(messages), last, estimate, counted))
         del self._marks[1:-_MOST_MARKS]
         self.answers += 1
-        return True
 
     def _expected(self, mark: Mark | None, estimate: float) -> float:
         if mark is None:

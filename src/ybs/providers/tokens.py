@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from ybs.core.messages import AssistantMessage, Message, Usage
-from ybs.core.ports import Model, Request
+from ybs.core.messages import AssistantMessage, Usage
+from ybs.core.ports import Request
 from ybs.providers.token_correction import Correction
 from ybs.providers.token_families import family_of
 from ybs.providers.token_features import estimator
@@ -35,14 +35,6 @@ class TokenCounter:
         """Return the likely size of a request; what is new since the last one is all that takes time."""
         size = self.correction.corrected(request, self.meter.request(request))
         return round(size + self._answer_surplus(request))
-
-    def message_tokens(self, message: Message) -> int:
-        """Return the likely size of one message."""
-        return round(self.correction.ratio * self.meter.message(message))
-
-    def text_tokens(self, text: str) -> int:
-        """Return the likely size of a text."""
-        return round(self.correction.ratio * self.meter.count(text))
 
     def is_counted(self, request: Request) -> bool:
         """Tell whether the provider itself has counted this, all but its own last answer."""
@@ -101,9 +93,3 @@ class TokenCounter:
 
     def _metered(self, count: Count) -> Meter:
         return Meter(self.family, count, self._wire, self._picture_size)
-
-    def watching(self, model: Model) -> Model:
-        """Wrap a model so that every answer's usage is learned from."""
-        from ybs.providers.watched import WatchedModel
-
-        return WatchedModel(model, self.learn)

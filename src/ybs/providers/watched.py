@@ -6,23 +6,15 @@ from contextlib import aclosing
 from ybs.core.events import AssistantSaid, Event
 from ybs.core.messages import Usage
 from ybs.core.ports import Model, Request
+from ybs.core.wrapper import ModelWrapper
 
 
-class WatchedModel:
+class WatchedModel(ModelWrapper):
     """Wraps a Model. `learn` is told every request with the usage of its answer, never before it is sent."""
 
     def __init__(self, model: Model, learn: Callable[[Request, Usage], None]) -> None:
-        self._model, self._learn = model, learn
-
-    @property
-    def name(self) -> str:
-        """The wrapped model's name."""
-        return self._model.name
-
-    @property
-    def window(self) -> int:
-        """The wrapped model's window."""
-        return self._model.window
+        super().__init__(model)
+        self._learn = learn
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """Stream the wrapped model's answer."""

@@ -5,7 +5,6 @@ the command line, also those with names of the repository's choice; and an envir
 """
 
 import os
-import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -14,7 +13,6 @@ from msgspec import Struct
 
 from ybs.security.git_walls import (
     HEED_IGNORED,
-    NEED_AN_AUTHOR,
     OPTIONS,
     WRITE,
     GitError,
@@ -32,11 +30,10 @@ _PERSONAL = r"^(user\.(name|email)|core\.excludesfile)$"
 
 
 class Change(Struct, frozen=True):
-    """One line of a status: the two letters of git (index, work tree), the path, and the old path of a rename."""
+    """One line of a status: the two letters of git (index, work tree), and the path."""
 
     letters: str
     path: str
-    old_path: str = ""
 
 
 class Git:
@@ -64,20 +61,12 @@ class Git:
         ending = words_for(command, arguments)
         repository = self.repository(is_write=command in WRITE)
         settings = await self._settings_of(repository)
-        identity = await self._who(settings) if command in NEED_AN_AUTHOR else {}
+        identity = await self._who(settings) if command == "commit-tree" else {}
         if index:
             identity = {**identity, "GIT_INDEX_FILE": index}
         ignored = await self._ignored() if command in HEED_IGNORED else ()
         words = [*OPTIONS, *overrides(key for key, _ in settings), *ignored, *ending]
         return await self._start(words, repository, identity, stdin)
-
-    async def is_repository(self) -> bool:
-        """Tell whether git can be used here at all. Never raises."""
-        try:
-            await self.run("rev-parse", "--git-dir")
-        except GitError:
-            return False
-        return True
 
     async def is_bare(self) -> bool:
         """Tell whether the settings say that there is no work tree."""
@@ -95,23 +84,12 @@ class Git:
         except GitError:
             return ""
 
-    async def status(self, *paths: str) -> list[Change]:
-        """List what differs from the last commit, untracked files one by one."""
-        printed = await self.run(
-            "status", "--porcelain=v1", "-z", "--untracked-files=all", "--", *paths
-        )
-        return parse_status(_text(printed))
-
     async def look(self, *paths: str) -> tuple[str, list[Change]]:
         """Return what git says of the branch, and what differs; a file of another name is one gone and one new."""
         words = ("--porcelain=v1", "-z", "--branch", "--no-renames", "--untracked-files=all")
-        branch, *changes = parse_status(_text(await self.run("status", *words, "--", *paths)))
+        rows = _text(await self.run("status", *words, "--", *paths)).split("\0")
+        branch, *changes = (Change(row[:2], row[3:]) for row in rows if row)
         return branch.path, changes
-
-    async def diff(self, *paths: str, is_staged: bool = False) -> str:
-        """Return the difference between work tree and index, or between index and HEAD."""
-        staged = ("--cached",) if is_staged else ()
-        return _text(await self.run("diff", *staged, "--", *paths))
 
     async def add(self, *paths: str) -> None:
         """Put files, as they are or as gone, into the index.
@@ -174,23 +152,6 @@ class Git:
             for left in (index, f"{index}.lock"):
                 with suppress(OSError):
                     os.unlink(left)  # noqa: PTH108 - a text already
-
-    async def revert(self, commit: str) -> str:
-        """Add a commit that takes another one back, and return it. Nothing is changed where that conflicts."""
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_./~^-]*", commit):
-            raise GitError(f"{commit!r} is no name of a commit")
-        names = await self.run("show", "--format=", "--name-only", "--no-renames", "-z", commit)
-        await self.refuse_unfit(_names(names))
-        try:
-            await self.run("revert", commit)
-        except GitError:
-            with suppress(GitError):  # it may have refused to begin
-                await self._abort()
-            raise
-        return await self.head()
-
-    async def _abort(self) -> None:
-        await self.run("revert", "--abort")
 
     async def refuse_unfit(self, paths: Sequence[str], index: str = "") -> None:
         """Raise GitError for a path of another repository, and for a file that goes through a filter."""
@@ -303,17 +264,6 @@ class Git:
         except (OSError, ValueError, Failed) as error:
             said = str(error)[:_MOST_ERROR_CHARS]
             raise GitError(f"git failed: {said}") from error
-
-
-def parse_status(text: str) -> list[Change]:
-    """Read `status --porcelain=v1 -z`."""
-    entries = iter(text.split("\0"))
-    changes: list[Change] = []
-    for entry in entries:
-        if len(entry) > 3:
-            old = next(entries, "") if entry[0] in "RC" or entry[1] in "RC" else ""
-            changes.append(Change(entry[:2], entry[3:], old))
-    return changes
 
 
 def plain_message(text: str) -> str:

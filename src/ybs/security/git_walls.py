@@ -63,7 +63,6 @@ _DIFF = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=al
 _COMMANDS: Mapping[str, tuple[str, ...]] = {
     "branch": (),
     "check-attr": (),
-    "check-ignore": (),
     "checkout-index": (),
     "commit-tree": ("--no-gpg-sign",),
     "diff": _DIFF,
@@ -72,18 +71,15 @@ _COMMANDS: Mapping[str, tuple[str, ...]] = {
     "ls-tree": (),
     "read-tree": (),
     "rev-parse": (),
-    "revert": ("--no-gpg-sign", "--no-edit"),
-    "show": ("--no-ext-diff", "--no-textconv", "--no-color"),
     "status": ("--ignore-submodules=all",),
     "symbolic-ref": (),
     "update-index": (),
     "update-ref": (),
     "write-tree": (),
 }
-NEED_AN_AUTHOR = ("commit-tree", "revert")
 #: They write in git's own folder.
 WRITE = (
-    *("branch", "checkout-index", "commit-tree", "read-tree", "revert"),
+    *("branch", "checkout-index", "commit-tree", "read-tree"),
     *("symbolic-ref", "update-index", "update-ref", "write-tree"),
 )
 #: They leave out what the person's own list of ignored files names.

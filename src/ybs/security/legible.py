@@ -11,24 +11,16 @@ from ybs.core.events import Event, Noticed
 from ybs.core.memo import Memo
 from ybs.core.messages import AssistantMessage, Image, Message, Text, ToolResult, UserMessage
 from ybs.core.ports import Model, Request, ToolSpec
+from ybs.core.wrapper import ModelWrapper
 from ybs.security.marks import marked, marked_data, note_of
 
 
-class LegibleModel(Model):
+class LegibleModel(ModelWrapper):
     """Wraps a Model. The model's own earlier words go back to it as they came. `known` has what was looked at before."""
 
     def __init__(self, model: Model, known: Memo[Message, Message] | None = None) -> None:
-        self._model, self._known = model, known or Memo()
-
-    @property
-    def name(self) -> str:
-        """The wrapped model's name."""
-        return self._model.name
-
-    @property
-    def window(self) -> int:
-        """The wrapped model's window."""
-        return self._model.window
+        super().__init__(model)
+        self._known = known or Memo()
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """Stream the answer to the legible request; say first if the new message was not legible."""

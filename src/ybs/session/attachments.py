@@ -86,7 +86,7 @@ class Attacher:
             parts += new
         self._report(names, left_out, problems)
         if finder.missing:
-            self._say("warning", f"No file matches {_listed(finder.missing[:_MOST_MISSING])}")
+            self._say("warning", f"No file matches {', '.join(finder.missing[:_MOST_MISSING])}")
         return parts
 
     async def _read(self, target: Target, shown: str) -> ToolOutput:
@@ -130,10 +130,10 @@ class Attacher:
 
     def _report(self, names: list[str], left_out: list[str], problems: list[str]) -> None:
         if names:
-            self._say("info", f"Attached: {_listed(names)}")
+            self._say("info", f"Attached: {', '.join(names)}")
         if left_out:
             more = f"at most {MOST_FILES} files and {BUDGET * self._workspace.max_output_chars:,} characters go along"
-            self._say("warning", f"Not attached: {_listed(left_out)}; {more}")
+            self._say("warning", f"Not attached: {', '.join(left_out)}; {more}")
         for problem in dict.fromkeys(problems[:MOST_FILES]):
             self._say("warning", f"Not attached: {problem}")
 
@@ -248,10 +248,6 @@ def _reason(error: ToolError, shown: str) -> str:
     first = re.split(r"; (?=use |run_shell|list_files)|\. (?=\w)", said)[0].rstrip(".")
     hint = f" {_HINT}" if "--add-dir DIR" in said else ""
     return (first if shown in first else f"{shown}: {first}") + hint
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names)
 
 
 def _nothing(_text: str) -> None:

@@ -24,6 +24,7 @@ _MOST_NAMED = 5
 _SECONDS = 10.0  # a repository that takes longer to look at is left alone
 _DIRTY = "they were changed before this turn"
 _NESTED = "they lie in a repository of their own"
+_SHARED = "somebody else changed them as well"
 _FILTERED = "they go through a filter, such as LFS"
 _SECRET = "they are new, and such files hold keys and passwords"  # noqa: S105 - a reason
 _SECRET_NAME = re.compile(
@@ -47,10 +48,14 @@ class Commit(Struct, frozen=True, kw_only=True):
 
 
 class _Seen(Struct, frozen=True):
-    """A look at the work tree: the letters of each path that differs, and why nothing can be committed."""
+    """A look at the work tree: the letters of each path that differs, and why nothing can be committed.
+
+    `shared` are paths that somebody else has changed since.
+    """
 
     changes: Mapping[str, str]
     trouble: str = ""
+    shared: frozenset[str] = frozenset()
 
 
 def _as_it_is(text: str) -> str:
@@ -91,10 +96,12 @@ class Committer:
         """Forget what `begin` noted: for a turn that never came to `after_turn`."""
         self._before = None
 
-    async def after_turn(self, paths: Sequence[str | Path], words: str) -> Commit | None:
+    async def after_turn(
+        self, paths: Sequence[str | Path], words: str, *, shared: Sequence[str | Path] = ()
+    ) -> Commit | None:
         """End the turn (each one, also with no paths) and commit these files; None: there is nothing to tell.
 
-        The paths are absolute or relative to the project's folder.
+        The paths are absolute or relative to the project's folder. The `shared` ones are not committed.
         """
         before, self._before = self._before, None
         git = self._repository()
@@ -103,6 +110,8 @@ class Committer:
         from ybs.security.git_walls import GitError
 
         try:
+            others = frozenset(names_within(git, self._folder, shared))
+            before = _Seen(before.changes, before.trouble, others)
             return await self._commit(git, before, names_within(git, self._folder, paths), words)
         except GitError as error:
             return self._refused(str(error))
@@ -250,6 +259,7 @@ async def _sorted_out(
     top = git.repository().work_tree
     left: dict[str, list[str]] = {
         _DIRTY: [name for name in changed if name in before.changes],
+        _SHARED: [n for n in changed if n in before.shared and n not in before.changes],
         _NESTED: [n for n in names if n not in before.changes and elsewhere(top, n)],
         _SECRET: [name for name in changed if letters.get(name) == "??" and _is_secret(name)],
     }

@@ -13,6 +13,7 @@ from ybs.core.messages import Image, UserMessage
 
 if TYPE_CHECKING:
     from ybs.session.attachments import Attacher
+    from ybs.session.workshop import Workshop
 
 #: So many of the newest messages are remembered with their times.
 MOST_HEARD = 500
@@ -68,6 +69,14 @@ class Composer:
             return message
         parts = await self._attacher(tell).parts(named_in)
         return replace(message, content=(*message.content, *parts))
+
+
+def attacher_in(workshop: "Workshop", tell: Emit) -> "Attacher":
+    """Return what attaches the files of a session's folders."""
+    from ybs.session.attachments import Attacher  # few words name a file
+
+    firewall = workshop.secrets.firewall
+    return Attacher(workshop.workspace, workshop.policy, firewall, tell)
 
 
 def ignore(_event: Event) -> None:

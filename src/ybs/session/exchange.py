@@ -13,7 +13,6 @@ from ybs.core.events import (
 )
 from ybs.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from ybs.session.shell import command_of
-from ybs.session.tally import words_of
 
 #: So many steps are drawn again, those before the answer.
 MOST_STEPS: Final = 6
@@ -80,8 +79,7 @@ def _step(call: ToolCall, result: ToolResult | None, number: int) -> Iterator[Ev
 
 def _shortened(message: UserMessage) -> str:
     """Return the person's words without what was attached; of a command, the command."""
-    words = words_of(message)
     if message.origin == "shell":
-        return f"!{command_of(words)}"
-    lines = words.strip("\n").split("\n")
+        return f"!{command_of(message.words)}"
+    lines = message.words.strip("\n").split("\n")
     return "\n".join([*lines[:MOST_LINES], *["…"] * (len(lines) > MOST_LINES)])

@@ -26,8 +26,8 @@ from ybs.core.events import (
     ToolPrinted,
 )
 from ybs.core.messages import ToolCall, ToolResult
-from ybs.core.ports import Guard, Toolbox, ToolSpec, Turn
-from ybs.session.figures import number_in
+from ybs.core.ports import Guard, Toolbox, Turn
+from ybs.core.wrapper import ToolboxWrapper
 from ybs.transcripts.line import lines_in
 from ybs.transcripts.replay import Replay
 
@@ -177,19 +177,12 @@ class Synced(Guard):
         await self._journal.synced()
 
 
-class SyncedToolbox:
+class SyncedToolbox(ToolboxWrapper):
     """A Toolbox that runs no call before the disk has that it begins."""
 
     def __init__(self, toolbox: Toolbox, journal: Journal) -> None:
-        self._toolbox, self._journal = toolbox, journal
-
-    def specs(self) -> "Sequence[ToolSpec]":
-        """List the wrapped toolbox's tools."""
-        return self._toolbox.specs()
-
-    def is_read_only(self, call: ToolCall) -> bool:
-        """Tell what the wrapped toolbox does."""
-        return self._toolbox.is_read_only(call)
+        super().__init__(toolbox)
+        self._journal = journal
 
     async def run(self, call: ToolCall, emit: Emit) -> ToolResult:
         """Wait for the disk, then run the call."""
@@ -218,12 +211,14 @@ def beginning(rooms: "Rooms", name: str) -> SessionStarted:
 def named(rooms: "Rooms", word: str) -> str:
     """Return the name of the session that a word means; no word means the newest of this folder. Raises YbsError."""
     store, folder = rooms.sessions, str(rooms.folder)
-    if number := number_in(word):
-        listed = store.numbered(folder)
-        return (listed[number - 1] if number <= len(listed) else store.find(word)).name
     if word:
-        return store.find(word).name
+        return store.find(word, project=folder).name
     newest = store.newest(folder)
+    if newest is None and store.sessions(project=folder):
+        raise YbsError(
+            f"The sessions of {rooms.folder} are empty: what was said was taken back or cleared. "
+            "`ybs sessions` lists them; --resume ID goes on with one all the same."
+        )
     if newest is None:
         raise YbsError(
             f"No session was saved in {rooms.folder}. "

@@ -19,7 +19,7 @@ MOST_PATHS = 1_000
 
 
 class Keeper:
-    """Looks before the first change of a turn, and after the turn."""
+    """Looks before and after each change of a turn, and after the turn."""
 
     def __init__(self, rooms: "Rooms") -> None:
         self._rooms = rooms
@@ -33,7 +33,13 @@ class Keeper:
 
         rooms = self._rooms
         name, may_write = rooms.journal.begin(), rooms.incognito.may_write
-        return Checkpoints(rooms.workspace.roots, name, may_write=may_write)
+        shells = rooms.workspace.shells
+        return Checkpoints(
+            rooms.workspace.roots,
+            name,
+            may_write=may_write,
+            has_jobs=lambda: bool(shells.running_jobs),
+        )
 
     @cached_property
     def committer(self) -> "Committer":
@@ -64,6 +70,11 @@ class Keeper:
             await self.committer.begin()
         finally:
             await self.checkpoints.before_change(effect, paths)
+
+    async def after_change(self, _effect: Effect, _paths: Sequence[str]) -> None:
+        """See what a call changed, so that what somebody else changes from now on is not taken for the turn's."""
+        if self._emit is not None:
+            await self.checkpoints.after_change()
 
     async def end_turn(self) -> None:
         """Tell what the turn changed, commit it, name the session, and wait until the disk has it.
@@ -129,7 +140,9 @@ class Keeper:
             emit(Noticed(level="warning", text=notice))
         commit = None
         try:
-            commit = await self.committer.after_turn(kept.paths if kept else (), words)
+            commit = await self.committer.after_turn(
+                kept.paths if kept else (), words, shared=kept.shared if kept else ()
+            )
         finally:
             if kept is not None:
                 made = commit.commit if commit else ""

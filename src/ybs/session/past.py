@@ -9,7 +9,6 @@ from msgspec import Struct
 from ybs.core.errors import YbsError
 from ybs.core.events import FilesRestored, Replaced, Rewound
 from ybs.core.messages import Message, Usage, UserMessage
-from ybs.session.tally import words_of
 
 if TYPE_CHECKING:
     from ybs.core.events import Compacted
@@ -66,7 +65,7 @@ class Past:
         """List what the person said: the place in the conversation, and the words without what was attached."""
         said = enumerate(self._session.conversation.messages)
         return [
-            (place, words_of(message))
+            (place, message.words)
             for place, message in said
             if isinstance(message, UserMessage) and message.origin == "person"
         ]
@@ -87,17 +86,20 @@ class Past:
         with self._session.occupation.held(_AT_WORK):
             turns = self.since(place)
             gone = self._session.conversation.messages[place : place + 1]
-            words = next((words_of(each) for each in gone if isinstance(each, UserMessage)), "")
+            words = next((each.words for each in gone if isinstance(each, UserMessage)), "")
             return await self._go_back(turns, place, words, what, force=force)
 
     async def undo(self, count: int = 1, *, force: bool = False) -> WayBack:
         """Take the last turns back: what they changed in files, and their words."""
+        from ybs.session.shell import as_typed  # not on the way to the first prompt
+
         with self._session.occupation.held(_AT_WORK):
             turns = list(self.turns)[-count:] if count > 0 else []
             if not turns:
                 raise YbsError(self._why_not())
             place = next((turn.place for turn in turns if turn.place >= 0), -1)
-            return await self._go_back(turns, place, turns[0].words, "both", force=force)
+            words = as_typed(turns[0].words)
+            return await self._go_back(turns, place, words, "both", force=force)
 
     async def _go_back(
         self, turns: "Sequence[Round]", place: int, words: str, what: What, *, force: bool

@@ -4,6 +4,7 @@ from msgspec import Struct
 
 from ybs.core.errors import YbsError
 from ybs.core.events import Event, TurnFinished
+from ybs.session.figures import in_columns
 
 
 class MenuItem(Struct, frozen=True, kw_only=True):
@@ -24,6 +25,16 @@ class Menu(Struct, frozen=True, kw_only=True):
     title: str
     items: tuple[MenuItem, ...]
     is_numbered: bool = True
+
+    def rows(self) -> list[str]:
+        """Write the items down, numbered, the one in use marked."""
+        width = len(str(len(self.items)))
+        return in_columns(
+            [
+                (f"{'*' if item.is_current else ' '} {number:>{width}}", item.label, item.detail)
+                for number, item in enumerate(self.items, 1)
+            ]
+        )
 
 
 class Reply(Struct, frozen=True, kw_only=True):

@@ -15,7 +15,6 @@ from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.model import FirewallModel
 from ybs.security.firewall.toolbox import FirewallToolbox
 from ybs.security.firewall.vault import own_secrets
-from ybs.session.tally import words_of
 
 if TYPE_CHECKING:
     from ybs.security.firewall.model import Decision, Discovery
@@ -65,7 +64,7 @@ class Secrets:
             return ""
         self._model.refused = None
         conversation.replace([each for each in conversation.messages if each is not refused])
-        return words_of(refused) if refused.origin == "person" else ""
+        return refused.words if refused.origin == "person" else ""
 
     def _read(self, path: str) -> str | None:
         """Return the text of a file as the tools see it, or None."""

@@ -36,7 +36,8 @@ from ybs.session.occupation import Occupation, Stopped, is_passed_on
 from ybs.session.past import Past
 from ybs.session.reply import Menu, Outcome, Reply
 from ybs.session.status import Status, View, status_of
-from ybs.session.tally import MOST_WORDS, Tally, TurnUse, uses_of
+from ybs.session.tally import Tally, TurnUse, uses_of
+from ybs.transcripts.facts import MOST_WORDS
 
 if TYPE_CHECKING:
     from ybs.session.wiring import Rooms

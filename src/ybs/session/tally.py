@@ -13,15 +13,12 @@ from ybs.core.events import (
     ToolFinished,
     TurnFinished,
 )
-from ybs.core.messages import Text, Usage, UserMessage
+from ybs.core.messages import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ybs.transcripts.replay import TurnLine
-
-#: Characters of a turn's words that are kept: a line shows fewer.
-MOST_WORDS = 1_000
+    from ybs.transcripts.facts import TurnLine
 
 
 class TurnUse(Struct, frozen=True, kw_only=True):
@@ -90,8 +87,3 @@ class Tally:
         was_open, self._open = bool(self._open), self._open - answered
         if was_open and not self._open:
             self._asked_seconds += monotonic() - self._asked_at
-
-
-def words_of(message: UserMessage) -> str:
-    """Return the words of a message without the files that were attached to it."""
-    return next((part.text for part in message.content if isinstance(part, Text)), "")

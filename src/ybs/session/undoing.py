@@ -27,11 +27,15 @@ _BEYOND = "What commands change in files here cannot be undone"
 
 
 class Kept(Struct, frozen=True, kw_only=True):
-    """What a turn changed and was kept under a name. `unkept` are changed paths that no undo brings back."""
+    """What a turn changed and was kept under a name.
+
+    `unkept` are changed paths that no undo brings back, `shared` those that somebody else changed during the turn as well.
+    """
 
     name: str
     paths: tuple[str, ...] = ()
     unkept: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
 
 
 class Restored(Struct, frozen=True, kw_only=True):
@@ -49,10 +53,21 @@ class Restored(Struct, frozen=True, kw_only=True):
 
 
 class Checkpoints:
-    """The checkpoints of a session. `may_write` false (incognito): there are none."""
+    """The checkpoints of a session. `may_write` false (incognito): there are none.
 
-    def __init__(self, roots: Roots, session: str, *, may_write: bool) -> None:
+    `has_jobs` tells whether a command of the session runs in the background: what it changes is the turn's.
+    """
+
+    def __init__(
+        self,
+        roots: Roots,
+        session: str,
+        *,
+        may_write: bool,
+        has_jobs: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._roots, self.session, self._may_write = roots, session, may_write
+        self._has_jobs = has_jobs
         #: What the person should be told once, such as that shell effects cannot be undone; empty: nothing.
         self.notice = ""
         self._lock = Lock()  # a look that was cancelled may take a moment to end
@@ -61,8 +76,8 @@ class Checkpoints:
 
     def begin(self) -> None:
         """Begin a turn; nothing is looked at yet."""
-        if self._made is not None:
-            self._made.begin()
+        if self._may_write:
+            self._keeper.begin()
 
     async def before_change(self, effect: Effect, paths: Sequence[str]) -> None:
         """Keep what a tool is about to change; `paths` as `Roots.show` writes them. Raises ToolError.
@@ -83,6 +98,21 @@ class Checkpoints:
         except ToolError as error:
             self.notice = f"What is changed now cannot be undone: {error}."
             raise
+
+    async def after_change(self) -> None:
+        """See what was changed since `before_change`: what changes later is somebody else's. Raises ToolError."""
+        if self._made is None or not self._made.is_open:
+            return
+        from ybs.session.project_walk import listings
+
+        keeper, has_jobs = self._made, self._has_jobs()
+        await self._working(
+            lambda deadline: keeper.settle(
+                lambda: listings(self._roots, deadline),
+                lambda: deadline.is_over,
+                has_jobs=has_jobs,
+            )
+        )
 
     async def end(self) -> Kept | None:
         """End the turn and keep what it changed; None where nothing did, or where `notice` says why not."""
@@ -161,9 +191,15 @@ class Checkpoints:
         from ybs.session.project_walk import listings
         from ybs.transcripts.scan import TooMuch
 
+        has_jobs = self._has_jobs()
+
         def keep(deadline: "Deadline") -> str:
             try:
-                self._keeper.scan(lambda: listings(self._roots, deadline), lambda: deadline.is_over)
+                self._keeper.scan(
+                    lambda: listings(self._roots, deadline),
+                    lambda: deadline.is_over,
+                    has_jobs=has_jobs,
+                )
             except TooMuch as error:
                 return str(error)
             return ""
@@ -178,7 +214,9 @@ class Checkpoints:
         from ybs.session.project_walk import listings
 
         keeper = self._keeper
-        changes = keeper.end(lambda: listings(self._roots, deadline), lambda: deadline.is_over)
+        changes, shared = keeper.end(
+            lambda: listings(self._roots, deadline), lambda: deadline.is_over
+        )
         if keeper.has_given_up:
             self.notice = (
                 "What this turn's commands changed in files cannot be undone: it is too much."
@@ -186,9 +224,12 @@ class Checkpoints:
         if not changes:
             return None
         record = keeper.add(self.session, [self._spelled(change) for change in changes])
+        spelled = {self._roots.show(Path(path)) for path in shared}
+        paths = _named(record.changes)
         return Kept(
             name=record.name,
-            paths=_named(record.changes),
+            paths=paths,
+            shared=tuple(path for path in paths if path in spelled),
             unkept=tuple(change.path for change in record.changes if not change.is_kept),
         )
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.json import encode
 
-from ybs.core.messages import Message, Usage
+from ybs.core.messages import Message
 from ybs.core.ports import Model, Request
 from ybs.guards.compaction import Compaction
 from ybs.providers.watched import WatchedModel
@@ -81,10 +81,7 @@ class Window:
 
     def watching(self, model: Model) -> Model:
         """Wrap a model so that the counter learns from its answers."""
-        return WatchedModel(model, self._learn)
-
-    def _learn(self, request: Request, usage: Usage) -> None:
-        self.counter.learn(request, usage)
+        return WatchedModel(model, lambda request, usage: self.counter.learn(request, usage))
 
     def _mask(self, message: Message) -> Message:
         """Mask the secrets in a message that is about to be cut. The report is of what a model was to see."""

@@ -1,7 +1,6 @@
 """The wiring: the only place that joins rooms of one floor into a session."""
 
 from datetime import date
-from typing import TYPE_CHECKING
 
 from ybs.config.layers import Loaded
 from ybs.context.prompt import system_prompt
@@ -17,7 +16,7 @@ from ybs.guards.steering import Steering
 from ybs.providers.registry import ProviderModel, create_model
 from ybs.security.confirm import nobody
 from ybs.security.legible import LegibleModel
-from ybs.session.composer import Composer
+from ybs.session.composer import Composer, attacher_in
 from ybs.session.first_model import check_place, is_small, open_model
 from ybs.session.journal import Synced, SyncedToolbox, journal_of, named
 from ybs.session.keeper import Keeper
@@ -25,9 +24,6 @@ from ybs.session.options import Options, load_settings, read_prompt, with_incogn
 from ybs.session.session import Session
 from ybs.session.window import Window
 from ybs.session.workshop import Workshop
-
-if TYPE_CHECKING:
-    from ybs.session.attachments import Attacher
 
 
 class Rooms(Workshop):
@@ -54,8 +50,9 @@ class Rooms(Workshop):
         self.journal = journal_of(self)
         self.keeper = Keeper(self)
         self.toolbox.before_change = self.keeper.before_change
+        self.toolbox.after_change = self.keeper.after_change
         self.window = Window(self)
-        self.composer = Composer(self._attacher)
+        self.composer = Composer(lambda tell: attacher_in(self, tell))
         self.steering = Steering(self.composer.compose_meanwhile, self.composer.tell_news)
         self.guards: list[Guard] = [
             self.limits,
@@ -66,11 +63,6 @@ class Rooms(Workshop):
             self.window.compaction,
             Synced(self.journal),
         ]
-
-    def _attacher(self, tell: Emit) -> "Attacher":
-        from ybs.session.attachments import Attacher  # few words name a file
-
-        return Attacher(self.workspace, self.policy, self.secrets.firewall, tell)
 
     def begin_turn(self, conversation: Conversation, emit: Emit) -> tuple[Model, Toolbox]:
         """Return model and tools for a turn that begins now, behind the firewall, and under its time limit."""

@@ -103,9 +103,11 @@ class Workshop:
         shell.preview(arguments)
         if (keep := self.toolbox.before_change) is not None:
             await keep("execute", ())
-        return spoken(
-            (await shell.run(arguments, print_live)).display, self.workspace.max_output_chars
-        )
+        try:
+            ran = await shell.run(arguments, print_live)
+        finally:
+            await self.toolbox.look_after("execute", ())
+        return spoken(ran.display, self.workspace.max_output_chars)
 
     async def aclose(self) -> None:
         """End what runs in the background."""

@@ -12,11 +12,12 @@ from ybs.core.errors import ProviderDown
 from ybs.core.events import AssistantSaid, Event, TextStreamed
 from ybs.core.messages import AssistantMessage, Text
 from ybs.core.ports import Model, Request
+from ybs.core.wrapper import ModelWrapper
 
 Fault: TypeAlias = Literal["error_before", "error_after", "delay", "cut_off", "duplicate", "empty"]
 
 
-class ChaosModel:
+class ChaosModel(ModelWrapper):
     """Passes requests on to `model`; each one goes wrong with the probability `rate`.
 
     `error_before` and `error_after` raise ProviderDown before or after some output, `delay` waits up to
@@ -34,19 +35,10 @@ class ChaosModel:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         max_delay_seconds: float = 30,
     ) -> None:
-        self._model, self._random, self._rate = model, Random(seed), rate  # noqa: S311 - not for secrets
+        super().__init__(model)
+        self._random, self._rate = Random(seed), rate  # noqa: S311 - not for secrets
         self._faults, self._sleep, self._max_delay_seconds = faults, sleep, max_delay_seconds
         self.log: list[Fault | None] = []
-
-    @property
-    def name(self) -> str:
-        """The wrapped model's name."""
-        return self._model.name
-
-    @property
-    def window(self) -> int:
-        """The wrapped model's window, in tokens."""
-        return self._model.window
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """Answer, or misbehave."""

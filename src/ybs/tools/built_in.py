@@ -54,15 +54,6 @@ class BuiltInTool:
         )
 
 
-def plural(count: int, noun: str) -> str:
-    """Return `1 line`, `2 lines`."""
-    return (
-        f"{count:,} {noun}"
-        if count == 1
-        else f"{count:,} {noun}{'es' if noun[-2:] == 'ch' else 's'}"
-    )
-
-
 def positive(value: int, name: str, *, at_most: int) -> int:
     """Return the number within bounds. Raises ToolError where it is below 1."""
     if value < 1:

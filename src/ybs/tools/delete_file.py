@@ -11,10 +11,11 @@ from msgspec import Struct
 
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.core.wording import plural
 from ybs.security.names import shown_name
 from ybs.security.opening import Place
 from ybs.security.policy import Subject
-from ybs.tools.built_in import BuiltInTool, plural
+from ybs.tools.built_in import BuiltInTool
 from ybs.tools.editing.changes import text_diff
 from ybs.tools.reading.files import failure, read_bytes
 from ybs.tools.workspace import Workspace

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, ToolOutput
-from ybs.tools.built_in import plural
+from ybs.core.wording import plural
 from ybs.tools.editing.changes import Change, ChangingTool
 from ybs.tools.editing.diff import diff_of
 from ybs.tools.reading.document import Document, is_binary, printable

@@ -7,8 +7,9 @@ from msgspec import UNSET, Struct, UnsetType
 
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.core.wording import plural
 from ybs.security.policy import Subject
-from ybs.tools.built_in import BuiltInTool, plural
+from ybs.tools.built_in import BuiltInTool
 from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from ybs.core.errors import ToolError
+from ybs.core.wording import plural
 from ybs.security import git_moves
 from ybs.security.git import Change, plain_message
 from ybs.security.unicode import printable
-from ybs.tools.built_in import plural
 from ybs.tools.work_tree import WorkTree
 
 if TYPE_CHECKING:

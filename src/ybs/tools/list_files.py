@@ -9,8 +9,9 @@ from msgspec import Meta, Struct
 
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.core.wording import plural
 from ybs.security.names import shown_name
-from ybs.tools.built_in import BuiltInTool, plural, positive
+from ybs.tools.built_in import BuiltInTool, positive
 from ybs.tools.searching.walk import Deadline, Walk
 
 if TYPE_CHECKING:

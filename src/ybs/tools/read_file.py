@@ -10,9 +10,10 @@ from msgspec import Meta, Struct
 from ybs.core.errors import ToolError
 from ybs.core.messages import Image
 from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.core.wording import plural
 from ybs.security.names import shown_name
 from ybs.security.policy import Subject
-from ybs.tools.built_in import BuiltInTool, plural, positive
+from ybs.tools.built_in import BuiltInTool, positive
 from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:

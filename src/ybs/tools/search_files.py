@@ -12,9 +12,10 @@ from msgspec import Meta, Struct
 
 from ybs.core.errors import Refused, ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.core.wording import plural
 from ybs.security.names import shown_name
 from ybs.security.paths import Roots
-from ybs.tools.built_in import BuiltInTool, plural, positive
+from ybs.tools.built_in import BuiltInTool, positive
 from ybs.tools.searching.walk import Deadline
 
 if TYPE_CHECKING:

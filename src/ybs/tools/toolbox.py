@@ -3,7 +3,9 @@
 It never raises: whatever goes wrong becomes a result that the model reads. Only cancellation passes.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -23,6 +25,8 @@ from ybs.tools.calls.cut import cut
 if TYPE_CHECKING:
     from ybs.tools.calls.tool_names import Found
 
+#: Is called around a change, with the paths that are known.
+Look = Callable[[Effect, Sequence[str]], Awaitable[None]]
 _HINT = "Ask for less: a part, or a narrower pattern"
 #: How long any call may take. run_shell ends by itself after 600 s at most, and other tools much sooner.
 MOST_SECONDS = 660.0
@@ -67,6 +71,11 @@ class Ready(Struct, frozen=True):
     preview: Preview
     subject: Subject
 
+    @property
+    def changes(self) -> bool:
+        """Tell whether the call may change something."""
+        return self.tool.effect != "read" and not self.subject.only_reads
+
 
 class LocalToolbox:
     """The tools of a session on this machine.
@@ -74,7 +83,8 @@ class LocalToolbox:
     `dry_run`: calls are checked and shown, never run. `is_short`: the specs are the short form, for small models.
     `limits` are the seconds that a call may take, by the tool's name; a tool may have its own `longest_seconds`.
     `before_change` is called, with the paths that are known, right before a tool changes something: to keep what is
-    there. Where it fails the tool runs all the same, and the model is told.
+    there. Where it fails the tool runs all the same, and the model is told. `after_change` is called in the same way right
+    after the tool, however that ended.
     """
 
     def __init__(
@@ -93,7 +103,8 @@ class LocalToolbox:
         self._is_short = is_short
         self._specs: Sequence[ToolSpec] | None = None
         self.limits: Mapping[str, float] = {}
-        self.before_change: Callable[[Effect, Sequence[str]], Awaitable[None]] | None = None
+        self.before_change: Look | None = None
+        self.after_change: Look | None = None
 
     def specs(self) -> Sequence[ToolSpec]:
         """List the tools in the order they were given; the list stays the same for the session."""
@@ -148,6 +159,8 @@ class LocalToolbox:
             output = await awaited(lambda: tool.run(value, live), tool.name, self._limit_of(tool))
         finally:
             live.close()
+            if ready.changes:
+                await self.look_after(tool.effect, ready.subject.paths)
         return self._result(call, output, notes)
 
     def _prepare(self, call: ToolCall) -> Ready:
@@ -201,7 +214,7 @@ class LocalToolbox:
         from ybs.tools.calls.leash import awaited
 
         keep, effect = self.before_change, ready.tool.effect
-        if keep is None or effect == "read" or ready.subject.only_reads:
+        if keep is None or not ready.changes:
             return ()
         paths = ready.subject.paths
         try:
@@ -209,6 +222,21 @@ class LocalToolbox:
         except ToolError as error:
             return (f"the person cannot undo this: {error}",)
         return ()
+
+    async def look_after(self, effect: Effect, paths: Sequence[str]) -> None:
+        """Let be seen what a change left. That is done to its end, also where the turn is stopped meanwhile."""
+        if (look := self.after_change) is None:
+            return
+        from ybs.tools.calls.leash import awaited
+
+        name = "looking at the files"
+        looking = asyncio.ensure_future(awaited(lambda: look(effect, paths), name, KEEP_SECONDS))
+        try:
+            with suppress(ToolError):  # the look after the turn makes up for it
+                await asyncio.shield(looking)
+        except asyncio.CancelledError:
+            await asyncio.wait((looking,))
+            raise
 
     def _limit_of(self, tool: Tool) -> float:
         return self.limits.get(tool.name) or getattr(tool, "longest_seconds", MOST_SECONDS)

@@ -4,10 +4,9 @@ import os
 from collections.abc import Iterable, Sequence
 
 from ybs.core.errors import Refused, ToolError
+from ybs.core.wording import listed
 from ybs.security.git import Change, Git
 from ybs.security.paths import Roots
-
-_MOST_NAMED = 5
 
 
 class WorkTree:
@@ -61,9 +60,7 @@ class WorkTree:
 
     def listed(self, names: Iterable[str]) -> str:
         """Name a few files."""
-        shown = [self.show(name) for name in names]
-        more = f" and {len(shown) - _MOST_NAMED:,} more" if len(shown) > _MOST_NAMED else ""
-        return ", ".join(shown[:_MOST_NAMED]) + more
+        return listed(map(self.show, names))
 
     async def described(self, rows: Sequence[Change], *, is_staged: bool = False) -> str:
         """Name each file with what a commit of it changes, one in a line; with `is_staged`, as the index has it."""

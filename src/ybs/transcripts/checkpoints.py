@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from time import time_ns
 
 import msgspec
 from msgspec import Struct
@@ -23,7 +22,6 @@ class Record(Struct, frozen=True, kw_only=True):
     """What one turn changed. Paths are relative to the project's folder, or absolute, as `shown_name` spells them."""
 
     name: str
-    made_at_ns: int
     changes: tuple[Change, ...]
     version: int = 1
 
@@ -55,11 +53,7 @@ class Shelf:
     ) -> Record:
         """Keep the contents and then the record that names them. Raises YbsError and OSError."""
         self.make()
-        record = Record(
-            name=f"{session}.{os.urandom(4).hex()}",
-            made_at_ns=time_ns(),
-            changes=tuple(changes),
-        )
+        record = Record(name=f"{session}.{os.urandom(4).hex()}", changes=tuple(changes))
         for digest in record.sizes:
             self._put(digest, get)
         private_file.replace(self._path(record.name), msgspec.json.encode(record))

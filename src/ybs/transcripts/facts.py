@@ -9,13 +9,12 @@ from ybs.core.events import (
     Event,
     FilesChanged,
     FilesRestored,
-    SessionEnded,
     SessionStarted,
     Titled,
     TurnFinished,
     UserSaid,
 )
-from ybs.core.messages import Text, Usage, UserMessage
+from ybs.core.messages import Usage
 
 #: Characters of a turn's words that are kept: a line shows fewer.
 MOST_WORDS: Final = 1_000
@@ -36,7 +35,6 @@ class Facts:
         self.title = ""
         self.started: SessionStarted | None = None
         self.config: dict[str, str] = {}
-        self.has_ended = False
         self.last_answer = ""
         self.turns: list[TurnLine] = []
         #: What the turns that ended have used, and what the answers since then have.
@@ -62,10 +60,8 @@ class Facts:
             case SessionStarted():
                 self.started = self.started or event
                 self.config = event.config
-                self.has_ended, self._words, self._model = False, None, ""
+                self._words, self._model = None, ""
                 self._count(Usage())  # a crash ended the turn before
-            case SessionEnded():
-                self.has_ended = True
             case Titled():
                 self.title = event.title
             case FilesChanged() | FilesRestored():
@@ -79,7 +75,7 @@ class Facts:
         match event:
             case UserSaid():
                 if self._words is None:
-                    self._words = words_of(event.message)[:MOST_WORDS]
+                    self._words = event.message.words[:MOST_WORDS]
             case AssistantSaid():
                 self._open += event.usage
                 self.last_answer = event.content or self.last_answer
@@ -104,8 +100,3 @@ class Facts:
             self._undone.difference_update(event.checkpoints)
         else:
             self._undone.update(event.checkpoints)
-
-
-def words_of(message: UserMessage) -> str:
-    """Return the words of a message without the files that were attached to it."""
-    return next((part.text for part in message.content if isinstance(part, Text)), "")

@@ -1,6 +1,6 @@
 """What a session keeps for undo: the turn that goes on, the contents it has seen, and the project's shelf."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 
 from ybs.security.paths import Roots
@@ -14,6 +14,10 @@ from ybs.transcripts.turn import Turn
 MOST_PACK_BYTES = 2_000_000_000
 #: How many looks at the project may be too much before no more are taken.
 MOST_FAILURES = 2
+#: A look that takes longer is felt around each command. After two of them in a row there is one before the first command
+#: and one after the turn.
+SLOW_SECONDS = 0.15
+_MOST_SLOW = 2
 
 Walk = Callable[[], Iterable[Listing]]
 
@@ -27,13 +31,18 @@ class Keeper:
         self._turn = Turn()
         self._pack: Pack | None = None
         self._known: dict[str, Known] = {}
-        self.failures = 0
-        self.has_given_up = False
+        self.failures = self._slow = 0
+        self._is_coarse = self.has_given_up = False
 
     @property
     def is_busy(self) -> bool:
         """Tell whether anything was kept in this turn."""
-        return bool(self._turn.touched) or self._turn.snapshot is not None
+        return bool(self._turn.changes) or self._turn.stretch.is_open
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether anything was kept that was not compared yet."""
+        return self._turn.stretch.is_open
 
     def begin(self) -> None:
         """Begin a turn."""
@@ -43,25 +52,58 @@ class Keeper:
         """Keep what stands at an absolute path that a tool is about to change. Raises NoRoom and OSError."""
         self._turn.touch(self._roots, path, self._take)
 
-    def scan(self, walk: Walk, is_over: Callable[[], bool]) -> None:
-        """Keep all of the project, once in a turn. Raises TooMuch, NoRoom and OSError."""
+    def scan(self, walk: Walk, is_over: Callable[[], bool], *, has_jobs: bool) -> None:
+        """Keep all of the project, unless a look from before still counts. Raises TooMuch, NoRoom and OSError."""
         turn = self._turn
-        if turn.snapshot is None and not turn.is_given_up and self.failures < MOST_FAILURES:
-            turn.is_given_up = True  # until it is done
-            turn.snapshot = self._scanned(walk, is_over)
+        is_looking = turn.stretch.snapshot is not None
+        if is_looking and (has_jobs or self._is_coarse):
+            return
+        is_given_up = turn.is_given_up or self.failures >= MOST_FAILURES
+        turn.is_given_up = True  # until it is done
+        if is_given_up:
+            return
+        now = self._scanned(walk, is_over)
+        turn.is_given_up = False
+        if is_looking:  # a job has ended since
+            turn.join(self._roots, now, self._take)
+        turn.begin(now)
 
-    def end(self, walk: Walk, is_over: Callable[[], bool]) -> list[Change]:
-        """End the turn and return what it changed. Raises NoRoom and OSError.
+    def settle(self, walk: Walk, is_over: Callable[[], bool], *, has_jobs: bool) -> None:
+        """See what a change left; what changes from now on is not the turn's. Raises NoRoom and OSError.
 
-        Where the second look is too much, only what tools changed is in it, and `has_given_up` is set.
+        While a job runs, and where looks are slow or too much, that is left to the next look, or to the end.
         """
-        turn, self._turn = self._turn, Turn()
         now: Snapshot | None = None
-        if turn.snapshot is not None:
-            with suppress(TooMuch):
+        if self._turn.stretch.snapshot is not None:
+            if has_jobs or self._is_coarse:
+                return
+            try:
                 now = self._scanned(walk, is_over)
-        self.has_given_up = turn.snapshot is not None and now is None
-        return turn.changes(self._roots, now, self._take)
+            except TooMuch:
+                self._is_coarse = True
+                return
+        self._turn.join(self._roots, now, self._take)
+
+    def end(self, walk: Walk, is_over: Callable[[], bool]) -> tuple[list[Change], Set[str]]:
+        """End the turn. Return what it changed, and which of these paths somebody else did too.
+
+        Where the last look is too much, the open stretch has only what tools changed, and `has_given_up` is set.
+        Raises NoRoom and OSError.
+        """
+        turn = self._turn
+        now: Snapshot | None = None
+        try:
+            is_looking = turn.stretch.snapshot is not None
+            if is_looking:
+                with suppress(TooMuch):
+                    now = self._scanned(walk, is_over)
+            self.has_given_up = is_looking and now is None
+            turn.is_given_up = turn.is_given_up or self.has_given_up
+            settled = turn.join(self._roots, now, self._take)
+            turn.compare(self._roots, self._take, settled=settled)
+        finally:
+            self.begin()
+        return turn.outcome, turn.shared
 
     def add(self, session: str, changes: Sequence[Change]) -> Record:
         """Keep the changes of a turn on disk. Raises YbsError and OSError."""
@@ -70,6 +112,9 @@ class Keeper:
     def close(self) -> None:
         """Let go of the contents."""
         self.begin()
+        self._forget()
+
+    def _forget(self) -> None:
         self._known = {}
         if self._pack is not None:
             self._pack.close()
@@ -77,14 +122,18 @@ class Keeper:
 
     def _scanned(self, walk: Walk, is_over: Callable[[], bool]) -> Snapshot:
         if self._pack is not None and self._pack.size > MOST_PACK_BYTES and not self.is_busy:
-            self.close()
-        snapshot = Snapshot()
+            self._forget()
+        snapshot, scanner = Snapshot(self._turn.since_ns), Scanner(self._roots, self._take, is_over)
+        is_first = not self._known  # it finds the disk cold
         try:
-            Scanner(self._roots, self._take, is_over).scan(walk(), self._known, snapshot)
+            scanner.scan(walk(), self._known, snapshot)
         except TooMuch:
             self._known.update(snapshot.known)  # the next look is the quicker for it
             raise
         self._known = snapshot.known
+        is_slow = scanner.seconds > SLOW_SECONDS and not is_first
+        self._slow = self._slow + 1 if is_slow else 0
+        self._is_coarse = self._is_coarse or self._slow >= _MOST_SLOW
         return snapshot
 
     def _take(self, data: bytes) -> str:

@@ -20,9 +20,14 @@ def checked(name: str) -> str:
     return name
 
 
+def is_number(word: str) -> bool:
+    """Tell whether a word is a number of the list."""
+    return word.isascii() and word.isdecimal() and len(word) < 5
+
+
 def found(word: str, sessions: Sequence[Saved]) -> Saved:
     """Return the session that a number of the list, a title or a unique beginning means. Raises YbsError."""
-    if word.isascii() and word.isdecimal() and len(word) < 5:
+    if is_number(word):
         return _numbered(int(word), sessions)
     meant = [each for each in sessions if each.title.casefold() == word.casefold()]
     meant = meant or [each for each in sessions if _begins_with(each, word)]
@@ -33,7 +38,9 @@ def found(word: str, sessions: Sequence[Saved]) -> Saved:
 
 def _numbered(number: int, sessions: Sequence[Saved]) -> Saved:
     if not 0 < number <= len(sessions):
-        raise YbsError(f"there is no session {number}; there are {len(sessions)}")
+        raise YbsError(
+            f"there is no session {number}; there are {len(sessions)}: /sessions lists them"
+        )
     return sessions[number - 1]
 
 

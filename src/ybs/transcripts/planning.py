@@ -19,7 +19,7 @@ class Step(Struct, kw_only=True):
 
     expected: State
     target: State
-    is_broken: bool = False  # somebody else changed it between two of the turns
+    is_broken: bool = False  # somebody else changed it between two of the turns, or within one
     is_kept: bool = True
     found: State = ABSENT
 
@@ -43,6 +43,7 @@ def joined(turns: Iterable[Mapping[str, Change]], *, is_redo: bool) -> dict[str,
                 step = steps[path] = Step(expected=expected, target=target)
             elif step.target != expected:
                 step.is_broken = True
+            step.is_broken = step.is_broken or (change.is_broken and not is_redo)
             step.target = target
             step.is_kept = step.is_kept and change.is_kept
     return steps

@@ -20,7 +20,7 @@ _TOO_HIGH: Final = 1_000_000_000
 class Transcript(Struct, frozen=True, kw_only=True):
     """A file that was read. It is the person's own and may have been edited, so nothing in it grants anything.
 
-    `damaged` counts the lines that could not be read, `unknown` those of a type that this version does not know.
+    `damaged` counts the lines that could not be read.
     `chain` are the lines from the first one to the last, without what was rewound.
     """
 
@@ -29,7 +29,6 @@ class Transcript(Struct, frozen=True, kw_only=True):
     chain: Sequence[Line]
     replay: Replay
     damaged: int
-    unknown: int
 
     @property
     def last(self) -> int:
@@ -71,7 +70,6 @@ def read(path: Path) -> Transcript:
         chain=chain,
         replay=_replayed(lines),
         damaged=damaged,
-        unknown=sum(line.said is None for line in lines),
     )
 
 

@@ -10,16 +10,14 @@ from ybs.core.events import (
     AssistantSaid,
     Compacted,
     Event,
-    FilesChanged,
     Replaced,
     Rewound,
-    SessionStarted,
     SystemPrompted,
     ToolFinished,
     UserSaid,
 )
-from ybs.core.messages import Message, ToolResult, Usage, UserMessage
-from ybs.transcripts.facts import Facts, TurnLine, words_of
+from ybs.core.messages import Message, ToolResult
+from ybs.transcripts.facts import Facts
 from ybs.transcripts.rounds import Rounds
 
 
@@ -43,14 +41,14 @@ class _Compaction(Struct, frozen=True):
         return _Compaction(self.before[: places[-same]], now) if same <= len(places) else None
 
 
-class Replay:
+class Replay(Facts):
     """The state that events leave. Feed every event, in order, with the number of its line.
 
     A rewind cuts the conversation; what was spent, and what changed in files, stays.
     """
 
     def __init__(self) -> None:
-        self._facts = Facts()
+        super().__init__()
         #: The turns that can be taken back.
         self.rounds = Rounds()
         self._conversation = Conversation()
@@ -62,7 +60,7 @@ class Replay:
 
     def add(self, event: Event, number: int = 0) -> None:
         """Take an event."""
-        self._facts.add(event)
+        super().add(event)
         self._say(event)
         self.rounds.add(event, self._conversation.messages)
         self._last_line = number
@@ -80,60 +78,6 @@ class Replay:
     def system(self) -> str:
         """The system prompt."""
         return self._conversation.system
-
-    @property
-    def last_answer(self) -> str:
-        """The last words of the model, or an empty text."""
-        return self._facts.last_answer
-
-    @property
-    def title(self) -> str:
-        """The session's name for people, or an empty text."""
-        return self._facts.title
-
-    @property
-    def started(self) -> SessionStarted | None:
-        """The first beginning."""
-        return self._facts.started
-
-    @property
-    def config(self) -> dict[str, str]:
-        """What the session began with the last time."""
-        return self._facts.config
-
-    @property
-    def ended(self) -> bool:
-        """Tell whether the session came to its end and was not gone on with."""
-        return self._facts.has_ended
-
-    @property
-    def turns(self) -> list[TurnLine]:
-        """The turns that have ended, rewound ones too."""
-        return self._facts.turns
-
-    @property
-    def usage(self) -> Usage:
-        """What all answers used, those of rewound turns too."""
-        return self._facts.usage
-
-    @property
-    def checkpoints(self) -> list[FilesChanged]:
-        """What turns changed in files and was not undone."""
-        return self._facts.checkpoints
-
-    @property
-    def prompts(self) -> list[tuple[int, str]]:
-        """What the person said: the place in the conversation, and the words without what was attached."""
-        return [
-            (place, words_of(message))
-            for place, message in enumerate(self.messages)
-            if isinstance(message, UserMessage) and message.origin == "person"
-        ]
-
-    @property
-    def before_compaction(self) -> list[list[Message]]:
-        """What stood before each compaction that is still in force, the oldest first."""
-        return [compaction.before for compaction in self._compactions]
 
     def restorable(self) -> list[Message] | None:
         """Return what stood before the last compaction with what was said since; None where there was none."""

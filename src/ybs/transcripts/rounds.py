@@ -15,7 +15,7 @@ from ybs.core.events import (
     TurnFinished,
     UserSaid,
 )
-from ybs.core.messages import Message, Text, UserMessage
+from ybs.core.messages import Message, UserMessage
 
 #: The place of a turn whose words were summed up, or that has none.
 NOWHERE = -1
@@ -31,8 +31,7 @@ class Round(Struct, kw_only=True):
     @property
     def words(self) -> str:
         """What was said, without what was attached to it."""
-        texts = (part.text for part in self.message.content if isinstance(part, Text))
-        return next(texts, "")
+        return self.message.words
 
 
 class Rounds:
@@ -68,9 +67,7 @@ class Rounds:
             case FilesChanged() | FilesRestored():
                 self._change(event)
             case Rewound():
-                self._is_running = (
-                    False  # in a copy the end of a turn is gone that was cut in its midst
-                )
+                self._is_running = False  # a copy has no end of a turn that was cut in its midst
                 self._hide(event.keeps)
             case Compacted():
                 self._sum_up(messages)
@@ -90,9 +87,14 @@ class Rounds:
         self._all[-1].changed = event
 
     def _hide(self, keeps: int) -> None:
+        """Hide the turns that were cut; one whose files stay as it left them can still be taken back."""
         gone = [each for each in self._all if each.place >= keeps]
-        self._all = [each for each in self._all if each.place < keeps]
-        self._hidden = [*gone, *self._hidden]
+        for each in gone:
+            if each.changed and each.changed.checkpoint not in self._undone:
+                each.place = NOWHERE
+        names = {id(each) for each in gone if each.place != NOWHERE}
+        self._all = [each for each in self._all if id(each) not in names]
+        self._hidden = [*(each for each in gone if id(each) in names), *self._hidden]
 
     def _sum_up(self, messages: Sequence[Message]) -> None:
         """Look for each turn's beginning after a compaction, from the end: the newest turns are those that stay."""

@@ -2,10 +2,11 @@
 
 import os
 import stat
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from time import time_ns
+from time import monotonic, time_ns
 
 from msgspec import Struct
 
@@ -38,9 +39,14 @@ Known = tuple[tuple[int, ...] | None, State]
 
 
 class Snapshot:
-    """What stood at every path, and which paths were left out as ignored or blocked."""
+    """What stood at every path, and which paths were left out as ignored or blocked.
 
-    def __init__(self) -> None:
+    `fresh` are the files that were read and had changed since a moment.
+    """
+
+    def __init__(self, since_ns: int = sys.maxsize) -> None:
+        self.since_ns = since_ns
+        self.fresh: set[str] = set()
         self.known: dict[str, Known] = {}
         self.left_out: set[str] = set()
         self.folders: list[str] = []
@@ -60,12 +66,15 @@ class Scanner:
     def __init__(self, roots: Roots, take: Take, is_over: Callable[[], bool]) -> None:
         self._roots, self._take, self._is_over = roots, take, is_over
         self._new_bytes = 0
+        #: How long it took to find what must be read.
+        self.seconds = 0.0
 
     def scan(
         self, listings: Iterable[Listing], known: Mapping[str, Known], snapshot: Snapshot
     ) -> None:
         """Look at all paths; what is `known` with the same stamp is not read. Raises TooMuch and NoRoom."""
         unread: list[tuple[str, list[str]]] = []
+        began = monotonic()
         for listing in listings:
             top = str(listing.folder).rstrip("/")
             snapshot.folders.append(str(listing.folder))
@@ -75,6 +84,7 @@ class Scanner:
             for below, names in _by_folder(listing):
                 folder = f"{top}/{below}"
                 unread.append((folder, self._stat(folder, names, known, snapshot)))
+        self.seconds = monotonic() - began
         if self._new_bytes > MOST_NEW_BYTES:
             raise TooMuch(f"the files hold more than {MOST_NEW_BYTES:,} bytes")
         for folder, names in unread:
@@ -105,6 +115,8 @@ class Scanner:
             path = folder + place.name
             is_settled = max(status.st_mtime_ns, status.st_ctime_ns) < unsettled
             is_file = stat.S_ISREG(status.st_mode)
+            if is_newer(status, snapshot.since_ns):
+                snapshot.fresh.add(path)
             snapshot.known[path] = (_stamp(status) if is_settled and is_file else None), state
             if state.kind == "folder" and not _is_open(place):
                 snapshot.left_out.add(path)
@@ -130,6 +142,11 @@ def _stamp(status: os.stat_result) -> tuple[int, ...]:
     """Return what changes with a file. The time of its last change of state is nobody's to set."""
     times = status.st_mtime_ns, status.st_ctime_ns
     return status.st_mode, status.st_size, *times, status.st_ino
+
+
+def is_newer(status: os.stat_result, since_ns: int) -> bool:
+    """Tell whether it is a file, or a link, that changed since then."""
+    return status.st_ctime_ns > since_ns and not stat.S_ISDIR(status.st_mode)
 
 
 def _is_open(place: Place) -> bool:

@@ -35,17 +35,14 @@ def hits_in(saved: Saved, words: Sequence[str], clean: Callable[[str], str] = st
         return
     with file:
         for data in lines_in(file):
-            lowered = data.lower()
-            if not all(word in lowered for word in certain):
+            bare = data.lower()
+            if not all(word in bare for word in certain):
                 continue
             line = decoded(data)
             text = _text(line.said) if line is not None else ""
-            if line is not None and text and _has_all(text.lower(), words):
+            lowered = text.lower()
+            if line is not None and text and all(word in lowered for word in words):
                 yield Hit(saved=saved, line=line.event, excerpt=_excerpt(clean(text), words[0]))
-
-
-def _has_all(text: str, words: Sequence[str]) -> bool:
-    return all(word in text for word in words)
 
 
 def _text(event: Event | None) -> str:

@@ -42,11 +42,15 @@ ABSENT = State()
 
 
 class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A path that a turn changed: what stood there before and after."""
+    """A path that a turn changed: what stood there before and after.
+
+    `is_broken`: somebody else changed it between two changes of the turn, so what stood before is not all there was.
+    """
 
     path: str
     before: State = ABSENT
     after: State = ABSENT
+    is_broken: bool = False
 
     @property
     def is_kept(self) -> bool:

@@ -16,7 +16,7 @@ from ybs.core.errors import YbsError
 from ybs.core.events import Event, SessionEnded, Titled
 from ybs.transcripts.line import encoded
 from ybs.transcripts.log import Log
-from ybs.transcripts.names import PREFIX, checked, found
+from ybs.transcripts.names import PREFIX, checked, found, is_number
 from ybs.transcripts.reading import Transcript, read
 from ybs.transcripts.saved import SUFFIX, Saved, look_at
 
@@ -45,15 +45,15 @@ class Store:
         """Return the newest session of a project in which something was said."""
         return next((saved for saved in self._saved(project) if saved.messages), None)
 
-    def find(self, word: str) -> Saved:
-        """Return the session that a word means: a name, a number of the list, a title, a unique beginning.
+    def find(self, word: str, *, project: str = "") -> Saved:
+        """Return the session that a word means: a number as in `numbered`, a name, a title, a unique beginning.
 
         Raises YbsError with the nearest ones.
         """
         word = word.strip()
-        if (exact := self._exact(word)) is not None:
+        if not is_number(word) and (exact := self._exact(word)) is not None:
             return exact
-        return found(word, self.sessions())
+        return found(word, self.numbered(project))
 
     def read(self, name: str) -> Transcript:
         """Read a session. Raises YbsError and OSError."""

@@ -1,21 +1,32 @@
-"""What stood at each path before a turn changed it: what tools name, and all of the project before a command."""
+"""What a turn changed: the changes of its stretches, joined, and the paths that somebody else changed as well.
+
+A stretch is the time between a look and the next one. What changes between two stretches is not the turn's.
+"""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
+from pathlib import Path
+from time import time_ns
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
+from ybs.core.errors import Refused
 from ybs.security.paths import Roots
-from ybs.transcripts.scan import Snapshot
+from ybs.transcripts.scan import Snapshot, is_newer
 from ybs.transcripts.states import ABSENT, Change, State, Take, state_at
 
 
-class Turn(Struct):
-    """The states from before, of one turn. `snapshot` is there once a command was about to run."""
+class Stretch(Struct):
+    """The states from before: what tools name, and all of the project (`snapshot`) where a command was about to run."""
 
     touched: dict[str, State] = {}
     snapshot: Snapshot | None = None
-    is_given_up: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether anything was kept in it."""
+        return bool(self.touched) or self.snapshot is not None
 
     def touch(self, roots: Roots, path: str, take: Take) -> None:
         """Keep what stands at an absolute path, unless that is known, and which folders are not there yet."""
@@ -26,7 +37,7 @@ class Turn(Struct):
                 return
 
     def _before(self, roots: Roots, path: str, take: Take) -> State:
-        """Return what stood there before the turn: a command may have changed it since."""
+        """Return what stood there before the stretch: a command may have changed it since."""
         if self.snapshot is not None and self.snapshot.covers(path):
             known = self.snapshot.known.get(path)
             return ABSENT if known is None else known[1]
@@ -45,6 +56,81 @@ class Turn(Struct):
         ]
 
 
+class Turn(Struct):
+    """The stretches of one turn: the open one, and the `changes` of those before.
+
+    `fresh` are files that somebody changed after the turn began and before it changed them itself; they, and those that
+    somebody changed after it did, are `shared` once the turn has changed them. `is_given_up`: a command ran unseen, so
+    nobody can tell whose a change is; it counts as the turn's.
+    """
+
+    since_ns: int = field(default_factory=time_ns)
+    stretch: Stretch = field(default_factory=Stretch)
+    changes: dict[str, Change] = {}
+    fresh: set[str] = set()
+    shared: set[str] = set()
+    is_given_up: bool = False
+
+    def touch(self, roots: Roots, path: str, take: Take) -> None:
+        """Keep what stands at an absolute path that a tool is about to change."""
+        stretch = self.stretch
+        is_known = path in self.changes or path in stretch.touched or stretch.snapshot is not None
+        if not (is_known or self.is_given_up) and _is_newer(roots, path, self.since_ns):
+            self.fresh.add(path)
+        stretch.touch(roots, path, take)
+
+    def begin(self, snapshot: Snapshot) -> None:
+        """Begin to count all that changes."""
+        self.fresh |= snapshot.fresh - self.changes.keys()
+        self.stretch.snapshot = snapshot
+
+    def join(self, roots: Roots, now: Snapshot | None, take: Take) -> Set[str]:
+        """End the stretch and return what changed in it; `now` is a second snapshot, where there was a first."""
+        changes = self.stretch.changes(roots, now, take)
+        self.stretch = Stretch()
+        for change in changes:
+            self._add(change)
+        return {change.path for change in changes}
+
+    def compare(self, roots: Roots, take: Take, *, settled: Set[str]) -> None:
+        """Note what somebody else changed after the turn did; `settled` was looked at just now."""
+        for path in self.changes.keys() - settled:
+            change = self.changes[path]
+            now = state_at(roots, path, take)
+            # What could not be read perhaps can be by now.
+            if self.is_given_up or change.after.kind == "other":
+                self.changes[path] = replace(change, after=now)
+            elif now != change.after:
+                self.shared.add(path)
+
+    @property
+    def outcome(self) -> list[Change]:
+        """What is another one than before the turn, by path."""
+        every = (change for _, change in sorted(self.changes.items()))
+        return [change for change in every if change.before != change.after]
+
+    def _add(self, change: Change) -> None:
+        path = change.path
+        earlier = self.changes.get(path)
+        is_whole = earlier is None or earlier.after == change.before or self.is_given_up
+        if not is_whole or (earlier is None and path in self.fresh):
+            self.shared.add(path)
+        if earlier is not None and earlier.before != earlier.after:
+            is_broken = earlier.is_broken or not is_whole
+            change = replace(change, before=earlier.before, is_broken=is_broken)
+        self.changes[path] = change
+
+
+def _is_newer(roots: Roots, path: str, since_ns: int) -> bool:
+    """Tell whether a file was changed since then."""
+    try:
+        with roots.held(Path(path)) as place:
+            status = place.status()
+    except (OSError, Refused):
+        return False
+    return status is not None and is_newer(status, since_ns)
+
+
 def _differences(
     roots: Roots, before: Snapshot, now: Snapshot, take: Take
 ) -> Iterable[tuple[str, State, State]]:
@@ -55,6 +141,6 @@ def _differences(
         # What is ignored since, or in a folder that cannot be listed, is still there.
         yield path, known[1], state_at(roots, path, take) if after is None else after[1]
     for path, known in now.known.items():
-        # What was ignored before the turn was there before the turn, for all that is known.
+        # What was ignored before was there before, for all that is known.
         if path not in before.known and before.covers(path):
             yield path, ABSENT, known[1]

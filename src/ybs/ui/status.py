@@ -2,10 +2,11 @@
 
 from typing import TypeAlias
 
+from ybs.config.paths import short
 from ybs.session.figures import amount, money, percent
 from ybs.session.status import Status
 from ybs.ui.signs import Paint, Signs
-from ybs.ui.words import cells, short_folder, shorten
+from ybs.ui.words import cells, shorten
 
 #: A fact, and the style that prompt_toolkit draws it in.
 Fact: TypeAlias = tuple[str, str]
@@ -38,7 +39,7 @@ def start_line(version: str, state: Status, width: int, paint: Paint, signs: Sig
     name = f"ybs {version}"
     mark = ("incognito",) if state.incognito else ()
     facts = dot.join((*mark, f"{state.provider} {state.model}", state.mode, state.sandbox))
-    place = "  ".join(filter(None, (short_folder(state.folder), state.branch)))
+    place = "  ".join(filter(None, (short(state.folder), state.branch)))
     left = f"{paint.bold(name)}  {facts}"
     gap = width - cells(left) - cells(place)
     if gap >= 2:

@@ -1,14 +1,13 @@
 """Short words for calls, times, numbers and folders, as the terminal shows them."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from ybs.config.paths import home
 from ybs.core.events import Compacted, RequestRetried
 from ybs.core.messages import Usage
+from ybs.core.wording import plural
 from ybs.security.unicode import printable
 from ybs.session.figures import amount, money
 from ybs.ui.signs import Paint
@@ -196,7 +195,7 @@ def compaction_words(event: Compacted, arrow: str = "->") -> str:
     why = {"refused": "too long for the provider: ", "smaller": "the window is smaller now: "}
     before, after = amount(event.tokens_before), amount(event.tokens_after)
     sizes = f"{why.get(event.reason, '')}compacted {before} {arrow} {after} tokens"
-    outputs = "1 tool output" if event.outputs == 1 else f"{event.outputs} tool outputs"
+    outputs = plural(event.outputs, "tool output")
     how = "" if event.is_by_model or not event.summarised else " without the model"
     aside = [f"{outputs} set aside"] * bool(event.outputs)
     summed = [f"{event.summarised} messages summed up{how}"] * bool(event.summarised)
@@ -221,12 +220,6 @@ def usage_line(usage: Usage, seconds: float, dot: str = "·") -> str:
     if usage.cost_usd:
         parts.append(money(usage.cost_usd))
     return f" {dot} ".join([*parts, duration(seconds)])
-
-
-def short_folder(folder: str) -> str:
-    """Write the home folder as `~`."""
-    path, own = Path(folder), home()
-    return "~" if path == own else f"~/{path.relative_to(own)}" if own in path.parents else folder
 
 
 def _stacked(rows: list[str], width: int) -> list[str]:

@@ -104,6 +104,19 @@ def test_no_line_is_wider_or_higher_than_the_terminal() -> None:
                 assert len(lines) <= max(3, height - 4)
 
 
+def test_a_long_label_leaves_room_for_what_tells_it_from_the_next() -> None:
+    menu = menu_of(
+        "The same title in the " + "same words " * 4, "short", detail="3 days ago, 4 messages"
+    )
+    _, first, second, _ = drawn(Picker(menu), 72)
+    assert first == "›   The same title in the same words same words…  3 days ago, 4 messages"
+    assert second.endswith("short" + " " * 41 + "3 days ago, 4 messages")
+    narrow = drawn(Picker(menu), 40)
+    assert narrow[1] == "›   The same title in the same words sa…", (
+        "a name that can be read comes first"
+    )
+
+
 def test_what_a_server_calls_its_models_acts_on_nothing() -> None:
     text = "\n".join(drawn(Picker(menu_of("evil\x1b[2J\nname\u202e", detail="x\x07"))))
     assert "\x07" not in text

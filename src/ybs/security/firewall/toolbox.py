@@ -1,6 +1,5 @@
 """A toolbox behind the firewall: what tools answer is masked, and placeholders in calls are put back or refused."""
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -10,27 +9,21 @@ from msgspec.structs import replace
 from ybs.core.errors import Refused
 from ybs.core.events import Emit, Event, Noticed, ToolPrinted
 from ybs.core.messages import ToolCall, ToolResult
-from ybs.core.ports import Toolbox, ToolSpec
+from ybs.core.ports import Toolbox
+from ybs.core.wrapper import ToolboxWrapper
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.restore import Read, Restorer
 from ybs.security.firewall.stream import StreamMask
 from ybs.security.firewall.structs import masked
 
 
-class FirewallToolbox:
+class FirewallToolbox(ToolboxWrapper):
     """Wraps a Toolbox. `read` returns the text of a file that a call names, as the tools see it, or None."""
 
     def __init__(self, toolbox: Toolbox, firewall: Firewall, read: Read) -> None:
-        self.toolbox, self.firewall = toolbox, firewall
+        super().__init__(toolbox)
+        self.firewall = firewall
         self._restorer = Restorer(firewall.vault, read)
-
-    def specs(self) -> Sequence[ToolSpec]:
-        """List the wrapped tools."""
-        return self.toolbox.specs()
-
-    def is_read_only(self, call: ToolCall) -> bool:
-        """Tell whether the call changes nothing."""
-        return self.toolbox.is_read_only(call)
 
     async def run(self, call: ToolCall, emit: Emit) -> ToolResult:
         """Run one call; nothing of a secret is in its events or its result."""
@@ -50,7 +43,7 @@ class FirewallToolbox:
             restored = replace(restored, arguments=arguments)
         live = _Live(self.firewall, call, emit)
         try:
-            result = await self.toolbox.run(restored, live)
+            result = await self._toolbox.run(restored, live)
         finally:
             live.close()
         clean = masked(self.firewall, result, live.place)
@@ -95,8 +88,3 @@ def _path_of(call: ToolCall) -> str:
     """Return what the call is about, to say where a secret was."""
     path = msgspec.json.decode(call.arguments, type=_Named).path
     return f" {path[:200]}" if isinstance(path, str) else ""
-
-
-def masked_emit(emit: Emit, firewall: Firewall) -> Callable[[Any], None]:
-    """Return an Emit whose events hold no secrets, for what is stored: transcripts and logs."""
-    return lambda event: emit(masked(firewall, event, "the transcript"))

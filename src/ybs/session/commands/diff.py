@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ybs.core.errors import YbsError
+from ybs.core.wording import plural
 from ybs.session.figures import number_in
 from ybs.session.reply import Reply
 from ybs.session.session import Session
@@ -43,8 +44,7 @@ def _title(number: int, *, is_all: bool) -> str:
 
 
 def _too_few(count: int) -> Reply:
-    there = "1 turn" if count == 1 else f"{count} turns"
-    return Reply(text=f"Only {there} changed files.", is_error=True)
+    return Reply(text=f"Only {plural(count, 'turn')} changed files.", is_error=True)
 
 
 async def _kept(

@@ -93,9 +93,6 @@ async def _listing(tree: "WorkTree", chosen: Chosen) -> str:
 
 
 async def _proposal(session: Session, tree: "WorkTree", chosen: Chosen) -> str:
-    from ybs.security.firewall.model import FirewallModel
-    from ybs.security.legible import LegibleModel
-
     def spent(usage: Usage) -> None:
         session.usage += usage
 
@@ -103,9 +100,7 @@ async def _proposal(session: Session, tree: "WorkTree", chosen: Chosen) -> str:
     new = [tree.show(row.path) for row in chosen.rows if row.letters == "??"]
     diff = await tree.diff(names, is_staged=chosen.is_index)
     diff += "".join(f"--- /dev/null\n+++ b/{name}\n" for name in new)
-    # One of its own: what the person answered about the conversation's messages stands in the session's.
-    model = FirewallModel(LegibleModel(session.rooms.model), session.rooms.secrets.firewall)
-    return await proposed_message(model, diff, spent)
+    return await proposed_message(session.rooms.side_model, diff, spent)
 
 
 async def proposed_message(

@@ -12,7 +12,6 @@ from ybs.providers.llama_cpp.models import INSTALL_STARTER
 from ybs.providers.reach import Reach, in_time, list_models, look, models_here
 from ybs.providers.registry import chosen_name, provider_names
 from ybs.providers.whereabouts import runs_here
-from ybs.session.commands.menus import rows_of
 from ybs.session.figures import amount
 from ybs.session.reply import Menu, MenuItem, Reply
 from ybs.session.session import Session
@@ -41,7 +40,7 @@ async def offer_models(session: Session) -> Reply:
     notes = [note] if note else []
     hint = "/model NAME takes another one; a number takes one of these."
     menu = Menu(title=". ".join([title, *notes]), items=tuple(items))
-    return Reply(text="\n".join([f"{title}:", *rows_of(menu), *notes, hint]), menu=menu)
+    return Reply(text="\n".join([f"{title}:", *menu.rows(), *notes, hint]), menu=menu)
 
 
 async def offer_providers(session: Session) -> Reply:
@@ -51,7 +50,7 @@ async def offer_providers(session: Session) -> Reply:
     items = tuple(_provider_item(reach, session) for reach in reaches)
     menu = Menu(title="Providers", items=items)
     hint = "/provider NAME [MODEL] takes one, /provider NUMBER too; the conversation stays."
-    return Reply(text="\n".join(["Providers:", *rows_of(menu), hint]), menu=menu)
+    return Reply(text="\n".join(["Providers:", *menu.rows(), hint]), menu=menu)
 
 
 async def offer_models_at(session: Session, name: str) -> Reply:
@@ -71,7 +70,7 @@ async def offer_models_at(session: Session, name: str) -> Reply:
         return Reply(text=text, is_error=True)
     items = tuple(_item_at(name, model, "") for model in _allowed(session, name, names))
     menu = Menu(title=f"Models of {name}", items=items)
-    return Reply(text="\n".join([f"{menu.title}:", *rows_of(menu)]), menu=menu)
+    return Reply(text="\n".join([f"{menu.title}:", *menu.rows()]), menu=menu)
 
 
 async def names_of(session: Session) -> list[str]:

@@ -4,7 +4,7 @@ import re
 from time import monotonic
 from typing import TYPE_CHECKING, cast
 
-from ybs.session.commands.menus import rows_of
+from ybs.core.wording import plural
 from ybs.session.commands.undo import FILES_STAY, told
 from ybs.session.figures import first_words, number_in, time
 from ybs.session.past import What
@@ -35,7 +35,8 @@ async def rewind(session: Session, argument: str) -> Reply:
     asked = _ASKED.fullmatch(argument)
     number = number_in(asked[1]) if asked else 0
     if asked is None or not 1 <= number <= len(prompts):
-        usage = f"Usage: /rewind, or /rewind N with N up to {len(prompts)}"
+        most = f" (1 to {len(prompts)})" * (len(prompts) > 1)
+        usage = f"Usage: /rewind, or /rewind N{most}, then both, conversation or files"
         return Reply(text=usage, is_error=True)
     if asked[2] and not _is_as_offered(session, number, prompts, asked[2]):
         return Reply(text=HAS_GONE_ON, is_error=True)
@@ -59,7 +60,7 @@ def changed_since(session: Session, place: int) -> set[str]:
 
 def _choose(line: str, words: str, count: int) -> Reply:
     """Offer what to go back with."""
-    files = "1 file" if count == 1 else f"{count:,} files"
+    files = plural(count, "file")
     choices = (
         ("both", "conversation and files", f"{files} as before"),
         ("conversation", "conversation only", FILES_STAY.lower().rstrip(".")),
@@ -91,7 +92,7 @@ def _offer(session: Session, prompts: list[tuple[int, str]]) -> Reply:
     menu = Menu(title=title, items=items)
     session.offered[_OFFERED] = menu
     hint = "/rewind N goes there, its words in the prompt."
-    return Reply(text="\n".join([title, *rows_of(menu), hint]), menu=menu)
+    return Reply(text="\n".join([title, *menu.rows(), hint]), menu=menu)
 
 
 def _count(session: Session, place: int) -> int:
@@ -104,7 +105,7 @@ def _when(number: int, heard: "Heard | None", files: int) -> str:
     if heard is not None:
         parts.append(f"{time(monotonic() - heard.at_seconds)} ago")
         parts += ["said while it worked"] * heard.is_meanwhile
-    parts += [f"{files:,} file{'s' * (files > 1)} changed since"] * bool(files)
+    parts += [f"{plural(files, 'file')} changed since"] * bool(files)
     return ", ".join(parts)
 
 

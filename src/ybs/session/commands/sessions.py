@@ -5,11 +5,12 @@ import re
 from time import time as now
 from typing import TYPE_CHECKING
 
+from ybs.config.paths import short
 from ybs.core.errors import YbsError
 from ybs.core.events import Titled
+from ybs.core.wording import plural
 from ybs.security.incognito import WRITES_NOTHING
 from ybs.security.unicode import printable
-from ybs.session.commands.menus import rows_of
 from ybs.session.figures import age, first_words, in_columns, number_in
 from ybs.session.journal import beginning
 from ybs.session.reply import Menu, MenuItem, Reply
@@ -46,7 +47,7 @@ async def show_sessions(session: Session, argument: str) -> Reply:
     if not is_all:
         notes.append("/sessions all shows those of other folders too.")
     hint = "/resume NUMBER goes on with one."
-    return Reply(text="\n".join([f"{title}:", *rows_of(menu), hint, *notes]), menu=menu)
+    return Reply(text="\n".join([f"{title}:", *menu.rows(), hint, *notes]), menu=menu)
 
 
 async def _listed(session: Session, *, is_all: bool) -> "Sequence[Saved]":
@@ -60,10 +61,9 @@ async def _listed(session: Session, *, is_all: bool) -> "Sequence[Saved]":
 
 def _item(session: Session, saved: "Saved") -> MenuItem:
     is_current = saved.name == session.journal.name
-    messages = "1 message" if saved.messages == 1 else f"{saved.messages:,} messages"
-    elsewhere = [_short(saved.project)] * (saved.project != str(session.rooms.folder))
+    elsewhere = [short(saved.project)] * (saved.project != str(session.rooms.folder))
     is_open = ["open in another ybs"] * (saved.is_open is True and not is_current)
-    facts = [age(now() - saved.changed_at), messages, *elsewhere, *is_open]
+    facts = [age(now() - saved.changed_at), plural(saved.messages, "message"), *elsewhere, *is_open]
     return MenuItem(
         line=f"/resume {saved.name}",
         label=first_words(printable(saved.title), _LABEL) or saved.name,
@@ -86,12 +86,10 @@ async def resume(session: Session, argument: str) -> Reply:
 async def _found(session: Session, wanted: str) -> "Saved":
     """Find a session by a name, a title, or a number of the list that was shown last. Raises YbsError."""
     number, offered = number_in(wanted), session.offered.get("resume")
-    if number and offered is not None:
-        names = [item.line.removeprefix("/resume ") for item in offered.items]
-    else:
-        names = [each.name for each in await _listed(session, is_all=False)] if number else []
-    wanted = names[number - 1] if 1 <= number <= len(names) else wanted
-    return await asyncio.to_thread(session.rooms.sessions.find, wanted)
+    if offered is not None and 1 <= number <= len(offered.items):
+        wanted = offered.items[number - 1].line.removeprefix("/resume ")
+    folder = str(session.rooms.folder)
+    return await asyncio.to_thread(session.rooms.sessions.find, wanted, project=folder)
 
 
 async def _go_on(session: Session, name: str, *, is_fork: bool) -> Reply:
@@ -118,7 +116,7 @@ def resumed_reply(session: Session, *, is_fork: bool = False) -> Reply:
     turns, whole = session.past.turns, session.journal.replay.restorable() or ()
     messages = session.conversation.messages
     events = last_exchange(messages, turns[-1].place if turns else -1) or last_exchange(whole)
-    count = "1 message" if len(messages) == 1 else f"{len(messages):,} messages"
+    count = plural(len(messages), "message")
     title = f" “{name}”" if (name := session.journal.replay.title) else ""
     copy = f", in a copy: {session.journal.name}" if is_fork else ""
     first = f"Resumed{title}, {count}{copy}."
@@ -129,10 +127,9 @@ def _differences(session: Session) -> list[str]:
     """Say what is not as it was when the session was left."""
     replay, status, lines = session.journal.replay, session.status(), list[str]()
     if damaged := session.journal.damaged:
-        what = "1 damaged line" if damaged == 1 else f"{damaged} damaged lines"
-        lines.append(f"{what} of its file could not be read.")
+        lines.append(f"{plural(damaged, 'damaged line')} of its file could not be read.")
     if replay.started is not None and replay.started.folder != status.folder:
-        lines.append(f"It was begun in {_short(replay.started.folder)}; this is {status.folder}.")
+        lines.append(f"It was begun in {short(replay.started.folder)}; this is {status.folder}.")
     provider = replay.config.get("provider", status.provider)
     model = replay.turns[-1].model if replay.turns else replay.config.get("model", "")
     if model and (model, provider) != (status.model, status.provider):
@@ -238,7 +235,7 @@ async def show_session(session: Session, _argument: str) -> Reply:
     rows = [
         ("title", journal.replay.title),
         ("name", journal.name),
-        ("file", journal.path and _short(journal.path)),
+        ("file", journal.path and short(journal.path)),
         ("messages", f"{len(session.conversation.messages):,}"),
         ("turns", f"{turns:,}"),
         ("begun", _begun(journal.name, journal.path)),
@@ -273,10 +270,3 @@ def _why_not_saved(session: Session) -> str:
 
 def _title(words: str) -> str:
     return first_words(printable(words), _TITLE)
-
-
-def _short(path: str) -> str:
-    from ybs.config.paths import home
-
-    inside = path.removeprefix(f"{home()}/")
-    return path if inside == path else f"~/{inside}"

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ybs.core.wording import listed
 from ybs.session.figures import amount
 from ybs.session.reply import Reply
 from ybs.session.session import Session
@@ -16,6 +17,7 @@ NOT_KEPT = "Files stay as they are: incognito keeps none of what they were."
 WERE_COMPACTED = (
     "The conversation stays: the words of that turn were compacted. /restore brings them back."
 )
+WERE_FORGOTTEN = "The conversation stays: the words of that turn are no longer in it."
 STILL_RUNS = "What runs in the background (/jobs) goes on, and what it changes is not taken back."
 _UNDO = re.compile(r"([1-9][0-9]{0,3})?\s*(force)?", re.IGNORECASE)
 _MOST_PATHS = 4
@@ -39,7 +41,7 @@ async def redo(session: Session, argument: str) -> Reply:
         return Reply(text="Usage: /redo, or /redo force", is_error=True)
     way = await session.past.redo(force=bool(argument))
     if way.files is not None and way.files.is_done:
-        return Reply(text=f"Did again what was taken back: {named(way.files.paths)}.")
+        return Reply(text=f"Did again what was taken back: {listed(way.files.paths, _MOST_PATHS)}.")
     reply = told(session, way, done="Did again what was taken back.", force="/redo force")
     return reply if reply.is_error else Reply(text="Did again what was taken back.")
 
@@ -71,21 +73,27 @@ def told(
         return Reply(text=files.problem or _conflicts(files.conflicts, force), is_error=True)
     lines = [" ".join([done, *_files(session, way, wanted_files=wanted_files), *_reverts(way)])]
     if files is None and not way.was_cut:
-        lines = [f"Nothing to take back. {WERE_COMPACTED}"]
+        lines = [f"Nothing to take back. {_where_words_are(session)}"]
     elif wanted_files and not way.was_cut and way.words:
-        lines.append(WERE_COMPACTED)
+        lines.append(_where_words_are(session))
     if files is not None and files.unkept:
         why = "it was too large to be kept, or no plain file"
-        lines.append(f"Not brought back, as {why}: {named(files.unkept)}.")
+        lines.append(f"Not brought back, as {why}: {listed(files.unkept, _MOST_PATHS)}.")
     if files is not None and session.rooms.workspace.shells.running_jobs:
         lines.append(STILL_RUNS)
     return Reply(text="\n".join(lines), draft=way.words if way.was_cut else "")
 
 
+def _where_words_are(session: Session) -> str:
+    """Say why a turn has no words to take back: a compaction set them aside, or /clear or /rewind forgot them."""
+    was_compacted = session.journal.replay.restorable() is not None
+    return WERE_COMPACTED if was_compacted else WERE_FORGOTTEN
+
+
 def _conflicts(paths: Sequence[str], force: str) -> str:
     those = "it" if len(paths) == 1 else "them"
     return (
-        f"Nothing was taken back. Changed by someone else since: {named(paths)}.\n"
+        f"Nothing was taken back. Changed by someone else since: {listed(paths, _MOST_PATHS)}.\n"
         f"{force} overwrites {those}."
     )
 
@@ -94,7 +102,9 @@ def _files(session: Session, way: "WayBack", *, wanted_files: bool) -> list[str]
     if way.files is not None:
         paths = way.files.paths
         many = "1 file is" if len(paths) == 1 else f"{len(paths):,} files are"
-        return [f"{many} as before: {named(paths)}." if paths else "No file differed."]
+        return [
+            f"{many} as before: {listed(paths, _MOST_PATHS)}." if paths else "No file differed."
+        ]
     if not wanted_files or session.rooms.incognito.may_write:
         return [FILES_STAY]
     return [NOT_KEPT]
@@ -108,10 +118,3 @@ def _reverts(way: "WayBack") -> list[str]:
         if way.reverted == 1
         else f"{way.reverted} commits were reverted."
     ]
-
-
-def named(paths: Sequence[str]) -> str:
-    """Name a few paths, and say how many more there are."""
-    more = len(paths) - _MOST_PATHS
-    shown = ", ".join(paths[:_MOST_PATHS])
-    return f"{shown} and {more:,} more" if more > 0 else shown

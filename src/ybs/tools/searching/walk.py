@@ -25,11 +25,6 @@ class Deadline:
         self._end = 0.0
 
     @property
-    def seconds_left(self) -> float:
-        """The time that is left; 0 when there is none."""
-        return max(self._end - monotonic(), 0.0)
-
-    @property
     def is_over(self) -> bool:
         """Tell whether the work should end."""
         return monotonic() > self._end

@@ -13,6 +13,7 @@ from time import monotonic
 from msgspec.structs import replace
 
 from ybs import __version__
+from ybs.config.paths import short
 from ybs.core.errors import YbsError
 from ybs.core.events import Event, TurnFinished, UserSaid
 from ybs.core.ports import Answer, Question
@@ -26,7 +27,7 @@ from ybs.ui.plain.line_input import Lines, as_answer, is_answer
 from ybs.ui.plain.sentences import WIDTH, Sentences, Stopwatch, fold_line
 from ybs.ui.questions.confirm import grant_text, whole_body, wish
 from ybs.ui.signs import fit_encoding
-from ybs.ui.words import fold_table, one_line, short_folder
+from ybs.ui.words import fold_table, one_line
 
 TWICE_SECONDS = 2.0
 SIGNALS = {signal.SIGTERM: 143, signal.SIGHUP: 129}
@@ -215,7 +216,7 @@ class PlainTerminal:
         mark = "incognito, " if status.incognito else ""
         lines = (
             f"ybs {__version__}: {status.provider} {status.model}, mode {status.mode},",
-            f"{mark}{status.sandbox}, in {short_folder(status.folder)}. /help for more.",
+            f"{mark}{status.sandbox}, in {short(status.folder)}. /help for more.",
             *(fold_line(f"Warning: {warning}") for warning in self.session.warnings),
         )
         return "".join(f"{line}\n" for line in lines)

@@ -9,12 +9,13 @@ import re
 from collections.abc import Callable, Sequence
 from time import monotonic
 
+from ybs.config.paths import short
 from ybs.core.ports import Answer, Question
 from ybs.security.unicode import printable
 from ybs.session.status import Status
 from ybs.ui.drawing.steps import diff_lines
 from ybs.ui.signs import Paint, Signs
-from ybs.ui.words import cells, fold, short_folder, wrap_marked, wrap_words
+from ybs.ui.words import cells, fold, wrap_marked, wrap_words
 
 #: How long the question must have been visible, and the keyboard silent.
 GUARD_SECONDS = 0.3
@@ -150,9 +151,9 @@ def wish(question: Question, folder: str, sandbox: str) -> str:
         place = next(iter(preview.paths), folder)
         how = " in the background" if " in the background" in preview.title else ""
         name = question.call.name
-        return printable(f"{name} wants to run{how}, in {short_folder(place)}, {sandbox}")
+        return printable(f"{name} wants to run{how}, in {short(place)}, {sandbox}")
     what = preview.title[:1].lower() + preview.title[1:]
-    return printable(f"{question.call.name} wants to {what}, in {short_folder(folder)}")
+    return printable(f"{question.call.name} wants to {what}, in {short(folder)}")
 
 
 def whole_body(question: Question) -> str:

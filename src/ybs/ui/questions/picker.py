@@ -21,6 +21,8 @@ MAX_ROWS = 10
 OTHER_ROWS = 6
 #: A detail is left out where it would have fewer columns than this.
 MIN_DETAIL = 8
+#: A label is never shortened to fewer columns than this for the sake of its detail.
+MIN_LABEL = 36
 HELP = ("type to filter, Enter chooses, Esc closes", "Enter chooses, Esc closes", "")
 
 
@@ -91,13 +93,15 @@ class Picker:
         self, shown: list[MenuItem], width: int, paint: Paint, signs: Signs
     ) -> Iterator[str]:
         labels = [one_line(item.label) for item in shown]
-        widest = min(max(map(cells, labels), default=0), width - 4)
+        details = max((cells(one_line(item.detail)) for item in shown), default=0)
+        for_labels = max(MIN_LABEL, width // 2, width - 6 - details)
+        widest = min(max(map(cells, labels), default=0), width - 4, for_labels)
         for item, label in zip(shown, labels, strict=True):
             is_chosen = item is self.chosen
             marks = f"{signs.prompt if is_chosen else ' '} {signs.done if item.is_current else ' '}"
-            label = shorten(label, width - 4, signs.more)
             room = width - 6 - widest
             detail = one_line(item.detail) if room >= MIN_DETAIL else ""
+            label = shorten(label, widest if detail else width - 4, signs.more)
             gap = " " * (widest - cells(label) + 2) if detail else ""
             text = f"{marks} {label}"
             end = paint.dim(gap + shorten(detail, room, signs.more)) if detail else ""

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ybs.config.paths import short
 from ybs.core.errors import ConfigError
 from ybs.providers.http import is_loopback
 from ybs.providers.llama_cpp.models import STARTER_SIZE
@@ -14,7 +15,6 @@ from ybs.session.choices import Settings
 from ybs.session.figures import number_in
 from ybs.ui.start.offers import Read
 from ybs.ui.start.remarks import say, show
-from ybs.ui.words import short_folder
 
 #: A host as it is typed: localhost, a name with a dot or a port, a number.
 _BARE = re.compile(r"(?P<host>localhost|[\w-]+(?:\.[\w-]+)+|[\w-]+(?=:\d))(?P<port>:\d+)?(?:/\S*)?")
@@ -40,7 +40,7 @@ def fetch_starter(read: Read) -> Settings | None:
     except KeyboardInterrupt:
         say("\nStopped. The next time it goes on with the parts that have arrived.\n")
         return None
-    say(f"It is in {short_folder(str(path))}.")
+    say(f"It is in {short(str(path))}.")
     return {"llm.provider": "llamacpp", "llm.model": STARTER_NAME}
 
 

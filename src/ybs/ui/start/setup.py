@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ybs.config.paths import short
 from ybs.config.settings_file import write_settings
 from ybs.core.errors import ConfigError, YbsError
 from ybs.providers.llama_cpp.models import STARTER_SIZE
@@ -14,7 +15,6 @@ from ybs.ui.questions.late import ask_late
 from ybs.ui.start.obtain import ask_server, fetch_starter, starter_facts
 from ybs.ui.start.offers import PAGE, STARTER, Offer, Read, offer_of, order
 from ybs.ui.start.remarks import say, show
-from ybs.ui.words import short_folder
 
 QUESTION = "Which model shall ybs talk to?"
 NOTHING_FOUND = """\
@@ -74,9 +74,7 @@ def keep(settings: Settings) -> None:
             "Move that key into its provider's variable, then choose again. Nothing was written."
         )
     path = write_settings({"llm.endpoint": None, **settings})  # it was the old provider's
-    say(
-        f"{words_of(settings)}. Kept in {short_folder(str(path))}; `ybs setup` or /model changes it."
-    )
+    say(f"{words_of(settings)}. Kept in {short(str(path))}; `ybs setup` or /model changes it.")
     after = load(folder=Path.cwd())
     if after.config.llm.provider != settings["llm.provider"]:
         rival = after.origins["llm.provider"]

@@ -1,0 +1,38 @@
+"""What the Models and the Toolboxes that stand around another one have in common."""
+
+from collections.abc import Sequence
+
+from ybs.core.messages import ToolCall
+from ybs.core.ports import Model, Toolbox, ToolSpec
+
+
+class ModelWrapper(Model):
+    """A Model around another one, whose name and window it has. A wrapper brings its own `stream`."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    @property
+    def name(self) -> str:
+        """The wrapped model's name."""
+        return self._model.name
+
+    @property
+    def window(self) -> int:
+        """The wrapped model's window."""
+        return self._model.window
+
+
+class ToolboxWrapper(Toolbox):
+    """A Toolbox around another one, whose tools it has. A wrapper brings its own `run`."""
+
+    def __init__(self, toolbox: Toolbox) -> None:
+        self._toolbox = toolbox
+
+    def specs(self) -> Sequence[ToolSpec]:
+        """List the wrapped toolbox's tools."""
+        return self._toolbox.specs()
+
+    def is_read_only(self, call: ToolCall) -> bool:
+        """Tell what the wrapped toolbox tells."""
+        return self._toolbox.is_read_only(call)
