@@ -135,6 +135,7 @@ def cut(text: str, pieces: int) -> Interrupted:
     return Interrupted(how="stall", answer=said(text), after_frames=pieces)
 
 
+@pytest.mark.slow
 def test_the_screens_of_a_session(shop: Path, stack: ExitStack) -> None:
     script = [
         cut(STORY, 28),

@@ -259,6 +259,19 @@ async def test_asked_for_it_keeps_what_the_person_wants_and_counts_what_it_used(
         assert await compaction.compact(little, events, reason="asked") is None
 
 
+async def test_where_no_summary_is_needed_the_person_hears_that_nothing_was_said_of_their_wish():
+    conversation = Conversation("You help.", [UserMessage.of("Read all of it.")])
+    for at in range(8):
+        for message in step(f"c{at}", "x = 1\n" * 700, path=f"src/part{at}.py"):
+            conversation.append(message)
+    events = RecordedEvents()
+    compaction = guard(8_000, model=ScriptedModel([SUMMARY]))
+    done = await compaction.compact(conversation, events, reason="asked", focus="the ports")
+    assert done is not None
+    assert done.summarised == 0
+    assert ["no summary to keep it in" in each.text for each in events.of(Noticed)] == [True]
+
+
 async def test_a_refused_request_is_made_smaller_and_sent_again():
     conversation = talk(40)
     sizes: list[int] = []

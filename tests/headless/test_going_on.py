@@ -94,7 +94,7 @@ async def test_where_all_was_taken_back_continue_says_so(
         await session.send("one")
         await session.handle("/clear")
         name = session.journal.name
-    with pytest.raises(YbsError, match="taken back or cleared.*--resume"):
+    with pytest.raises(YbsError, match=r"taken back or cleared.*--resume"):
         Session.open(project, resume="", **where)
     async with Session.open(project, resume=name, **where) as session:
         assert session.journal.name == name

@@ -96,7 +96,10 @@ async def test_an_undo_takes_words_and_files_back_and_a_redo_does_them_again(
             (project / "a.py").write_text("mine\n")
             reply = await said(session, "/undo")
             assert reply.is_error
-            assert "Changed by someone else since: a.py.\n/undo force overwrites it." in reply.text
+            assert (
+                "Changed since, by you or another program: a.py.\n/undo force overwrites it."
+                in reply.text
+            )
             assert (project / "a.py").read_text() == "mine\n"
             assert (await said(session, "/undo force")).draft == "another\none"
             assert (project / "a.py").read_text() == "x = 1\n"

@@ -107,10 +107,10 @@ async def test_a_session_that_is_saved_once_has_all_its_turns(open_session: Open
             for words in ("one", "two", "three"):
                 await session.send(words)
             await session.handle("/save")
-            turns = [(turn.words, turn.place) for turn in session.past.turns]
+            turns = [(turn.message.words, turn.place) for turn in session.past.turns]
         again, _ = open_session(server, resume="")
         async with again:
-            assert [(turn.words, turn.place) for turn in again.past.turns] == turns
+            assert [(turn.message.words, turn.place) for turn in again.past.turns] == turns
 
 
 async def test_a_name_that_was_given_before_the_first_words_outlives_a_kill(open_session: Open):

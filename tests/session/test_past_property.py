@@ -142,7 +142,7 @@ def _play(life: Sequence[Step]) -> None:
         asyncio.run(_live(Path(folder).resolve(), life))
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(lives)
 def test_a_life_is_the_same_live_in_its_file_and_in_a_copy(life: list[Step]):
     _play(life)

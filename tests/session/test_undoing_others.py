@@ -261,8 +261,8 @@ async def test_the_persons_files_are_neither_committed_nor_undone(
             (told,) = events.of(FilesChanged)
             assert told.paths == ("a.txt", "new.txt", "typed.txt")
             shown = pit.plain("show", "--name-only", "--format=%s", "HEAD").stdout.split("\n")
-            assert {"a.txt", "typed.txt"} <= set(shown)
-            assert not {"mine.txt", "last.txt", "b.txt", "new.txt"} & set(shown)
+            assert "a.txt" in shown
+            assert not {"mine.txt", "last.txt", "b.txt", "new.txt", "typed.txt"} & set(shown)
             notices = "\n".join(event.text for event in events.of(Noticed))
             assert "because somebody else changed them as well: new.txt" in notices
             way = await session.past.undo()

@@ -22,9 +22,9 @@ def _meddle(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
     """Do something after the plan of an undo is made, and before it is carried out."""
     begin = Shelf.begin
 
-    def meddled(shelf: Shelf, name: str) -> None:
+    def meddled(shelf: Shelf, name: str, overwritten: str = "") -> None:
         act()
-        begin(shelf, name)
+        begin(shelf, name, overwritten)
 
     monkeypatch.setattr(Shelf, "begin", meddled)
 

@@ -7,7 +7,7 @@ from time import time
 import pytest
 
 from ybs.transcripts import pruning
-from ybs.transcripts.checkpoints import Shelf, shelf_of
+from ybs.transcripts.checkpoints import Running, Shelf, shelf_of
 from ybs.transcripts.pruning import forget
 from ybs.transcripts.states import Change, State, digest_of
 
@@ -77,3 +77,22 @@ def test_a_damaged_record_or_content_is_no_obstacle(project: Path):
 
 def test_nothing_kept_is_nothing_to_forget():
     assert forget({"s"}) == 0
+
+
+def test_a_note_of_a_running_turn_holds_its_contents_until_it_is_old_or_its_session_gone(
+    project: Path,
+):
+    shelf, digest = shelf_of(project), digest_of(b"before")
+    before = State(kind="file", mode=0o644, size=6, digest=digest)
+    for session, days, stays in (("alive", 2, True), ("gone", 2, False), ("alive", 31, False)):
+        shelf.put(digest, lambda _: b"before")
+        running = Running(turn=1, changes=(Change(path="a", before=before),))
+        shelf.note(session, running, is_first=True)
+        then = time() - days * DAY
+        for path in shelf.folder.rglob("*"):
+            if path.is_file():
+                os.utime(path, (then, then))
+        forget({"alive"}, retention_days=30)
+        assert (shelf.running(session) is not None) == stays
+        assert shelf.objects.has(digest, 6) == stays
+        shelf.forget(session)

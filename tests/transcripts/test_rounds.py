@@ -8,6 +8,7 @@ from ybs.core.events import (
     FilesRestored,
     Replaced,
     Rewound,
+    SessionStarted,
     TurnFinished,
     UserSaid,
 )
@@ -37,7 +38,7 @@ def replayed(*events: Event) -> Replay:
 
 def rounds_of(replay: Replay) -> list[tuple[str, int, str]]:
     return [
-        (each.words, each.place, each.changed.checkpoint if each.changed else "")
+        (each.message.words, each.place, each.changed.checkpoint if each.changed else "")
         for each in replay.rounds.open
     ]
 
@@ -85,3 +86,13 @@ def test_a_turn_whose_words_are_gone_can_be_taken_back_as_long_as_its_files_are_
     assert rounds_of(replay) == [("one", NOWHERE, "1"), ("three", NOWHERE, "3")]
     replay.add(FilesRestored(checkpoints=("3",)))
     assert rounds_of(replay) == [("one", NOWHERE, "1")]
+
+
+def test_what_a_killed_turn_changed_is_its_own_before_and_after_the_session_goes_on():
+    typed, killed = [DONE, FilesChanged(checkpoint="typed")], UserSaid(content="killed")
+    left, again = FilesChanged(checkpoint="2"), SessionStarted(session="s", folder="/")
+    wanted = [("one", 0, "1"), ("", NOWHERE, "typed"), ("killed", 2, "2")]
+    for events in ([left], [again, left], [left, again], [DONE, again, left]):
+        assert rounds_of(replayed(*turn("one", "1"), *typed, killed, *events)) == wanted
+    replay = replayed(*turn("one", "1"), killed, Rewound(keeps=0), left)
+    assert rounds_of(replay) == [("one", NOWHERE, "1"), ("", NOWHERE, "2")]

@@ -61,8 +61,11 @@ def open_to_read(path: Path) -> BinaryIO | None:
     return open(handle, "rb")  # noqa: PTH123 - opened by descriptor
 
 
-def replace(path: Path, data: bytes) -> None:
-    """Write a file in one step: a reader sees the old or the new, never a part. Raises Unsafe and OSError."""
+def replace(path: Path, data: bytes, *, waits: bool = True) -> None:
+    """Write a file in one step: a reader sees the old or the new, never a part. Raises Unsafe and OSError.
+
+    Without `waits` (for the disk) that holds after a kill, but not after a loss of power.
+    """
     with _folder(path.parent) as folder:
         with suppress(FileNotFoundError):
             _check_file(path, os.stat(path.name, dir_fd=folder, follow_symlinks=False))
@@ -74,7 +77,8 @@ def replace(path: Path, data: bytes) -> None:
                 os.fchmod(handle, FILE_MODE)
                 file.write(data)
                 file.flush()
-                os.fsync(handle)
+                if waits:
+                    os.fsync(handle)
             os.rename(fresh, path.name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
             with suppress(FileNotFoundError):

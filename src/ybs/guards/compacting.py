@@ -70,8 +70,13 @@ class Compacting:
         light_size = self._scale.request(light)
         layout = None
         if reason == "asked" or light_size > bounds.target:
-            layout = await self._laid_out(plan, eased, light_size, reason)
+            layout = await self._laid_out(plan, eased, light_size, reason, has_focus=bool(focus))
         if layout is None or not layout.older:
+            if focus:
+                text = (
+                    "Setting old tool outputs aside was enough: there is no summary to keep it in."
+                )
+                self._emit(Noticed(level="info", text=text))
             new = light if layout is None else layout.messages("")
             return await self._finished(plan, new, reason)
         made, new = await self._with_summary(layout, focus)
@@ -91,9 +96,15 @@ class Compacting:
         )
 
     async def _laid_out(
-        self, plan: Plan, eased: list[Message | None], light_size: int, reason: CompactionReason
+        self,
+        plan: Plan,
+        eased: list[Message | None],
+        light_size: int,
+        reason: CompactionReason,
+        *,
+        has_focus: bool,
     ) -> Layout | None:
-        """Choose what stays; None where what was shortened has to do."""
+        """Choose what stays; None where what was shortened has to do. A focus asks for a summary that has it."""
         plan.rules = await asyncio.to_thread(self._means.rules)
         try:
             layout = plan.laid_out(eased)
@@ -101,7 +112,7 @@ class Compacting:
             if reason == "asked" or light_size <= self._means.room:
                 return None
             raise
-        if light_size > self._means.room:
+        if light_size > self._means.room or has_focus:
             return layout
         expected = self._scale.request(layout.messages("word " * (layout.summary_tokens // 2)))
         return layout if expected < light_size * (1 - _LEAST_GAIN_OF_SUMMARY) else None

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from ybs.config.paths import home
 from ybs.config.schema import Git as Settings
+from ybs.core.wording import listed
 from ybs.security.repository import is_in_repository
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 COLUMNS = 72
 _MOST_WORDS = 10_000  # characters of the person's words that go into a message
 _MOST_PATHS = 5_000  # more files than that are no turn's work but something that ran
-_MOST_NAMED = 5
 _SECONDS = 10.0  # a repository that takes longer to look at is left alone
 _DIRTY = "they were changed before this turn"
 _NESTED = "they lie in a repository of their own"
@@ -196,7 +196,7 @@ class Committer:
         for why, names in left.items():
             if new := [name for name in names if name not in self._told]:
                 self._told.update(new)
-                lines.append(f"Not committed, because {why}: {listed(new)}.")
+                lines.append(f"Not committed, because {why}: {_shown(new)}.")
         return "\n".join(lines)
 
 
@@ -295,12 +295,11 @@ def message_for(prefix: str, words: str, paths: Sequence[str]) -> str:
 
 def changed_files(paths: Sequence[str]) -> str:
     """Say which files changed: the title where nobody has words for it."""
-    return f"Change {listed([os.path.basename(path) for path in paths])}"  # noqa: PTH119
+    return f"Change {_shown([os.path.basename(path) for path in paths])}"  # noqa: PTH119
 
 
-def listed(names: Sequence[str]) -> str:
+def _shown(names: Sequence[str]) -> str:
     """Name a few files."""
     from ybs.security.names import shown_name
 
-    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(map(shown_name, names[:_MOST_NAMED])) + more
+    return listed(map(shown_name, names))

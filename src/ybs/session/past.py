@@ -41,11 +41,15 @@ class WayBack(Struct, frozen=True, kw_only=True):
 
 
 class Undone(Struct, frozen=True):
-    """What an undo took away, for a redo: the checkpoints and commits, newest first, and the messages before it."""
+    """What an undo took away, for a redo: the checkpoints and commits, newest first, and the messages before it.
+
+    `overwritten` names what a forced one found: a redo brings that back, with what the person had made of it.
+    """
 
     checkpoints: tuple[str, ...]
     commits: tuple[str, ...]
     messages: tuple[Message, ...]
+    overwritten: str = ""
 
 
 class Past:
@@ -84,6 +88,7 @@ class Past:
     async def rewind(self, place: int, what: What = "both", *, force: bool = False) -> WayBack:
         """Go back to before what stands at that place: the conversation, the files that changed since, or both."""
         with self._session.occupation.held(_AT_WORK):
+            await self._recover()
             turns = self.since(place)
             gone = self._session.conversation.messages[place : place + 1]
             words = next((each.words for each in gone if isinstance(each, UserMessage)), "")
@@ -94,12 +99,21 @@ class Past:
         from ybs.session.shell import as_typed  # not on the way to the first prompt
 
         with self._session.occupation.held(_AT_WORK):
+            await self._recover()
             turns = list(self.turns)[-count:] if count > 0 else []
             if not turns:
                 raise YbsError(self._why_not())
             place = next((turn.place for turn in turns if turn.place >= 0), -1)
-            words = as_typed(turns[0].words)
+            words = as_typed(turns[0].message.words)
             return await self._go_back(turns, place, words, "both", force=force)
+
+    async def _recover(self) -> None:
+        """Have what a turn that was killed changed in files among the turns."""
+        if calls := self._session.conversation.open_calls:
+            from ybs.session.leftovers import remove_leftovers  # kills are rare
+
+            remove_leftovers(self._session.rooms.workspace.roots, calls)
+        await self._session.rooms.upkeep.recover(self._session.emit)
 
     async def _go_back(
         self, turns: "Sequence[Round]", place: int, words: str, what: What, *, force: bool
@@ -118,7 +132,9 @@ class Past:
         if was_cut:
             self._cut(place)
         if was_cut or files:
-            self.undone.append(Undone(tuple(names) if files else (), commits, before))
+            overwritten = files.overwritten if files else ""
+            gone = tuple(names) if files else ()
+            self.undone.append(Undone(gone, commits, before, overwritten))
         return WayBack(
             files=files, words=words, turns=len(turns), reverted=len(commits), was_cut=was_cut
         )
@@ -130,7 +146,7 @@ class Past:
 
     async def _restored(self, names: Sequence[str], what: What, *, force: bool) -> "Restored":
         try:
-            return await self._session.rooms.keeper.checkpoints.undo(names, force=force)
+            return await self._session.rooms.upkeep.checkpoints.undo(names, force=force)
         except YbsError as error:
             if what == "files":
                 raise
@@ -142,7 +158,7 @@ class Past:
         reverted: list[str] = []
         for turn in reversed(turns):
             if turn.changed is not None and (commit := turn.changed.commit):
-                if not await self._session.rooms.keeper.committer.revert(commit):
+                if not await self._session.rooms.upkeep.committer.revert(commit):
                     break
                 reverted.append(commit)
         return tuple(reverted)
@@ -157,11 +173,15 @@ class Past:
     async def _do_again(self, last: Undone, *, force: bool) -> WayBack:
         files = None
         if last.checkpoints:
-            files = await self._session.rooms.keeper.checkpoints.redo(last.checkpoints, force=force)
+            checkpoints = self._session.rooms.upkeep.checkpoints
+            if last.overwritten:
+                files = await checkpoints.undo((last.overwritten,), force=force)
+            else:
+                files = await checkpoints.redo(last.checkpoints, force=force)
             if not files.is_done:
                 return WayBack(files=files)
             for commit in reversed(last.commits):
-                await self._session.rooms.keeper.committer.reapply(commit)
+                await self._session.rooms.upkeep.committer.reapply(commit)
             self._session.emit(FilesRestored(checkpoints=last.checkpoints, is_redo=True))
         self.undone.pop()
         if tuple(self._session.conversation.messages) != last.messages:

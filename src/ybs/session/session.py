@@ -323,12 +323,12 @@ class Session:
 
         async def turn() -> None:
             try:
-                await agent.run(await prompt())
+                await agent.run(await self._first(prompt))
             except asyncio.CancelledError:
                 self._be_finished()
                 raise
             finally:
-                await self.rooms.keeper.end_turn()
+                await self.rooms.upkeep.end_turn()
 
         task = self.occupation.turn = asyncio.create_task(turn())
         try:
@@ -349,6 +349,10 @@ class Session:
             refusals=self._tally.refusals,
             unsent=self._take_out_refused(),
         )
+
+    async def _first(self, prompt: Callable[[], Awaitable[UserMessage]]) -> UserMessage:
+        await self.rooms.upkeep.recover(self.emit)
+        return await prompt()
 
     def _be_finished(self) -> None:
         """Tell the end of a turn that was cancelled before its first step."""

@@ -1,7 +1,8 @@
 """What each turn changed in files, shell effects included, and the way back; git has no part in it."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
@@ -16,8 +17,9 @@ from ybs.security.paths import Roots
 if TYPE_CHECKING:
     # Nothing of it is needed before the first change.
     from ybs.tools.searching.walk import Deadline
-    from ybs.transcripts.checkpoints import Record
-    from ybs.transcripts.keeping import Keeper
+    from ybs.transcripts.checkpoints import Record, Running
+    from ybs.transcripts.keeping import Keeper, Walk
+    from ybs.transcripts.planning import Step
     from ybs.transcripts.states import Change
 
 _Value = TypeVar("_Value")
@@ -43,6 +45,7 @@ class Restored(Struct, frozen=True, kw_only=True):
 
     `conflicts` are paths that somebody else changed since, or where nothing may be written; while there are some
     nothing is done. `problem` says what ended it half-way, in words for the person: done once more it goes on.
+    `overwritten` names what a forced undo found, itself a checkpoint: to undo that brings all of it back.
     """
 
     paths: tuple[str, ...] = ()
@@ -50,6 +53,14 @@ class Restored(Struct, frozen=True, kw_only=True):
     unkept: tuple[str, ...] = ()
     is_done: bool = False
     problem: str = ""
+    overwritten: str = ""
+
+
+class Recovered(Struct, frozen=True, kw_only=True):
+    """What a turn that was killed had changed; `has_more` tells that commands changed more, or may have."""
+
+    kept: Kept | None
+    has_more: bool
 
 
 class Checkpoints:
@@ -68,11 +79,14 @@ class Checkpoints:
     ) -> None:
         self._roots, self.session, self._may_write = roots, session, may_write
         self._has_jobs = has_jobs
+        #: The number of the turn that runs; None where nobody could go on with it after a kill.
+        self.turn: Callable[[], int] | None = None
         #: What the person should be told once, such as that shell effects cannot be undone; empty: nothing.
         self.notice = ""
         self._lock = Lock()  # a look that was cancelled may take a moment to end
         self._made: Keeper | None = None
         self._said = ""
+        self._is_noted = False
 
     def begin(self) -> None:
         """Begin a turn; nothing is looked at yet."""
@@ -103,26 +117,33 @@ class Checkpoints:
         """See what was changed since `before_change`: what changes later is somebody else's. Raises ToolError."""
         if self._made is None or not self._made.is_open:
             return
-        from ybs.session.project_walk import listings
-
         keeper, has_jobs = self._made, self._has_jobs()
-        await self._working(
-            lambda deadline: keeper.settle(
-                lambda: listings(self._roots, deadline),
-                lambda: deadline.is_over,
-                has_jobs=has_jobs,
-            )
-        )
+
+        def settle(deadline: "Deadline") -> None:
+            keeper.settle(*self._look(deadline), has_jobs=has_jobs)
+            self._note()
+
+        await self._working(settle)
 
     async def end(self) -> Kept | None:
         """End the turn and keep what it changed; None where nothing did, or where `notice` says why not."""
-        if self._made is None or not self._made.is_busy:
+        if self._made is None or not (self._made.is_busy or self._is_noted):
             return None
         try:
             return await self._working(self._end)
         except ToolError as error:
             self.notice = f"What this turn changed cannot be undone: {error}."
+            self._is_noted = False  # the note stays: all that is left of it
             return None
+
+    async def recover(self) -> Recovered | None:
+        """Complete the record of a turn that was killed; None where there is none. Raises ToolError."""
+        return await self._working(lambda _: self._recover())
+
+    async def told(self) -> None:
+        """Note that everybody knows how the turn ended."""
+        if self._is_noted:
+            await self._working(lambda _: self._forget())
 
     async def undo(self, names: Sequence[str], *, force: bool = False) -> Restored:
         """Take back what these turns changed; they are named newest first, for clocks go backwards too.
@@ -182,26 +203,69 @@ class Checkpoints:
         finally:
             deadline.cancel()
 
+    def _look(self, deadline: "Deadline") -> "tuple[Walk, Callable[[], bool]]":
+        """Return how the project is walked through, and what ends that early."""
+        from ybs.session.project_walk import listings
+
+        return (lambda: listings(self._roots, deadline)), (lambda: deadline.is_over)
+
     def _keep(self, paths: Sequence[str], *, is_link_followed: bool) -> None:
         for path in paths:
             real = self._roots.resolve(path, is_write=True, is_link_followed=is_link_followed)
             self._keeper.touch(str(real))
+        self._note()
+
+    def _note(self) -> None:
+        """Have the disk know of the turn, so that a kill does not take it along."""
+        if self.turn is not None:
+            self._is_noted = True
+            self._keeper.note(self.session, self.turn(), self._spelled)
+
+    def _forget(self) -> None:
+        self._is_noted = False
+        self._keeper.shelf.forget(self.session)
+
+    def _recover(self) -> Recovered | None:
+        keeper = self._keeper
+        running = keeper.shelf.running(self.session)
+        if running is None or self.turn is None or running.turn != self.turn():
+            self._forget()  # another turn has ended since: it was elsewhere
+            return None
+        self._is_noted = True
+        if running.record:
+            kept = self._kept(self._record(running.record))
+            return Recovered(kept=kept, has_more=running.has_more)
+        now = (
+            keeper.completed(change, path, is_open=change.path in running.open)
+            for path, change in sorted(self._by_path(running.changes).items())
+        )
+        changes = [change for change in now if change.before != change.after]
+        if not changes:
+            return Recovered(kept=None, has_more=running.has_more)
+        return Recovered(kept=self._add(changes, running), has_more=running.has_more)
+
+    def _add(self, changes: "Sequence[Change]", running: "Running | None") -> Kept:
+        """Keep a turn; until all know of it the disk has its name."""
+        from msgspec.structs import replace
+
+        record = self._keeper.add(self.session, changes)
+        if running is not None:
+            running = replace(running, changes=(), open=frozenset(), record=record.name)
+            self._keeper.shelf.note(self.session, running, is_first=False)
+        return self._kept(record)
 
     async def _keep_all(self) -> None:
-        from ybs.session.project_walk import listings
         from ybs.transcripts.scan import TooMuch
 
         has_jobs = self._has_jobs()
 
         def keep(deadline: "Deadline") -> str:
             try:
-                self._keeper.scan(
-                    lambda: listings(self._roots, deadline),
-                    lambda: deadline.is_over,
-                    has_jobs=has_jobs,
-                )
+                self._keeper.scan(*self._look(deadline), has_jobs=has_jobs)
             except TooMuch as error:
                 return str(error)
+            finally:
+                self._note()
             return ""
 
         # One that is cancelled does not come to the second line.
@@ -211,27 +275,27 @@ class Checkpoints:
             self._said = problem
 
     def _end(self, deadline: "Deadline") -> Kept | None:
-        from ybs.session.project_walk import listings
+        from msgspec.structs import replace
+
+        from ybs.transcripts.checkpoints import Running
 
         keeper = self._keeper
-        changes, shared = keeper.end(
-            lambda: listings(self._roots, deadline), lambda: deadline.is_over
-        )
+        changes, shared = keeper.end(*self._look(deadline))
         if keeper.has_given_up:
             self.notice = (
                 "What this turn's commands changed in files cannot be undone: it is too much."
             )
         if not changes:
+            self._forget()
             return None
-        record = keeper.add(self.session, [self._spelled(change) for change in changes])
+        running = Running(turn=self.turn()) if self.turn and self._is_noted else None
+        kept = self._add([self._spelled(change) for change in changes], running)
         spelled = {self._roots.show(Path(path)) for path in shared}
-        paths = _named(record.changes)
-        return Kept(
-            name=record.name,
-            paths=paths,
-            shared=tuple(path for path in paths if path in spelled),
-            unkept=tuple(change.path for change in record.changes if not change.is_kept),
-        )
+        return replace(kept, shared=tuple(path for path in kept.paths if path in spelled))
+
+    def _kept(self, record: "Record") -> Kept:
+        unkept = (change.path for change in record.changes if not change.is_kept)
+        return Kept(name=record.name, paths=_named(record.changes), unkept=tuple(unkept))
 
     def _spelled(self, change: "Change") -> "Change":
         from msgspec.structs import replace
@@ -251,16 +315,19 @@ class Checkpoints:
         records = [shelf.read(name) for name in dict.fromkeys(names)]
         if is_redo:
             records.reverse()
-        steps = joined(map(self._by_path, records), is_redo=is_redo)
+        steps = joined((self._by_path(record.changes) for record in records), is_redo=is_redo)
         for step in steps.values():
             step.is_kept = step.is_kept and shelf.objects.has_state(step.target)
         mark = records[0].name
-        planned = plan(self._roots, steps, force=force, is_resumed=shelf.began(mark))
+        keeps = force and not is_redo
+        look_at = partial(self._keeper.look_at, keeps=keeps)
+        planned = plan(self._roots, steps, look_at, force=force, is_resumed=shelf.began(mark))
         unkept = self._shown(planned.unkept)
         if planned.conflicts:
             return Restored(conflicts=self._shown(planned.conflicts), unkept=unkept)
+        overwritten = self._overwritten(mark, planned.steps) if keeps else ""
         try:
-            shelf.begin(mark)
+            shelf.begin(mark, overwritten)
             Restoring(self._roots, planned.steps, shelf.objects.get).do()
         except (OSError, Refused) as error:
             reason = (error.strerror if isinstance(error, OSError) else "") or str(error)
@@ -269,11 +336,24 @@ class Checkpoints:
             )
             return Restored(unkept=unkept, problem=problem)
         shelf.finish(mark)
-        return Restored(paths=self._shown(planned.steps), unkept=unkept, is_done=True)
+        paths = self._shown(planned.steps)
+        return Restored(paths=paths, unkept=unkept, is_done=True, overwritten=overwritten)
 
-    def _by_path(self, record: "Record") -> "dict[str, Change]":
+    def _overwritten(self, mark: str, steps: "Mapping[str, Step]") -> str:
+        """Keep what is about to be overwritten, as a turn that does it, and return its name."""
+        from msgspec.structs import replace
+
+        from ybs.transcripts.planning import overwriting
+
+        broken_off = self._keeper.shelf.overwritten(mark)
+        earlier = self._by_path(broken_off.changes) if broken_off else {}
+        changes = overwriting(steps, earlier)
+        spelled = [replace(change, path=self._roots.show(Path(path))) for path, change in changes]
+        return self._keeper.add(self.session, spelled).name
+
+    def _by_path(self, changes: "Iterable[Change]") -> "dict[str, Change]":
         folder = str(self._roots.folder).rstrip("/")
-        paths = ((real_name(change.path), change) for change in record.changes)
+        paths = ((real_name(change.path), change) for change in changes)
         return {
             path if path.startswith("/") else f"{folder}/{path}": change for path, change in paths
         }

@@ -19,9 +19,9 @@ from ybs.security.legible import LegibleModel
 from ybs.session.composer import Composer, attacher_in
 from ybs.session.first_model import check_place, is_small, open_model
 from ybs.session.journal import Synced, SyncedToolbox, journal_of, named
-from ybs.session.keeper import Keeper
 from ybs.session.options import Options, load_settings, read_prompt, with_incognito
 from ybs.session.session import Session
+from ybs.session.upkeep import Upkeep
 from ybs.session.window import Window
 from ybs.session.workshop import Workshop
 
@@ -48,9 +48,10 @@ class Rooms(Workshop):
         self._deadline = Deadline(bounds.max_seconds) if bounds.max_seconds else None
         self.limits = Limits(max_steps=bounds.max_iterations, max_cost_usd=bounds.max_cost_usd)
         self.journal = journal_of(self)
-        self.keeper = Keeper(self)
-        self.toolbox.before_change = self.keeper.before_change
-        self.toolbox.after_change = self.keeper.after_change
+        self.upkeep = Upkeep(self)
+        self.toolbox.before_change = self.upkeep.before_change
+        self.toolbox.after_change = self.upkeep.after_change
+        self.before_typed = self.upkeep.before_typed
         self.window = Window(self)
         self.composer = Composer(lambda tell: attacher_in(self, tell))
         self.steering = Steering(self.composer.compose_meanwhile, self.composer.tell_news)
@@ -66,7 +67,7 @@ class Rooms(Workshop):
 
     def begin_turn(self, conversation: Conversation, emit: Emit) -> tuple[Model, Toolbox]:
         """Return model and tools for a turn that begins now, behind the firewall, and under its time limit."""
-        self.keeper.begin_turn(emit)
+        self.upkeep.begin_turn(emit)
         model: Model = LegibleModel(self.model, self._legible)
         toolbox: Toolbox = self.toolbox
         if self._deadline is not None:
@@ -118,7 +119,7 @@ class Rooms(Workshop):
         try:
             await super().aclose()
         finally:
-            self.keeper.close()
+            self.upkeep.close()
             await self.model.aclose()
 
 

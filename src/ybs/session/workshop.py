@@ -18,7 +18,7 @@ from ybs.tools.toolbox import LocalToolbox
 from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from ybs.session.secrets import Secrets
     from ybs.transcripts.store import Store
@@ -67,6 +67,8 @@ class Workshop:
             dry_run=options.dry_run,
         )
         self.toolbox.limits = limits_of(config)
+        #: Is awaited before a command that the person typed; the session sets it.
+        self.before_typed: Callable[[], Awaitable[None]] | None = None
         self._secrets: Secrets | None = None
         self._making_secrets = Lock()
 
@@ -101,8 +103,8 @@ class Workshop:
         shell = RunShell(self.workspace, settings.timeout_seconds if settings else None)
         arguments = Arguments(command=command)
         shell.preview(arguments)
-        if (keep := self.toolbox.before_change) is not None:
-            await keep("execute", ())
+        if self.before_typed is not None:
+            await self.before_typed()
         try:
             ran = await shell.run(arguments, print_live)
         finally:

@@ -1,6 +1,7 @@
 """What each action of the git tool would do, shown before it is done, and the doing."""
 
 import os
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from ybs.tools.git import Arguments
 
 _MOST_COMMITS = 20
+#: What no branch is called: see git-check-ref-format(1).
+_NO_BRANCH = re.compile(
+    r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|//|/\.|@\{|\.lock(?:/|$)|^[-/.]|[/.]$|^(?:@|HEAD)$"
+)
 _READING = ("status", "diff", "log")
 
 
@@ -98,6 +103,8 @@ async def _plan_branch(tree: WorkTree, name: str) -> Plan:
     if name == await tree.git.branch():
         raise ToolError(f"{name} is the branch already.")
     if name not in await git_moves.branches(tree.git):
+        if _NO_BRANCH.search(name):
+            raise ToolError(f"{printable(name)} is no name for a branch.")
         return Plan(action="branch", title=f"Make branch {name} and switch to it")
     changed = await git_moves.differences(tree.git, "HEAD", f"refs/heads/{name}")
     if closed := [each for each in changed if not tree.permits(each, is_write=True)]:

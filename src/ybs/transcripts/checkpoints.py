@@ -10,12 +10,15 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ybs.config import private_file
 from ybs.config.paths import state_folder
 from ybs.core.errors import YbsError
 from ybs.transcripts.objects import Objects
 from ybs.transcripts.states import Change, digest_of
+
+_NOTE = ".running"
 
 
 class Record(Struct, frozen=True, kw_only=True):
@@ -30,6 +33,21 @@ class Record(Struct, frozen=True, kw_only=True):
         """The contents that the record names, with their sizes."""
         states = (state for change in self.changes for state in (change.before, change.after))
         return {state.digest: state.size for state in states if state.digest}
+
+
+class Running(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a turn that has not ended did until now, at the paths that tools name: it is there after a kill too.
+
+    `open` are the paths that a tool was about to change; of them only `before` counts. `has_more` tells that commands
+    changed other paths, or may have. `turn` is its number, `record` its checkpoint once it has ended. In the file each
+    line has the changes that are new, so that a note of a long turn costs no more than one of a short one.
+    """
+
+    turn: int
+    changes: tuple[Change, ...] = ()
+    open: frozenset[str] = frozenset()
+    has_more: bool = False
+    record: str = ""
 
 
 class Shelf:
@@ -55,14 +73,15 @@ class Shelf:
         self.make()
         record = Record(name=f"{session}.{os.urandom(4).hex()}", changes=tuple(changes))
         for digest in record.sizes:
-            self._put(digest, get)
+            self.put(digest, get)
         private_file.replace(self._path(record.name), msgspec.json.encode(record))
         for digest, size in record.sizes.items():  # another ybs may have pruned in this moment
             if not self.objects.has(digest, size):
-                self._put(digest, get)
+                self.put(digest, get)
         return record
 
-    def _put(self, digest: str, get: Callable[[str], bytes | None]) -> None:
+    def put(self, digest: str, get: Callable[[str], bytes | None]) -> None:
+        """Keep a content. Raises YbsError and OSError."""
         data = get(digest)
         if data is None:
             raise YbsError("a kept content was damaged in the meantime")
@@ -80,13 +99,50 @@ class Shelf:
         except (msgspec.MsgspecError, OSError, ValueError) as error:
             raise YbsError(f"The checkpoint {name} cannot be read: {error}") from error
 
+    def running(self, session: str) -> Running | None:
+        """Return what is noted of a session's turn that has not ended; None for nothing. Raises Unsafe and OSError."""
+        running, changes = None, dict[str, Change]()
+        for line in (private_file.read(self._running(session)) or b"").splitlines():
+            with suppress(msgspec.MsgspecError):  # the last one broke off
+                running = msgspec.json.decode(line, type=Running)
+                changes.update((change.path, change) for change in running.changes)
+        return None if running is None else replace(running, changes=tuple(changes.values()))
+
+    def note(self, session: str, running: Running, *, is_first: bool) -> None:
+        """Note what a session's turn did since the last note, or since it began. Raises Unsafe and OSError."""
+        path, line = self._running(session), msgspec.json.encode(running) + b"\n"
+        if is_first:
+            private_file.replace(path, line, waits=False)
+            return
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with open(handle, "wb") as file:  # noqa: PTH123 - opened by descriptor
+            file.write(line)
+
+    def forget(self, session: str) -> None:
+        """Forget that note: the turn's end is told."""
+        with suppress(OSError):
+            private_file.remove(self._running(session))
+
+    def running_digests(self) -> set[str]:
+        """Return the contents that notes of running turns name."""
+        noted = (self.running(_session_of(path)) for path, _ in self.records() if _is_note(path))
+        changes = (change for running in noted if running for change in running.changes)
+        return {change.before.digest for change in changes}
+
     def began(self, name: str) -> bool:
         """Tell whether an undo or redo that began with this record did not come to its end."""
         return self._began(name).is_file()
 
-    def begin(self, name: str) -> None:
-        """Note that one begins. Raises Unsafe and OSError."""
-        private_file.replace(self._began(name), b"")
+    def overwritten(self, name: str) -> "Record | None":
+        """Return what a forced undo that did not come to its end found; None where none did, or it is gone."""
+        with suppress(YbsError, OSError):
+            if found := private_file.read(self._began(name)):
+                return self.read(found.decode(errors="replace"))
+        return None
+
+    def begin(self, name: str, overwritten: str = "") -> None:
+        """Note that one begins, and the record of what it overwrites. Raises Unsafe and OSError."""
+        private_file.replace(self._began(name), overwritten.encode())
 
     def finish(self, name: str) -> None:
         """Note that it is done."""
@@ -107,6 +163,17 @@ class Shelf:
 
     def _began(self, name: str) -> Path:
         return self._path(name).with_suffix(".began")
+
+    def _running(self, session: str) -> Path:
+        return self._path(f"{session}.turn").with_suffix(_NOTE)
+
+
+def _is_note(path: Path) -> bool:
+    return path.suffix == _NOTE
+
+
+def _session_of(path: Path) -> str:
+    return path.stem.rpartition(".")[0]
 
 
 def base() -> Path:

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 
+from msgspec.structs import replace
+
 from ybs.security.paths import Roots
-from ybs.transcripts.checkpoints import Record, shelf_of
+from ybs.transcripts.checkpoints import Record, Running, shelf_of
 from ybs.transcripts.objects import Pack
 from ybs.transcripts.scan import Known, Listing, Scanner, Snapshot, TooMuch
-from ybs.transcripts.states import Change
+from ybs.transcripts.states import Change, State, digest_of, state_at
 from ybs.transcripts.turn import Turn
 
 #: Beyond it the contents are let go of, and all is read again.
@@ -29,6 +31,8 @@ class Keeper:
         self._roots = roots
         self.shelf = shelf_of(roots.folder)
         self._turn = Turn()
+        self._on_disk: set[str] = set()
+        self._noted: dict[str, Change] | None = None
         self._pack: Pack | None = None
         self._known: dict[str, Known] = {}
         self.failures = self._slow = 0
@@ -47,6 +51,8 @@ class Keeper:
     def begin(self) -> None:
         """Begin a turn."""
         self._turn = Turn()
+        self._on_disk.clear()
+        self._noted = None
 
     def touch(self, path: str) -> None:
         """Keep what stands at an absolute path that a tool is about to change. Raises NoRoom and OSError."""
@@ -105,6 +111,41 @@ class Keeper:
             self.begin()
         return turn.outcome, turn.shared
 
+    def note(self, session: str, turn: int, spell: Callable[[Change], Change]) -> None:
+        """Put on disk what the turn did until now, where tools did it. Raises YbsError and OSError."""
+        now, before = self._turn, self._noted
+        noted = {change.path: change for change in now.noted()}
+        fresh = [
+            change for path, change in noted.items() if before is None or before.get(path) != change
+        ]
+        for change in fresh:
+            digest = change.before.digest
+            if digest and digest not in self._on_disk:
+                self.shelf.put(digest, self._get)
+                self._on_disk.add(digest)
+        running = Running(
+            turn=turn,
+            changes=tuple(map(spell, fresh)),
+            open=frozenset(spell(noted[path]).path for path in now.open),
+            has_more=now.has_more,
+        )
+        self._noted = None  # until it is done
+        self.shelf.note(session, running, is_first=before is None)
+        self._noted = noted
+
+    def completed(self, change: Change, path: str, *, is_open: bool) -> Change:
+        """Return a change of a turn that was killed, with what stands there now."""
+        now = self.look_at(path)
+        is_nothing = change.before == change.after and not is_open
+        if now == change.after or is_nothing:
+            return change
+        # What a tool was at work on is its own; anything else somebody changed since.
+        return replace(change, after=now, is_broken=change.is_broken or not is_open)
+
+    def look_at(self, path: str, *, keeps: bool = True) -> State:
+        """Return what stands at an absolute path, and keep its content. Raises NoRoom."""
+        return state_at(self._roots, path, self._take if keeps else digest_of)
+
     def add(self, session: str, changes: Sequence[Change]) -> Record:
         """Keep the changes of a turn on disk. Raises YbsError and OSError."""
         return self.shelf.add(session, changes, self._get)
@@ -143,4 +184,5 @@ class Keeper:
         return self._pack.take(data)
 
     def _get(self, digest: str) -> bytes | None:
-        return None if self._pack is None else self._pack.get(digest)
+        data = None if self._pack is None else self._pack.get(digest)
+        return self.shelf.objects.get(digest) if data is None else data

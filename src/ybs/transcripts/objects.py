@@ -84,10 +84,8 @@ class Objects:
         fresh = path.with_name(f".{os.urandom(8).hex()}")
         handle = os.open(fresh, _NEW, private_file.FILE_MODE)
         try:
-            with open(handle, "wb", buffering=0) as file:  # noqa: PTH123 - opened by descriptor
-                left = memoryview(data)
-                while left:
-                    left = left[file.write(left) :]
+            with open(handle, "wb") as file:  # noqa: PTH123 - opened by descriptor
+                file.write(data)
             fresh.rename(path)
         except BaseException:
             with suppress(FileNotFoundError):

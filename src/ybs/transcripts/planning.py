@@ -1,7 +1,7 @@
 """The plan of an undo or redo: what should stand at each path, and what speaks against it. Nothing is written."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -49,14 +49,21 @@ def joined(turns: Iterable[Mapping[str, Change]], *, is_redo: bool) -> dict[str,
     return steps
 
 
-def plan(roots: Roots, steps: dict[str, Step], *, force: bool, is_resumed: bool) -> Plan:
+def plan(
+    roots: Roots,
+    steps: dict[str, Step],
+    look_at: Callable[[str], State],
+    *,
+    force: bool,
+    is_resumed: bool,
+) -> Plan:
     """Look at every path. `is_resumed`: the same was begun before and broke off, so some is done already."""
     unkept = [path for path, step in steps.items() if not step.is_kept]
     steps = {path: step for path, step in steps.items() if step.is_kept}
     conflicts: list[str] = []
     todo: dict[str, Step] = {}
     for path, step in steps.items():
-        step.found = state_at(roots, path)
+        step.found = look_at(path)
         if step.found == step.target:
             continue
         todo[path] = step
@@ -65,6 +72,28 @@ def plan(roots: Roots, steps: dict[str, Step], *, force: bool, is_resumed: bool)
     checks = _Checks(roots, steps)
     conflicts += [path for path in todo if path not in conflicts and checks.forbid(path)]
     return Plan(steps=todo, conflicts=sorted(conflicts), unkept=unkept)
+
+
+def overwriting(
+    steps: Mapping[str, Step], earlier: Mapping[str, Change]
+) -> Iterable[tuple[str, Change]]:
+    """Return what a forced undo does to each path, so that it can be taken back.
+
+    `earlier` is the same of one that broke off: what that had done already is no state of the person's.
+    """
+    for path in sorted(steps.keys() | earlier.keys()):
+        step, begun = steps.get(path), earlier.get(path)
+        if step is None:
+            yield path, earlier[path]
+            continue
+        before = step.found
+        if begun is not None and _is_half_way(before, begun):
+            before = begun.before
+        yield path, Change(path=path, before=before, after=step.target)
+
+
+def _is_half_way(found: State, begun: Change) -> bool:
+    return found in (begun.after, ABSENT) or found.kind == begun.before.kind == "folder"
 
 
 def _is_fit(step: Step, *, is_resumed: bool) -> bool:

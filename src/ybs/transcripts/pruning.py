@@ -39,7 +39,7 @@ def forget(sessions: Collection[str] | None, *, retention_days: float = 30) -> i
 
 def _drop(records: list[tuple[float, Path, Shelf]], shelves: list[Shelf], fresh: float) -> int:
     """Remove the records, newest first, beyond the bound, and the contents that no record names any more."""
-    named: dict[Path, set[str]] = {shelf.folder: set() for shelf in shelves}
+    named: dict[Path, set[str]] = {shelf.folder: shelf.running_digests() for shelf in shelves}
     total = gone = 0
     for changed_at, path, shelf in records:
         sizes: dict[str, int] = {}

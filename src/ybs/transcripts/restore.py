@@ -107,10 +107,9 @@ class Restoring:
         if data is None:
             raise Refused("a kept content is damaged")
         descriptor = place.open(_NEW, 0o600)
-        with open(descriptor, "wb", buffering=0) as file:  # noqa: PTH123 - it wraps the descriptor
-            left = memoryview(data)
-            while left:
-                left = left[file.write(left) :]
+        with open(descriptor, "wb") as file:  # noqa: PTH123 - it wraps the descriptor
+            file.write(data)
+            file.flush()
             if old is not None and old.st_uid != os.geteuid():
                 with suppress(OSError):  # only the superuser gives files away
                     os.fchown(descriptor, old.st_uid, old.st_gid)

@@ -28,11 +28,6 @@ class Round(Struct, kw_only=True):
     place: int
     changed: FilesChanged | None = None
 
-    @property
-    def words(self) -> str:
-        """What was said, without what was attached to it."""
-        return self.message.words
-
 
 class Rounds:
     """Follows events. A rewind hides turns; another history can bring them back."""
@@ -41,6 +36,8 @@ class Rounds:
         self._all: list[Round] = []
         self._hidden: list[Round] = []
         self._undone: set[str] = set()
+        #: How many turns have begun, rewound ones too.
+        self.begun = 0
         self._is_running = self._is_wordless = False
 
     @property
@@ -59,10 +56,14 @@ class Rounds:
         match event:
             case UserSaid(origin="person" | "shell") if not self._is_running:
                 self._is_running = True
+                self.begun += 1
                 self._all.append(Round(message=event.message, place=len(messages) - 1))
                 self._hidden.clear()
-            case TurnFinished() | SessionStarted():
+            case TurnFinished():
                 self._is_wordless = not self._is_running
+                self._is_running = False
+            case SessionStarted():  # a turn that was killed has no end
+                self._is_wordless = self._is_wordless and not self._is_running
                 self._is_running = False
             case FilesChanged() | FilesRestored():
                 self._change(event)
@@ -81,7 +82,9 @@ class Rounds:
             change = self._undone.difference_update if event.is_redo else self._undone.update
             change(event.checkpoints)
             return
-        if self._is_wordless or not self._all:  # a command that was typed, and stopped
+        is_wordless = self._is_wordless and not self._is_running  # one that was killed still runs
+        # A command that was typed, and stopped; or the words are gone.
+        if is_wordless or not self._all or self._all[-1].changed:
             message = UserMessage.of("", origin="shell")
             self._all.append(Round(message=message, place=NOWHERE))
         self._all[-1].changed = event

@@ -60,8 +60,8 @@ class Turn(Struct):
     """The stretches of one turn: the open one, and the `changes` of those before.
 
     `fresh` are files that somebody changed after the turn began and before it changed them itself; they, and those that
-    somebody changed after it did, are `shared` once the turn has changed them. `is_given_up`: a command ran unseen, so
-    nobody can tell whose a change is; it counts as the turn's.
+    somebody changed after it did, are `shared` once the turn has changed them. `named` are the paths that tools named.
+    `is_given_up`: a command ran unseen, so nobody can tell whose a change is; it counts as the turn's.
     """
 
     since_ns: int = field(default_factory=time_ns)
@@ -69,6 +69,7 @@ class Turn(Struct):
     changes: dict[str, Change] = {}
     fresh: set[str] = set()
     shared: set[str] = set()
+    named: set[str] = set()
     is_given_up: bool = False
 
     def touch(self, roots: Roots, path: str, take: Take) -> None:
@@ -78,6 +79,7 @@ class Turn(Struct):
         if not (is_known or self.is_given_up) and _is_newer(roots, path, self.since_ns):
             self.fresh.add(path)
         stretch.touch(roots, path, take)
+        self.named |= stretch.touched.keys()
 
     def begin(self, snapshot: Snapshot) -> None:
         """Begin to count all that changes."""
@@ -108,6 +110,33 @@ class Turn(Struct):
         """What is another one than before the turn, by path."""
         every = (change for _, change in sorted(self.changes.items()))
         return [change for change in every if change.before != change.after]
+
+    @property
+    def open(self) -> Set[str]:
+        """The paths that a tool was about to change, and that were not compared yet."""
+        return self.stretch.touched.keys()
+
+    def noted(self) -> list[Change]:
+        """Return what is known by now of the paths that tools named; of the open ones, what stood there before."""
+        touched, every = self.stretch.touched, list[Change]()
+        for path in sorted(self.named):
+            change = self.changes.get(path)
+            if (now := touched.get(path)) is None:
+                every += [change] if change is not None else []
+            elif change is None or change.before == change.after:
+                every.append(Change(path=path, before=now, after=now))
+            else:
+                is_broken = change.is_broken or change.after != now
+                every.append(replace(change, after=now, is_broken=is_broken))
+        return every
+
+    @property
+    def has_more(self) -> bool:
+        """Tell whether commands changed what no tool named, or may have."""
+        if self.is_given_up or self.stretch.snapshot is not None:
+            return True
+        others = (change for path, change in self.changes.items() if path not in self.named)
+        return any(change.before != change.after for change in others)
 
     def _add(self, change: Change) -> None:
         path = change.path

@@ -28,6 +28,7 @@ _ASKED = re.compile(
 async def rewind(session: Session, argument: str) -> Reply:
     """Offer the person's prompts, or go back to before the N-th last and give its words back."""
     prompts = session.past.prompts()[::-1]
+    await session.rooms.upkeep.recover(session.emit)
     if not prompts:
         return Reply(text="There is nothing to go back to.", is_error=bool(argument))
     if not argument:

@@ -41,7 +41,8 @@ async def redo(session: Session, argument: str) -> Reply:
         return Reply(text="Usage: /redo, or /redo force", is_error=True)
     way = await session.past.redo(force=bool(argument))
     if way.files is not None and way.files.is_done:
-        return Reply(text=f"Did again what was taken back: {listed(way.files.paths, _MOST_PATHS)}.")
+        done = f"Did again what was taken back: {listed(way.files.paths, _MOST_PATHS)}."
+        return Reply(text="\n".join([done, *_unkept(way)]))
     reply = told(session, way, done="Did again what was taken back.", force="/redo force")
     return reply if reply.is_error else Reply(text="Did again what was taken back.")
 
@@ -76,9 +77,7 @@ def told(
         lines = [f"Nothing to take back. {_where_words_are(session)}"]
     elif wanted_files and not way.was_cut and way.words:
         lines.append(_where_words_are(session))
-    if files is not None and files.unkept:
-        why = "it was too large to be kept, or no plain file"
-        lines.append(f"Not brought back, as {why}: {listed(files.unkept, _MOST_PATHS)}.")
+    lines += _unkept(way)
     if files is not None and session.rooms.workspace.shells.running_jobs:
         lines.append(STILL_RUNS)
     return Reply(text="\n".join(lines), draft=way.words if way.was_cut else "")
@@ -93,7 +92,7 @@ def _where_words_are(session: Session) -> str:
 def _conflicts(paths: Sequence[str], force: str) -> str:
     those = "it" if len(paths) == 1 else "them"
     return (
-        f"Nothing was taken back. Changed by someone else since: {listed(paths, _MOST_PATHS)}.\n"
+        f"Nothing was taken back. Changed since, by you or another program: {listed(paths, _MOST_PATHS)}.\n"
         f"{force} overwrites {those}."
     )
 
@@ -108,6 +107,13 @@ def _files(session: Session, way: "WayBack", *, wanted_files: bool) -> list[str]
     if not wanted_files or session.rooms.incognito.may_write:
         return [FILES_STAY]
     return [NOT_KEPT]
+
+
+def _unkept(way: "WayBack") -> list[str]:
+    if way.files is None or not way.files.unkept:
+        return []
+    why = "it was too large to be kept, or no plain file"
+    return [f"Not brought back, as {why}: {listed(way.files.unkept, _MOST_PATHS)}."]
 
 
 def _reverts(way: "WayBack") -> list[str]:

@@ -16,15 +16,16 @@ if TYPE_CHECKING:
 
 #: An event names so many of the changed paths; the checkpoint has all of them.
 MOST_PATHS = 1_000
+WAS_KILLED = "What its commands changed in files cannot be undone: ybs was killed in that turn."
 
 
-class Keeper:
+class Upkeep:
     """Looks before and after each change of a turn, and after the turn."""
 
     def __init__(self, rooms: "Rooms") -> None:
         self._rooms = rooms
         self._emit: Emit | None = None
-        self._is_changing = self._has_cleaned = False
+        self._is_changing = self._has_cleaned = self._has_recovered = False
 
     @cached_property
     def checkpoints(self) -> "Checkpoints":
@@ -34,12 +35,15 @@ class Keeper:
         rooms = self._rooms
         name, may_write = rooms.journal.begin(), rooms.incognito.may_write
         shells = rooms.workspace.shells
-        return Checkpoints(
+        checkpoints = Checkpoints(
             rooms.workspace.roots,
             name,
             may_write=may_write,
             has_jobs=lambda: bool(shells.running_jobs),
         )
+        if may_write and rooms.journal.path:
+            checkpoints.turn = lambda: rooms.journal.replay.rounds.begun
+        return checkpoints
 
     @cached_property
     def committer(self) -> "Committer":
@@ -54,6 +58,30 @@ class Keeper:
             mask=lambda text: rooms.secrets.firewall.mask(text, "the commit's message"),
         )
 
+    async def recover(self, emit: Emit) -> None:
+        """Where the session was killed in a turn, tell what tools changed in it, once, before anything goes on."""
+        journal = self._rooms.journal
+        if self._has_recovered or not (journal.earlier and journal.path):
+            return
+        try:
+            await self._recover(emit)
+        except YbsError as error:
+            text = f"What the turn that was killed changed in files cannot be undone: {error}."
+            emit(Noticed(level="warning", text=text))
+        self._has_recovered = True
+
+    async def _recover(self, emit: Emit) -> None:
+        checkpoints, journal = self.checkpoints, self._rooms.journal
+        if checkpoints.turn is None or (left := await checkpoints.recover()) is None:
+            return
+        known = {change.checkpoint for change in journal.replay.checkpoints}
+        if left.kept is not None and left.kept.name not in known:
+            emit(FilesChanged(checkpoint=left.kept.name, paths=left.kept.paths[:MOST_PATHS]))
+        if left.has_more:
+            emit(Noticed(level="warning", text=WAS_KILLED))
+        await journal.synced()
+        await checkpoints.told()
+
     def begin_turn(self, emit: Emit) -> None:
         """Note that a turn begins; nothing is looked at before something changes."""
         self._emit, self._is_changing = emit, False
@@ -62,14 +90,23 @@ class Keeper:
         """Keep what a call is about to change, and what git says before."""
         if self._emit is None:
             return  # no turn: one tool was called alone
-        if not self._is_changing:
-            self._is_changing = True
-            self.checkpoints.begin()
-            self.committer.forget()
+        self._begin_changing()
         try:
             await self.committer.begin()
         finally:
             await self.checkpoints.before_change(effect, paths)
+
+    async def before_typed(self) -> None:
+        """Keep what a command that the person typed may change. That is their own work, so it is not committed."""
+        if self._emit is not None:
+            self._begin_changing()
+            await self.checkpoints.before_change("execute", ())
+
+    def _begin_changing(self) -> None:
+        if not self._is_changing:
+            self._is_changing = True
+            self.checkpoints.begin()
+            self.committer.forget()
 
     async def after_change(self, _effect: Effect, _paths: Sequence[str]) -> None:
         """See what a call changed, so that what somebody else changes from now on is not taken for the turn's."""
@@ -108,6 +145,8 @@ class Keeper:
             if title := title_of(self._masked(self._words), self._masked(replay.last_answer)):
                 emit(Titled(title=title))
         await self._rooms.journal.synced()
+        if self._is_changing:
+            await self.checkpoints.told()
         await self._clean()
 
     def close(self) -> None:
@@ -122,7 +161,7 @@ class Keeper:
 
         replay = self._rooms.journal.replay
         begun = replay.turns[-1].words
-        said = (each.words for each in reversed(replay.rounds.open))
+        said = (each.message.words for each in reversed(replay.rounds.open))
         whole = next((words for words in said if begun and words.startswith(begun)), begun)
         return as_typed(whole)
 

@@ -1,6 +1,7 @@
 """What is kept when a turn is over, also one that is stopped, or whose end goes wrong."""
 
 import asyncio
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -90,3 +91,24 @@ async def test_a_typed_command_names_a_session_and_not_what_it_printed(open_sess
         async with session:
             await session.handle("!echo one two three")
             assert [event.title for event in events.of(Titled)] == ["!echo one two three"]
+
+
+def git(folder: Path, *words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+async def test_what_a_typed_command_changed_is_the_persons_own_work(
+    project: Path, open_session: Open
+):
+    git(project, "-c", "init.defaultBranch=main", "init", "-q")
+    script = ["I see", call("write_file", path="its.txt", content="ybs\n"), "done"]
+    async with OpenAIServer(script) as server:
+        session, events = open_session(server, mode="bypass")
+        async with session:
+            await session.handle("!echo mine > mine.txt")
+            assert [event.commit for event in events.of(FilesChanged)] == [""]
+            await session.send("write yours")
+            assert git(project, "show", "--name-only", "--format=").split() == ["its.txt"]
+            await session.past.undo(2)
+    assert not (project / "mine.txt").exists()
