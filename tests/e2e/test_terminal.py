@@ -184,6 +184,7 @@ def test_a_signal_ends_it_cleanly(start: Start, number: int, code: int) -> None:
     assert "Traceback" not in screen.raw, screen.raw[-3000:]
 
 
+@pytest.mark.slow
 def test_a_first_run_is_one_question_and_then_the_prompt(project: Path, home: Path) -> None:
     with serving(["hello"], OllamaServer) as server:
         with Screen(environ={"OLLAMA_HOST": server.url}) as screen:

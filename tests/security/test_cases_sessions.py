@@ -172,6 +172,7 @@ async def test_f06_no_part_of_a_secret_is_left_by_a_cut(
     assert PART not in bodies + path.read_text() + message
 
 
+@pytest.mark.slow
 async def test_f06_no_part_of_a_secret_is_in_a_summary(project: Path, open_session: Open):
     for room in range(7, 50, 14):  # wherever it is cut
         words = "y" * (800 - room) + f" key={TOKEN} " + "z " * 4_000

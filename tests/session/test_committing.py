@@ -93,6 +93,7 @@ async def test_a_turn_is_committed_and_everybody_elses_work_stays(pit: Sandpit):
     assert (made.paths, made.notice) == (("b.txt",), "")  # each is told once
 
 
+@pytest.mark.slow
 async def test_what_a_turn_did_is_taken_back_without_touching_files(pit: Sandpit):
     one = committer(pit.top)
     commits: list[str] = []

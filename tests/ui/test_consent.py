@@ -48,6 +48,7 @@ async def types(stage: Stage, *pieces: str) -> None:
     await stage.settles()
 
 
+@pytest.mark.slow
 async def test_t05_no_key_of_a_burst_is_consent() -> None:
     wrong: list[object] = []
     async with asked() as stage:

@@ -46,6 +46,35 @@ async def test_words_behind_a_command_that_waits_are_not_for_the_old_turn() -> N
         await stage.until(lambda: draft_of(stage) == waiting)
 
 
+class Ending(FakeSession):
+    """A session in which what a turn leaves behind takes its time to be kept."""
+
+    def __init__(self, *script: Any) -> None:
+        super().__init__(*script)
+        self.gate = asyncio.Event()
+
+    async def _take_turn(self, text: str) -> Any:
+        outcome = await super()._take_turn(text)
+        await self.gate.wait()
+        return outcome
+
+
+async def test_what_is_typed_after_a_turn_was_stopped_is_not_given_back_but_sent() -> None:
+    session = Ending(hangs, says("the next answer"))
+    async with staged(session, prompt="go") as stage:
+        await stage.sees("so far")
+        stage.keys("for this turn\t")
+        await stage.sees("for this turn  (when this is done)")
+        stage.keys("\x1b")
+        await stage.sees("stopped by you")
+        await stage.until(lambda: draft_of(stage) == "for this turn")
+        stage.terminal.window.draft.clear()
+        stage.keys("the next one\r")
+        session.gate.set()
+        await stage.sees("the next answer")
+    assert session.lines == ["go", "the next one"]
+
+
 async def test_what_waits_behind_a_stopped_command_is_given_back() -> None:
     session = Slow()
     async with staged(session) as stage:

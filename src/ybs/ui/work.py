@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Protocol, TypeAlias
 
 from ybs.core.errors import YbsError
-from ybs.core.events import Event, UserSaid
+from ybs.core.events import Event, TurnFinished, UserSaid
 from ybs.session.reply import Outcome, Reply
 from ybs.session.session import Session
 from ybs.ui.drawing.live import FRAMES_PER_SECOND, Live
@@ -124,7 +124,9 @@ class Work:
         return line
 
     def on_event(self, event: Event) -> None:
-        """Show words for the running turn when it has read them."""
+        """Show words for the running turn when it has read them; give back what waits when it was stopped."""
+        if isinstance(event, TurnFinished) and event.reason != "done":
+            self._give_back()  # what comes from now on is not for this turn any more
         if (
             isinstance(event, UserSaid)
             and event.origin == "person"
@@ -188,7 +190,7 @@ class Work:
         elif done.finished.reason == "done":
             self._send_unread()
         else:
-            self._give_back(done.unsent)
+            self._give_back_unread(unsent=done.unsent)
 
     async def _handle_line(self, line: str) -> Reply | Outcome:
         from ybs.session.commands.registry import activity_of, is_command
@@ -212,12 +214,12 @@ class Work:
         if words := self._session.unread():
             self._lines.appendleft("\n".join(words))
 
-    def _give_back(self, unsent: str = "") -> None:
+    def _give_back(self) -> None:
         """Put what was not sent and what waited behind a stopped turn into the prompt: it may no longer be wanted."""
         typed = [line for line in self._lines if line not in self._chosen]
         self._lines.clear()
         self._chosen.clear()
-        self._give_back_unread(*typed, unsent=unsent)
+        self._give_back_unread(*typed)
 
     def _give_back_unread(self, *lines: str, unsent: str = "") -> None:
         """Put the words that no turn has read into the prompt, and lines behind them."""

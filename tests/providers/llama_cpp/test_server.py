@@ -104,6 +104,7 @@ async def test_a_broken_state_file_counts_as_none(starter: Path, content: bytes)
     assert (await ensure(starter)).port
 
 
+@pytest.mark.slow
 async def test_a_server_that_died_is_replaced(starter: Path):
     first = await ensure(starter)
     os.kill(first.pid, 9)
