@@ -21,7 +21,8 @@ def task(lab: Lab) -> Session:
     return lab.ybs("task")
 
 
-@pytest.mark.parametrize("agent", [pytest.param("ybs", marks=pytest.mark.slow), "floor"])
+@pytest.mark.slow
+@pytest.mark.parametrize("agent", ["ybs", "floor"])
 def test_an_agent_reads_edits_runs_and_answers(lab: Lab, task: Session, agent: str) -> None:
     session = task if agent == "ybs" else lab.floor("task")
     assert [request["step"] for request in session.requests] == [0, 1, 2, 3]

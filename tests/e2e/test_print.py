@@ -165,6 +165,7 @@ def test_an_output_that_takes_nothing_is_no_traceback(
     assert (done.returncode, done.stderr) == (code, said)
 
 
+@pytest.mark.slow
 def test_a_needed_confirmation_is_refused_and_five_and_following_its_advice_lets_the_call_run(
     serve: Callable[..., list[str]], project: Path
 ) -> None:

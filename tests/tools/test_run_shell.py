@@ -101,6 +101,7 @@ async def test_e01_e05_secrets_and_what_runs_first_are_not_in_the_environment(
         assert line in lines
 
 
+@pytest.mark.slow
 async def test_a_command_out_of_time_says_so_and_keeps_its_output(
     make_bench: Any, monkeypatch: pytest.MonkeyPatch
 ):

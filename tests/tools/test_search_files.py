@@ -210,6 +210,7 @@ async def test_files_that_cannot_be_read_and_binaries_are_named(bench: Any, proj
     assert names_of([str(number) for number in range(5)]) == "0, 1, 2 and 2 more"
 
 
+@pytest.mark.slow
 async def test_a_pattern_that_takes_for_ever_stops_nothing_and_is_ended(
     bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
 ):

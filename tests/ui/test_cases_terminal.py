@@ -164,6 +164,7 @@ def script_of(project: Path) -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 def test_t01_t02_t03_t04_nothing_acts_in_what_the_real_command_writes(
     project: Path, tmp_path: Path
 ):

@@ -188,6 +188,7 @@ async def choosing(*script: object) -> AsyncGenerator[Stage]:
         yield stage
 
 
+@pytest.mark.slow
 async def test_t05_an_enter_within_a_burst_or_too_early_chooses_nothing() -> None:
     async with choosing() as stage:
         for pieces in (

@@ -155,6 +155,7 @@ async def test_a_cancelled_start_leaves_no_server_behind(
     assert not server.state_file().exists()
 
 
+@pytest.mark.slow
 async def test_a_server_that_does_not_heed_the_first_signal_is_killed(
     starter: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -85,6 +85,7 @@ def test_at_the_deadline_it_is_ended_and_what_it_found_counts(tmp_path: Path):
     assert found.files == {"a": 1}
 
 
+@pytest.mark.slow
 def test_when_it_is_stuck_it_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     if not Path("/proc/self/stat").exists():
         pytest.skip("THIS SYSTEM HAS NO /proc: a stuck rg is ended at the deadline only")

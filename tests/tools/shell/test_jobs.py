@@ -129,6 +129,7 @@ async def test_jobs_end_with_the_session(shells: Shells):
         assert await ends(pid)
 
 
+@pytest.mark.slow
 async def test_jobs_end_side_by_side(shells: Shells, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(process, "GRACE_SECONDS", 0.3)
     for _ in range(4):

@@ -97,6 +97,7 @@ async def test_a_process_that_left_the_group_and_lost_its_parent_ends_with_the_c
     assert await ends(int((place.folder / "pid").read_text()))
 
 
+@pytest.mark.slow
 @needs_proc
 async def test_a_process_that_left_the_group_ends_when_the_time_is_over(place: Place):
     ended = await place.run("setsid sh -c 'echo $$; sleep 60; echo' & wait", seconds=0.3)
@@ -239,6 +240,7 @@ async def test_a_reader_woken_for_nothing_goes_on(place: Place, monkeypatch: pyt
     assert len(calls) > 1
 
 
+@pytest.mark.slow
 async def test_endless_output_neither_fills_memory_nor_outlives_its_time(place: Place):
     ended = await place.run("cat /dev/zero", seconds=0.3)
     assert ended.timed_out
@@ -319,6 +321,7 @@ async def test_what_a_sandbox_says_is_what_starts(place: Place):
             os.fstat(descriptor)
 
 
+@pytest.mark.slow
 async def test_a_disk_that_is_slow_loses_nothing(place: Place, monkeypatch: pytest.MonkeyPatch):
     command = place.command("seq 20000; sleep 0.1; echo last")
     add = place.output.add

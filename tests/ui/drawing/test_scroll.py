@@ -1,5 +1,6 @@
 """Lines that scroll away are written together, each once, in their order."""
 
+import pytest
 from prompt_toolkit.formatted_text import ANSI, to_formatted_text
 from stage import staged
 
@@ -25,6 +26,7 @@ async def test_lines_that_were_not_drawn_yet_are_written_at_the_end() -> None:
     assert "\none\n\ntwo\n" in stage.screen + "\n"
 
 
+@pytest.mark.slow
 async def test_lines_show_without_a_key_and_without_work() -> None:
     async with staged(FakeSession()) as stage:
         stage.terminal.renderer.say("one")

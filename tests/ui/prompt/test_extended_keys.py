@@ -238,6 +238,7 @@ def test_in_tmux_shift_enter_is_a_new_line_and_a_large_paste_is_folded(tmp_path:
         subprocess.run([*tmux, "kill-server"], check=False)
 
 
+@pytest.mark.slow
 def test_no_character_and_no_modifier_makes_what_is_no_key() -> None:
     """Every code point whose capital is longer, ends of ranges, and codes beyond Unicode, with all modifiers."""
     edges = [*range(0x300), 0x1C3, 0xD7FF, 0xD800, 0xDFFF, 0xE000, 0xF8FF, 0xF900, 0x10FFFF]

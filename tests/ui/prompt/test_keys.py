@@ -210,6 +210,7 @@ async def test_every_key_of_the_table_does_what_is_said(monkeypatch: pytest.Monk
     assert stage.code == 0
 
 
+@pytest.mark.slow
 async def test_the_keys_of_vi_do_what_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [key for key, _ in VI_KEYS] == ["Esc", "/, u"]
     session = FakeSession(hangs, config=VI)
