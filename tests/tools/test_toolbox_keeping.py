@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -27,23 +28,28 @@ class Hook:
             raise self.error
 
 
+class Looking(Hook):
+    """A hook that notes whether a file is there."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__()
+        self._file = file
+        self.seen: list[bool] = []
+
+    async def __call__(self, effect: Effect, paths: Sequence[str]) -> None:
+        await super().__call__(effect, paths)
+        self.seen.append(self._file.exists())
+
+
 async def test_a_change_is_announced_with_its_paths_before_it_is_made(make_bench: MakeBench):
     bench = make_bench()
-    folder = bench.workspace.roots.folder
-    seen: list[bool] = []
-
-    class Looking(Hook):
-        async def __call__(self, effect: Effect, paths: Sequence[str]) -> None:
-            await super().__call__(effect, paths)
-            seen.append((folder / "a.txt").exists())
-
-    bench.toolbox.before_change = hook = Looking()
+    bench.toolbox.before_change = hook = Looking(bench.workspace.roots.folder / "a.txt")
     await bench.ok("write_file", path="./a.txt", content="one\n")
     await bench.ok("read_file", path="a.txt")
     await bench.ok("edit_file", path="a.txt", old_text="one", new_text="two")
     await bench.ok("delete_file", path="a.txt")
     assert hook.told == [("write", ("a.txt",)), ("edit", ("a.txt",)), ("delete", ("a.txt",))]
-    assert seen == [False, True, True]
+    assert hook.seen == [False, True, True]
 
 
 async def test_a_tool_that_does_not_say_what_it_changes_is_announced_too():
@@ -89,19 +95,11 @@ async def test_what_a_change_left_is_looked_at_and_a_failure_of_that_says_nothin
     make_bench: MakeBench,
 ):
     bench = make_bench()
-    folder = bench.workspace.roots.folder
-    seen: list[bool] = []
-
-    class Looking(Hook):
-        async def __call__(self, effect: Effect, paths: Sequence[str]) -> None:
-            await super().__call__(effect, paths)
-            seen.append((folder / "a.txt").exists())
-
-    bench.toolbox.after_change = hook = Looking()
+    bench.toolbox.after_change = hook = Looking(bench.workspace.roots.folder / "a.txt")
     await bench.ok("write_file", path="a.txt", content="one\n")
     await bench.ok("read_file", path="a.txt")
     assert hook.told == [("write", ("a.txt",))]
-    assert seen == [True]
+    assert hook.seen == [True]
     bench.toolbox.after_change = Hook(ToolError("the disk is full"))
     answered = await bench.ok("write_file", path="a.txt", content="b")
     assert "full" not in answered.output
