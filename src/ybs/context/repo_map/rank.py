@@ -1,0 +1,214 @@
+"""The rank: the files of a project in the order in which a request is likely to be about them.
+
+Words come first: all files get a worth from what costs little (their words, when they last changed, what commits said
+of them). The best of these are looked at again (their names, their companions), and the best of those are parsed, so
+that what they use of each other counts too. `bench/repo_map.py` measures the order, and WEIGHTS were fitted with it.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import nlargest
+
+from msgspec import Struct
+
+from ybs.context.repo_map.graph import edges_among, page_rank
+from ybs.context.repo_map.history import History
+from ybs.context.repo_map.index import Index
+from ybs.context.repo_map.query import Query
+from ybs.context.repo_map.search import bm25, rarity_of
+from ybs.context.repo_map.tags import Tags
+from ybs.context.repo_map.words import stems_of
+
+#: How many files are looked at again, how many of those say who belongs with them, and how many are parsed.
+MOST_LOOKED_AT, MOST_LEADING, MOST_PARSED = 400, 15, 40
+
+#: What each sign counts, from 0 to 1 within one request.
+WEIGHTS = {
+    "words": 1.0,  # BM25 of all words
+    "first": 1.5,  # of those in the first line
+    "whole": 1.0,  # of compound names
+    "recent": 1.5,  # lately and often changed
+    "told": 3.0,  # changed by commits with such titles
+    "named": 1.0,  # the file's name is in the request
+    "defines": 1.0,  # it defines a name of the request
+    "mentioned": 1.5,  # its path is in the request
+    "companion": 1.5,  # the test of a good file, or what such a test tests
+    "together": 0.7,  # changed together with good files
+    "tests": -0.3,  # is a test
+    "tests wanted": 0.8,  # is a test, and the request speaks of tests
+    "used": 0.4,  # PageRank: other good files use it
+    "long": -0.5,
+    "other": -1.5,  # no grammar reads it: documents, settings, data
+    "other wanted": 1.0,  # and the request speaks of documents
+}
+
+_IS_TEST = re.compile(
+    r"(?:^|/)(?:tests?|specs?|__tests__|testing|testdata|fixtures?|t)/|(?:^|/)tests?[_.-]"
+    r"|[_.-](?:tests?|spec)\.|[a-z]Tests?\.[a-z]+$",
+)
+_TEST_WORDS = re.compile(r"^(?:tests?_?|spec_)|(?:[_.-]?tests?|[_.-]?spec)$")
+
+Column = dict[int, float]
+
+
+class Ranked(Struct, frozen=True, kw_only=True):
+    """A file in its place. `tags` are there for the first ones; `linked` is the worth of its names to other files."""
+
+    file: int
+    path: str
+    worth: float
+    tags: Tags | None = None
+    linked: Mapping[str, float] = {}
+
+
+def rank(index: Index, history: History, query: Query) -> list[Ranked]:
+    """Return all files of the index, the likeliest first; without words an overview of what matters lately."""
+    look = Look(index, history, query)
+    look.at_all()
+    look.again(look.best(MOST_LOOKED_AT))
+    parsed = look.inside(look.best(MOST_PARSED))
+    order = sorted(range(len(index.paths)), key=lambda file: (-look.worth[file], index.paths[file]))
+    return [
+        Ranked(
+            file=file,
+            path=index.paths[file],
+            worth=look.worth[file],
+            tags=parsed.get(file),
+            linked=look.linked.get(file, {}),
+        )
+        for file in order
+    ]
+
+
+class Look:
+    """Looks at files, ever fewer and ever closer; `worth` is what they are worth so far."""
+
+    def __init__(self, index: Index, history: History, query: Query) -> None:
+        self._index, self._history, self._query = index, history, query
+        self.paths: Sequence[str] = index.paths
+        self._files = {path: file for file, path in enumerate(self.paths)}
+        self.worth = [0.0] * len(self.paths)
+        self.linked: dict[int, dict[str, float]] = {}
+
+    def best(self, most: int) -> list[int]:
+        """Return the best files so far."""
+        return nlargest(most, range(len(self.worth)), key=self.worth.__getitem__)
+
+    def add(self, sign: str, column: Column) -> None:
+        """Count a sign, its values made 1 for the file that has most of it."""
+        weight = WEIGHTS[sign]
+        most = max(column.values(), default=0.0)
+        if most <= 0:
+            return
+        for file, value in column.items():
+            self.worth[file] += weight * value / most
+
+    def mark(self, sign: str, files: Iterable[int]) -> None:
+        """Count a sign that a file has or has not."""
+        weight = WEIGHTS[sign]
+        for file in files:
+            self.worth[file] += weight
+
+    def at_all(self) -> None:
+        """Look at what costs little."""
+        index, query = self._index, self._query
+        whole = {term: 1.0 for name in query.names for term in stems_of(name)[-1:]}
+        self.add("words", bm25(index, query.terms))
+        self.add("first", bm25(index, query.first))
+        self.add("whole", bm25(index, whole))
+        self.add("recent", self._of_paths(self._history.recencies()))
+        self.add("told", self._of_paths(self._history.told(query.first)))
+        others = [file for file in range(len(self.paths)) if not index.language(file)]
+        self.mark("other", others)
+        if query.speaks_of_documents:
+            self.mark("other wanted", others)
+
+    def again(self, files: Sequence[int]) -> None:
+        """Look at the paths of the best files, and at what goes with them."""
+        tests = [file for file in files if _IS_TEST.search(self.paths[file])]
+        self.add("named", self._named(files))
+        self.add("defines", self._defining())
+        self.add("mentioned", self._mentioned(files))
+        self.mark("tests", tests)
+        if self._query.speaks_of_tests:
+            self.mark("tests wanted", tests)
+        leading = self.best(MOST_LEADING)
+        weights = {file: 1 / (2 + place) for place, file in enumerate(leading)}
+        self.add("companion", self._companions(files, weights))
+        together = self._history.together({self.paths[file]: weights[file] for file in leading})
+        self.add("together", self._of_paths(together))
+
+    def inside(self, files: Sequence[int]) -> dict[int, Tags]:
+        """Parse the best files and follow what they use; return their tags."""
+        tags = {file: self._index.tags(file) for file in files}
+        definers: dict[str, set[int]] = {}
+        for file, found in tags.items():
+            for tag in found.definitions:
+                definers.setdefault(tag.name, set()).add(file)
+        nobody: set[int] = set()
+        links = edges_among(
+            files, tags, lambda name: definers.get(name, nobody), mentioned=self._query.names
+        )
+        lowest = min((self.worth[file] for file in files), default=0.0)
+        ranks = page_rank(links.edges, {file: self.worth[file] - lowest for file in files})
+        self.linked = links.worth_of_names(ranks)
+        self.add("used", ranks)
+        return tags
+
+    def _of_paths(self, values: Mapping[str, float]) -> Column:
+        files = self._files
+        return {files[path]: value for path, value in values.items() if path in files}
+
+    def _named(self, files: Iterable[int]) -> Column:
+        """Return how much of each file's name the request has, rare words counting more."""
+        terms, every = self._query.terms, len(self.paths)
+        names = {file: set(stems_of(_stem_of(self.paths[file]))) for file in files}
+        having: dict[str, int] = {}
+        for stems in names.values():
+            for stem in stems & terms.keys():
+                having[stem] = having.get(stem, 0) + 1
+        return {
+            file: sum(rarity_of(having[stem], every) for stem in found) / len(stems)
+            for file, stems in names.items()
+            if (found := stems & terms.keys())
+        }
+
+    def _defining(self) -> Column:
+        found: Column = {}
+        for name in self._query.names:
+            files = self._index.defining(name)
+            for file in files:
+                found[file] = found.get(file, 0.0) + rarity_of(len(files), len(self.paths))
+        return found
+
+    def _mentioned(self, files: Iterable[int]) -> Column:
+        """Return the files whose path, or the end of it from a name on, stands in the request."""
+        wanted = self._query.paths
+        if not wanted:
+            return {}
+        ends = tuple(f"/{path}" for path in wanted)
+        return {
+            file: 1.0
+            for file in files
+            if (low := self.paths[file].lower()) in wanted or low.endswith(ends)
+        }
+
+    def _companions(self, files: Iterable[int], weights: Mapping[int, float]) -> Column:
+        """Return the files whose names say that they belong to a good one: its test, its header, or it itself."""
+        best: dict[str, float] = {}
+        for file, weight in weights.items():
+            key = _companion_key(self.paths[file])
+            best[key] = max(best.get(key, 0.0), weight)
+        return {
+            file: best[key] for file in files if (key := _companion_key(self.paths[file])) in best
+        }
+
+
+def _stem_of(path: str) -> str:
+    """Return a file's name without its suffix."""
+    name = path.rpartition("/")[2]
+    return name.rpartition(".")[0] or name
+
+
+def _companion_key(path: str) -> str:
+    return _TEST_WORDS.sub("", path.rpartition("/")[2].lower().partition(".")[0])
