@@ -1,0 +1,32 @@
+"""The last commits, as a section of the system prompt."""
+
+from ybs.context.section import Section
+from ybs.security.git import Git
+from ybs.security.git_walls import GitError
+from ybs.security.unicode import printable
+
+MOST_TITLE_CHARS = 72
+_MOST_NAME_CHARS = 12
+
+
+async def recent_commits(git: Git, count: int = 5) -> Section | None:
+    """Return the latest commits, the newest first: short name and title. None without git or without commits.
+
+    How long ago they were is left out: the prompt stays as it is.
+    """
+    words = ("-n", str(max(count, 0)), "--no-notes", "-z", "--format=%h %s", "HEAD", "--")
+    try:
+        printed = await git.run("log", *words)
+    except GitError:
+        return None
+    rows = [_line(row) for row in printed.decode(errors="replace").split("\0") if row]
+    return Section(name="commits", text="\n".join(rows)) if rows else None
+
+
+def _line(row: str) -> str:
+    """Write a commit's line; its title was written by anybody."""
+    name, _, title = row.partition(" ")
+    title = " ".join(printable(title[: 4 * MOST_TITLE_CHARS]).split())
+    if len(title) > MOST_TITLE_CHARS:
+        title = title[: MOST_TITLE_CHARS - 1].rstrip() + "…"
+    return f"{name[:_MOST_NAME_CHARS]} {title}".rstrip()

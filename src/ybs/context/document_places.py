@@ -1,0 +1,137 @@
+"""Where context documents lie, how much each may say, and how their files are opened without trusting them."""
+
+import os
+import stat
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from ybs.core.errors import Refused
+
+#: In the project: nowhere, in its folder `.ybs`, or in each folder from the repository's top down to the project's.
+Within: TypeAlias = Literal["", ".ybs", "folders"]
+
+MOST_BYTES = 64_000  # of one file; what is behind them is left out
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+class Document(Struct, frozen=True, kw_only=True):
+    """A kind of document: its places, and the tokens that all of its files may have together.
+
+    `is_own`: the person's folder may have one. `instead` is read in a folder of the project that has none.
+    `keeps_end`: of a long one the end is kept, since it grows there.
+    """
+
+    name: str
+    tokens: int
+    is_own: bool = True
+    within: Within = ""
+    instead: str = ""
+    keeps_end: bool = False
+
+
+#: The documents, in the order in which a model reads them. The table in `documents` says what they are for.
+DOCUMENTS = (
+    Document(name="AGENT.md", tokens=1_000, within=".ybs"),
+    Document(name="IDENTITY.md", tokens=500, keeps_end=True),
+    Document(name="HUMAN.md", tokens=500),
+    Document(name="FOCUS.md", tokens=300, within=".ybs"),
+    Document(name="preferences.json", tokens=300, within=".ybs"),
+    Document(name="CODE.md", tokens=2_000, is_own=False, within="folders"),
+    Document(name="AGENTS.md", tokens=4_000, within="folders", instead="CLAUDE.md"),
+)
+
+
+class Beginning(Struct, frozen=True, kw_only=True):
+    """The first bytes of a document's file. `identity` tells the file from others, whatever its name."""
+
+    data: bytes
+    size: int
+    identity: tuple[int, int]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether that is all there is."""
+        return len(self.data) >= self.size
+
+
+def top_of(folder: Path) -> Path:
+    """Return the top of the repository around the resolved folder: the nearest one with `.git`, or the folder itself.
+
+    A `.git` that somebody else put above the project (into /tmp, say) does not count.
+    """
+    owners = {0, os.getuid(), _owner(folder)}
+    for parent in (folder, *folder.parents):
+        if _owner(parent / ".git") in owners:
+            return parent
+    return folder
+
+
+def folders_of(folder: Path, top: Path) -> list[Path]:
+    """List the folders from the top down to the folder, both included."""
+    above = [parent for parent in folder.parents if parent.is_relative_to(top)]
+    return [*reversed(above), folder]
+
+
+def read_own(path: Path) -> Beginning | str | None:
+    """Read a file of the person's; links are theirs too. None where there is none, or words on why it is not read."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):  # devices stay unopened
+            return None
+        handle = os.open(path, _FLAGS)
+        with open(handle, "rb") as file:  # noqa: PTH123 - opened by descriptor
+            facts = os.fstat(handle)
+            return _problem_of(facts) or _begun(file.read(MOST_BYTES), facts)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+    except OSError as error:
+        return f"it cannot be read ({error.strerror})"
+
+
+def read_in_project(path: Path, top: Path) -> Beginning | None:
+    """Read a file of the project, if it really lies in it.
+
+    A link may lead to a Markdown file of the project and nowhere else: not out of it, not to its `.env`.
+    """
+    try:
+        is_link = stat.S_ISLNK(path.lstat().st_mode)
+        real = Path(os.path.realpath(path))
+        if not real.is_relative_to(top) or (is_link and real.suffix.lower() != ".md"):
+            return None
+        return _read_held(real, top)
+    except (OSError, ValueError, Refused):
+        return None
+
+
+def _read_held(real: Path, top: Path) -> Beginning | None:
+    from ybs.security.opening import held  # most projects have one document, many none
+
+    with held(real) as place:
+        status = place.status()
+        if status is None or not stat.S_ISREG(status.st_mode):
+            return None
+        handle = place.open(_FLAGS)
+    with open(handle, "rb") as file:  # noqa: PTH123 - opened by descriptor
+        facts = os.fstat(handle)
+        if not stat.S_ISREG(facts.st_mode) or facts.st_uid not in {0, os.getuid(), _owner(top)}:
+            return None
+        return _begun(file.read(MOST_BYTES), facts)
+
+
+def _problem_of(facts: os.stat_result) -> str:
+    if facts.st_uid not in (0, os.getuid()):
+        return f"it belongs to another user (uid {facts.st_uid})"
+    return "it can be written by others; run chmod go-w on it" * bool(facts.st_mode & _OTHERS_WRITE)
+
+
+def _begun(data: bytes, facts: os.stat_result) -> Beginning:
+    return Beginning(data=data, size=facts.st_size, identity=(facts.st_dev, facts.st_ino))
+
+
+def _owner(path: Path) -> int:
+    try:
+        return path.lstat().st_uid
+    except OSError:
+        return -1

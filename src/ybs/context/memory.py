@@ -1,0 +1,319 @@
+"""Memories: what the person, or the model with their yes, keeps for later sessions, as Markdown files.
+
+A memory is kept for the project it was said in. It lies in the person's own folder all the same, so that nobody
+commits it by accident: `~/.config/ybs/memories/NAME-DIGEST/`, with the name of the project's folder and a digest of its
+path. (A project that is moved begins anew; the files say which one they belong to.) What holds for all projects lies in
+`~/.config/ybs/memories/` itself. Files that the project brings along in `.ybs/memories/` are read as well and never
+written; they may be anybody's, so they come last whatever date they claim. Memories are data, wherever they stand.
+"""
+
+import os
+import re
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+
+from msgspec import Struct
+
+from ybs.config import private_file
+from ybs.config.paths import config_folder, short
+from ybs.context.memory_file import (
+    Memory,
+    Place,
+    Unread,
+    composed,
+    names_in,
+    plain,
+    read_memories,
+    written,
+)
+from ybs.context.memory_names import file_name, project_name
+from ybs.context.memory_recent import section_of
+from ybs.context.section import Section
+from ybs.core.errors import Refused, YbsError
+from ybs.security.incognito import WRITES_NOTHING
+
+#: The most bytes of one memory, and the most memories of one folder. None is ever deleted to make room.
+MOST_BYTES, MOST_MEMORIES = 4_096, 1_000
+_PLACEHOLDER = r"\[ybs:secret:([a-z0-9-]{1,40})#\d{1,6}\]"
+_LEFT_OUT = "[left out: "
+_LOCK = ".lock"
+#: So many files of the project are tried for the prompt: they may be anything.
+_MOST_TRIED = 20
+
+
+class Draft(Struct, frozen=True, kw_only=True):
+    """A memory as it would be kept, and the folder that it would lie in."""
+
+    heading: str
+    body: str
+    folder: Path
+    #: What it says, to be compared with what others say.
+    content: str
+
+    @property
+    def text(self) -> str:
+        """What the file says below its first lines."""
+        return f"# {self.heading}" + (f"\n\n{self.body}" if self.body else "")
+
+    @property
+    def has_secret(self) -> bool:
+        """Whether something in it was taken for a secret."""
+        return _LEFT_OUT in self.text
+
+    @property
+    def place(self) -> str:
+        """The folder as the person writes it."""
+        return short(str(self.folder))
+
+
+class _File(Struct, frozen=True):
+    """A file that may be a memory: its stamp and name, and where it lies."""
+
+    named: tuple[str, str]
+    folder: Path
+    place: Place
+
+
+class Memories:
+    """The memories that count in a project's folder: its own, those for all projects, and what it brings along.
+
+    `mask` takes secrets out of a text. Where `may_write` is false (incognito) nothing is kept; what was kept before can
+    be forgotten and brought back all the same. All of it blocks.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        mask: Callable[[str], str],
+        may_write: bool,
+        now: Callable[[], datetime] = datetime.now,
+        own: Path | None = None,
+    ) -> None:
+        self.everywhere = own or config_folder() / "memories"
+        self._root = _root_of(folder)
+        self._mask, self._may_write, self._now = mask, may_write, now
+        self._forgotten: list[tuple[Memory, bytes]] = []
+        #: Files that are no memories, of the last time that all were read.
+        self.unread: Sequence[Unread] = ()
+
+    @property
+    def project(self) -> Path:
+        """Where the project's own memories lie."""
+        return self.everywhere / project_name(self._root)
+
+    def draft(self, text: str, name: str = "", *, for_all: bool = False) -> Draft:
+        """Return what `keep` would write. Raises Refused and YbsError where it would not."""
+        if not self._may_write:
+            raise Refused(f"Not kept: {WRITES_NOTHING}.")
+        content = self._cleaned(text)
+        heading, body = composed(content, self._cleaned(name))
+        draft = Draft(
+            heading=heading,
+            body=body,
+            folder=self.everywhere if for_all else self.project,
+            content=_compared(content),
+        )
+        if not draft.content:
+            raise YbsError("There is nothing to keep: the text is empty.")
+        if (size := len(draft.text.encode(errors="replace"))) > MOST_BYTES:
+            raise YbsError(
+                f"Not kept: a memory has at most {MOST_BYTES:,} bytes, this one {size:,}. "
+                "Keep what matters of it."
+            )
+        self._check(draft)
+        return draft
+
+    def keep(self, text: str, name: str = "", *, for_all: bool = False) -> Path:
+        """Write a memory and return its file; `for_all` projects or for this one.
+
+        What is kept already is not kept twice. Raises Refused in incognito, and YbsError; then nothing was written.
+        """
+        draft = self.draft(text, name, for_all=for_all)
+        with _told(draft.folder, "Not kept"):
+            return self._keep(draft)
+
+    def _keep(self, draft: Draft) -> Path:
+        when = self._now()
+        is_own = draft.folder != self.everywhere
+        data = written(
+            draft.heading, draft.body, project=plain(str(self._root)) if is_own else "", when=when
+        )
+        # One writer at a time: what two processes keep in one second has two names, and the same text is kept once.
+        lock = private_file.open_locked(self.everywhere / _LOCK, waits=True)
+        try:
+            self._check(draft)
+            taken = {name for _, name in _listed(draft.folder)}
+            if len(taken) >= MOST_MEMORIES:
+                raise YbsError(
+                    f"Not kept: there are {MOST_MEMORIES:,} memories in {short(str(draft.folder))} already, and none "
+                    "is deleted by itself. /memories forget N makes room."
+                )
+            number = 1
+            while (name := file_name(when, draft.heading, number)) in taken:
+                number += 1
+            private_file.replace(draft.folder / name, data)
+        finally:
+            os.close(lock)
+        return draft.folder / name
+
+    def _check(self, draft: Draft) -> None:
+        """Raise YbsError where this is kept already."""
+        for each in self._own():
+            if draft.content in (_compared(each.text), _compared(each.body)):
+                raise YbsError(f"That is kept already, as {each.name}.")
+
+    def all(self) -> list[Memory]:
+        """Return all memories: the person's own, the newest first, then those that the project brings along.
+
+        Files that are none stand in `unread`. Raises YbsError where a folder cannot be read.
+        """
+        unread: list[Unread] = []
+        memories = self._own(unread)
+        with suppress(OSError, Refused):  # the project's affair
+            memories += _read(*self._brought, unread)
+        self.unread = unread
+        return memories
+
+    def search(self, query: str, most: int = 10) -> list[Memory]:
+        """Return the memories that the words fit best, the best first. Raises YbsError."""
+        from ybs.context.memory_search import best
+
+        return best(self.all(), query, most)
+
+    def find(self, word: str) -> Memory:
+        """Return the memory of a name, of a number in the order of `all`, or of the only name with this ending.
+
+        Raises YbsError.
+        """
+        word = word.strip().removesuffix(".md")
+        memories = self.all()
+        for each in memories:  # the person's own come first
+            if each.name == word:
+                return each
+        is_number = word.isascii() and word.isdecimal() and len(word) < 5
+        if is_number and 1 <= int(word) <= len(memories):
+            return memories[int(word) - 1]
+        found = [each for each in memories if word and each.name.endswith(f"_{word}")]
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise YbsError(f"There is no memory {plain(word)[:80]!r}. /memories lists them.")
+        raise YbsError(f"{len(found)} memories are called {word}. Use the number of one.")
+
+    def forget(self, word: str) -> Memory:
+        """Delete a memory and return it; `bring_back` writes it again in this session. Raises YbsError."""
+        memory = self.find(word)
+        if memory.place == "repository":
+            raise YbsError(
+                f"{memory.path.name} is one of the project's own files (.ybs/memories); delete it there."
+            )
+        with _told(memory.path.parent, "Not forgotten"):
+            data = memory.path.read_bytes()
+            memory.path.unlink()
+        self._forgotten.append((memory, data))
+        return memory
+
+    def bring_back(self) -> Memory:
+        """Write down again what was forgotten last in this session. Raises YbsError."""
+        if not self._forgotten:
+            raise YbsError("Nothing was forgotten in this session.")
+        memory, data = self._forgotten[-1]
+        if os.path.lexists(memory.path):
+            raise YbsError(f"{memory.path.name} is there again already.")
+        with _told(memory.path.parent, "Not brought back"):
+            private_file.replace(memory.path, data)
+        self._forgotten.pop()
+        return memory
+
+    def recent(self, count: int = 5) -> Section | None:
+        """Return the beginnings of up to 5 of the newest memories for the prompt; None where none can be read."""
+        with suppress(OSError, YbsError):
+            return self._recent(count)
+        return None
+
+    def _recent(self, count: int) -> Section | None:
+        files = [file for folder in self._own_folders for file in _files(*folder)]
+        files.sort(key=lambda file: file.named, reverse=True)
+        with suppress(OSError, Refused):  # the project's affair
+            files += _files(*self._brought)[:_MOST_TRIED]
+        newest: list[Memory] = []
+        for file in files:
+            read = read_memories(file.folder, file.named[1:], file.place)
+            newest += [each for each in read if isinstance(each, Memory)]
+            if len(newest) == count:
+                break
+        return section_of(newest, len(files), short(str(self.everywhere))) if newest else None
+
+    @property
+    def _own_folders(self) -> list[tuple[Path, Place]]:
+        # Links above a person's own settings are their affair; this folder is none.
+        top = Path(os.path.realpath(self.everywhere.parent)) / self.everywhere.name
+        if not os.path.lexists(top):
+            return []
+        return [(top / self.project.name, "project"), (top, "everywhere")]
+
+    @property
+    def _brought(self) -> tuple[Path, Place]:
+        return self._root / ".ybs" / "memories", "repository"
+
+    def _own(self, unread: list[Unread] | None = None) -> list[Memory]:
+        memories: list[Memory] = []
+        for folder, place in self._own_folders:
+            with _told(folder, "Memories cannot be read"):
+                memories += _read(folder, place, unread)
+        return sorted(memories, key=lambda each: (each.stamp, each.name), reverse=True)
+
+    def _cleaned(self, text: str) -> str:
+        """Take out what nobody sees, then secrets: in parts they would not be found."""
+        masked = self._mask(plain(text))
+        # A placeholder means something in this session only.
+        return re.sub(_PLACEHOLDER, lambda found: f"{_LEFT_OUT}{found[1]}]", masked)
+
+
+def _root_of(folder: Path) -> Path:
+    """Return the folder of the repository around a folder, else that folder: a project is the same from all its parts."""
+    folder = Path(os.path.realpath(folder))
+    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
+
+
+def _listed(folder: Path) -> list[tuple[str, str]]:
+    """List a folder that need not be there. Raises OSError and Refused."""
+    try:
+        return names_in(folder)
+    except FileNotFoundError:
+        return []
+
+
+def _read(folder: Path, place: Place, unread: list[Unread] | None) -> list[Memory]:
+    names = [name for _, name in _listed(folder)][: 2 * MOST_MEMORIES]
+    memories: list[Memory] = []
+    for each in read_memories(folder, names, place) if names else ():
+        if isinstance(each, Memory):
+            memories.append(each)
+        elif unread is not None:
+            unread.append(each)
+    return memories
+
+
+def _files(folder: Path, place: Place) -> list[_File]:
+    return [_File(named, folder, place) for named in _listed(folder)]
+
+
+@contextmanager
+def _told(folder: Path, what: str) -> Generator[None]:
+    """Say in plain words what went wrong with a folder of memories."""
+    try:
+        yield
+    except Refused as error:
+        reason = "is a link, or lies behind one; ybs follows none to its own files"
+        raise YbsError(f"{what}: {short(str(folder))} {reason}.") from error
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise YbsError(f"{what}: {short(str(folder))}: {reason}.") from error
+
+
+def _compared(text: str) -> str:
+    return " ".join(text.casefold().split()).lstrip("# ")

@@ -1,0 +1,180 @@
+"""One memory and its file: Markdown that a person can read and change, taken as data whoever wrote it."""
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from ybs.context.memory_names import SUFFIX, read_name, stamp_of
+from ybs.security.names import shown_name
+from ybs.security.opening import open_listed
+from ybs.security.unicode import has_suspects, printable, replace_hidden
+
+#: Whom a memory is for: this project or all of them. `repository` is one that the project's own files bring along.
+Place: TypeAlias = Literal["project", "everywhere", "repository"]
+#: The most bytes that a file may have to be read; one that ybs wrote has far fewer.
+MOST_READ = 64_000
+#: The most entries of a folder that are looked at; the project's own folder may be anybody's.
+MOST_LISTED = 10_000
+_LONGEST_HEADING = 60
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+# Texts, not compiled: a start without memories needs none of them.
+_FRONT = r"\A---\n(?:[\w-]+:.*\n)*---\n"
+_ESCAPE = r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"
+_CONTROLS = "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]"
+
+
+class Memory(Struct, frozen=True, kw_only=True):
+    """One memory. Its texts can be printed.
+
+    `stamp` is when it was kept, as names of files have it; `name` its file's name without the ending. What a person
+    wrote may have no heading.
+    """
+
+    path: Path
+    name: str
+    stamp: str
+    heading: str
+    body: str
+    place: Place
+
+    @property
+    def text(self) -> str:
+        """All that it says, once."""
+        return _joined(self.heading, self.body)
+
+    @property
+    def day(self) -> str:
+        """The day on which it was kept."""
+        return self.stamp[:10]
+
+
+class Unread(Struct, frozen=True):
+    """A file that is no memory, and why."""
+
+    name: str
+    reason: str
+
+
+def plain(text: str) -> str:
+    """Return a text without anything in it that acts on a terminal or that nobody sees."""
+    if has_suspects(text):
+        text = re.sub(_ESCAPE, "", text).replace("\r\n", "\n").replace("\r", "\n")
+        text = printable(replace_hidden(text, lambda _: "", _CONTROLS))
+    return "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
+
+
+def composed(text: str, name: str) -> tuple[str, str]:
+    """Return the heading and the body of a new memory; without a name, its first words are the heading."""
+    if words := " ".join(name.split()):
+        return _short(words), text.strip()
+    text = text.lstrip("# \n").rstrip()
+    first, _, rest = text.partition("\n")
+    title, rest = " ".join(first.split()), rest.strip("\n")
+    whole = f"{title}\n{rest}" if rest else title
+    is_whole = len(title) <= _LONGEST_HEADING and _joined(title, rest) == whole
+    return (title, rest) if is_whole else (_short(title), text)
+
+
+def _joined(heading: str, body: str) -> str:
+    """Return the text of a memory; a heading that is the beginning of the body is not said twice."""
+    first = " ".join(body.partition("\n")[0].split())
+    start = heading.removesuffix("…")
+    is_start = first == heading or ("" != start != heading and first.startswith(start))
+    return body if is_start or not heading else f"{heading}\n{body}" if body else heading
+
+
+def _short(words: str) -> str:
+    if len(words) <= _LONGEST_HEADING:
+        return words
+    return f"{words[: _LONGEST_HEADING - 1].rstrip()}…"
+
+
+def written(heading: str, body: str, *, project: str, when: datetime) -> bytes:
+    """Write a memory down."""
+    front = [f"project: {project}"] if project else []
+    front.append(f"date: {when.astimezone().isoformat(' ', 'seconds')}")
+    parts = ["---", *front, "---", f"# {heading}", *(["", body] if body else [])]
+    return ("\n".join(parts) + "\n").encode(errors="replace")
+
+
+def names_in(folder: Path) -> list[tuple[str, str]]:
+    """List the files of memories in a resolved folder as pairs of a stamp and a name, the newest first.
+
+    A file that a person named without a time has that of its last change. Raises OSError, and Refused for a link.
+    """
+    handle = open_listed(folder)
+    try:
+        with os.scandir(handle) as entries:
+            names = [each.name for each in islice(entries, MOST_LISTED) if _is_named(each.name)]
+        return sorted(((_stamp(name, handle), name) for name in names), reverse=True)
+    finally:
+        os.close(handle)
+
+
+def read_memories(folder: Path, names: Iterable[str], place: Place) -> Iterator[Memory | Unread]:
+    """Read files of a resolved folder. No link is followed, nothing but a plain file of text is read.
+
+    Raises OSError, and Refused where the folder itself is a link.
+    """
+    handle = open_listed(folder)
+    try:
+        for name in names:
+            text = _text(name, handle)
+            yield text if isinstance(text, Unread) else _memory(folder / name, text, handle, place)
+    finally:
+        os.close(handle)
+
+
+def _is_named(name: str) -> bool:
+    return name.endswith(SUFFIX) and not name.startswith(".")
+
+
+def _stamp(name: str, folder: int) -> str:
+    if stamp := read_name(name)[0]:
+        return stamp
+    try:
+        return stamp_of(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime)
+    except (OSError, ValueError, OverflowError):
+        return ""
+
+
+def _text(name: str, folder: int) -> str | Unread:
+    try:
+        handle = os.open(name, _OPEN, dir_fd=folder)
+        try:
+            is_file = stat.S_ISREG(os.fstat(handle).st_mode)
+            data = os.read(handle, MOST_READ + 1) if is_file else b""
+        finally:
+            os.close(handle)
+    except OSError as error:
+        return Unread(name, error.strerror or str(error))
+    if not is_file:
+        return Unread(name, "it is no plain file")
+    if len(data) > MOST_READ:
+        return Unread(name, f"it is larger than {MOST_READ:,} bytes")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return Unread(name, "it is no text in UTF-8")
+
+
+def _memory(path: Path, text: str, folder: int, place: Place) -> Memory:
+    body = re.sub(_FRONT, "", f"{plain(text)}\n", count=1).strip("\n")
+    heading = ""
+    if body.startswith("#"):
+        heading, _, body = body.partition("\n")
+    return Memory(
+        path=path,
+        name=shown_name(path.name.removesuffix(SUFFIX)),
+        stamp=_stamp(path.name, folder),
+        heading=heading.lstrip("#").strip(),
+        body=body.strip("\n"),
+        place=place,
+    )

@@ -1,0 +1,51 @@
+from pathlib import Path
+
+from hostile_git import needs_git
+from made_history import MadeRepository
+from ybs.context.commits import MOST_TITLE_CHARS, recent_commits
+from ybs.security.git import Git
+from ybs.security.unicode import has_suspects
+
+pytestmark = needs_git
+
+TITLES = [
+    b"left out",
+    b"\xff not UTF-8 \xe2\x80\xae and turned",
+    b"colours \x1b[31mred\x07 \x00".replace(b"\x00", b"") + b"\x9b2J",
+    b"long " * 400,
+    b"two\nlines\n\nand a body",
+    b"plain",
+]
+
+
+async def test_the_last_commits_stand_on_one_legible_line_each(project: Path) -> None:
+    made = MadeRepository(project)
+    made.git("config", "core.abbrev", "40")
+    made.commit(*([["a"]] * len(TITLES)), titles=TITLES)
+    found = await recent_commits(Git(project))
+    assert found is not None
+    assert found.name == "commits"
+    lines = found.text.splitlines()
+    assert len(lines) == 5
+    assert lines[0] == made.git("rev-parse", "HEAD")[:12] + " plain"
+    assert lines[1].endswith(" two lines")
+    for line in lines:
+        name, _, title = line.partition(" ")
+        assert name.isalnum(), line
+        assert len(name) <= 12, line
+        assert 0 < len(title) <= MOST_TITLE_CHARS, line
+        assert not has_suspects(line), line
+    assert "left out" not in found.text
+    assert lines[2].endswith("…")
+    assert "\ufffd not UTF-8" in lines[4]
+    one = await recent_commits(Git(project), 1)
+    assert one is not None
+    assert one.text == lines[0]
+
+
+async def test_without_git_or_commits_nothing_is_said(project: Path, tmp_path: Path) -> None:
+    MadeRepository(project)
+    assert await recent_commits(Git(project)) is None
+    assert await recent_commits(Git(tmp_path)) is None
+    MadeRepository(project).commit(["a"])
+    assert await recent_commits(Git(project), 0) is None
