@@ -10,6 +10,7 @@ MODULES = (
     "rich.console",
     "rich.markdown",
     "tree_sitter, tree_sitter_bash",
+    "tree_sitter, tree_sitter_python",
     "http.client",
 )
 

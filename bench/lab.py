@@ -74,6 +74,8 @@ class Lab:
             "OPENAI_API_KEY": "none",
         }
         self._count = 0
+        #: Which folder the project of a session is a copy of.
+        self.template = "template"
 
     def __enter__(self) -> "Lab":
         (self.folder / "home").mkdir()
@@ -106,11 +108,12 @@ class Lab:
         """Run a line of Python with the interpreter that ybs runs on."""
         return self.plain(sys.executable, "-c", code)
 
-    def ybs(self, plan: str, **variables: str) -> Session:
+    def ybs(self, plan: str, *more: str, **variables: str) -> Session:
         """Run `ybs --print` against a plan of the server, with questions off."""
-        options = ["--provider", "openai", "--model", "fake", "--mode", "bypass", "--print", PROMPT]
+        options = ["--provider", "openai", "--model", "fake", "--mode", "bypass", *more]
+        words = [*options, "--print", PROMPT]
         return self._session(
-            plan, lambda endpoint: [YBS, "--endpoint", endpoint, *options], variables
+            plan, lambda endpoint: [YBS, "--endpoint", endpoint, *words], variables
         )
 
     def floor(self, plan: str) -> Session:
@@ -126,7 +129,7 @@ class Lab:
         base = f"/{plan}-{self._count}"
         project = self.folder / "project"
         shutil.rmtree(project, ignore_errors=True)
-        shutil.copytree(self.folder / "template", project)
+        shutil.copytree(self.folder / self.template, project)
         ended = run(
             command(f"http://127.0.0.1:{self._port}{base}/v1"),
             project,

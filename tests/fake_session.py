@@ -84,6 +84,9 @@ class FakeSession:
     def is_ending(self) -> bool:
         return False
 
+    async def prepare(self) -> None:
+        """There is nothing to look at."""
+
     def subscribe(self, sink: Emit) -> Callable[[], None]:
         self._sinks.append(sink)
         return lambda: self._sinks.remove(sink)
@@ -266,7 +269,12 @@ def question_of(
     return Question(
         call=ToolCall(id="c1", name=name, arguments=Raw(msgspec.json.encode(given))),
         effect=effect,
-        preview=Preview(title=title or f"{name} {body}", body=body),
+        # A tool for files names them; a command names another folder than the project's alone.
+        preview=Preview(
+            title=title or f"{name} {body}",
+            body=body,
+            paths=() if effect == "execute" else ("/srv/shop/a",),
+        ),
         warnings=warnings,
         grant=grant,
     )

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ybs.flags import add_resuming, add_shared_options
+from ybs.flags import add_resuming, add_shared_options, whole_number
 
 if TYPE_CHECKING:
     from argparse import Action, ArgumentParser, Namespace
@@ -20,6 +20,7 @@ subcommands:
   sessions list|show|export|search|delete   what was said and done before
   tools list                    what the model can call
   tool call NAME [JSON]         run one tool, without a model
+  map [FOLDER]                  files and names of the project, for a query
   trust show|give|revoke        what this project's own files may do
   sandbox exec -- COMMAND       run one command in the sandbox
   firewall scan [FILE ...]      look for secrets in files
@@ -48,6 +49,7 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "tools": ("what the model can call", ("list",)),
     "tool": ("run one tool without a model and print its result as JSON", ("call",)),
+    "map": ("the files and names of a project, those that a query is about first", ()),
     "trust": (
         "see what a project wants, trust exactly that, or take it back",
         ("show", "give", "revoke"),
@@ -163,21 +165,25 @@ def parse_subcommand(name: str, words: Sequence[str], arguments: "Namespace") ->
 def add_own(parser: "ArgumentParser", name: str) -> list["Action"]:
     """Add what only this subcommand takes, and return its options."""
     add = parser.add_argument
+    options: list[Action] = []
     match name:
         case "config":
-            return [add("--sources", action="store_true", help="with where each value comes from")]
+            help_text = "with where each value comes from"
+            options = [add("--sources", action="store_true", help=help_text)]
         case "tool":
-            return [add_call(parser)]
+            options = [add_call(parser)]
         case "sessions":
-            return add_sessions(parser)
+            options = add_sessions(parser)
         case "firewall":
             help_text = "files or folders; - for standard input (this folder)"
             add("files", nargs="*", metavar="FILE", help=help_text)
-            return []
+        case "map":
+            options = add_map(parser)
         case "sandbox":
-            return [add("--network", action="store_true", help="with the network open")]
+            options = [add("--network", action="store_true", help="with the network open")]
         case _:
-            return []
+            pass
+    return options
 
 
 def check_own(name: str, arguments: "Namespace") -> None:
@@ -218,6 +224,21 @@ def add_sessions(parser: "ArgumentParser") -> list["Action"]:
     return [
         add("--all", action="store_true", help="the sessions of all folders"),
         add("--yes", action="store_true", help="delete without asking"),
+    ]
+
+
+def add_map(parser: "ArgumentParser") -> list["Action"]:
+    """Add what `map` takes, and return its options."""
+    from argparse import SUPPRESS
+
+    add = parser.add_argument
+    add("folder", nargs="?", metavar="FOLDER", help="the project (this folder)")
+    query_text = "what the map is about; - reads it from standard input (an overview)"
+    return [
+        add("--query", default="", metavar="TEXT", help=query_text),
+        add("--tokens", type=whole_number, metavar="N", help="its size (context.repo_map_tokens)"),
+        add("--no-cache", action="store_true", help="keep no index for the next time"),
+        add("--wait", action="store_true", help=SUPPRESS),  # a session's process: `headless/map.py`
     ]
 
 

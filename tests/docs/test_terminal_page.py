@@ -7,7 +7,7 @@ from tempfile import gettempdir
 from xml.etree import ElementTree
 
 from ybs.config.schema import Ui
-from ybs.session.commands.registry import COMMANDS
+from ybs.session.commands.table import COMMANDS
 from ybs.ui.prompt.keys import EMACS_KEYS, KEYS, VI_KEYS
 
 ROOT = Path(__file__).parents[2]

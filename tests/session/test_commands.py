@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ybs.session.commands.registry import LISTED, is_command, runs_beside_a_turn
+from ybs.session.commands.registry import is_command, runs_beside_a_turn
+from ybs.session.commands.table import LISTED
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 from ybs.testing import OpenAIServer, RecordedEvents
@@ -70,9 +71,12 @@ async def test_tools_are_listed_with_one_line_each(open_session: Open):
         "run_shell",
         "shell_job",
         "delete_file",
+        "repo_map",
+        "memorize",
+        "set_thought",
     ):
         assert name in text
-    assert text.endswith("8 tools")
+    assert text.endswith("11 tools")
 
 
 async def test_the_provider_in_use_is_shown(open_session: Open):

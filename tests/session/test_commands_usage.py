@@ -20,7 +20,7 @@ from ybs.core.messages import (
 )
 from ybs.providers.token_families import PICTURE_TOKENS
 from ybs.session import changes
-from ybs.session.commands.registry import COMMANDS
+from ybs.session.commands.table import COMMANDS
 from ybs.session.context_use import Share, measure
 from ybs.session.figures import amount, bar, first_words, money, number_in, time
 from ybs.session.reply import Reply
@@ -118,8 +118,9 @@ async def test_the_context_is_what_the_provider_counted_and_its_shares_add_up_to
     counts = (use.tokens, use.cached, use.fresh, use.is_counted)
     assert counts == (8009, 3176, 4824, True)
     assert sum(share.tokens for share in use.shares) == 8009
-    messages = {part.name: part.tokens for part in use.shares[2].parts}
-    assert sum(messages.values()) == use.shares[2].tokens
+    shares = {share.name: share for share in use.shares}
+    messages = {part.name: part.tokens for part in shares["messages"].parts}
+    assert sum(messages.values()) == shares["messages"].tokens
     assert messages["results"] > messages["model"] > messages["yours"] > 0
     assert text.startswith("context 8,009 of 32,768 tokens (24%)\n")
     assert text.endswith(
@@ -167,7 +168,8 @@ def test_every_voice_and_picture_is_counted(quiet: Session):
         "reminders": text + edge,
         "summary": 1 + edge,
     }
-    system, tools, messages = use.shares
+    system, tools, documents, repo_map, messages = use.shares
+    assert documents.tokens == repo_map.tokens == 0
     assert [part.name for part in messages.parts] == list(expected)
     for part in messages.parts:
         assert abs(part.tokens - expected[part.name]) <= 2, part

@@ -50,7 +50,7 @@ async def test_models_that_run_here_get_the_short_prompt_and_others_the_long_one
             pass
     assert len(small.conversation.system) < len(large.conversation.system) / 2
     assert len(small.rooms.toolbox.specs()) == 6
-    assert len(large.rooms.toolbox.specs()) == 8
+    assert len(large.rooms.toolbox.specs()) == 11
 
 
 async def test_a_system_prompt_of_ones_own_replaces_the_built_in_one(project: Path):

@@ -83,9 +83,19 @@ def test_the_seven_tools_come_in_a_stable_order_and_are_small(bench: Any):
 
 def test_the_schemas_have_the_names_and_defaults_of_the_specification(bench: Any):
     schemas = {spec.name: msgspec.json.decode(spec.parameters) for spec in bench.toolbox.specs()}
+    empty = {
+        "boolean": False,
+        "string": "",
+    }  # of an argument that is not required: it goes without saying
     defaults = {
-        name: {field: line.get("default") for field, line in schema["properties"].items()}
+        name: {
+            field: None
+            if field in schema["required"]
+            else line.get("default", empty.get(line["type"]))
+            for field, line in schema["properties"].items()
+        }
         for name, schema in schemas.items()
+        if name in NAMES
     }
     specified: dict[str, dict[str, Any]] = {
         "read_file": {"path": None, "offset": 1, "limit": 500},

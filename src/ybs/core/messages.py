@@ -80,8 +80,9 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
 UserPart: TypeAlias = Text | Image
 AssistantPart: TypeAlias = Text | Thinking | ToolCall
 
-#: Who put words into a user message: the person, a guard (reminders), a `!command`, or a compaction (`summary`).
-Origin: TypeAlias = Literal["person", "guard", "shell", "summary"]
+#: Who put words into a user message: the person, a guard (reminders), a `!command`, a compaction (`summary`), or what is
+#: known of the project (`context`).
+Origin: TypeAlias = Literal["person", "guard", "shell", "summary", "context"]
 
 
 class UserMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="user"):

@@ -55,7 +55,7 @@ def _told(message: Message, share: float, left_out: Collection[str]) -> str:
         case UserMessage(origin="summary"):
             said = [words for words in words_of([message]) if words in left_out]
             return "\n".join(_block("PERSON", words, int(_WORDS * share)) for words in said)
-        case UserMessage(origin="guard"):
+        case UserMessage(origin="guard" | "context"):
             return ""
         case UserMessage():
             name = "PERSON" if message.origin == "person" else "PERSON'S COMMAND"

@@ -166,7 +166,8 @@ def _short_words(message: UserMessage) -> UserMessage:
     """Shorten what stands behind the person's words, and what a `!command` printed; never the words."""
     if message.origin in ("summary", "guard"):
         return message
-    at, lines = (0, 2) if message.origin == "shell" else (1, 1)  # a command stands in the second
+    at = 0 if message.origin in ("shell", "context") else 1
+    lines = 2 if message.origin == "shell" else 1  # a command stands in the second
     rest = (_short_attachment(part, lines) for part in message.content[at:])
     return _changed(message, (*message.content[:at], *rest))
 

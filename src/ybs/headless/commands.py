@@ -37,6 +37,12 @@ def _sandbox(arguments: "Namespace", options: "Options") -> int:
     return execute(options, arguments.command, network=arguments.network)
 
 
+def _map(arguments: "Namespace", options: "Options") -> int:
+    from ybs.headless.map import map_project
+
+    return map_project(arguments, options)
+
+
 def _sessions(arguments: "Namespace", options: "Options") -> int:
     from ybs.headless.sessions import sessions
 
@@ -126,6 +132,7 @@ _COMMANDS: "dict[str, Callable[[Namespace, Options], int]]" = {
     "tools": _tools,
     "firewall": _firewall,
     "sandbox": _sandbox,
+    "map": _map,
     "trust": _trust,
     "models": _models,
     "doctor": _doctor,

@@ -39,6 +39,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     run by themselves. `detail` tells calls apart that the rest does not (other arguments, the folder).
     `network`: the command would have the network, which is closed otherwise. `only_reads`: this call changes nothing,
     although its tool may. `is_plain`: no text among the arguments is run. `destroys` says what would be gone for good.
+    `is_own`: what it changes are ybs's own files, so that no mode for the project's covers it and no undo.
     """
 
     command: str = ""
@@ -50,6 +51,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     only_reads: bool = False
     is_plain: bool = False
     destroys: str = ""
+    is_own: bool = False
 
 
 class Allow(Struct, frozen=True):
@@ -207,7 +209,8 @@ class Policy:
         return reason if is_named or case.name not in _BUILT_IN else ""
 
     def _question_about_file(self, case: "_Case", *, is_named: bool) -> str:
-        if self.mode == "auto" or (self.mode == "accept-edits" and case.effect != "delete"):
+        is_edit = case.effect != "delete" and not case.subject.is_own
+        if self.mode == "auto" or (self.mode == "accept-edits" and is_edit):
             return ""
         if case.effect == "edit" and not case.subject.is_seen:
             return "the model has not read this file in this session"

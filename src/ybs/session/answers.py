@@ -14,7 +14,7 @@ def answers_of(messages: Sequence[Message]) -> list[str]:
     latest = ""
     for message in (*messages, None):
         match message:
-            case UserMessage(origin="guard"):
+            case UserMessage(origin="guard" | "context"):
                 pass
             case UserMessage() | None:
                 answers += [latest] if latest else []

@@ -6,29 +6,44 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from msgspec import Struct
 
+from ybs.context.prompt import framed_of
+from ybs.context.section import Section
 from ybs.core.messages import AssistantMessage, Message, Origin, ToolResult, Usage, UserMessage
 from ybs.core.ports import Request
+from ybs.session.mapping import TITLE
 
 if TYPE_CHECKING:
     from ybs.providers.token_meter import Meter
     from ybs.providers.tokens import TokenCounter
     from ybs.session.session import Session
 
+#: The row of the repo map.
+MAP: Final = "repo map"
 #: Who speaks in the messages, in the order of the rows.
-VOICES: Final = ("yours", "attached", "commands", "model", "results", "reminders", "summary")
+VOICES: Final = (
+    "yours",
+    "attached",
+    "commands",
+    "model",
+    "results",
+    "reminders",
+    "summary",
+)
 _VOICE_OF: Final[dict[Origin, str]] = {
     "person": "yours",
     "shell": "commands",
     "guard": "reminders",
+    "context": "reminders",
     "summary": "summary",
 }
 
 
 class Share(Struct, frozen=True, kw_only=True):
-    """One part of what is sent; `parts` is what it is made of."""
+    """One part of what is sent; `parts` is what it is made of, `note` says where it comes from."""
 
     name: str
     tokens: int
+    note: str = ""
     parts: "tuple[Share, ...]" = ()
 
 
@@ -53,18 +68,28 @@ def measure(session: "Session") -> ContextUse:
     counter, request = session.rooms.window.counter, request_of(session)
     tokens, is_counted = counter.tokens(request), counter.is_counted(request)
     voices = _voices(counter.meter, request.messages)
+    map_size = voices.pop(MAP)
     names = [name for name in VOICES if voices[name]]
-    system, tools = counter.meter.system(request.system), counter.meter.tools(request.tools)
-    parts = _split(tokens, [system, tools, *(voices[name] for name in names)])
+    papers = session.rooms.surroundings.documents
+    framed = [counter.meter.system(framed_of(paper)) for paper in papers]
+    system = counter.meter.system(request.system) - sum(framed)
+    tools = counter.meter.tools(request.tools)
+    sizes = [max(system, 0.0), tools, map_size, *framed, *(voices[n] for n in names)]
+    parts = iter(_split(tokens, sizes))
+    own = [Share(name=name, tokens=next(parts)) for name in ("system", "tools", MAP)]
+    written = tuple(
+        Share(name=paper.name, tokens=next(parts), note=_note_on(paper)) for paper in papers
+    )
+    said = tuple(Share(name=name, tokens=next(parts)) for name in names)
     last = _last_usage(request.messages)
-    said = tuple(Share(name=n, tokens=size) for n, size in zip(names, parts[2:], strict=True))
     return ContextUse(
         tokens=tokens,
         window=session.rooms.model.window,
         shares=(
-            Share(name="system", tokens=parts[0]),
-            Share(name="tools", tokens=parts[1]),
-            Share(name="messages", tokens=sum(parts[2:]), parts=said),
+            *own[:2],
+            Share(name="documents", tokens=sum(each.tokens for each in written), parts=written),
+            own[2],
+            Share(name="messages", tokens=sum(each.tokens for each in said), parts=said),
         ),
         cached=last.cached_tokens,
         fresh=max(0, last.input_tokens - last.cached_tokens),
@@ -77,6 +102,10 @@ def request_of(session: "Session") -> Request:
     """Return what would be sent now."""
     history = session.conversation
     return Request(history.system, history.messages, session.rooms.toolbox.specs())
+
+
+def _note_on(paper: Section) -> str:
+    return f"{paper.source}{' (cut)' if paper.is_cut else ''}".strip()
 
 
 def _basis(counter: "TokenCounter", *, is_counted: bool) -> str:
@@ -92,7 +121,7 @@ def _basis(counter: "TokenCounter", *, is_counted: bool) -> str:
 
 def _voices(meter: "Meter", messages: Sequence[Message]) -> dict[str, float]:
     """Measure what each voice has in the messages."""
-    sizes: dict[str, float] = dict.fromkeys(VOICES, 0.0)
+    sizes: dict[str, float] = dict.fromkeys((*VOICES, MAP), 0.0)
     for message in messages:
         whole = meter.message(message)
         match message:
@@ -100,7 +129,8 @@ def _voices(meter: "Meter", messages: Sequence[Message]) -> dict[str, float]:
                 behind = sum(meter.parts(message)[1:]) if len(message.content) > 1 else 0.0
                 # Behind a summary stand the person's own words, as they were said.
                 sizes["yours" if message.origin == "summary" else "attached"] += behind
-                sizes[_VOICE_OF[message.origin]] += whole - behind
+                voice = MAP if message.words.startswith(TITLE) else _VOICE_OF[message.origin]
+                sizes[voice] += whole - behind
             case AssistantMessage():
                 sizes["model"] += whole
             case ToolResult():

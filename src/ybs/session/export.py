@@ -34,6 +34,7 @@ _SPEAKERS = {
     "shell": "You, a command",
     "guard": "A reminder",
     "summary": "What was said before, summed up",
+    "context": "What is known of the project",
 }
 
 

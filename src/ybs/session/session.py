@@ -73,6 +73,10 @@ class Session:
             self.changes.add(event)
         self._tally = Tally()
         self._has_started = False
+        #: For which model the system prompt was made, and which one was told.
+        self._prepared_for: object = None
+        self._told = ""
+        rooms.surroundings.take_up(rooms.journal.replay.messages)
 
     @classmethod
     def open(cls, folder: str | Path = ".", **options: Any) -> "Session":
@@ -315,7 +319,7 @@ class Session:
     async def _take_turn(self, words: str, prompt: Callable[[], Awaitable[UserMessage]]) -> Outcome:
         """Take a turn with what `prompt` gives; making that is part of the turn and can be cancelled."""
         self.occupation.check()
-        self._start()
+        self._start(words)
         self._tally = Tally()
         self.past.undone.clear()
         model, toolbox = self.rooms.begin_turn(self.conversation, self.emit)
@@ -351,8 +355,19 @@ class Session:
         )
 
     async def _first(self, prompt: Callable[[], Awaitable[UserMessage]]) -> UserMessage:
+        await self.prepare()
+        if self.conversation.system != self._told:
+            self._told = self.conversation.system
+            self.emit(SystemPrompted(content=self._told))
         await self.rooms.upkeep.recover(self.emit)
         return await prompt()
+
+    async def prepare(self) -> None:
+        """Have the system prompt say what is known of the place: once, and again for another model."""
+        rooms = self.rooms
+        if self._prepared_for is not rooms.model:
+            self.conversation.system = await rooms.surroundings.prompt(rooms)
+            self._prepared_for = rooms.model
 
     def _be_finished(self) -> None:
         """Tell the end of a turn that was cancelled before its first step."""
@@ -365,11 +380,11 @@ class Session:
             self.emit(Replaced(messages=tuple(self.conversation.messages)))
         return unsent
 
-    def _start(self) -> None:
+    def _start(self, words: str = "") -> None:
+        self.rooms.surroundings.expect(words, self.conversation.messages)
         if not self._has_started:
             self._has_started = True
             self.emit(beginning(self.rooms, self.journal.begin()))
-            self.emit(SystemPrompted(content=self.conversation.system))
             self._close_open_calls()
             if note := note_on(self.config, self.rooms.model):
                 self.emit(Noticed(level="info", text=note))

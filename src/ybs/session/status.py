@@ -27,6 +27,8 @@ class Status(Struct, frozen=True, kw_only=True):
     #: How many commands run in the background.
     jobs: int = 0
     incognito: bool = False
+    #: The names of the context documents that count here.
+    documents: tuple[str, ...] = ()
 
 
 class View(Struct, kw_only=True):
@@ -52,4 +54,5 @@ def status_of(session: "Session", running: Usage) -> Status:
         usage=session.usage + running,
         jobs=len(rooms.workspace.shells.running_jobs),
         incognito=rooms.incognito.is_on,
+        documents=rooms.surroundings.names,
     )

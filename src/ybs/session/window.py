@@ -34,6 +34,7 @@ class Window:
         )
         self.compaction.limits = rooms.limits
         self.compaction.mask = self._mask
+        self.compaction.rules = rooms.surroundings.rules
 
     @property
     def counter(self) -> "TokenCounter":

@@ -38,7 +38,9 @@ class Rooms(Workshop):
         super().__init__(options, loaded, is_short=is_short)
         self._options = options
         check_place(self, self.provider, self.model)
-        self.system_prompt = read_prompt(options) or system_prompt(
+        self.own_prompt = read_prompt(options)
+        self.surroundings.begin(self)
+        self.system_prompt = self.own_prompt or system_prompt(
             self.folder, today=date.today(), is_short=is_short
         )
         self.confirm: Confirm = nobody
@@ -59,6 +61,7 @@ class Rooms(Workshop):
             self.limits,
             *([DryRun()] if options.dry_run else []),
             self.steering,  # what a limit keeps from being read is given back; new words begin a loop anew
+            self.surroundings,
             Loops(self.workspace.fingerprint),
             Recovery(),
             self.window.compaction,

@@ -13,7 +13,8 @@ from ybs.security.paths import Roots
 from ybs.security.policy import Policy
 from ybs.session.options import Options, load_settings
 from ybs.session.sandbox import Sandbox
-from ybs.tools.registry import builtin_tools
+from ybs.session.surroundings import Surroundings
+from ybs.tools.registry import builtin_tools, is_enabled
 from ybs.tools.toolbox import LocalToolbox
 from ybs.tools.workspace import Workspace
 
@@ -59,12 +60,15 @@ class Workshop:
             find_sandbox=lambda: self.sandbox.state,
         )
         self.gate = Gate(self.policy)
+        self.surroundings = Surroundings(self, is_short=is_short)
+        own = [tool for tool in self.surroundings.tools() if is_enabled(config, tool)]
         self.toolbox = LocalToolbox(
-            builtin_tools(config, self.workspace, is_short=is_short),
+            [*builtin_tools(config, self.workspace, is_short=is_short), *own],
             self.gate,
             max_output_chars=config.context.max_tool_output_chars,
             is_short=is_short,
             dry_run=options.dry_run,
+            unoffered=self.surroundings.unoffered(),
         )
         self.toolbox.limits = limits_of(config)
         #: Is awaited before a command that the person typed; the session sets it.
@@ -113,6 +117,7 @@ class Workshop:
 
     async def aclose(self) -> None:
         """End what runs in the background."""
+        await self.surroundings.aclose()
         await self.workspace.shells.aclose()
 
 

@@ -25,7 +25,7 @@ class Arguments(Struct, frozen=True, kw_only=True):
     """What list_files takes."""
 
     pattern: Annotated[str, Meta(description="glob, e.g. **/*.py or src/*.{ts,tsx}")]
-    path: Annotated[str, Meta(description="folder to start in")] = "."
+    path: str = "."
     max_results: int = 100
     include_ignored: bool = False
 

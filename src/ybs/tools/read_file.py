@@ -42,8 +42,8 @@ class Arguments(Struct, frozen=True, kw_only=True):
     """What read_file takes."""
 
     path: str
-    offset: Annotated[int, Meta(description="first line, from 1; negative: from the end")] = 1
-    limit: Annotated[int, Meta(description="number of lines")] = 500
+    offset: Annotated[int, Meta(description="from 1; negative: from the end")] = 1
+    limit: int = 500
     raw: Annotated[bool, Meta(description="a notebook's JSON")] = False
 
 

@@ -35,7 +35,10 @@ def builtin_tools(config: Config, workspace: Workspace, *, is_short: bool = Fals
         *([Git(workspace)] if is_in_repository(workspace.roots.folder) else []),
     ]
     return [
-        tool
-        for tool in tools
-        if settings.get(tool.name, _AS_SHIPPED).enabled and not (is_short and tool.name in RARE)
+        tool for tool in tools if is_enabled(config, tool) and not (is_short and tool.name in RARE)
     ]
+
+
+def is_enabled(config: Config, tool: Tool) -> bool:
+    """Tell whether a tool is not switched off."""
+    return config.tools.builtin.get(tool.name, _AS_SHIPPED).enabled

@@ -36,9 +36,9 @@ _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 class Arguments(Struct, frozen=True, kw_only=True):
     """What search_files takes."""
 
-    pattern: Annotated[str, Meta(description="regular expression, for one line")]
-    path: Annotated[str, Meta(description="folder or file")] = "."
-    file_pattern: Annotated[str, Meta(description="glob of files, e.g. *.py or !*.js")] = ""
+    pattern: str
+    path: str = "."
+    file_pattern: Annotated[str, Meta(description="e.g. *.py or !*.js")] = ""
     context_lines: int = 2
     max_results: int = 50
     ignore_case: bool = False

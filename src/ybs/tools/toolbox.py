@@ -4,7 +4,7 @@ It never raises: whatever goes wrong becomes a result that the model reads. Only
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -73,14 +73,16 @@ class Ready(Struct, frozen=True):
 
     @property
     def changes(self) -> bool:
-        """Tell whether the call may change something."""
-        return self.tool.effect != "read" and not self.subject.only_reads
+        """Tell whether the call may change something that undo takes back."""
+        subject = self.subject
+        return self.tool.effect != "read" and not (subject.only_reads or subject.is_own)
 
 
 class LocalToolbox:
     """The tools of a session on this machine.
 
     `dry_run`: calls are checked and shown, never run. `is_short`: the specs are the short form, for small models.
+    `unoffered` names tools that can be called and that models are not told of by themselves.
     `limits` are the seconds that a call may take, by the tool's name; a tool may have its own `longest_seconds`.
     `before_change` is called, with the paths that are known, right before a tool changes something: to keep what is
     there. Where it fails the tool runs all the same, and the model is told. `after_change` is called in the same way right
@@ -95,7 +97,9 @@ class LocalToolbox:
         max_output_chars: int = 10_000,
         dry_run: bool = False,
         is_short: bool = False,
+        unoffered: Collection[str] = (),
     ) -> None:
+        self._unoffered = unoffered
         self._tools = {tool.name: tool for tool in tools}
         self._gate = gate
         self._most_chars = max_output_chars
@@ -110,7 +114,8 @@ class LocalToolbox:
         """List the tools in the order they were given; the list stays the same for the session."""
         if self._specs is None:
             make = _short_spec if self._is_short else _spec
-            self._specs = [make(tool) for tool in self._tools.values()]
+            tools = self._tools.values()
+            self._specs = [make(tool) for tool in tools if tool.name not in self._unoffered]
         return self._specs
 
     def is_read_only(self, call: ToolCall) -> bool:

@@ -1,9 +1,9 @@
 """write_file: a whole file, new or in place of an old one."""
 
 from collections.abc import Callable
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, ToolOutput
@@ -16,7 +16,7 @@ class Arguments(Struct, frozen=True, kw_only=True):
     """What write_file takes."""
 
     path: str
-    content: Annotated[str, Meta(description="the complete text")]
+    content: str
 
 
 class WriteFile(ChangingTool):

@@ -48,6 +48,8 @@ def hits_in(saved: Saved, words: Sequence[str], clean: Callable[[str], str] = st
 def _text(event: Event | None) -> str:
     """Return what a person would remember."""
     match event:
+        case UserSaid(origin="context"):
+            return ""
         case UserSaid() | AssistantSaid():
             return event.content
         case Titled():

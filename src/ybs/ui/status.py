@@ -49,6 +49,17 @@ def start_line(version: str, state: Status, width: int, paint: Paint, signs: Sig
     return "\n".join([paint.bold(first) if len(lines) == 3 else first, *map(paint.dim, rest)])
 
 
+def second_line(state: Status, width: int, signs: Signs) -> str:
+    """Write the line below: the documents that the model is told of, and where to learn more."""
+    more, names = "/help for more", ", ".join(state.documents)
+    if not names:
+        return more
+    gap = width - cells(names) - cells(more)
+    return (
+        f"{names}{' ' * gap}{more}" if gap >= 2 else f"{shorten(names, width, signs.more)}\n{more}"
+    )
+
+
 def toolbar(state: Status, width: int, signs: Signs, hint: str = "") -> list[Fact]:
     """Draw the bottom line: the facts that there is room for, and the branch. A hint takes their place."""
     if hint:

@@ -31,7 +31,7 @@ from ybs.ui.prompt.keys import keys_text
 from ybs.ui.questions.asking import Asking
 from ybs.ui.questions.picker import Picking
 from ybs.ui.signs import Paint, fit_encoding, signs_for
-from ybs.ui.status import start_line, toolbar
+from ybs.ui.status import second_line, start_line, toolbar
 from ybs.ui.work import Work
 
 Clock: TypeAlias = Callable[[], float]
@@ -94,6 +94,7 @@ class Terminal:
         self._hint = ""
         self._hiding: asyncio.TimerHandle | None = None
         self._looking_again: asyncio.TimerHandle | None = None
+        self._preparing: asyncio.Task[None] | None = None
 
     async def run(self, prompt: str = "", command: str = "") -> int:
         """Talk until the person leaves; return the exit code."""
@@ -121,7 +122,7 @@ class Terminal:
         try:
             return await self.window.run()
         finally:
-            warm_up.cancel()
+            self._end_warm_up(warm_up)
             self.asking.dismiss()
             await self.work.abandon()
             self.window.draft.keep()
@@ -299,7 +300,8 @@ class Terminal:
     def _greet(self) -> None:
         canvas = self.canvas
         first = start_line(__version__, self.state, self._width() - 1, canvas.paint, canvas.signs)
-        self.renderer.put("text", f"{first}\n{canvas.paint.dim('/help for more')}")
+        second = second_line(self.state, self._width() - 1, canvas.signs)
+        self.renderer.put("text", f"{first}\n{canvas.paint.dim(second)}")
         for warning in self.session.warnings:
             self.renderer.note(warning, "warning")
 
@@ -359,6 +361,13 @@ class Terminal:
     def _warm_up(self) -> None:
         loading = asyncio.get_running_loop().run_in_executor(None, _load, "prompt.completion")
         loading.add_done_callback(self._complete)
+        self._preparing = asyncio.create_task(self.session.prepare())
+        self._preparing.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    def _end_warm_up(self, timer: asyncio.TimerHandle) -> None:
+        timer.cancel()
+        if self._preparing is not None:
+            self._preparing.cancel()
 
     def _complete(self, _loaded: object) -> None:
         if self.window.app.is_running:

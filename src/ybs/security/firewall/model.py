@@ -25,6 +25,7 @@ _PLACES = {
     "guard": "a reminder",
     "shell": "a command's output",
     "summary": "the summary",
+    "context": "what is known of the project",
 }
 
 

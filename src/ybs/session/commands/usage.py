@@ -1,6 +1,6 @@
 """Commands about what was used: /context draws where the tokens go, /cost what the turns have cost."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ybs.core.messages import Usage
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 #: So many turns are drawn one by one; those before them are summed up.
 MOST_TURNS = 20
-_CONTEXT_BAR, _COST_BAR = 14, 5
+_COST_BAR = 5
 #: Lines that stay whole in a terminal of 40 columns; tables have one row for a turn from the other width on.
 _NARROW, _WIDE = 38, 60
 
@@ -23,28 +23,37 @@ async def show_context(session: Session, _argument: str) -> Reply:
     """Draw what fills the model's window."""
     from ybs.session.context_use import measure
 
-    return Reply(text="\n".join(_context_lines(measure(session))))
+    await session.prepare()
+    return Reply(text="\n".join(_context_lines(measure(session), session.view.columns)))
 
 
-def _context_lines(use: "ContextUse") -> list[str]:
+def _context_lines(use: "ContextUse", columns: int) -> list[str]:
     about = "" if use.is_counted else "~"
     share = percent(use.tokens, use.window)
     head = f"context {about}{use.tokens:,} of {use.window:,} tokens ({share})"
     if len(head) > _NARROW:
         head = f"context {about}{amount(use.tokens)} of {amount(use.window)} tokens ({share})"
-    rows = [row for share in use.shares for row in _share_rows(share, use.tokens, "")]
+    shares = [each for share in use.shares for each in _flat(share)]
+    widest = max((len(name) for name, _ in shares), default=0)
+    rows = [_share_row(name, share, use.tokens, widest, columns) for name, share in shares]
     last = f"last request: {amount(use.cached)} cached, {amount(use.fresh)} fresh"
     return [head, *rows, *([last] if use.cached else []), f"~ estimated; {use.basis}"]
 
 
-def _share_rows(share: "Share", total: int, margin: str) -> list[str]:
-    """Draw a share and what it is made of; what is empty is left out."""
-    if not share.tokens:
-        return []
-    number = f"~{share.tokens:,}"
-    drawn = bar(share.tokens / total if total else 0, _CONTEXT_BAR)
-    inner = [row for part in share.parts for row in _share_rows(part, total, margin + "  ")]
-    return [f" {margin + share.name:<11} {number:>9} {drawn}".rstrip(), *inner]
+def _flat(share: "Share", margin: str = "") -> "Iterator[tuple[str, Share]]":
+    """Yield a share and what it is made of, by the names of their rows; what is empty is left out."""
+    if share.tokens:
+        yield margin + share.name, share
+        for part in share.parts:
+            yield from _flat(part, margin + "  ")
+
+
+def _share_row(name: str, share: "Share", total: int, widest: int, columns: int) -> str:
+    drawn = bar(share.tokens / total if total else 0, _NARROW - widest - 13)
+    row = f" {name:<{widest}} {f'~{share.tokens:,}':>10} {drawn}".rstrip()
+    if not share.note or columns < _WIDE:
+        return row
+    return f"{row:<{_NARROW}} {first_words(share.note, columns - _NARROW - 2)}"
 
 
 async def show_cost(session: Session, _argument: str) -> Reply:

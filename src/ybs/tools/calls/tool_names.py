@@ -23,6 +23,7 @@ _ALIASES = {
     ),
     "shell_job": ("bashoutput", "shelloutput", "joboutput"),
     "delete_file": ("rm", "removefile", "delete", "deletefiles"),
+    "set_thought": ("thought",),  # Yips' tag
 }
 _MEANT = {alias: name for name, aliases in _ALIASES.items() for alias in aliases}
 

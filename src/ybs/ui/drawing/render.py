@@ -188,6 +188,8 @@ class Renderer(Page):
             self._tell_reminder(event.content)
         elif event.origin == "shell":
             self._say_ending(event.content)
+        elif event.origin == "context":
+            self._folds.add("told the model", event.content, "words")
 
     def _tell_reminder(self, content: str) -> None:
         """Say in a line what the model was reminded of; the rest of the words is for the model."""

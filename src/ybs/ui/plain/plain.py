@@ -217,6 +217,7 @@ class PlainTerminal:
         lines = (
             f"ybs {__version__}: {status.provider} {status.model}, mode {status.mode},",
             f"{mark}{status.sandbox}, in {short(status.folder)}. /help for more.",
+            *([fold_line(f"Documents: {', '.join(status.documents)}.")] * bool(status.documents)),
             *(fold_line(f"Warning: {warning}") for warning in self.session.warnings),
         )
         return "".join(f"{line}\n" for line in lines)

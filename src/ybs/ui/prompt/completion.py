@@ -26,7 +26,7 @@ from ybs.session.mentions import mention_of, open_mention
 from ybs.session.session import Session
 
 if TYPE_CHECKING:
-    from ybs.session.commands.registry import Command
+    from ybs.session.commands.table import Command
     from ybs.tools.workspace import Workspace
 
 MOST_ROWS = 8
@@ -113,10 +113,7 @@ class YbsCompleter(Completer):
                 yield Completion(quote(path), -len(word), display=_path_row(path, _room()))
 
     def _commands(self, line: str) -> Iterator[Completion]:
-        from ybs.session.commands.registry import (
-            COMMANDS,
-            LISTED,
-        )  # not needed for the first prompt
+        from ybs.session.commands.table import COMMANDS, LISTED  # not needed for the first prompt
 
         name, space, argument = line[1:].partition(" ")
         if not space:

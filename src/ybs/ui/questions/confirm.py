@@ -153,7 +153,10 @@ def wish(question: Question, folder: str, sandbox: str) -> str:
         name = question.call.name
         return printable(f"{name} wants to run{how}, in {short(place)}, {sandbox}")
     what = preview.title[:1].lower() + preview.title[1:]
-    return printable(f"{question.call.name} wants to {what}, in {short(folder)}")
+    where = (
+        f", in {short(folder)}" if preview.paths else ""
+    )  # what is ybs's own says its place itself
+    return printable(f"{question.call.name} wants to {what}{where}")
 
 
 def whole_body(question: Question) -> str:

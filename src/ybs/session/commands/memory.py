@@ -1,0 +1,133 @@
+"""Commands about memories: /memorize keeps one, /memories lists, searches, shows and forgets them."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from ybs.config.paths import short
+from ybs.core.errors import YbsError
+from ybs.core.wording import plural
+from ybs.session.figures import first_words, number_in
+from ybs.session.reply import Menu, MenuItem, Reply
+from ybs.session.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ybs.context.memory import Memories
+    from ybs.context.memory_file import Memory
+
+#: So many are offered at once.
+MOST_MEMORIES = 200
+_LABEL = 60
+_FOR_ALL = "everywhere:"
+#: What shows one by its name, whatever it is called: `forget 1`, for example.
+_SHOW = "/memories show "
+_USAGE = (
+    "Usage: /memorize TEXT keeps it for this project, /memorize everywhere: TEXT for all of them.\n"
+    "To have something of this conversation kept, ask the model to memorize it."
+)
+_PLACES = {"project": "", "everywhere": "all projects", "repository": "a file of the project"}
+
+
+async def memorize(session: Session, argument: str) -> Reply:
+    """Keep a text for later sessions in this project, or in all."""
+    is_for_all = argument.lower().startswith(_FOR_ALL)
+    text = argument[len(_FOR_ALL) :].strip() if is_for_all else argument
+    if not text:
+        return Reply(text=_USAGE, is_error=True)
+    memories = _memories(session)
+
+    def keep() -> Reply:
+        draft = memories.draft(text, for_all=is_for_all)
+        path = memories.keep(text, for_all=is_for_all)
+        where = "all projects" if is_for_all else "this project"
+        lines = [f"Kept for {where}: {short(str(path))}"]
+        lines += ["A secret in it was left out."] * draft.has_secret
+        return Reply(text="\n".join(lines))
+
+    return await asyncio.to_thread(keep)
+
+
+async def show_memories(session: Session, argument: str) -> Reply:
+    """List the memories, or those that words find; show or forget one, or bring back what was forgotten last."""
+    action, _, rest = argument.partition(" ")
+    match action.lower(), rest.strip():
+        case "", _:
+            return await asyncio.to_thread(_list, session)
+        case "forget", "":
+            return Reply(text="Usage: /memories forget N, or a name", is_error=True)
+        case "forget", word:
+            return await asyncio.to_thread(_forget, session, word)
+        case "undo", "":
+            memory = await asyncio.to_thread(_memories(session).bring_back)
+            return Reply(text=f"Back again: {first_words(memory.text, _LABEL)}")
+        case "show", word if word:
+            memory = await asyncio.to_thread(_memories(session).find, _meant(session, word))
+            return _shown(memory)
+        case _:
+            return await asyncio.to_thread(_look, session, argument)
+
+
+def _memories(session: Session) -> "Memories":
+    return session.rooms.surroundings.memories
+
+
+def _list(session: Session) -> Reply:
+    memories = _memories(session)
+    found = memories.all()
+    notes = [f"Not read: {each.name}, as {each.reason}." for each in memories.unread[:3]]
+    if (more := len(memories.unread) - len(notes)) > 0:
+        notes.append(f"{plural(more, 'other file')} too.")
+    if not found:
+        return Reply(text="\n".join(["Nothing was memorized yet. /memorize TEXT does it.", *notes]))
+    if (older := len(found) - MOST_MEMORIES) > 0:
+        notes.append(f"{older:,} older ones are not shown; /memories WORDS finds them.")
+    return _offered(found[:MOST_MEMORIES], "Memories", notes)
+
+
+def _offered(memories: "Sequence[Memory]", title: str, notes: "Sequence[str]" = ()) -> Reply:
+    items = tuple(
+        MenuItem(
+            line=f"{_SHOW}{each.name}.md",  # so a name is no number
+            label=first_words(each.text, _LABEL),
+            detail=", ".join(filter(None, (each.day, _PLACES[each.place]))),
+        )
+        for each in memories
+    )
+    menu = Menu(title=title, items=items)
+    hint = "/memories N shows one whole, /memories forget N forgets it."
+    return Reply(text="\n".join([f"{title}:", *menu.rows(), hint, *notes]), menu=menu)
+
+
+def _look(session: Session, words: str) -> Reply:
+    """Show the memory that is named, else those that the words find."""
+    memories = _memories(session)
+    try:
+        return _shown(memories.find(_meant(session, words)))
+    except YbsError:
+        if found := memories.search(words):
+            title = f"Memories about “{first_words(words, _LABEL)}”, the best first"
+            return _offered(found, title)
+        if number_in(words):
+            raise
+    return Reply(text=f"No memory has to do with “{first_words(words, _LABEL)}”.")
+
+
+def _shown(memory: "Memory") -> Reply:
+    whose = ", ".join(filter(None, (memory.day, _PLACES[memory.place])))
+    return Reply(text=f"{memory.text}\n\n{whose}: {short(str(memory.path))}")
+
+
+def _forget(session: Session, word: str) -> Reply:
+    memory = _memories(session).forget(_meant(session, word))
+    session.offered.pop("memories", None)  # its numbers are those of before
+    back = "/memories undo brings it back, as long as this session lasts."
+    return Reply(text=f"Forgotten:\n{memory.text}\n\n{back}")
+
+
+def _meant(session: Session, word: str) -> str:
+    """Return the name that a number of the list that was shown last stands for."""
+    number, offered = number_in(word), session.offered.get("memories")
+    if offered is None or not 1 <= number <= len(offered.items):
+        return word
+    return offered.items[number - 1].line.removeprefix(_SHOW)

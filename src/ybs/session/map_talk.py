@@ -1,0 +1,69 @@
+"""What a session and the process that makes its repo maps say to each other: one line of JSON at a time."""
+
+import os
+from pathlib import Path
+from typing import Self
+
+from msgspec import Struct
+
+#: Longer words than these are cut for a question: a pipe takes them at once.
+MOST_QUERY_CHARS = 8_000
+
+
+class Job(Struct, frozen=True, kw_only=True):
+    """The first line to the process: whose map it is to make. Paths are bytes, as the system has them.
+
+    `is_kept` says whether the index may be kept in the cache. Provider and model say how tokens count.
+    """
+
+    folder: bytes
+    blocked: tuple[bytes, ...] = ()
+    is_kept: bool = False
+    provider: str = ""
+    model: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        folder: Path,
+        *,
+        blocked: tuple[str, ...] = (),
+        is_kept: bool = False,
+        provider: str = "",
+        model: str = "",
+    ) -> Self:
+        """Make a job of texts and paths."""
+        return cls(
+            folder=os.fsencode(folder),
+            blocked=tuple(map(os.fsencode, blocked)),
+            is_kept=is_kept,
+            provider=plain(provider),
+            model=plain(model),
+        )
+
+
+class Ready(Struct, frozen=True, kw_only=True):
+    """The first line back: the index is as new as the files, so many of which are source."""
+
+    sources: int
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """The second line to the process: what the map is about ("": everything), and its size."""
+
+    query: str
+    tokens: int
+
+
+class MapAnswer(Struct, frozen=True, kw_only=True):
+    """The second line back: the map, the files in it, its tokens, and how many source files there are."""
+
+    text: str
+    files: tuple[str, ...] = ()
+    tokens: int = 0
+    sources: int = 0
+
+
+def plain(text: str) -> str:
+    """Return the text without halves of characters, which JSON cannot hold."""
+    return text.encode("utf-8", "replace").decode()

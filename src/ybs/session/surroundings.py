@@ -1,0 +1,275 @@
+"""What the model is told of where it is, and what it may note down: documents, memory, the project, its map, a thought."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import date
+from functools import cached_property
+from threading import Thread
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from ybs import __version__
+from ybs.config.paths import config_folder
+from ybs.context.prompt import FACTS, framed_of, system_prompt
+from ybs.context.section import Section
+from ybs.core.events import Noticed
+from ybs.core.messages import AssistantMessage, Message, ToolResult, UserMessage
+from ybs.core.ports import Guard, Tool, Turn
+from ybs.security.repository import is_in_repository
+
+if TYPE_CHECKING:
+    from ybs.context.detect import Project
+    from ybs.context.identity import Identity
+    from ybs.context.memory import Memories
+    from ybs.session.mapping import Charting, Mapper
+    from ybs.session.wiring import Rooms
+    from ybs.session.workshop import Workshop
+
+#: So long the first request waits for git to name the last commits; without them it goes out all the same.
+GIT_SECONDS: Final = 1.0
+#: The shares of their budgets that the documents have: all of it, with a small window, in the short form.
+_WHOLE, _SMALL, _SHORT = 1.0, 0.5, 0.15
+#: How many memories are told, and how many in the short form.
+_RECENT, _FEW = 5, 2
+_SMALL_WINDOW: Final = 16_384
+_NEW_RULES: Final = "These documents have changed since the session began; as they are now:"
+
+
+class Surroundings(Guard):
+    """What is known of the place of one session. Nothing is read before it is asked for.
+
+    As a guard it says what changed meanwhile: the prompt itself stays as it was.
+    """
+
+    def __init__(self, workshop: "Workshop", *, is_short: bool) -> None:
+        self._workshop, self.is_short = workshop, is_short
+        #: What the model wants to reach, in its own words.
+        self.thought = ""
+        #: What the system prompt was told, in its order.
+        self.sections: Sequence[Section] = ()
+        self._news: list[str] = []
+        self._asking: Thread | None = None
+        self._last_commits: Section | None = None
+        #: What was wrong with a document, for the person.
+        self._notes: list[str] = []
+        #: The provider and the model of the session, and its window.
+        self._provider_and_model = ("", "")
+        self._window = 0
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the documents that were there at the start."""
+        return tuple(dict.fromkeys(each.name for each in self._read(lambda _note: None)))
+
+    @property
+    def documents(self) -> Sequence[Section]:
+        """What of the system prompt was drawn from documents, commits and memories."""
+        return [each for each in self.sections if each.name not in FACTS]
+
+    @cached_property
+    def memories(self) -> "Memories":
+        """What was noted down for later sessions."""
+        from ybs.context.memory import Memories  # few turns need it
+
+        workshop = self._workshop
+        return Memories(
+            workshop.folder,
+            mask=lambda text: workshop.secrets.firewall.mask(text, "a memory"),
+            may_write=workshop.incognito.may_write,
+        )
+
+    @cached_property
+    def identity(self) -> "Identity":
+        """What the model has noted about itself."""
+        from ybs.context.identity import Identity  # few turns need it
+
+        workshop = self._workshop
+        return Identity(
+            config_folder(),
+            mask=lambda text: workshop.secrets.firewall.mask(text, "IDENTITY.md"),
+            may_write=workshop.incognito.may_write,
+        )
+
+    @cached_property
+    def project(self) -> "Project":
+        """The kinds of project in the folder, and their commands."""
+        from ybs.context.detect import detect  # with the first request
+
+        return detect(self._workshop.folder)
+
+    @cached_property
+    def mapper(self) -> "Mapper":
+        """What makes the map of the project, in a process of its own."""
+        from ybs.session.mapping import mapper_in  # with the first turn
+
+        provider, model = self._provider_and_model
+        return mapper_in(self._workshop, provider=provider, model=model, is_short=self.is_short)
+
+    @cached_property
+    def _charting(self) -> "Charting":
+        from ybs.session.mapping import Charting
+
+        return Charting(self.mapper)
+
+    def unoffered(self) -> frozenset[str]:
+        """Name the tools that the model is not told of: in the short form all, without a soul the identity's."""
+        if self.is_short:
+            return frozenset({"repo_map", "memorize", "set_thought", "update_identity"})
+        own = config_folder()
+        has_soul = (own / "AGENT.md").is_file() or (own / "IDENTITY.md").is_file()
+        return frozenset() if has_soul else frozenset({"update_identity"})
+
+    def tools(self) -> Sequence[Tool]:
+        """Return the tools by which the model looks around and notes things down."""
+        from ybs.tools.memorize import Memorize
+        from ybs.tools.repo_map import RepoMapTool
+        from ybs.tools.set_thought import SetThought
+        from ybs.tools.update_identity import UpdateIdentity
+
+        workspace = self._workshop.workspace
+        return (
+            RepoMapTool(workspace, self.map_text),
+            Memorize(workspace, lambda: self.memories),
+            SetThought(workspace, self._think),
+            UpdateIdentity(
+                workspace,
+                lambda text: self.identity.append(text),
+                lambda text: self.identity.draft(text),
+            ),
+        )
+
+    async def prompt(self, rooms: "Rooms") -> str:
+        """Write the system prompt; the person's own one stands alone."""
+        self._window = rooms.model.window
+        self.look_around()
+        if rooms.own_prompt:
+            return rooms.own_prompt
+        sections = [*self._facts(rooms), await self._commits(), *self._read(self._notes.append)]
+        self.sections = list(filter(None, [*sections, self._recent_memories()]))
+        return system_prompt(
+            self._workshop.folder,
+            today=date.today(),
+            is_short=self.is_short,
+            sections=self.sections,
+        )
+
+    def rules(self) -> str:
+        """Return what must be said again when older parts are set aside: changed documents, and the thought."""
+        told = {(each.name, each.source): each.text for each in self.sections}
+        now = self._read(lambda _note: None) if self.sections else []
+        changed = [each for each in now if told.get((each.name, each.source)) != each.text]
+        texts = [_NEW_RULES, *map(framed_of, changed)] if changed else []
+        return "\n".join([*texts, *([f"Your goal: {self.thought}"] if self.thought else [])])
+
+    def tell(self, text: str) -> None:
+        """Have something said to the model at the next step."""
+        self._news.append(text)
+
+    async def before_step(self, turn: Turn) -> None:
+        """Say what is new."""
+        news, self._news = self._news, []
+        for note in self._notes:
+            turn.emit(Noticed(level="warning", text=note))
+        self._notes.clear()
+        for text in news:
+            turn.say(UserMessage.of(text, origin="context"))
+        await self._charting.before_step(turn)
+
+    def take_up(self, messages: Sequence[Message]) -> None:
+        """Go on with what a conversation that is taken up again had in mind."""
+        given = {
+            call.id
+            for message in messages
+            if isinstance(message, AssistantMessage)
+            for call in message.calls
+            if call.name == "set_thought"
+        }
+        for message in messages:
+            if (
+                isinstance(message, ToolResult)
+                and message.call_id in given
+                and not message.is_error
+            ):
+                self.thought = msgspec.json.decode(message.display).get("thought", "")
+
+    async def map_text(self, query: str) -> str:
+        """Return the map of the project for some words. Raises ToolError where there is none."""
+        return await self.mapper.text_for(query)
+
+    def expect(self, words: str, messages: Sequence[Message]) -> None:
+        """Have the map made for words that are about to be said, where there is none yet."""
+        if not words.startswith("!"):
+            self._charting.expect(words, messages)
+
+    def look_around(self) -> None:
+        """Begin to make the map, so that it is there when a turn wants it."""
+        if self.mapper.tokens:
+            self.mapper.prepare()
+
+    async def aclose(self) -> None:
+        """End what makes the map, and wait for git."""
+        await self._asked_git()
+        if "mapper" in self.__dict__:
+            await self.mapper.aclose()
+
+    def _facts(self, rooms: "Rooms") -> list[Section]:
+        from ybs.context.machine import system_information
+
+        model = rooms.model
+        facts = [
+            system_information(
+                __version__, rooms.provider, model.name, model.window, model.max_tokens
+            )
+        ]
+        if line := self.project.line:
+            facts.append(Section(name="project", text=line))
+        return facts
+
+    def _read(self, tell: Callable[[str], None]) -> list[Section]:
+        from ybs.context.documents import read_documents
+
+        share = _SHORT if self.is_short else _SMALL if 0 < self._window < _SMALL_WINDOW else _WHOLE
+        folder = self._workshop.folder
+        return read_documents(folder, config_folder(), share=share, tell=tell)
+
+    def begin(self, rooms: "Rooms") -> None:
+        """Have git name the last commits while other things are made ready, where they are told."""
+        self._provider_and_model = (rooms.provider, rooms.model.name)
+        if rooms.own_prompt or self.is_short or not is_in_repository(rooms.folder):
+            return
+        asking = Thread(target=self._ask_git, daemon=True)
+        with suppress(RuntimeError):  # the system gives no more threads
+            asking.start()
+            self._asking = asking
+
+    def _ask_git(self) -> None:
+        from ybs.context.commits import recent_commits
+        from ybs.security.git import Git
+
+        git = Git(self._workshop.folder, timeout_seconds=GIT_SECONDS)
+        with suppress(OSError, RuntimeError):  # what git itself has to say is no error here
+            self._last_commits = asyncio.run(recent_commits(git))
+
+    async def _commits(self) -> Section | None:
+        await self._asked_git()
+        return self._last_commits
+
+    async def _asked_git(self) -> None:
+        if self._asking is not None and self._asking.is_alive():
+            await asyncio.to_thread(self._asking.join, GIT_SECONDS)
+
+    def _recent_memories(self) -> Section | None:
+        if not self._has_memories():
+            return None
+        return self.memories.recent(_FEW if self.is_short else _RECENT)
+
+    def _has_memories(self) -> bool:
+        """Tell it without loading what reads them: most have none."""
+        return (config_folder() / "memories").is_dir() or (
+            self._workshop.folder / ".ybs" / "memories"
+        ).is_dir()
+
+    def _think(self, text: str) -> None:
+        self.thought = text

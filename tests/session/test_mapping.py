@@ -1,0 +1,213 @@
+"""The process that makes the map, and what becomes of a session when that goes wrong. Its part is played by a shell."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import ybs
+from processes import comes, ends, is_alive, open_descriptors
+from rows import every_row
+from ybs.core.errors import ToolError
+from ybs.session.map_child import environment
+from ybs.session.map_talk import Job, MapAnswer, Question
+from ybs.session.mapping import Mapper
+
+READY = """read -r job; echo '{"sources":5}'; read -r question; """
+ANSWER = """echo '{"text":"app.py","files":["app.py"],"tokens":3,"sources":5}'; """
+MAP = MapAnswer(text="app.py", files=("app.py",), tokens=3, sources=5)
+
+
+@asynccontextmanager
+async def mapping(script: str = "", command: Sequence[str] = ()) -> AsyncGenerator[Mapper, None]:
+    """Yield a mapper whose process is a shell, or another command, and end it."""
+    mapper = Mapper(Job.of(Path("/")), 100, command=command or ("/bin/sh", "-c", script))
+    try:
+        yield mapper
+    finally:
+        await mapper.aclose()
+
+
+#: What goes wrong: the script, and what is said of it.
+WRONG = {
+    "it crashes at once": ("exit 3", "ended without an answer"),
+    "it is killed over the question": (READY + "kill -9 $$", "ended without an answer"),
+    "it says nothing": (READY, "ended without an answer"),
+    "it prints rubbish": ("echo rubbish; echo rubbish; cat", "said something else"),
+    "it answers with rubbish": (READY + "echo '[1]'", "said something else"),
+    "its answer is no text": (READY + "printf '\\377\\n'", "said something else"),
+    "it takes no question": ("exec <&-; echo '{\"sources\":5}'", "ended without an answer"),
+    "it prints without end": ("exec cat /dev/zero", "said more than"),
+    "it hangs": (READY + "exec sleep 1000", "took longer than 0.05 s"),
+    "it hangs before it is ready": ("exec sleep 1000", "took longer than 0.05 s"),
+}
+
+
+@every_row("name", WRONG)
+async def test_whatever_goes_wrong_gives_no_map_and_a_reason_and_leaves_nothing(name: str) -> None:
+    script, reason = WRONG[name]
+    before = open_descriptors()
+    async with mapping(script) as mapper:
+        mapper.prepare()
+        (pid,) = mapper.pids
+        assert await mapper.ask("words", wait_seconds=0.05 if "hangs" in name else 9) is None
+        assert reason in mapper.problem
+    assert not is_alive(pid)
+    assert open_descriptors() == before
+
+
+async def test_what_cannot_be_started_is_a_reason_that_the_tool_tells() -> None:
+    async with mapping(command=("/nowhere/python",)) as mapper:
+        mapper.prepare()
+        assert not mapper.is_ready
+        with pytest.raises(ToolError, match=r"no map: its process cannot be started.*list_files"):
+            await mapper.text_for("words")
+
+
+async def test_without_an_interpreter_there_is_no_map(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "")
+    mapper = Mapper(Job.of(Path("/")), 100)
+    assert await mapper.ask("words") is None
+    assert mapper.problem == "there is no Python to start"
+
+
+async def test_the_question_arrives_as_it_was_asked(home: Path) -> None:
+    script = f'printf "%s" "$job" > ~/job; printf "%s" "$question" > ~/question; {ANSWER}'
+    async with mapping(READY + script) as mapper:
+        assert await mapper.ask('a "quote" \ud800 \n' + "x" * 9_000, 77) == MAP
+    asked = msgspec.json.decode((home / "question").read_bytes(), type=Question)
+    assert asked.tokens == 77
+    assert asked.query.startswith('a "quote" ? \nxxx')
+    assert len(asked.query) == 8_000
+    assert msgspec.json.decode((home / "job").read_bytes(), type=Job).folder == b"/"
+
+
+async def test_a_prepared_process_is_asked_once_and_the_next_question_starts_another() -> None:
+    async with mapping(READY + ANSWER) as mapper:
+        mapper.prepare()
+        mapper.prepare()
+        (pid,) = mapper.pids
+        assert await comes(lambda: mapper.is_ready)
+        assert os.getpgid(pid) == pid != os.getpgid(0), "Ctrl-C in the terminal would reach it"
+        assert os.getpriority(os.PRIO_PROCESS, pid) >= 10
+        assert await mapper.text_for("words") == "app.py"
+        assert not mapper.is_ready
+        assert await comes(lambda: not mapper.pids), "after an answer nothing runs"
+        assert await mapper.ask("others") == MAP
+        assert pid not in mapper.pids
+
+
+async def test_a_process_that_has_answered_may_put_its_index_away(home: Path) -> None:
+    async with mapping(READY + ANSWER + ": > ~/begun; sleep 0.03; : > ~/done") as mapper:
+        assert await mapper.ask("words") == MAP
+        assert await comes(lambda: (home / "done").exists())
+
+
+async def test_the_end_of_the_session_ends_what_waits_what_works_and_what_begins() -> None:
+    async with mapping(READY + "exec sleep 1000") as mapper:
+        asked = mapper.begin("words")
+        await asyncio.sleep(0)
+        mapper.prepare()
+        pids = mapper.pids
+        assert len(pids) == 2
+    assert not any(map(is_alive, pids))
+    assert await asked is None
+    assert await mapper.ask("words") is None
+    assert not mapper.pids
+    await mapper.aclose()
+
+
+async def test_a_question_that_is_cancelled_leaves_no_process() -> None:
+    async with mapping(READY + "exec sleep 1000") as mapper:
+        asking = asyncio.ensure_future(mapper.ask("words"))
+        await asyncio.sleep(0)
+        (pid,) = mapper.pids
+        asking.cancel()
+        assert await comes(lambda: not is_alive(pid))
+
+
+def test_no_key_and_no_code_of_the_project_is_handed_on() -> None:
+    own = str(Path(ybs.__file__).parents[1])
+    given = {
+        "HOME": "/h",
+        "PATH": ".::/bin:bin",
+        "YBS_HOME": "/y",
+        "LANG": "C",
+        "OPENAI_API_KEY": "k",
+    }
+    given |= {
+        "LD_PRELOAD": "/p/x.so",
+        "PYTHONSTARTUP": "/p/x.py",
+        "PYTHONHOME": "/p",
+        "YBS_LLM__MODEL": "m",
+    }
+    kept = {"HOME": "/h", "PATH": "/bin", "YBS_HOME": "/y", "LANG": "C"}
+    assert environment({**given, "PYTHONPATH": "/p:/q"}, "/p") == kept
+    path = f":.:/p:/p/lib:{own}:/q"
+    assert environment({**given, "PYTHONPATH": path}, "/p") == {**kept, "PYTHONPATH": f"{own}:/q"}
+    assert environment({"PYTHONPATH": f"{own}:/x"}, own)["PYTHONPATH"] == f"{own}:/x"
+
+
+async def test_code_in_the_projects_folder_is_not_run_by_the_process(
+    project: Path, home: Path
+) -> None:
+    """The one real process of the quick tests: also the whole way from a question to its map."""
+    trap = "import pathlib; pathlib.Path('~/sprung').expanduser().touch(); raise SystemExit(1)"
+    for name in ("ybs", "msgspec", "json", "sitecustomize", "usercustomize", "site", "app"):
+        (project / f"{name}.py").write_text(trap)
+    mapper = Mapper(Job.of(project), 300)
+    answer = await mapper.ask("sitecustomize", wait_seconds=9)
+    await mapper.aclose()
+    assert answer is not None, mapper.problem
+    assert answer.sources == 7
+    assert not (home / "sprung").exists()
+    assert not (home / ".cache").exists()
+    assert answer.files[0] == "sitecustomize.py"
+
+
+PARENT = """
+import sys
+import time
+from pathlib import Path
+from ybs.session.map_talk import Job
+from ybs.session.mapping import Mapper
+
+mapper = Mapper(Job.of(Path(sys.argv[1])), 300)
+mapper.prepare()
+while sys.argv[2] == "ready" and not mapper.is_ready:
+    time.sleep(0.01)
+print(*mapper.pids, flush=True)
+sys.stdin.read()
+"""
+
+
+def bounds_of(pid: int) -> dict[str, str]:
+    lines = Path(f"/proc/{pid}/limits").read_text().splitlines()
+    return {line[:25].strip(): line.split()[-3] for line in lines}
+
+
+@pytest.mark.slow  # it starts two interpreters, four times
+@every_row("moment", ["at once", "ready"])
+async def test_the_process_dies_with_a_session_that_is_killed(moment: str, project: Path) -> None:
+    for number in range(300):
+        (project / f"part_{number}.py").write_text(f"def part_{number}(): pass\n" * 30)
+    parent = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", PARENT, str(project), moment),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert parent.stdout is not None
+    pid = int(await parent.stdout.readline())
+    assert is_alive(pid)
+    if moment == "ready":
+        bounds = bounds_of(pid)
+        assert bounds["Max address space"] == "1000000000"
+        assert bounds["Max core file size"] in ("0", "1")
+    parent.kill()
+    await parent.wait()
+    assert await ends(pid)

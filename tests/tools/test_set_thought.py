@@ -1,0 +1,53 @@
+"""set_thought: one line, nobody is asked."""
+
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from ybs.config.schema import Safety
+from ybs.core.messages import ToolCall, ToolResult
+from ybs.security.confirm import Gate
+from ybs.security.paths import Roots
+from ybs.security.policy import Policy
+from ybs.tools.set_thought import LONGEST_THOUGHT, SetThought
+from ybs.tools.toolbox import LocalToolbox
+from ybs.tools.workspace import Workspace
+
+
+async def think(
+    project: Any, *texts: str, name: str = "set_thought"
+) -> tuple[list[str], ToolResult]:
+    """Set thoughts one after the other in the strictest mode; return what was put, and the last result."""
+    put: list[str] = []
+    tool = SetThought(Workspace(Roots(project)), put.append)
+    toolbox = LocalToolbox([tool], Gate(Policy(Safety(mode="plan"))))
+    result = ToolResult(call_id="", name="", output="")
+    for text in texts:
+        arguments = Raw(msgspec.json.encode({"text": text}))
+        call = ToolCall(id="1", name=name, arguments=arguments)
+        assert toolbox.is_read_only(call)
+        result = await toolbox.run(call, lambda _: None)
+    return put, result
+
+
+async def test_a_thought_is_one_legible_line_that_replaces_the_one_before(project: Any):
+    put, result = await think(project, "first", "Mend  the\nparser\x1b[31m\u202e")
+    assert put == ["first", "Mend the parser<U+202E>"]
+    assert (result.output, result.summary) == ("Noted.", "Mend the parser<U+202E>")
+    assert msgspec.json.decode(result.display)["thought"] == "Mend the parser<U+202E>"
+    put, result = await think(project, "first", " \n")
+    assert (put, result.output) == (["first", ""], "Cleared.")
+
+
+async def test_a_long_thought_is_refused_and_the_one_before_stays(project: Any):
+    put, result = await think(project, "first", "x" * (LONGEST_THOUGHT + 1))
+    assert put == ["first"]
+    assert result.is_error
+    assert "one short sentence" in result.output
+
+
+async def test_the_name_of_yips_tag_means_it(project: Any):
+    put, result = await think(project, "first", name="THOUGHT")
+    assert put == ["first"]
+    assert not result.is_error
