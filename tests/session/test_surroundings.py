@@ -10,10 +10,12 @@ import pytest
 from ybs.context.section import Section
 from ybs.core.events import Compacted, Noticed, SystemPrompted
 from ybs.core.messages import UserMessage
+from ybs.session.commands.table import COMMANDS as TABLE
 from ybs.session.context_use import measure
 from ybs.session.mapping import TITLE
 from ybs.session.reply import Reply
 from ybs.session.session import Session
+from ybs.session.surroundings import COMMANDS
 from ybs.testing import OllamaServer, OpenAIServer, RecordedEvents, call
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
@@ -76,6 +78,10 @@ async def test_the_documents_stand_in_the_prompt_in_their_order_and_it_stays_as_
     assert isinstance(context, Reply)
     for name in ("documents", "AGENT.md", "HUMAN.md", "CODE.md", "AGENTS.md"):
         assert f" {name} " in context.text
+
+
+def test_the_commands_that_the_model_hears_of_are_there():
+    assert {name[1:] for name in COMMANDS} <= set(TABLE)
 
 
 async def test_the_shares_of_the_context_add_up_with_documents_and_a_map(

@@ -34,6 +34,8 @@ _WHOLE, _SMALL, _SHORT = 1.0, 0.5, 0.15
 #: How many memories are told, and how many in the short form.
 _RECENT, _FEW = 5, 2
 _SMALL_WINDOW: Final = 16_384
+#: The slash commands that a model may well point to; loading the table of all takes too long before a first request.
+COMMANDS: Final = ("/help", "/undo", "/diff", "/commit", "/compact", "/focus", "/memories")
 _NEW_RULES: Final = "These documents have changed since the session began; as they are now:"
 
 
@@ -225,6 +227,8 @@ class Surroundings(Guard):
         ]
         if line := self.project.line:
             facts.append(Section(name="project", text=line))
+        if not self.is_short:
+            facts.append(Section(name="commands", text=" ".join(COMMANDS)))
         return facts
 
     def _read(self, tell: Callable[[str], None]) -> list[Section]:

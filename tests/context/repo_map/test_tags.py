@@ -129,7 +129,7 @@ def shown(found: Tags) -> str:
 
 HOSTILE = [
     b"",
-    b"\0\n" * 99,
+    b"\0" * 2_900,
     b"\xff\xfe" + b"\xd8" * 99,
     b"\n" * 99,
     bytes(range(256)) * 4,

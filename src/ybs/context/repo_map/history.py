@@ -97,7 +97,7 @@ class History:
             part = fall * match * match / (3 + len(title)) / len(paths) ** 0.5
             for path in paths:
                 found[path] = found.get(path, 0.0) + part
-        return found
+        return {path: part**0.5 for path, part in found.items()}
 
     def _beside(self, path: str) -> tuple[dict[str, float], float]:
         """Return for the files beside one their parts of the whole: 1 would be in each commit of it."""

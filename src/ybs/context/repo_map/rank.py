@@ -22,25 +22,27 @@ from ybs.context.repo_map.words import stems_of
 #: How many files are looked at again, how many of those say who belongs with them, and how many are parsed.
 MOST_LOOKED_AT, MOST_LEADING, MOST_PARSED = 400, 15, 40
 
-#: What each sign counts, from 0 to 1 within one request.
+#: What each sign counts, from 0 to 1 within one request; bench/repo_map.py tells on which repositories it was fitted.
 WEIGHTS = {
-    "words": 1.0,  # BM25 of all words
-    "first": 1.5,  # of those in the first line
-    "whole": 1.0,  # of compound names
-    "recent": 1.5,  # lately and often changed
-    "told": 3.0,  # changed by commits with such titles
-    "named": 1.0,  # the file's name is in the request
-    "defines": 1.0,  # it defines a name of the request
-    "mentioned": 1.5,  # its path is in the request
-    "companion": 1.5,  # the test of a good file, or what such a test tests
-    "together": 0.7,  # changed together with good files
-    "tests": -0.3,  # is a test
-    "tests wanted": 0.8,  # is a test, and the request speaks of tests
-    "used": 0.4,  # PageRank: other good files use it
-    "long": -0.5,
-    "other": -1.5,  # no grammar reads it: documents, settings, data
-    "other wanted": 1.0,  # and the request speaks of documents
+    "words": 0.9,  # BM25 of all words
+    "first": 1.3,  # of those in the first line
+    "whole": 1.8,  # of compound names
+    "recent": 1.5,  # changed lately and often
+    "told": 2.5,  # changed by commits with such titles
+    "named": 1.0,  # the file's name has words of the request
+    "defines": 0.4,  # it defines a name of the request
+    "mentioned": 1.0,  # its path is in the request
+    "companion": 1.6,  # the test of a good file, its header, or what a good test tests
+    "together": 0.25,  # changed together with good files
+    "tests": -0.25,  # is a test
+    "tests wanted": 0.8,  # and the request speaks of tests
+    "other": -4.0,  # no grammar reads it: documents, settings, data
+    "other wanted": 2.0,  # and the request speaks of documents
+    "used": 0.1,  # PageRank: other good files use it
 }
+#: Without words the project is shown as a whole: what others use counts most, and more files are parsed to see it.
+OVERVIEW = {**WEIGHTS, "used": 2.0}
+MOST_PARSED_OVERVIEW = 100
 
 _IS_TEST = re.compile(
     r"(?:^|/)(?:tests?|specs?|__tests__|testing|testdata|fixtures?|t)/|(?:^|/)tests?[_.-]"
@@ -66,7 +68,7 @@ def rank(index: Index, history: History, query: Query) -> list[Ranked]:
     look = Look(index, history, query)
     look.at_all()
     look.again(look.best(MOST_LOOKED_AT))
-    parsed = look.inside(look.best(MOST_PARSED))
+    parsed = look.inside(look.best(MOST_PARSED if query.terms else MOST_PARSED_OVERVIEW))
     order = sorted(range(len(index.paths)), key=lambda file: (-look.worth[file], index.paths[file]))
     return [
         Ranked(
@@ -88,6 +90,7 @@ class Look:
         self.paths: Sequence[str] = index.paths
         self._files = {path: file for file, path in enumerate(self.paths)}
         self.worth = [0.0] * len(self.paths)
+        self._weights = WEIGHTS if query.terms else OVERVIEW
         self.linked: dict[int, dict[str, float]] = {}
 
     def best(self, most: int) -> list[int]:
@@ -96,7 +99,7 @@ class Look:
 
     def add(self, sign: str, column: Column) -> None:
         """Count a sign, its values made 1 for the file that has most of it."""
-        weight = WEIGHTS[sign]
+        weight = self._weights[sign]
         most = max(column.values(), default=0.0)
         if most <= 0:
             return
@@ -105,7 +108,7 @@ class Look:
 
     def mark(self, sign: str, files: Iterable[int]) -> None:
         """Count a sign that a file has or has not."""
-        weight = WEIGHTS[sign]
+        weight = self._weights[sign]
         for file in files:
             self.worth[file] += weight
 

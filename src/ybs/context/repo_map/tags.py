@@ -85,7 +85,9 @@ def tags_of(data: bytes, language: str) -> Tags:
     grammar = grammar_of(language)
     if grammar is None:
         return _NOTHING
-    source = utf8_of(data)
+    source = utf8_of(data).replace(
+        b"\0", b" "
+    )  # over zeros, the lexer of Bash takes the square of their number
     tree = _parse(source, grammar[0])
     if tree is None or _is_hopeless(tree.root_node):
         return _NOTHING
