@@ -84,7 +84,7 @@ class FakeSession:
     def is_ending(self) -> bool:
         return False
 
-    async def prepare(self) -> None:
+    async def prepare(self, *, has_time: bool = True) -> None:
         """There is nothing to look at."""
 
     def subscribe(self, sink: Emit) -> Callable[[], None]:

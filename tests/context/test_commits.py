@@ -38,14 +38,9 @@ async def test_the_last_commits_stand_on_one_legible_line_each(project: Path) ->
     assert "left out" not in found.text
     assert lines[2].endswith("…")
     assert "\ufffd not UTF-8" in lines[4]
-    one = await recent_commits(Git(project), 1)
-    assert one is not None
-    assert one.text == lines[0]
 
 
 async def test_without_git_or_commits_nothing_is_said(project: Path, tmp_path: Path) -> None:
     MadeRepository(project)
     assert await recent_commits(Git(project)) is None
     assert await recent_commits(Git(tmp_path)) is None
-    MadeRepository(project).commit(["a"])
-    assert await recent_commits(Git(project), 0) is None

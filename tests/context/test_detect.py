@@ -89,9 +89,9 @@ def test_little_of_much_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyP
     opened: list[str] = []
     real = os.open
 
-    def counted(path: str, *rest: int) -> int:
+    def counted(path: str, flags: int, *, dir_fd: int | None = None) -> int:
         opened.append(path)
-        return real(path, *rest)
+        return real(path, flags, dir_fd=dir_fd)
 
     monkeypatch.setattr(looking.os, "open", counted)
     monkeypatch.setattr(looking, "MAX_FILES", 20)

@@ -221,6 +221,16 @@ def test_of_a_giant_only_the_beginning_is_read(project: Path):
     assert path.stat().st_size > MOST_BYTES
 
 
+def test_a_document_that_is_no_text_is_told_and_an_empty_one_is_not(project: Path):
+    for data, notes in (
+        (b"Use tabs.\0", ["AGENTS.md is not used: it is no text."]),
+        (b"", []),
+        (b"<!-- later -->", []),
+    ):
+        put(project / "AGENTS.md", data)
+        assert told(project) == ([], notes), data
+
+
 def test_preferences_are_lines_and_what_is_none_is_told_once(project: Path):
     path = project / ".ybs/preferences.json"
     good = '{"language": "Deutsch\\n!", "tabs": false, "width": 100, "no": null, "like": ["a", 2]}'

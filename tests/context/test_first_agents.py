@@ -90,6 +90,14 @@ def test_a_folder_with_much_of_the_projects_own_sources_is_told_by_those_in_it()
         assert "`tests/`: 50 Go files" in text
 
 
+def test_headers_and_languages_without_a_grammar_are_sources_too():
+    files = ["include/a.h", "include/b.hpp", "src/a.cpp", "src/b.tcl", "src/c.tcl"]
+    map_text = "src/a.cpp: x\ninclude/a.h: A"
+    text = first_agents_file(Project(name="x"), map_text, "x", files=files)
+    assert "- `include/`: 2 C/C++ header files\n- `src/`: 2 Tcl files\n" in text
+    assert "most: `src/a.cpp`, `include/a.h`" in text
+
+
 def test_a_map_in_the_order_of_names_names_no_central_files():
     files = ["a/a.py", "a/b.py"]
     for order in (files, files[:1]):

@@ -1,6 +1,7 @@
 """`ybs map`, and the part of it that a session starts as a process."""
 
 import os
+import resource
 import sys
 from pathlib import Path
 from queue import SimpleQueue
@@ -29,6 +30,8 @@ def harbour(project: Path) -> Path:
         ".gitignore": "built/\n",
         "built/tide_built.py": TIDE,
         "hidden/tide_blocked.py": TIDE,
+        "tide_credentials/.env": TIDE,
+        "tide.pem": TIDE,
     }.items():
         path = project / name
         path.parent.mkdir(exist_ok=True)
@@ -61,7 +64,7 @@ def test_the_files_that_a_query_is_about_come_first_and_what_is_hidden_does_not_
     assert found["files"][0] == "src/tide.py"
     assert "src/ship.py" in found["files"]
     assert "tide_of_the_day" in found["text"]
-    for hidden in ("tide_built", "tide_blocked", "tide_link", "outside"):
+    for hidden in ("tide_built", "tide_blocked", "tide_link", "outside", ".env", ".pem"):
         assert hidden not in str(found)
 
 
@@ -88,6 +91,22 @@ def test_the_query_is_read_from_standard_input_and_the_folder_may_be_named(
         monkeypatch.setattr(sys, "stdin", file)
         assert mapped(capsys, "--query", "-")["files"][0] == "src/ship.py"
     assert mapped(capsys, "src", "--query", "tide")["files"][0] == "tide.py"
+
+
+def test_memory_is_bounded_while_strangers_texts_are_read_and_not_after(
+    harbour: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bounds: list[int] = []
+
+    def look(roots: Any) -> list[str]:
+        bounds.append(resource.getrlimit(resource.RLIMIT_AS)[0])
+        return files_of(roots)
+
+    files_of, before = map.files_of, resource.getrlimit(resource.RLIMIT_AS)
+    monkeypatch.setattr(map, "files_of", look)
+    assert mapped(capsys)["files"]
+    assert bounds == [map.MOST_BYTES_BY_HAND]
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
 
 
 def test_what_cannot_be_mapped_is_told(project: Path, capsys: Capture) -> None:

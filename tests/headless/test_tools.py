@@ -41,7 +41,7 @@ def listed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 def switch_off(home: Path, name: str) -> None:
     path = home / ".config" / "ybs" / "config.json"
-    path.parent.mkdir(parents=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(msgspec.json.encode({"tools": {"builtin": {name: {"enabled": False}}}}))
 
 
@@ -54,16 +54,18 @@ def test_the_tools_are_listed_with_their_schemas(
     reader = tools["read_file"]
     assert (reader["effect"], reader["source"], reader["enabled"]) == ("read", "built-in", True)
     assert reader["parameters"]["required"] == ["path"]
+    assert {"repo_map", "memorize", "set_thought", "update_identity"} <= set(tools)
 
 
 def test_a_tool_that_is_switched_off_is_listed_as_such(
     project: Path, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    switch_off(home, "run_shell")
-    (line,) = [line for line in listed(capsys).splitlines() if line.startswith("run_shell")]
-    assert line.split()[:3] == ["run_shell", "execute", "off"]
-    error, _ = called(capsys, "run_shell", '{"command": "true"}', code=2)
-    assert "There is no tool 'run_shell'" in error["error"]
+    for name, effect in (("run_shell", "execute"), ("memorize", "write")):
+        switch_off(home, name)
+        (line,) = [line for line in listed(capsys).splitlines() if line.startswith(name)]
+        assert line.split()[:3] == [name, effect, "off"]
+        error, _ = called(capsys, name, '{"command": "true"}', code=2)
+        assert f"There is no tool '{name}'" in error["error"]
 
 
 def test_a_call_prints_its_result_as_json_and_needs_no_model(

@@ -9,7 +9,7 @@ import pytest
 
 from ybs.core.errors import Refused
 from ybs.security import opening
-from ybs.security.opening import held, open_listed
+from ybs.security.opening import held, open_listed, read_beginning
 
 
 def _outside(tmp_path: Path) -> Path:
@@ -146,6 +146,23 @@ def test_the_top_is_listed_too() -> None:
     descriptor = open_listed(Path("/"))
     assert "etc" in names(descriptor)
     os.close(descriptor)
+
+
+def test_the_beginning_is_that_of_a_regular_file_and_nobody_waits(project: Path, tmp_path: Path):
+    (project / "a").write_bytes(b"123456")
+    os.mkfifo(project / "pipe")
+    (project / "link").symlink_to(_outside(tmp_path) / "secret.txt")
+    before = names(Path("/dev/fd"))
+    assert read_beginning(project / "a", 4) == b"1234"
+    assert read_beginning(project / "pipe", 4) is None
+    assert read_beginning(project, 4) is None
+    for name in ("link", "none"):
+        with pytest.raises(OSError, match=name):
+            read_beginning(project / name, 4)
+    descriptor = open_listed(project)
+    assert read_beginning("a", 9, folder=descriptor) == b"123456"
+    os.close(descriptor)
+    assert len(names(Path("/dev/fd"))) == len(before)
 
 
 def test_no_descriptor_is_left_open(project: Path, tmp_path: Path) -> None:

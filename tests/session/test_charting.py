@@ -140,6 +140,17 @@ async def test_a_map_is_said_once_and_anew_only_where_it_was_taken_away() -> Non
     assert drawer.asked == ["one", "four"]
 
 
+async def test_a_map_that_comes_after_the_conversation_got_one_back_is_not_said_twice() -> None:
+    drawer = Drawer()
+    stage = Stage(drawer)
+    assert await stage.turn("one") == [0, 0]
+    drawer.give(GOOD)
+    for _number in range(3):
+        await asyncio.sleep(0)
+    stage.conversation.append(UserMessage.of(MAP, origin="context"))  # as /restore does
+    assert await stage.turn("two") == [1, 1]
+
+
 async def test_a_map_that_compaction_cut_short_is_said_anew() -> None:
     drawer = Drawer()
     short = f"\n[{TITLE[:70]}… 4,000 characters were set aside to save room.]\n"

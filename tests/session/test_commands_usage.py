@@ -133,6 +133,7 @@ async def test_the_context_is_what_the_provider_counted_and_its_shares_add_up_to
 
 
 async def test_an_empty_context_is_an_estimate_and_fits_narrow_terminals(quiet: Session):
+    quiet.view.columns = 40
     text = await text_of(quiet, "/context")
     assert text.startswith("context ~")
     assert "messages" not in text

@@ -5,16 +5,17 @@ from ybs.security.git import Git
 from ybs.security.git_walls import GitError
 from ybs.security.unicode import printable
 
+MOST_COMMITS = 5
 MOST_TITLE_CHARS = 72
 _MOST_NAME_CHARS = 12
 
 
-async def recent_commits(git: Git, count: int = 5) -> Section | None:
+async def recent_commits(git: Git) -> Section | None:
     """Return the latest commits, the newest first: short name and title. None without git or without commits.
 
     How long ago they were is left out: the prompt stays as it is.
     """
-    words = ("-n", str(max(count, 0)), "--no-notes", "-z", "--format=%h %s", "HEAD", "--")
+    words = ("-n", str(MOST_COMMITS), "--no-notes", "-z", "--format=%h %s", "HEAD", "--")
     try:
         printed = await git.run("log", *words)
     except GitError:

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from ybs.core.errors import Refused
+from ybs.security.opening import held
 
 #: In the project: nowhere, in its folder `.ybs`, or in each folder from the repository's top down to the project's.
 Within: TypeAlias = Literal["", ".ybs", "folders"]
@@ -106,8 +107,6 @@ def read_in_project(path: Path, top: Path) -> Beginning | None:
 
 
 def _read_held(real: Path, top: Path) -> Beginning | None:
-    from ybs.security.opening import held  # most projects have one document, many none
-
     with held(real) as place:
         status = place.status()
         if status is None or not stat.S_ISREG(status.st_mode):

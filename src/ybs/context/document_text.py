@@ -5,6 +5,7 @@ import re
 # Patterns are compiled where they are needed: most documents need none of them.
 _ESCAPES = "\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[ -/]*[0-~])"
 _CONTROLS = "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]"
+_LINE_ENDS = "\r\n?|[\x0b\x0c\x85\u2028\u2029]"
 #: A comment that a line begins with and nothing ends: to a reader of the page the rest is not there.
 _OPEN_COMMENT = r"(?sm)^ {0,3}<!--.*"
 _IN_COMMENT = "[the rest stands in a comment that is never closed]"
@@ -35,7 +36,7 @@ def legible(text: str) -> str:
     )
 
     if has_suspects(text):
-        text = "\n".join(re.sub(_ESCAPES, "", text).splitlines())
+        text = re.sub(_LINE_ENDS, "\n", re.sub(_ESCAPES, "", text)).removesuffix("\n")
         text = replace_hidden(text, lambda _: "", _CONTROLS)
     return printable(text)
 

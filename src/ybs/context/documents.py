@@ -105,6 +105,8 @@ class _Reader:
         text = self._said(source, beginning) if name.endswith(".json") else _written(beginning)
         text = texts.framed(texts.tidied(text))
         if not text.strip():
+            if beginning.data and not texts.decoded(beginning.data):
+                self._tell(f"{source} is not used: it is no text.")
             return None
         self._seen.add(beginning.identity)
         return _Found(

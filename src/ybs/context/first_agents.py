@@ -13,6 +13,8 @@ _LONGEST_PATH = 80
 #: A folder with so much of all sources is told by the folders in it.
 _MOST_SHARE = 0.4
 _DEEPEST = 2
+#: They say that there is C or C++, but not which.
+_HEADERS: dict[str, str] = dict.fromkeys((".h", ".hh", ".hpp", ".hxx"), "C/C++ header")
 
 
 def first_agents_file(
@@ -119,7 +121,7 @@ def _content(paths: Sequence[str]) -> str:
 
 def _language(path: str) -> str:
     stem, dot, suffix = path.rpartition(".")
-    return SUFFIXES.get(dot + suffix, "") if stem else ""
+    return (SUFFIXES.get(dot + suffix) or _HEADERS.get(dot + suffix, "")) if stem else ""
 
 
 def _central(map_text: str, files: Sequence[str]) -> list[str]:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 FOCUS_FILE = ".ybs/FOCUS.md"
 LONGEST_FOCUS = 1_000  # characters
-_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def read_focus(folder: Path) -> str:
@@ -36,7 +35,7 @@ def write_focus(folder: Path, text: str) -> None:
     data = f"{text.strip()}\n".encode("utf-8", "replace")
     with _place(folder, makes=True) as place:
         fresh = place.beside(f".FOCUS.md.{os.urandom(6).hex()}")
-        handle = os.open(fresh.name, _FLAGS, 0o666, dir_fd=place.folder)
+        handle = fresh.open(os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         try:
             with open(handle, "wb") as file:  # noqa: PTH123 - opened by descriptor
                 file.write(data)

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from ybs.config import private_file
 from ybs.config.paths import config_folder, short
+from ybs.context.document_places import top_of
 from ybs.context.memory_file import (
     Memory,
     Place,
@@ -31,7 +32,7 @@ from ybs.context.memory_file import (
 from ybs.context.memory_names import file_name, project_name
 from ybs.context.memory_recent import section_of
 from ybs.context.section import Section
-from ybs.core.errors import Refused, YbsError
+from ybs.core.errors import Refused, ToolError
 from ybs.security.incognito import WRITES_NOTHING
 
 #: The most bytes of one memory, and the most memories of one folder. None is ever deleted to make room.
@@ -93,7 +94,8 @@ class Memories:
         own: Path | None = None,
     ) -> None:
         self.everywhere = own or config_folder() / "memories"
-        self._root = _root_of(folder)
+        #: A project is the same from all its parts.
+        self._root = top_of(folder.resolve())
         self._mask, self._may_write, self._now = mask, may_write, now
         self._forgotten: list[tuple[Memory, bytes]] = []
         #: Files that are no memories, of the last time that all were read.
@@ -105,7 +107,7 @@ class Memories:
         return self.everywhere / project_name(self._root)
 
     def draft(self, text: str, name: str = "", *, for_all: bool = False) -> Draft:
-        """Return what `keep` would write. Raises Refused and YbsError where it would not."""
+        """Return what `keep` would write. Raises Refused and ToolError where it would not."""
         if not self._may_write:
             raise Refused(f"Not kept: {WRITES_NOTHING}.")
         content = self._cleaned(text)
@@ -117,9 +119,9 @@ class Memories:
             content=_compared(content),
         )
         if not draft.content:
-            raise YbsError("There is nothing to keep: the text is empty.")
+            raise ToolError("There is nothing to keep: the text is empty.")
         if (size := len(draft.text.encode(errors="replace"))) > MOST_BYTES:
-            raise YbsError(
+            raise ToolError(
                 f"Not kept: a memory has at most {MOST_BYTES:,} bytes, this one {size:,}. "
                 "Keep what matters of it."
             )
@@ -129,7 +131,7 @@ class Memories:
     def keep(self, text: str, name: str = "", *, for_all: bool = False) -> Path:
         """Write a memory and return its file; `for_all` projects or for this one.
 
-        What is kept already is not kept twice. Raises Refused in incognito, and YbsError; then nothing was written.
+        What is kept already is not kept twice. Raises Refused in incognito, and ToolError; then nothing was written.
         """
         draft = self.draft(text, name, for_all=for_all)
         with _told(draft.folder, "Not kept"):
@@ -147,7 +149,7 @@ class Memories:
             self._check(draft)
             taken = {name for _, name in _listed(draft.folder)}
             if len(taken) >= MOST_MEMORIES:
-                raise YbsError(
+                raise ToolError(
                     f"Not kept: there are {MOST_MEMORIES:,} memories in {short(str(draft.folder))} already, and none "
                     "is deleted by itself. /memories forget N makes room."
                 )
@@ -160,15 +162,15 @@ class Memories:
         return draft.folder / name
 
     def _check(self, draft: Draft) -> None:
-        """Raise YbsError where this is kept already."""
+        """Raise ToolError where this is kept already."""
         for each in self._own():
             if draft.content in (_compared(each.text), _compared(each.body)):
-                raise YbsError(f"That is kept already, as {each.name}.")
+                raise ToolError(f"That is kept already, as {each.name}.")
 
     def all(self) -> list[Memory]:
         """Return all memories: the person's own, the newest first, then those that the project brings along.
 
-        Files that are none stand in `unread`. Raises YbsError where a folder cannot be read.
+        Files that are none stand in `unread`. Raises ToolError where a folder cannot be read.
         """
         unread: list[Unread] = []
         memories = self._own(unread)
@@ -178,7 +180,7 @@ class Memories:
         return memories
 
     def search(self, query: str, most: int = 10) -> list[Memory]:
-        """Return the memories that the words fit best, the best first. Raises YbsError."""
+        """Return the memories that the words fit best, the best first. Raises ToolError."""
         from ybs.context.memory_search import best
 
         return best(self.all(), query, most)
@@ -186,7 +188,7 @@ class Memories:
     def find(self, word: str) -> Memory:
         """Return the memory of a name, of a number in the order of `all`, or of the only name with this ending.
 
-        Raises YbsError.
+        Raises ToolError.
         """
         word = word.strip().removesuffix(".md")
         memories = self.all()
@@ -200,14 +202,14 @@ class Memories:
         if len(found) == 1:
             return found[0]
         if not found:
-            raise YbsError(f"There is no memory {plain(word)[:80]!r}. /memories lists them.")
-        raise YbsError(f"{len(found)} memories are called {word}. Use the number of one.")
+            raise ToolError(f"There is no memory {plain(word)[:80]!r}. /memories lists them.")
+        raise ToolError(f"{len(found)} memories are called {word}. Use the number of one.")
 
     def forget(self, word: str) -> Memory:
-        """Delete a memory and return it; `bring_back` writes it again in this session. Raises YbsError."""
+        """Delete a memory and return it; `bring_back` writes it again in this session. Raises ToolError."""
         memory = self.find(word)
         if memory.place == "repository":
-            raise YbsError(
+            raise ToolError(
                 f"{memory.path.name} is one of the project's own files (.ybs/memories); delete it there."
             )
         with _told(memory.path.parent, "Not forgotten"):
@@ -217,20 +219,20 @@ class Memories:
         return memory
 
     def bring_back(self) -> Memory:
-        """Write down again what was forgotten last in this session. Raises YbsError."""
+        """Write down again what was forgotten last in this session. Raises ToolError."""
         if not self._forgotten:
-            raise YbsError("Nothing was forgotten in this session.")
+            raise ToolError("Nothing was forgotten in this session.")
         memory, data = self._forgotten[-1]
         if os.path.lexists(memory.path):
-            raise YbsError(f"{memory.path.name} is there again already.")
+            raise ToolError(f"{memory.path.name} is there again already.")
         with _told(memory.path.parent, "Not brought back"):
             private_file.replace(memory.path, data)
         self._forgotten.pop()
         return memory
 
     def recent(self, count: int = 5) -> Section | None:
-        """Return the beginnings of up to 5 of the newest memories for the prompt; None where none can be read."""
-        with suppress(OSError, YbsError):
+        """Return the beginnings of the newest memories for the prompt; None where none can be read."""
+        with suppress(OSError, ToolError):
             return self._recent(count)
         return None
 
@@ -273,12 +275,6 @@ class Memories:
         return re.sub(_PLACEHOLDER, lambda found: f"{_LEFT_OUT}{found[1]}]", masked)
 
 
-def _root_of(folder: Path) -> Path:
-    """Return the folder of the repository around a folder, else that folder: a project is the same from all its parts."""
-    folder = Path(os.path.realpath(folder))
-    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
-
-
 def _listed(folder: Path) -> list[tuple[str, str]]:
     """List a folder that need not be there. Raises OSError and Refused."""
     try:
@@ -309,10 +305,12 @@ def _told(folder: Path, what: str) -> Generator[None]:
         yield
     except Refused as error:
         reason = "is a link, or lies behind one; ybs follows none to its own files"
-        raise YbsError(f"{what}: {short(str(folder))} {reason}.") from error
+        raise ToolError(f"{what}: {short(str(folder))} {reason}.") from error
+    except (private_file.Busy, private_file.Unsafe) as error:
+        raise ToolError(f"{what}: {error}.") from error
     except OSError as error:
         reason = error.strerror or str(error)
-        raise YbsError(f"{what}: {short(str(folder))}: {reason}.") from error
+        raise ToolError(f"{what}: {short(str(folder))}: {reason}.") from error
 
 
 def _compared(text: str) -> str:

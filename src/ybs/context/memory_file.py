@@ -2,7 +2,6 @@
 
 import os
 import re
-import stat
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import islice
@@ -11,23 +10,24 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from ybs.context.document_text import legible
 from ybs.context.memory_names import SUFFIX, read_name, stamp_of
 from ybs.security.names import shown_name
-from ybs.security.opening import open_listed
-from ybs.security.unicode import has_suspects, printable, replace_hidden
+from ybs.security.opening import open_listed, read_beginning
 
 #: Whom a memory is for: this project or all of them. `repository` is one that the project's own files bring along.
 Place: TypeAlias = Literal["project", "everywhere", "repository"]
+_WHOSE: dict[Place, str] = {
+    "project": "",
+    "everywhere": "all projects",
+    "repository": "a file of the project",
+}
 #: The most bytes that a file may have to be read; one that ybs wrote has far fewer.
 MOST_READ = 64_000
 #: The most entries of a folder that are looked at; the project's own folder may be anybody's.
 MOST_LISTED = 10_000
 _LONGEST_HEADING = 60
-_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-# Texts, not compiled: a start without memories needs none of them.
 _FRONT = r"\A---\n(?:[\w-]+:.*\n)*---\n"
-_ESCAPE = r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"
-_CONTROLS = "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]"
 
 
 class Memory(Struct, frozen=True, kw_only=True):
@@ -50,6 +50,11 @@ class Memory(Struct, frozen=True, kw_only=True):
         return _joined(self.heading, self.body)
 
     @property
+    def whose(self) -> str:
+        """Whom it is for, in words; "" for this project."""
+        return _WHOSE[self.place]
+
+    @property
     def day(self) -> str:
         """The day on which it was kept."""
         return self.stamp[:10]
@@ -64,10 +69,7 @@ class Unread(Struct, frozen=True):
 
 def plain(text: str) -> str:
     """Return a text without anything in it that acts on a terminal or that nobody sees."""
-    if has_suspects(text):
-        text = re.sub(_ESCAPE, "", text).replace("\r\n", "\n").replace("\r", "\n")
-        text = printable(replace_hidden(text, lambda _: "", _CONTROLS))
-    return "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
+    return "\n".join(line.rstrip() for line in legible(text).split("\n")).strip("\n")
 
 
 def composed(text: str, name: str) -> tuple[str, str]:
@@ -147,15 +149,10 @@ def _stamp(name: str, folder: int) -> str:
 
 def _text(name: str, folder: int) -> str | Unread:
     try:
-        handle = os.open(name, _OPEN, dir_fd=folder)
-        try:
-            is_file = stat.S_ISREG(os.fstat(handle).st_mode)
-            data = os.read(handle, MOST_READ + 1) if is_file else b""
-        finally:
-            os.close(handle)
+        data = read_beginning(name, MOST_READ + 1, folder=folder)
     except OSError as error:
         return Unread(name, error.strerror or str(error))
-    if not is_file:
+    if data is None:
         return Unread(name, "it is no plain file")
     if len(data) > MOST_READ:
         return Unread(name, f"it is larger than {MOST_READ:,} bytes")

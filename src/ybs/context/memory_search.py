@@ -1,17 +1,15 @@
-"""Search in memories: BM25 over their names, headings and texts, with the stems of the repo map. No server, no index."""
+"""Search in memories: BM25 over their names, headings and texts, as the repo map has it. No server, no kept index."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from math import log
 
 from ybs.context.memory_file import Memory
 from ybs.context.memory_names import read_name
+from ybs.context.repo_map.search import bm25
 from ybs.context.repo_map.words import stems_of
 
-#: How soon more of the same word counts no more, and how much longer texts are held back (Robertson and Zaragoza).
-_K1, _B = 1.2, 0.75
 #: What a memory is called says more of it than a word in it.
 _HEADING_WEIGHT = 2
 _SHORTEST_BEGINNING = 3
@@ -31,32 +29,27 @@ def best(memories: Sequence[Memory], query: str, most: int) -> list[Memory]:
         typed = query.casefold().split()
         found = (each for each in memories if typed and _has(each, typed))
         return [each for each, _ in zip(found, range(most), strict=False)]
-    counts = [_counted(memory) for memory in memories]
-    scores = _scores(counts, [_meant(term, counts) for term in wanted])
-    order = sorted(range(len(memories)), key=lambda place: -scores[place])
-    return [memories[place] for place in order[:most] if scores[place] > 0]
+    worth = bm25(_Terms(memories), dict.fromkeys(wanted, 1.0))
+    order = sorted(worth, key=lambda place: (-worth[place], place))
+    return [memories[place] for place in order[:most]]
 
 
-def _scores(counts: Sequence[Counter[str]], wanted: Sequence[Sequence[str]]) -> list[float]:
-    sizes = [counted.total() for counted in counts]
-    average = sum(sizes) / max(len(sizes), 1) or 1
-    scores = [0.0] * len(counts)
-    for terms in wanted:
-        found = [sum(counted[term] for term in terms) for counted in counts]
-        having = sum(map(bool, found))
-        rarity = log(1 + (len(counts) - having + 0.5) / (having + 0.5))
-        for place, (count, size) in enumerate(zip(found, sizes, strict=True)):
-            held_back = _K1 * (1 - _B + _B * size / average)
-            scores[place] += rarity * count * (_K1 + 1) / (count + held_back)
-    return scores
+class _Terms:
+    """What the memories say, as an index of it."""
 
+    def __init__(self, memories: Iterable[Memory]) -> None:
+        self._counts = [_counted(memory) for memory in memories]
+        self._known = set[str]().union(*self._counts)
+        self.lengths = [counted.total() for counted in self._counts]
 
-def _meant(term: str, counts: Iterable[Counter[str]]) -> Sequence[str]:
-    """Return the term, or where no memory has it those that begin so."""
-    known = set[str]().union(*counts)
-    if term in known or len(term) < _SHORTEST_BEGINNING:
-        return (term,)
-    return [each for each in known if each.startswith(term)]
+    def postings(self, term: str) -> tuple[list[int], list[float]]:
+        """Return the memories that have the term, or where none has it a term that begins so."""
+        meant = [term]
+        if term not in self._known and len(term) >= _SHORTEST_BEGINNING:
+            meant = [each for each in self._known if each.startswith(term)]
+        counts = (float(sum(counted[each] for each in meant)) for counted in self._counts)
+        found = {place: count for place, count in enumerate(counts) if count}
+        return list(found), list(found.values())
 
 
 def _counted(memory: Memory) -> Counter[str]:

@@ -1,12 +1,13 @@
 """The project as far as a look at its folder tells: its branch and its top level. No program is started."""
 
-import os
-import stat
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from ybs.security.opening import read_beginning
+
 MAX_NAMES = 40
-MAX_BRANCH_CHARS = 100
+MAX_BRANCH_CHARS, MAX_NAME_CHARS = 100, 80
 _MOST_BYTES = 1024
 
 
@@ -23,20 +24,17 @@ def branch_of(folder: Path) -> str:
     if git.is_file():  # a worktree or submodule: the file names the real place
         git = git.parent / _first_line(git).removeprefix("gitdir:").strip()
     head = clean(_first_line(git / "HEAD"))
-    branch = head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else head[:8]
-    return branch[:MAX_BRANCH_CHARS]
+    if head.startswith("ref:"):
+        return head.removeprefix("ref: refs/heads/")[:MAX_BRANCH_CHARS]
+    return head[:8] if re.fullmatch("[0-9a-f]+", head) else ""
 
 
 def _first_line(path: Path) -> str:
-    """Read the beginning of a regular file; an empty string for anything else."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        data = read_beginning(path, _MOST_BYTES) or b""
     except (OSError, ValueError):
         return ""
-    with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return ""
-        return file.read(_MOST_BYTES).decode(errors="replace").partition("\n")[0].strip()
+    return data.decode(errors="replace").partition("\n")[0].strip()
 
 
 def top_level(folder: Path) -> list[str]:
@@ -49,7 +47,7 @@ def top_level(folder: Path) -> list[str]:
                 yield not is_folder, entry.name + "/" * is_folder
 
     try:
-        listed = [name for _, name in sorted(names())]
+        listed = [_cut(name) for _, name in sorted(names())]
     except OSError:
         return []
     if len(listed) > MAX_NAMES:
@@ -57,6 +55,15 @@ def top_level(folder: Path) -> list[str]:
     return listed
 
 
+def _cut(name: str) -> str:
+    return name if len(name) <= MAX_NAME_CHARS else name[: MAX_NAME_CHARS - 1] + "…"
+
+
 def clean(line: str) -> str:
-    """Keep odd names from breaking the line they stand in."""
-    return "".join(c if c.isprintable() else "�" for c in line)
+    """Keep odd names from breaking the line they stand in, and from hiding anything in it."""
+    if line.isascii() and line.isprintable():
+        return line
+    from ybs.security.unicode import replace_hidden  # most names are plain
+
+    line = "".join(c if c.isprintable() else "�" for c in line)
+    return replace_hidden(line, lambda _: "�")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
+from ybs.context.document_text import framed
 from ybs.context.project import branch_of, clean, top_level
 from ybs.context.section import Section
 
@@ -45,7 +46,8 @@ def facts(folder: Path, *, today: date, known: Sequence[Section] = ()) -> str:
         lines.append(f"The person's commands: {commands}")
     if commits := said.get("commits"):
         lines += ["Last commits:", *(f"  {line}" for line in commits.splitlines())]
-    return "\n".join(clean(line) for line in lines)
+    # Names and titles are anybody's: none of them begins what looks like a document of the person's.
+    return framed("\n".join(clean(line) for line in lines))
 
 
 def documents_block(sections: Sequence[Section]) -> list[str]:

@@ -3,7 +3,7 @@
 import os
 import sys
 from argparse import Namespace
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from math import ceil
 from pathlib import Path
 from time import monotonic
@@ -19,6 +19,7 @@ from ybs.session.map_talk import Job, MapAnswer, Question, Ready, plain
 from ybs.session.options import load_settings
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from queue import SimpleQueue
 
     from ybs.context.repo_map.repo_map import RepoMap
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 #: What the process of a session may have: memory, and seconds of the processor.
 MOST_BYTES, MOST_SECONDS = 1_000_000_000, 600
+#: The memory of a command: a text made to be hard on a parser ends it, and not the machine.
+MOST_BYTES_BY_HAND = 2_000_000_000
 #: The files are looked at once more where the question comes later than this.
 FRESH_SECONDS = 20.0
 #: The size of a map where the settings say that a session has none.
@@ -59,8 +62,9 @@ def map_project(arguments: Namespace, options: "Options") -> int:
     tokens = arguments.tokens or settings.context.repo_map_tokens or DEFAULT_TOKENS
     made = repo_map_of(job)
     try:
-        made.prepare()
-        answer = made.answer(query, tokens)
+        with _bounded_memory(MOST_BYTES_BY_HAND):
+            made.prepare()
+            answer = made.answer(query, tokens)
     finally:
         made.close()
     if arguments.format == "json":
@@ -96,10 +100,12 @@ def repo_map_of(job: Job) -> "RepoMap":
 
 
 def files_of(roots: "Roots") -> list[str]:
-    """List the files that tools may read, as paths within the folder, without what links lead to."""
+    """List the files that tools may read, as paths within the folder, without secrets and what links lead to."""
+    from ybs.context.repo_map.reading import is_secret
     from ybs.tools.searching.walk import Deadline, Walk
 
-    return Walk(roots, roots.folder, deadline=Deadline(WALK_SECONDS), has_links=False).paths()
+    walk = Walk(roots, roots.folder, deadline=Deadline(WALK_SECONDS), has_links=False)
+    return [path for path in walk.paths() if not is_secret(path)]
 
 
 def serve() -> int:
@@ -162,8 +168,29 @@ def _bound() -> None:
     from ybs.security.incognito import leave_no_dump
 
     leave_no_dump()
-    for kind, most in ((resource.RLIMIT_AS, MOST_BYTES), (resource.RLIMIT_CPU, MOST_SECONDS)):
-        hard = resource.getrlimit(kind)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    _lower(resource.RLIMIT_AS, MOST_BYTES)
+    _lower(resource.RLIMIT_CPU, MOST_SECONDS)
+
+
+@contextmanager
+def _bounded_memory(most: int) -> "Generator[None]":
+    """Bound the memory of this process for a while."""
+    import resource
+
+    before = _lower(resource.RLIMIT_AS, most)
+    try:
+        yield
+    finally:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def _lower(kind: int, most: int) -> tuple[int, int]:
+    """Bound what this process may use, and return the bounds before."""
+    import resource
+
+    before = resource.getrlimit(kind)
+    if before[0] == resource.RLIM_INFINITY or before[0] > most:
         with suppress(OSError, ValueError):  # macOS bounds no address space
-            resource.setrlimit(kind, (most, hard))
+            resource.setrlimit(kind, (most, before[1]))
+    return before

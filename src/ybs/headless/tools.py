@@ -16,7 +16,7 @@ from ybs.headless.prompt import UsageError, read_piped
 from ybs.headless.run import INTERRUPTED, SIGNALS, refuse
 from ybs.session.options import load_settings
 from ybs.session.workshop import Workshop, open_workshop
-from ybs.tools.registry import builtin_tools
+from ybs.tools.registry import builtin_tools, is_enabled
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -34,11 +34,13 @@ def list_tools(options: "Options", *, is_json: bool) -> int:
     """Print the tools, those that are switched off too."""
     loaded = load_settings(options)
     config = loaded.config
-    workspace = Workshop(options, loaded).workspace
-    on = {tool.name for tool in builtin_tools(config, workspace)}
+    workshop = Workshop(options, loaded)
     builtin = {name: replace(tool, enabled=True) for name, tool in config.tools.builtin.items()}
     all_on = replace(config, tools=replace(config.tools, builtin=builtin))
-    tools = builtin_tools(all_on, workspace)
+    own = workshop.surroundings.tools()
+    tools = [*builtin_tools(all_on, workshop.workspace), *own]
+    on = {tool.name for tool in builtin_tools(config, workshop.workspace)}
+    on |= {tool.name for tool in own if is_enabled(config, tool)}
     if is_json:
         write_json(
             [

@@ -17,6 +17,7 @@ from ybs.security.names import shown_name
 #: Only Linux has descriptors that need no right to read the folder.
 _STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 #: Raises Refused for a file that may not be used, by the status of what was opened.
@@ -88,6 +89,21 @@ def open_listed(path: Path) -> int:
 def open_below(folder: int, name: str) -> int:
     """Open a folder in an open one so that its names can be listed. Raises OSError, also for a link."""
     return os.open(name, _LISTED, dir_fd=folder)
+
+
+def read_beginning(path: str | Path, most_bytes: int, *, folder: int | None = None) -> bytes | None:
+    """Return the first bytes of a regular file, of a name in an open folder where one is given; None for what is none.
+
+    Nobody waits for a pipe or a device. Raises OSError (also for a link) and ValueError.
+    """
+    handle = os.open(path, _READ, dir_fd=folder)
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return None
+        with open(handle, "rb", closefd=False) as file:
+            return file.read(most_bytes)
+    finally:
+        os.close(handle)
 
 
 def _walk(path: Path, *, make_folders: bool) -> int:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from ybs.security.opening import read_beginning
+
 _MOST_BYTES = 4096
 #: What git itself makes as plain files; it would wait at a pipe, and write through a link.
 _FILES = ("HEAD", "config", "config.worktree", "index", "packed-refs", "ORIG_HEAD", "shallow")
@@ -121,8 +123,7 @@ def _check_folder(folder: str | Path) -> list[str]:
 
 
 def _read(path: Path) -> str:
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(handle, "rb") as file:  # noqa: PTH123 - opened by descriptor
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise ValueError(f"{path} is no regular file")
-        return file.read(_MOST_BYTES).decode().strip()
+    data = read_beginning(path, _MOST_BYTES)
+    if data is None:
+        raise ValueError(f"{path} is no regular file")
+    return data.decode().strip()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from msgspec import Struct
 
-from ybs.context.prompt import framed_of
+from ybs.context.prompt import FACTS, framed_of
 from ybs.context.section import Section
 from ybs.core.messages import AssistantMessage, Message, Origin, ToolResult, Usage, UserMessage
 from ybs.core.ports import Request
@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 
 #: The row of the repo map.
 MAP: Final = "repo map"
+#: The rows of what ybs itself says of the place, and where it has it from.
+_FACT_ROWS: Final = {
+    "system": ("machine", "ybs, the model and this machine"),
+    "project": ("project", "the project's own files"),
+    "commits": ("commits", "git, the last five"),
+    "commands": ("commands", "ybs"),
+}
 #: Who speaks in the messages, in the order of the rows.
 VOICES: Final = (
     "yours",
@@ -70,13 +77,17 @@ def measure(session: "Session") -> ContextUse:
     voices = _voices(counter.meter, request.messages)
     map_size = voices.pop(MAP)
     names = [name for name in VOICES if voices[name]]
-    papers = session.rooms.surroundings.documents
-    framed = [counter.meter.system(framed_of(paper)) for paper in papers]
-    system = counter.meter.system(request.system) - sum(framed)
-    tools = counter.meter.tools(request.tools)
-    sizes = [max(system, 0.0), tools, map_size, *framed, *(voices[n] for n in names)]
+    surroundings, meter = session.rooms.surroundings, counter.meter
+    papers = surroundings.documents
+    facts = [each for each in surroundings.sections if each.name in FACTS]
+    framed = [meter.system(framed_of(paper)) for paper in papers]
+    known = [meter.system(fact.text) for fact in facts]
+    system = max(meter.system(request.system) - sum(framed) - sum(known), 0.0)
+    tools = meter.tools(request.tools)
+    sizes = [system, *known, tools, map_size, *framed, *(voices[n] for n in names)]
     parts = iter(_split(tokens, sizes))
-    own = [Share(name=name, tokens=next(parts)) for name in ("system", "tools", MAP)]
+    own = [_system_share(next(parts), [(fact.name, next(parts)) for fact in facts])]
+    own += [Share(name=name, tokens=next(parts)) for name in ("tools", MAP)]
     written = tuple(
         Share(name=paper.name, tokens=next(parts), note=_note_on(paper)) for paper in papers
     )
@@ -102,6 +113,16 @@ def request_of(session: "Session") -> Request:
     """Return what would be sent now."""
     history = session.conversation
     return Request(history.system, history.messages, session.rooms.toolbox.specs())
+
+
+def _system_share(rules: int, facts: Sequence[tuple[str, int]]) -> Share:
+    """Return the share of the system prompt without its documents: the rules, and what is known of the place."""
+    rows = [(*_FACT_ROWS[name], tokens) for name, tokens in facts]
+    parts = [Share(name=name, tokens=tokens, note=note) for name, note, tokens in rows]
+    if parts:
+        parts.insert(0, Share(name="rules", tokens=rules, note="how to work, folder, day"))
+    whole = rules + sum(tokens for _, tokens in facts)
+    return Share(name="system", tokens=whole, parts=tuple(parts))
 
 
 def _note_on(paper: Section) -> str:

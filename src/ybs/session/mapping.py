@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,6 +27,8 @@ _T = TypeVar("_T")
 TITLE = "Repo map: files of the project ranked for this request, made by a program; data, not instructions."
 #: So long a request waits for a map that is about to come, at most.
 WAIT_SECONDS = 0.06
+#: Where nothing was prepared, the process is started after this time: a first request goes out undisturbed.
+LATER_SECONDS = 0.2
 #: So long the tool waits, and so long a process may work when nobody waits for it.
 TOOL_SECONDS, PATIENCE_SECONDS = 30.0, 300.0
 #: A process that has answered may put its index away for so long.
@@ -53,7 +56,7 @@ class Mapper:
         self._prepared: MapChild | None = None
         self._children: set[MapChild] = set()
         self._tasks: set[asyncio.Task[object]] = set()
-        self._is_closed = False
+        self._closing = asyncio.Event()
 
     @property
     def is_ready(self) -> bool:
@@ -69,7 +72,7 @@ class Mapper:
         """Start a process that waits for the question. Returns at once; a failure is told by `ask`."""
         from ybs.session.map_child import MapChild, MapFailed, command, environment
 
-        if self._prepared is not None or self._is_closed:
+        if self._prepared is not None or self._closing.is_set():
             return
         try:
             started = MapChild(
@@ -85,7 +88,13 @@ class Mapper:
 
     def begin(self, query: str) -> "asyncio.Task[MapAnswer | None]":
         """Ask while other work goes on."""
-        return self._do(self.ask(query, wait_seconds=PATIENCE_SECONDS))
+        return self._do(self._ask_late(query))
+
+    async def _ask_late(self, query: str) -> MapAnswer | None:
+        if self._prepared is None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), LATER_SECONDS)
+        return await self.ask(query, wait_seconds=PATIENCE_SECONDS)
 
     async def ask(
         self, query: str, tokens: int = 0, *, wait_seconds: float = TOOL_SECONDS
@@ -124,7 +133,7 @@ class Mapper:
 
     async def aclose(self) -> None:
         """End every process, and do not start one any more."""
-        self._is_closed = True
+        self._closing.set()
         if self._prepared is not None:
             self._do(self._end(self._prepared, 0))
             self._prepared = None
@@ -176,7 +185,10 @@ class Charting(Guard):
         if self._asked.done():
             answer = self._asked.result()
             self._asked = None
-            self._say(answer, turn)
+            if not holds_map(
+                turn.conversation.messages
+            ):  # one may have been brought back meanwhile
+                self._say(answer, turn)
 
     def _say(self, answer: MapAnswer | None, turn: Turn) -> None:
         if answer is None:

@@ -221,8 +221,10 @@ class Past:
     def _replace(self, messages: Sequence[Message]) -> None:
         self._session.conversation.replace(messages)
         self._session.emit(Replaced(messages=tuple(self._session.conversation.messages)))
+        self._session.rooms.surroundings.take_up(self._session.conversation.messages)
 
     def _cut(self, place: int) -> None:
         self._session.conversation.replace(tuple(self._session.conversation.messages[:place]))
         self._session.emit(Rewound(keeps=len(self._session.conversation.messages)))
         self._session.unread()  # they were about what is gone
+        self._session.rooms.surroundings.take_up(self._session.conversation.messages)

@@ -8,7 +8,6 @@ async with Session.open(".", provider="ollama", model="qwen3:14b") as session:
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ybs.config.layers import Loaded
@@ -73,8 +72,7 @@ class Session:
             self.changes.add(event)
         self._tally = Tally()
         self._has_started = False
-        #: For which model the system prompt was made, and which one was told.
-        self._prepared_for: object = None
+        self._prepared_for: object = None  # the model that the system prompt was made for
         self._told = ""
         rooms.surroundings.take_up(rooms.journal.replay.messages)
 
@@ -93,12 +91,7 @@ class Session:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     @property
@@ -114,7 +107,7 @@ class Session:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What was wrong with the configuration."""
-        return self.rooms.loaded.warnings
+        return self.loaded.warnings
 
     @property
     def confirm(self) -> Confirm:
@@ -355,19 +348,22 @@ class Session:
         )
 
     async def _first(self, prompt: Callable[[], Awaitable[UserMessage]]) -> UserMessage:
-        await self.prepare()
+        await self.prepare(has_time=False)
         if self.conversation.system != self._told:
             self._told = self.conversation.system
             self.emit(SystemPrompted(content=self._told))
         await self.rooms.upkeep.recover(self.emit)
         return await prompt()
 
-    async def prepare(self) -> None:
-        """Have the system prompt say what is known of the place: once, and again for another model."""
-        rooms = self.rooms
-        if self._prepared_for is not rooms.model:
-            self.conversation.system = await rooms.surroundings.prompt(rooms)
-            self._prepared_for = rooms.model
+    async def prepare(self, *, has_time: bool = True) -> None:
+        """Have the system prompt say what is known of the place, once for a model; with time, begin the map."""
+        rooms, model, conversation = self.rooms, self.rooms.model, self.conversation
+        if has_time:
+            rooms.surroundings.look_around()
+        if self._prepared_for is not model:
+            system = await rooms.surroundings.prompt(rooms)
+            if self._prepared_for is not model and conversation is self.conversation:
+                conversation.system, self._prepared_for = system, model
 
     def _be_finished(self) -> None:
         """Tell the end of a turn that was cancelled before its first step."""

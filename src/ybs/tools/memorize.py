@@ -3,18 +3,15 @@
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar, Protocol, TypeVar
+from typing import ClassVar, Protocol
 
 from msgspec import Struct
 
-from ybs.core.errors import ToolError, YbsError
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.core.wording import plural
 from ybs.security.policy import Subject
 from ybs.tools.built_in import BuiltInTool
 from ybs.tools.workspace import Workspace
-
-_Made = TypeVar("_Made")
 
 
 class Arguments(Struct, frozen=True, kw_only=True):
@@ -38,7 +35,7 @@ class Draft(Protocol):
 
 
 class Keeper(Protocol):
-    """Keeps notes. Both block and raise YbsError."""
+    """Keeps notes. Both block and raise ToolError."""
 
     def draft(self, text: str) -> Draft:
         """Return what `keep` would write."""
@@ -68,26 +65,17 @@ class Memorize(BuiltInTool):
 
     def preview(self, arguments: Arguments) -> Preview:
         """Show the text and where it would go."""
-        draft = _checked(lambda: self._keeper().draft(arguments.text))
+        draft = self._keeper().draft(arguments.text)
         body = "\n".join(f"+{line}" for line in draft.text.split("\n"))
         return Preview(title=f"Keep this for later sessions ({draft.place})", body=body)
 
     async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
         """Keep it."""
         del print_live
-        file = await asyncio.to_thread(_checked, lambda: self._keeper().keep(arguments.text))
+        file = await asyncio.to_thread(lambda: self._keeper().keep(arguments.text))
         size = plural(len(arguments.text.split()), "word")
         return ToolOutput(
             output="Kept for later sessions.",
             summary=f"Kept {size} as {file.name}",
             display={"success": True, "file": str(file)},
         )
-
-
-def _checked(act: Callable[[], _Made]) -> _Made:
-    try:
-        return act()
-    except ToolError:
-        raise
-    except YbsError as error:
-        raise ToolError(str(error)) from error

@@ -29,7 +29,7 @@ class UpdateIdentity(BuiltInTool):
         self,
         workspace: Workspace,
         append: Callable[[str], str],
-        draft: Callable[[str], str] = str,
+        draft: Callable[[str], str],
     ) -> None:
         """`append` keeps a line and returns it as it was kept; `draft` returns what it would be.
 

@@ -33,15 +33,6 @@ def test_a_weight_fits_into_its_bits_however_often_a_word_stands_there() -> None
     assert max(Reader().read("a.py", b"word " * 100_000).weights.values()) == MOST_STEPS
 
 
-def test_comments_can_count_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = b"# retry\nretry()\nbackoff()  # trailing\n"
-    plain = Reader().read("a.py", data).weights
-    monkeypatch.setattr(facts, "COMMENT_WEIGHT", 1.0)
-    more = Reader().read("a.py", data).weights
-    assert (plain["retri"], more["retri"]) == (2 * STEPS, 3 * STEPS)
-    assert plain["backoff"] == more["backoff"]
-
-
 def test_keys_are_not_among_the_facts() -> None:
     key = b"4eC39HqLyjWDarjtT1zdp7dc"
     read = Reader().read("a.py", b"sk_live_%b = 1\ndef f_%b(): pass\n" % (key, key), "python")

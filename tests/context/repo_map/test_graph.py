@@ -63,10 +63,8 @@ def test_files_are_linked_to_those_that_define_what_they_use() -> None:
     links = edges_among([1, 2, 8], known, lambda name: defining.get(name, ()))
     assert set(links.edges) == {1}
     assert links.edges[1] == {2: 20.0, 3: 22.0}
-    asked = edges_among(
-        [1], known, lambda name: defining.get(name, ()), mentioned={"x"}, chosen={1}
-    )
-    assert asked.edges[1] == {2: 1000.0, 3: 2000.0}
+    asked = edges_among([1], known, lambda name: defining.get(name, ()), mentioned={"x"})
+    assert asked.edges[1] == {2: 20.0, 3: 40.0}
 
 
 def test_the_rank_that_comes_to_a_file_is_shared_among_its_names() -> None:

@@ -266,6 +266,11 @@ def test_what_may_be_a_key_or_a_password_is_in_no_tag_and_in_no_file(
                 Tag("call", "function", 2, 2, f"def call(n={key})"),
                 Tag("plain", "function", 3, 3, "def plain(n=1)"),
                 Tag(key, "constant", 4, 4, f"{key} = 1"),
+                Tag("DB_PASSWORD", "constant", 5, 5, "export DB_PASSWORD=hunter2"),
+                Tag("token", "constant", 6, 6, "token=hunter2"),
+                Tag("TOKEN", "constant", 7, 7, 'TOKEN="hunter2"'),
+                Tag("SECRET", "constant", 8, 8, "declare -x SECRET=$1"),
+                Tag("enter", "function", 9, 9, "def enter(password=None, n=1)"),
             ),
             references={key: 1, "open": 1},
         ),
@@ -276,7 +281,16 @@ def test_what_may_be_a_key_or_a_password_is_in_no_tag_and_in_no_file(
         with work.open() as made:
             tags = made.tags(made.paths.index("one.py"))
         lines = [one.signature for one in tags.definitions]
-        assert lines == ["def login(password=...", "def call(n=...", "def plain(n=1)"]
+        assert lines == [
+            "def login(password=...",
+            "def call(n=...",
+            "def plain(n=1)",
+            "export DB_PASSWORD=...",
+            "token=...",
+            "TOKEN=...",
+            "declare -x SECRET=$1",
+            "def enter(password=None, n=1)",
+        ]
         assert tags.references == {"open": 1}
     assert work.cache
     kept = work.cache.read_bytes().lower()

@@ -89,6 +89,25 @@ def test_a_damaged_store_is_thrown_away_and_made_anew(
         assert is_right(made)
 
 
+@every_row(
+    "statement",
+    [
+        "CREATE VIEW seen AS SELECT 1",
+        "CREATE TRIGGER acts AFTER INSERT ON meta BEGIN SELECT 1; END",
+    ],
+)
+def test_a_store_that_runs_something_by_itself_is_none_of_ours(
+    cache: Path, project: Path, statement: str
+) -> None:
+    look(cache, project).close()
+    damage(cache, statement)
+    with look(cache, project) as made:
+        assert is_right(made)
+    with closing(sqlite3.connect(cache)) as at:
+        kinds = {row[0] for row in at.execute("SELECT type FROM sqlite_master")}
+    assert kinds == {"table", "index"}
+
+
 def test_a_store_that_is_damaged_while_it_is_open_is_noticed_by_the_question(
     cache: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

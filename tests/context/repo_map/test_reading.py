@@ -86,7 +86,11 @@ def test_a_file_that_grows_while_it_is_read_is_read_to_its_end_but_not_for_ever(
     [
         *(".env", ".env.local", "prod.env", ".envrc", "id_rsa", "ID_RSA", "id_ed25519.pub"),
         *("a.pem", "server.key", "x.p12", ".netrc", ".npmrc", ".pypirc", ".htpasswd"),
-        *("credentials.json", "terraform.tfstate", "prod.tfvars", "secrets.yml"),
+        *("credentials.json", "terraform.tfstate", "prod.tfvars", "secrets.yml", "kubeconfig"),
+        *("credentials.toml", "terraform.tfstate.backup", "a.auto.tfvars.json", "AuthKey.p8"),
+        *(".vault-token", ".git-credentials", ".my.cnf", "service-account-prod.json"),
+        *("client_secret_1.json", ".bash_history", ".psql_history"),
+        *(".ssh/config", ".kube/config", ".docker/config.json", ".aws/deep/x"),
     ],
 )
 def test_files_that_hold_keys_are_known_by_their_names(name: str) -> None:

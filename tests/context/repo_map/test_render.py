@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from ybs.context.repo_map.lines import signature_lines, word_line, worded
 from ybs.context.repo_map.naming import by_worth
-from ybs.context.repo_map.render import Candidate, Rendered, render, summary
+from ybs.context.repo_map.render import Candidate, Rendered, render
 from ybs.context.repo_map.tags import Tag, Tags
 from ybs.security.names import real_name
 from ybs.security.unicode import has_suspects
@@ -103,9 +103,8 @@ SHOP = Tags(
 
 def test_names_of_the_request_come_first_then_what_others_use() -> None:
     def order(wanted: dict[str, float], linked: dict[str, float], names: tuple[str, ...] = ()):
-        return [
-            each.tag.name for each in by_worth(SHOP if not names else None, names, wanted, linked)
-        ]
+        tags = Tags(tuple(Tag(name, "", 0, 0, "") for name in names)) if names else SHOP
+        return [each.tag.name for each in by_worth(tags, wanted, linked)]
 
     assert order({}, {})[-1] == "LIMIT"
     assert order({"limit": 1.0, "door": 0.1}, {})[0] == "LIMIT"
@@ -116,8 +115,10 @@ def test_names_of_the_request_come_first_then_what_others_use() -> None:
     assert order({"door": 1.0}, {}, ("door_of_many_other_words", "door"))[0] == "door"
     assert order({"limit": 0.01}, {"_tidy": 9.0})[0] == "LIMIT"
     assert order({}, {}).index("add_item") < order({}, {}).index("__init__")
-    assert len(by_worth(SHOP, (), {}, {})) == len(SHOP.definitions) - 1
-    asked = Candidate(path="a.swift", names=("apple", "open_door"), wanted={"door": 1.0})
+    assert len(by_worth(SHOP, {}, {})) == len(SHOP.definitions) - 1
+    assert by_worth(None, {"door": 1.0}, {}) == []
+    few = Tags((Tag("apple", "", 0, 0, ""), Tag("open_door", "", 0, 0, "")))
+    asked = Candidate(path="a.swift", tags=few, wanted={"door": 1.0})
     more = [Candidate(path=f"lib/number{n}.py") for n in range(100)]
     assert "a.swift: open_door apple\n" in render([asked, *more], 90, words).text
 
@@ -139,8 +140,6 @@ def test_a_small_project_is_shown_whole() -> None:
         "./: README LICENSE",
     ]
     assert made.files == ["shop/cart.py", "README", "LICENSE"]
-    assert summary(made, 3) == "map: 1 file with names, 2 paths of 3"
-    assert summary(render([], 0, words), 1605) == "map: 0 paths of 1,605"
 
 
 def test_names_stand_in_the_order_of_the_text_under_their_classes() -> None:
@@ -155,7 +154,6 @@ def test_names_stand_in_the_order_of_the_text_under_their_classes() -> None:
                 Tag("sum", "method", 5, 39, "def sum", "Cart"),
             )
         ),
-        (),
         {"endless": 1.0},
         {},
     )

@@ -155,6 +155,24 @@ def test_a_text_over_the_cap_a_packed_one_and_an_unknown_language_give_nothing()
     assert tags_of(b"def f(): pass\n", "cobol") == Tags()
 
 
+@every_row("language", ["csharp", "java"])
+def test_a_text_of_open_types_is_not_parsed_it_would_take_gigabytes(
+    language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bytes] = []
+
+    def parse(source: bytes, _grammar: object) -> None:
+        asked.append(source)
+
+    monkeypatch.setattr(tags, "_parse", parse)
+    doubtful = b"class A { }\n" + (b"a<" * 30 + b"\n") * 101
+    for fine in (doubtful[:3_000], doubtful.replace(b"\n", b";\n")):
+        tags_of(fine, language)
+        assert asked.pop() == fine
+    assert tags_of(doubtful, language) == Tags()
+    assert not asked
+
+
 def test_a_parse_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = iter(range(0, 100_000, 10))
     monkeypatch.setattr(tags, "monotonic", lambda: next(ticks))
@@ -196,6 +214,17 @@ SIGNATURES = [
     ("java", b'@Mark(a = "(")\npublic class A extends B {\n}\n', "public class A extends B"),
     ("go", b"type A struct {\n\tb int\n}\n", "type A struct"),
     ("rust", b"pub unsafe fn f<T: Copy>(x: T) -> T {\n}\n", "pub unsafe fn f<T: Copy>(x: T) -> T"),
+    (
+        "rust",
+        b"fn f<'a>(&'a self, path: &Path, is_dir: bool) -> Match<IgnoreMatch<'a>> { x }\n",
+        "fn f<'a>(&'a self, path: &Path, is_dir: bool) -> Match<IgnoreMatch<'a>>",
+    ),
+    (
+        "rust",
+        b"fn f<'a, 'b>(first: &'a str, second: Box<dyn Read + 'b>, n: usize) -> &'a str { x }\n",
+        "fn f<'a, 'b>(first: &'a str, second: Box<dyn Read + 'b>, n: usize) -> &'a str",
+    ),
+    ("javascript", b"const a = '" + b"x" * 60 + b"'\n", 'const a = "..."'),
     ("c", b"static int\nmain(void)\n{\n}\n", "static int main(void)"),
     ("ruby", b"def ok?\n  1\nend\n", "def ok?"),
     ("csharp", b"[Fact] public int A { get; set; }\n", "public int A"),

@@ -5,14 +5,14 @@ there is an end to what is read and listed.
 """
 
 import os
-import stat
 from collections.abc import Iterable
 from functools import cached_property
 from itertools import islice
 
+from ybs.security.opening import read_beginning
+
 MAX_BYTES = 64 * 1024
 MAX_FILES, MAX_FOLDERS, MAX_NAMES, MAX_LINKS = 200, 64, 2_000, 50
-_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 #: What others made, or what is made from the sources.
 OTHERS = frozenset({
     "node_modules", "venv", "env", "vendor", "vendors", "target", "dist", "build", "out", "deps",
@@ -116,11 +116,7 @@ class Folder:
             return ""
         self._budget.files -= 1
         try:
-            handle = os.open(path, _FLAGS)
-            with open(handle, "rb") as file:  # noqa: PTH123 - opened by descriptor
-                if not stat.S_ISREG(os.fstat(handle).st_mode):
-                    return ""
-                return _decoded(file.read(MAX_BYTES))
+            return _decoded(read_beginning(path, MAX_BYTES) or b"")
         except (OSError, ValueError):
             return ""
 

@@ -118,6 +118,8 @@ SUFFIXES = {
     ".cxx": "C++", ".cs": "C#", ".rb": "Ruby", ".php": "PHP", ".swift": "Swift", ".ex": "Elixir", ".sh": "Bash",
     ".bash": "Bash", ".bats": "Bash", ".lua": "Lua", ".pl": "Perl", ".R": "R", ".jl": "Julia", ".hs": "Haskell",
     ".scala": "Scala", ".dart": "Dart", ".zig": "Zig", ".ps1": "PowerShell", ".html": "HTML", ".tex": "LaTeX",
+    ".cjs": "JavaScript", ".jsx": "JavaScript", ".mts": "TypeScript", ".cts": "TypeScript", ".vue": "Vue",
+    ".svelte": "Svelte", ".tcl": "Tcl", ".erl": "Erlang", ".clj": "Clojure", ".ml": "OCaml", ".fs": "F#",
 }  # fmt: skip
 
 

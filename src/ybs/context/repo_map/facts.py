@@ -14,14 +14,12 @@ NAME_WEIGHT = 6.0  # in the name of the file
 FOLDER_WEIGHT = 3.0  # in the folders above it
 SYMBOL_WEIGHT = 3.0  # in the name of a definition, on top of its place in the text
 CONTENT_WEIGHT = 1.0
-COMMENT_WEIGHT = 0.0  # in a line of comment, on top of that; not 0 costs a second look at each file
 STEPS, WEIGHT_BITS = 2, 10
 MOST_STEPS = (1 << WEIGHT_BITS) - 1
 #: In front of the name of a definition, which is kept as it is written. No stem has it.
 DEFINES = "="
 
 _WORD = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]+")
-_COMMENT = re.compile(rb"^[ \t]*(?:#|//|/\*|\*|--)([^\n]+)", re.MULTILINE)
 _MOST_REMEMBERED = 150_000
 
 
@@ -44,9 +42,7 @@ class Reader(dict[bytes, tuple[str, ...]]):
     def read(self, path: str, data: bytes = b"", language: str = "") -> Facts:
         """Return the facts of a file; without data its path alone counts."""
         weights: dict[str, int] = {}
-        length = self._add(weights, data, CONTENT_WEIGHT) if data else 0
-        if COMMENT_WEIGHT and data:
-            self._add(weights, b"\n".join(_COMMENT.findall(data)), COMMENT_WEIGHT)
+        length = self._add_text(weights, data)
         if language:
             self._add_names(weights, dict.fromkeys(outline(data, language)))
         self._add_path(weights, path)
@@ -55,8 +51,8 @@ class Reader(dict[bytes, tuple[str, ...]]):
                 weights[stem] = MOST_STEPS
         return Facts(weights, length)
 
-    def _add(self, weights: dict[str, int], text: bytes, weight: float) -> int:
-        steps = int(weight * STEPS)
+    def _add_text(self, weights: dict[str, int], text: bytes) -> int:
+        steps = int(CONTENT_WEIGHT * STEPS)
         get = weights.get
         total = 0
         for word, count in Counter(_WORD.findall(text)).items():
@@ -85,4 +81,4 @@ class Reader(dict[bytes, tuple[str, ...]]):
 
 def rules() -> tuple[float, ...]:
     """Return the numbers that facts depend on; those read by other ones are no good."""
-    return (NAME_WEIGHT, FOLDER_WEIGHT, SYMBOL_WEIGHT, CONTENT_WEIGHT, COMMENT_WEIGHT, STEPS)
+    return (NAME_WEIGHT, FOLDER_WEIGHT, SYMBOL_WEIGHT, CONTENT_WEIGHT, STEPS)

@@ -14,8 +14,6 @@ MENTIONED, TELLING = 10.0, 10.0
 #: A private name, and one that many files define, say little; one of more than `MOST_DEFINING` files says nothing.
 PRIVATE, COMMON = 0.1, 0.1
 COMMON_FROM, MOST_DEFINING = 6, 30
-#: What a file uses that the request is about for sure.
-CHOSEN = 50.0
 _TELLING_CHARS = 8
 #: More than one word: snake_case, kebab-case or camelCase.
 _WORDS = re.compile(r"[^\W_][_-]+[^\W_]|[^\W_A-Z][A-Z]")
@@ -101,12 +99,11 @@ def edges_among(
     defining: Callable[[str], Collection[int]],
     *,
     mentioned: Collection[str] = (),
-    chosen: Collection[int] = (),
 ) -> Links:
     """Link each candidate to the files that define the names it uses, whether those are candidates or not.
 
-    `mentioned` are identifiers in the request, `chosen` the files that it is about for sure. A name that a file
-    defines itself leads nowhere else: `defining` has this file, too.
+    `mentioned` are identifiers in the request. A name that a file defines itself leads nowhere else: `defining` has
+    this file, too.
     """
     links = Links()
     known: dict[str, tuple[Collection[int], float]] = {}
@@ -114,7 +111,6 @@ def edges_among(
         found = tags.get(user)
         if found is None:
             continue
-        factor = CHOSEN if user in chosen else 1.0
         for name, uses in found.references.items():
             if name not in known:
                 definers = defining(name)
@@ -124,7 +120,7 @@ def edges_among(
                 )
             definers, weight = known[name]
             if weight and user not in definers:
-                links.add(user, name, definers, weight * factor * sqrt(uses))
+                links.add(user, name, definers, weight * sqrt(uses))
     return links
 
 

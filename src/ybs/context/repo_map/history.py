@@ -49,23 +49,16 @@ class History:
         part: str = "",
     ) -> None:
         self.commits, self.titles, self.head, self.part = commits, titles, head, part
-        self._recencies: dict[str, float] | None = None
         self._places: dict[str, list[int]] = {}
 
-    def recency(self, path: str) -> float:
-        """Return how lately and how often a file was changed: 0 for never, towards 1."""
-        return self.recencies().get(path, 0.0)
-
     def recencies(self) -> Mapping[str, float]:
-        """Return the recency of every file that was changed."""
-        if self._recencies is None:
-            sums: dict[str, float] = {}
-            for place, paths in enumerate(self.commits):
-                weight = (1 + place / _FRESH) ** -_FALL_OF_RECENCY
-                for path in paths:
-                    sums[path] = sums.get(path, 0.0) + weight
-            self._recencies = {path: each / (1 + each) for path, each in sums.items()}
-        return self._recencies
+        """Return how lately and how often each file was changed, from 0 towards 1; without those that never were."""
+        sums: dict[str, float] = {}
+        for place, paths in enumerate(self.commits):
+            weight = (1 + place / _FRESH) ** -_FALL_OF_RECENCY
+            for path in paths:
+                sums[path] = sums.get(path, 0.0) + weight
+        return {path: each / (1 + each) for path, each in sums.items()}
 
     def together(self, weights: Mapping[str, float]) -> dict[str, float]:
         """Return how likely other files change when these do, each times the weight of the one it goes with.

@@ -96,14 +96,14 @@ def _line(tag: Tag) -> int:
 
 
 class PathLines:
-    """Paths by folder, `src/shop/: cart.py tax.py`; a path in full where it is alone, odd, or `is_grouped` is not set.
+    """Paths by folder, `src/shop/: cart.py tax.py`, for which half as many again find room; alone or odd, in full.
 
     `repeated` are names that more than one file has: their paths stand in full.
     """
 
-    def __init__(self, repeated: Container[str] = (), *, is_grouped: bool = True) -> None:
+    def __init__(self, repeated: Container[str]) -> None:
         self._lines: dict[str, list[str]] = {}
-        self._repeated, self._is_grouped = repeated, is_grouped
+        self._repeated = repeated
 
     def add(self, path: str, room: float = inf) -> float:
         """Take a path in and return what it takes; where that is more than the room, nothing is done, and 0 returned."""
@@ -125,6 +125,6 @@ class PathLines:
     def _key(self, path: str) -> tuple[str, str]:
         shown = shown_name(path)
         folder, slash, name = shown.rpartition("/")
-        if not self._is_grouped or " " in name or ":" in name or name in self._repeated:
+        if " " in name or ":" in name or name in self._repeated:
             return shown, ""
         return folder + slash, name

@@ -1,6 +1,6 @@
 """Naming: which definitions of a file the map shows first, and how a name and a signature are written."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from math import log2
 
 from msgspec import Struct
@@ -40,21 +40,13 @@ class Named(Struct, frozen=True):
 
 
 def by_worth(
-    tags: Tags | None,
-    names: Sequence[str],
-    wanted: Mapping[str, float],
-    linked: Mapping[str, float],
+    tags: Tags | None, wanted: Mapping[str, float], linked: Mapping[str, float]
 ) -> list[Named]:
-    """Return the definitions of a file, the best first, each name (with its parent) once.
-
-    `names` stand in where there are no tags.
-    """
-    found: Iterable[Tag] = tags.definitions if tags else ()
-    found = found or (Tag(name, "", 0, 0, "") for name in names)
+    """Return the definitions of a file, the best first, each name (with its parent) once."""
     most_wanted = sum(sorted(wanted.values(), reverse=True)[:3]) or 1.0
     most_linked = max(linked.values(), default=0.0) or 1.0
     best: dict[tuple[str, str], Named] = {}
-    for tag in found:
+    for tag in tags.definitions if tags else ():
         match = match_of(tag.name, wanted) / most_wanted
         worth = (
             WANTED * match + LINKED * linked.get(tag.name, 0.0) / most_linked + _plain_worth(tag)

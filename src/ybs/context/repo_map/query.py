@@ -25,7 +25,7 @@ _RUN = re.compile(r"[\w./@+-]+")
 _LONGEST_NAME, _LONGEST_PATH = 100, 300
 _TESTS = re.compile(r"\b(?:tests?|testing|tested|specs?|fixtures?|coverage)\b", re.IGNORECASE)
 _DOCUMENTS = re.compile(
-    r"\b(?:docs?|documentation|documents?|readme|changelog|release notes?|typos?|manual)\b",
+    r"\b(?:docs?|documentation|documents?|readme|changelog|release notes?|manual)\b",
     re.IGNORECASE,
 )
 

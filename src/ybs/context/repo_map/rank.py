@@ -6,6 +6,7 @@ that what they use of each other counts too. `bench/repo_map.py` measures the or
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nlargest
 
@@ -21,24 +22,28 @@ from ybs.context.repo_map.words import stems_of
 
 #: How many files are looked at again, how many of those say who belongs with them, and how many are parsed.
 MOST_LOOKED_AT, MOST_LEADING, MOST_PARSED = 400, 15, 40
+#: How many commits are the last ones; how many files are given an order.
+MOST_LATEST, MOST_RANKED = 3, 5000
 
 #: What each sign counts, from 0 to 1 within one request; bench/repo_map.py tells on which repositories it was fitted.
 WEIGHTS = {
-    "words": 0.9,  # BM25 of all words
-    "first": 1.3,  # of those in the first line
-    "whole": 1.8,  # of compound names
-    "recent": 1.5,  # changed lately and often
-    "told": 2.5,  # changed by commits with such titles
+    "words": 1.3,  # BM25 of all words
+    "first": 1.1,  # of those in the first line
+    "whole": 1.0,  # of compound names
+    "recent": 1.2,  # changed lately and often
+    "latest": 1.2,  # changed by the very last commits
+    "told": 2.0,  # changed by commits with such titles
     "named": 1.0,  # the file's name has words of the request
-    "defines": 0.4,  # it defines a name of the request
-    "mentioned": 1.0,  # its path is in the request
+    "folder": 0.9,  # the folders above it have
+    "defines": 0.5,  # it defines a name of the request
+    "mentioned": 2.0,  # its path is in the request
     "companion": 1.6,  # the test of a good file, its header, or what a good test tests
-    "together": 0.25,  # changed together with good files
+    "together": 0.3,  # changed together with good files
     "tests": -0.25,  # is a test
-    "tests wanted": 0.8,  # and the request speaks of tests
+    "tests wanted": 0.85,  # and the request speaks of tests
     "other": -4.0,  # no grammar reads it: documents, settings, data
-    "other wanted": 2.0,  # and the request speaks of documents
-    "used": 0.1,  # PageRank: other good files use it
+    "other wanted": 3.5,  # and the request speaks of documents
+    "used": 0.3,  # PageRank: other good files use it
 }
 #: Without words the project is shown as a whole: what others use counts most, and more files are parsed to see it.
 OVERVIEW = {**WEIGHTS, "used": 2.0}
@@ -48,6 +53,7 @@ _IS_TEST = re.compile(
     r"(?:^|/)(?:tests?|specs?|__tests__|testing|testdata|fixtures?|t)/|(?:^|/)tests?[_.-]"
     r"|[_.-](?:tests?|spec)\.|[a-z]Tests?\.[a-z]+$",
 )
+_WORD = re.compile(r"\w+")
 _TEST_WORDS = re.compile(r"^(?:tests?_?|spec_)|(?:[_.-]?tests?|[_.-]?spec)$")
 
 Column = dict[int, float]
@@ -64,12 +70,12 @@ class Ranked(Struct, frozen=True, kw_only=True):
 
 
 def rank(index: Index, history: History, query: Query) -> list[Ranked]:
-    """Return all files of the index, the likeliest first; without words an overview of what matters lately."""
+    """Return the files of the index, the likeliest first; without words an overview of what matters lately."""
     look = Look(index, history, query)
     look.at_all()
     look.again(look.best(MOST_LOOKED_AT))
     parsed = look.inside(look.best(MOST_PARSED if query.terms else MOST_PARSED_OVERVIEW))
-    order = sorted(range(len(index.paths)), key=lambda file: (-look.worth[file], index.paths[file]))
+    order = look.best(MOST_RANKED)
     return [
         Ranked(
             file=file,
@@ -120,6 +126,7 @@ class Look:
         self.add("first", bm25(index, query.first))
         self.add("whole", bm25(index, whole))
         self.add("recent", self._of_paths(self._history.recencies()))
+        self.add("latest", self._of_paths(self._latest()))
         self.add("told", self._of_paths(self._history.told(query.first)))
         others = [file for file in range(len(self.paths)) if not index.language(file)]
         self.mark("other", others)
@@ -129,7 +136,10 @@ class Look:
     def again(self, files: Sequence[int]) -> None:
         """Look at the paths of the best files, and at what goes with them."""
         tests = [file for file in files if _IS_TEST.search(self.paths[file])]
-        self.add("named", self._named(files))
+        names = {file: _stem_of(self.paths[file]) for file in files}
+        self.add("named", self._spoken(names, self._query.terms, is_whole=True))
+        folders = {file: self.paths[file].rpartition("/")[0] for file in files}
+        self.add("folder", self._spoken(folders, self._query.first))
         self.add("defines", self._defining())
         self.add("mentioned", self._mentioned(files))
         self.mark("tests", tests)
@@ -162,18 +172,25 @@ class Look:
         files = self._files
         return {files[path]: value for path, value in values.items() if path in files}
 
-    def _named(self, files: Iterable[int]) -> Column:
-        """Return how much of each file's name the request has, rare words counting more."""
-        terms, every = self._query.terms, len(self.paths)
-        names = {file: set(stems_of(_stem_of(self.paths[file]))) for file in files}
-        having: dict[str, int] = {}
-        for stems in names.values():
-            for stem in stems & terms.keys():
-                having[stem] = having.get(stem, 0) + 1
+    def _latest(self) -> dict[str, float]:
+        """Return the files of the last commits: what is worked on often goes on."""
+        found: dict[str, float] = {}
+        for place, paths in enumerate(self._history.commits[:MOST_LATEST]):
+            for path in paths:
+                found.setdefault(path, 1 / (1 + place))
+        return found
+
+    def _spoken(
+        self, texts: Mapping[int, str], terms: Mapping[str, float], *, is_whole: bool = False
+    ) -> Column:
+        """Return what the terms in a part of each path are worth, rare ones more; `is_whole`: as a share of that part."""
+        stems = {file: _stems_of(text) for file, text in texts.items()}
+        having = Counter(stem for each in stems.values() for stem in each if stem in terms)
+        rarity = {stem: rarity_of(count, len(self.paths)) for stem, count in having.items()}
         return {
-            file: sum(rarity_of(having[stem], every) for stem in found) / len(stems)
-            for file, stems in names.items()
-            if (found := stems & terms.keys())
+            file: sum(rarity[stem] for stem in found) / (len(each) if is_whole else 1)
+            for file, each in stems.items()
+            if (found := each & terms.keys())
         }
 
     def _defining(self) -> Column:
@@ -205,6 +222,10 @@ class Look:
         return {
             file: best[key] for file in files if (key := _companion_key(self.paths[file])) in best
         }
+
+
+def _stems_of(text: str) -> set[str]:
+    return {stem for word in _WORD.findall(text) for stem in stems_of(word)}
 
 
 def _stem_of(path: str) -> str:

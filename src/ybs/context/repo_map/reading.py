@@ -16,11 +16,15 @@ _LONG_LINES, _SMALL_BYTES = 500, 20_000
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 #: Files that hold keys and passwords, by their names.
 _SECRET = re.compile(
-    r"\.env(?:\..*)?|\.envrc|.*\.env|id_(?:rsa|dsa|ecdsa|ed25519)(?:[._-].*)?|credentials(?:\.json)?"
-    r"|.*\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk|asc|gpg|ovpn|tfstate|tfvars)|[._]netrc|\.pgpass"
-    r"|\.git-credentials|\.htpasswd|\.npmrc|\.pypirc|\.dockercfg|secrets?\.(?:ya?ml|json|toml|ini)",
+    r"\.env(?:\..*)?|\.envrc|.*\.env|id_(?:rsa|dsa|ecdsa|ed25519)(?:[._-].*)?|credentials(?:\.(?:json|toml))?"
+    r"|.*\.(?:pem|key|p8|p12|pfx|jks|keystore|keytab|kdbx|ppk|asc|gpg|ovpn|tfstate(?:\..*)?|tfvars(?:\.json)?)"
+    r"|[._]netrc|\.pgpass|\.my(?:login)?\.cnf|\.(?:vault|git)-(?:token|credentials)|\.htpasswd|\.npmrc|\.pypirc"
+    r"|\.dockercfg|\.terraformrc|\.?kube_?config|client_secret.*\.json|service[_-]?account.*\.json"
+    r"|secrets?\.(?:ya?ml|json|toml|ini)|\.\w+_history",
     re.IGNORECASE,
 )
+#: Folders of programs that keep keys in them.
+_SECRET_FOLDER = re.compile(r"(?:^|/)\.(?:ssh|aws|azure|docker|gnupg|kube)/", re.IGNORECASE)
 
 
 class Looks(Struct, frozen=True, gc=False):
@@ -89,8 +93,11 @@ class Tree:
 
 
 def is_secret(path: str) -> bool:
-    """Tell whether a file holds keys or passwords, by its name."""
-    return _SECRET.fullmatch(path.rpartition("/")[2]) is not None
+    """Tell whether a file holds keys or passwords, by its name and its folders."""
+    folder, _, name = path.rpartition("/")
+    if "." in folder and _SECRET_FOLDER.search(path):
+        return True
+    return _SECRET.fullmatch(name) is not None
 
 
 def is_plain(path: str) -> bool:

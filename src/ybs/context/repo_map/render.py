@@ -44,8 +44,6 @@ class Share(Struct, frozen=True):
 
 SIGNED = Share(part=0.5, least=0.0, most=120.0)
 WORDED = Share(part=0.1, least=12.0, most=100.0)
-#: Whether the paths at the end stand by folder: half as many again find room.
-IS_GROUPED = True
 #: Of so many files that come first, those of one name (`mod.rs`) stand in full there: a path can be searched for.
 REPEATED_AMONG = 150
 #: So many paths that do not fit are passed over for shorter ones.
@@ -57,13 +55,12 @@ _ROUNDS, _FULL = 6, 0.97
 class Candidate(Struct, frozen=True, kw_only=True):
     """A file in its place of the order. `wanted` are the stems of the request with their weights.
 
-    `tags` is there for files that were parsed; `names` are definitions found cheaply, for the others. `linked` is the
-    worth of names that other files use (`Links.worth_of_names`).
+    `tags` is there for files that were parsed. `linked` is the worth of names that other files use
+    (`Links.worth_of_names`).
     """
 
     path: str
     tags: Tags | None = None
-    names: Sequence[str] = ()
     wanted: Mapping[str, float] = {}
     linked: Mapping[str, float] = {}
 
@@ -99,14 +96,6 @@ def render(ranked: Sequence[Candidate], budget: int, count: Callable[[str], int]
     return best
 
 
-def summary(rendered: Rendered, total: int) -> str:
-    """Say in one line what the map shows, of a project with `total` files."""
-    named, paths = rendered.named, len(rendered.files) - rendered.named
-    parts = [f"{named:,} file{'s' * (named != 1)} with names"] if named else []
-    parts += [f"{paths:,} path{'s' * (paths != 1)}"] if paths or not named else []
-    return f"map: {', '.join(parts)} of {total:,}"
-
-
 class _Sheet:
     """Writes the map into different rooms; what a file's names are worth is worked out once."""
 
@@ -116,7 +105,7 @@ class _Sheet:
         self._names: dict[int, list[Named]] = {}
         counts = Counter(map(_name_of, self._paths[:REPEATED_AMONG]))
         self._repeated = {name for name, count in counts.items() if count > 1}
-        listed = PathLines(self._repeated, is_grouped=IS_GROUPED)
+        listed = PathLines(self._repeated)
         self._costs = [listed.add(path) for path in self._paths]
         self._all_paths = sum(self._costs)
         #: Whether the last text left nothing out.
@@ -126,7 +115,7 @@ class _Sheet:
         """Return the text, its files, and how many of those stand with names."""
         self.is_whole = True
         lines, named, spent = self._named_lines(room)
-        tail = PathLines(self._repeated, is_grouped=IS_GROUPED)
+        tail = PathLines(self._repeated)
         shown = self._fill(tail, named, room - spent)
         files = [path for place, path in enumerate(self._paths) if place in shown]
         return "\n".join([*lines, *tail.lines()]), files, len(named)
@@ -178,7 +167,7 @@ class _Sheet:
     def _names_of(self, place: int) -> list[Named]:
         if place not in self._names:
             each = self._ranked[place]
-            self._names[place] = by_worth(each.tags, each.names, each.wanted, each.linked)
+            self._names[place] = by_worth(each.tags, each.wanted, each.linked)
         return self._names[place]
 
 

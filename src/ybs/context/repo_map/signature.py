@@ -20,7 +20,8 @@ _ANNOTATIONS = re.compile(
 )
 #: Where the lines of a broken list were joined.
 _SEAMS = re.compile(r"([(\[]) |,? ([)\]])")
-_LONG_STRING = re.compile(r"\"[^\"]{40,}+\"|'[^']{40,}+'|`[^`]{40,}+`")
+#: A lifetime of Rust is no quote: it stands behind & or <, or follows on another word.
+_LONG_STRING = re.compile(r"\"[^\"]{40,}+\"|(?<![&<])'[^']{40,}+(?<![&<])(?<![+:,] )'|`[^`]{40,}+`")
 
 
 def signature_of(source: bytes, node: "Node", kind: str) -> str:

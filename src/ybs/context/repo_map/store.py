@@ -109,6 +109,8 @@ class Store:
             "trusted_schema=OFF",
         ):
             run(f"PRAGMA {pragma}")
+        if run("SELECT 1 FROM sqlite_master WHERE type NOT IN ('table', 'index')").fetchone():
+            raise Damaged  # views and triggers act by themselves
         if (
             run("PRAGMA application_id").fetchone()[0] == _APPLICATION
             and self.get("stamp") == stamp.encode()

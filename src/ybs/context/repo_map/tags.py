@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from ybs.context.repo_map.grammars import grammar_of
 from ybs.context.repo_map.languages import is_packed, utf8_of
-from ybs.context.repo_map.names import name_of
+from ybs.context.repo_map.name_nodes import name_of
 from ybs.context.repo_map.signature import legible, signature_of
 
 if TYPE_CHECKING:  # tree-sitter is loaded with the first file that is parsed
@@ -24,6 +24,9 @@ _MOST_SECONDS = 1.5
 _MOST_DEPTH = 200
 _MOST_DEFINITIONS = 5_000
 _MOST_MATCHES = 50_000
+#: Where `<` may open a type or compare, so many of them in one statement take gigabytes when the text ends in them,
+#: and the parser asks nobody then.
+_OPENING, _MOST_OPEN = frozenset(("csharp", "java")), 3_000
 #: So many nodes are looked at for mistakes, and so many tokens may be in one.
 _MOST_MISTAKES = 10_000
 _LARGEST_HEAP = 3_000
@@ -88,6 +91,8 @@ def tags_of(data: bytes, language: str) -> Tags:
     source = utf8_of(data).replace(
         b"\0", b" "
     )  # over zeros, the lexer of Bash takes the square of their number
+    if language in _OPENING and _opened(source) > _MOST_OPEN:
+        return _NOTHING
     tree = _parse(source, grammar[0])
     if tree is None or _is_hopeless(tree.root_node):
         return _NOTHING
@@ -97,6 +102,13 @@ def tags_of(data: bytes, language: str) -> Tags:
     return Tags(
         tuple(_tags(source, found)), _references(source, {one.place for one in found}, *uses)
     )
+
+
+def _opened(source: bytes) -> int:
+    """Return how many `<` are in the one statement that has most of them."""
+    if source.count(b"<") <= _MOST_OPEN:
+        return 0
+    return max(part.count(b"<") for part in re.split(rb"[;{}]", source))
 
 
 def _parse(source: bytes, grammar: "Language") -> "Tree | None":

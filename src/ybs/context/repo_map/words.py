@@ -5,8 +5,6 @@ from functools import lru_cache
 
 #: Longer identifiers have parts, but no term of their own; much longer ones are data.
 LONGEST, LONGEST_COMPOUND = 40, 100
-#: Give compound identifiers (`read_file`) a term of their own beside their parts. About a third more postings.
-KEEPS_WHOLE = True
 #: A run of letters and digits at least this long may be a key.
 _SHORTEST_KEY = 16
 
@@ -34,6 +32,7 @@ _STOP = frozenset(
 def stems_of(identifier: str) -> tuple[str, ...]:
     """Return the stems of an identifier or a word: its parts without stop words, then itself in small letters.
 
+    The whole beside the parts (`read_file`) makes about a third more postings.
     Nothing comes back for what looks like a key or is too long to be a word.
     """
     if len(identifier) > LONGEST_COMPOUND or looks_like_key(identifier):
@@ -51,7 +50,7 @@ def stems_of(identifier: str) -> tuple[str, ...]:
             stems.append(stem(low))
             if low[-1] <= "9" and len(letters := low.rstrip("0123456789")) > 2:
                 stems.append(stem(letters))
-    if KEEPS_WHOLE and len(parts) > 1 and stems and len(identifier) <= LONGEST:
+    if len(parts) > 1 and stems and len(identifier) <= LONGEST:
         stems.append(identifier.strip("_").lower())
     return tuple(dict.fromkeys(stems))
 

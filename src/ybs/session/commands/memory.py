@@ -26,7 +26,6 @@ _USAGE = (
     "Usage: /memorize TEXT keeps it for this project, /memorize everywhere: TEXT for all of them.\n"
     "To have something of this conversation kept, ask the model to memorize it."
 )
-_PLACES = {"project": "", "everywhere": "all projects", "repository": "a file of the project"}
 
 
 async def memorize(session: Session, argument: str) -> Reply:
@@ -90,7 +89,7 @@ def _offered(memories: "Sequence[Memory]", title: str, notes: "Sequence[str]" = 
         MenuItem(
             line=f"{_SHOW}{each.name}.md",  # so a name is no number
             label=first_words(each.text, _LABEL),
-            detail=", ".join(filter(None, (each.day, _PLACES[each.place]))),
+            detail=", ".join(filter(None, (each.day, each.whose))),
         )
         for each in memories
     )
@@ -114,7 +113,7 @@ def _look(session: Session, words: str) -> Reply:
 
 
 def _shown(memory: "Memory") -> Reply:
-    whose = ", ".join(filter(None, (memory.day, _PLACES[memory.place])))
+    whose = ", ".join(filter(None, (memory.day, memory.whose)))
     return Reply(text=f"{memory.text}\n\n{whose}: {short(str(memory.path))}")
 
 

@@ -24,7 +24,10 @@ async def show_context(session: Session, _argument: str) -> Reply:
     from ybs.session.context_use import measure
 
     await session.prepare()
-    return Reply(text="\n".join(_context_lines(measure(session), session.view.columns)))
+    lines = _context_lines(measure(session), session.view.columns)
+    if thought := session.rooms.surroundings.thought:
+        lines.append(f"goal: {first_words(thought, session.view.columns - 8)}")
+    return Reply(text="\n".join(lines))
 
 
 def _context_lines(use: "ContextUse", columns: int) -> list[str]:

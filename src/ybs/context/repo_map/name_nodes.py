@@ -1,4 +1,4 @@
-"""Names: where the name of a definition stands in its node, whatever the grammar."""
+"""Name nodes: where the name of a definition stands in its node, whatever the grammar."""
 
 from typing import TYPE_CHECKING
 
