@@ -44,6 +44,7 @@ def test_bytes_become_text(data: bytes, text: str):
     ("text", "left"),
     [
         ("a\r\nb\rc\n", "a\nb\nc"),
+        ("a\x0cb\x85c\u2028d\u2029e\x1cf\x1dg", "a\nb\nc\nd\nefg"),
         (
             "\x1b[1;31mred\x1b[0m \x1b]0;title\x07x \x1b]8;;http://e\x1b\\link\x1b]8;;\x1b\\",
             "red x link",

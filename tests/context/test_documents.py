@@ -147,6 +147,14 @@ def test_what_is_no_document_gives_no_section(project: Path, home: Path, tmp_pat
     assert read(project) == []
 
 
+def test_a_link_of_the_project_that_is_not_followed_is_told(project: Path, tmp_path: Path):
+    (project / "AGENTS.md").symlink_to(put(tmp_path / "outside.md", "PRIVATE"))
+    sections, notes = told(project)
+    assert sections == []
+    assert len(notes) == 1
+    assert notes[0].startswith("AGENTS.md is not read: it is a link that leads out of the project")
+
+
 def test_the_persons_own_links_are_followed_and_open_files_told(project: Path, home: Path):
     target = put(home / "dotfiles/soul.md", "calm")
     config_folder().mkdir(parents=True)

@@ -43,6 +43,11 @@ CASES: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("read_file", {"paths": ("a",)}, {}),
     ("write_file", {"paths": ("a",)}, {"ask": "ask", "plan": "deny", "deny": "deny"}),
     ("edit_file", {"paths": ("a",)}, {"ask": "ask", "plan": "deny", "deny": "deny"}),
+    (
+        "write_file",
+        {"paths": ("memories",), "is_own": True},
+        {"ask": "ask", "accept-edits": "ask", "auto": "ask", "plan": "deny", "deny": "deny"},
+    ),
     ("edit_file", {"paths": ("a",), "is_seen": True}, {"plan": "deny"}),
     (
         "delete_file",

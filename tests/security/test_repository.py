@@ -31,6 +31,29 @@ async def test_a_repository_put_together_oddly_is_refused(pit: Sandpit, tmp_path
         await Git(pit.top).look()
 
 
+async def test_a_branch_that_is_a_link_or_a_pipe_tells_nothing_of_another_repository(
+    pit: Sandpit, tmp_path: Path
+):
+    other = tmp_path / "other"
+    make_repository(other)
+    heads = pit.top / ".git/refs/heads"
+    (pit.top / ".git/objects/info").mkdir(exist_ok=True)
+    (pit.top / ".git/objects/info/alternates").write_text(f"{other / '.git/objects'}\n")
+    (heads / "main").unlink()
+    (heads / "main").symlink_to(other / ".git/refs/heads/main")
+    with pytest.raises(GitError, match="main is a link"):
+        await Git(pit.top).run("log")
+    (heads / "main").unlink()
+    (heads / "side").symlink_to(other / ".git/refs/heads")
+    (heads / "main").write_text("ref: refs/heads/side/main\n")
+    with pytest.raises(GitError, match="side is a link"):
+        await Git(pit.top).run("log")
+    (heads / "main").unlink()
+    os.mkfifo(heads / "main")
+    with pytest.raises(GitError, match="main is a link or no file"):
+        await Git(pit.top).run("log")
+
+
 async def test_a_file_that_leads_to_no_git_folder_is_refused(pit: Sandpit):
     shutil.rmtree(pit.top / ".git")
     (pit.top / ".git").write_text("somewhere")

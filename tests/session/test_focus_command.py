@@ -17,6 +17,7 @@ async def test_a_focus_is_kept_and_told_with_the_next_words(open_session: Open, 
             assert "no focus" in (await focus(session, "")).text
             assert "no focus" in (await focus(session, "clear")).text
             await session.send("hello")
+            await focus(session, "Taken back before a word was said.")
             reply = await focus(session, "The parser only.")
             assert (reply.is_error, ".ybs/FOCUS.md" in reply.text) == (False, True)
             assert (project / ".ybs/FOCUS.md").read_text() == "The parser only.\n"
@@ -28,6 +29,7 @@ async def test_a_focus_is_kept_and_told_with_the_next_words(open_session: Open, 
         said = [str(request.body) for request in server.requests]
         assert "The parser only." not in said[0]
         assert said[1].count("The parser only.") == 1
+        assert "Taken back" not in said[1]
         assert "no special focus" in said[2]
     assert "no special focus" in (project / "talk.md").read_text()
     assert not (project / ".ybs/FOCUS.md").exists()

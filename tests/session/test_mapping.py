@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -59,6 +60,15 @@ async def test_whatever_goes_wrong_gives_no_map_and_a_reason_and_leaves_nothing(
         assert reason in mapper.problem
     assert not is_alive(pid)
     assert open_descriptors() == before
+
+
+async def test_a_process_that_a_parser_has_ended_is_followed_by_one_that_parses_nothing() -> None:
+    parses_nothing = 'read job; case "$job" in *\'"parses":false\'*) ;; *) kill -9 $$;; esac; '
+    script = parses_nothing + "echo '{\"sources\":5}'; read question; " + ANSWER
+    async with mapping(script) as mapper:
+        assert await mapper.ask("words") == MAP
+        assert await mapper.ask("others") == MAP
+        assert mapper.problem == ""
 
 
 async def test_what_cannot_be_started_is_a_reason_that_the_tool_tells() -> None:
@@ -225,3 +235,42 @@ async def test_the_process_dies_with_a_session_that_is_killed(moment: str, proje
     parent.kill()
     await parent.wait()
     assert await ends(pid)
+
+
+@pytest.mark.slow  # it starts two interpreters, twice
+@pytest.mark.parametrize("is_killed", [False, True])
+async def test_git_that_waits_for_ever_dies_with_the_process(
+    is_killed: bool, project: Path
+) -> None:
+    for name in ("objects/11", "refs/heads"):
+        (project / ".git" / name).mkdir(parents=True)
+    (project / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    (project / ".git/config").write_text("")
+    (project / ".git/refs/heads/main").write_text("1" * 40 + "\n")
+    os.mkfifo(project / ".git/objects/11" / ("1" * 38))
+    parent = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", PARENT, str(project), "at once"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert parent.stdout is not None
+    pid = int(await parent.stdout.readline())
+    assert await comes(lambda: any(b"\0log\0" in words_of(each) for each in children_of(pid)))
+    git = int(children_of(pid)[0])
+    if is_killed:
+        os.killpg(pid, signal.SIGKILL)
+    parent.kill()
+    await parent.wait()
+    assert await ends(pid)
+    assert await ends(git)
+
+
+def children_of(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+def words_of(pid: str) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""

@@ -74,6 +74,8 @@ async def test_what_is_kept_is_listed_found_shown_and_forgotten(project: Path, o
         shown = (await said(session, "/memories 1")).text  # of what was found
         assert shown.startswith("The tests need a database.\nIts port is 5433.\n\n20")
         assert ", all projects: ~/.config/ybs/memories/20" in shown
+        assert shown.endswith("\n/memories forget 1 forgets it.")
+        assert (await said(session, found.items[0].line)).text == shown
         forgotten = (await said(session, "/memories forget 1")).text
         assert forgotten.startswith("Forgotten:\nThe tests need a database.\nIts port is 5433.\n")
         assert "/memories undo brings it back" in forgotten
@@ -151,7 +153,9 @@ async def test_nothing_in_a_name_or_a_text_does_anything(project: Path, own: Pat
         for number, label in enumerate(labels, 1):
             for line in (f"/memories {number}", reply.menu.items[number - 1].line):
                 assert line.isprintable()
-                assert (await said(session, line)).text.startswith(f"{label}\n\n"), line
+                shown = (await said(session, line)).text
+                assert shown.startswith(f"{label}\n\n"), line
+                assert ("forgets it" in shown) == (number == 1), line
         for number in (2, 3, 4):
             assert "delete it there" in await error(session, f"/memories forget {number}")
         assert len(names_below(own)) == 6

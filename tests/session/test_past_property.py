@@ -15,6 +15,7 @@ from ybs.core.errors import YbsError
 from ybs.core.events import Event, ToolFinished
 from ybs.session.past import What
 from ybs.session.session import Session
+from ybs.session.surroundings import thought_in
 from ybs.testing import Entry, OpenAIServer, RecordedRequest, answer, call
 from ybs.transcripts.reading import Transcript
 from ybs.transcripts.rounds import Rounds
@@ -27,10 +28,11 @@ ANSWERS: dict[str, list[Entry]] = {
     "write": [call("write_file", path="a.txt", content="1\n"), "ok"],
     "edit": [call("write_file", path="d/b.txt", content="2\n"), "ok"],
     "run": [call("run_shell", command="echo 3 >> a.txt; rm -rf d; mkdir e"), "ok"],
+    "aim": [call("set_thought", text="mend the cart"), "ok"],
     "ask both": [answer("both", call("read_file", path="a.txt"), call("list_files")), "ok"],
 }
 WAYS = ("undo", "redo", "rewind", "clear", "compact", "restore")
-DOORS = ("reopen", "kill", "/fork", "!echo 4 > c.txt", "/rename other")
+DOORS = ("reopen", "kill", "/fork", "!echo 4 > c.txt", "/rename other", "/focus the cart")
 WHAT: tuple[What, ...] = ("both", "conversation", "files")
 steps = st.tuples(st.sampled_from([*ANSWERS, *WAYS, *DOORS]), st.integers(0, 30))
 lives = st.lists(steps, min_size=3, max_size=14)
@@ -104,6 +106,7 @@ def check(session: Session) -> None:
     """Compare the three, and a copy."""
     live, messages = session.journal.replay, list(session.conversation.messages)
     assert live.messages == messages
+    assert thought_in(messages) == session.rooms.surroundings.thought
     for each in session.past.turns:
         assert each.place < 0 or messages[each.place] == each.message
     if session.journal.path:

@@ -1,5 +1,6 @@
 """What a session's model is told of where it is, on a real wiring."""
 
+import asyncio
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -246,11 +247,16 @@ async def test_incognito_keeps_no_note_of_any_kind(project: Path, home: Path, op
 
 async def test_broken_preferences_are_told_once(home: Path, open_session: Open):
     own(home, "preferences.json", "{nothing")
-    async with OpenAIServer(["one", "two"]) as server:
+    async with OpenAIServer(["one", "two", "three"]) as server:
         session, events = open_session(server)
         async with session:
+            preparing = asyncio.ensure_future(session.prepare())
+            await asyncio.sleep(0)
             await session.send("hello")
+            await preparing
             await session.send("again")
+            await session.switch_model(provider=None, model="other-one")
+            await session.send("and again")
     told = [event.text for event in events.of(Noticed) if "preferences.json" in event.text]
     assert len(told) == 1
 
@@ -358,3 +364,18 @@ async def test_a_map_has_an_eighth_of_the_window_at_most(
         session, _ = open_session(server)
         async with session:
             assert session.rooms.surroundings.mapper.tokens == 1024
+
+
+async def test_memories_of_the_repository_are_told_in_a_folder_of_it_too(
+    project: Path, open_session: Open
+):
+    (project / ".git").mkdir()
+    (project / "sub").mkdir()
+    (project / ".ybs/memories").mkdir(parents=True)
+    (project / ".ybs/memories/2026-01-02_03-04-05_tabs.md").write_text("# Use tabs\n")
+    async with OpenAIServer(["one"]) as server:
+        endpoint = {"provider": "openai", "endpoint": server.url, "model": "m"}
+        session = Session.open(project / "sub", **endpoint, sandbox=False)
+        async with session:
+            await session.send("hello")
+    assert "(a file of the project): Use tabs" in system_of(server)

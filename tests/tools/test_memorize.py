@@ -97,7 +97,7 @@ async def test_a_no_keeps_nothing(project: Path, home: Path):
 MODES: dict[Mode, tuple[bool, bool]] = {
     "ask": (True, True),
     "accept-edits": (True, True),
-    "auto": (False, True),
+    "auto": (True, True),
     "bypass": (False, True),
     "plan": (False, False),
     "deny": (False, False),
@@ -115,12 +115,12 @@ async def test_the_mode_decides_whether_the_person_is_asked(project: Path, home:
     assert found == MODES
 
 
-async def test_always_covers_other_notes_of_this_session(project: Path):
+async def test_each_note_is_asked_about_whatever_was_answered_before(project: Path):
     desk = Desk(project)
     desk.answer = Answer(is_allowed=True, is_for_session=True)
     await desk.memorize("one")
     await desk.memorize("two")
-    assert [question.grant for question in desk.asked] == ["memorize(memories)"]
+    assert [question.grant for question in desk.asked] == ["", ""]
     assert sorted(desk.kept) == ["one", "two"]
 
 

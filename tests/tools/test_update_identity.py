@@ -49,9 +49,9 @@ class Kept:
 
 async def test_the_person_is_asked_in_every_mode_that_asks_about_ybss_own_files(project: Any):
     modes: dict[Mode, tuple[int, int]] = {  # mode: questions, lines
-        "ask": (1, 2),
-        "accept-edits": (1, 2),  # those of the project, which this is not
-        "auto": (0, 2),
+        "ask": (2, 2),
+        "accept-edits": (2, 2),  # those of the project, which this is not
+        "auto": (2, 2),
         "bypass": (0, 2),
         "plan": (0, 0),
         "deny": (0, 0),
@@ -63,9 +63,10 @@ async def test_the_person_is_asked_in_every_mode_that_asks_about_ybss_own_files(
         seen[mode] = (len(kept.asked), len(kept.lines))
         assert first.is_refused == (mode in ("plan", "deny"))
         assert kept.looks == []  # no undo covers it, so nothing of the project is kept for it
+        bodies = [question.preview.body for question in kept.asked]
+        assert bodies == ["+ I test first. ", "+I am calm."][: len(bodies)]
         for question in kept.asked:
-            assert question.preview.body == "+ I test first. "
-            assert question.grant == "update_identity(IDENTITY.md)"  # all lines, not this one
+            assert question.grant == "", "no answer covers a line that nobody has seen"
             assert question.warnings == ()
     assert seen == modes
 

@@ -90,11 +90,15 @@ class _Reader:
 
     def _project_one(self, path: Path) -> _Found | None:
         beginning = read_in_project(path, self._top)
-        if beginning is None:
+        if beginning is None and not path.is_symlink():
             return None
         is_here = path.is_relative_to(self._folder)
         up = len(self._folder.parts) - len(path.parent.parts)
         source = str(path.relative_to(self._folder)) if is_here else "../" * up + path.name
+        if beginning is None:
+            why = "it is a link that leads out of the project, or to no Markdown file in it"
+            self._tell(f"{source} is not read: {why}.")
+            return None
         return self._found(source, path.name, beginning, can_be_read=is_here)
 
     def _found(

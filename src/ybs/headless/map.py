@@ -1,6 +1,7 @@
 """`ybs map`: the files and names of a project, those that a query is about first. It needs no model."""
 
 import os
+import signal
 import sys
 from argparse import Namespace
 from contextlib import contextmanager, suppress
@@ -12,10 +13,11 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
+from ybs.core.wording import plural
 from ybs.headless.output import tell, warn, write, write_json
 from ybs.headless.prompt import read_piped
 from ybs.security.gate import put_json
-from ybs.session.map_talk import Job, MapAnswer, Question, Ready, plain
+from ybs.session.map_talk import DEFAULT_TOKENS, Job, MapAnswer, Question, Ready, plain
 from ybs.session.options import load_settings
 
 if TYPE_CHECKING:
@@ -32,8 +34,6 @@ MOST_BYTES, MOST_SECONDS = 1_000_000_000, 600
 MOST_BYTES_BY_HAND = 2_000_000_000
 #: The files are looked at once more where the question comes later than this.
 FRESH_SECONDS = 20.0
-#: The size of a map where the settings say that a session has none.
-DEFAULT_TOKENS = 1024
 #: The folder of the indexes in that of ybs's caches.
 CACHES = "maps"
 #: Looking for files ends after this time: the map is of those that were found.
@@ -71,8 +71,10 @@ def map_project(arguments: Namespace, options: "Options") -> int:
         write_json({"text": answer.text, "files": answer.files, "tokens": answer.tokens})
     elif answer.text:
         write(answer.text)
-    else:
+    elif made.is_empty:
         tell("ybs: there are no files to map")
+    else:
+        tell(f"ybs: no file has room in {plural(tokens, 'token')}; say more with --tokens")
     return 0
 
 
@@ -94,8 +96,10 @@ def repo_map_of(job: Job) -> "RepoMap":
         roots.folder,
         cache=cache_file(roots.folder, cache_folder() / CACHES) if job.is_kept else None,
         list_files=lambda: files_of(roots),
-        git=Git(roots.folder) if is_in_repository(roots.folder) else None,
+        # It ends with this process, also where it waits for ever for a pipe that was put into `.git`.
+        git=Git(roots.folder, has_own_group=False) if is_in_repository(roots.folder) else None,
         count=lambda text: ceil(estimate(text)),
+        parses=job.parses,
     )
 
 
@@ -155,6 +159,8 @@ def _lines() -> "SimpleQueue[bytes]":
             *whole, rest = (rest + data).split(b"\n")
             for line in whole:
                 lines.put(line)
+        if os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)  # git too
         os._exit(0)
 
     Thread(target=listen, daemon=True).start()

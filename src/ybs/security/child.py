@@ -16,7 +16,7 @@ class Failed(Exception):
     """The program ended with an error, ran too long, or printed too much."""
 
 
-async def run_child(
+async def run_child(  # noqa: PLR0913 - each is named
     argv: Sequence[str],
     *,
     folder: Path,
@@ -24,8 +24,12 @@ async def run_child(
     stdin: bytes | None,
     timeout_seconds: float,
     most_bytes: int,
+    has_own_group: bool = True,
 ) -> bytes:
-    """Run a program to its end and return what it printed. Raises Failed and OSError."""
+    """Run a program to its end and return what it printed. Raises Failed and OSError.
+
+    Without a group of its own it dies with the group of this process, but what it starts may live on.
+    """
     process = await create_subprocess_exec(
         *argv,
         cwd=folder,
@@ -33,7 +37,7 @@ async def run_child(
         stdin=DEVNULL if stdin is None else PIPE,
         stdout=PIPE,
         stderr=PIPE,
-        start_new_session=True,
+        start_new_session=has_own_group,
     )
     try:
         async with asyncio.timeout(timeout_seconds):
@@ -42,7 +46,7 @@ async def run_child(
     except TimeoutError as error:
         raise Failed(f"it took longer than {timeout_seconds:g} s") from error
     finally:
-        await _end(process)
+        await _end(process, has_own_group=has_own_group)
     if code:
         words = said.decode(errors="replace").strip()
         raise Failed(words or f"it ended with code {code}")
@@ -82,9 +86,12 @@ async def _write(process: Process, data: bytes | None) -> None:
     process.stdin.close()
 
 
-async def _end(process: Process) -> None:
+async def _end(process: Process, *, has_own_group: bool) -> None:
     """Kill what is left of the group, the program itself first, so that its number is not another's yet."""
     if process.returncode is None:
         with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+            if has_own_group:
+                os.killpg(process.pid, signal.SIGKILL)
+            else:
+                process.kill()
         await process.wait()

@@ -46,8 +46,9 @@ class Git:
         timeout_seconds: float = TIMEOUT_SECONDS,
         most_bytes: int = MOST_OUTPUT_BYTES,
         environ: Mapping[str, str] = os.environ,
+        has_own_group: bool = True,
     ) -> None:
-        self.folder, self.environ = folder, environ
+        self.folder, self.environ, self._has_own_group = folder, environ, has_own_group
         self.timeout_seconds, self.most_bytes = timeout_seconds, most_bytes
         self._settings: list[tuple[str, str]] = []
         self._stamp: list[tuple[str | int, ...]] = []
@@ -260,6 +261,7 @@ class Git:
                 stdin=stdin,
                 timeout_seconds=self.timeout_seconds,
                 most_bytes=self.most_bytes,
+                has_own_group=self._has_own_group,
             )
         except (OSError, ValueError, Failed) as error:
             said = str(error)[:_MOST_ERROR_CHARS]

@@ -25,6 +25,8 @@ _CHANGING = frozenset({"write_file", "edit_file"})
 BY_MODE = "the mode asks"
 #: What stands around shell commands. In all but `full` every command is asked about.
 Sandboxing: TypeAlias = Literal["full", "reduced", "none"]
+#: Why ybs's own files are asked about in every mode that asks at all.
+LASTS = "every later session is told of it"
 NETWORK = "it wants the network: whatever it can read could be sent away"
 _WITHOUT_SANDBOX = {
     "none": "there is no sandbox, so every command is asked about",
@@ -39,7 +41,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     run by themselves. `detail` tells calls apart that the rest does not (other arguments, the folder).
     `network`: the command would have the network, which is closed otherwise. `only_reads`: this call changes nothing,
     although its tool may. `is_plain`: no text among the arguments is run. `destroys` says what would be gone for good.
-    `is_own`: what it changes are ybs's own files, so that no mode for the project's covers it and no undo.
+    `is_own`: what it changes are ybs's own files, which later sessions read: no mode but `bypass` covers it, no grant, no undo.
     """
 
     command: str = ""
@@ -209,8 +211,9 @@ class Policy:
         return reason if is_named or case.name not in _BUILT_IN else ""
 
     def _question_about_file(self, case: "_Case", *, is_named: bool) -> str:
-        is_edit = case.effect != "delete" and not case.subject.is_own
-        if self.mode == "auto" or (self.mode == "accept-edits" and is_edit):
+        if case.subject.is_own:
+            return LASTS
+        if self.mode == "auto" or (self.mode == "accept-edits" and case.effect != "delete"):
             return ""
         if case.effect == "edit" and not case.subject.is_seen:
             return "the model has not read this file in this session"
@@ -325,7 +328,7 @@ class _Case:
     @property
     def offered_grant(self) -> str:
         """What "always" would store; nothing for what destroys, cannot be read, or runs anything."""
-        if self.needs_exact_rule:
+        if self.needs_exact_rule or self.subject.is_own:
             return ""
         scopes = self.scope_grants
         if scopes and (len(scopes) == 1 or not self._place):

@@ -10,6 +10,8 @@ from msgspec import Struct
 from ybs.security.opening import read_beginning
 
 _MOST_BYTES = 4096
+#: So many names of branches that lead to others are followed, as by git.
+_MOST_STEPS = 5
 #: What git itself makes as plain files; it would wait at a pipe, and write through a link.
 _FILES = ("HEAD", "config", "config.worktree", "index", "packed-refs", "ORIG_HEAD", "shallow")
 
@@ -91,7 +93,31 @@ def _checked(repository: Repository) -> Repository:
     for path in (folder / name for folder in {own, common} for name in _FILES):
         if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
             raise ValueError(f"{path} is no regular file")
+    _check_branch(repository)
     return repository
+
+
+def _check_branch(repository: Repository) -> None:
+    """Raise ValueError where the branch is a link, which may name a commit of another repository, or a pipe."""
+    words = _read(repository.git_folder / "HEAD")
+    for _ in range(_MOST_STEPS):
+        if not words.startswith("ref:"):
+            return
+        words = _ref(repository.common_folder, words.removeprefix("ref:").strip())
+
+
+def _ref(folder: Path, name: str) -> str:
+    """Return what stands in the file of a branch; nothing where it has none."""
+    path = folder
+    for part in name.split("/"):
+        path = path / part
+        try:
+            mode = path.lstat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return ""
+        if part == ".." or not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+            raise ValueError(f"{path} is a link or no file, which git does not make")
+    return _read(path) if path.is_file() else ""
 
 
 def check_writable(repository: Repository) -> None:

@@ -30,6 +30,10 @@ class MapFailed(Exception):
     """There is no map; the words say why."""
 
 
+class MapCrashed(MapFailed):
+    """The process ended in the midst of its work, as where a parser could not bear a file."""
+
+
 class MapChild:
     """One process. `ask` once, then `end`; both may be left out, but `kill` or `end` may not."""
 
@@ -71,10 +75,10 @@ class MapChild:
 
     async def _line(self, number: int) -> bytes:
         while self._said.count(b"\n") <= number:
+            if self._is_too_much:
+                raise MapFailed(f"its process said more than {MOST_BYTES:,} bytes")
             if self._has_ended:
-                much = f"said more than {MOST_BYTES:,} bytes"
-                how = much if self._is_too_much else "ended without an answer"
-                raise MapFailed(f"its process {how}")
+                raise MapCrashed("its process ended without an answer")
             await self._wait()
             self._look()
         return bytes(self._said.split(b"\n", number + 1)[number])

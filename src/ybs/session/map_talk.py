@@ -8,12 +8,15 @@ from msgspec import Struct
 
 #: Longer words than these are cut for a question: a pipe takes them at once.
 MOST_QUERY_CHARS = 8_000
+#: The size of a map that is asked for where the settings say that none is told by itself.
+DEFAULT_TOKENS = 1024
 
 
 class Job(Struct, frozen=True, kw_only=True):
     """The first line to the process: whose map it is to make. Paths are bytes, as the system has them.
 
-    `is_kept` says whether the index may be kept in the cache. Provider and model say how tokens count.
+    `is_kept` says whether the index may be kept in the cache. Provider and model say how tokens count. Where `parses` is
+    false, the words alone decide: a parser has ended a process before.
     """
 
     folder: bytes
@@ -21,6 +24,7 @@ class Job(Struct, frozen=True, kw_only=True):
     is_kept: bool = False
     provider: str = ""
     model: str = ""
+    parses: bool = True
 
     @classmethod
     def of(

@@ -55,7 +55,7 @@ class Secrets:
         if not rows:
             return ""
         masked = dict.fromkeys(f"{row.kind} in {row.place or 'a text'}" for row in rows)
-        return f"Masked for the model: {', '.join(masked)}. /secrets lists it."
+        return f"Masked: {', '.join(masked)}. /secrets lists it."
 
     def take_out_refused(self, conversation: Conversation) -> str:
         """Take a message that must not be sent out of the conversation; return the person's words in it."""

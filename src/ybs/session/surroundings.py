@@ -68,8 +68,8 @@ class Surroundings(Guard):
         self._told_last = ""
         self._asking: Thread | None = None
         self._last_commits: Section | None = None
-        #: What was wrong with a document, for the person.
-        self._notes: list[str] = []
+        #: What was wrong with a document, for the person, and whether they were told.
+        self._notes: dict[str, bool] = {}
         #: The provider and the model of the session, and its window.
         self._provider_and_model = ("", "")
         self._window = 0
@@ -165,7 +165,7 @@ class Surroundings(Guard):
         if rooms.own_prompt:
             return rooms.own_prompt
         facts = [*self._facts(rooms), await self._commits()]
-        written = [*self._read(self._notes.append), self._recent_memories()]
+        written = [*self._read(self._note), self._recent_memories()]
         self.sections = [*filter(None, facts), *self._masked(filter(None, written))]
         return system_prompt(
             self._workshop.folder,
@@ -190,16 +190,17 @@ class Surroundings(Guard):
         return "\n".join([*texts, *([f"{GOAL}{self.thought}"] if self.thought else [])])
 
     def tell(self, text: str) -> None:
-        """Have something said to the model at the next step."""
-        self._news.append(text)
+        """Have something said to the model at the next step, in place of what was to be told before."""
+        self._news = [text]
         self._told_last = text
 
     async def before_step(self, turn: Turn) -> None:
         """Say what is new."""
         news, self._news = self._news, []
-        for note in self._notes:
-            turn.emit(Noticed(level="warning", text=note))
-        self._notes.clear()
+        for note, is_told in self._notes.items():
+            if not is_told:
+                self._notes[note] = True
+                turn.emit(Noticed(level="warning", text=note))
         for text in news:
             turn.say(UserMessage.of(text, origin="context"))
         await self._charting.before_step(turn)
@@ -294,9 +295,13 @@ class Surroundings(Guard):
 
     def _has_memories(self) -> bool:
         """Tell it without loading what reads them: most have none."""
-        return (config_folder() / "memories").is_dir() or (
-            self._workshop.folder / ".ybs" / "memories"
-        ).is_dir()
+        from ybs.context.document_places import top_of  # the documents need it too
+
+        top = top_of(self._workshop.folder)
+        return any((each / "memories").is_dir() for each in (config_folder(), top / ".ybs"))
+
+    def _note(self, text: str) -> None:
+        self._notes.setdefault(text, False)
 
     def _think(self, text: str) -> None:
         self.thought = text

@@ -257,6 +257,7 @@ def test_what_may_be_a_key_or_a_password_is_in_no_tag_and_in_no_file(
     work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc"
+    at = "postgres://u:" + "hunter2" + "@host/db"
     monkeypatch.setattr(
         tag_cache,
         "tags_of",
@@ -271,6 +272,8 @@ def test_what_may_be_a_key_or_a_password_is_in_no_tag_and_in_no_file(
                 Tag("TOKEN", "constant", 7, 7, 'TOKEN="hunter2"'),
                 Tag("SECRET", "constant", 8, 8, "declare -x SECRET=$1"),
                 Tag("enter", "function", 9, 9, "def enter(password=None, n=1)"),
+                Tag("db", "function", 10, 10, f"def db(at='{at}', n=1)"),
+                Tag("sesame", "function", 11, 11, "def sesame(my_pass='hunter2')"),
             ),
             references={key: 1, "open": 1},
         ),
@@ -290,6 +293,8 @@ def test_what_may_be_a_key_or_a_password_is_in_no_tag_and_in_no_file(
             "TOKEN=...",
             "declare -x SECRET=$1",
             "def enter(password=None, n=1)",
+            "def db(at='postgres://u:...",
+            "def sesame(my_pass=...",
         ]
         assert tags.references == {"open": 1}
     assert work.cache

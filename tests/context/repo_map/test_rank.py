@@ -84,6 +84,26 @@ def test_without_words_files_that_others_use_come_first(tmp_path: Path) -> None:
     assert ranked(tmp_path, {**users, **SHOP}, "")[0].path == "src/cart.py"
 
 
+def test_without_words_examples_and_tests_and_what_is_built_stand_behind(tmp_path: Path) -> None:
+    sources = {"src/a.py": "def a(): ...\n", "src/b.py": "def b(): ...\n"}
+    aside = {"examples/one/main.py": "import cart\n", "dist/all.py": "def all_of(): ...\n"}
+    aside["tests/test_a.py"] = "from a import a\na()\n"
+    commits = [("Touch", list(aside))] * 3
+    sources["src/c_test.go"] = "package c\n"
+    found = [each.path for each in ranked(tmp_path, {**aside, **sources}, "", commits)]
+    assert found[:2] == ["src/a.py", "src/b.py"]
+    found = [each.path for each in ranked(tmp_path, {**aside, **sources}, "all_of", commits)]
+    assert found[0] == "dist/all.py"
+
+
+def test_sources_that_no_grammar_reads_are_no_documents(tmp_path: Path) -> None:
+    files = {"Cart.kt": "class Cart { fun add() {} }\n", "notes.txt": "cart, cart\n"}
+    files |= {f"part{each}.py": "def part(): ...\n" for each in range(5)}
+    found = [each.path for each in ranked(tmp_path, files, "add to the cart")]
+    assert found[0] == "Cart.kt"
+    assert found[-1] == "notes.txt"
+
+
 def test_the_first_files_are_parsed_and_say_which_names_others_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

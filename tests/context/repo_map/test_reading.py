@@ -1,4 +1,5 @@
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -121,3 +122,22 @@ def test_times_and_inodes_fit_into_a_store(tree: Tree, project: Path) -> None:
     assert tree.look("gone.py") is None
     assert tree.look("a\0.py") is None
     assert tree.look(".") is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells where an open file is")
+def test_a_folder_that_becomes_a_link_before_its_file_is_opened_leads_nowhere(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in (project / "src", tmp_path / "outside"):
+        folder.mkdir()
+        (folder / "a.py").write_text(folder.name)
+    tree, opened = Tree(project), os.open
+    assert tree.read("src/a.py") == b"src"
+
+    def swap(path: str, flags: int) -> int:
+        (project / "src").rename(project / "old")
+        (project / "src").symlink_to(tmp_path / "outside")
+        return opened(path, flags)
+
+    monkeypatch.setattr(reading.os, "open", swap)
+    assert tree.read("src/a.py") == b""

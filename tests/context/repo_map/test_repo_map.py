@@ -42,9 +42,10 @@ def test_an_empty_folder_has_an_empty_map(tmp_path: Path) -> None:
 
 
 def test_what_a_query_is_about_comes_first_with_its_definitions(harbour: Path) -> None:
+    (harbour / "Deck.kt").write_text("class Deck\n")
     made = mapped(harbour)
     made.prepare()
-    assert made.sources == 41
+    assert made.sources == 42
     found = made.answer("how does a ship sail?", 60)
     assert found.files[0] == "ship.py"
     assert "sail" in found.text

@@ -38,6 +38,8 @@ class Index:
         self._has_written = False
         self._kept: dict[str, bytes] = {}
         self._tags = TagCache()
+        #: Whether a parser may be run for `tags`.
+        self.parses = True
         self._arrange()
         if cache and self._store:
             caches.mark_used(cache)
@@ -128,6 +130,8 @@ class Index:
         if not (document.hash and document.language):
             return Tags()
         found = self._tags.find(document.hash, document.language, self._store)
+        if found is None and not self.parses:
+            return Tags()
         if found is None:
             data = self.data(file)
             found = self._tags.parse(hash_of(data), document.language, data)

@@ -35,6 +35,13 @@ _OF_PROGRAM = {
     b"php": "php",
 }
 
+#: Suffixes of sources that no grammar here reads; their words rank them.
+_OTHER_SOURCE_SUFFIXES = """
+    kt kts swift scala sc dart groovy lua pl pm tcl r jl hs lhs elm ml mli fs fsx ex exs erl clj cljs cljc
+    zig nim cr d pas f90 f95 cob cbl ada adb vb m mm sol vue svelte astro ps1 psm1 fish sql
+"""
+_OTHER_SOURCES = frozenset(_OTHER_SOURCE_SUFFIXES.split())
+
 #: Files whose words say nothing about the project: pictures, archives, programs, data, what tools write.
 _WORTHLESS_SUFFIXES = """
     png jpg jpeg gif bmp ico icns webp avif tif tiff psd ai eps svg svgz heic xcf
@@ -76,6 +83,11 @@ def language_of(path: str, head: bytes = b"") -> str:
             return language
         return ""
     return _OF_NAME.get(name) or _of_shebang(head)
+
+
+def is_source(path: str) -> bool:
+    """Tell by its name whether a file is a program's source, with a grammar or without."""
+    return bool(language_of(path)) or path.rpartition(".")[2].lower() in _OTHER_SOURCES
 
 
 def is_text_source(path: str) -> bool:

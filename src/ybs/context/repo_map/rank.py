@@ -12,9 +12,11 @@ from heapq import nlargest
 
 from msgspec import Struct
 
+from ybs.context.kinds.folder import ASIDE, OTHERS
 from ybs.context.repo_map.graph import edges_among, page_rank
 from ybs.context.repo_map.history import History
 from ybs.context.repo_map.index import Index
+from ybs.context.repo_map.languages import is_source
 from ybs.context.repo_map.query import Query
 from ybs.context.repo_map.search import bm25, rarity_of
 from ybs.context.repo_map.tags import Tags
@@ -41,18 +43,21 @@ WEIGHTS = {
     "together": 0.3,  # changed together with good files
     "tests": -0.25,  # is a test
     "tests wanted": 0.85,  # and the request speaks of tests
-    "other": -4.0,  # no grammar reads it: documents, settings, data
+    "other": -4.0,  # no source: documents, settings, data
     "other wanted": 3.5,  # and the request speaks of documents
     "used": 0.3,  # PageRank: other good files use it
+    "aside": 0.0,  # an example, a test, a document, or what others or a tool made
 }
-#: Without words the project is shown as a whole: what others use counts most, and more files are parsed to see it.
-OVERVIEW = {**WEIGHTS, "used": 2.0}
+#: Without words the project is shown as a whole: its own sources, and of them what others use counts most; more files
+#: are parsed to see it.
+OVERVIEW = {**WEIGHTS, "used": 2.0, "aside": -3.0, "tests": -1.0}
 MOST_PARSED_OVERVIEW = 100
 
 _IS_TEST = re.compile(
     r"(?:^|/)(?:tests?|specs?|__tests__|testing|testdata|fixtures?|t)/|(?:^|/)tests?[_.-]"
     r"|[_.-](?:tests?|spec)\.|[a-z]Tests?\.[a-z]+$",
 )
+_ASIDE = ASIDE | OTHERS
 _WORD = re.compile(r"\w+")
 _TEST_WORDS = re.compile(r"^(?:tests?_?|spec_)|(?:[_.-]?tests?|[_.-]?spec)$")
 
@@ -128,8 +133,14 @@ class Look:
         self.add("recent", self._of_paths(self._history.recencies()))
         self.add("latest", self._of_paths(self._latest()))
         self.add("told", self._of_paths(self._history.told(query.first)))
-        others = [file for file in range(len(self.paths)) if not index.language(file)]
+        others = [
+            file
+            for file, path in enumerate(self.paths)
+            if not index.language(file) and not is_source(path)
+        ]
         self.mark("other", others)
+        if not query.terms:
+            self.mark("aside", (n for n, path in enumerate(self.paths) if _is_aside(path)))
         if query.speaks_of_documents:
             self.mark("other wanted", others)
 
@@ -226,6 +237,11 @@ class Look:
 
 def _stems_of(text: str) -> set[str]:
     return {stem for word in _WORD.findall(text) for stem in stems_of(word)}
+
+
+def _is_aside(path: str) -> bool:
+    *folders, _ = path.lower().split("/")
+    return not _ASIDE.isdisjoint(folders)
 
 
 def _stem_of(path: str) -> str:

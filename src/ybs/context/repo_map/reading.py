@@ -40,6 +40,7 @@ class Tree:
 
     def __init__(self, folder: Path) -> None:
         self._top = os.path.join(folder, "")  # noqa: PTH118 - string paths: thousands of them at each start
+        self._real_top = os.path.join(os.path.realpath(folder), "")  # noqa: PTH118 - as above
         self._real: dict[str, bool] = {"": True}
 
     def forget(self) -> None:
@@ -75,12 +76,21 @@ class Tree:
             facts = os.fstat(handle)
             if not stat.S_ISREG(facts.st_mode) or facts.st_size > LARGEST_BYTES:
                 return b""
+            if "/" in path and not self._is_where(path, handle):
+                return b""
             data = os.read(handle, facts.st_size + 1)
             while len(data) <= LARGEST_BYTES and (more := os.read(handle, 65_536)):
                 data += more  # it grew, or it is a file that does not know its size
             return data if len(data) <= LARGEST_BYTES else b""
         finally:
             os.close(handle)
+
+    def _is_where(self, path: str, handle: int) -> bool:
+        """Tell whether an open file is where its path says: a folder can become a link after it was looked at."""
+        try:
+            return os.readlink(f"/proc/self/fd/{handle}") == self._real_top + path  # noqa: PTH115 - as above
+        except OSError:  # only Linux has it
+            return True
 
     def _is_within(self, path: str) -> bool:
         """Tell whether no folder on the way to a file is a link."""

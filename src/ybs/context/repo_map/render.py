@@ -25,7 +25,9 @@ from ybs.context.repo_map.tags import Tags
 from ybs.security.names import shown_name
 
 #: Files with names take this much of the budget; more where all paths fit into less than the rest.
-NAMED_SHARE = 0.35
+NAMED_SHARE = 0.2
+#: In small maps they take up to half, so that the first ones have names at all.
+NAMED_LEAST = 120.0
 #: Signatures take at most this much of that.
 SIGNED_SHARE = 0.2
 
@@ -123,7 +125,8 @@ class _Sheet:
     def _named_lines(self, room: float) -> tuple[list[str], set[int], float]:
         """Write the first files with names; return the lines, the places of the files, and what they take."""
         fits = self._all_paths <= room
-        left = max(room * NAMED_SHARE, room - self._all_paths if fits else 0)
+        left = max(room * NAMED_SHARE, min(room / 2, NAMED_LEAST))
+        left = max(left, room - self._all_paths if fits else 0)
         signing, spent = left * SIGNED_SHARE, 0.0
         lines: list[str] = []
         named: set[int] = set()

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ybs.context.repo_map.history import History, read_history
 from ybs.context.repo_map.index import Index
-from ybs.context.repo_map.languages import language_of
+from ybs.context.repo_map.languages import is_source
 from ybs.context.repo_map.query import read_query
 from ybs.context.repo_map.rank import rank
 from ybs.context.repo_map.render import Candidate, render
@@ -33,6 +33,7 @@ class RepoMap:
 
     `cache` is the file that the index is kept in (None: it is not kept), `list_files` gives the paths within the folder,
     `git` is None where there is no repository, `count` says how many tokens a text has.
+    Without `parses` no parser is run: what was found before counts, and the words.
     """
 
     def __init__(
@@ -43,15 +44,22 @@ class RepoMap:
         list_files: Callable[[], Iterable[str]],
         git: Git | None,
         count: Callable[[str], int],
+        parses: bool = True,
     ) -> None:
         self._list_files, self._git, self._count = list_files, git, count
         self._index = Index(folder, cache)
+        self._index.parses = parses
         self._history = History()
 
     @property
     def sources(self) -> int:
         """How many files are source code, by their names."""
-        return sum(map(bool, map(language_of, self._index.paths)))
+        return sum(map(is_source, self._index.paths))
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether there is no file to map."""
+        return not self._index.paths
 
     def prepare(self) -> None:
         """Read what changed in the files and in the history."""

@@ -11,7 +11,7 @@ from ybs.context.repo_map.words import looks_like_key
 MOST_KEPT = 4_000
 _RUN = re.compile(r"[A-Za-z0-9_]{16,}")
 _RUN_OF_BYTES = re.compile(_RUN.pattern.encode())
-_NAMED = r"(?:passw|secret|token|api_?key|credential)\w*"
+_NAMED = r"(?:passw|pass\b|pwd|secret|token|api_?key|credential)\w*"
 #: A text in quotes that something named like a password is given.
 _GIVEN = re.compile(rf"(?i){_NAMED}[^\n]{{0,20}}?[=:]>?\s*(?=[\"'`])")
 #: A shell needs no quotes. What is named or computed there is no secret.
@@ -19,7 +19,11 @@ _SET = rf"{_NAMED}=(?=[^\s$(=])"
 _GIVEN_IN_SHELL = re.compile(
     rf"(?i)\A(?:(?:export|declare|typeset|readonly) (?:-\w+ )*)?\w*?{_SET}"
 )
-_GIVEN_IN_BYTES = re.compile(f"{_GIVEN.pattern}|{_SET}".encode())
+#: The password in an address.
+_LOGIN = re.compile(r"://[^\s:/@]*:(?=[^\s/@]+@)")
+_GIVEN_IN_BYTES = re.compile(f"{_GIVEN.pattern}|{_SET}|{_LOGIN.pattern}".encode())
+
+_SECRETS = (_GIVEN, _GIVEN_IN_SHELL, _LOGIN)
 
 
 class TagCache:
@@ -73,7 +77,7 @@ def without_keys(tags: Tags) -> Tags:
 
 def _cut(tag: Tag) -> Tag:
     line = tag.signature
-    ends = [found.end() for each in (_GIVEN, _GIVEN_IN_SHELL) for found in each.finditer(line)]
+    ends = [found.end() for each in _SECRETS for found in each.finditer(line)]
     ends += [found.start() for found in _RUN.finditer(line) if looks_like_key(found[0])]
     return structs.replace(tag, signature=line[: min(ends)] + "...") if ends else tag
 

@@ -62,7 +62,7 @@ async def show_memories(session: Session, argument: str) -> Reply:
             return Reply(text=f"Back again: {first_words(memory.text, _LABEL)}")
         case "show", word if word:
             memory = await asyncio.to_thread(_memories(session).find, _meant(session, word))
-            return _shown(memory)
+            return _shown(session, memory)
         case _:
             return await asyncio.to_thread(_look, session, argument)
 
@@ -102,7 +102,7 @@ def _look(session: Session, words: str) -> Reply:
     """Show the memory that is named, else those that the words find."""
     memories = _memories(session)
     try:
-        return _shown(memories.find(_meant(session, words)))
+        return _shown(session, memories.find(_meant(session, words)))
     except YbsError:
         if found := memories.search(words):
             title = f"Memories about “{first_words(words, _LABEL)}”, the best first"
@@ -112,9 +112,21 @@ def _look(session: Session, words: str) -> Reply:
     return Reply(text=f"No memory has to do with “{first_words(words, _LABEL)}”.")
 
 
-def _shown(memory: "Memory") -> Reply:
+def _shown(session: Session, memory: "Memory") -> Reply:
     whose = ", ".join(filter(None, (memory.day, memory.whose)))
-    return Reply(text=f"{memory.text}\n\n{whose}: {short(str(memory.path))}")
+    lines = [memory.text, "", f"{whose}: {short(str(memory.path))}"]
+    if number := _number_of(session, memory):
+        lines.append(f"/memories forget {number} forgets it.")
+    return Reply(text="\n".join(lines))
+
+
+def _number_of(session: Session, memory: "Memory") -> int:
+    """Return the number of a memory that can be forgotten in the list that was shown last; 0: it has none."""
+    offered = session.offered.get("memories")
+    if offered is None or memory.place == "repository":
+        return 0
+    line = f"{_SHOW}{memory.name}.md"
+    return next((n for n, item in enumerate(offered.items, 1) if item.line == line), 0)
 
 
 def _forget(session: Session, word: str) -> Reply:

@@ -250,7 +250,7 @@ GROUPS = (
             arguments="[N|WORDS]",
             summary="show, search or forget what was kept",
             run=show_memories,
-            choices=_words("forget"),
+            choices=_words("forget", "undo"),
         ),
     ),
     (
