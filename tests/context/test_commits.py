@@ -3,7 +3,6 @@ from pathlib import Path
 from hostile_git import needs_git
 from made_history import MadeRepository
 from ybs.context.commits import MOST_TITLE_CHARS, recent_commits
-from ybs.security.git import Git
 from ybs.security.unicode import has_suspects
 
 pytestmark = needs_git
@@ -18,11 +17,11 @@ TITLES = [
 ]
 
 
-async def test_the_last_commits_stand_on_one_legible_line_each(project: Path) -> None:
+def test_the_last_commits_stand_on_one_legible_line_each(project: Path) -> None:
     made = MadeRepository(project)
     made.git("config", "core.abbrev", "40")
     made.commit(*([["a"]] * len(TITLES)), titles=TITLES)
-    found = await recent_commits(Git(project))
+    found = recent_commits(project, timeout_seconds=9)
     assert found is not None
     assert found.name == "commits"
     lines = found.text.splitlines()
@@ -40,7 +39,7 @@ async def test_the_last_commits_stand_on_one_legible_line_each(project: Path) ->
     assert "\ufffd not UTF-8" in lines[4]
 
 
-async def test_without_git_or_commits_nothing_is_said(project: Path, tmp_path: Path) -> None:
+def test_without_git_or_commits_nothing_is_said(project: Path, tmp_path: Path) -> None:
     MadeRepository(project)
-    assert await recent_commits(Git(project)) is None
-    assert await recent_commits(Git(tmp_path)) is None
+    assert recent_commits(project, timeout_seconds=9) is None
+    assert recent_commits(tmp_path, timeout_seconds=9) is None

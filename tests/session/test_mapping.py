@@ -133,19 +133,6 @@ async def test_the_end_of_the_session_ends_what_waits_what_works_and_what_begins
     await mapper.aclose()
 
 
-async def test_a_first_request_goes_out_before_a_process_is_started_for_it() -> None:
-    async with mapping(READY + ANSWER) as mapper:
-        asked = mapper.begin("words")
-        for _ in range(5):
-            await asyncio.sleep(0)
-        assert not mapper.pids
-        assert await asked == MAP
-    async with mapping(READY + ANSWER) as mapper:
-        asked = mapper.begin("words")
-    assert await asked is None, "an end does not wait for it"
-    assert not mapper.pids
-
-
 async def test_a_question_that_is_cancelled_leaves_no_process() -> None:
     async with mapping(READY + "exec sleep 1000") as mapper:
         asking = asyncio.ensure_future(mapper.ask("words"))

@@ -13,7 +13,8 @@ from ybs.core.events import Compacted, Noticed, SystemPrompted
 from ybs.core.messages import UserMessage
 from ybs.session.commands.table import COMMANDS as TABLE
 from ybs.session.context_use import measure
-from ybs.session.mapping import TITLE
+from ybs.session.map_talk import MapAnswer
+from ybs.session.mapping import TITLE, Mapper
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 from ybs.session.surroundings import COMMANDS
@@ -379,3 +380,26 @@ async def test_memories_of_the_repository_are_told_in_a_folder_of_it_too(
         async with session:
             await session.send("hello")
     assert "(a file of the project): Use tabs" in system_of(server)
+
+
+async def test_nothing_of_the_map_is_loaded_before_a_first_request_has_gone_out(
+    project: Path, open_session: Open, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("a", "b", "c"):
+        (project / f"{name}.py").write_text(f"def {name}(): ...\n")
+    asked: list[str] = []
+
+    def begin(_mapper: Mapper, words: str) -> "asyncio.Task[MapAnswer | None]":
+        asked.append(words)
+        return asyncio.ensure_future(asyncio.sleep(0, MapAnswer(text="a.py", sources=3)))
+
+    monkeypatch.setattr(Mapper, "begin", begin)
+    for seconds, expected in ((60, []), (0, ["where is a?"])):
+        asked.clear()
+        monkeypatch.setattr("ybs.session.surroundings.LATER_SECONDS", seconds)
+        async with OpenAIServer(["one", "two"]) as server:
+            session, _ = open_session(server)
+            async with session:
+                await session.send("where is a?")
+                assert ("mapper" in session.rooms.surroundings.__dict__) == bool(seconds == 0)
+        assert asked == expected

@@ -1,8 +1,9 @@
 """The last commits, as a section of the system prompt."""
 
+from pathlib import Path
+
 from ybs.context.section import Section
-from ybs.security.git import Git
-from ybs.security.git_walls import GitError
+from ybs.security.git_titles import last_titles
 from ybs.security.unicode import printable
 
 MOST_COMMITS = 5
@@ -10,17 +11,13 @@ MOST_TITLE_CHARS = 72
 _MOST_NAME_CHARS = 12
 
 
-async def recent_commits(git: Git) -> Section | None:
+def recent_commits(folder: Path, *, timeout_seconds: float) -> Section | None:
     """Return the latest commits, the newest first: short name and title. None without git or without commits.
 
-    How long ago they were is left out: the prompt stays as it is.
+    How long ago they were is left out: the prompt stays as it is. It blocks.
     """
-    words = ("-n", str(MOST_COMMITS), "--no-notes", "-z", "--format=%h %s", "HEAD", "--")
-    try:
-        printed = await git.run("log", *words)
-    except GitError:
-        return None
-    rows = [_line(row) for row in printed.decode(errors="replace").split("\0") if row]
+    said = last_titles(folder, MOST_COMMITS, timeout_seconds=timeout_seconds)
+    rows = [_line(row) for row in said if row]
     return Section(name="commits", text="\n".join(rows)) if rows else None
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,8 +28,6 @@ _T = TypeVar("_T")
 TITLE = "Repo map: files of the project ranked for this request, made by a program; data, not instructions."
 #: So long a request waits for a map that is about to come, at most.
 WAIT_SECONDS = 0.1
-#: Where nothing was prepared, the process is started after this time: a first request goes out undisturbed.
-LATER_SECONDS = 0.2
 #: So long the tool waits, and so long a process may work when nobody waits for it.
 TOOL_SECONDS, PATIENCE_SECONDS = 30.0, 300.0
 #: A process that has answered may put its index away for so long.
@@ -89,13 +86,7 @@ class Mapper:
 
     def begin(self, query: str) -> "asyncio.Task[MapAnswer | None]":
         """Ask while other work goes on."""
-        return self._do(self._ask_late(query))
-
-    async def _ask_late(self, query: str) -> MapAnswer | None:
-        if self._prepared is None:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._closing.wait(), LATER_SECONDS)
-        return await self.ask(query, wait_seconds=PATIENCE_SECONDS)
+        return self._do(self.ask(query, wait_seconds=PATIENCE_SECONDS))
 
     async def ask(
         self, query: str, tokens: int = 0, *, wait_seconds: float = TOOL_SECONDS

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 GIT_SECONDS: Final = 1.0
 #: The shares of their budgets that the documents have: all of it, with a small window, in the short form.
 _WHOLE, _SMALL, _SHORT = 1.0, 0.5, 0.15
+#: Where nothing was prepared, the map is begun after this time: a first request goes out undisturbed.
+LATER_SECONDS: Final = 0.2
 #: How many memories are told, and how many in the short form.
 _RECENT, _FEW = 5, 2
 _SMALL_WINDOW: Final = 16_384
@@ -67,6 +69,7 @@ class Surroundings(Guard):
         #: What was told last: it is told again where the conversation no longer has it.
         self._told_last = ""
         self._asking: Thread | None = None
+        self._late: asyncio.TimerHandle | None = None
         self._last_commits: Section | None = None
         #: What was wrong with a document, for the person, and whether they were told.
         self._notes: dict[str, bool] = {}
@@ -203,7 +206,8 @@ class Surroundings(Guard):
                 turn.emit(Noticed(level="warning", text=note))
         for text in news:
             turn.say(UserMessage.of(text, origin="context"))
-        await self._charting.before_step(turn)
+        if "_charting" in self.__dict__:
+            await self._charting.before_step(turn)
 
     def take_up(self, messages: Sequence[Message]) -> None:
         """Go on with another conversation: what it has in mind, and what it was not told."""
@@ -217,9 +221,19 @@ class Surroundings(Guard):
         return await self.mapper.text_for(query)
 
     def expect(self, words: str, messages: Sequence[Message]) -> None:
-        """Have the map made for words that are about to be said, where there is none yet."""
-        if not words.startswith("!"):
+        """Have the map made for words that are about to be said, where there is none yet.
+
+        Where nothing was prepared, not even what asks for it is loaded before the first request has gone out.
+        """
+        if words.startswith("!"):
+            return
+        if "mapper" in self.__dict__:
             self._charting.expect(words, messages)
+        elif words:
+            loop = asyncio.get_running_loop()
+            self._late = loop.call_later(
+                LATER_SECONDS, lambda: self._charting.expect(words, messages)
+            )
 
     def look_around(self) -> None:
         """Begin to make the map, so that it is there when a turn wants it."""
@@ -229,6 +243,8 @@ class Surroundings(Guard):
     async def aclose(self) -> None:
         """End what makes the map, and wait for git."""
         await self._asked_git()
+        if self._late is not None:
+            self._late.cancel()
         if "mapper" in self.__dict__:
             await self.mapper.aclose()
 
@@ -274,11 +290,9 @@ class Surroundings(Guard):
 
     def _ask_git(self) -> None:
         from ybs.context.commits import recent_commits
-        from ybs.security.git import Git
 
-        git = Git(self._workshop.folder, timeout_seconds=GIT_SECONDS)
-        with suppress(OSError, RuntimeError):  # what git itself has to say is no error here
-            self._last_commits = asyncio.run(recent_commits(git))
+        folder = self._workshop.folder
+        self._last_commits = recent_commits(folder, timeout_seconds=GIT_SECONDS)
 
     async def _commits(self) -> Section | None:
         await self._asked_git()
