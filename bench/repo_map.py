@@ -41,7 +41,8 @@ FLOORS = {"recall": 0.94, "MRR": 0.60, "symbols": 0.30}
 AIMS = {"recall": 0.96, "MRR": 0.70, "symbols": 0.45}
 #: Repositories of more source files are told apart.
 LARGE = 500
-FAMILY = "o200k"
+#: How `ybs map` estimates where no model is chosen, and whose tokens are counted beside it.
+ESTIMATED, FAMILY = "default", "o200k"
 
 
 class Score(Struct, frozen=True, kw_only=True):
@@ -89,7 +90,7 @@ def _scores(source: Path, wish: argparse.Namespace) -> list[Score]:
 
 
 def _measured(clone: Clone, folder: Path, wish: argparse.Namespace) -> Iterator[Score]:
-    estimate, count = estimator(FAMILY), _counter()
+    estimate, count = estimator(ESTIMATED), _counter()
     paths: list[str] = []
     made = RepoMap(
         clone.folder,

@@ -157,7 +157,7 @@ def test_the_screens_of_a_session(shop: Path, stack: ExitStack) -> None:
         screen.keys(EMPTY + CLEAR + "the total is wrong\r")
         album.shows("streaming", r"being writ")
         screen.keys(ESCAPE)
-        album.shows("interrupted", r"stopped by you")
+        album.shows("interrupted", r"stopped by you(.|\n)*ctx 4%")
         screen.keys(CLEAR + "run it\r")
         album.shows("tool_running", r"\n +begun")
         screen.keys(ESCAPE)

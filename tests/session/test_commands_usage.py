@@ -144,7 +144,8 @@ async def test_an_empty_context_is_an_estimate_and_fits_narrow_terminals(quiet: 
     assert "?" not in fit_encoding(text, "ascii")
 
 
-def test_every_voice_and_picture_is_counted(quiet: Session):
+async def test_every_voice_and_picture_is_counted(quiet: Session):
+    await quiet.prepare()
     picture = Image(media_type="image/png", data=b"x" * 1_000_000)
     prose = [f"word number {number} of the text " * 20 for number in range(5)]
     say = quiet.conversation.append

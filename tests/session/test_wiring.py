@@ -43,11 +43,11 @@ async def test_models_that_run_here_get_the_short_prompt_and_others_the_long_one
     async with OllamaServer([]) as ollama, OpenAIServer([]) as openai:
         options = {"provider": "ollama", "endpoint": ollama.url, "model": "m"}
         async with open_session(Options.of(project, options)) as small:
-            pass
+            await small.prepare()
         async with open_session(
             Options.of(project, {"provider": "openai", "endpoint": openai.url, "model": "m"})
         ) as large:
-            pass
+            await large.prepare()
     assert len(small.conversation.system) < len(large.conversation.system) / 2
     assert len(small.rooms.toolbox.specs()) == 6
     assert len(large.rooms.toolbox.specs()) == 11

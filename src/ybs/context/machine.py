@@ -84,6 +84,6 @@ def _limits(name: str) -> Iterator[str]:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text("ascii")
+        return path.read_text("utf-8", "replace")
     except (OSError, ValueError):
         return ""

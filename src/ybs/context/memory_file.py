@@ -157,7 +157,7 @@ def _text(name: str, folder: int) -> str | Unread:
     if len(data) > MOST_READ:
         return Unread(name, f"it is larger than {MOST_READ:,} bytes")
     try:
-        return data.decode("utf-8-sig")
+        return data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError:
         return Unread(name, "it is no text in UTF-8")
 

@@ -112,7 +112,8 @@ def measure(session: "Session") -> ContextUse:
 def request_of(session: "Session") -> Request:
     """Return what would be sent now."""
     history = session.conversation
-    return Request(history.system, history.messages, session.rooms.toolbox.specs())
+    system = history.system or session.rooms.surroundings.bare_prompt
+    return Request(system, history.messages, session.rooms.toolbox.specs())
 
 
 def _system_share(rules: int, facts: Sequence[tuple[str, int]]) -> Share:

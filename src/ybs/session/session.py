@@ -67,7 +67,7 @@ class Session:
         self.offered: dict[str, Menu] = {}
         rooms.composer.tell = self.emit
         rooms.limits.spent_usd = lambda: self.usage.cost_usd or 0.0
-        self.conversation = Conversation(rooms.system_prompt, rooms.journal.replay.messages)
+        self.conversation = Conversation(rooms.own_prompt, rooms.journal.replay.messages)
         for event in rooms.journal.earlier:
             self.changes.add(event)
         self._tally = Tally()

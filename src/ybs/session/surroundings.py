@@ -130,6 +130,11 @@ class Surroundings(Guard):
         return made
 
     @cached_property
+    def bare_prompt(self) -> str:
+        """The system prompt as far as it is known before anything was looked at, for a first estimate of its size."""
+        return system_prompt(self._workshop.folder, today=date.today(), is_short=self.is_short)
+
+    @cached_property
     def _charting(self) -> "Charting":
         from ybs.session.mapping import Charting
 

@@ -1,9 +1,6 @@
 """The wiring: the only place that joins rooms of one floor into a session."""
 
-from datetime import date
-
 from ybs.config.layers import Loaded
-from ybs.context.prompt import system_prompt
 from ybs.core.conversation import Conversation
 from ybs.core.events import Emit
 from ybs.core.memo import Memo
@@ -40,9 +37,6 @@ class Rooms(Workshop):
         check_place(self, self.provider, self.model)
         self.own_prompt = read_prompt(options)
         self.surroundings.begin(self)
-        self.system_prompt = self.own_prompt or system_prompt(
-            self.folder, today=date.today(), is_short=is_short
-        )
         self.confirm: Confirm = nobody
         self.gate.confirm = self._ask
         self._legible: Memo[Message, Message] = Memo()

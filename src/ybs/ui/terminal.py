@@ -362,7 +362,11 @@ class Terminal:
         loading = asyncio.get_running_loop().run_in_executor(None, _load, "prompt.completion")
         loading.add_done_callback(self._complete)
         self._preparing = asyncio.create_task(self.session.prepare())
-        self._preparing.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self._preparing.add_done_callback(self._prepared)
+
+    def _prepared(self, done: "asyncio.Task[None]") -> None:
+        if not done.cancelled() and done.exception() is None and not self.session.is_busy:
+            self._refresh()
 
     def _end_warm_up(self, timer: asyncio.TimerHandle) -> None:
         timer.cancel()

@@ -129,9 +129,10 @@ WISHES = (
 async def test_most_requests_get_the_right_tool_with_the_right_argument(shop: Path):
     """This model misses some. What matters: calls are real calls, and a worse template is noticed."""
     here = rooms(shop)
+    system = await here.surroundings.prompt(here)
     missed: list[str] = []
     for wish in WISHES:
-        request = Request(here.system_prompt, (UserMessage.of(wish.words),), here.toolbox.specs())
+        request = Request(system, (UserMessage.of(wish.words),), here.toolbox.specs())
         said = [event async for event in here.model.stream(request)][-1]
         assert isinstance(said, AssistantSaid)
         calls = said.message.calls
@@ -153,8 +154,9 @@ async def test_the_prompt_with_all_tools_has_at_most_900_tokens(shop: Path):
         for spec in here.toolbox.specs()
     ]
     await start()
+    system = await here.surroundings.prompt(here)
     await here.aclose()
-    messages = [{"role": "system", "content": here.system_prompt}, {"role": "user", "content": ""}]
+    messages = [{"role": "system", "content": system}, {"role": "user", "content": ""}]
     prompt = ask("/apply-template", {"messages": messages, "tools": tools})["prompt"]
     assert len(ask("/tokenize", {"content": prompt})["tokens"]) <= 900
 
