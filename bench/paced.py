@@ -88,7 +88,8 @@ def ending(reason: str) -> bytes:
 
 def turn_frames(body: bytes) -> list[bytes]:
     """Make what is due after this history: the call of the turn, or its answer."""
-    messages = json.loads(body)["messages"]
+    sent = json.loads(body)["messages"]
+    messages = [each for each in sent if not str(each.get("content")).startswith("Repo map:")]
     turn = sum(message["role"] == "user" for message in messages)
     if messages[-1]["role"] == "user":
         name, arguments = call_of(turn)
