@@ -7,7 +7,13 @@ import pytest
 from ybs.security.child import Failed, run_child
 
 
-async def run(code: str, *, stdin: bytes | None = None, timeout_seconds: float = 5.0) -> bytes:
+async def run(
+    code: str,
+    *,
+    stdin: bytes | None = None,
+    timeout_seconds: float = 5.0,
+    has_own_group: bool = True,
+) -> bytes:
     return await run_child(
         ["/bin/sh", "-c", code],
         folder=Path("/"),
@@ -15,6 +21,7 @@ async def run(code: str, *, stdin: bytes | None = None, timeout_seconds: float =
         stdin=stdin,
         timeout_seconds=timeout_seconds,
         most_bytes=1000,
+        has_own_group=has_own_group,
     )
 
 
@@ -50,3 +57,8 @@ async def test_what_a_child_has_started_dies_with_it(tmp_path: Path):
 def is_alive(pid: int) -> bool:
     done = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, check=False)
     return done.stdout.strip()[:1] not in (b"", b"Z")
+
+
+async def test_a_child_in_the_group_of_its_parent_is_killed_alone():
+    with pytest.raises(Failed, match=r"longer than 0\.05 s"):
+        await run("exec sleep 1000", timeout_seconds=0.05, has_own_group=False)

@@ -69,3 +69,14 @@ def test_where_there_is_nothing_to_tell_nothing_is_told(
     assert last_titles(tmp_path, 5, timeout_seconds=5) == []
     monkeypatch.setattr("ybs.security.git_titles.trusted_program", lambda *_, **__: None)
     assert last_titles(tmp_path, 5, timeout_seconds=5) == []
+
+
+def test_titles_beyond_the_bound_are_cut_and_a_git_that_cannot_be_started_tells_none(
+    pit: Sandpit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ybs.security.git_titles.MOST_BYTES", 56)
+    assert [len(line) < 12 for line in titles(pit)] == [True]
+    for program in (Path("/nowhere/git"), None):
+        found = lambda *_, found=program, **__: found  # noqa: E731 - it differs in what it finds
+        monkeypatch.setattr("ybs.security.git_titles.trusted_program", found)
+        assert titles(pit) == []

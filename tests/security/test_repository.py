@@ -8,6 +8,7 @@ from hostile_git import Sandpit, make_repository, needs_git
 from ybs.security.git import Git
 from ybs.security.git_moves import make_branch
 from ybs.security.git_walls import GitError
+from ybs.security.repository import find_repository
 
 pytestmark = needs_git
 
@@ -144,3 +145,11 @@ async def test_links_to_hooks_are_no_obstacle_and_a_repository_may_have_no_logs(
     shutil.rmtree(pit.top / ".git/logs")
     (pit.top / "a.txt").write_text("changed\n")
     assert await Git(pit.top).commit("as ever", "a.txt")
+
+
+def test_branches_that_name_each_other_in_a_circle_end_somewhere(tmp_path: Path):
+    make_repository(tmp_path / "repo")
+    heads = tmp_path / "repo/.git/refs/heads"
+    (heads / "main").write_text("ref: refs/heads/other\n")
+    (heads / "other").write_text("ref: refs/heads/main\n")
+    assert find_repository(tmp_path / "repo").work_tree == (tmp_path / "repo").resolve()
