@@ -42,7 +42,7 @@ test-real: $(DONE)/local $(DONE)/test $(DONE)/project ## the tests that need the
 	$(BIN)/python -m pytest -n 0 -m real --timeout 600 $(ARGS)
 
 test-slow: $(DONE)/test $(DONE)/project $(DONE)/programs ## the tests that take longer than a moment
-	$(BIN)/python -m pytest -m slow --timeout 120 $(ARGS)
+	$(BIN)/python -m pytest -m slow -n 2 --timeout 120 $(ARGS)
 
 cover: ## run the quick suite and report what it does not reach
 	@$(MAKE) --no-print-directory test COVER=1
