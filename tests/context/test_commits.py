@@ -2,7 +2,9 @@ from pathlib import Path
 
 from hostile_git import needs_git
 from made_history import MadeRepository
-from ybs.context.commits import MOST_TITLE_CHARS, recent_commits
+from ybs.context.commits import MOST_COMMITS, MOST_TITLE_CHARS, recent_commits
+from ybs.context.section import Section
+from ybs.security.git_titles import ask_titles
 from ybs.security.unicode import has_suspects
 
 pytestmark = needs_git
@@ -17,11 +19,16 @@ TITLES = [
 ]
 
 
+def commits_of(folder: Path) -> Section | None:
+    titles = ask_titles(folder, MOST_COMMITS)
+    return recent_commits(titles, timeout_seconds=9) if titles else None
+
+
 def test_the_last_commits_stand_on_one_legible_line_each(project: Path) -> None:
     made = MadeRepository(project)
     made.git("config", "core.abbrev", "40")
     made.commit(*([["a"]] * len(TITLES)), titles=TITLES)
-    found = recent_commits(project, timeout_seconds=9)
+    found = commits_of(project)
     assert found is not None
     assert found.name == "commits"
     lines = found.text.splitlines()
@@ -41,5 +48,5 @@ def test_the_last_commits_stand_on_one_legible_line_each(project: Path) -> None:
 
 def test_without_git_or_commits_nothing_is_said(project: Path, tmp_path: Path) -> None:
     MadeRepository(project)
-    assert recent_commits(project, timeout_seconds=9) is None
-    assert recent_commits(tmp_path, timeout_seconds=9) is None
+    assert commits_of(project) is None
+    assert commits_of(tmp_path) is None

@@ -9,7 +9,8 @@ from time import monotonic
 import pytest
 
 from hostile_git import TRAPS, Sandpit, hook, needs_git, template_in
-from ybs.security.git_titles import last_titles
+from processes import open_descriptors
+from ybs.security.git_titles import ask_titles
 
 pytestmark = needs_git
 
@@ -19,6 +20,11 @@ def pit(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Sandpit:
     pit = Sandpit(tmp_path / "pit")
     shutil.copytree(template_in(tmp_path_factory.getbasetemp()), pit.top)
     return pit
+
+
+def last_titles(folder: Path, count: int, *, timeout_seconds: float) -> list[str]:
+    asked = ask_titles(folder, count)
+    return asked.read(timeout_seconds) if asked else []
 
 
 def titles(pit: Sandpit) -> list[str]:
@@ -80,3 +86,12 @@ def test_titles_beyond_the_bound_are_cut_and_a_git_that_cannot_be_started_tells_
         found = lambda *_, found=program, **__: found  # noqa: E731 - it differs in what it finds
         monkeypatch.setattr("ybs.security.git_titles.trusted_program", found)
         assert titles(pit) == []
+
+
+def test_what_is_not_read_is_ended_and_its_pipe_is_closed(pit: Sandpit) -> None:
+    before = open_descriptors()
+    asked = ask_titles(pit.top, 5)
+    assert asked is not None
+    asked.close()
+    asked.close()
+    assert open_descriptors() == before

@@ -1,9 +1,7 @@
 """The last commits, as a section of the system prompt."""
 
-from pathlib import Path
-
 from ybs.context.section import Section
-from ybs.security.git_titles import last_titles
+from ybs.security.git_titles import Titles
 from ybs.security.unicode import printable
 
 MOST_COMMITS = 5
@@ -11,13 +9,12 @@ MOST_TITLE_CHARS = 72
 _MOST_NAME_CHARS = 12
 
 
-def recent_commits(folder: Path, *, timeout_seconds: float) -> Section | None:
-    """Return the latest commits, the newest first: short name and title. None without git or without commits.
+def recent_commits(titles: Titles, *, timeout_seconds: float) -> Section | None:
+    """Return the latest commits, the newest first: short name and title. None where there is none. It blocks.
 
-    How long ago they were is left out: the prompt stays as it is. It blocks.
+    How long ago they were is left out: the prompt stays as it is.
     """
-    said = last_titles(folder, MOST_COMMITS, timeout_seconds=timeout_seconds)
-    rows = [_line(row) for row in said if row]
+    rows = [_line(row) for row in titles.read(timeout_seconds) if row]
     return Section(name="commits", text="\n".join(rows)) if rows else None
 
 

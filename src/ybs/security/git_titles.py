@@ -20,18 +20,61 @@ from ybs.security.repository import find_repository
 MOST_BYTES = 64_000
 
 
-def last_titles(folder: Path, count: int, *, timeout_seconds: float) -> list[str]:
-    """Return a line for each of the last commits, the newest first: short name and title, as they were written.
+class Titles:
+    """The answer of a git that has been started. `read` it once, or `close` it."""
 
-    Nothing where there is no repository, no commit or no git, or where it takes too long. What is too long is cut.
-    """
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        self._process = process
+
+    @property
+    def is_ready(self) -> bool:
+        """Tell whether `read` has something to read at once."""
+        return self._waits(0)
+
+    def read(self, seconds: float) -> list[str]:
+        """Return a line for each of the last commits, the newest first: short name and title, as they were written.
+
+        Nothing where there is no commit, or where it takes longer than this. What is too long is cut. It blocks.
+        """
+        until, said = monotonic() + seconds, bytearray()
+        try:
+            while len(said) < MOST_BYTES:
+                if not self._waits(max(until - monotonic(), 0)):
+                    return []
+                if not (data := os.read(self._handle, MOST_BYTES)):
+                    break
+                said += data
+        finally:
+            self.close()
+        # Before each stands a line with the whole name; only newer ones than git 2.33 leave that out.
+        return said[:MOST_BYTES].decode(errors="replace").split("\n")[1::2]
+
+    def close(self) -> None:
+        """End it. A second time does nothing."""
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            with self._process:
+                pass  # which closes its pipe and waits for its end
+
+    @property
+    def _handle(self) -> int:
+        assert self._process.stdout is not None  # noqa: S101 - it is a pipe
+        return self._process.stdout.fileno()
+
+    def _waits(self, seconds: float) -> bool:
+        return bool(select.select([self._handle], [], [], seconds)[0])
+
+
+def ask_titles(folder: Path, count: int) -> Titles | None:
+    """Ask git for the last commits of the repository around a folder; None where there is none, or no git."""
     try:
         repository = find_repository(folder)
     except (ValueError, OSError):
-        return []
+        return None
     program = trusted_program("git", away_from=folder)
     if program is None:
-        return []
+        return None
     words = ("rev-list", f"--max-count={count}", "--format=%h %s", "HEAD")
     argv = [str(program), *OPTIONS, *overrides(()), *words, "--"]
     try:
@@ -45,26 +88,5 @@ def last_titles(folder: Path, count: int, *, timeout_seconds: float) -> list[str
             start_new_session=True,
         )
     except OSError:
-        return []
-    with process:
-        try:
-            printed = _read(process, monotonic() + timeout_seconds)
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-    # Before each stands a line with the whole name; only newer ones than git 2.33 leave that out.
-    return printed.decode(errors="replace").split("\n")[1::2]
-
-
-def _read(process: "subprocess.Popen[bytes]", until: float) -> bytes:
-    assert process.stdout is not None  # noqa: S101 - it is a pipe
-    handle, said = process.stdout.fileno(), bytearray()
-    while len(said) < MOST_BYTES:
-        left = max(until - monotonic(), 0)
-        if not select.select([handle], [], [], left)[0]:
-            return b""
-        data = os.read(handle, MOST_BYTES)
-        if not data:
-            break
-        said += data
-    return bytes(said[:MOST_BYTES])
+        return None
+    return Titles(process)

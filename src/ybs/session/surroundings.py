@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import date
 from functools import cached_property
-from threading import Thread
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from ybs.context.detect import Project
     from ybs.context.identity import Identity
     from ybs.context.memory import Memories
+    from ybs.security.git_titles import Titles
     from ybs.session.mapping import Charting, Mapper
     from ybs.session.wiring import Rooms
     from ybs.session.workshop import Workshop
@@ -68,7 +68,7 @@ class Surroundings(Guard):
         self._news: list[str] = []
         #: What was told last: it is told again where the conversation no longer has it.
         self._told_last = ""
-        self._asking: Thread | None = None
+        self._titles: Titles | None = None
         self._late: asyncio.TimerHandle | None = None
         self._last_commits: Section | None = None
         #: What was wrong with a document, for the person, and whether they were told.
@@ -246,8 +246,9 @@ class Surroundings(Guard):
             self.mapper.prepare()
 
     async def aclose(self) -> None:
-        """End what makes the map, and wait for git."""
-        await self._asked_git()
+        """End what makes the map, and git."""
+        if self._titles is not None:
+            self._titles.close()
         if self._late is not None:
             self._late.cancel()
         if "mapper" in self.__dict__:
@@ -288,24 +289,24 @@ class Surroundings(Guard):
         self._window = rooms.model.window
         if rooms.own_prompt or self.is_short or not is_in_repository(rooms.folder):
             return
-        asking = Thread(target=self._ask_git, daemon=True)
-        with suppress(RuntimeError):  # the system gives no more threads
-            asking.start()
-            self._asking = asking
+        from ybs.context.commits import MOST_COMMITS
+        from ybs.security.git_titles import ask_titles
 
-    def _ask_git(self) -> None:
-        from ybs.context.commits import recent_commits
-
-        folder = self._workshop.folder
-        self._last_commits = recent_commits(folder, timeout_seconds=GIT_SECONDS)
+        self._titles = ask_titles(rooms.folder, MOST_COMMITS)
 
     async def _commits(self) -> Section | None:
-        await self._asked_git()
-        return self._last_commits
+        """Return the last commits; git has most likely said them by now."""
+        if (titles := self._titles) is not None:
+            from ybs.context.commits import recent_commits
 
-    async def _asked_git(self) -> None:
-        if self._asking is not None and self._asking.is_alive():
-            await asyncio.to_thread(self._asking.join, GIT_SECONDS)
+            self._titles = None
+            if titles.is_ready:
+                self._last_commits = recent_commits(titles, timeout_seconds=GIT_SECONDS)
+            else:
+                self._last_commits = await asyncio.to_thread(
+                    recent_commits, titles, timeout_seconds=GIT_SECONDS
+                )
+        return self._last_commits
 
     def _recent_memories(self) -> Section | None:
         if not self._has_memories():
