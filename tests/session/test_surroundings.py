@@ -403,3 +403,28 @@ async def test_nothing_of_the_map_is_loaded_before_a_first_request_has_gone_out(
                 await session.send("where is a?")
                 assert ("mapper" in session.rooms.surroundings.__dict__) == bool(seconds == 0)
         assert asked == expected
+
+
+async def test_two_who_prepare_at_once_get_the_commits_both(
+    project: Path, open_session: Open, monkeypatch: pytest.MonkeyPatch
+):
+    git(project, "init", "-q")
+    git(project, "commit", "-q", "--allow-empty", "-m", "Begin it all")
+    monkeypatch.setattr("ybs.security.git_titles.Titles.is_ready", False)
+    async with OpenAIServer([]) as server:
+        session, _ = open_session(server)
+        async with session:
+            await asyncio.gather(session.prepare(), session.prepare(has_time=False))
+            assert "Begin it all" in session.conversation.system
+
+
+async def test_no_map_is_begun_after_the_end_of_a_session(open_session: Open):
+    async with OpenAIServer([]) as server:
+        session, _ = open_session(server)
+        surroundings = session.rooms.surroundings
+        begun = []
+        for words in ("one", "two"):
+            surroundings.expect(words, ())
+            begun.append(surroundings._late)
+        await session.close()
+    assert [timer is not None and timer.cancelled() for timer in begun] == [True, True]

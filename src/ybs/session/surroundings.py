@@ -69,6 +69,7 @@ class Surroundings(Guard):
         #: What was told last: it is told again where the conversation no longer has it.
         self._told_last = ""
         self._titles: Titles | None = None
+        self._one_at_a_time = asyncio.Lock()
         self._late: asyncio.TimerHandle | None = None
         self._last_commits: Section | None = None
         #: What was wrong with a document, for the person, and whether they were told.
@@ -172,7 +173,9 @@ class Surroundings(Guard):
         self._window = rooms.model.window
         if rooms.own_prompt:
             return rooms.own_prompt
-        facts = [*self._facts(rooms), await self._commits()]
+        async with self._one_at_a_time:  # the door may prepare it while a turn begins
+            commits = await self._commits()
+        facts = [*self._facts(rooms), commits]
         written = [*self._read(self._note), self._recent_memories()]
         self.sections = [*filter(None, facts), *self._masked(filter(None, written))]
         return system_prompt(
@@ -235,6 +238,8 @@ class Surroundings(Guard):
         if "mapper" in self.__dict__:
             self._charting.expect(words, messages)
         elif words:
+            if self._late is not None:
+                self._late.cancel()
             loop = asyncio.get_running_loop()
             self._late = loop.call_later(
                 LATER_SECONDS, lambda: self._charting.expect(words, messages)
