@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ybs.session.options import Options
 
-#: After how many new objects garbage is looked for. Imports make many and no garbage: Python's own 700 costs a start 3 %.
+#: After how many new objects garbage is looked for. Imports make many and no garbage, so Python's own 700 only slows a start.
 GARBAGE = (20_000, 10, 10)
 #: What the system says when a stream takes no more.
 UNWRITABLE = (EBADF, EDQUOT, EFBIG, EIO, ENOSPC, EPIPE)
