@@ -107,3 +107,19 @@ def test_the_program_is_the_systems_own(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert find() is None
     program.touch(mode=0o755)
     assert find() == str(program)
+
+
+def test_read_only_leaves_no_rule_that_allows_writing_in_the_project(cage: SandboxExec) -> None:
+    text, parameters = profile(cage.places, "/private/own", network=False, read_only=True)
+    assert "ROOT" not in " ".join(parameters)
+    assert [parameters[name] for name in parameters if name.startswith("PRIVATE")] == [
+        "/private/own/unshared"
+    ]
+    assert "file-write*" in text
+
+
+def test_a_read_only_launch_has_a_place_of_its_own(cage: SandboxExec, project: Path) -> None:
+    made = cage.launch(("true",), project, {"PATH": f"{project}/bin:/usr/bin"}, read_only=True)
+    assert made.environ["TMPDIR"] == made.environ["HOME"] == f"{made.scratch}/unshared"
+    assert made.environ["PATH"] == "/usr/bin"
+    assert "-DPRIVATE_" in " ".join(made.argv)

@@ -32,6 +32,7 @@ class FakeCage:
         environ: Mapping[str, str],
         *,
         network: bool = False,
+        read_only: bool = False,
         declared: Mapping[str, str] | None = None,
     ) -> Launch:
         self.asked.append((command, network))

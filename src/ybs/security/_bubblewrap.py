@@ -44,15 +44,18 @@ class Bubblewrap:
         environ: Mapping[str, str],
         *,
         network: bool = False,
+        read_only: bool = False,
         declared: Mapping[str, str] | None = None,
     ) -> Launch:
         """Return what starts the command in the cage. Raises Refused for a folder outside of it."""
         inside = self.places.check_folder(folder)
+        if read_only:
+            environ = self.places.with_system_programs(environ)
         variables = environment.build(
             environ, home=self.places.inner_home, network=network, declared=declared
         )
         arguments = self._arguments(network=network)
-        opened = list(self._opened())
+        opened = list(self._opened(read_only=read_only))
         command = checked(opened, command)
         descriptor = _filter_file(has_unix_sockets=not network)
         return Launch(
@@ -73,10 +76,11 @@ class Bubblewrap:
             made += _resolver()
         return [*made, *self._readable]
 
-    def _opened(self) -> Iterator[str]:
+    def _opened(self, *, read_only: bool) -> Iterator[str]:
         """Yield what caged programs could reach and change, so what has to be looked at again."""
+        show = _read_only if read_only else _writable
         for top in self.places.tops:
-            yield from _writable(self.places, top)
+            yield from show(self.places, top)
         yield from _hidden(self.places.hidden)
 
 
@@ -192,6 +196,12 @@ def _writable(places: Places, top: str) -> Iterator[str]:
     yield from _bind("--bind", (path for path in _pins(places, top) if path not in in_pieces))
     for root in roots:
         yield from _bind("--ro-bind", (*_held(root), *git_folders(root)))
+
+
+def _read_only(places: Places, top: str) -> Iterator[str]:
+    yield from ("--ro-bind", top, top)
+    for root in places.roots_in(top):
+        yield from _bind("--ro-bind", git_folders(root))
 
 
 def _pins(places: Places, top: str) -> list[str]:

@@ -52,18 +52,22 @@ class Landlock:
         environ: Mapping[str, str],
         *,
         network: bool = False,
+        read_only: bool = False,
         declared: Mapping[str, str] | None = None,
     ) -> Launch:
         """Return what starts the command in the cage. Raises Refused for a folder outside of it."""
         self.places.check_folder(folder)
+        if read_only:
+            environ = self.places.with_system_programs(environ)
+        private = self.private
         variables = environment.build(
             {**self._toolchain_variables(), **environ},
-            home=self.private.home,
-            temporary=self.private.temporary,
+            home=private.unshared if read_only else private.home,
+            temporary=private.unshared if read_only else private.temporary,
             network=network,
             declared=declared,
         )
-        ruleset = self._ruleset(network=network)
+        ruleset = self._ruleset(network=network, read_only=read_only)
         program = replacing_namespaces(
             os.uname().machine, network=network, can_deny_truncate=self._kernel.abi >= _TRUNCATE_ABI
         )
@@ -81,7 +85,7 @@ class Landlock:
         found = {variable: f"{home}/{name}" for variable, name in _FOUND_BY.items()}
         return {variable: path for variable, path in found.items() if Path(path).is_dir()}
 
-    def _ruleset(self, *, network: bool) -> int:
+    def _ruleset(self, *, network: bool, read_only: bool) -> int:
         abi = self._kernel.abi
         handled = handled_rights(abi)
         ruleset = self._kernel.create_ruleset(
@@ -90,7 +94,8 @@ class Landlock:
             scopes=_SCOPES if abi >= _SCOPES_ABI else 0,
         )
         try:
-            for path, rights in _rules(self.places, self.private, network=network):
+            rules = _rules(self.places, self.private, network=network, read_only=read_only)
+            for path, rights in rules:
                 self._allow(ruleset, path, rights & handled)
         except BaseException:
             os.close(ruleset)
@@ -134,7 +139,9 @@ def handled_rights(abi: int) -> int:
     return rights | (_IOCTL_DEV if abi >= _IOCTL_ABI else 0)
 
 
-def _rules(places: Places, private: PrivateFolder, *, network: bool) -> Iterator[tuple[str, int]]:
+def _rules(
+    places: Places, private: PrivateFolder, *, network: bool, read_only: bool
+) -> Iterator[tuple[str, int]]:
     everything = handled_rights(_IOCTL_ABI)
     secrets = [*host_secrets(), *places.hidden]
     shown = [folder for folder, target in system_folders() if not target]
@@ -143,9 +150,13 @@ def _rules(places: Places, private: PrivateFolder, *, network: bool) -> Iterator
     for top in places.tops:
         roots = places.roots_in(top)
         kept = [path for root in roots for path in protected(root)]
-        yield from _split(top, [*kept, *secrets], everything & ~_IOCTL_DEV)
+        if not read_only:
+            yield from _split(top, [*kept, *secrets], everything & ~_IOCTL_DEV)
         yield from ((folder, _READ) for root in roots for folder in git_folders(root))
-    yield from ((path, everything & ~_IOCTL_DEV) for path in (private.home, private.temporary))
+    own = (private.unshared,) if read_only else (private.home, private.temporary)
+    yield from ((path, everything & ~_IOCTL_DEV) for path in own)
+    if read_only:
+        yield private.temporary, _READ
     yield from ((path, _READ_FILE | _WRITE_FILE | _TRUNCATE) for path in _DEVICES)
     yield from (("/proc", _READ), ("/sys/devices/system/cpu", _READ))
     if network:

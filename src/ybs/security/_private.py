@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+UNSHARED = "unshared"
+
 
 class PrivateFolder:
     """Made when it is first asked for, for its owner only; removed when it is forgotten or the program ends."""
@@ -22,7 +24,7 @@ class PrivateFolder:
 
             self._path = os.path.realpath(mkdtemp(prefix="ybs-"))
             self._removal = finalize(self, shutil.rmtree, self._path, ignore_errors=True)
-            for path in (self.home, self.temporary):
+            for path in (self.home, self.temporary, self.unshared):
                 Path(path).mkdir(mode=0o700)
         return self._path
 
@@ -35,3 +37,8 @@ class PrivateFolder:
     def temporary(self) -> str:
         """What the program takes for the folder of temporary files."""
         return f"{self.path}/temporary"
+
+    @property
+    def unshared(self) -> str:
+        """The one place where a command may write that runs read-only; other commands do not look there."""
+        return f"{self.path}/{UNSHARED}"

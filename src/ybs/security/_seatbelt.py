@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ybs.security import environment
-from ybs.security._private import PrivateFolder
+from ybs.security._private import UNSHARED, PrivateFolder
 from ybs.security._protected import GIT, NAMES, git_folders
 from ybs.security.launch import Launch
 from ybs.security.places import Places
@@ -68,21 +68,25 @@ class SandboxExec:
         environ: Mapping[str, str],
         *,
         network: bool = False,
+        read_only: bool = False,
         declared: Mapping[str, str] | None = None,
     ) -> Launch:
         """Return what starts the command in the cage. Raises Refused for a folder outside of it."""
         self.places.check_folder(folder)
+        if read_only:
+            environ = self.places.with_system_programs(environ)
+        private = self.private
         variables = environment.build(
             environ,
-            home=self.private.home,
-            temporary=self.private.temporary,
+            home=private.unshared if read_only else private.home,
+            temporary=private.unshared if read_only else private.temporary,
             network=network,
             declared=declared,
         )
-        text, parameters = profile(self.places, self.private.path, network=network)
+        text, parameters = profile(self.places, private.path, network=network, read_only=read_only)
         defined = [f"-D{name}={value}" for name, value in parameters.items()]
         argv = (PROGRAM, "-p", text, *defined, "--", *command)
-        return Launch(argv=argv, environ=variables, scratch=self.private.path)
+        return Launch(argv=argv, environ=variables, scratch=private.path)
 
 
 def find() -> str | None:
@@ -90,8 +94,11 @@ def find() -> str | None:
     return PROGRAM if os.access(PROGRAM, os.X_OK) else None
 
 
-def profile(places: Places, private: str, *, network: bool) -> tuple[str, dict[str, str]]:
+def profile(
+    places: Places, private: str, *, network: bool, read_only: bool = False
+) -> tuple[str, dict[str, str]]:
     """Return the profile's text and the parameters that its paths stand in."""
+    own = f"{private}/{UNSHARED}" if read_only else private
     names = _Names()
     seen = (*_SYSTEM, *places.toolchains, *places.readable, *_git_folders(places))
     readable = _subpaths(names, "READ", (*seen, *places.writable, private))
@@ -101,8 +108,8 @@ def profile(places: Places, private: str, *, network: bool) -> tuple[str, dict[s
         f"(allow file-read* {readable})",
         f"(allow file-read* file-write-data file-ioctl {_devices()})",
         f"(allow sysctl-read {' '.join(_quoted('sysctl-name', name) for name in _SYSCTLS)})",
-        f'(allow file-write* (subpath (param "{names.add("PRIVATE", private)}")))',
-        *(_writable(names, root) for root in places.writable),
+        f'(allow file-write* (subpath (param "{names.add("PRIVATE", own)}")))',
+        *(_writable(names, root) for root in places.writable if not read_only),
         # The last rule that matches decides: what is hidden stays so, wherever it lies.
         f"(deny file-read* file-write* {hidden})",
     ]

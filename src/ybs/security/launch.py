@@ -29,9 +29,18 @@ class Starter(Protocol):
         """Raise Refused where no command can be run, so that nobody is asked about one."""
 
     def launch(
-        self, command: str, folder: Path, environ: Mapping[str, str], *, network: bool = False
+        self,
+        command: str,
+        folder: Path,
+        environ: Mapping[str, str],
+        *,
+        network: bool = False,
+        read_only: bool = False,
     ) -> Launch:
-        """Return what starts the command. May raise OSError or ToolError."""
+        """Return what starts the command, with the project read-only where that is wanted.
+
+        May raise OSError or ToolError.
+        """
         ...
 
     def remark(self, output: str) -> str:
@@ -46,12 +55,18 @@ class Bare:
         """Let everything be run."""
 
     def launch(
-        self, command: str, folder: Path, environ: Mapping[str, str], *, network: bool = False
+        self,
+        command: str,
+        folder: Path,
+        environ: Mapping[str, str],
+        *,
+        network: bool = False,
+        read_only: bool = False,
     ) -> Launch:
         """Return the command in a shell, without the secrets of the surroundings."""
         from ybs.security.environment import build_open  # not needed before the first command
 
-        del folder, network
+        del folder, network, read_only  # nothing can be held back without a sandbox
         return Launch(("/bin/sh", "-c", command), build_open(environ))
 
     def remark(self, output: str) -> str:

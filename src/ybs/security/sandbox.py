@@ -48,12 +48,14 @@ class Cage(Protocol):
         environ: Mapping[str, str],
         *,
         network: bool = False,
+        read_only: bool = False,
         declared: Mapping[str, str] | None = None,
     ) -> Launch:
         """Return what starts `command` in `folder`, which lies in the project or another writable root.
 
         `environ` is the whole environment of ybs; what is safe is taken from it. `declared` are variables that
-        the person's settings give to this program. Whoever spawns closes `descriptors` afterwards, also when
+        the person's settings give to this program. `read_only`: nothing can be written that another program will
+        see, and programs are found in the system's folders only. Whoever spawns closes `descriptors` afterwards, also when
         the spawn fails, gives the process no input, and a session of its own (`start_new_session`), so that it has
         no terminal and its group can be killed at the end.
         Raises Refused where it may not or cannot be run, OSError where the system is out of something.
@@ -77,6 +79,7 @@ class NoCage:
         environ: Mapping[str, str],
         *,
         network: bool = False,
+        read_only: bool = False,
         declared: Mapping[str, str] | None = None,
     ) -> Launch:
         """Raise Refused, with the reason and the way out."""
@@ -100,6 +103,7 @@ class Open:
         environ: Mapping[str, str],
         *,
         network: bool = False,
+        read_only: bool = False,
         declared: Mapping[str, str] | None = None,
     ) -> Launch:
         """Return the command as it is."""

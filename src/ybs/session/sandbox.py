@@ -79,10 +79,17 @@ class Sandbox:
             raise Refused(f"No command can be run: {self.cage.why} --no-sandbox would run it bare.")
 
     def launch(
-        self, command: str, folder: Path, environ: Mapping[str, str], *, network: bool = False
+        self,
+        command: str,
+        folder: Path,
+        environ: Mapping[str, str],
+        *,
+        network: bool = False,
+        read_only: bool = False,
     ) -> "Launch":
         """Return what starts the command in the cage."""
-        return self.start(("/bin/sh", "-c", command), folder, environ, network=network)
+        shell = ("/bin/sh", "-c", command)
+        return self.start(shell, folder, environ, network=network, read_only=read_only)
 
     def start(
         self,
@@ -91,10 +98,12 @@ class Sandbox:
         environ: Mapping[str, str],
         *,
         network: bool = False,
+        read_only: bool = False,
     ) -> "Launch":
-        """Return what starts a program in the cage."""
+        """Return what starts a program in the cage, with the project read-only where that is wanted."""
         self._show_outputs()
-        return self.cage.launch(command, folder, environ, network=network or self._is_open)
+        network = network or self._is_open
+        return self.cage.launch(command, folder, environ, network=network, read_only=read_only)
 
     def remark(self, output: str) -> str:
         """Tell the model about the cage where it may be the reason for a failure."""

@@ -1,0 +1,136 @@
+"""What runs unasked cannot write: the attacks, played in the real sandboxes and judged by what is on disk."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from security.escapes.world import spawn
+from security.test_caged_work import bubblewrap, landlock
+from ybs.security.sandbox import Cage
+
+pytestmark = [
+    pytest.mark.timeout(60),
+    pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux"),
+]
+both = pytest.mark.parametrize("make", [bubblewrap, landlock])
+#: Each overwrites, deletes, makes or renames something in the project, if it can.
+ATTACKS = (
+    "sort --o=main.py /dev/null",
+    "sort -o main.py /dev/null",
+    "uniq - main.py </dev/null",
+    "uniq /dev/null main.py",
+    "sort *",
+    "find . -d*",
+    "rg foo *",
+    "find . -delete",
+    "find . -fprint main.py",
+    "rm -rf main.py src",
+    "mv main.py /tmp/backup",
+    "cp /dev/null main.py",
+    ": >main.py",
+    "echo x >>main.py",
+    "echo x >new.txt",
+    "mkdir made",
+    "ln -s / link",
+    "ln main.py hard",
+    "truncate -s 0 main.py",
+    "touch new.txt",
+    "sed -i d main.py",
+    "dd if=/dev/null of=main.py",
+    'python3 -c \'open("main.py", "w")\'',
+    "echo x | tee main.py",
+    "cd src && rm deep.py",
+    "exec 3<>main.py; echo x >&3",
+    "echo x >/proc/self/cwd/main.py",
+)
+
+
+@pytest.fixture
+def work(project: Path) -> Path:
+    """Fill the project as a cloned repository could: with files that are named like options."""
+    (project / "main.py").write_text("b\na\n")
+    (project / "src").mkdir()
+    (project / "src" / "deep.py").write_text("deep\n")
+    for name in ("-delete", "-omain.py", "--pre=sh", "-d"):
+        (project / name).write_text("touch ran\n")
+    tool = project / ".venv" / "bin" / "ls"
+    tool.parent.mkdir(parents=True)
+    tool.write_text("#!/bin/sh\necho planted\n")
+    tool.chmod(0o755)
+    return project
+
+
+def contents(folder: Path) -> dict[str, bytes | None]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+def run(
+    cage: Cage, command: str, folder: Path, *, read_only: bool = True, path: str = ""
+) -> tuple[int, str, str]:
+    """Run a shell command in the sandbox; return its exit code and what it printed."""
+    environ = {**os.environ, "PATH": path} if path else os.environ
+    launch = cage.launch(("/bin/sh", "-c", command), folder, environ, read_only=read_only)
+    process = spawn(launch, folder, os.getuid())
+    out, err = process.communicate(timeout=50)
+    return process.returncode, out, err
+
+
+@both
+def test_nothing_in_the_project_can_be_changed(make, work: Path, home: Path) -> None:
+    cage, before = make(work, home), contents(work)
+    for command in ATTACKS:
+        run(cage, command, work)
+        assert contents(work) == before, command
+
+
+@both
+def test_the_attacks_would_work_where_writing_is_allowed(make, work: Path, home: Path) -> None:
+    cage = make(work, home)
+    for command in ("sort --o=main.py /dev/null", "uniq /dev/null main.py", "rm main.py"):
+        (work / "main.py").write_text("b\na\n")
+        before = contents(work)
+        assert run(cage, command, work, read_only=False)[0] == 0
+        assert contents(work) != before, command
+
+
+@both
+def test_other_writable_folders_are_read_only_too(
+    make, work: Path, home: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "file").write_text("x")
+    cage = make(work, home, writable=[other])
+    code, out, _ = run(cage, f"cat {other}/file && rm {other}/file", work)
+    assert (out, code != 0) == ("x", True)
+    assert (other / "file").read_text() == "x"
+
+
+@both
+def test_reading_works_as_ever(make, work: Path, home: Path) -> None:
+    cage = make(work, home)
+    assert run(cage, "cat src/deep.py; cd src && ls", work) == (0, "deep\ndeep.py\n", "")
+    assert run(cage, "sort main.py | head -1", work)[1] == "a\n"
+
+
+@both
+def test_a_program_of_the_project_is_not_found(make, work: Path, home: Path) -> None:
+    cage, bin_folder = make(work, home), work / ".venv" / "bin"
+    path = f"{bin_folder}:{os.environ['PATH']}"
+    assert run(cage, "ls", work, read_only=False, path=path)[1] == "planted\n"
+    assert "planted" not in run(cage, "ls", work, path=path)[1]
+    assert run(cage, "command -v ls", work, path=str(bin_folder))[1] == "/usr/bin/ls\n"
+
+
+@both
+def test_there_is_a_place_for_temporary_files_that_no_other_command_sees(
+    make, work: Path, home: Path
+) -> None:
+    cage = make(work, home)
+    assert run(cage, 'echo x >"$TMPDIR/mine" && cat "$TMPDIR/mine"', work)[:2] == (0, "x\n")
+    assert run(cage, 'ls "$TMPDIR" "$HOME"', work, read_only=False)[1].count("mine") == 0
