@@ -32,7 +32,9 @@ def files_of_the_repository() -> Iterator[Path]:
     for folder, folders, files in os.walk(ROOT):
         hidden = {name for name in folders if name.startswith(".") and name != ".ci"}
         folders[:] = [name for name in folders if name not in skipped | hidden]
-        yield from (Path(folder) / name for name in files if not name.startswith(".coverage"))
+        # `.git` is a file in a work tree, and says where the repository lies.
+        kept = [each for each in files if each != ".git" and not each.startswith(".coverage")]
+        yield from (Path(folder) / name for name in kept)
 
 
 def test_make_lists_every_verb() -> None:
