@@ -13,12 +13,6 @@ if TYPE_CHECKING:
     from ybs.security.paths import Roots
 
 _MODE = 0o600
-#: What a shell, git or an editor runs or reads at its next start.
-_STARTS = frozenset(
-    {".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv"}
-    | {".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login", "config.fish"}
-    | {".xprofile", ".xinitrc", ".xsession", ".vimrc", ".exrc", ".gitconfig", ".npmrc"}
-)
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -52,12 +46,11 @@ def _judged(roots: "Roots", asked: Path) -> Path:
 
 def _counts(roots: "Roots", asked: Path, place: Path) -> bool:
     """Tell whether a program acts on a file of this name, as write_file is not let near it unasked."""
-    from ybs.security.git_names import means_git, plain, repository_on_the_way
+    from ybs.security.git_names import means_git, repository_on_the_way
 
     return (
         any(map(means_git, (*asked.parts, *place.parts)))
         or bool(roots.runs_later(place))
-        or plain(place.name) in _STARTS
         or bool(repository_on_the_way(str(place), "/"))
     )
 

@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,12 +21,6 @@ if TYPE_CHECKING:
     from ybs.security.opening import Place
 
 _MAGIC = ("/proc", "/dev", "/sys")
-#: Files that other programs run by themselves later on, or that ybs takes settings from.
-_RUNS_LATER = frozenset(
-    {".vscode", ".idea", ".devcontainer", ".husky", ".githooks", ".envrc", ".gitmodules", ".ybs"}
-    | {".ybs.json", ".mcp.json", ".cursor", ".claude", ".codex", ".gemini"}
-)
-_WORKFLOWS = (".github", "workflows")
 
 
 class Roots:
@@ -141,14 +134,18 @@ class Roots:
         r"""Return the path as a model reads and writes it: relative in the project's folder, with `\xNN`."""
         return shown_name(self._relative(path))
 
-    def runs_later(self, path: Path) -> str:
-        """Return the part of the path that makes it a file which programs run by themselves, or nothing."""
-        from ybs.security.git_names import plain
+    def runs_later(self, path: Path, asked: str = "") -> str:
+        """Return the part of the path that makes it a file which other programs act on later, or nothing.
 
-        parts = [plain(part) for part in self._relative(path).split("/")]
-        if _WORKFLOWS in pairwise(parts):
-            return "/".join(_WORKFLOWS)
-        return next((part for part in parts if part in _RUNS_LATER), "")
+        The name as asked counts too, and so does a link of such a name at the top of the project that leads here.
+        """
+        from ybs.security.git_names import plain
+        from ybs.security.later import part_of
+
+        named = os.path.normpath(f"{self.folder}/{asked}" if asked[:1] != "/" else asked)
+        names = (*map(self._in_its_root, (str(path), named)), *self._links_to(str(path)))
+        parts = (part_of([plain(part) for part in name.split("/")]) for name in names)
+        return next(filter(None, parts), "")
 
     @cached_property
     def _never(self) -> tuple[str, ...]:
@@ -170,6 +167,19 @@ class Roots:
         if text == folder:
             return "."
         return text[len(folder.rstrip("/")) + 1 :] if _lies_in(text, folder) else text
+
+    def _in_its_root(self, path: str) -> str:
+        root = max((root for root in self._roots if _lies_in(path, root)), key=len, default="/")
+        return path[len(root.rstrip("/")) + 1 :]
+
+    def _links_to(self, real: str) -> Iterable[str]:
+        """Yield the names of the links at the project's top that lead to the path or to a folder above it."""
+        try:
+            with os.scandir(self.folder) as entries:
+                links = [entry for entry in entries if entry.is_symlink()]
+        except OSError:
+            return
+        yield from (link.name for link in links if _lies_in(real, os.path.realpath(link.path)))
 
     def _expanded(self, paths: Iterable[str | Path]) -> Iterable[str]:
         for path in paths:

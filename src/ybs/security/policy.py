@@ -38,7 +38,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     """What a call is about: the command, or the paths as `Roots.show` writes them.
 
     `is_seen`: this session has read the file as it is. `runs_later`: a part of the path that other programs
-    run by themselves. `detail` tells calls apart that the rest does not (other arguments, the folder).
+    or later sessions act on by themselves. `detail` tells calls apart that the rest does not (other arguments, the folder).
     `network`: the command would have the network, which is closed otherwise. `only_reads`: this call changes nothing,
     although its tool may. `is_plain`: no text among the arguments is run. `destroys` says what would be gone for good.
     `is_own`: what it changes are ybs's own files, which later sessions read: no mode but `bypass` covers it, no grant, no undo.
@@ -261,7 +261,9 @@ class _Case:
         """What asks in every mode that asks: what destroys, is not understood, or runs later."""
         warnings = self.dangers + (self.command.concerns if self.command else ())
         if later := self.subject.runs_later:
-            warnings += (f"{later} is used by programs that run by themselves later on",)
+            from ybs.security.later import reason  # few files are meant
+
+            warnings += (reason(later),)
         return warnings
 
     @property

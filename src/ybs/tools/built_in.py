@@ -50,7 +50,7 @@ class BuiltInTool:
         return Subject(
             paths=(roots.show(path),),
             is_seen=self.workspace.reads.knows(path),
-            runs_later="" if self.effect == "read" else roots.runs_later(path),
+            runs_later="" if self.effect == "read" else roots.runs_later(path, arguments.path),
         )
 
 

@@ -43,7 +43,9 @@ class DeleteFile(BuiltInTool):
     def subject(self, arguments: Arguments) -> Subject:
         """Name the file or link itself."""
         path, shown = self._target(arguments)
-        return Subject(paths=(shown,), runs_later=self.workspace.roots.runs_later(path))
+        return Subject(
+            paths=(shown,), runs_later=self.workspace.roots.runs_later(path, arguments.path)
+        )
 
     def preview(self, arguments: Arguments) -> Preview:
         """Show what would be gone."""

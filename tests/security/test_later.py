@@ -1,0 +1,106 @@
+"""What runs later, or is read by later sessions: the table, and the file tools in every mode."""
+
+from pathlib import Path
+
+import pytest
+
+from rows import every_row
+from security.later_files import ORDINARY, READ, RUNS
+from tools.conftest import Bench
+from ybs.config.schema import Mode
+from ybs.core.ports import Answer, Question
+from ybs.security.later import part_of, reason
+from ybs.security.paths import Roots
+
+
+class Asked:
+    """Says yes and remembers the questions."""
+
+    def __init__(self) -> None:
+        self.questions: list[Question] = []
+
+    async def __call__(self, question: Question) -> Answer:
+        self.questions.append(question)
+        return Answer(is_allowed=True)
+
+
+@every_row("path", ORDINARY)
+def test_an_ordinary_file_is_none_of_them(project: Path, path: str):
+    assert Roots(project).runs_later(project / path) == ""
+
+
+@every_row("path", [*RUNS, *READ])
+def test_each_of_them_is_known_whatever_the_case_of_its_letters(project: Path, path: str):
+    roots = Roots(project)
+    assert roots.runs_later(project / path)
+    assert roots.runs_later(project / path.upper())
+
+
+def test_the_reason_says_whether_it_runs_or_is_read():
+    assert "run by themselves" in reason(part_of([".envrc"]))
+    assert "read by every later session" in reason(part_of(["agents.md"]))
+    assert "read by every later session" in reason(part_of([".github", "instructions", "a.md"]))
+
+
+def test_the_folders_above_the_project_do_not_count(tmp_path: Path):
+    project = tmp_path / ".claude" / "worktrees" / "one"
+    project.mkdir(parents=True)
+    roots = Roots(project)
+    assert roots.runs_later(project / "main.py", str(project / "main.py")) == ""
+    assert roots.runs_later(project / ".envrc", str(project / ".envrc")) == ".envrc"
+
+
+def test_a_folder_that_was_added_counts_from_its_own_top(project: Path, tmp_path: Path):
+    more = tmp_path / ".config" / "mise"
+    more.mkdir(parents=True)
+    roots = Roots(project)
+    roots.add(more)
+    assert roots.runs_later(more / "notes.txt") == ""
+    assert roots.runs_later(more / ".envrc") == ".envrc"
+
+
+def test_what_a_link_of_such_a_name_leads_to_counts(project: Path):
+    (project / "env.sh").write_text("x")
+    (project / "conf").mkdir()
+    (project / ".envrc").symlink_to("env.sh")
+    (project / ".vscode").symlink_to("conf")
+    (project / "sub").mkdir()
+    (project / "sub" / ".envrc").symlink_to("../other.sh")
+    roots = Roots(project)
+    assert roots.runs_later(project / "env.sh") == ".envrc"
+    assert roots.runs_later(project / "conf" / "tasks.json") == ".vscode"
+    assert roots.runs_later(project / "other.sh", "sub/.envrc") == ".envrc"
+    assert roots.runs_later(project / "other.sh") == ""
+
+
+def test_a_project_that_is_gone_has_no_links(tmp_path: Path):
+    assert Roots(tmp_path / "gone").runs_later(tmp_path / "gone" / "a") == ""
+
+
+@pytest.mark.parametrize("mode", ["ask", "accept-edits", "auto"])
+async def test_p18_file_tools_ask_about_each_of_them_without_an_always(project: Path, mode: Mode):
+    unasked: list[str] = []
+    for path in (*RUNS, *READ):
+        asked = Asked()
+        bench = Bench(project, mode=mode, confirm=asked)
+        written = await bench.call("write_file", path=path, content="1\n")
+        edited = await bench.call("edit_file", path=path, old_text="1", new_text="2")
+        assert not written.result.is_error, written.output
+        assert not edited.result.is_error, edited.output
+        deleted = await bench.call("delete_file", path=path)
+        assert not deleted.result.is_error, deleted.output
+        if [each.grant for each in asked.questions] != ["", "", ""]:
+            unasked.append(path)
+    assert unasked == []
+
+
+@pytest.mark.parametrize("mode", ["plan", "deny"])
+async def test_p18_modes_that_ask_nobody_refuse_each_of_them(project: Path, mode: Mode):
+    for path in (*RUNS, *READ):
+        asked = Asked()
+        refused = await Bench(project, mode=mode, confirm=asked).call(
+            "write_file", path=path, content="1\n"
+        )
+        assert refused.result.is_refused, path
+        assert asked.questions == []
+        assert not (project / path).exists()
