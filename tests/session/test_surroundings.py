@@ -382,6 +382,45 @@ async def test_memories_of_the_repository_are_told_in_a_folder_of_it_too(
     assert "(a file of the project): Use tabs" in system_of(server)
 
 
+@pytest.mark.parametrize(
+    ("folder", "told"),
+    [
+        ("", ("top rules",)),
+        ("examples/shop", ("top rules", "example rules")),
+        (".run/shop", ()),
+        (".run/shop/deeper", ()),
+        (".run/with rules", ("rules of one scratch folder",)),
+        ("examples/build", ()),
+    ],
+)
+async def test_a_folder_that_git_ignores_gets_nothing_of_the_repository(
+    project: Path, open_session: Open, folder: str, told: tuple[str, ...]
+):
+    git(project, "init", "-q")
+    rules = {
+        "AGENTS.md": "top rules",
+        "examples/AGENTS.md": "example rules",
+        ".run/with rules/AGENTS.md": "rules of one scratch folder",
+        ".gitignore": ".run/\n",
+        "examples/.gitignore": "build\n",
+        ".ybs/memories/2026-01-02_03-04-05_tabs.md": "# Use tabs\n",
+    }
+    for name, text in rules.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text)
+    here = project / folder
+    here.mkdir(parents=True, exist_ok=True)
+    async with OpenAIServer(["one"]) as server:
+        endpoint = {"provider": "openai", "endpoint": server.url, "model": "m"}
+        session = Session.open(here, **endpoint, sandbox=False)
+        async with session:
+            await session.send("hello")
+    prompt = system_of(server)
+    every = ("top rules", "example rules", "rules of one scratch folder")
+    assert tuple(text for text in every if f"\n{text}\n</document>" in prompt) == told
+    assert ("Use tabs" in prompt) == ("top rules" in told)
+
+
 async def test_nothing_of_the_map_is_loaded_before_a_first_request_has_gone_out(
     project: Path, open_session: Open, monkeypatch: pytest.MonkeyPatch
 ):

@@ -13,7 +13,7 @@ all files of one kind together.
     AGENTS.md          4,000  ~/.config/ybs, then the same folders   rules for agents; CLAUDE.md where a folder has none
 
 `~/.config/ybs` stands for the person's configuration folder, `.ybs` for the one in the project's folder. The top is the
-nearest folder upwards with `.git`. A project cannot say who the person is or what the model thinks of itself, so IDENTITY.md
+nearest folder upwards with `.git`, or the folder below it that git ignores: what lies in there is not the repository's work. A project cannot say who the person is or what the model thinks of itself, so IDENTITY.md
 and HUMAN.md are read from the person's folder alone. All of it is data: it gives no permission.
 """
 
@@ -57,9 +57,11 @@ class _Found(Struct, frozen=True, kw_only=True):
 class _Reader:
     """Reads each file once, whatever its names."""
 
-    def __init__(self, folder: Path, own: Path, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, folder: Path, own: Path, top: Path | None, tell: Callable[[str], None]
+    ) -> None:
         self._folder, self._own, self._tell = folder.resolve(), own, tell
-        self._top = top_of(self._folder)
+        self._top = top or top_of(self._folder)
         self._folders = folders_of(self._folder, self._top)
         self._seen: set[tuple[int, int]] = set()
 
@@ -132,14 +134,20 @@ def _written(beginning: Beginning) -> str:
 
 
 def read_documents(
-    folder: Path, own: Path, *, share: float = 1.0, tell: Callable[[str], None] = lambda _: None
+    folder: Path,
+    own: Path,
+    *,
+    top: Path | None = None,
+    share: float = 1.0,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> list[Section]:
     """Return a section for each document that says something; it never raises.
 
-    `own` is the person's folder; `share` shrinks all budgets alike. `tell` gets what the person should know once: a file
+    `own` is the person's folder; `top` the folder at which the project begins, the repository's own top where it is not
+    given; `share` shrinks all budgets alike. `tell` gets what the person should know once: a file
     that others can write, or preferences that are no JSON.
     """
-    reader = _Reader(folder, own, tell)
+    reader = _Reader(folder, own, top, tell)
     sections: list[Section] = []
     for document in DOCUMENTS:
         found = list(reader.find(document))

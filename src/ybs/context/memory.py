@@ -81,7 +81,8 @@ class Memories:
     """The memories that count in a project's folder: its own, those for all projects, and what it brings along.
 
     `mask` takes secrets out of a text. Where `may_write` is false (incognito) nothing is kept; what was kept before can
-    be forgotten and brought back all the same. All of it blocks.
+    be forgotten and brought back all the same. `top` is the folder at which the project begins, by default the
+    repository's. All of it blocks.
     """
 
     def __init__(
@@ -92,10 +93,11 @@ class Memories:
         may_write: bool,
         now: Callable[[], datetime] = datetime.now,
         own: Path | None = None,
+        top: Path | None = None,
     ) -> None:
         self.everywhere = own or config_folder() / "memories"
         #: A project is the same from all its parts.
-        self._root = top_of(folder.resolve())
+        self._root = top or top_of(folder.resolve())
         self._mask, self._may_write, self._now = mask, may_write, now
         self._forgotten: list[tuple[Memory, bytes]] = []
         #: Files that are no memories, of the last time that all were read.

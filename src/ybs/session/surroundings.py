@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import date
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -89,6 +90,22 @@ class Surroundings(Guard):
         return [each for each in self.sections if each.name not in FACTS]
 
     @cached_property
+    def top(self) -> Path:
+        """The folder at which the project begins: the repository's top, or below it a folder that git ignores.
+
+        What git ignores is not the repository's work, so neither its documents nor its memories count there.
+        """
+        from ybs.context.document_places import top_of
+
+        folder = self._workshop.folder.resolve()
+        top = top_of(folder)
+        if top == folder:
+            return top
+        from ybs.tools.searching.ignore import first_ignored  # few sessions begin below the top
+
+        return first_ignored(top, folder) or top
+
+    @cached_property
     def memories(self) -> "Memories":
         """What was noted down for later sessions."""
         from ybs.context.memory import Memories  # few turns need it
@@ -98,6 +115,7 @@ class Surroundings(Guard):
             workshop.folder,
             mask=lambda text: workshop.secrets.firewall.mask(text, "a memory"),
             may_write=workshop.incognito.may_write,
+            top=self.top,
         )
 
     @cached_property
@@ -279,7 +297,7 @@ class Surroundings(Guard):
 
         share = _SHORT if self.is_short else _SMALL if 0 < self._window < _SMALL_WINDOW else _WHOLE
         folder = self._workshop.folder
-        return read_documents(folder, config_folder(), share=share, tell=tell)
+        return read_documents(folder, config_folder(), top=self.top, share=share, tell=tell)
 
     def _masked(self, sections: Iterable[Section]) -> list[Section]:
         """Mask the secrets in documents, by their places. A private key in one would stop every request."""
@@ -320,10 +338,8 @@ class Surroundings(Guard):
 
     def _has_memories(self) -> bool:
         """Tell it without loading what reads them: most have none."""
-        from ybs.context.document_places import top_of  # the documents need it too
-
-        top = top_of(self._workshop.folder)
-        return any((each / "memories").is_dir() for each in (config_folder(), top / ".ybs"))
+        places = (config_folder(), self.top / ".ybs")
+        return any((place / "memories").is_dir() for place in places)
 
     def _note(self, text: str) -> None:
         self._notes.setdefault(text, False)

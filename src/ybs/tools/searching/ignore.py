@@ -167,6 +167,17 @@ def rules_at(folder: Path, start: Path) -> Ignore:
     return rules
 
 
+def first_ignored(top: Path, folder: Path) -> Path | None:
+    """Return the first folder on the way from `top`, a repository's, down to `folder` that git ignores."""
+    rules, here = Ignore(), top
+    for part in folder.relative_to(top).parts:
+        rules = rules.within(str(here))
+        if not rules.kept([part], str(here), are_folders=True):
+            return here / part
+        here /= part
+    return None
+
+
 def _rules_of(folder: str) -> list[_Rule]:
     path = Path(folder, ".gitignore")
     if not path.is_file():
