@@ -29,7 +29,7 @@ subcommands:
   `ybs SUBCOMMAND --help` says more; `ybs -- PROMPT` for a prompt that is a subcommand's name.
 
 exit codes:
-  0 done   1 error   2 bad usage   3 bad configuration   4 provider failed   5 a call was refused
+  0 done   1 error   2 bad usage   3 bad configuration   4 provider failed   5 refused
   6 stopped by a limit   7 stopped by loop detection   75 temporary, try again
   129 terminal closed   130 interrupted   143 terminated
 """

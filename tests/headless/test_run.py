@@ -139,23 +139,25 @@ def test_advice_about_slash_commands_becomes_advice_about_options(out: Written) 
 
 
 @pytest.mark.parametrize(
-    ("reason", "is_temporary", "refusals", "code"),
+    ("reason", "is_temporary", "is_blocked", "code"),
     [
-        ("done", False, 0, 0),
-        ("done", False, 2, 5),
-        ("dry_run", False, 0, 0),
-        ("error", False, 0, 4),
-        ("error", True, 0, 75),
-        ("error", True, 1, 5),
-        ("limit", False, 1, 6),
-        ("loop", False, 1, 7),
-        ("interrupted", False, 1, 130),
+        ("done", False, False, 0),
+        ("done", False, True, 5),
+        ("dry_run", False, False, 0),
+        ("error", False, False, 4),
+        ("error", True, False, 75),
+        ("error", True, True, 75),
+        ("error", False, True, 4),
+        ("limit", False, True, 6),
+        ("loop", False, True, 7),
+        ("interrupted", False, True, 130),
     ],
 )
 def test_every_end_has_its_exit_code(
-    reason: Any, is_temporary: bool, refusals: int, code: int
+    reason: Any, is_temporary: bool, is_blocked: bool, code: int
 ) -> None:
-    assert exit_code(TurnFinished(reason=reason, is_temporary=is_temporary), refusals) == code
+    finished = TurnFinished(reason=reason, is_temporary=is_temporary)
+    assert exit_code(finished, is_blocked=is_blocked) == code
 
 
 @pytest.mark.parametrize(

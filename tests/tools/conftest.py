@@ -80,10 +80,10 @@ class Bench:
         return answered
 
     async def fails(self, name: str, /, **arguments: Any) -> str:
-        """Call a tool that must fail, without being refused; return what the model reads."""
+        """Call a tool that must fail, by itself and not by the mode or a rule; return what the model reads."""
         answered = await self.call(name, **arguments)
         assert answered.result.is_error, answered.output
-        assert not answered.result.is_refused
+        assert answered.result.summary != "refused"
         assert answered.display["success"] is False
         return answered.output
 

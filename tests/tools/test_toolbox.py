@@ -164,10 +164,12 @@ async def test_no_tools_at_all_is_said():
     assert "none" in result.output
 
 
-@every_row("error", [ToolError("no such thing"), Refused("not there")])
-async def test_a_tools_own_error_is_a_result_and_no_refusal(error: ToolError):
+@every_row("error, is_refused", [(ToolError("no such thing"), False), (Refused("not there"), True)])
+async def test_a_tools_own_error_is_a_result_and_a_refusal_where_it_says_so(
+    error: ToolError, is_refused: bool
+):
     result, _ = await run_odd(raising(error))
-    assert (result.output, result.is_error, result.is_refused) == (str(error), True, False)
+    assert (result.output, result.is_error, result.is_refused) == (str(error), True, is_refused)
     assert msgspec.json.decode(result.display) == {"success": False, "error": str(error)}
 
 

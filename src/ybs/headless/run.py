@@ -14,6 +14,7 @@ from ybs.core.events import Event, SessionStarted, TurnFinished
 from ybs.core.ports import Answer, Question
 from ybs.headless.output import Format, Output, Pipe, Result, counts, make_output, tell
 from ybs.headless.prompt import UsageError, read_piped, whole_prompt
+from ybs.headless.refusals import Refusals
 
 if TYPE_CHECKING:
     from ybs.session.options import Options
@@ -91,8 +92,8 @@ def code_of(error: YbsError) -> int:
             return 1
 
 
-def exit_code(finished: TurnFinished, refusals: int) -> int:
-    """Map the end of a turn to an exit code: 6, 7 and 130 win over 5, which wins over the rest."""
+def exit_code(finished: TurnFinished, *, is_blocked: bool) -> int:
+    """Map the end of a turn to an exit code; `is_blocked`: it came to its end, but a refusal stood in the way (ADR 0019)."""
     match finished.reason:
         case "interrupted":
             return INTERRUPTED
@@ -102,10 +103,10 @@ def exit_code(finished: TurnFinished, refusals: int) -> int:
             return 7
         case "dry_run":
             return 0
-        case "error" if not refusals:
+        case "error":
             return 75 if finished.is_temporary else 4
-        case "done" | "error":
-            return 5 if refusals else 0
+        case "done":
+            return 5 if is_blocked else 0
 
 
 class Run:
@@ -115,6 +116,7 @@ class Run:
         self._session, self._pipe, self._output = session, pipe, output
         self._signal_code = 0
         self._session_name = ""
+        self._refusals = Refusals()
 
     async def go(self, words: str, *, typed: str) -> int:
         """Take the turn, write the result, and return the exit code. What was piped in names no files."""
@@ -143,7 +145,8 @@ class Run:
     def _code(self, outcome: "Outcome") -> int:
         if outcome.finished.reason == "interrupted" and self._signal_code:
             return self._signal_code
-        return exit_code(outcome.finished, outcome.refusals)
+        blocked = outcome.refusals and self._refusals.blocked(self._session.config.safety)
+        return exit_code(outcome.finished, is_blocked=bool(blocked))
 
     def _result(self, outcome: "Outcome", code: int, *, provider: str, model: str) -> Result:
         finished = outcome.finished
@@ -166,6 +169,7 @@ class Run:
     def _on_event(self, event: Event) -> None:
         if isinstance(event, SessionStarted):
             self._session_name = event.session
+        self._refusals.add(event)
         self._output.event(event)
 
     def _catch_signals(self) -> None:
@@ -217,7 +221,7 @@ def _refusal_note(outcome: "Outcome") -> str:
     if not outcome.refusals:
         return ""
     calls = "1 call was" if outcome.refusals == 1 else f"{outcome.refusals} calls were"
-    return f"{calls} refused (see --allow and --mode)"
+    return f"{calls} refused (see --allow, --add-dir and --mode)"
 
 
 def _open(options: "Options") -> "Session":

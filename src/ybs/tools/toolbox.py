@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from ybs.core.errors import ToolError
+from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Emit
 from ybs.core.messages import Image, ToolCall, ToolResult
 from ybs.core.ports import Effect, Preview, Tool, ToolOutput, ToolSpec, schema_of
@@ -137,8 +137,10 @@ class LocalToolbox:
         started = monotonic()
         try:
             result = await self._run(call, emit)
-        except ToolError as error:
-            result = self._failed(call, str(error))
+        except (
+            ToolError
+        ) as error:  # a path, a place or a state of ybs may be forbidden as well as a call
+            result = replace(self._failed(call, str(error)), is_refused=isinstance(error, Refused))
         return replace(result, duration_seconds=monotonic() - started)
 
     async def _run(self, call: ToolCall, emit: Emit) -> ToolResult:
