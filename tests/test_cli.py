@@ -89,6 +89,23 @@ def test_every_subcommand_has_help(name: str, capsys: pytest.CaptureFixture[str]
 @every_row(
     ("words", "said"),
     [
+        (["help"], "usage: ybs [OPTIONS] [PROMPT]"),
+        (["Help"], "usage: ybs [OPTIONS] [PROMPT]"),
+        (["--print", "help"], "usage: ybs [OPTIONS] [PROMPT]"),
+        (["help", "sessions"], "usage: ybs sessions"),
+        (["help", "config", "more"], "usage: ybs config"),
+    ],
+)
+def test_help_is_a_word_too(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(words) == 0
+    assert capsys.readouterr().out.startswith(said)
+
+
+@every_row(
+    ("words", "said"),
+    [
         (["--modle", "x"], "Did you mean --mode or --model?"),
         (["--outputformat", "json"], "Did you mean --output-format?"),
         (["--zzzzzz"], "there is no option --zzzzzz."),
@@ -118,6 +135,10 @@ def test_every_subcommand_has_help(name: str, capsys: pytest.CaptureFixture[str]
         (["sessions", "export", "1", "a.md", "b"], "'b' is not understood here"),
         (["sessions", "show", "1", "--format", "md"], "is of ybs sessions export"),
         (["session"], "Did you mean sessions?"),
+        (["hlep"], "`ybs -- hlep` sends it as a prompt. Did you mean help?"),
+        (["Docter"], "Did you mean doctor?"),
+        (["modles", "list"], "Did you mean models?"),
+        (["help", "sesions"], "there is no subcommand 'sesions'. Did you mean sessions?"),
     ],
 )
 def test_bad_usage_is_one_line_and_two(
@@ -373,3 +394,17 @@ def test_an_error_that_is_not_about_writing_is_not_hidden(monkeypatch: pytest.Mo
     monkeypatch.setattr(cli, "run", broken)
     with pytest.raises(FileNotFoundError):
         cli.main(["go on"])
+
+
+def test_a_command_of_a_chat_opens_the_terminal_with_it(terminal: Door, project: Path) -> None:
+    assert cli.main(["/help"]) == 0
+    assert (terminal.rest["prompt"], terminal.rest["command"]) == ("", "/help")
+    assert cli.main(["--", "/help"]) == 0
+    assert (terminal.rest["prompt"], terminal.rest["command"]) == ("/help", "")
+
+
+def test_a_prompt_that_would_run_something_opens_no_terminal(
+    terminal: Door, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "runs a command in a chat" in refused(capsys, "!touch made")
+    assert terminal.options is None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from pathlib import Path
     from types import TracebackType
 
     from ybs.session.options import Options
@@ -99,7 +100,17 @@ def run(words: Sequence[str]) -> int:
 def open_door(arguments: "Namespace") -> int:
     """Open the terminal, or run once where there is none."""
     options = session_options(arguments)
-    if arguments.print or not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
+    prompt = arguments.prompt or ""
+    is_chat = not arguments.print and is_terminal(sys.stdin) and is_terminal(sys.stdout)
+    if is_command := not arguments.is_sent and is_chat_line(prompt):
+        from ybs.headless.command import refusal_of, run_command_once
+
+        if refusal := refusal_of(prompt):
+            complain(refusal)
+            return 2
+        if not is_chat:
+            return run_command_once(options, prompt, output_format=arguments.output_format)
+    if not is_chat:
         if arguments.resume == "":
             complain("nobody can choose a session here: --resume ID, or --continue for the newest.")
             return 2
@@ -115,10 +126,19 @@ def open_door(arguments: "Namespace") -> int:
 
     return chat(
         options,
-        prompt=arguments.prompt or "",
-        command="/resume" if arguments.resume == "" else "",
+        prompt="" if is_command else prompt,
+        command="/resume" if arguments.resume == "" else prompt if is_command else "",
         is_verbose=arguments.verbose,
     )
+
+
+def is_chat_line(prompt: str) -> bool:
+    """Return whether the prompt would be a command in a chat and not a message."""
+    if not prompt.lstrip().startswith(("/", "!")):
+        return False
+    from ybs.session.commands.registry import is_command  # a prompt needs none
+
+    return prompt.lstrip().startswith("!") or is_command(prompt.strip())
 
 
 def call_tool(arguments: "Namespace") -> int:
@@ -175,8 +195,6 @@ def mute(stream: int) -> None:
 
 def session_options(arguments: "Namespace") -> "Options":
     """Make the session's options of the arguments."""
-    from pathlib import Path
-
     from ybs.session.options import Options
 
     settings = {
@@ -203,4 +221,19 @@ def session_options(arguments: "Namespace") -> "Options":
         "resume": "" if arguments.newest else arguments.resume or None,
         "fork": arguments.fork,
     }
-    return Options.of(Path.cwd(), settings | rest)
+    return Options.of(here(), settings | rest)
+
+
+def here() -> "Path":
+    """Return the folder that ybs was started in. Raises YbsError where it is gone."""
+    from pathlib import Path
+
+    from ybs.core.errors import YbsError
+
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise YbsError(
+            f"The folder that ybs was started in cannot be used ({error.strerror}): it was deleted, moved or closed to "
+            "you. Change to a folder that exists, and start ybs there."
+        ) from error

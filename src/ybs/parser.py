@@ -26,7 +26,7 @@ subcommands:
   firewall scan [FILE ...]      look for secrets in files
   setup                         choose the model that answers
   doctor                        what works here, what does not, and what mends it
-  `ybs SUBCOMMAND --help` says more; `ybs -- PROMPT` for a prompt that is a subcommand's name.
+  `ybs SUBCOMMAND --help` says more; `ybs -- PROMPT` sends a prompt as it stands, whatever it looks like.
 
 exit codes:
   0 done   1 error   2 bad usage   3 bad configuration   4 provider failed   5 refused
@@ -59,6 +59,8 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "setup": ("choose the model that answers", ()),
     "doctor": ("say what works here, what does not, and what mends it", ()),
 }
+#: Spelled out, it is what `--help` says: `ybs help`, `ybs help sessions`.
+HELP = "help"
 
 
 #: Action of `sessions`: how many words it takes at least and at most (None: any number), and which.
@@ -77,6 +79,12 @@ def parse(words: Sequence[str]) -> "Namespace":
     words = with_resume_value(words)
     before, subcommand, after = split_at_subcommand(words, actions)
     arguments, unknown = parser.parse_known_args(before)
+    arguments.is_sent = "--" in words
+    prompt: str | None = arguments.prompt
+    if prompt is not None and not arguments.is_sent:
+        if prompt.lower() == HELP:
+            show_help([*unknown, *([subcommand] * bool(subcommand))])
+        refuse_misspelled(prompt)
     refuse_unknown(unknown, actions, after_prompt=arguments.prompt)
     arguments.subcommand = subcommand
     check_resuming(arguments)
@@ -86,9 +94,15 @@ def parse(words: Sequence[str]) -> "Namespace":
         if arguments.newest or arguments.resume is not None:
             fail("--continue and --resume are of a chat or --print, not of a subcommand")
         return parse_subcommand(subcommand, after, arguments)
-    if arguments.prompt is not None and "--" not in words:
-        refuse_misspelled(arguments.prompt)
     return arguments
+
+
+def show_help(topics: Sequence[str]) -> NoReturn:
+    """Leave as `--help` does, for all of ybs or for the subcommand that is named."""
+    if topics and topics[0] not in SUBCOMMANDS:
+        fail(f"there is no subcommand {topics[0]!r}", nearest(topics[0], SUBCOMMANDS))
+    parse([*topics[:1], "--help"])
+    raise SystemExit(0)  # not reached: the parser leaves
 
 
 def with_resume_value(words: Sequence[str]) -> list[str]:
@@ -328,8 +342,13 @@ def refuse_unknown(
 
 def refuse_misspelled(prompt: str) -> None:
     """Fail at a prompt of one word that is nearly a subcommand: a slip should not cost a request."""
-    if near := nearest(prompt, SUBCOMMANDS, cutoff=0.8):
+    known = (*SUBCOMMANDS, HELP)
+    if prompt[:1].isalpha() and (near := nearest(prompt.lower(), known, cutoff=_CUTOFF)):
         fail(f"there is no subcommand {prompt!r}; `ybs -- {prompt}` sends it as a prompt", near)
+
+
+#: How much alike a prompt of one word and a subcommand are where the one is taken for a slip of the other.
+_CUTOFF = 0.75
 
 
 def nearest(word: str, names: "Sequence[str] | dict[str, Any]", cutoff: float = 0.6) -> str:

@@ -21,7 +21,7 @@ def is_command(line: str) -> bool:
 def runs_beside_a_turn(line: str) -> bool:
     """Tell whether a line is a command that need not wait for the end of a running turn."""
     word, argument = _parts(line)
-    command = _command(word)
+    command = command_at(word)
     if not is_command(line) or command is None:
         return is_command(line)
     return not command.waits or (command.shows_bare and not argument)
@@ -29,14 +29,14 @@ def runs_beside_a_turn(line: str) -> bool:
 
 def activity_of(line: str) -> str:
     """Say what a command does that may take long; empty for any other line."""
-    command = _command(_parts(line)[0]) if is_command(line) else None
+    command = command_at(_parts(line)[0]) if is_command(line) else None
     return command.activity if command is not None else ""
 
 
 async def run_command(session: Session, line: str) -> Reply:
     """Run a command line; names ignore case. A number takes an item of the menu that the command gave last."""
     word, argument = _parts(line)
-    command = _command(word)
+    command = command_at(word)
     if command is None:
         return unknown(word)
     name = command.names[0]
@@ -62,8 +62,8 @@ async def run_command(session: Session, line: str) -> Reply:
     return _legible(reply)
 
 
-def _command(word: str) -> "Command | None":
-    """Find the command with this name, or the only one with a name that begins so."""
+def command_at(word: str) -> "Command | None":
+    """Return the command with this name, or the only one with a name that begins so."""
     typed = word[1:].lower()
     if (command := COMMANDS.get(typed)) or not typed:
         return command
