@@ -11,6 +11,7 @@ from ybs.providers import registry
 from ybs.providers.quirks import Quirks
 from ybs.providers.registry import (
     Provider,
+    chosen_provider,
     clean_endpoint,
     create_model,
     find_provider,
@@ -357,3 +358,40 @@ def test_a_password_in_an_address_is_not_shown():
     own = Endpoint(endpoint="http://me:secret@h:1/v1", model="m")
     model = create_model(Config(providers={"mine": own}), provider="mine", environ={})
     assert model._client.site.name == "mine at h:1"
+
+
+@every_row(
+    ("host", "endpoint"),
+    [
+        ("", "http://localhost:11434"),
+        ("gpu.example.org", "http://gpu.example.org:11434"),
+        ("192.168.1.5:9999", "http://192.168.1.5:9999"),
+        ("https://gpu.example.org", "https://gpu.example.org:443"),
+        ("http://gpu", "http://gpu:80"),
+        ("0.0.0.0", "http://127.0.0.1:11434"),
+        (":11777", "http://127.0.0.1:11777"),
+        (' "127.0.0.1:11777/" ', "http://127.0.0.1:11777"),
+    ],
+)
+def test_ollama_is_where_the_environment_says(host: str, endpoint: str):
+    environ = {"OLLAMA_HOST": host}
+    assert chosen_provider(Config(), "ollama", environ).endpoint == endpoint
+
+
+def test_an_address_of_the_settings_goes_before_that_of_the_environment():
+    config = Config(llm=Llm(provider="ollama", endpoint="http://127.0.0.1:1"))
+    for host in ("127.0.0.1:2", "not an address"):
+        assert chosen_provider(config, None, {"OLLAMA_HOST": host}).endpoint == "http://127.0.0.1:1"
+    own = Config(providers={"ollama": Endpoint(endpoint="http://127.0.0.1:3", wire="ollama")})
+    assert chosen_provider(own, "ollama", {"OLLAMA_HOST": "h"}).endpoint == "http://127.0.0.1:3"
+
+
+def test_an_address_in_the_environment_that_cannot_be_read_is_an_error_and_no_other_is_taken():
+    with pytest.raises(ConfigError, match="The variable OLLAMA_HOST is no address: 'a b'"):
+        chosen_provider(Config(), "ollama", {"OLLAMA_HOST": "a b"})
+
+
+def test_no_key_goes_in_clear_text_to_an_address_of_the_environment():
+    environ = {"OLLAMA_HOST": "gpu.example.org", "OLLAMA_API_KEY": "k"}
+    with pytest.raises(ConfigError, match="OLLAMA_API_KEY in clear text"):
+        create_model(Config(), provider="ollama", environ=environ)

@@ -65,3 +65,41 @@ def test_pictures_are_given_up_only_where_there_are_any_and_it_is_said():
     assert learned is not None
     assert learned[0] == Quirks(sees_images=False)
     assert "{model} sees no pictures" in learned[1]
+
+
+@every_row(
+    "said",
+    [
+        "registry.ollama.ai/library/gemma:2b does not support tools",
+        "This model doesn't support the use of tools",
+        "`tool calling` is not supported with this model",
+        "Function calling is not supported for this model: some/model",
+        "Unsupported parameter: 'tools' is not supported with this model.",
+        "No endpoints found that support tool use. To learn more about provider routing, visit the docs.",
+        '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
+        "tools param requires --jinja flag",
+        "deepseek-reasoner does not support Function Calling",
+    ],
+)
+def test_tools_are_given_up_where_a_server_says_that_the_model_takes_none(said: str):
+    learned = learn(Quirks(), said, has_tools=True)
+    assert learned is not None
+    assert learned[0] == Quirks(takes_tools=False)
+    assert "{model} takes no tools" in learned[1]
+    assert learn(Quirks(), said) in (None, learn(Quirks(), said, has_tools=False))
+    assert learn(Quirks(takes_tools=False), said, has_tools=True) != learned
+
+
+@every_row(
+    "said",
+    [
+        "messages.2: unexpected tool_use_id found in tool_result blocks",
+        "Invalid schema for function 'git': type is not supported",
+        "tools.0.function.parameters: unknown field",
+        "parallel_tool_calls is not supported",
+        "Streaming is not supported with tools",
+    ],
+)
+def test_what_is_wrong_with_a_call_or_a_schema_gives_up_no_tools(said: str):
+    learned = learn(Quirks(), said, has_tools=True)
+    assert learned is None or learned[0].takes_tools

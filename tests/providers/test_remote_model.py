@@ -520,3 +520,32 @@ async def test_warming_up_connects_before_the_first_request(serve, model_of):
     await model.warm_up()
     await events_of(model)
     assert server.connections == 1
+
+
+@every_row(
+    ("status", "message"),
+    [
+        ("404 Not Found", "No endpoints found that support tool use."),
+        ("500 Internal Server Error", "tools param requires --jinja flag"),
+        ("422 Unprocessable Entity", "Function calling is not supported for this model"),
+    ],
+)
+async def test_tools_are_given_up_whatever_the_status(status: str, message: str, serve, model_of):
+    server = await serve(
+        http(msgspec.json.encode({"error": {"message": message}}), status=status), HELLO
+    )
+    model = model_of(server)
+    tools = ScriptedToolbox({"look": "x"}).specs()
+    events = await events_of(model, Request("", [UserMessage.of("hi")], tools))
+    assert [each.text for each in events if isinstance(each, Noticed)] == [
+        "m takes no tools here, so it can only talk: it reads, changes and runs nothing."
+    ]
+    assert model.waits == [0.0]
+    assert isinstance(events[-1], AssistantSaid)
+
+
+async def test_without_tools_in_the_request_such_a_refusal_is_told(serve, model_of):
+    refusal = {"error": {"message": "m does not support tools"}}
+    server = await serve(http(msgspec.json.encode(refusal), status="400 Bad Request"))
+    _, error = await error_of(model_of(server))
+    assert "does not support tools" in str(error)

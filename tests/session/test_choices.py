@@ -50,6 +50,15 @@ def test_a_choice_holds_all_that_is_to_be_written() -> None:
     }
 
 
+def test_a_choice_on_this_machine_stays_there_whatever_the_environment_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", "gpu.example.org")
+    (first, *_) = served_choices([ollama()], None)
+    assert first.settings["llm.endpoint"] == "http://localhost:11434"
+    assert not first.is_far
+
+
 def test_what_is_passed_on_is_no_model_of_this_machine() -> None:
     names = [choice.model for choice in served_choices([ollama()], None, only_here=True)]
     assert sorted(names) == ["fit:14b", "huge:200b", "small:3b"]

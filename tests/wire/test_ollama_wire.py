@@ -1,11 +1,14 @@
 """Ollama: server and adapter against the official SDK."""
 
+from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 import pytest
 
+from ybs.core.events import Noticed
 from ybs.core.ports import Request
+from ybs.session.session import Session
 from ybs.testing import HttpError, Interrupted, OllamaServer, ScriptedAnswer, Whole
 
 #: Importing the SDK takes seconds on a busy machine.
@@ -128,3 +131,23 @@ def missing(sent: Any, understood: Any, place: str = "$") -> list[str]:
 
 def test_the_check_for_unknown_keys_finds_them():
     assert missing({"a": [{"b": 1, "odd": 2}]}, {"a": [{"b": 1}]}) == ["$.a[0].odd"]
+
+
+async def test_a_model_without_tools_is_asked_again_without_them_and_that_is_remembered(
+    project: Path,
+):
+    refusal = HttpError(
+        status=400, message="registry.ollama.ai/library/g:2b does not support tools"
+    )
+    async with (
+        OllamaServer([refusal, "Hello.", "Again."], models=["g:2b"]) as server,
+        Session.open(project, provider="ollama", endpoint=server.url, model="g:2b") as session,
+    ):
+        seen: list[Noticed] = []
+        session.subscribe(lambda event: seen.append(event) if isinstance(event, Noticed) else None)
+        first, second = await session.send("hi"), await session.send("and again")
+    assert (first.text, second.text) == ("Hello.", "Again.")
+    assert ["tools" in request.body for request in server.requests] == [True, False, False]
+    assert [note.text for note in seen] == [
+        "g:2b takes no tools here, so it can only talk: it reads, changes and runs nothing."
+    ]

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from ybs.core.errors import AuthError, ContextTooLong, ModelError, ProviderDown, RateLimited
 from ybs.providers.loose_json import as_list, as_object, as_text
+from ybs.providers.quirks import refuses_tools
 
 _SHOWN_CHARACTERS: Final = 300
 #: So long is the line that says what is wrong, where ybs itself knows what the server's words mean.
@@ -104,11 +105,7 @@ def of_status(
     if 300 <= status < 400:
         to = clean(headers.get("location", ""), secret) or "another address"
         return ModelError(f"{site.name} redirects to {to}.\nSet that address with --endpoint.")
-    return BadRequest(
-        f"{site.name} refused the request ({status}){_colon(said)}\n"
-        "Choose another model with /model, or start afresh with /clear",
-        said=said,
-    )
+    return _bad_request(site, status, said)
 
 
 def of_frame(
@@ -190,7 +187,9 @@ def retry_after_seconds(headers: Mapping[str, str], *, now: float | None = None)
 
 
 def _of_words(site: Site, status: int, words: str, said: str) -> ModelError | None:
-    """Recognise what servers say under many statuses: no credit, and a request that is too long."""
+    """Recognise what servers say under many statuses: no tools, no credit, and a request that is too long."""
+    if refuses_tools(words):  # OpenRouter says it with a 404, llama.cpp with a 500
+        return _bad_request(site, status, said)
     if status not in {401, 404} and search(_NO_CREDIT, words, IGNORECASE):
         return ModelError(
             f"{_headline(f'{site.name}: the account has no credit left', said)}\n"
@@ -204,6 +203,14 @@ def _of_words(site: Site, status: int, words: str, said: str) -> ModelError | No
     return ContextTooLong(
         f"The conversation is too long for {site.model or 'the model'} ({site.name}){_colon(said)}\n"
         "Start afresh with /clear, or choose a model with a larger window: /model"
+    )
+
+
+def _bad_request(site: Site, status: int, said: str) -> BadRequest:
+    return BadRequest(
+        f"{site.name} refused the request ({status}){_colon(said)}\n"
+        "Choose another model with /model, or start afresh with /clear",
+        said=said,
     )
 
 

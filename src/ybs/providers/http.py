@@ -64,6 +64,15 @@ def host_of(endpoint: str) -> str:
     return parts.hostname
 
 
+def checked_headers(headers: Mapping[str, str], provider: str) -> dict[str, str]:
+    """Return a provider's headers in lower case. Raises ConfigError for one that is not valid."""
+    for name, value in headers.items():
+        is_name = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
+        if not is_name or not (value.isascii() and value.isprintable()):
+            raise ConfigError(f"providers.{provider}.headers: {name!r} is no valid header.")
+    return {name.lower(): value for name, value in headers.items()}
+
+
 def port_of(endpoint: str) -> int:
     """Return the port of an address that `host_of` accepts."""
     parts = urlsplit(endpoint)

@@ -18,7 +18,6 @@ from ybs.providers.probe import find_rows, name_in
 #: A server on this machine tells what it has within this time.
 PATIENCE_SECONDS: Final = 0.6
 OLLAMA: Final = "http://localhost:11434"
-_OLLAMA_PORT: Final = 11434
 #: Usual ports, and what is most likely there: the name for people, and the provider's name.
 PORTS: Final = {
     8080: ("llama.cpp", "llama-server"),
@@ -56,19 +55,14 @@ async def find_servers(environ: Mapping[str, str] = os.environ) -> list[NearServ
 
 def ollama_endpoint(environ: Mapping[str, str]) -> str:
     """Return where Ollama answers: OLLAMA_HOST where it names this machine, else the usual place."""
-    named = environ.get("OLLAMA_HOST", "").strip().rstrip("/")
-    scheme, _, rest = named.rpartition("://")
-    if scheme not in ("", "http") or not rest:
-        return OLLAMA
-    host, colon, port = rest.rpartition(":")
-    if not colon or rest.endswith("]"):
-        host, port = rest, "80" if scheme else str(_OLLAMA_PORT)
-    host = "127.0.0.1" if host in ("", "0.0.0.0") else host  # noqa: S104 - what it listens on, not where it is
-    endpoint = f"http://{host}:{port}"
+    from ybs.providers.ollama import endpoint_in
+
     try:
-        return endpoint if is_loopback(host_of(endpoint)) else OLLAMA
+        endpoint = endpoint_in(environ)
+        is_here = endpoint.startswith("http:") and is_loopback(host_of(endpoint))
     except ConfigError:
         return OLLAMA
+    return endpoint if is_here else OLLAMA
 
 
 async def ask_ollama(endpoint: str) -> NearServer | None:

@@ -33,6 +33,8 @@ class Quirks(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     accepts_temperature: bool = True
     #: Sees pictures; when false a line of text stands in a picture's place.
     sees_images: bool = True
+    #: Takes tools; when false none are sent, and the model can only talk.
+    takes_tools: bool = True
     #: The value of `parallel_tool_calls` to send; null: not sent.
     parallel_tool_calls: bool | None = None
     #: The names under which thinking arrives, first match wins.
@@ -97,6 +99,17 @@ _LESSONS = (
         "{model} sees no pictures; they are left out.",
     ),
 )
+#: How servers say that a model takes no tools: Ollama, OpenAI and its kin, OpenRouter (a 404), vLLM, llama.cpp (a 500).
+_NO_TOOLS = re.compile(
+    r"\b(?:does|do)(?: not|n't) support (?:the use of )?(?:`|')?(?:tool|function)"
+    r"|\b(?:tools?|tool[ _]?(?:use|calls?|calling)|function[ _]?calls?|function[ _]?calling)(?:`|'|\")? "
+    r"(?:is|are)(?: not|n't) (?:currently |yet )?(?:supported|enabled|available|allowed)"
+    r"|no endpoints found that support tool|unsupported parameter:? (?:`|'|\")?(?:tools|functions)\b"
+    r"|requires --enable-auto-tool-choice|tools param requires --jinja"
+)
+_WITHOUT_TOOLS = (
+    "{model} takes no tools here, so it can only talk: it reads, changes and runs nothing."
+)
 
 
 #: A bad value is the person's to mend; only what a server does not take at all is left out.
@@ -107,12 +120,21 @@ _REFUSED = re.compile(
 )
 
 
-def learn(quirks: Quirks, refusal: str, *, has_images: bool = False) -> tuple[Quirks, str] | None:
+def refuses_tools(refusal: str) -> bool:
+    """Return whether a server says that the model takes no tools."""
+    return _NO_TOOLS.search(refusal.lower()) is not None
+
+
+def learn(
+    quirks: Quirks, refusal: str, *, has_images: bool = False, has_tools: bool = False
+) -> tuple[Quirks, str] | None:
     """Return the quirks after a refused request (a 400) and a notice, or None if it teaches nothing new.
 
-    So a server that refuses streaming, or a field that it does not know, is asked again in its own way.
+    So a server that refuses streaming, tools, or a field that it does not know, is asked again in its own way.
     """
     said = refusal.lower()
+    if has_tools and quirks.takes_tools and refuses_tools(said):
+        return msgspec.structs.replace(quirks, takes_tools=False), _WITHOUT_TOOLS
     if not _REFUSED.search(said):
         return None
     for lesson in _LESSONS:

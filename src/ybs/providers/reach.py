@@ -75,7 +75,7 @@ class ModelReach(Struct, frozen=True, kw_only=True):
 async def look(name: str, config: Config, environ: Mapping[str, str] = os.environ) -> Reach:
     """Say whether a provider could be used now, and what it lacks if not. Never fails."""
     try:
-        provider = chosen_provider(config, name)
+        provider = chosen_provider(config, name, environ)
         is_here = is_loopback(host_of(provider.endpoint))
     except (ConfigError, ImportError) as error:
         return Reach(provider=name, state="unusable", complaint=str(error).split("\n", 1)[0])
@@ -118,7 +118,7 @@ async def list_models(
     config: Config, provider: str | None = None, *, environ: Mapping[str, str] = os.environ
 ) -> list[str]:
     """Ask a provider for the names of its models. Raises ConfigError and ModelError."""
-    found = chosen_provider(config, provider)
+    found = chosen_provider(config, provider, environ)
     if found.make is not None:
         model = found.make(config, None, environ)
     else:

@@ -20,7 +20,7 @@ from ybs.core.ports import Model
 from ybs.providers.adapter import Adapter, Options
 from ybs.providers.catalog import FREE, Facts, Price, facts_of, window_of
 from ybs.providers.failures import Site
-from ybs.providers.http import HttpClient, Patience, host_of, is_local, is_loopback
+from ybs.providers.http import HttpClient, Patience, checked_headers, host_of, is_local, is_loopback
 from ybs.providers.quirks import Quirks, adjust
 from ybs.providers.remote import RemoteModel, Retry, Terms
 
@@ -62,6 +62,7 @@ class Provider(Struct, frozen=True, kw_only=True):
 
     `quirks` hold for the provider's own address; at another address, given by the person, an unknown
     server of the same wire format is assumed (`is_moved`). `key_variables` are read in this order.
+    `locate` reads another address from the environment; empty means that it names none.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Provider(Struct, frozen=True, kw_only=True):
     start_advice: str = ""
     model_advice: str = ""
     make: Maker | None = None
+    locate: Callable[[Mapping[str, str]], str] | None = None
     is_moved: bool = False
 
     def __repr__(self) -> str:
@@ -140,7 +142,7 @@ def create_model(
     belong to the provider that is named there and are not used for another one. Raises ConfigError, and
     AuthError where a key is missing.
     """
-    found = chosen_provider(config, provider)
+    found = chosen_provider(config, provider, environ)
     if found.name == chosen_name(config):
         model = model or config.llm.model
     if found.make is not None:
@@ -204,10 +206,13 @@ def chosen_name(config: Config) -> str | None:
     return config.llm.provider or ("openai" if config.llm.endpoint else None)
 
 
-def chosen_provider(config: Config, name: str | None = None) -> Provider:
+def chosen_provider(
+    config: Config, name: str | None = None, environ: Mapping[str, str] = os.environ
+) -> Provider:
     """Return a provider as it is used: where it is the one of `llm`, with the address and key given there.
 
-    Raises ConfigError as `find_provider` does, and where none is chosen.
+    Raises ConfigError as `find_provider` does, where none is chosen, and where the environment names an address that
+    cannot be read.
     """
     configured = chosen_name(config)
     name = name or configured
@@ -219,6 +224,8 @@ def chosen_provider(config: Config, name: str | None = None) -> Provider:
             f"There are: {', '.join(provider_names(config))}"
         )
     found = find_provider(name, config)
+    if name != configured or not config.llm.endpoint:
+        found = _located(found, environ)
     return _with_settings(found, config) if name == configured else found
 
 
@@ -239,7 +246,7 @@ def _client(
     return HttpClient(
         site,
         patience=Patience.of(endpoint, config.llm.timeout_seconds),
-        headers={**adapter.headers(key), **_checked_headers(provider)},
+        headers={**adapter.headers(key), **checked_headers(provider.headers, provider.name)},
         secret=key,
     )
 
@@ -266,6 +273,14 @@ def _moved(provider: Provider, endpoint: str, *, is_own: bool) -> Provider:
         make=None,
         is_moved=True,
     )
+
+
+def _located(provider: Provider, environ: Mapping[str, str]) -> Provider:
+    """Put a provider where the environment says that its server is: the person's own server, with their key for it."""
+    endpoint = provider.locate(environ) if provider.locate is not None else ""
+    if not endpoint or endpoint == provider.endpoint:
+        return provider
+    return replace(provider, endpoint=endpoint, is_moved=True)
 
 
 def _check_readable(address: str | None) -> None:
@@ -381,11 +396,3 @@ def _key(provider: Provider, endpoint: str, environ: Mapping[str, str]) -> str |
             f"Set {variable}, or choose another: /provider"
         )
     return key
-
-
-def _checked_headers(provider: Provider) -> dict[str, str]:
-    for name, value in provider.headers.items():
-        is_name = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
-        if not is_name or not (value.isascii() and value.isprintable()):
-            raise ConfigError(f"providers.{provider.name}.headers: {name!r} is no valid header.")
-    return {name.lower(): value for name, value in provider.headers.items()}

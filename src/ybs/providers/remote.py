@@ -198,6 +198,8 @@ class RemoteModel:
 
     def _body_of(self, request: Request, options: Options) -> dict[str, Any]:
         """Make the body, with every message in JSON already: none is written twice."""
+        if request.tools and not options.quirks.takes_tools:
+            request = replace(request, tools=())
         body = self._adapter.encode(request, options)
         if messages := body.get("messages"):
             body["messages"] = self._written.each(messages, _raw_json)
@@ -221,7 +223,12 @@ class RemoteModel:
     ) -> tuple[Event | None, float]:
         """Say what to tell and how long to wait before the request is sent again; else raise the error."""
         if isinstance(error, BadRequest) and tries.lessons < _MOST_LESSONS:
-            lesson = learn(self.quirks, error.said, has_images=_has_images(request))
+            lesson = learn(
+                self.quirks,
+                error.said,
+                has_images=_has_images(request),
+                has_tools=bool(request.tools),
+            )
             if lesson is not None:
                 tries.lessons += 1
                 self._options = replace(self._options, quirks=lesson[0])

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from ybs.config.keys import find_variable
-from ybs.config.schema import Config
+from ybs.config.schema import Config, Llm
 from ybs.core.errors import ConfigError
 from ybs.providers.nearby import OLLAMA, NearModel, NearServer
 
@@ -110,7 +110,7 @@ def _served(server: NearServer, model: NearModel, memory: int | None) -> Choice:
     settings: Settings = {"llm.provider": server.provider, "llm.model": model.name}
     if server.wire != "ollama":
         settings[f"providers.{server.provider}.endpoint"] = server.endpoint
-    elif server.endpoint != OLLAMA:
+    elif server.endpoint != OLLAMA or os.environ.get("OLLAMA_HOST"):
         settings["llm.endpoint"] = server.endpoint
     size = model.size_bytes or 0
     return Choice(
@@ -120,7 +120,9 @@ def _served(server: NearServer, model: NearModel, memory: int | None) -> Choice:
         place=server.title,
         size_bytes=size,
         is_large=memory is not None and size * _MEMORY_FACTOR > memory,
-        is_far=not runs_here("ollama", model.name, Config()),
+        is_far=not runs_here(
+            "ollama", model.name, Config(llm=Llm(provider="ollama", endpoint=OLLAMA))
+        ),
     )
 
 
