@@ -387,7 +387,7 @@ def test_an_address_of_the_settings_goes_before_that_of_the_environment():
 
 
 def test_an_address_in_the_environment_that_cannot_be_read_is_an_error_and_no_other_is_taken():
-    with pytest.raises(ConfigError, match="The variable OLLAMA_HOST is no address: 'a b'"):
+    with pytest.raises(ConfigError, match="The variable OLLAMA_HOST is not an address: 'a b'"):
         chosen_provider(Config(), "ollama", {"OLLAMA_HOST": "a b"})
 
 

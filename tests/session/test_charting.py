@@ -249,7 +249,7 @@ def test_the_process_is_told_what_is_blocked_and_in_incognito_to_keep_nothing(
 ) -> None:
     overrides = {"safety.sandbox_blocked_paths": ["./hidden"], "incognito.enabled": is_incognito}
     workshop = Workshop(Options(folder=project), load(folder=project, overrides=overrides))
-    job = mapper_in(workshop, provider="openai", model="gpt", is_short=False).job
+    job = mapper_in(workshop, provider="openai", model="gpt").job
     assert job.folder == bytes(project.resolve())
     assert job.blocked == (b"./hidden", b"~/.config/ybs/sessions")
     assert job.is_kept != is_incognito

@@ -32,7 +32,7 @@ CompactionReason: TypeAlias = Literal["full", "refused", "asked", "smaller"]
 
 
 class SessionStarted(Struct, frozen=True, kw_only=True, tag="session_start"):
-    """A session begins: where, and with which configuration (secrets masked)."""
+    """A session begins, goes on, or has another model: where, and with which configuration (secrets masked)."""
 
     session: str = ""
     folder: str = ""

@@ -55,7 +55,7 @@ async def find_servers(environ: Mapping[str, str] = os.environ) -> list[NearServ
 
 def ollama_endpoint(environ: Mapping[str, str]) -> str:
     """Return where Ollama answers: OLLAMA_HOST where it names this machine, else the usual place."""
-    from ybs.providers.ollama import endpoint_in
+    from ybs.providers.ollama_host import endpoint_in
 
     try:
         endpoint = endpoint_in(environ)

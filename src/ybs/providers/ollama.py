@@ -3,11 +3,10 @@
 https://github.com/ollama/ollama/blob/main/docs/api.md
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
-from ybs.core.errors import ConfigError
 from ybs.core.events import Event
 from ybs.core.messages import (
     AssistantMessage,
@@ -24,14 +23,12 @@ from ybs.core.ports import Request
 from ybs.providers.adapter import Frame, Framing, Options
 from ybs.providers.assemble import Assembly
 from ybs.providers.history import History, Said
-from ybs.providers.http import host_of
 from ybs.providers.loose_json import as_list, as_object, as_text, count_at
+from ybs.providers.ollama_host import PORT, endpoint_in
 from ybs.providers.pictures import base64_of, caption_of, pictures_before, without_pictures
 from ybs.providers.quirks import Quirks
 from ybs.providers.registry import Provider
 
-#: The port that Ollama listens on where nobody says another.
-PORT: Final = 11434
 _STOP_REASONS: Final[dict[str, StopReason]] = {"length": "length"}
 
 
@@ -160,30 +157,6 @@ def _encode_assistant(message: AssistantMessage, quirks: Quirks) -> Iterator[dic
 
 def _encode_call(call: ToolCall) -> dict[str, Any]:
     return {"function": {"name": call.name, "arguments": call.arguments}}
-
-
-def endpoint_in(environ: Mapping[str, str]) -> str:
-    """Return the address that OLLAMA_HOST names, as Ollama's own programs read it; empty where it names none.
-
-    Raises ConfigError for one that cannot be read: words must not go to another server instead.
-    https://github.com/ollama/ollama/blob/main/envconfig/config.go
-    """
-    named = environ.get("OLLAMA_HOST", "").strip().strip("'\"").rstrip("/")
-    if not named:
-        return ""
-    scheme, _, rest = named.rpartition("://")
-    host, colon, port = rest.rpartition(":")
-    if not colon or rest.endswith("]"):
-        host, port = rest, {"http": "80", "https": "443"}.get(scheme, str(PORT))
-    host = "127.0.0.1" if host in ("", "0.0.0.0") else host  # noqa: S104 - what it listens on, not where it is
-    endpoint = f"{scheme or 'http'}://{host}:{port}"
-    try:
-        host_of(endpoint)
-    except ConfigError as error:
-        raise ConfigError(
-            f"The variable OLLAMA_HOST is no address: {named!r}. Set it like 127.0.0.1:{PORT}, or unset it."
-        ) from error
-    return endpoint
 
 
 #: Ollama on this machine, or where OLLAMA_HOST says.

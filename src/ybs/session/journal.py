@@ -138,7 +138,8 @@ class Journal:
                 self._write_title()  # a list of sessions looks at the last lines
             parent = self.replay.line_of(event.keeps) if isinstance(event, Rewound) else None
             number = self._log.add(masked_event(self._firewall(), event), parent=parent)
-            if isinstance(event, SessionStarted) and self.replay.title and not self.earlier:
+            is_first = isinstance(event, SessionStarted) and self.replay.started is None
+            if is_first and self.replay.title and not self.earlier:
                 self._write_title()  # it was given before there was a file
         self.replay.add(event, number)
         if self._log is not None and self._log.problem:

@@ -216,8 +216,8 @@ def _words_of(turn: Turn) -> str:
     return ""
 
 
-def mapper_in(workshop: "Workshop", *, provider: str, model: str, is_short: bool) -> Mapper:
-    """Make what maps a session's project. Where no map should be said its `tokens` are 0."""
+def mapper_in(workshop: "Workshop", *, provider: str, model: str) -> Mapper:
+    """Make what maps a session's project. Its `tokens` are 0 until somebody says how many."""
     settings = workshop.loaded.config
     safety = settings.safety
     job = Job.of(
@@ -227,7 +227,7 @@ def mapper_in(workshop: "Workshop", *, provider: str, model: str, is_short: bool
         provider=provider,
         model=model,
     )
-    return Mapper(job, said_tokens(workshop.loaded, workshop.workspace.roots, is_short=is_short))
+    return Mapper(job, 0)
 
 
 def said_tokens(loaded: "Loaded", roots: "Roots", *, is_short: bool) -> int:

@@ -254,6 +254,10 @@ class Session:
         """
         self.occupation.check()
         await self.rooms.switch_model(provider=provider, model=model)
+        if self._has_started:  # who goes on with this session some day is to know who answered
+            self.emit(beginning(self.rooms, self.journal.name))
+        if self._prepared_for is not None:
+            await self.prepare()
 
     async def start_anew(self, *, is_incognito: bool) -> None:
         """Leave this conversation behind and begin an empty one with the same model, incognito or not.

@@ -143,10 +143,16 @@ class Surroundings(Guard):
         from ybs.session.mapping import mapper_in  # with the first turn
 
         provider, model = self._provider_and_model
-        made = mapper_in(self._workshop, provider=provider, model=model, is_short=self.is_short)
-        if self._window:
-            made.tokens = min(made.tokens, self._window // _MAP_PART)
+        made = mapper_in(self._workshop, provider=provider, model=model)
+        made.tokens = self._map_tokens()
         return made
+
+    def _map_tokens(self) -> int:
+        from ybs.session.mapping import said_tokens
+
+        workshop = self._workshop
+        tokens = said_tokens(workshop.loaded, workshop.workspace.roots, is_short=self.is_short)
+        return min(tokens, self._window // _MAP_PART) if self._window else tokens
 
     @cached_property
     def bare_prompt(self) -> str:
@@ -306,10 +312,17 @@ class Surroundings(Guard):
             for each in sections
         ]
 
-    def begin(self, rooms: "Rooms") -> None:
-        """Have git name the last commits while other things are made ready, where they are told."""
+    def begin(self, rooms: "Rooms", *, is_short: bool | None = None) -> None:
+        """Be of use to the model in force from now on, in the short form or not (None: as it was).
+
+        Git names the last commits while other things are made ready, where they are told.
+        """
+        if is_short is not None:
+            self._change_form(is_short=is_short)
         self._provider_and_model = (rooms.provider, rooms.model.name)
         self._window = rooms.model.window
+        if "mapper" in self.__dict__:
+            self.mapper.tokens = self._map_tokens()
         if rooms.own_prompt or self.is_short or not is_in_repository(rooms.folder):
             return
         from ybs.context.commits import MOST_COMMITS
@@ -317,8 +330,19 @@ class Surroundings(Guard):
 
         self._titles = ask_titles(rooms.folder, MOST_COMMITS)
 
+    def _change_form(self, *, is_short: bool) -> None:
+        """Forget what was made for another model; the next one is told anew."""
+        self.is_short = is_short
+        if self._titles is not None:
+            self._titles.close()
+            self._titles = None
+        for name in ("bare_prompt", "_charting"):
+            self.__dict__.pop(name, None)
+
     async def _commits(self) -> Section | None:
-        """Return the last commits; git has most likely said them by now."""
+        """Return the last commits; git has most likely said them by now. The short form goes without."""
+        if self.is_short:
+            return None
         if (titles := self._titles) is not None:
             from ybs.context.commits import recent_commits
 

@@ -95,10 +95,12 @@ class Rooms(Workshop):
         name = provider or self.provider
         new = create_model(self.loaded.config, provider=name, model=model)
         check_place(self, name, new)
+        await new.detect_window()
         old, self.provider, self.model = self.model, name, new
         self.window.forget()
+        self.surroundings.begin(self, is_short=is_small(name, new, self.loaded.config))
+        self.offer_tools(is_short=self.surroundings.is_short)
         await old.aclose()
-        await new.detect_window()
 
     async def renewed(self, *, is_incognito: bool) -> "Rooms":
         """Return the rooms of a new session with the same model: no grant, read file or job is carried over.

@@ -21,6 +21,7 @@ from ybs.tools.workspace import Workspace
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from ybs.core.ports import Tool
     from ybs.session.secrets import Secrets
     from ybs.transcripts.store import Store
 
@@ -61,9 +62,8 @@ class Workshop:
         )
         self.gate = Gate(self.policy)
         self.surroundings = Surroundings(self, is_short=is_short)
-        own = [tool for tool in self.surroundings.tools() if is_enabled(config, tool)]
         self.toolbox = LocalToolbox(
-            [*builtin_tools(config, self.workspace, is_short=is_short), *own],
+            self._tools(is_short=is_short),
             self.gate,
             max_output_chars=config.context.max_tool_output_chars,
             is_short=is_short,
@@ -75,6 +75,16 @@ class Workshop:
         self.before_typed: Callable[[], Awaitable[None]] | None = None
         self._secrets: Secrets | None = None
         self._making_secrets = Lock()
+
+    def _tools(self, *, is_short: bool) -> "list[Tool]":
+        config = self.loaded.config
+        own = [tool for tool in self.surroundings.tools() if is_enabled(config, tool)]
+        return [*builtin_tools(config, self.workspace, is_short=is_short), *own]
+
+    def offer_tools(self, *, is_short: bool) -> None:
+        """Offer the tools that suit another model, in the form that suits it."""
+        tools, unoffered = self._tools(is_short=is_short), self.surroundings.unoffered()
+        self.toolbox.offer(tools, is_short=is_short, unoffered=unoffered)
 
     @property
     def sessions(self) -> "Store":

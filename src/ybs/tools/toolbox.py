@@ -99,19 +99,22 @@ class LocalToolbox:
         is_short: bool = False,
         unoffered: Collection[str] = (),
     ) -> None:
-        self._unoffered = unoffered
-        self._tools = {tool.name: tool for tool in tools}
         self._gate = gate
         self._most_chars = max_output_chars
         self._dry_run = dry_run
-        self._is_short = is_short
         self._specs: Sequence[ToolSpec] | None = None
+        self.offer(tools, is_short=is_short, unoffered=unoffered)
         self.limits: Mapping[str, float] = {}
         self.before_change: Look | None = None
         self.after_change: Look | None = None
 
+    def offer(self, tools: Iterable[Tool], *, is_short: bool, unoffered: Collection[str]) -> None:
+        """Have these tools from now on, told in the form that suits the model."""
+        self._tools = {tool.name: tool for tool in tools}
+        self._is_short, self._unoffered, self._specs = is_short, unoffered, None
+
     def specs(self) -> Sequence[ToolSpec]:
-        """List the tools in the order they were given; the list stays the same for the session."""
+        """List the tools in the order they were given; the list stays the same as long as the model does."""
         if self._specs is None:
             make = _short_spec if self._is_short else _spec
             tools = self._tools.values()

@@ -131,7 +131,7 @@ def _differences(session: Session) -> list[str]:
     if replay.started is not None and replay.started.folder != status.folder:
         lines.append(f"It was begun in {short(replay.started.folder)}; this is {status.folder}.")
     provider = replay.config.get("provider", status.provider)
-    model = replay.turns[-1].model if replay.turns else replay.config.get("model", "")
+    model = replay.config.get("model", "")
     if model and (model, provider) != (status.model, status.provider):
         back = f"/model {model}" if provider == status.provider else f"/provider {provider} {model}"
         lines.append(f"{model} answered then, {status.model} does now; {back} goes back.")
