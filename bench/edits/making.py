@@ -5,17 +5,31 @@ from functools import partial
 from random import Random
 
 from edits.cases import SLIPS, Case, Maker, repaired, turns
+from edits.content import other_numbers, other_style, own_numbers
+from edits.elisions import elided
 from edits.mining import Edit
+from edits.numbering import numbered_block, numbered_line
 from edits.traps import TRAPS, Trap, absent_block
+from edits.words import word_around, word_removed
 
-REPAIRABLE = (*SLIPS, "two at once")
-REFUSED = (*TRAPS, "absent block")
+MORE: dict[str, Maker] = {
+    "numbers of all kinds": numbered_block,
+    "one numbered line": numbered_line,
+    "own numbers": own_numbers,
+    "word removed": word_removed,
+    "word around": word_around,
+    "elisions": elided,
+}
+MORE_TRAPS: dict[str, Trap] = {"other numbers": other_numbers, "other numbering": other_style}
+REPAIRABLE = (*SLIPS, "two at once", *MORE)
+REFUSED = (*TRAPS, *MORE_TRAPS, "absent block")
 CLASSES = (*REPAIRABLE, *REFUSED)
 EXACT_SHARE, REFUSED_SHARE = 0.1, 0.3
 
 
 def _maker_of(name: str, edits: list[Edit]) -> Maker:
-    makers: dict[str, Trap] = {**TRAPS, "absent block": partial(absent_block, others=edits)}
+    makers: dict[str, Trap] = {**TRAPS, **MORE_TRAPS, **MORE}
+    makers["absent block"] = partial(absent_block, others=edits)
     return makers[name] if name in makers else partial(repaired, name)
 
 

@@ -166,12 +166,8 @@ def _words(refusal: "Refusal", shown: str) -> str:
                 f"old_text {where}; nothing was changed. "
                 f"Copy it exactly, with more lines around it to make it unique{choice}."
             )
-        case "indentation":
-            return (
-                f"old_text begins within the indentation of line {lines} of {shown}, so it is not certain how far "
-                "the lines of new_text are indented; nothing was changed. "
-                "Give both texts again with the whole indentation of every line."
-            )
+        case "numbers" | "indentation":
+            return _doubt(refusal, shown, lines)
         case "absent":
             dots = printable(refusal.placeholder)[:100]
             write = f" Write out the lines that {dots!r} stands for." if dots else ""
@@ -182,3 +178,18 @@ def _words(refusal: "Refusal", shown: str) -> str:
             )
         case _:
             assert_never(refusal.reason)
+
+
+def _doubt(refusal: "Refusal", shown: str, lines: str) -> str:
+    """Say what could be read in two ways."""
+    if refusal.reason == "indentation":
+        return (
+            f"old_text begins within the indentation of line {lines} of {shown}, so it is not certain how far "
+            "the lines of new_text are indented; nothing was changed. "
+            "Give both texts again with the whole indentation of every line."
+        )
+    near = f" The lines as they are:\n{printable(refusal.nearest)}" if refusal.nearest else ""
+    return (
+        "It is not certain which numbers in old_text and new_text are line numbers; nothing was changed. "
+        f"Give both texts without line numbers.{near}"
+    )

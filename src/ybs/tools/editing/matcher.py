@@ -7,18 +7,18 @@ What is overlooked is never code. A place found in another shape counts only if 
 
 import re
 from itertools import accumulate, pairwise
-from typing import Literal, TypeAlias
-
-from msgspec import Struct
 
 from ybs.tools.editing.adapting import Place, Side, fitted
+from ybs.tools.editing.elisions import elided
+from ybs.tools.editing.found import Edit, Found, Match, Refusal, numbers_of
 from ybs.tools.editing.indentation import laid_out
 from ybs.tools.editing.lines import Lines
-from ybs.tools.editing.nearest import nearest
+from ybs.tools.editing.nearest import nearest, numbered_run
+from ybs.tools.editing.numbers import LINE_NUMBERS, Bare, has_numbers, without_numbers
 from ybs.tools.editing.one_word import one_word_off
 from ybs.tools.editing.placeholders import is_elision, placeholder_in
 from ybs.tools.editing.prefix import shared
-from ybs.tools.editing.slips import LINE_NUMBERS, readings
+from ybs.tools.editing.slips import unescaped
 from ybs.tools.editing.spelling import (
     indent_of,
     is_recognisable,
@@ -28,44 +28,7 @@ from ybs.tools.editing.spelling import (
 )
 
 _CLOSING = re.compile(r"(?:</\w+>|end\w*|fi|done|esac|[\W_])*", re.IGNORECASE)
-_INSIDE = re.compile(r"#|[)\]}].*[{:(>]\s*\Z")  # what may stand further left within a block
-_FEW_LINES = 2
 _MOST_INDENT = 1000
-Reason: TypeAlias = Literal[
-    "absent", "ambiguous", "applied", "unchanged", "placeholder", "indentation"
-]
-
-
-class Match(Struct, frozen=True, kw_only=True):
-    """Where the edit goes: `places` in order and apart. `how` names what was overlooked; empty if exact."""
-
-    places: tuple[Place, ...]
-    how: tuple[str, ...] = ()
-    count: int = 1
-
-
-class Refusal(Struct, frozen=True, kw_only=True):
-    """Why there is no place. `lines` are the numbers of the places found; `is_exact`: they have the very text.
-
-    `nearest` shows the closest lines of a text that is absent, `placeholder` the line that stands for others,
-    be it in the new text or in one that is absent.
-    """
-
-    reason: Reason
-    lines: tuple[int, ...] = ()
-    is_exact: bool = False
-    nearest: str = ""
-    placeholder: str = ""
-
-
-class _Edit(Struct, frozen=True):
-    text: str
-    old: str
-    new: str
-    is_for_all: bool
-
-
-_Found: TypeAlias = Match | Refusal | None
 
 
 def find(text: str, old: str, new: str, *, replace_all: bool = False) -> Match | Refusal:
@@ -73,12 +36,14 @@ def find(text: str, old: str, new: str, *, replace_all: bool = False) -> Match |
 
     `old` must not be empty.
     """
-    edit = _Edit(text, _plain_ends(old), _plain_ends(new), replace_all)
+    edit = Edit(text, _plain_ends(old), _plain_ends(new), replace_all)
     if edit.old == edit.new:
         return Refusal(reason="unchanged")
     left_out = placeholder_in(edit.new, old=edit.old, text=text)
     if left_out:
         return Refusal(reason="placeholder", placeholder=left_out)
+    if has_numbers(edit.new, edit.old, text):
+        return Refusal(reason="numbers")
     found = _exact(edit) or _fuzzy(edit)
     if isinstance(found, Match) and all(
         text[place.start : place.stop] == place.new for place in found.places
@@ -116,7 +81,7 @@ def _places_of(text: str, wanted: str, *, apart: bool) -> list[int]:
     return found
 
 
-def _exact(edit: _Edit, how: tuple[str, ...] = ()) -> _Found:
+def _exact(edit: Edit, how: tuple[str, ...] = ()) -> Found:
     text, old = edit.text, edit.old
     starts = _places_of(text, old, apart=edit.is_for_all)
     if not starts:
@@ -138,7 +103,7 @@ def _exact(edit: _Edit, how: tuple[str, ...] = ()) -> _Found:
     return Match(places=places, how=how + slips, count=len(places))
 
 
-def _is_there(edit: _Edit, start: int) -> bool:
+def _is_there(edit: Edit, start: int) -> bool:
     """Tell whether the place already has what the edit adds around the old text."""
     at = edit.new.find(edit.old)
     if at < 0 or start < at:
@@ -155,7 +120,7 @@ def _is_telling(added: str, old: str) -> bool:
     return says_something(said) and said not in old and not _CLOSING.fullmatch(said)
 
 
-def _tidy(edit: _Edit, start: int) -> Place | None:
+def _tidy(edit: Edit, start: int) -> Place | None:
     """Mend the slips that break code in an exact match: an indentation doubled or left out, a joined line.
 
     None where it is not certain how the new lines are indented.
@@ -181,41 +146,37 @@ def _tidy(edit: _Edit, start: int) -> Place | None:
     return Place(start, stop, new)
 
 
-def _fuzzy(edit: _Edit) -> Match | Refusal:
+def _fuzzy(edit: Edit) -> Match | Refusal:
     lines = Lines(edit.text)
     found = _alike(lines, edit) or _in_plain_signs(edit) or _read_otherwise(lines, edit)
-    found = found or _elided(lines, edit) or _one_word(lines, edit)
+    found = found or elided(lines, edit) or _one_word(lines, edit)
     return found or _has_new(lines, edit) or _absent(lines, edit)
 
 
-def _absent(lines: Lines, edit: _Edit) -> Refusal:
+def _absent(lines: Lines, edit: Edit) -> Refusal:
     dots = next((line.strip() for line in edit.old.split("\n") if is_elision(line)), "")
     return Refusal(reason="absent", nearest=nearest(lines, edit.old), placeholder=dots)
 
 
-def _alike(lines: Lines, edit: _Edit, how: tuple[str, ...] = ()) -> _Found:
+def _alike(lines: Lines, edit: Edit, how: tuple[str, ...] = ()) -> Found:
     """Look for whole lines that are equal but for white space and the looks of punctuation."""
     if not is_recognisable(edit.old):
         return None
     old, new = Side(edit.old), Side(edit.new)
     runs = lines.runs(old.lines)
     if len(runs) > 1 and not (edit.is_for_all and _are_apart(runs, len(old.lines))):
-        return Refusal(reason="ambiguous", lines=_numbers(lines, runs))
+        return Refusal(reason="ambiguous", lines=numbers_of(lines, runs))
     if not runs:
         return None
     if any(_surrounds(lines, run, old, new) for run in runs) or _is_elsewhere(
         lines, runs[0], old, new
     ):
-        return Refusal(reason="applied", lines=_numbers(lines, runs))
+        return Refusal(reason="applied", lines=numbers_of(lines, runs))
     fits = [fitted(lines, run, old, new) for run in runs]
     known = [fit for fit in fits if fit]
     if len(known) < len(fits) or len({fit.how for fit in known}) != 1:
         return _absent(lines, edit)
     return Match(places=tuple(fit.place for fit in known), how=how + known[0].how, count=len(known))
-
-
-def _numbers(lines: Lines, runs: list[int]) -> tuple[int, ...]:
-    return tuple(lines.solid[run] + 1 for run in runs)
 
 
 def _are_apart(runs: list[int], length: int) -> bool:
@@ -247,18 +208,18 @@ def _is_elsewhere(lines: Lines, run: int, old: Side, new: Side) -> bool:
     )
 
 
-def _has_new(lines: Lines, edit: _Edit) -> Refusal | None:
+def _has_new(lines: Lines, edit: Edit) -> Refusal | None:
     if not says_enough(edit.new) or edit.new in edit.old:
         return None
     new = Side(edit.new).lines
-    numbers = _numbers(lines, lines.runs(new)) or _lines_of(
+    numbers = numbers_of(lines, lines.runs(new)) or _lines_of(
         edit.text, _places_of(edit.text, edit.new, apart=True)
     )
     is_common = len(new) == 1 and len(numbers) > 1  # it says nothing about this edit
     return Refusal(reason="applied", lines=numbers) if numbers and not is_common else None
 
 
-def _in_plain_signs(edit: _Edit) -> _Found:
+def _in_plain_signs(edit: Edit) -> Found:
     """Look for a part of a line, or lines cut off at an end, that differs in the looks of punctuation."""
     text, old = plain_in_place(edit.text), plain_in_place(edit.old)
     if (text is edit.text and old is edit.old) or not says_enough(old):
@@ -287,103 +248,59 @@ def _respelled(old: str, own: str, new: str) -> str:
     return own[:head] + middle + own[len(own) - tail :]
 
 
-def _read_otherwise(lines: Lines, edit: _Edit) -> _Found:
+def _read_otherwise(lines: Lines, edit: Edit) -> Found:
     """Look for what the model may have meant before numbers and escapes came into its text."""
-    for reading in readings(edit.old, edit.new):
-        meant = _Edit(edit.text, reading.old, reading.new, edit.is_for_all)
-        if not is_recognisable(meant.old):
+    found: Found = None
+    for bare in without_numbers(lines, edit.old, edit.new):
+        found = found or _without_numbers(lines, edit, bare)
+    return found or _unescaped(lines, edit)
+
+
+def _without_numbers(lines: Lines, edit: Edit, bare: Bare) -> Found:
+    meant = Edit(edit.text, bare.old, bare.new, edit.is_for_all)
+    side = Side(bare.old)
+    runs = lines.runs(side.lines)
+    if not is_recognisable(bare.old) and numbers_of(lines, runs) != (bare.first,):
+        return None
+    if bare.old == bare.new:
+        return Refusal(reason="unchanged") if runs else None
+    if runs and not bare.is_certain:
+        shown = numbered_run(lines, runs[0], len(side.lines))
+        return Refusal(reason="numbers", lines=numbers_of(lines, runs), nearest=shown)
+    how = (LINE_NUMBERS,)
+    found = _exact(meant, how) if _is_whole(edit.text, bare.old) else None
+    found = found or _alike(lines, meant, how)
+    return found or (_unescaped(lines, meant, LINE_NUMBERS) if bare.is_certain else None)
+
+
+def _is_whole(text: str, old: str) -> bool:
+    """Return whether it stands in whole lines only; elsewhere a number before it is the file's own."""
+    ended, size = f"\n{text}\n", len(old)
+    return all(
+        ended[start] == "\n" and (old[-1:] == "\n" or ended[start + size + 1] == "\n")
+        for start in _places_of(text, old, apart=True)
+    )
+
+
+def _unescaped(lines: Lines, edit: Edit, how: str = "") -> Found:
+    for old, new in unescaped(edit.old, edit.new):
+        if not is_recognisable(old):
             continue
-        if meant.old == meant.new:
-            found: _Found = Refusal(reason="unchanged") if meant.old in edit.text else None
+        meant, kinds = Edit(edit.text, old, new, edit.is_for_all), (f"{how}, escapes".lstrip(", "),)
+        if old == new:
+            found: Found = Refusal(reason="unchanged") if old in edit.text else None
         else:
-            is_whole = reading.how != LINE_NUMBERS or _begins_lines(edit.text, meant.old)
-            found = _exact(meant, (reading.how,)) if is_whole else None
-            found = found or _alike(lines, meant, (reading.how,))
+            found = _exact(meant, kinds) or _alike(lines, meant, kinds)
         if found:
             return found
     return None
 
 
-def _begins_lines(text: str, old: str) -> bool:
-    """Tell whether it stands at the beginning of lines only; elsewhere a number before it is the file's own."""
-    return all(not _before(text, start).strip() for start in _places_of(text, old, apart=True))
-
-
-def _elided(lines: Lines, edit: _Edit) -> _Found:
-    """Look for the parts between `...` lines; the lines left out stay."""
-    old, new = _parts(edit.old), _parts(edit.new)
-    if len(old) < 2 or len(new) != len(old):  # one part: nothing is left out
-        return None
-    places: list[Place] = []
-    end = -1
-    for one, two in zip(old, new, strict=True):
-        if not one.strip():
-            if two.strip():
-                return None
-            continue
-        part = _Edit(edit.text, one, two, is_for_all=False)
-        found = _part_place(lines, part)
-        if not isinstance(found, Match):
-            return found
-        place = found.places[0]
-        if place.start < end or (places and not _is_inside(edit.text, places[-1], place)):
-            return None
-        end = place.stop
-        places.append(place)
-    changes = tuple(p for p in places if edit.text[p.start : p.stop] != p.new)
-    if not changes:
-        return Refusal(reason="unchanged") if places else None
-    return Match(places=changes, how=("lines left out as ...",))
-
-
-def _is_inside(text: str, before: Place, after: Place) -> bool:
-    """Tell whether the lines left out between two places lie in the block of both, as far as one can see.
-
-    A few lines that are found once may still belong to another block than the one that is meant.
-    """
-    above, below = (
-        [line for line in text[place.start : place.stop].split("\n") if line.strip()]
-        for place in (before, after)
-    )
-    if not above or not below or min(len(above), len(below)) > _FEW_LINES:
-        return True
-    last, first = _depth(above[-1]), _depth(below[0])
-    rest = text[before.stop : after.start].split("\n")
-    depths = [_depth(line) for line in rest if line.strip() and not _INSIDE.match(line.strip())]
-    is_opened = last < first and bool(depths) and depths[0] > last
-    return all(depth >= min(last, first) + is_opened for depth in depths)
-
-
-def _depth(line: str) -> int:
-    return len(indent_of(line).expandtabs())
-
-
-def _part_place(lines: Lines, part: _Edit) -> _Found:
-    side = Side(part.old)
-    runs = lines.runs(side.lines)
-    if len(runs) > 1:
-        return Refusal(reason="ambiguous", lines=_numbers(lines, runs))
-    if not runs:
-        return None
-    fit = fitted(lines, runs[0], side, Side(part.new))
-    return fit and Match(places=(fit.place,), how=fit.how)
-
-
-def _parts(text: str) -> list[str]:
-    parts: list[list[str]] = [[]]
-    for line in text.split("\n"):
-        if is_elision(line):
-            parts.append([])
-        else:
-            parts[-1].append(line)
-    return ["\n".join(part) for part in parts]
-
-
-def _one_word(lines: Lines, edit: _Edit) -> _Found:
+def _one_word(lines: Lines, edit: Edit) -> Found:
     old, new = Side(edit.old), Side(edit.new)
     runs, index = one_word_off(lines, old.lines)
     if len(runs) > 1:
-        return Refusal(reason="ambiguous", lines=_numbers(lines, runs))
+        return Refusal(reason="ambiguous", lines=numbers_of(lines, runs))
     if not runs or _is_elsewhere(lines, runs[0], old, new):
         return None
     fit = fitted(lines, runs[0], old, new, spared=index)

@@ -17,7 +17,12 @@ def nearest(lines: Lines, old: str) -> str:
     run = _best_run(lines, wanted)
     if run is None:
         return _similar(lines, wanted)
-    first, last = max(run, 0), min(run + len(wanted), len(lines.solid)) - 1
+    return numbered_run(lines, run, len(wanted))
+
+
+def numbered_run(lines: Lines, run: int, size: int) -> str:
+    """Return the lines of a run of so many solid lines, the first ones if there are many, with their numbers."""
+    first, last = max(run, 0), min(run + size, len(lines.solid)) - 1
     begin, end = lines.solid[first], lines.solid[last]
     return _numbered(lines, list(range(begin, min(end + 1, begin + _MOST_SHOWN))))
 
