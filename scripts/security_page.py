@@ -25,6 +25,9 @@ it is bounded by what follows, each with the test that holds it.
   system's programs read-only, the project, an empty home folder, and no process, socket or network of the machine.
   The environment is built from a list of names. `.git` and the files that other programs run by themselves are
   read-only. Where there is no sandbox commands are refused; only `--no-sandbox` on the command line runs them bare.
+- **What runs unasked cannot write.** A command that nobody was asked about and nobody has allowed runs with the project read-only
+  in `ask`, `accept-edits` and `deny`, and finds its programs in the system's folders only; so it does not matter whether the parser
+  understood it. Where that is not enough the person is asked (`tests/session/test_unasked.py`). In `auto` and `bypass` commands may write.
 - **The network** is closed in the sandbox. `network: true` asks the person for one command;
   `safety.sandbox_network` opens it for all.
 - **Questions.** What the sandbox does not bound is asked about. A session's grants live in memory; what destroys is asked

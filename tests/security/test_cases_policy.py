@@ -62,7 +62,7 @@ def test_s12_code_from_elsewhere_asks():
 
 def test_s13_an_allowed_git_status_covers_nothing_behind_it():
     policy = Policy(Safety(allow=("run_shell(git status)", "run_shell(git status *)")))
-    assert run(policy, "git status -s") == Allow()
+    assert run(policy, "git status -s") == Allow("grant")
     for command in ("git status; x", "git status --x=$(id)", "git status | sh", "git status\nx"):
         assert isinstance(run(policy, command), Ask)
 
@@ -70,5 +70,5 @@ def test_s13_an_allowed_git_status_covers_nothing_behind_it():
 def test_s14_a_grant_is_gone_in_another_session():
     first = Policy(Safety())
     first.grant("run_shell(pytest *)")
-    assert run(first, "pytest -q") == Allow()
+    assert run(first, "pytest -q") == Allow("grant")
     assert isinstance(run(Policy(Safety()), "pytest -q"), Ask)

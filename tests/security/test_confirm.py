@@ -48,7 +48,7 @@ async def test_what_the_policy_allows_is_not_asked_about():
 
 async def test_a_yes_lets_the_call_run_and_both_events_are_told():
     person, events = Person(YES), list[Event]()
-    assert await admit(Gate(Policy(Safety()), person), events) == Allow()
+    assert await admit(Gate(Policy(Safety()), person), events) == Allow("person")
     assert events == [
         ConfirmationAsked(
             id="1",
@@ -103,7 +103,7 @@ async def test_one_question_at_a_time_and_a_grant_answers_those_that_wait():
     verdicts = await asyncio.gather(
         *(admit(gate, events, c, str(n)) for n, c in enumerate(commands))
     )
-    assert verdicts == [Allow()] * 3
+    assert verdicts == [Allow("person"), Allow("grant"), Allow("person")]
     assert person.most_waiting == 1
     assert [question.preview.body for question in person.questions] == ["make", "other"]
 
@@ -115,7 +115,7 @@ async def test_a_switch_to_plan_refuses_those_that_wait():
     second = asyncio.create_task(admit(gate, events, "other", "2"))
     await asyncio.sleep(0)
     gate.policy.mode = "plan"
-    assert await first == Allow()
+    assert await first == Allow("person")
     assert isinstance(await second, Deny)
     assert isinstance(events[-1], ConfirmationAnswered)
     assert not events[-1].is_allowed

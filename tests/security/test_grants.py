@@ -46,16 +46,19 @@ def test_a_grant_is_shown_as_what_it_will_cover():
 
 
 @every_row(
-    ("given", "later"),
+    ("given", "later", "by"),
     [
-        ("pytest", "pytest -x tests/test_a.py"),
-        ("git status", "git log -3 && git show HEAD"),
-        ("pytest; ruff check .", "ruff check src; pytest -q"),
-        ("uv run pytest", "uv run pytest -q"),
+        ("pytest", "pytest -x tests/test_a.py", "grant"),
+        ("git status", "git log -3 && git show HEAD", "reading"),
+        ("jq . a.json", "jq .b b.json", "reading"),
+        ("pytest; ruff check .", "ruff check src; pytest -q", "grant"),
+        ("pytest; git diff", "git log; pytest -q", "grant"),
+        ("uv run pytest", "uv run pytest -q", "grant"),
     ],
 )
-def test_a_grant_covers_later_commands_of_its_kind(given: str, later: str):
-    assert run(granted(given), later) == Allow()
+def test_a_grant_covers_later_commands_of_its_kind(given: str, later: str, by: Any):
+    """What is granted as reading is held to it by the sandbox, as what nobody was asked about is."""
+    assert run(granted(given), later) == Allow(by)
 
 
 @every_row(
@@ -88,21 +91,23 @@ def test_s13_a_grant_covers_nothing_else(given: str, later: str):
 def test_a_grant_is_bound_to_its_folder():
     assert isinstance(run(granted("pytest"), "pytest", "in sub"), Ask)
     assert isinstance(run(granted("pytest", "in sub"), "pytest"), Ask)
-    assert run(granted("pytest", "in sub"), "pytest -q", "in sub") == Allow()
+    assert run(granted("pytest", "in sub"), "pytest -q", "in sub") == Allow("grant")
 
 
 def test_beside_a_grant_safe_commands_count_in_a_full_sandbox_only():
     policy = granted("pytest")
     assert isinstance(run(policy, "pytest -q | tail -5"), Ask)
     policy.sandbox = "full"
-    assert run(policy, "pytest -q | tail -5") == Allow()
+    assert run(policy, "pytest -q | tail -5") == Allow("grant")
+    assert run(policy, "pytest -q | sort") == Allow("reading")
+    assert run(policy, "ls | tail -5") == Allow("reading")
     assert isinstance(run(policy, "pytest -q | tail -5 > .x"), Ask)
 
 
 def test_parts_may_be_covered_by_different_rules():
     policy = Policy(Safety(allow=("run_shell(make *)",)), allow=["run_shell(go *)", "read_file(x)"])
     policy.grant("run_shell(pytest *)")
-    assert run(policy, "make a && go build && pytest") == Allow()
+    assert run(policy, "make a && go build && pytest") == Allow("grant")
     assert isinstance(run(policy, "make a && npm i"), Ask)
     assert isinstance(run(policy, "make a", "in sub"), Ask)
 
@@ -133,7 +138,7 @@ def test_a_rule_covers_no_hidden_option_that_it_does_not_name():
         ("sort *", "sort -o x y"),
     ):
         assert isinstance(run(Policy(Safety(allow=(f"run_shell({rule})",))), command), Ask)
-    assert run(Policy(Safety(allow=("run_shell(sort -o *)",))), "sort -o x y") == Allow()
+    assert run(Policy(Safety(allow=("run_shell(sort -o *)",))), "sort -o x y") == Allow("grant")
 
 
 def test_a_rule_that_asks_wins_over_all_that_allows():
@@ -147,7 +152,7 @@ def test_a_rule_that_asks_wins_over_all_that_allows():
     policy.grant("run_shell(git push origin)")
     assert isinstance(run(policy, "git push origin"), Ask)
     assert isinstance(run(policy, "ls && git push"), Ask)
-    assert run(policy, "git log") == Allow()
+    assert run(policy, "git log") == Allow("grant")
     call, read = ToolCall(id="1", name="read_file"), Subject(paths=(".env",))
     assert isinstance(policy.decide(call, "read", Preview(title="x"), read), Ask)
     policy.mode = "deny"
@@ -199,8 +204,8 @@ def test_a_blocked_command_in_another_tools_arguments_is_refused():
 
 
 def test_other_texts_in_another_tools_arguments_are_left_alone():
-    assert their({"text": "Please remove the sudo hints.", "n": 1}) == Allow()
-    assert their({"query": "how to rm a file"}) == Allow()
+    assert their({"text": "Please remove the sudo hints.", "n": 1}) == Allow("grant")
+    assert their({"query": "how to rm a file"}) == Allow("grant")
 
 
 def test_what_another_tool_reads_is_not_searched_for_commands():

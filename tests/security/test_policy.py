@@ -381,7 +381,7 @@ def test_a_grant_with_the_network_covers_that_kind_of_command_and_no_other():
     assert isinstance(first, Ask)
     assert first.question.grant == "run_shell(pytest *) with network"
     policy.grant(first.question.grant)
-    assert network_call(policy, command="pytest -q") == Allow()
+    assert network_call(policy, command="pytest -q") == Allow("grant")
     assert isinstance(network_call(policy, command="npm test"), Ask)
     without = decide(policy, "run_shell", command="pytest -q")
     assert isinstance(without, Ask)

@@ -282,10 +282,8 @@ async def test_a_blocked_command_is_refused_even_when_everything_passes(bench: A
 
 async def test_a_sandbox_wraps_commands_in_front_and_in_the_background(bench: Any):
     class Caged(Bare):
-        def launch(
-            self, command: str, folder: Path, environ: Any, *, network: bool = False
-        ) -> Launch:
-            return super().launch(f"echo caged; {command}", folder, environ, network=network)
+        def launch(self, command: str, folder: Path, environ: Any, **how: Any) -> Launch:
+            return super().launch(f"echo caged; {command}", folder, environ, **how)
 
     bench.workspace.shells.starter = Caged()
     for background in (False, True):

@@ -116,7 +116,10 @@ class Safety(Struct, frozen=True, kw_only=True):
     ] = ("rm -rf /", "sudo", "chmod 777")
     # With options that write or run something (`sort -o`, `find -exec`, `rg --pre`) they are asked about all the same.
     safe_commands: Annotated[
-        tuple[str, ...], Meta(description="Programs that need no question in the sandbox.")
+        tuple[str, ...],
+        Meta(
+            description="Programs of the system that need no question: they run with the project read-only."
+        ),
     ] = (
         *("basename", "cat", "cd", "cmp", "comm", "cut", "df", "diff", "dirname", "du", "echo"),
         *("false", "file", "find", "grep", "head", "id", "ls", "md5sum", "nl", "printf", "pwd"),

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from msgspec import DecodeError, json
 
@@ -19,9 +19,17 @@ from ybs.security.wrappers import Reading, read
 #: Names of arguments that hold commands, in the tools of others.
 _COMMAND_NAMES = re.compile(r"(?:.*_)?(?:command|commands|cmd|script|shell|bash|exec|run|sql|query|code)", re.I)  # fmt: skip
 _MOST_TEXTS = 50
+#: Programs without an option or operand that writes or runs: beside what is granted they may stand in a writable sandbox.
+_HARMLESS = frozenset(
+    ("basename", "cat", "cd", "cmp", "comm", "cut", "df", "dirname", "du", "echo", "false", "grep", "head")
+) | {"id", "ls", "nl", "pwd", "readlink", "realpath", "seq", "stat", "tail", "tr", "true", "uname", "wc", "whoami"}  # fmt: skip
 _UNCHECKED = (
     "it has parts that cannot be checked word by word, such as a loop, a group or $(\u2026)"
 )
+
+
+#: As in `policy.AllowedBy`.
+Covered: TypeAlias = Literal["grant", "reading"]
 
 
 class CommandCase:
@@ -62,27 +70,46 @@ class CommandCase:
         return self._scopes
 
     @property
+    def is_reading(self) -> bool:
+        """Whether the scopes that cover the command are those of programs that only read."""
+        return all(map(scopes.is_reading, self.scopes))
+
+    @property
     def is_never_granted(self) -> bool:
         """Whether nothing may be remembered about the command."""
         return scopes.is_never_granted(self.reading) or bool(
             scopes.scopes_in(f"run_shell({self.reading.text})")
         )
 
-    def is_covered(
+    def covered_by(
         self, rules: Sequence[Rule], grants: Collection[str], *, counts_safe: bool
-    ) -> bool:
-        """Tell whether each part is covered by a rule's pattern, by a grant, or by being safe."""
+    ) -> Covered | None:
+        """Say what covers each part: a rule's pattern or a grant, or (with `counts_safe`) that it is safe.
+
+        `reading`: a part is only known to read, so the whole must be kept from writing.
+        """
         reading, script = self.reading, self.reading.script
         if not (rules or grants) or not reading.is_clear or not script.is_clear:
-            return False
+            return None
         if script.has_variables or len(reading.runs) != len(script.commands):
-            return False
-        return all(
-            any(rule.names("run_shell") and rule.allows_part(part) for rule in rules)
-            or scopes.text_of([scopes.scope_of_part(part)]) in grants
-            or (counts_safe and not _unsafe(part, _entries(self._safe)))
-            for part in script.commands
+            return None
+        found = [self._part_covered_by(part, rules, grants) for part in script.commands]
+        if None in found or ("reading" in found and not counts_safe):
+            return None
+        is_held = any(
+            each == "reading" and not (part.words and part.words[0] in _HARMLESS)
+            for each, part in zip(found, script.commands, strict=True)
         )
+        return "reading" if is_held or "grant" not in found else "grant"
+
+    def _part_covered_by(
+        self, part: Command, rules: Sequence[Rule], grants: Collection[str]
+    ) -> Covered | None:
+        if any(rule.names("run_shell") and rule.allows_part(part) for rule in rules):
+            return "grant"
+        if scopes.text_of([scope := scopes.scope_of_part(part)]) in grants:
+            return "reading" if scopes.is_reading(scope) else "grant"
+        return None if _unsafe(part, _entries(self._safe)) else "reading"
 
 
 def commands_in(arguments: bytes) -> Iterator[str]:

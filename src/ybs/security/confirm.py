@@ -27,12 +27,19 @@ class Gate:
         self._lock = asyncio.Lock()
 
     async def admit(
-        self, call: ToolCall, effect: Effect, preview: Preview, subject: Subject, emit: Emit
+        self,
+        call: ToolCall,
+        effect: Effect,
+        preview: Preview,
+        subject: Subject,
+        emit: Emit,
+        *,
+        needs: str = "",
     ) -> Allow | Deny:
-        """Return whether the call may run; Deny holds the words for the model."""
+        """Return whether the call may run; Deny holds the words for the model. `needs` is that of `Policy.decide`."""
 
         def decide() -> Decision:
-            return self.policy.decide(call, effect, preview, subject)
+            return self.policy.decide(call, effect, preview, subject, needs=needs)
 
         decision = decide()
         if isinstance(decision, Ask):
@@ -67,5 +74,5 @@ class Gate:
             )
         )
         if answer.is_allowed:
-            return Allow()
+            return Allow("person")
         return Deny(f"Refused: {answer.reason}" if answer.reason else "The person refused.")

@@ -43,8 +43,12 @@ class Starter(Protocol):
         """
         ...
 
-    def remark(self, output: str) -> str:
+    def remark(self, output: str, *, read_only: bool = False) -> str:
         """Return what the reader of a failed command's output should know; empty if nothing."""
+        ...
+
+    def needs_more(self, exit_code: int, errors: str, output: str) -> str:
+        """Return why a command that ran read-only could not do what it wanted; empty where that was not the reason."""
         ...
 
 
@@ -69,7 +73,12 @@ class Bare:
         del folder, network, read_only  # nothing can be held back without a sandbox
         return Launch(("/bin/sh", "-c", command), build_open(environ))
 
-    def remark(self, output: str) -> str:
+    def remark(self, output: str, *, read_only: bool = False) -> str:
         """Return nothing: no sandbox can be the reason."""
-        del output
+        del output, read_only
+        return ""
+
+    def needs_more(self, exit_code: int, errors: str, output: str) -> str:
+        """Return nothing: no sandbox can be the reason."""
+        del exit_code, errors, output
         return ""

@@ -1,7 +1,8 @@
 """The policy: whether a call may run, the person must be asked, or it is refused.
 
 The order is fixed: deny rules, blocked commands, the mode `plan`, the mode `bypass`, rules that ask, then rules and
-grants that allow, then what the mode asks about. Paths were judged before, by `Roots`.
+grants that allow, then what the mode asks about. Paths were judged before, by `Roots`. A command that is let run
+because it seems to read is held to that by the sandbox, so that a wrong reading costs nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -56,8 +57,15 @@ class Subject(Struct, frozen=True, kw_only=True):
     is_own: bool = False
 
 
+#: What lets a call run. `reading`: nobody was asked because the command seems only to read, so it runs with the
+#: project read-only. `grant`: a rule or a grant covers it, or the settings ask about no command. `person`: they said yes.
+AllowedBy: TypeAlias = Literal["mode", "grant", "person", "reading"]
+
+
 class Allow(Struct, frozen=True):
-    """The call may run."""
+    """The call may run, and what lets it."""
+
+    by: AllowedBy = "mode"
 
 
 class Deny(Struct, frozen=True):
@@ -125,24 +133,30 @@ class Policy:
         return blocked_entry(read(command), self._safety.blocked_commands)
 
     def decide(
-        self, call: ToolCall, effect: Effect, preview: Preview, subject: Subject
+        self, call: ToolCall, effect: Effect, preview: Preview, subject: Subject, *, needs: str = ""
     ) -> Decision:
-        """Judge a call. It changes nothing, so it may be asked again."""
+        """Judge a call. It changes nothing, so it may be asked again.
+
+        `needs`: the command was let run because it seems to read, and this is why that was not enough.
+        """
         case = _Case(call, effect, preview, subject, self._safety)
         if reason := self._refusal(case):
             return Deny(reason)
         if self.mode == "bypass":
             return Allow()
         rule = next((rule for rule in self._ask if case.is_touched_by(rule)), None)
+        if rule is None and (by := self._allowed_by(case, needs)):
+            return Allow(by)
         reason = f"the rule {rule.text} in safety.ask asks" if rule else self._question(case)
-        if not reason:
-            return Allow()
+        reason = reason or needs
         if self.mode == "deny":
             return Deny(
                 f"The mode is deny: {call.name} would need the person's yes, and nobody is asked. "
                 "Go on without it, or say what you would have done."
             )
-        return Ask(case.question(reason, by_rule=rule is not None), reason, bool(case.dangers))
+        grant = "" if rule else case.exact_offer if needs else case.offered_grant
+        question = case.question(reason, grant, by_rule=rule is not None)
+        return Ask(question, reason, bool(case.dangers))
 
     def _refusal(self, case: "_Case") -> str:
         for rule, where in self._deny:
@@ -164,9 +178,7 @@ class Policy:
         return ""
 
     def _question(self, case: "_Case") -> str:
-        """Say why the call is asked about, or nothing."""
-        if self._is_allowed(case):
-            return ""
+        """Say why the call is asked about that no rule and no grant covers, or nothing."""
         named = case.name in self._safety.require_confirmation
         if case.effect == "read":
             asks = named and self.mode in ("ask", "deny")
@@ -177,22 +189,35 @@ class Policy:
             return self._question_about_command(case, is_named=named)
         return self._question_about_file(case, is_named=named)
 
-    def _is_allowed(self, case: "_Case") -> bool:
+    def _allowed_by(self, case: "_Case", needs: str) -> AllowedBy | None:
+        """Say what lets the call run without a question, if anything does."""
+        by = self._granted_by(case)
+        if by is None and not self._question(case):
+            by = self._unasked_by(case)
+        return None if by == "reading" and needs else by
+
+    def _unasked_by(self, case: "_Case") -> AllowedBy:
+        if case.command is None or self.mode == "auto":
+            return "mode"
+        is_asked = case.name in self._safety.require_confirmation or case.name not in _BUILT_IN
+        return "reading" if is_asked else "grant"
+
+    def _granted_by(self, case: "_Case") -> AllowedBy | None:
         if not self._allow and not self._grants:
-            return False
+            return None
         if case.needs_exact_rule:
-            return any(case.is_exactly(rule) for rule in self._allow)
+            return "grant" if any(case.is_exactly(rule) for rule in self._allow) else None
         if not self._grants.isdisjoint(case.grants) or any(
             case.is_allowed_by(rule) for rule in self._allow
         ):
-            return True
+            return "grant"
         if (scopes := case.scope_grants) and self._grants.issuperset(scopes):
-            return True
-        return case.command is not None and case.command.is_covered(
-            () if case.subject.detail or case.wants_network else self._allow,
-            () if case.subject.detail or case.wants_network else self._grants,
-            counts_safe=self.sandbox == "full",
-        )
+            return "reading" if case.command and case.command.is_reading else "grant"
+        if case.command is None or case.subject.detail or case.wants_network:
+            return None
+        # What is safe counts where the sandbox can hold it to reading.
+        counts_safe = self.sandbox == "full"
+        return case.command.covered_by(self._allow, self._grants, counts_safe=counts_safe)
 
     def _question_about_command(self, case: "_Case", *, is_named: bool) -> str:
         if case.command is None:
@@ -343,7 +368,13 @@ class _Case:
         place = f" {self.subject.detail}" if self.subject.detail else ""
         return f"{place} with network" if self.wants_network else place
 
-    def question(self, reason: str, *, by_rule: bool) -> Question:
+    @property
+    def exact_offer(self) -> str:
+        """What "always" would store for a command that seems to read and does not: itself, never more."""
+        is_open = self.command is not None and self.command.is_never_granted
+        return "" if is_open or self.needs_exact_rule else self.exact_grant
+
+    def question(self, reason: str, grant: str, *, by_rule: bool) -> Question:
         """Put it to the person. A rule that asks is asked anew each time."""
         warnings = self.warnings + (self.command.notes if self.command else ())
         if by_rule or self.wants_network:
@@ -354,7 +385,7 @@ class _Case:
             preview=self.preview,
             warnings=warnings,
             reason="" if reason == BY_MODE or reason in warnings else reason,
-            grant="" if by_rule else self.offered_grant,
+            grant=grant,
         )
 
 

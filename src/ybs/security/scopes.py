@@ -131,6 +131,11 @@ def scope_of_part(part: Command) -> str:
     return scope_of(Command(part.words, targets, sets=sets, sources=part.sources))
 
 
+def is_reading(scope: str) -> bool:
+    """Return whether a scope is of a program that only reads, and so needs no place to write."""
+    return scope.partition(" ")[0] in _READERS
+
+
 def is_never_granted(reading: Reading) -> bool:
     """Tell whether nothing may be remembered: interpreters, programs that run others, git with options."""
     from ybs.security.dangers import INTERPRETERS, stem_of

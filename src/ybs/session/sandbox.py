@@ -23,6 +23,22 @@ _WALLS = re.compile(
     r"|Temporary failure in name resolution|Could not resolve|Name or service not known"
     r"|No such file or directory: '?/(?:home|root|run|var)|EROFS|EACCES|ENOTFOUND|EAI_AGAIN"
 )
+_WRITE_REFUSED = re.compile(r"Read-only file system|\bEROFS\b")
+#: How the sandboxes without mounts say it, and other things too.
+_REFUSED = re.compile(r"Permission denied|Operation not permitted|\bEACCES\b|\bEPERM\b")
+_WRITES = "it tried to change a file, and what runs without a question only reads"
+_FOREIGN = (
+    "a program in it is not one of the system's, and what runs without a question uses no other"
+)
+_NOT_FOUND = 127  # what shells say of a program that is missing
+_MISSING = re.compile(r"([\w.+-]+): (?:command )?not found")
+
+
+def _is_there(said: str) -> bool:
+    """Return whether a program that was not found lies somewhere else on the person's PATH."""
+    from shutil import which  # rare
+
+    return any(which(found[1]) for found in _MISSING.finditer(said))
 
 
 class Sandbox:
@@ -105,7 +121,7 @@ class Sandbox:
         network = network or self._is_open
         return self.cage.launch(command, folder, environ, network=network, read_only=read_only)
 
-    def remark(self, output: str) -> str:
+    def remark(self, output: str, *, read_only: bool = False) -> str:
         """Tell the model about the cage where it may be the reason for a failure."""
         if self.state == "none" or not _WALLS.search(output):
             return ""
@@ -114,12 +130,22 @@ class Sandbox:
             if self._is_open
             else "no network (network: true asks for it) nor other commands' servers, "
         )
-        if self.state == "reduced":
+        if self.state == "reduced" and not read_only:
             net += "nothing new can be made directly in a folder that holds .git or the like, "
+        written = "nothing can be written" if read_only else "only the project can be written"
         return (
-            f"[it ran in a sandbox: {net}only the project can be written, ~ and /tmp begin empty, "
+            f"[it ran in a sandbox: {net}{written}, ~ and /tmp begin empty, "
             ".git is read-only: the person can commit]"
         )
+
+    def needs_more(self, exit_code: int, errors: str, output: str) -> str:
+        """Say why a command that ran read-only could not do what it wanted; nothing where that was not the reason."""
+        said = errors + output if exit_code else errors
+        if _WRITE_REFUSED.search(said):
+            return _WRITES
+        if self.cage.name != "bubblewrap" and _REFUSED.search(said):
+            return _WRITES
+        return _FOREIGN if exit_code == _NOT_FOUND and _is_there(said) else ""
 
     def _show_outputs(self) -> None:
         if not self._shows_outputs and self.outputs is not None and self.outputs.is_dir():

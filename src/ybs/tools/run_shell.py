@@ -15,6 +15,7 @@ from ybs.tools.built_in import BuiltInTool
 from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:
+    from ybs.tools.calls.read_only import ReadOnlyRun
     from ybs.tools.shell.jobs import Job
     from ybs.tools.shell.output import Live, Output
     from ybs.tools.shell.process import Ended
@@ -79,19 +80,38 @@ class RunShell(BuiltInTool):
 
     async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
         """Run the command, to its end or in the background. One that fails is an error, with its output as the text."""
+        return await self._run(arguments, print_live, read_only=False)
+
+    async def run_read_only(
+        self, arguments: Arguments, print_live: Callable[[str], None]
+    ) -> "ReadOnlyRun":
+        """Run the command with the project read-only; say so where it fails for that."""
+        from ybs.tools.calls.read_only import ReadOnlyRun
+
+        output = await self._run(arguments, print_live, read_only=True)
+        ran: dict[str, Any] = output.display
+        needs = ""
+        if ran["exit_code"] is not None:
+            starter, errors = self.workspace.shells.starter, ran.get("stderr", "")
+            needs = starter.needs_more(ran["exit_code"], errors, ran["stdout"])
+        return ReadOnlyRun(output=output, needs=needs)
+
+    async def _run(
+        self, arguments: Arguments, print_live: Callable[[str], None], *, read_only: bool
+    ) -> ToolOutput:
         from ybs.tools.shell.output import Live
 
         live = Live(print_live)
         try:
             if arguments.background:
-                return await self._begin(arguments, live)
-            return await self._finish(arguments, live)
+                return await self._begin(arguments, live, read_only=read_only)
+            return await self._finish(arguments, live, read_only=read_only)
         except OSError as error:
             raise ToolError(
                 f"The command could not be started: {error.strerror or error}"
             ) from error
 
-    async def _finish(self, arguments: Arguments, live: "Live") -> ToolOutput:
+    async def _finish(self, arguments: Arguments, live: "Live", *, read_only: bool) -> ToolOutput:
         from ybs.tools.shell.output import Output
         from ybs.tools.shell.process import (  # asyncio's process parts load here
             Command,
@@ -101,7 +121,9 @@ class RunShell(BuiltInTool):
 
         seconds, folder = self._seconds(arguments), self._folder(arguments)
         shells, started = self.workspace.shells, monotonic()
-        launch, mark = shells.prepare(arguments.command, folder, network=arguments.network)
+        launch, mark = shells.prepare(
+            arguments.command, folder, network=arguments.network, read_only=read_only
+        )
         output = Output(self.workspace.max_output_chars, spill=shells.spill(self._room))
         command = Command(
             launch=launch,
@@ -115,10 +137,12 @@ class RunShell(BuiltInTool):
         ended = await run_command(command, seconds)
         if isinstance(ended, Shell):
             live.close()
-            return self._handed_over(shells.jobs.adopt(arguments.command, ended, output))
-        return self._output(ended, output, seconds, monotonic() - started)
+            job = shells.jobs.adopt(arguments.command, ended, output, read_only=read_only)
+            return self._handed_over(job)
+        told = self._output(ended, output, seconds, monotonic() - started)
+        return self._remarked(told, read_only=read_only)
 
-    async def _begin(self, arguments: Arguments, live: "Live") -> ToolOutput:
+    async def _begin(self, arguments: Arguments, live: "Live", *, read_only: bool) -> ToolOutput:
         jobs = self.workspace.shells.jobs
         job = jobs.start(
             arguments.command,
@@ -126,6 +150,7 @@ class RunShell(BuiltInTool):
             most_chars=self.workspace.max_output_chars,
             live=live,
             network=arguments.network,
+            read_only=read_only,
         )
         try:
             await job.wait(FIRST_SECONDS)
@@ -166,7 +191,6 @@ class RunShell(BuiltInTool):
             notes = [f"[stopped after the time limit of {seconds} s; {so_far}]"]
         if ended.left_running:
             notes.append("[processes it left in the background were ended with it]")
-        shells = self.workspace.shells
         kept = output.spill.note() if output.spill else ""
         room = max(self._room - len(kept), 2)
         stderr_room = max(room // 2, room - output.stdout.size)
@@ -178,8 +202,6 @@ class RunShell(BuiltInTool):
                 display["output_file"] = str(output.spill.path)
         elif output.spill:
             output.spill.discard()
-        if ended.exit_code and (remark := shells.starter.remark(stderr or stdout)):
-            notes.append(remark)
         parts = (stdout.strip("\n"), _headed(stderr.strip("\n"), has_more=bool(stdout)), *notes)
         return ToolOutput(
             output="\n".join(part for part in parts if part),
@@ -187,6 +209,15 @@ class RunShell(BuiltInTool):
             display=display,
             is_error=ended.timed_out or ended.exit_code != 0,
         )
+
+    def _remarked(self, told: ToolOutput, *, read_only: bool) -> ToolOutput:
+        """Add what is to be said of the sandbox where the command failed."""
+        ran: dict[str, Any] = told.display
+        if not ran["exit_code"]:
+            return told
+        starter, said = self.workspace.shells.starter, ran["stderr"] or ran["stdout"]
+        remark = starter.remark(said, read_only=read_only)
+        return replace(told, output=f"{told.output}\n{remark}") if remark else told
 
     def _folder(self, arguments: Arguments) -> Path:
         return self.workspace.roots.resolve(arguments.working_dir or ".")

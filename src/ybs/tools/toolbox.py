@@ -162,6 +162,8 @@ class LocalToolbox:
         verdict = await self._admit(ready, emit)
         if isinstance(verdict, Deny):
             return replace(self._failed(call, verdict.reason, "refused"), is_refused=True)
+        if verdict.by == "reading" and (read := await self._read_only(ready, emit)) is not None:
+            return read
         notes = (*notes, *await self._keep(ready))
         live = Live(call.id, emit)
         try:
@@ -172,6 +174,33 @@ class LocalToolbox:
             if ready.changes:
                 await self.look_after(tool.effect, ready.subject.paths)
         return self._result(call, output, notes)
+
+    async def _read_only(self, ready: Ready, emit: Emit) -> ToolResult | None:
+        """Run a call that nobody was asked about so that it changes nothing.
+
+        Where that is not enough the person is asked. Returns None where it is to be run as any other call.
+        """
+        from ybs.tools.calls.leash import awaited
+        from ybs.tools.calls.live import Live
+        from ybs.tools.calls.read_only import UNHELD, ReadOnlyFirst, ReadOnlyRun, held_back
+
+        tool, value, notes = ready.tool, ready.decoded.value, ready.decoded.notes
+        ran = ReadOnlyRun(output=ToolOutput(output=""), needs=UNHELD)
+        if isinstance(tool, ReadOnlyFirst):
+            live = Live(ready.call.id, emit)
+            try:
+                ran = await awaited(
+                    lambda: tool.run_read_only(value, live), tool.name, self._limit_of(tool)
+                )
+            finally:
+                live.close()
+        if not ran.needs:
+            return self._result(ready.call, ran.output, notes)
+        verdict = await self._admit(ready, emit, needs=ran.needs)
+        if isinstance(verdict, Allow):
+            return None
+        result = self._result(ready.call, held_back(ran, verdict.reason), notes)
+        return replace(result, is_refused=True)
 
     def _prepare(self, call: ToolCall) -> Ready:
         """Check a call and let its tool say what it is about. It may block: the tool looks at files here."""
@@ -206,13 +235,14 @@ class LocalToolbox:
             decoded = replace(decoded, notes=(found.note, *decoded.notes))
         return tool, decoded
 
-    async def _admit(self, ready: Ready, emit: Emit) -> Allow | Deny:
+    async def _admit(self, ready: Ready, emit: Emit, *, needs: str = "") -> Allow | Deny:
         from ybs.tools.calls.leash import awaited
 
         tool, call = ready.tool, ready.call
 
         def ask() -> Any:
-            return self._gate.admit(call, tool.effect, ready.preview, ready.subject, emit)
+            preview, subject = ready.preview, ready.subject
+            return self._gate.admit(call, tool.effect, preview, subject, emit, needs=needs)
 
         try:
             return await awaited(ask, "the question to the person", None)

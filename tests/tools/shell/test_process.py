@@ -302,9 +302,7 @@ async def test_what_a_sandbox_says_is_what_starts(place: Place):
     reading_end, writing_end = os.pipe()
 
     class Caged(Bare):
-        def launch(
-            self, command: str, folder: Path, environ: Any, *, network: bool = False
-        ) -> Launch:
+        def launch(self, command: str, folder: Path, environ: Any, **how: Any) -> Launch:
             os.write(writing_end, b"through the pipe\n")
             return Launch(
                 ("/bin/sh", "-c", f"echo wrapped; cat /dev/fd/{reading_end}; {command}"),

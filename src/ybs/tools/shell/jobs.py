@@ -1,6 +1,7 @@
 """Commands in the background: each has a name, runs until it ends or is stopped, and ends with the session."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -19,14 +20,23 @@ QUIET_SECONDS = 1.0  # output that pauses for so long is worth being read
 _LOOK_SECONDS = 0.1
 _LONGEST_COMMAND = 80
 _NOTE_ROOM = 800  # paths can be long
+_HELD_BACK = "[nothing was changed: {needs}. Without `background` the person is asked]"
 LEFT_RUNNING = "[processes it left in the background were ended with it]"
 
 
 class Job:
-    """One command in the background."""
+    """One command in the background. `needs_more` is the starter's for one that runs read-only."""
 
-    def __init__(self, name: str, text: str, shell: Shell, output: Output) -> None:
+    def __init__(
+        self,
+        name: str,
+        text: str,
+        shell: Shell,
+        output: Output,
+        needs_more: Callable[[int, str, str], str] | None = None,
+    ) -> None:
         self.name, self.text = name, text
+        self._needs_more = needs_more
         self._shell, self.output = shell, output
         self._started = shell.started
         self._seconds = 0.0
@@ -75,6 +85,9 @@ class Job:
         kept = self.output.take(is_last=ended is not None)
         text, is_cut = kept.shown(_room(most_chars))
         text, file = text.strip("\n"), {}
+        if ended is not None and self._needs_more is not None:
+            needs = self._needs_more(ended.exit_code, text, text)
+            notes += [_HELD_BACK.format(needs=needs)] if needs else []
         if is_cut and (spill := self.output.spill) and (note := spill.note()):
             notes.insert(0, note)
             file = {"output_file": str(spill.path)} if spill.path else file
@@ -147,11 +160,18 @@ class Jobs:
         return "\n".join(job.line for job in self.all) or "There are no background jobs."
 
     def start(
-        self, text: str, folder: Path, *, most_chars: int, live: Live, network: bool = False
+        self,
+        text: str,
+        folder: Path,
+        *,
+        most_chars: int,
+        live: Live,
+        network: bool = False,
+        read_only: bool = False,
     ) -> Job:
         """Start a command. Raises OSError, and ToolError where too many run."""
         self.check()
-        launch, mark = self._shells.prepare(text, folder, network=network)
+        launch, mark = self._shells.prepare(text, folder, network=network, read_only=read_only)
         spill = self._shells.spill(_room(most_chars))
         output = Output(most_chars, streams=1, spill=spill)
         shell = Shell.start(
@@ -165,13 +185,14 @@ class Jobs:
                 streams=1,
             )
         )
-        return self.adopt(text, shell, output)
+        return self.adopt(text, shell, output, read_only=read_only)
 
-    def adopt(self, text: str, shell: Shell, output: Output) -> Job:
+    def adopt(self, text: str, shell: Shell, output: Output, *, read_only: bool = False) -> Job:
         """Make a job of a running command."""
         output.join()
         self._count += 1
-        job = Job(f"job-{self._count}", text, shell, output)
+        needs_more = self._shells.starter.needs_more if read_only else None
+        job = Job(f"job-{self._count}", text, shell, output, needs_more)
         self._all[job.name] = job
         ended = [job.name for job in self.all if job.ended is not None]
         for name in ended[: max(len(ended) - MOST_ENDED, 0)]:

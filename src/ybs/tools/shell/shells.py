@@ -61,12 +61,14 @@ class Shells:
         return len(self.in_front)
 
     def prepare(
-        self, command: str, folder: Path, *, network: bool = False
+        self, command: str, folder: Path, *, network: bool = False, read_only: bool = False
     ) -> "tuple[Launch, Mark]":
         """Say how a command is started, and by which mark its processes are known. Raises OSError or ToolError."""
         from ybs.tools.shell.strays import Mark
 
-        launch = self.starter.launch(command, folder, os.environ, network=network)
+        launch = self.starter.launch(
+            command, folder, os.environ, network=network, read_only=read_only
+        )
         if launch.scratch:
             self.watch.clear(launch.scratch)
         mark = Mark.new()
