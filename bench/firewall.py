@@ -1,4 +1,4 @@
-"""The secret firewall: how quick beside plain expressions, how hard to slow down, and how often right.
+"""The secret firewall: how fast beside plain expressions, how hard to slow down, and how often right.
 
 `python bench/firewall.py [--gitleaks REPOSITORY] [--show N] [--seed N]` also judges recall on the test vectors of
 gitleaks, in a clone (bare or not) that you have. It ends with 1 when a target is missed.
@@ -20,12 +20,11 @@ from lab import Lab, Row
 from secrets_corpus.gitleaks import vectors
 from secrets_corpus.negatives import negatives
 
-from ybs.security.firewall.engine import Engine
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.rules import RULES
 
 SIZE = 100_000
-STDLIB_SHARE, RE2_SHARE, MOST_TIMES_NORMAL = 1 / 15, 1 / 100, 10
+MOST_SHARE, MOST_HOSTILE_SHARE = 1 / 40, 1 / 4
 LEAST_RECALL, LEAST_PRECISION = 0.98, 0.97
 _PEM = "-----BEGIN RSA " + "PRIVATE KEY-----\n"
 #: What would slow a careless engine down, repeated to 100 KB.
@@ -42,8 +41,11 @@ def measure(lab: Lab, rounds: int) -> Iterator[Row]:
     """Yield the rows of `bench/run.py`."""
     del lab
     text = source()
-    yield from speed(text.encode(), rounds)
-    yield from adversarial(text, rounds)
+    patterns = [re.compile(rule.pattern) for rule in RULES]
+    data = text.encode()
+    every = median_seconds(lambda: [list(p.finditer(data)) for p in patterns], max(3, rounds))
+    yield from speed(data, every, rounds)
+    yield from adversarial(every, rounds)
     yield from first_request(rounds)
     flagged = sum(bool(Firewall().find(text)) for _, text in negatives(Random(7)))
     yield Row("hard negatives flagged", flagged, "", 9)
@@ -64,62 +66,48 @@ def source() -> str:
     return (text * (SIZE // len(text) + 1))[:SIZE]
 
 
-def speed(data: bytes, rounds: int) -> Iterator[Row]:
-    """Compare the engines with every rule run over the whole text, by turns."""
-    patterns = [re.compile(rule.pattern) for rule in RULES]
-    plain = Engine(use_re2=False)
-    engines: dict[str, tuple[Callable[[], object], float]] = {
-        "standard library": (lambda: plain.spans(data), STDLIB_SHARE)
-    }
-    if has_re2():
-        fast = Engine(use_re2=True)
-        engines["google-re2"] = (lambda: fast.spans(data), RE2_SHARE)
-    else:
-        print("  google-re2 is not installed: its row is left out")
-    times: dict[str, list[float]] = {name: [] for name in ("every rule", *engines)}
-    for _ in range(max(3, rounds)):
-        times["every rule"].append(seconds(lambda: [list(p.finditer(data)) for p in patterns]))
-        for name, (run, _) in engines.items():
-            times[name].append(statistics.median(seconds(run) for _ in range(3)))
-    every = statistics.median(times["every rule"])
-    for name, (_, limit) in engines.items():
-        median = statistics.median(times[name])
+def speed(data: bytes, every: float, rounds: int) -> Iterator[Row]:
+    """Compare the firewall with every rule run over the whole text."""
+    for size in (100, 5_000, SIZE):
+        part = data[:size]
+        run = partial(Firewall().spans, part)
+        repeats = SIZE // size
+
+        def repeated(run: Callable[[], object] = run, repeats: int = repeats) -> None:
+            for _ in range(repeats):
+                run()
+
+        took = median_seconds(repeated, max(3, rounds))
         yield Row(
-            f"100 KB of source, {name}: of every rule with re",
-            median / every,
+            f"{size / 1000:g} KB of source: of every rule with re",
+            took / every,
             "x",
-            round(limit, 4),
-            f"{median * 1e3:.2f} ms",
+            round(MOST_SHARE, 4) if size == SIZE else None,
+            f"{took * 1e6 / repeats / size * 1000:.1f} us for each KB",
         )
 
 
-def adversarial(text: str, rounds: int) -> Iterator[Row]:
-    """Compare each hostile text with the ordinary one."""
-    for use_re2 in (False, True) if has_re2() else (False,):
-        firewall = Firewall(use_re2=use_re2)
-        times = {name: hardness(firewall, unit, text, rounds) for name, unit in ADVERSARIAL.items()}
-        worst = sorted(times, key=times.__getitem__, reverse=True)
-        note = ", ".join(f"{name} {times[name]:.1f}" for name in worst[:4])
-        how = "google-re2" if use_re2 else "standard library"
-        yield Row(
-            f"worst hostile 100 KB, {how}: of ordinary source",
-            times[worst[0]],
-            "x",
-            None if use_re2 else MOST_TIMES_NORMAL,
-            note,
-        )
+def adversarial(every: float, rounds: int) -> Iterator[Row]:
+    """Compare each hostile text with every rule run over ordinary source."""
+    firewall = Firewall()
+    times: dict[str, float] = {}
+    for name, unit in ADVERSARIAL.items():
+        hostile = (unit * (SIZE // len(unit) + 1))[:SIZE].encode()
+        times[name] = median_seconds(partial(firewall.spans, hostile), min(3, rounds)) / every
+    worst = sorted(times, key=times.__getitem__, reverse=True)
+    note = ", ".join(f"{name} {times[name]:.2f}" for name in worst[:4])
+    yield Row(
+        "worst hostile 100 KB: of every rule with re on source",
+        times[worst[0]],
+        "x",
+        MOST_HOSTILE_SHARE,
+        note,
+    )
 
 
-def hardness(firewall: Firewall, unit: str, text: str, rounds: int) -> float:
-    """Return how many times longer than the ordinary text a repeated unit takes."""
-    hostile = (unit * (SIZE // len(unit) + 1))[:SIZE]
-    for warm in (text, hostile):
-        firewall.find(warm)
-    ratios = [
-        seconds(partial(firewall.find, hostile)) / seconds(partial(firewall.find, text))
-        for _ in range(min(3, rounds))
-    ]
-    return statistics.median(ratios)
+def median_seconds(run: Callable[[], object], rounds: int) -> float:
+    run()
+    return statistics.median(seconds(run) for _ in range(rounds))
 
 
 def first_request(rounds: int) -> Iterator[Row]:
@@ -132,14 +120,6 @@ def first_request(rounds: int) -> Iterator[Row]:
         firewall = Firewall()
         times.append(seconds(partial(firewall.mask, text)))
     yield Row("8 KB for the first time", statistics.median(times) * 1e3, "ms", 2)
-
-
-def has_re2() -> bool:
-    try:
-        import re2  # noqa: F401
-    except ImportError:
-        return False
-    return True
 
 
 def seconds(run: Callable[[], object]) -> float:

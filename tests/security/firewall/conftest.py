@@ -23,4 +23,4 @@ def key() -> str:
 
 @pytest.fixture
 def firewall() -> Firewall:
-    return Firewall(use_re2=False)
+    return Firewall()

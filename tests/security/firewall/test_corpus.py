@@ -15,7 +15,7 @@ from secrets_corpus.shapes import FRAMES, SHAPES, private_key, tokens
 
 from rows import every_row
 from ybs.config.schema import Firewall as Settings
-from ybs.security.firewall.engine import Engine, _inner, _re2_finder
+from ybs.security.firewall.engine import Engine
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.rule import Rule
 from ybs.security.firewall.rules import KINDS, RULES
@@ -105,7 +105,7 @@ def test_what_is_said_to_be_a_secret_is_found(firewall: Firewall, text: str, kin
     ],
 )
 def test_what_only_looks_like_one_is_left_alone(firewall: Firewall, text: str) -> None:
-    assert firewall.find(text) == []
+    assert firewall.find(text) == ()
 
 
 def test_an_address_with_several_parts_is_searched_in_each(firewall: Firewall) -> None:
@@ -126,7 +126,7 @@ def test_private_keys_are_found_whole_and_cut_off(firewall: Firewall) -> None:
 def test_many_keys_without_an_end_are_searched_for_it_once() -> None:
     text = ("-----BEGIN RSA " + "PRIVATE KEY-----\n") * 3000
     started = time.process_time()
-    assert Firewall(use_re2=False).find(text) == []
+    assert Firewall().find(text) == ()
     assert time.process_time() - started < 1
 
 
@@ -159,69 +159,8 @@ def test_x03_encoded_secrets_are_found(firewall: Firewall, token: str) -> None:
 
 def test_base64_that_is_no_text_is_left_alone(firewall: Firewall) -> None:
     for text in (Random(1).randbytes(90), bytes(90), b"\xc3(" * 40, b"\0\0\0a" * 30):
-        assert firewall.find(base64.b64encode(text).decode()) == []
-    assert firewall.find("A" * 41) == []
-
-
-def test_both_engines_find_the_same() -> None:
-    if _re2_finder([b"a"]) is None:
-        pytest.skip("google-re2 is NOT installed: the two engines are not compared")
-    plain, fast = Engine(use_re2=False), Engine(use_re2=True)
-    texts = [frame.format(token) for _, token in tokens(Random(4)) for frame in FRAMES[:2]]
-    texts.append("\n".join(texts))
-    texts.append("sk-" * 500)
-    texts += [text for _, text in negatives(Random(4))][:100]
-    for text in texts:
-        assert fast.spans(text.encode()) == plain.spans(text.encode())
-
-
-def test_the_fast_engine_hands_over_where_it_is_missing_or_the_text_is_full_of_anchors(
-    monkeypatch: pytest.MonkeyPatch, token: str
-) -> None:
-    def nothing(name: str) -> None:
-        raise ImportError(name)
-
-    monkeypatch.setattr("ybs.security.firewall.engine.import_module", nothing)
-    engine = Engine(use_re2=True)
-    assert engine.spans(token.encode()) == [(0, 40, "github-token")]
-    assert engine.spans(b"nothing") == []
-
-
-def test_anchors_that_begin_within_others_are_known() -> None:
-    inner = _inner([b"abc", b"bcd", b"ab", b"x"])
-    assert inner[b"abc"] == [(0, b"ab", 2), (1, b"bcd", 1)]
-    assert inner[b"x"] == []
-    assert _inner([b"aba"]) == {b"aba": [(2, b"aba", 0)]}
-
-
-class FakeRe2:
-    """Stands in for google-re2 where that is not installed: only what is used of it."""
-
-    class Options:
-        """Ignored."""
-
-        class Encoding:
-            """Ignored."""
-
-            LATIN1 = 1
-
-    @staticmethod
-    def compile(pattern: bytes, options: object) -> object:
-        import re
-
-        del options
-        return re.compile(pattern)
-
-
-def test_one_pass_finds_what_overlaps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ybs.security.firewall.engine.import_module", lambda name: FakeRe2)
-    find = _re2_finder([b"abc", b"bcd", b"ab"])
-    assert find is not None
-    assert sorted(find(b"." * 200 + b"abcd") or []) == [(200, 0), (200, 2), (201, 1)]
-    assert find(b"abc" * 100) is None
-    engine = Engine(use_re2=True)
-    assert engine.spans(b"sk-" * 50) == []
-    assert Engine().spans(b" " * 40_000) == []
+        assert firewall.find(base64.b64encode(text).decode()) == ()
+    assert firewall.find("A" * 41) == ()
 
 
 def test_sensitivity_decides_which_rules_hold() -> None:
@@ -242,7 +181,7 @@ def test_sensitivity_decides_which_rules_hold() -> None:
 
 
 def test_a_rule_of_ones_own_can_be_matched_alone() -> None:
-    rule = Rule("mine", (b"mine-",), rb"mine-\d{4}")
+    rule = Rule("mine", (b"mine-",), rb"mine-\d{4}", everywhere=True)
     assert Engine(rules=[rule]).spans(b"a MINE-1 mine-1234") == [(9, 18, "mine")]
 
 

@@ -83,23 +83,33 @@ async def test_thinking_goes_back_as_it_came(firewall: Firewall, token: str) -> 
     assert (await sent(model_of(firewall), Request("", [message]))).messages[0] is message
 
 
+@pytest.fixture
+def searched(firewall: Firewall, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Note the texts that the engine searches."""
+    texts: list[str] = []
+    spans = firewall.engine.spans
+    monkeypatch.setattr(
+        firewall.engine,
+        "spans",
+        lambda data: texts.extend(data.decode().split("\n")) or spans(data),
+    )
+    return texts
+
+
 async def test_only_new_text_is_looked_at(
-    firewall: Firewall, token: str, monkeypatch: pytest.MonkeyPatch
+    firewall: Firewall, token: str, searched: list[str]
 ) -> None:
-    looked_at: list[str] = []
-    find = firewall.find
-    monkeypatch.setattr(firewall, "find", lambda text: looked_at.append(text) or find(text))
     spec = ToolSpec(name="t", description="A tool.", parameters=Raw(b"{}"))
     messages: list[Message] = [UserMessage.of(f"one {token}")]
     model = model_of(firewall)
-    first = await sent(model, Request("system", messages, [spec]))
-    looked_at.clear()
-    messages.append(AssistantMessage(content=(Text(text="two"),)))
-    second = await sent(model, Request("system", messages, [spec]))
-    assert {text for text in "\n".join(looked_at).split("\n") if text} == {"two", "end"}
+    first = await sent(model, Request("a system prompt", messages, [spec]))
+    searched.clear()
+    messages.append(AssistantMessage(content=(Text(text="the second"),)))
+    second = await sent(model, Request("a system prompt", messages, [spec]))
+    assert searched == ["the second"]
     assert second.messages[0] is first.messages[0]
     assert second.tools[0] is first.tools[0]
-    assert second.system == "system"
+    assert second.system == "a system prompt"
 
 
 async def test_a_private_key_stops_the_request(firewall: Firewall, key: str) -> None:
@@ -243,15 +253,25 @@ async def test_what_is_no_picture_that_can_be_cleaned_is_left_out(
     assert message.images == ()
 
 
-async def test_a_long_conversation_is_not_looked_at_again_and_what_is_gone_from_it_is_forgotten(
-    firewall: Firewall, monkeypatch: pytest.MonkeyPatch
+async def test_no_text_is_searched_twice_and_what_is_gone_from_a_conversation_is_let_go(
+    firewall: Firewall, searched: list[str]
 ) -> None:
-    looked_at: list[str] = []
-    find = firewall.find
-    monkeypatch.setattr(firewall, "find", lambda text: looked_at.append(text) or find(text))
     model = model_of(firewall)
-    said = [UserMessage.of(text) for text in "abc"]
+    said = [UserMessage.of(f"{letter} number of words") for letter in "abc"]
     for messages in (said[:2], said, said, [said[0]], said[:2]):  # "b" comes back
         assert [*(await sent(model, Request("", messages))).messages] == messages
-    words = "\n".join(looked_at).split("\n")
-    assert [text for text in words if text in {*"abc"}] == ["a", "b", "c", "b"]
+    assert [text for text in searched if "words" in text] == [each.words for each in said]
+    assert len(model._messages) == 2
+
+
+async def test_what_is_learned_later_is_masked_in_what_was_said_before(firewall: Firewall) -> None:
+    value = "correct" + "7horse8battery"
+    model = model_of(firewall)
+    first = UserMessage.of(f"it is {value} there")
+    assert (await sent(model, Request("", [first]))).messages[0] == first
+    later = UserMessage.of(f'db_password = "{value}"')
+    both = (await sent(model, Request("", [first, later]))).messages
+    mark = "[ybs:secret:assigned-secret#1]"
+    assert [each.words for each in both] == [f"it is {mark} there", f'db_password = "{mark}"']
+    again = (await sent(model, Request("", [first, later]))).messages
+    assert [*again] == [*both]

@@ -25,7 +25,7 @@ def values(text: str) -> list[Event]:
 
 
 def test_every_secret_is_masked_as_if_each_text_had_been_looked_at_alone() -> None:
-    whole, alone = Firewall(use_re2=False), Firewall(use_re2=False)
+    whole, alone = Firewall(), Firewall()
     texts = [
         frame.format(token)
         for number, (_, token) in enumerate([*tokens(Random(5))][::2])
@@ -47,4 +47,4 @@ def test_every_secret_is_masked_as_if_each_text_had_been_looked_at_alone() -> No
 
 def test_what_cannot_be_read_is_looked_at_piece_by_piece() -> None:
     broken = ToolFinished(id="1", success=True, output="", display=Raw(b'{"a": "\\q"}'))
-    assert masked(Firewall(use_re2=False), broken) == broken
+    assert masked(Firewall(), broken) == broken

@@ -163,7 +163,7 @@ async def test_x05_a_placeholder_is_refused_wherever_the_secret_does_not_stand(
 def test_a_secret_comes_back_only_in_an_edit_of_the_file_that_holds_it(
     name: str, member: str, path: str, frame: str
 ) -> None:
-    firewall = Firewall(use_re2=False)
+    firewall = Firewall()
     secret = draw("glpat-[A-Za-z0-9]{20}", Random(1))
     mark = firewall.mask(secret)
     restorer = Restorer(firewall.vault, Files({"holds": f"a {secret} b", "empty": ""}))

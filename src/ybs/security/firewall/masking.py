@@ -5,27 +5,20 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw
 
 from ybs.config.schema import Firewall as FirewallSettings
 from ybs.security.firewall.allowed import AllowList
 from ybs.security.firewall.decode import views
-from ybs.security.firewall.engine import Engine, Span, merged
+from ybs.security.firewall.engine import LEAST_SECRET, Engine, Span, merged
 from ybs.security.firewall.lazy import lazy
+from ybs.security.firewall.memory import Finding, Memory
 from ybs.security.firewall.report import Report
 from ybs.security.firewall.rules import KINDS
 from ybs.security.firewall.vault import Vault
 
 _LONGEST_MEMBER = 400
 _PLACEHOLDER = lazy(rb"\[ybs:secret:([a-z0-9-]{1,40})#\d{1,6}\]")
-
-
-class Finding(Struct, frozen=True):
-    """A secret in a text: its kind, and its first and last character (`end` is the one after it)."""
-
-    kind: str
-    start: int
-    end: int
 
 
 class Firewall:
@@ -35,29 +28,64 @@ class Firewall:
         self,
         settings: FirewallSettings | None = None,
         own: Iterable[str] = (),
-        *,
-        use_re2: bool | None = None,
     ) -> None:
         settings = settings or FirewallSettings()
         self.vault = Vault(own)
         self.report = Report()
-        self.engine = Engine(settings.sensitivity, use_re2=use_re2)
+        self.engine = Engine(settings.sensitivity)
         self._allowed = AllowList(settings.allow)
+        self._memory = Memory()
+        #: What was known of secrets when the memory was begun.
+        self._learned = self.vault.learned
 
     def allow(self, placeholder: str) -> None:
         """Take the secret behind a placeholder for none from now on."""
         value = self.vault.value(placeholder)
         if value is not None:
             self._allowed.add(value)
+            self._memory.clear()
 
-    def find(self, text: str) -> list[Finding]:
-        """Return the secrets in the text, in order; none overlaps another."""
+    def find(self, text: str) -> Sequence[Finding]:
+        """Return the secrets in the text, in order; none overlaps another. A text is searched once."""
+        if len(text) < LEAST_SECRET:
+            return ()
+        known = self._known().get(text)
+        if known is None:
+            known = self.search(text)
+            self._memory.add(text, known)
+        return known
+
+    def are_clean(self, texts: Iterable[str]) -> bool:
+        """Return whether there is no secret in the texts, with one search of all that are new.
+
+        What two texts seem to say together makes it false too.
+        """
+        memory = self._known()
+        new = [text for text in texts if len(text) >= LEAST_SECRET and not _is_known(memory, text)]
+        if not new:
+            return True
+        if any(memory.get(text) for text in new) or self.search("\n".join(new)):
+            return False
+        for text in new:
+            memory.add(text)
+        return True
+
+    def _known(self) -> Memory:
+        """Return the memory. What is newly known to be a secret may stand in a text that was found clean."""
+        if self._learned != self.vault.learned:
+            self._learned = self.vault.learned
+            self._memory.clear()
+        return self._memory
+
+    def search(self, text: str) -> Sequence[Finding]:
+        """Search a text that does not come again, and do not remember it."""
         data = text.encode("utf-8", "surrogatepass")
-        return [
+        spans = self.spans(data)
+        return tuple(
             Finding(kind, start, end)
-            for kind, start, end in _in_characters(text, data, self.spans(data))
+            for kind, start, end in _in_characters(text, data, spans)
             if not self._allowed.holds(text[start:end])
-        ]
+        )
 
     def spans(self, data: bytes) -> list[Span]:
         """Return the secrets in the bytes, also in what they say when decoded once."""
@@ -128,6 +156,11 @@ class Firewall:
                 self.report.add(finding.kind, place, placeholder)
                 return value.replace(secret, placeholder)
         return masked
+
+
+def _is_known(memory: Memory, text: str) -> bool:
+    findings = memory.get(text)
+    return findings is not None and not findings
 
 
 def exact(data: bytes, known: Iterable[tuple[bytes, str]]) -> list[Span]:

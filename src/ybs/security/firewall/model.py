@@ -20,6 +20,7 @@ _T = TypeVar("_T")
 Decision: TypeAlias = Literal["mask", "send", "stop"]
 
 PRIVATE_KEY = "private-key"
+_SYSTEM = "the system prompt"
 _PLACES = {
     "person": "your message",
     "guard": "a reminder",
@@ -64,6 +65,7 @@ class FirewallModel:
         self._clean: list[Message] = []
         self._specs: dict[int, tuple[ToolSpec, ToolSpec]] = {}
         self._system = ("", "")
+        self._learned = firewall.vault.learned
 
     @property
     def name(self) -> str:
@@ -85,7 +87,7 @@ class FirewallModel:
     async def cleaned(self, request: Request) -> Request:
         """Return the request with placeholders in place of secrets. Raises SecretFound."""
         if request.system != self._system[0]:
-            clean = await self._checked(request.system, "the system prompt", is_said=False)
+            clean = await self._checked(request.system, _SYSTEM, is_said=False)
             self._system = (request.system, clean)
         self._pass_specs(request.tools)
         specs = [await self._spec(spec) for spec in request.tools]
@@ -94,22 +96,35 @@ class FirewallModel:
         for message in request.messages[same:]:
             known = self._messages.get(id(message))
             messages.append(await self._message(message) if known is None else known[1])
+        is_new = self._learned != self.firewall.vault.learned
+        messages = self._masked_again(messages)
         self._said, self._clean = [*request.messages], messages
-        if len(self._messages) > len(messages):  # some are no longer said
+        if is_new or len(self._messages) > len(messages):  # some are no longer said
             pairs = zip(self._said, messages, strict=True)
             self._messages = {id(old): (old, new) for old, new in pairs}
         self._specs = {id(old): (old, new) for old, new in zip(request.tools, specs, strict=True)}
         return Request(self._system[1], [*messages], specs)
 
+    def _masked_again(self, messages: list[Message]) -> list[Message]:
+        """Mask what is newly known to be a secret in earlier messages too; nobody is asked again."""
+        while self._learned != self.firewall.vault.learned:
+            self._learned = self.firewall.vault.learned
+            messages = [masked(self.firewall, each, _place(each)) for each in messages]
+            self._system = (
+                self._system[0],
+                masked(self.firewall, self._system[1], _SYSTEM),
+            )
+        return messages
+
     def _pass_specs(self, specs: Sequence[ToolSpec]) -> None:
         """Let new descriptions pass that are clean, with one look at all of them."""
         new = [s for s in specs if id(s) not in self._specs and b"\\" not in bytes(s.parameters)]
-        whole = b"\n".join(
-            part
-            for s in new
-            for part in (s.name.encode(), s.description.encode(), bytes(s.parameters))
-        )
-        if not self.firewall.find(whole.decode()):
+        if not new:
+            return
+        parts = [
+            part for s in new for part in (s.name, s.description, bytes(s.parameters).decode())
+        ]
+        if self.firewall.are_clean(parts):
             self._specs.update((id(spec), (spec, spec)) for spec in new)
 
     async def _spec(self, spec: ToolSpec) -> ToolSpec:

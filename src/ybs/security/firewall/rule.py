@@ -22,6 +22,8 @@ class Rule(Struct, frozen=True):
     set `before` as stand there (`reach` at most). The secret is the last group, or the whole match where there is none.
     `entropy` is the least, in bits for each character. `near` must stand within `NEAR` bytes before (lower case).
     `least` is how many bytes from the anchor on have no space among them: a quick look before the pattern.
+    `everywhere`: the anchor is looked for in all of a text. The others are found only in a word, or up to 64 bytes
+    before one, of ten or more letters, digits, `_` and `-`, which are not only lower-case letters.
     """
 
     kind: str
@@ -34,6 +36,7 @@ class Rule(Struct, frozen=True):
     near: bytes = b""
     level: Level = "low"
     least: int = 0
+    everywhere: bool = False
 
 
 #: No token is shorter, in bytes.

@@ -14,7 +14,7 @@ _KEYS = (
     ),
     Rule(
         "private-key",
-        (b"private-lines:",),
+        (b"private-lines",),
         rb"Private-Lines: \d{1,3}\s{1,2}((?:[A-Za-z0-9+/=]{10,64}\s{1,2}){2,80})",
     ),
     Rule(
@@ -49,6 +49,7 @@ _SPOKEN = (
         0.0,
         "login",
         level="normal",
+        everywhere=True,
     ),
     Rule(
         "basic-auth",
@@ -57,6 +58,7 @@ _SPOKEN = (
         0.0,
         "basic",
         level="normal",
+        everywhere=True,
     ),
     Rule(
         "bearer-token",
@@ -65,6 +67,7 @@ _SPOKEN = (
         2.8,
         "random",
         level="normal",
+        everywhere=True,
     ),
     Rule(
         "auth-header",
@@ -73,6 +76,7 @@ _SPOKEN = (
         2.8,
         "random",
         level="normal",
+        everywhere=True,
     ),
     Rule(
         "curl-login",
@@ -82,6 +86,7 @@ _SPOKEN = (
         "login",
         near=b"curl",
         level="normal",
+        everywhere=True,
     ),
     Rule(
         "netrc-password",
@@ -90,6 +95,7 @@ _SPOKEN = (
         0.0,
         "login",
         level="normal",
+        everywhere=True,
     ),
 )
 
@@ -101,9 +107,9 @@ _ASSIGN = (
 )
 ASSIGNED = Rule(
     "assigned-secret",
-    (b"token", b"secret", b"passw", b"passphrase", b"api_key", b"api-key", b"apikey", b"credential", b"creds", b"key", b"auth", b"pwd", b"pass"),
+    (b"token", b"secret", b"api_key", b"api-key", b"apikey", b"credential", b"creds", b"key", b"auth", b"pwd", b"pass"),
     rb"((?i:" + WORDS + rb"))" + _ASSIGN + _VALUE,
-    0.0, "assigned", level="normal",
+    0.0, "assigned", level="normal", everywhere=True,
 )  # fmt: skip
 
 #: The kind of the person's own secrets, which are known by value.

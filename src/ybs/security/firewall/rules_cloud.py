@@ -20,6 +20,7 @@ CLOUD = (
         3.0,
         before=ALNUM + b"_~.-",
         reach=4,
+        everywhere=True,
     ),
     Rule("azure-storage-key", (b"accountkey=",), rb"(?i:AccountKey)=([A-Za-z0-9+/]{86}==)", 3.5),
     Rule("azure-signature", (b"sig=",), rb"sig=([A-Za-z0-9%+/]{43,90}(?:=|%3[dD]))", 3.5),
@@ -99,6 +100,7 @@ CODE = (
         (b"sourcegraph",),
         rb"(?i:sourcegraph)[\w .-]{0,30}[\"'\s:=>(,]{1,8}([a-fA-F0-9]{40})" + END,
         3.0,
+        everywhere=True,
     ),
     token("postman-key", "pmak-", rb"PMAK-[a-fA-F0-9]{24}-[a-fA-F0-9]{34}"),
     token("readme-key", "rdme_", rb"rdme_[a-z0-9]{70}"),
@@ -108,6 +110,7 @@ CODE = (
         (b"contribsys",),
         rb"(?i:contribsys)[\w.-]{0,20}(?:[ \t][a-z]{2,10})?[\"'`\s:=>?,.]{1,10}([a-f0-9]{8}:[a-f0-9]{8})"
         + END,
+        everywhere=True,
     ),
     Rule(
         "nuget-password",
@@ -116,6 +119,7 @@ CODE = (
         0.0,
         "login",
         level="normal",
+        everywhere=True,
     ),
     token("octopus-key", "api-", rb"API-[A-Z0-9]{26}" + END),
     token("snyk-token", "snyk_", rb"snyk_(?:uat|sat)\.[a-z0-9]{8}\.[\w-]{20,300}"),

@@ -166,6 +166,7 @@ MONEY = (
         (b"secret_key",),
         rb"(?i:secret_key)[\"']\s{0,5}=>\s{0,5}[\"'](sk_[^\s\"']{29})[\"']",
         3.0,
+        everywhere=True,
     ),
     token("beamer-token", "b_", rb"b_[A-Za-z0-9=_-]{44}(?![\w=-])", 3.8),
     token("coinbase-key", "organizations/", rb"organizations/" + UUID + rb"/apiKeys/" + UUID),

@@ -53,7 +53,7 @@ class StreamMask:
 
     def _whole(self, cut: int) -> int:
         """Return the cut, or where the secret begins that it would go through."""
-        for finding in self._firewall.find(self._held):
+        for finding in self._firewall.search(self._held):
             if finding.start < cut < finding.end:
                 return finding.start or finding.end
         return cut
@@ -71,7 +71,7 @@ class StreamMask:
         shift = len(self._seen)
         pieces: list[str] = []
         end = 0
-        for finding in self._firewall.find(self._seen + part):
+        for finding in self._firewall.search(self._seen + part):
             start, stop = max(finding.start - shift, end), finding.end - shift
             if stop <= end:
                 continue

@@ -1,5 +1,6 @@
 """A toolbox behind the firewall: what tools answer is masked, and placeholders in calls are put back or refused."""
 
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ from ybs.core.wrapper import ToolboxWrapper
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.restore import Read, Restorer
 from ybs.security.firewall.stream import StreamMask
-from ybs.security.firewall.structs import masked
+from ybs.security.firewall.structs import is_clean, masked
 
 
 class FirewallToolbox(ToolboxWrapper):
@@ -46,6 +47,8 @@ class FirewallToolbox(ToolboxWrapper):
             result = await self._toolbox.run(restored, live)
         finally:
             live.close()
+        if is_clean(self.firewall, result):
+            return result
         clean = masked(self.firewall, result, live.place)
         if clean is not result and live.has_key(clean):
             text = f"A private key stands in {live.place}; the model sees a placeholder."
@@ -64,19 +67,27 @@ class _Live:
 
     def __init__(self, firewall: Firewall, call: ToolCall, emit: Emit) -> None:
         self._firewall, self._call, self._emit = firewall, call, emit
-        self.place = f"the result of {call.name}{firewall.mask(_path_of(call))}"
-        self._printed = StreamMask(firewall, self.place)
+        self._printed: StreamMask | None = None
+
+    @cached_property
+    def place(self) -> str:
+        """What the report names; few calls need it."""
+        return f"the result of {self._call.name}{self._firewall.mask(_path_of(self._call))}"
 
     def __call__(self, event: Event) -> None:
         """Hand an event on."""
-        if not isinstance(event, ToolPrinted):
-            self._emit(masked(self._firewall, event, self.place))
-        elif text := self._printed.feed(event.text):
-            self._emit(replace(event, text=text))
+        if isinstance(event, ToolPrinted):
+            self._printed = self._printed or StreamMask(self._firewall, self.place)
+            if text := self._printed.feed(event.text):
+                self._emit(replace(event, text=text))
+            return
+        if not is_clean(self._firewall, event):
+            event = masked(self._firewall, event, self.place)
+        self._emit(event)
 
     def close(self) -> None:
         """Hand on what was held back."""
-        if text := self._printed.close():
+        if self._printed and (text := self._printed.close()):
             self._emit(ToolPrinted(id=self._call.id, text=text))
 
     def has_key(self, result: ToolResult) -> bool:

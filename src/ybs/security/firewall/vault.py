@@ -32,6 +32,8 @@ class Vault:
         self._placeholders: dict[str, str] = {}
         self._values: dict[str, str] = {}
         self._counts: dict[str, int] = {}
+        #: How many values were learned: with each of them a text may hold more secrets than before.
+        self.learned = 0
 
     def placeholder(self, kind: str, value: str) -> str:
         """Return what stands for the value in this session."""
@@ -40,6 +42,7 @@ class Vault:
             number = self._counts[kind] = self._counts.get(kind, 0) + 1
             known = self._placeholders[value] = f"[ybs:secret:{kind}#{number}]"
             self._values[known] = value
+            self.learned += 1
         return known
 
     def reserve(self, text: str) -> None:
