@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import signal
+from typing import Any
 
 import pytest
 from stage import staged
@@ -403,12 +404,16 @@ async def test_a_signal_to_end_closes_the_session() -> None:
 async def test_nothing_is_loaded_any_more_after_leaving_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(terminal_door, "WARM_UP_SECONDS", 0.02)
-    loaded: list[str] = []
-    monkeypatch.setattr(terminal_door, "_load", loaded.append)
+    monkeypatch.setattr(terminal_door, "WARM_UP_SECONDS", 61.0)
+    loop, timers = asyncio.get_running_loop(), list[asyncio.TimerHandle]()
+    call_later = loop.call_later
+
+    def noted(delay: float, *rest: Any) -> asyncio.TimerHandle:
+        timer = call_later(delay, *rest)
+        timers.extend([timer] * (delay == 61.0))
+        return timer
+
+    monkeypatch.setattr(loop, "call_later", noted)
     async with staged(FakeSession()):
         pass
-    later = asyncio.Event()
-    asyncio.get_running_loop().call_later(0.03, later.set)
-    await later.wait()
-    assert loaded == []
+    assert [timer.cancelled() for timer in timers] == [True]
