@@ -11,7 +11,7 @@ import pytest
 
 from rows import every_row
 from ybs.core.errors import Refused
-from ybs.security import _bubblewrap
+from ybs.security import _bubblewrap, programs
 from ybs.security._bubblewrap import Bubblewrap, attempt, find
 from ybs.security.launch import Launch
 from ybs.security.places import see
@@ -201,7 +201,7 @@ def test_S20_bwrap_is_never_looked_for_along_the_path(
     fake.write_text("#!/bin/sh\n")
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(_bubblewrap, "_PROGRAMS", ("/gone/bwrap",))
+    monkeypatch.setattr(_bubblewrap, "BUBBLEWRAP", ("/gone/bwrap",))
     assert find() is None
 
 
@@ -213,8 +213,8 @@ def test_bwrap_has_to_be_roots_and_nobody_elses_to_write(
         def stat(self, **_: object) -> SimpleNamespace:
             return SimpleNamespace(st_uid=uid, st_mode=mode)
 
-    monkeypatch.setattr(_bubblewrap, "Path", Found)
-    monkeypatch.setattr(_bubblewrap, "_PROGRAMS", ("/usr/bin/bwrap",))
+    monkeypatch.setattr(programs, "Path", Found)
+    monkeypatch.setattr(_bubblewrap, "BUBBLEWRAP", ("/usr/bin/bwrap",))
     assert (find() is not None) == expected
 
 

@@ -1,10 +1,12 @@
 import asyncio
+import gc
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from ybs.security.child import Failed, run_child
+from ybs.security.launch import Launch
 
 
 async def run(
@@ -15,9 +17,8 @@ async def run(
     has_own_group: bool = True,
 ) -> bytes:
     return await run_child(
-        ["/bin/sh", "-c", code],
+        Launch(["/bin/sh", "-c", code], {"PATH": "/usr/bin:/bin"}),
         folder=Path("/"),
-        environ={"PATH": "/usr/bin:/bin"},
         stdin=stdin,
         timeout_seconds=timeout_seconds,
         most_bytes=1000,
@@ -28,6 +29,12 @@ async def run(
 async def test_a_child_reads_its_input_and_is_given_only_these_variables():
     assert await run("cat; env | grep -c HOME || true", stdin=b"in\n") == b"in\n0\n"
     assert await run("exec <&-; printf done", stdin=b"x" * 1_000_000) == b"done"
+
+
+async def test_what_nobody_reads_keeps_no_pipe_open():
+    with pytest.raises(Failed, match="printed more"):
+        await run("head -c 3000000 /dev/zero")
+    gc.collect()  # an open pipe would be a warning, and that an error
 
 
 async def test_a_child_that_fails_says_why():

@@ -11,6 +11,7 @@ import pytest
 from hostile_git import TRAPS, Sandpit, hook, needs_git, template_in
 from processes import open_descriptors
 from ybs.security.git_titles import ask_titles
+from ybs.security.launch import Launch
 
 pytestmark = needs_git
 
@@ -86,6 +87,10 @@ def test_titles_beyond_the_bound_are_cut_and_a_git_that_cannot_be_started_tells_
         found = lambda *_, found=program, **__: found  # noqa: E731 - it differs in what it finds
         monkeypatch.setattr("ybs.security.git_titles.trusted_program", found)
         assert titles(pit) == []
+    nothing = Launch(("/nowhere/git",), {})
+    monkeypatch.setattr("ybs.security.git_titles.trusted_program", lambda *_, **__: Path("/git"))
+    monkeypatch.setattr("ybs.security.git_titles.launches", lambda *_: iter([nothing]))
+    assert titles(pit) == []
 
 
 def test_what_is_not_read_is_ended_and_its_pipe_is_closed(pit: Sandpit) -> None:

@@ -1,7 +1,6 @@
 """The cage of Linux: bubblewrap with an empty root, namespaces of its own, and a system call filter."""
 
 import os
-import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -11,9 +10,8 @@ from ybs.security._protected import git_folders, host_secrets, is_link, protecte
 from ybs.security._seccomp import confining, is_known
 from ybs.security.launch import Launch
 from ybs.security.places import SYSTEM, Places, lies_in, system_folders
+from ybs.security.programs import BUBBLEWRAP, system_program
 
-#: Never looked for along PATH: the project may have put a folder of its own there.
-_PROGRAMS = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")
 _NAMESPACES = (
     *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
 )
@@ -86,7 +84,7 @@ class Bubblewrap:
 
 def find() -> str | None:
     """Return the bwrap program of the system: one that only root can have put there."""
-    return next((path for path in _PROGRAMS if _is_roots(path)), None)
+    return system_program(BUBBLEWRAP)
 
 
 def attempt(program: str) -> tuple[tuple[str, ...] | None, str]:
@@ -126,16 +124,6 @@ def _try(program: str, options: tuple[str, ...]) -> str:
     if done.returncode == 0:
         return ""
     return os.fsdecode(done.stderr).strip() or f"exit code {done.returncode}"
-
-
-def _is_roots(path: str) -> bool:
-    real = os.path.realpath(path)
-    try:
-        found = Path(real).stat()
-    except OSError:
-        return False
-    is_program = stat.S_ISREG(found.st_mode) and bool(found.st_mode & 0o111)
-    return is_program and found.st_uid == 0 and not found.st_mode & 0o022
 
 
 def _filter_file(*, has_unix_sockets: bool = True) -> int:

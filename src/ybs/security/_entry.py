@@ -107,6 +107,21 @@ def prepare(kernel: Kernel, ruleset: int, program: bytes) -> Entry:
     return Entry(steps, (header, none, code, filter_))
 
 
+def prepare_git(kernel: Kernel, ruleset: int) -> Entry:
+    """Return what a child does to be held by the ruleset alone: for ybs's own git, which runs nobody's programs.
+
+    It keeps its capabilities: they open nothing that the ruleset does not, and root's git may work for another user.
+    """
+    prctl = kernel.prctl
+    steps: list[Step] = [
+        (prctl, (_PDEATHSIG, signal.SIGKILL, 0, 0, 0), False),
+        (prctl, (_NO_NEW_PRIVILEGES, 1, 0, 0, 0), False),
+        (kernel.syscall, (_RESTRICT_SELF, ruleset, 0), False),
+        (_close, (ruleset,), False),
+    ]
+    return Entry(steps, ())
+
+
 def _close(descriptor: int) -> int:
     os.close(descriptor)
     return 0

@@ -9,7 +9,9 @@ Interface: https://docs.kernel.org/userspace-api/landlock.html
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ybs.core.errors import Refused
 from ybs.security import environment
@@ -21,6 +23,10 @@ from ybs.security.launch import Launch
 from ybs.security.opening import held
 from ybs.security.places import Places, lies_in, system_folders
 
+if TYPE_CHECKING:
+    from ybs.security.git_sandbox import View
+
+_PATH = getattr(os, "O_PATH", 0) | os.O_CLOEXEC  # only Linux has it
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 1 << 1, 1 << 2, 1 << 3
 _REFER, _TRUNCATE, _IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
 _ALL_OF_FIRST = (1 << 13) - 1
@@ -107,16 +113,12 @@ class Landlock:
             descriptor = self._opened(path)
         except (OSError, Refused):
             return  # gone meanwhile, unreadable, or a link by now: nothing is allowed then
-        try:
-            is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
-            self._kernel.allow(ruleset, descriptor, rights if is_folder else rights & _OF_FILES)
-        finally:
-            os.close(descriptor)
+        _allow(self._kernel, ruleset, descriptor, rights)
 
     def _opened(self, path: str) -> int:
         """Open the path; in what caged programs can change no link is followed, since one still running may put it there."""
         if not any(lies_in(path, top) for top in self.places.tops):
-            return os.open(path, os.O_PATH | os.O_CLOEXEC)
+            return os.open(path, _PATH)
         with held(Path(path)) as place:
             return place.open(os.O_PATH)
 
@@ -137,6 +139,42 @@ def handled_rights(abi: int) -> int:
     rights |= _REFER if abi >= _REFER_ABI else 0
     rights |= _TRUNCATE if abi >= _TRUNCATE_ABI else 0
     return rights | (_IOCTL_DEV if abi >= _IOCTL_ABI else 0)
+
+
+def git_ruleset(kernel: Kernel, system: Iterable[str], devices: Iterable[str], view: "View") -> int:
+    """Return a ruleset with which ybs's own git sees the view, and of the system what it needs. Raises OSError."""
+    abi = kernel.abi
+    handled = handled_rights(abi)
+    everything = handled & ~_IOCTL_DEV
+    ruleset = kernel.create_ruleset(
+        handled,
+        network=0 if abi < _TCP_ABI else _TCP,
+        scopes=_SCOPES if abi >= _SCOPES_ABI else 0,
+    )
+    shown = [pair for path in view.shown for pair in _split(path, view.hidden, _READ)]
+    shown += [(path, everything if view.is_writing else _READ) for path in view.git_folders]
+    try:
+        for path in system:
+            with suppress(OSError):  # there are systems without it
+                _allow(kernel, ruleset, os.open(path, _PATH), _READ & handled)
+        for path in devices:
+            _allow(kernel, ruleset, os.open(path, _PATH), (_READ_FILE | _WRITE_FILE) & handled)
+        for path, rights in shown:
+            with suppress(OSError, Refused), held(Path(path)) as place:  # gone, or a link by now
+                _allow(kernel, ruleset, place.open(os.O_PATH), rights & handled)
+    except BaseException:
+        os.close(ruleset)
+        raise
+    return ruleset
+
+
+def _allow(kernel: Kernel, ruleset: int, descriptor: int, rights: int) -> None:
+    """Allow rights to what the descriptor stands for, and close it. Raises OSError."""
+    try:
+        is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
+        kernel.allow(ruleset, descriptor, rights if is_folder else rights & _OF_FILES)
+    finally:
+        os.close(descriptor)
 
 
 def _rules(

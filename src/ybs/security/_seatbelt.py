@@ -3,12 +3,16 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ybs.security import environment
 from ybs.security._private import UNSHARED, PrivateFolder
 from ybs.security._protected import GIT, NAMES, git_folders
 from ybs.security.launch import Launch
 from ybs.security.places import Places
+
+if TYPE_CHECKING:
+    from ybs.security.git_sandbox import View
 
 PROGRAM = "/usr/bin/sandbox-exec"
 #: Folders of the system that programs read. The home folder is in none of them.
@@ -115,6 +119,23 @@ def profile(
     ]
     if network:
         lines.append(_network())
+    return "\n".join(lines) + "\n", names.values
+
+
+def git_profile(view: "View", programs: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """Return the profile in which ybs's own git sees the view, and the parameters that its paths stand in."""
+    names = _Names()
+    seen = (*_SYSTEM, *programs, *view.shown)
+    lines = [
+        _BASE,
+        f"(allow file-read* {_subpaths(names, 'READ', seen)})",
+        f"(allow file-read* file-write-data file-ioctl {_devices()})",
+        f"(allow sysctl-read {' '.join(_quoted('sysctl-name', name) for name in _SYSCTLS)})",
+    ]
+    if view.hidden:
+        lines.append(f"(deny file-read* {_subpaths(names, 'HIDDEN', view.hidden)})")
+    may = "file-read* file-write*" if view.is_writing else "file-read*"
+    lines.append(f"(allow {may} {_subpaths(names, 'GIT', view.git_folders)})")
     return "\n".join(lines) + "\n", names.values
 
 

@@ -4,41 +4,52 @@ import asyncio
 import os
 import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process, create_subprocess_exec
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from ybs.security.launch import Launch
+
 _CHUNK = 65_536
+_DRAIN_SECONDS = 1.0
 _MOST_ERROR_BYTES = 20_000
 
 
 class Failed(Exception):
-    """The program ended with an error, ran too long, or printed too much."""
+    """The program ended with an error (then there is a `code`), ran too long, or printed too much."""
+
+    def __init__(self, words: str, code: int = 0) -> None:
+        super().__init__(words)
+        self.code = code
 
 
-async def run_child(  # noqa: PLR0913 - each is named
-    argv: Sequence[str],
+async def run_child(
+    launch: Launch,
     *,
     folder: Path,
-    environ: Mapping[str, str],
     stdin: bytes | None,
     timeout_seconds: float,
     most_bytes: int,
     has_own_group: bool = True,
 ) -> bytes:
-    """Run a program to its end and return what it printed. Raises Failed and OSError.
+    """Run a program to its end and return what it printed. Raises Failed and OSError; closes the descriptors.
 
     Without a group of its own it dies with the group of this process, but what it starts may live on.
     """
-    process = await create_subprocess_exec(
-        *argv,
-        cwd=folder,
-        env=dict(environ),
-        stdin=DEVNULL if stdin is None else PIPE,
-        stdout=PIPE,
-        stderr=PIPE,
-        start_new_session=has_own_group,
-    )
+    try:
+        process = await create_subprocess_exec(
+            *launch.argv,
+            cwd=folder,
+            env=dict(launch.environ),
+            stdin=DEVNULL if stdin is None else PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            start_new_session=has_own_group,
+            pass_fds=launch.descriptors,
+            preexec_fn=launch.before_exec,
+        )
+    finally:
+        for descriptor in launch.descriptors:
+            os.close(descriptor)
     try:
         async with asyncio.timeout(timeout_seconds):
             printed, said = await _talk(process, stdin, most_bytes)
@@ -49,7 +60,7 @@ async def run_child(  # noqa: PLR0913 - each is named
         await _end(process, has_own_group=has_own_group)
     if code:
         words = said.decode(errors="replace").strip()
-        raise Failed(words or f"it ended with code {code}")
+        raise Failed(words or f"it ended with code {code}", code)
     return printed
 
 
@@ -95,3 +106,8 @@ async def _end(process: Process, *, has_own_group: bool) -> None:
             else:
                 process.kill()
         await process.wait()
+    # What it has said and nobody read keeps its pipe open.
+    assert process.stdout is not None  # noqa: S101 - it is a pipe
+    rest = asyncio.ensure_future(process.stdout.read())
+    await asyncio.wait({rest}, timeout=_DRAIN_SECONDS)
+    rest.cancel()

@@ -2,27 +2,37 @@
 
 Three walls, each enough for most attacks: only commands of a list; every setting that names a program is overridden on
 the command line, also those with names of the repository's choice; and an environment of ybs's own making (`git_walls`).
+Around them stands a sandbox (`git_sandbox`): commands of the model may exchange paths while git works. Outside of it git
+only takes apart a text that it is handed, and the person's own settings.
 """
 
 import os
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct
 
+from ybs.core.errors import Refused
+from ybs.security.git_sandbox import GitSandbox, View, cannot_be_had, launches
 from ybs.security.git_walls import (
     HEED_IGNORED,
     OPTIONS,
+    SIGNED,
     WRITE,
     GitError,
     environment,
     overrides,
     words_for,
 )
+from ybs.security.opening import held
 from ybs.security.programs import trusted_program
-from ybs.security.repository import Repository, check_writable, find_repository
+from ybs.security.repository import Repository, check_complete, check_writable, find_repository
 
+_Given = TypeVar("_Given")
+_Found = TypeVar("_Found")
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 TIMEOUT_SECONDS = 30.0
 MOST_OUTPUT_BYTES = 8_000_000
 _MOST_ERROR_CHARS = 2000
@@ -47,8 +57,10 @@ class Git:
         most_bytes: int = MOST_OUTPUT_BYTES,
         environ: Mapping[str, str] = os.environ,
         has_own_group: bool = True,
+        sandbox: GitSandbox | None = None,
     ) -> None:
         self.folder, self.environ, self._has_own_group = folder, environ, has_own_group
+        self._sandbox = sandbox or GitSandbox()
         self.timeout_seconds, self.most_bytes = timeout_seconds, most_bytes
         self._settings: list[tuple[str, str]] = []
         self._stamp: list[tuple[str | int, ...]] = []
@@ -56,18 +68,30 @@ class Git:
         self._own: dict[str, str] | None = None
 
     async def run(
-        self, command: str, *arguments: str, stdin: bytes | None = None, index: str = ""
+        self,
+        command: str,
+        *arguments: str,
+        stdin: bytes | None = None,
+        index: str = "",
+        files: str = "",
     ) -> bytes:
-        """Run one of git's commands and return what it printed. `index` names another index file."""
+        """Run one of git's commands and return what it printed.
+
+        `index` names another index file, `files` a folder in git's own that stands for the work tree.
+        """
         ending = words_for(command, arguments)
         repository = self.repository(is_write=command in WRITE)
         settings = await self._settings_of(repository)
-        identity = await self._who(settings) if command == "commit-tree" else {}
-        if index:
-            identity = {**identity, "GIT_INDEX_FILE": index}
-        ignored = await self._ignored() if command in HEED_IGNORED else ()
-        words = [*OPTIONS, *overrides(key for key, _ in settings), *ignored, *ending]
-        return await self._start(words, repository, identity, stdin)
+        more = dict(await self._who(settings)) if command in SIGNED else {}
+        more |= {"GIT_INDEX_FILE": index} if index else {}
+        more |= {"GIT_WORK_TREE": files} if files else {}
+        ignored = await self._ignored() if command in HEED_IGNORED else ""
+        view = self._sandbox.view(repository, self.folder, command, [ignored] if ignored else [])
+        if view is not None:
+            self._tried(check_complete, repository)
+        named = ("-c", f"core.excludesFile={ignored}") if ignored else ()
+        words = [*OPTIONS, *overrides(key for key, _ in settings), *named, *ending]
+        return await self._start(words, environment(repository, more), stdin, view)
 
     async def is_bare(self) -> bool:
         """Tell whether the settings say that there is no work tree."""
@@ -155,11 +179,13 @@ class Git:
                     os.unlink(left)  # noqa: PTH108 - a text already
 
     async def refuse_unfit(self, paths: Sequence[str], index: str = "") -> None:
-        """Raise GitError for a path of another repository, and for a file that goes through a filter."""
+        """Raise GitError for a path of another repository or out of sight, and for a file that goes through a filter."""
         top = self.repository().work_tree
         for path in paths:
             if why := elsewhere(top, path):
                 raise GitError(f"{path!r} {why}")
+            if not self._sandbox.shows(f"{top}/{path}", self.folder):
+                raise GitError(f"{path!r} lies outside the folders that ybs works in")
         for path, name in (await self.filtered(paths, index)).items():
             raise GitError(
                 f"{path!r} goes through the filter {name!r}, a program that ybs's own git does not run; "
@@ -182,30 +208,30 @@ class Git:
 
     def repository(self, *, is_write: bool = False) -> Repository:
         """Return where the repository is; with `is_write`, one in which git can write safely. Raises GitError."""
+        found = self._tried(find_repository, self.folder)
+        if is_write:
+            self._tried(check_writable, found)
+        return found
+
+    def _tried(self, work: Callable[[_Given], _Found], given: _Given) -> _Found:
         try:
-            found = find_repository(self.folder)
-            if is_write:
-                check_writable(found)
-            return found
-        except (OSError, ValueError, RuntimeError) as error:
+            return work(given)
+        except (OSError, ValueError, RuntimeError, Refused) as error:
             raise GitError(f"git cannot be used in {self.folder}: {error}") from error
 
     async def _settings_of(self, repository: Repository) -> list[tuple[str, str]]:
-        """List the settings in the repository's own files, read by git itself without running anything."""
+        """List the settings in the repository's own files, taken apart by git, which runs nothing for it."""
         files = repository.config_files
-        try:
-            stamp = [(str(file), *_stamp(file)) for file in files]
-        except OSError as error:
-            raise GitError(f"git cannot be used in {self.folder}: {error}") from error
+        stamp: list[tuple[str | int, ...]] = [
+            (str(file), *self._tried(_stamp, file)) for file in files
+        ]
         if stamp != self._stamp:
-            listed: list[tuple[str, str]] = []
-            for file in files:
-                words = ["config", "--file", str(file), "--no-includes", "--null", "--list"]
-                printed = await self._start(words, None, {}, None)
-                for entry in _text(printed).split("\0"):
-                    key, _, value = entry.partition("\n")
-                    listed += [(key, value)] if key else []
-            self._settings, self._stamp = listed, stamp
+            # Git gets the text, not the path: so it opens nothing.
+            text = b"\n".join(self._tried(_content, file) for file in files)
+            words = ["config", "--file", "-", "--no-includes", "--null", "--list"]
+            printed = await self._start(words, environment(None, {}), text, None)
+            rows = [entry.partition("\n") for entry in _text(printed).split("\0") if entry]
+            self._settings, self._stamp = [(key, value) for key, _, value in rows], stamp
         return self._settings
 
     async def _who(self, settings: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -227,42 +253,50 @@ class Git:
             own = {"HOME": home, "GIT_CONFIG_GLOBAL": ""} if home.startswith("/") else {}
             own |= {n: v for n, v in self.environ.items() if n == "XDG_CONFIG_HOME"}
             try:
-                printed = _text(await self._start(words, None, own, None))
+                printed = _text(await self._start(words, environment(None, own), None, None))
             except GitError:  # there are none
                 printed = ""
             self._own = dict(each.split("\n", 1) for each in printed.split("\0") if "\n" in each)
         return self._own
 
-    async def _ignored(self) -> Sequence[str]:
-        """Return the options that name the person's own list of ignored files, where there is one."""
+    async def _ignored(self) -> str:
+        """Return the person's own list of ignored files, where there is one."""
         home = self.environ.get("HOME", "")
         folder = self.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
         file = (await self._person()).get("core.excludesfile", f"{folder}/git/ignore")
         file = home + file[1:] if file.startswith("~/") else file
-        return ("-c", f"core.excludesFile={file}") if _is_file(file) else ()
+        return _real_file(file)
 
     async def _start(
         self,
         words: Sequence[str],
-        repository: Repository | None,
-        more: Mapping[str, str],
+        environ: Mapping[str, str],
         stdin: bytes | None,
+        view: View | None,
     ) -> bytes:
         from ybs.security.child import Failed, run_child  # asyncio's part for processes
 
         program = trusted_program("git", away_from=self.folder, environ=self.environ)
         if program is None:
             raise GitError("there is no git on this machine, outside this project")
+        argv = [str(program), *words]
+        # A repository whose work tree has gone is said so by git itself.
+        folder = environ.get("GIT_WORK_TREE", "/")
+        ways = launches(argv, environ, view)
         try:
-            return await run_child(
-                [str(program), *words],
-                folder=repository.work_tree if repository else Path("/"),
-                environ=environment(repository, more),
-                stdin=stdin,
-                timeout_seconds=self.timeout_seconds,
-                most_bytes=self.most_bytes,
-                has_own_group=self._has_own_group,
-            )
+            while True:
+                try:
+                    return await run_child(
+                        next(ways),
+                        folder=Path(folder),
+                        stdin=stdin,
+                        timeout_seconds=self.timeout_seconds,
+                        most_bytes=self.most_bytes,
+                        has_own_group=self._has_own_group,
+                    )
+                except Failed as error:
+                    if not cannot_be_had(error.code, str(error)):
+                        raise
         except (OSError, ValueError, Failed) as error:
             said = str(error)[:_MOST_ERROR_CHARS]
             raise GitError(f"git failed: {said}") from error
@@ -288,8 +322,9 @@ def elsewhere(top: Path, path: str) -> str:
     return ""
 
 
-def _is_file(path: str) -> bool:
-    return path.startswith("/") and Path(path).is_file()
+def _real_file(path: str) -> str:
+    is_file = path.startswith("/") and Path(path).is_file()
+    return os.path.realpath(path) if is_file else ""
 
 
 def _is_entry(path: Path) -> bool:
@@ -298,6 +333,11 @@ def _is_entry(path: Path) -> bool:
 
 def _names(data: bytes) -> list[str]:
     return [os.fsdecode(name) for name in data.split(b"\0") if name]
+
+
+def _content(file: Path) -> bytes:
+    with held(file) as place, open(place.open(_READ), "rb") as opened:  # noqa: PTH123 - a descriptor
+        return opened.read(MOST_OUTPUT_BYTES)
 
 
 def _stamp(file: Path) -> tuple[int, ...]:

@@ -1,13 +1,14 @@
 """What moves HEAD, the index or files step by step, so that no program of a repository runs: restore, switch, take back."""
 
 import os
-import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
 from ybs.security.git import Git
+from ybs.security.git_checkout import make_folders, put_files
 from ybs.security.git_walls import GitError
 from ybs.security.repository import Repository
 
@@ -26,6 +27,7 @@ _EMPTY_TREE = {
     40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 }
+_REPOSITORY = "160000"  # the mode of a repository within this one
 _FAR_ENOUGH = 50  # commits that are looked through for one of ybs's
 
 
@@ -149,11 +151,11 @@ async def restore(git: Git, paths: list[str]) -> None:
         mode, _, content = facts.split(" ")
         entries[path] = Side(mode, content)
     for path in paths:
-        if path not in entries or stat.S_IFMT(int(entries[path].mode, 8)) == 0o160000:
+        if path not in entries or entries[path].mode == _REPOSITORY:
             raise GitError(f"{path!r} is no file of the last commit")
     await _set_entries(git, {path: entries[path] for path in paths})
-    stdin = b"".join(os.fsencode(path) + b"\0" for path in paths)
-    await git.run("checkout-index", "--force", "-u", "-z", "--stdin", stdin=stdin)
+    await put_files(git, paths)
+    await _refresh(git)
 
 
 async def branches(git: Git) -> list[str]:
@@ -182,8 +184,28 @@ async def switch_branch(git: Git, name: str, changed: dict[str, tuple[Side, Side
     target = f"refs/heads/{name}"
     async with git.index_of(target) as index:
         await git.refuse_unfit(list(changed), index)
-    await git.run("read-tree", "-m", "-u", "HEAD", target)
+        await git.run("read-tree", "-m", "-n", "HEAD", target)  # it says what would be lost
+        come = [path for path, (_, there) in changed.items() if there.is_there]
+        gone = [path for path, (_, there) in changed.items() if not there.is_there]
+        await put_files(git, come, gone, index=index)
+    await git.run("read-tree", "-i", "-m", "HEAD", target)
     await _go_to(git, name)
+    await _refresh(git)
+    make_folders(top, await _repositories_within(git, top))
+
+
+async def _repositories_within(git: Git, top: Path) -> list[str]:
+    if not (top / ".gitmodules").is_file():  # mostly
+        return []
+    rows = os.fsdecode(await git.run("ls-files", "--stage", "-z")).split("\0")
+    entries = (row.partition("\t") for row in rows if row)
+    return [path for facts, _, path in entries if facts.startswith(_REPOSITORY)]
+
+
+async def _refresh(git: Git) -> None:
+    """Have the index know the files again, so that the next status need not read them."""
+    with suppress(GitError):  # it also fails for files that differ
+        await git.run("update-index", "-q", "--refresh")
 
 
 def _refuse_in_the_way(top: Path, changed: Mapping[str, tuple[Side, Side]]) -> None:

@@ -2,29 +2,33 @@
 
 `rev-list` runs no program: it compares, filters, pages and verifies nothing, and its name stands in no setting. So the
 repository's settings need not be listed before, as for everything else that ybs's own git does (`git.py`); what always
-holds is overridden all the same, and its environment is the same.
+holds is overridden all the same, and its environment and its sandbox are the same.
 """
 
 import os
 import select
 import signal
 import subprocess  # asyncio has loaded it
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 
+from ybs.security.git_sandbox import SAID_BY_BUBBLEWRAP, GitSandbox, cannot_be_had, launches
 from ybs.security.git_walls import OPTIONS, environment, overrides
 from ybs.security.programs import trusted_program
-from ybs.security.repository import find_repository
+from ybs.security.repository import Repository, check_complete, find_repository
 
 MOST_BYTES = 64_000
 
 
 class Titles:
-    """The answer of a git that has been started. `read` it once, or `close` it."""
+    """The answer of a git that has been started, and other ways to start it. `read` it once, or `close` it."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
-        self._process = process
+    def __init__(
+        self, process: "subprocess.Popen[bytes]", others: "Iterator[subprocess.Popen[bytes]]"
+    ) -> None:
+        self._process, self._others = process, others
 
     @property
     def is_ready(self) -> bool:
@@ -36,26 +40,39 @@ class Titles:
 
         Nothing where there is no commit, or where it takes longer than this. What is too long is cut. It blocks.
         """
-        until, said = monotonic() + seconds, bytearray()
+        until = monotonic() + seconds
+        while not (said := self._said(until)):
+            if not cannot_be_had(self._process.returncode, SAID_BY_BUBBLEWRAP):
+                break
+            process = next(self._others, None)
+            if process is None:
+                break
+            self._process = process
+        # Before each stands a line with the whole name; only newer ones than git 2.33 leave that out.
+        return said[:MOST_BYTES].decode(errors="replace").split("\n")[1::2]
+
+    def _said(self, until: float) -> bytes:
+        """Return what it says, and end it; nothing where it takes too long."""
+        said = bytearray()
         try:
             while len(said) < MOST_BYTES:
                 if not self._waits(max(until - monotonic(), 0)):
-                    return []
+                    return b""
                 if not (data := os.read(self._handle, MOST_BYTES)):
+                    self._process.wait()
                     break
                 said += data
         finally:
             self.close()
-        # Before each stands a line with the whole name; only newer ones than git 2.33 leave that out.
-        return said[:MOST_BYTES].decode(errors="replace").split("\n")[1::2]
+        return bytes(said)
 
     def close(self) -> None:
         """End it. A second time does nothing."""
         if self._process.returncode is None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
-            with self._process:
-                pass  # which closes its pipe and waits for its end
+        with self._process:
+            pass  # which closes its pipe and waits for its end
 
     @property
     def _handle(self) -> int:
@@ -70,6 +87,7 @@ def ask_titles(folder: Path, count: int) -> Titles | None:
     """Ask git for the last commits of the repository around a folder; None where there is none, or no git."""
     try:
         repository = find_repository(folder)
+        check_complete(repository)
     except (ValueError, OSError):
         return None
     program = trusted_program("git", away_from=folder)
@@ -77,16 +95,30 @@ def ask_titles(folder: Path, count: int) -> Titles | None:
         return None
     words = ("rev-list", f"--max-count={count}", "--format=%h %s", "HEAD")
     argv = [str(program), *OPTIONS, *overrides(()), *words, "--"]
+    started = _started(argv, repository)
     try:
-        process = subprocess.Popen(
-            argv,
-            cwd=repository.work_tree,
-            env=environment(repository, {}),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        return Titles(next(started), started)
     except OSError:
         return None
-    return Titles(process)
+
+
+def _started(argv: Sequence[str], repository: Repository) -> "Iterator[subprocess.Popen[bytes]]":
+    """Start git in a sandbox that has the git folder alone, in one way after the other. Raises OSError."""
+    view = GitSandbox().view(repository, repository.work_tree, "rev-list")
+    for launch in launches(argv, environment(repository, {}), view):
+        try:
+            process = subprocess.Popen(
+                launch.argv,
+                cwd=repository.work_tree,
+                env=dict(launch.environ),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                pass_fds=launch.descriptors,
+                preexec_fn=launch.before_exec,
+            )
+        finally:
+            for descriptor in launch.descriptors:
+                os.close(descriptor)
+        yield process

@@ -82,6 +82,10 @@ WRITE = (
     *("branch", "checkout-index", "commit-tree", "read-tree"),
     *("symbolic-ref", "update-index", "update-ref", "write-tree"),
 )
+#: They look at the files of the work tree; the others do not even see them.
+LOOKS_AT_FILES = ("check-attr", "diff", "ls-files", "read-tree", "status", "update-index")
+#: They write who did it and when, in the commit or in the log of a branch.
+SIGNED = ("branch", "commit-tree", "symbolic-ref", "update-ref")
 #: They leave out what the person's own list of ignored files names.
 HEED_IGNORED = ("status", "ls-files")
 #: Options that would bring a program back, ask, or write elsewhere; git takes abbreviations, too.
@@ -169,12 +173,12 @@ def environment(repository: Repository | None, more: Mapping[str, str]) -> dict[
         "GIT_PAGER": "cat",
         "GIT_SSH_COMMAND": "false",
         "GIT_DIR": "/dev/null",
-        **more,
     }
     if repository is not None:
         environ["GIT_DIR"] = str(repository.git_folder)
         environ["GIT_COMMON_DIR"] = str(repository.common_folder)
         environ["GIT_WORK_TREE"] = str(repository.work_tree)
+    environ |= more
     return {name: value for name, value in environ.items() if value or name == "GIT_ALLOW_PROTOCOL"}
 
 

@@ -123,6 +123,14 @@ class Roots:
         key = _key(real)
         return _is_among(key, self._always) or _is_among(key, self._named)
 
+    def blocked_in(self, folder: str) -> list[str]:
+        """Return the blocked paths in a folder that are there now, and are no links that somebody has put there."""
+        return [
+            path
+            for path in (*self._blocked, *self._never)
+            if _lies_in(path, folder) and os.path.lexists(path) and os.path.realpath(path) == path
+        ]
+
     def holds_blocked(self, folder: Path) -> bool:
         """Tell whether a blocked path lies in the folder, or the folder in one."""
         key = _key(str(folder))

@@ -2,9 +2,11 @@
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+#: Never looked for along PATH: the project may have put a folder of its own there.
+BUBBLEWRAP = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")
 #: Looked through first, whatever PATH says.
 SYSTEM_FOLDERS = (
     "/usr/bin",
@@ -46,6 +48,20 @@ def persons_program(
         except OSError:  # a folder that cannot be looked into, or no path at all
             continue
     return None
+
+
+def system_program(paths: Iterable[str]) -> str | None:
+    """Return the first of these programs that only root can have put there."""
+    return next((path for path in paths if _is_roots(path)), None)
+
+
+def _is_roots(path: str) -> bool:
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return False
+    is_program = stat.S_ISREG(found.st_mode) and bool(found.st_mode & 0o111)
+    return is_program and found.st_uid == 0 and not found.st_mode & 0o022
 
 
 def _folders(environ: Mapping[str, str]) -> Iterator[Path]:

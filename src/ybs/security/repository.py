@@ -120,6 +120,21 @@ def _ref(folder: Path, name: str) -> str:
     return _read(path) if path.is_file() else ""
 
 
+def check_complete(repository: Repository) -> None:
+    """Raise ValueError where objects lie in another repository, which a sandbox around this one does not show."""
+    place = repository.common_folder / "objects/info/alternates"
+    if os.path.lexists(place) and not _is_empty(place):
+        raise ValueError(
+            "some of its objects lie in another repository (objects/info/alternates), which ybs's own git does not "
+            "read; use git yourself"
+        )
+
+
+def _is_empty(place: Path) -> bool:
+    data = read_beginning(place, _MOST_BYTES)
+    return data is not None and all(not row or row.startswith(b"#") for row in data.splitlines())
+
+
 def check_writable(repository: Repository) -> None:
     """Raise ValueError where git, when it writes, would be led elsewhere: it follows links in its own folder."""
     for folder in {repository.git_folder, repository.common_folder}:

@@ -119,6 +119,16 @@ def choose(places: Places) -> Cage:
     return NoCage(f"ybs knows no sandbox for {sys.platform}")
 
 
+def has_bubblewrap() -> bool:
+    """Return whether bubblewrap works on this machine, which is tried once."""
+    return _tried_bubblewrap()[0] is not None
+
+
+def landlock_kernel() -> "Kernel | None":
+    """Return the kernel's interface if Landlock can be used."""
+    return _tried_landlock()[0]
+
+
 def _on_linux(places: Places) -> Cage:
     program, options, said = _tried_bubblewrap()
     if program is not None:

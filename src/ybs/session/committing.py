@@ -16,6 +16,7 @@ from ybs.security.repository import is_in_repository
 
 if TYPE_CHECKING:
     from ybs.security.git import Git
+    from ybs.security.git_sandbox import GitSandbox
 
 #: The title of a commit has at most so many columns, and so have the lines below it.
 COLUMNS = 72
@@ -72,8 +73,10 @@ class Committer:
         *,
         may_write: bool,
         mask: Callable[[str], str] = _as_it_is,
+        sandbox: "GitSandbox | None" = None,
     ) -> None:
-        """Take the project's folder, and `mask`, which takes secrets out of a text."""
+        """Take the project's folder, `mask`, which takes secrets out of a text, and the sandbox of git."""
+        self._sandbox = sandbox
         self._folder, self._prefix, self._mask = folder, settings.commit_message_prefix, mask
         self._is_on = settings.auto_commit and may_write
         self._may_write = may_write
@@ -146,7 +149,7 @@ class Committer:
 
         if not self._was_there:
             return None
-        git = self._git or Git(self._folder, timeout_seconds=_SECONDS)
+        git = self._git or Git(self._folder, timeout_seconds=_SECONDS, sandbox=self._sandbox)
         try:
             place = git.repository()
             owners = {path.stat().st_uid for path in (place.work_tree, place.git_folder)}
@@ -240,7 +243,10 @@ def names_within(git: "Git", folder: Path, paths: Iterable[str | Path]) -> list[
     for path in paths:
         name = real_name(path) if isinstance(path, str) else path
         parent, name = os.path.split(os.path.join(folder, name))  # noqa: PTH118 - names need not be UTF-8
-        real = f"{os.path.realpath(parent)}/{name}"
+        try:
+            real = f"{os.path.realpath(parent)}/{name}"
+        except OSError:  # a link that turned into a folder between two looks
+            continue
         if real.startswith(f"{top.rstrip('/')}/"):
             names[os.path.relpath(real, top)] = None
     return list(names)

@@ -56,6 +56,7 @@ class Upkeep:
             rooms.loaded.config.git,
             may_write=rooms.incognito.may_write,
             mask=lambda text: rooms.secrets.firewall.mask(text, "the commit's message"),
+            sandbox=rooms.workspace.git_sandbox,
         )
 
     async def recover(self, emit: Emit) -> None:

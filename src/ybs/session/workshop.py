@@ -51,6 +51,7 @@ class Workshop:
             without=not options.sandbox,
         )
         self.workspace = Workspace(roots, max_output_chars=config.context.max_tool_output_chars)
+        self.workspace.has_sandbox = options.sandbox
         self.workspace.shells.starter = self.sandbox
         self.workspace.shells.keeps_outputs = self.incognito.may_write
         self.sandbox.outputs = self.workspace.shells.outputs.folder

@@ -45,7 +45,7 @@ class Git(BuiltInTool):
         """The repository around the project."""
         from ybs.tools.work_tree import WorkTree
 
-        self._tree = self._tree or WorkTree(self.workspace.roots)
+        self._tree = self._tree or WorkTree(self.workspace)
         return self._tree
 
     def preview(self, arguments: Arguments) -> Preview:

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 from ybs.core.errors import Refused, ToolError
 from ybs.core.wording import listed
 from ybs.security.git import Change, Git
-from ybs.security.paths import Roots
+from ybs.tools.workspace import Workspace
 
 
 class WorkTree:
     """Names here are counted from the top of the work tree, as git has them. Everything may raise ToolError."""
 
-    def __init__(self, roots: Roots) -> None:
-        self.roots = roots
-        self.git = Git(roots.folder)
+    def __init__(self, workspace: Workspace) -> None:
+        self.roots = workspace.roots
+        self.git = Git(self.roots.folder, sandbox=workspace.git_sandbox)
 
     @property
     def top(self) -> str:

@@ -1,11 +1,16 @@
 """What every built-in tool gets: the folders it may work in, what was read, what runs, and how much it may say."""
 
 import os
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ybs.core.errors import ToolError
 from ybs.security.paths import Roots
 from ybs.tools.shell.shells import Shells
+
+if TYPE_CHECKING:
+    from ybs.security.git_sandbox import GitSandbox
 
 _MOST_FILES = 20_000  # a fingerprint looks at no more
 
@@ -65,6 +70,15 @@ class Workspace:
         self.reads = reads or ReadLog()
         self.shells = Shells(roots)
         self.max_output_chars = max_output_chars
+        #: False for the person's --no-sandbox: ybs's own git is started as it is, too.
+        self.has_sandbox = True
+
+    @cached_property
+    def git_sandbox(self) -> "GitSandbox":
+        """What ybs's own git may see."""
+        from ybs.security.git_sandbox import GitSandbox  # not before git runs
+
+        return GitSandbox(self.roots, is_off=not self.has_sandbox)
 
     def fingerprint(self) -> str:
         """Return a value that changes when a file of the project does.

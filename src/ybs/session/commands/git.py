@@ -47,7 +47,7 @@ async def commit(session: Session, argument: str) -> Reply:
     """Commit what is staged, else what changed; without a message, propose one and commit nothing."""
     from ybs.tools.work_tree import WorkTree
 
-    tree = WorkTree(session.rooms.workspace.roots)
+    tree = WorkTree(session.rooms.workspace)
     chosen = await _chosen(session, tree)
     if not chosen.rows:
         return Reply(text="There is nothing to commit.", is_error=bool(argument))
@@ -81,7 +81,13 @@ async def _chosen(session: Session, tree: "WorkTree") -> Chosen:
     paths = [path for turn in session.journal.replay.checkpoints for path in turn.paths]
     own = set(names_within(tree.git, session.rooms.folder, paths))
     return Chosen(
-        rows=[row for row in rows if row.letters != "??" or row.path in own], is_index=False
+        rows=[
+            row
+            for row in rows
+            # What ybs's git may not see looks deleted to it.
+            if tree.permits(row.path) and (row.letters != "??" or row.path in own)
+        ],
+        is_index=False,
     )
 
 
