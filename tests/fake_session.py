@@ -120,7 +120,8 @@ class FakeSession:
         self._text, self._refusals = "", 0
         if not self._has_started:
             self._has_started = True
-            self.emit(SessionStarted(session="session-1", folder="/p", config={}))
+            config = {"provider": "fake", "model": self.model}
+            self.emit(SessionStarted(session="session-1", folder="/p", config=config))
         self.emit(UserSaid(content=text))
         finished = await self._play(self.script.pop(0))
         self.emit(finished)

@@ -3,6 +3,7 @@
 Everything heavy is imported after the arguments are known; `ybs --version` imports nothing at all.
 """
 
+import atexit
 import gc
 import sys
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ybs.session.options import Options
 
 #: After how many new objects garbage is looked for. Imports make many and no garbage, so Python's own 700 only slows a start.
-GARBAGE = (20_000, 10, 10)
+GARBAGE = (60_000, 10, 10)
 #: What the system says when a stream takes no more.
 UNWRITABLE = (EBADF, EDQUOT, EFBIG, EIO, ENOSPC, EPIPE)
 
@@ -28,6 +29,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:  # not where a test calls
         sys.excepthook = show_crash
         gc.set_threshold(*GARBAGE)
+        atexit.register(
+            gc.freeze
+        )  # else Python's own end would look through every object for garbage
     words = list(sys.argv[1:] if argv is None else argv)
     code = 0
     try:

@@ -276,8 +276,13 @@ def check_sessions(arguments: "Namespace") -> None:
 def new_parser(program: str, description: str, epilog: str = "") -> "ArgumentParser":
     """Make a parser whose errors are one line."""
     from argparse import ArgumentParser, RawDescriptionHelpFormatter
+    from functools import partial
 
     class OneLineParser(ArgumentParser):
+        def format_help(self) -> str:
+            self.formatter_class = RawDescriptionHelpFormatter
+            return super().format_help()
+
         def error(self, message: str) -> NoReturn:
             fail(message.removeprefix("argument "))
 
@@ -289,7 +294,8 @@ def new_parser(program: str, description: str, epilog: str = "") -> "ArgumentPar
         description=description,
         epilog=epilog,
         allow_abbrev=False,
-        formatter_class=RawDescriptionHelpFormatter,
+        # argparse makes one for each option that is added; without a width each would ask for the terminal's.
+        formatter_class=partial(RawDescriptionHelpFormatter, width=80),
     )
 
 

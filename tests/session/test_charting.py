@@ -15,7 +15,15 @@ from ybs.core.messages import Message, Origin, UserMessage
 from ybs.security.paths import Roots
 from ybs.session import mapping
 from ybs.session.map_talk import Job, MapAnswer
-from ybs.session.mapping import TITLE, Charting, Mapper, mapper_in, said_tokens
+from ybs.session.mapping import (
+    FEWEST_FILES,
+    TITLE,
+    Charting,
+    Mapper,
+    is_small,
+    mapper_in,
+    said_tokens,
+)
 from ybs.session.options import Options
 from ybs.session.workshop import Workshop
 from ybs.testing import RecordedEvents, ScriptedModel, ScriptedToolbox, call
@@ -221,26 +229,50 @@ SIZES: list[tuple[dict[str, int], bool, int]] = [
 def test_the_size_is_that_of_the_settings_and_small_models_get_one_only_where_it_is_set(
     overrides: dict[str, int], is_short: bool, size: int, project: Path
 ) -> None:
-    (project / "src").mkdir(exist_ok=True)
+    fill(project)
     loaded = load(folder=project, overrides=overrides)
     assert said_tokens(loaded, Roots(project), is_short=is_short) == size
 
 
-def test_home_what_holds_it_what_is_bare_and_what_tools_may_not_read_are_not_mapped(
+def fill(folder: Path, count: int = FEWEST_FILES) -> None:
+    """Make so many files, each in a folder of its own."""
+    for number in range(count):
+        (folder / f"part{number}").mkdir(parents=True, exist_ok=True)
+        (folder / f"part{number}" / "code.py").touch()
+
+
+def test_home_what_holds_it_and_what_tools_may_not_read_are_not_mapped(
     project: Path, home: Path
 ) -> None:
     loaded = load(folder=project)
     for folder in (home, home.parent, Path("/"), project):
         assert said_tokens(loaded, Roots(folder), is_short=False) == 0
-    for name in ("a.py", "b.py", ".hidden"):
-        (project / name).touch()
-    assert said_tokens(loaded, Roots(project), is_short=False) == 0
-    (project / "c.py").touch()
-    assert said_tokens(loaded, Roots(project), is_short=False) == 1024
     inner = home / "project"
-    (inner / "src").mkdir(parents=True)
+    fill(inner)
     assert said_tokens(loaded, Roots(inner), is_short=False) == 1024
     assert said_tokens(loaded, Roots(inner, allowed=(project,)), is_short=False) == 0
+
+
+def test_a_project_that_one_listing_shows_is_not_mapped(project: Path) -> None:
+    loaded = load(folder=project)
+    fill(project, FEWEST_FILES - 1)
+    for name in (".git/objects", ".hidden", "node_modules/left"):
+        fill(project / name)
+    (project / "out").symlink_to("/usr")  # one file more: a link is not followed
+    (project / "part0" / "code.py").unlink()
+    assert said_tokens(loaded, Roots(project), is_short=False) == 0
+    (project / "part0" / "code.py").touch()
+    assert said_tokens(loaded, Roots(project), is_short=False) == 1024
+
+
+def test_a_project_of_many_folders_is_not_walked_to_its_end(project: Path) -> None:
+    for number in range(100):
+        (project / f"part{number}").mkdir()
+    assert said_tokens(load(folder=project), Roots(project), is_short=False) == 1024
+
+
+def test_a_folder_that_cannot_be_read_is_passed_over(project: Path) -> None:
+    assert is_small(project / "missing")
 
 
 @every_row("is_incognito", [True, False])

@@ -359,7 +359,8 @@ async def test_a_private_key_in_a_document_is_masked_and_stops_nothing(
 async def test_a_map_has_an_eighth_of_the_window_at_most(
     project: Path, home: Path, open_session: Open
 ):
-    (project / "src").mkdir()
+    for number in range(8):
+        (project / f"{number}.py").touch()
     own(home, "config.json", '{"context": {"repo_map_tokens": 9000, "max_tokens": 8192}}')
     async with OpenAIServer([]) as server:
         session, _ = open_session(server)
@@ -424,7 +425,7 @@ async def test_a_folder_that_git_ignores_gets_nothing_of_the_repository(
 async def test_nothing_of_the_map_is_loaded_before_a_first_request_has_gone_out(
     project: Path, open_session: Open, monkeypatch: pytest.MonkeyPatch
 ):
-    for name in ("a", "b", "c"):
+    for name in "abcdefgh":
         (project / f"{name}.py").write_text(f"def {name}(): ...\n")
     asked: list[str] = []
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ybs.session.mapping import FEWEST_FILES
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 from ybs.testing import OllamaServer, OpenAIServer
@@ -103,6 +104,8 @@ async def test_a_larger_model_has_all_tools_and_the_whole_prompt_at_once_and_a_s
 
 
 async def test_the_map_is_as_large_as_the_new_model_has_room_for(repository: Path) -> None:
+    for number in range(FEWEST_FILES):
+        (repository / f"part{number}.py").touch()
     async with (
         OllamaServer(["one"], models=["small:1b"]) as near,
         OpenAIServer(["two"], models=["large"]) as far,

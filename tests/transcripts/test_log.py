@@ -14,7 +14,7 @@ import pytest
 from ybs.config.private_file import Busy, Unsafe
 from ybs.core.events import AssistantSaid, Event, UserSaid
 from ybs.transcripts.line import decoded
-from ybs.transcripts.log import Log
+from ybs.transcripts.log import SYNC_SECONDS, Log
 
 
 def said(words: str) -> UserSaid:
@@ -210,6 +210,31 @@ async def test_a_sync_is_made_only_where_something_was_written_and_is_shared(
     log.add(said("two"))
     await log.synced()
     assert len(synced) == 2
+    log.close()
+
+
+async def test_a_long_turn_is_put_on_disk_while_it_goes_on_but_not_with_every_line(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    synced, now = list[int](), [100.0]
+    monkeypatch.setattr(os, "fsync", synced.append)
+    monkeypatch.setattr("ybs.transcripts.log.monotonic", lambda: now[0])
+    log = Log(path)
+    log.add(said("one"))
+    log.sync_soon()
+    await log.synced()
+    assert len(synced) == 1  # a second had not passed: that was the second call
+    now[0] += SYNC_SECONDS
+    log.sync_soon()  # there is nothing new
+    log.add(said("two"))
+    log.sync_soon()
+    log.add(said("three"))
+    log.sync_soon()  # one is on its way
+    assert log._syncing is not None
+    await log._syncing
+    assert len(synced) == 2
+    await log.synced()
+    assert len(synced) == 3
     log.close()
 
 

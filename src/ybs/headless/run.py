@@ -115,7 +115,7 @@ class Run:
     def __init__(self, session: "Session", pipe: Pipe, output: Output) -> None:
         self._session, self._pipe, self._output = session, pipe, output
         self._signal_code = 0
-        self._session_name = ""
+        self._begun = SessionStarted()
         self._refusals = Refusals()
 
     async def go(self, words: str, *, typed: str) -> int:
@@ -130,16 +130,13 @@ class Run:
                 for warning in session.warnings:
                     tell(f"ybs: {warning}")
                 outcome = await session.send(words, typed=typed)
-                status = session.status()
         except YbsError as error:
             return fail(error, self._output)
         except asyncio.CancelledError:  # a second signal, or one before the turn began
             return self._signal_code or (1 if self._pipe.is_closed else INTERRUPTED)
         self._pipe.on_close = lambda: None  # nothing is left to be stopped
         code = self._code(outcome)
-        self._output.result(
-            self._result(outcome, code, provider=status.provider, model=status.model)
-        )
+        self._output.result(self._result(outcome, code))
         return 1 if self._pipe.is_closed and not self._signal_code else code
 
     def _code(self, outcome: "Outcome") -> int:
@@ -148,7 +145,7 @@ class Run:
         blocked = outcome.refusals and self._refusals.blocked(self._session.config.safety)
         return exit_code(outcome.finished, is_blocked=bool(blocked))
 
-    def _result(self, outcome: "Outcome", code: int, *, provider: str, model: str) -> Result:
+    def _result(self, outcome: "Outcome", code: int) -> Result:
         finished = outcome.finished
         return Result(
             result=outcome.text,
@@ -161,14 +158,14 @@ class Run:
             cost_usd=finished.usage.cost_usd,
             duration_seconds=round(finished.duration_seconds, 3),
             refusals=outcome.refusals,
-            model=model,
-            provider=provider,
-            session=self._session_name,
+            model=self._begun.config.get("model", ""),
+            provider=self._begun.config.get("provider", ""),
+            session=self._begun.session,
         )
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, SessionStarted):
-            self._session_name = event.session
+            self._begun = event
         self._refusals.add(event)
         self._output.event(event)
 

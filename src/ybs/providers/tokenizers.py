@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from hashlib import sha1, sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -34,9 +33,11 @@ VOCABULARIES: Final = {
 
 
 def is_installed(encoding: str) -> bool:
-    """Tell whether tiktoken is installed and seems to have the vocabulary."""
+    """Return whether tiktoken is installed and seems to have the vocabulary."""
+    if find_spec("tiktoken") is None:
+        return False
     path = _cached(encoding)
-    return path is not None and path.is_file() and find_spec("tiktoken") is not None
+    return path is not None and path.is_file()
 
 
 def load(encoding: str) -> Callable[[str], float] | None:
@@ -49,6 +50,8 @@ def load(encoding: str) -> Callable[[str], float] | None:
         data = path.read_bytes() if path else b""
     except OSError:
         return None
+    from hashlib import sha256  # slow to load
+
     if sha256(data).hexdigest() != VOCABULARIES[encoding].sha256:
         return None
     try:
@@ -75,4 +78,6 @@ def _cached(encoding: str) -> Path | None:
         from tempfile import gettempdir  # few have set no folder and have tiktoken
 
         folder = str(Path(gettempdir(), "data-gym-cache"))
+    from hashlib import sha1
+
     return Path(folder, sha1(vocabulary.url.encode(), usedforsecurity=False).hexdigest())

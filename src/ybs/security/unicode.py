@@ -93,11 +93,15 @@ def hidden_characters(text: str) -> Iterator[str]:
 
 def hidden_runs(text: str, controls: str = "") -> Iterator[re.Match[str]]:
     """Find the runs of characters that a reader cannot see, with `controls` (a regular expression) among them."""
+    if text.isascii() and not controls:
+        return iter(())
     return (found for found in _runs(controls).finditer(text) if found[1])
 
 
 def replace_hidden(text: str, sign: Callable[[str], str], controls: str = "") -> str:
     """Put `sign` of each run in its place."""
+    if text.isascii() and (not controls or text.isprintable()):
+        return text
     return _runs(controls).sub(lambda found: sign(found[1]) if found[1] else found[0], text)
 
 

@@ -25,9 +25,7 @@ from ybs.core.events import (
     ToolCallStreamed,
     ToolPrinted,
 )
-from ybs.core.messages import ToolCall, ToolResult
-from ybs.core.ports import Guard, Toolbox, Turn
-from ybs.core.wrapper import ToolboxWrapper
+from ybs.core.ports import Guard, Turn
 from ybs.transcripts.line import lines_in
 from ybs.transcripts.replay import Replay
 
@@ -154,6 +152,11 @@ class Journal:
         if self._log is not None:
             await self._log.synced()
 
+    def sync_soon(self) -> None:
+        """Have the disk take what was written, without waiting for it."""
+        if self._log is not None:
+            self._log.sync_soon()
+
     def close(self) -> None:
         """Let go of the file."""
         if self._log is not None:
@@ -166,29 +169,16 @@ class Journal:
             self.tell(Noticed(level="warning", text=f"This session is not being saved: {problem}"))
 
 
-class Synced(Guard):
-    """Lets no request go out before the disk has what was said and done until then. It stands behind all others."""
+class Syncing(Guard):
+    """Has the disk take a long turn while it goes on, a step at a time. It stands behind all others."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
 
     async def before_step(self, turn: Turn) -> None:
-        """Wait for the disk."""
+        """Wait for nothing: the system has each line already, so a killed ybs loses none."""
         del turn
-        await self._journal.synced()
-
-
-class SyncedToolbox(ToolboxWrapper):
-    """A Toolbox that runs no call before the disk has that it begins."""
-
-    def __init__(self, toolbox: Toolbox, journal: Journal) -> None:
-        super().__init__(toolbox)
-        self._journal = journal
-
-    async def run(self, call: ToolCall, emit: Emit) -> ToolResult:
-        """Wait for the disk, then run the call."""
-        await self._journal.synced()
-        return await self._toolbox.run(call, emit)
+        self._journal.sync_soon()
 
 
 def journal_of(rooms: "Workshop") -> Journal:

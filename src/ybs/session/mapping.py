@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec.structs import replace
 
 from ybs.config.paths import home
+from ybs.context.kinds.folder import OTHERS
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Noticed
 from ybs.core.messages import Message, UserMessage
@@ -32,8 +33,9 @@ WAIT_SECONDS = 0.1
 TOOL_SECONDS, PATIENCE_SECONDS = 30.0, 300.0
 #: A process that has answered may put its index away for so long.
 _GRACE_SECONDS = 5.0
-#: A project with fewer source files needs no map.
-FEWEST_SOURCES = 3
+#: A project with fewer source files needs no map, and for one with fewer files no process is started.
+FEWEST_SOURCES, FEWEST_FILES = 3, 8
+_MOST_FOLDERS = 64
 
 
 class Mapper:
@@ -233,13 +235,13 @@ def mapper_in(workshop: "Workshop", *, provider: str, model: str) -> Mapper:
 def said_tokens(loaded: "Loaded", roots: "Roots", *, is_short: bool) -> int:
     """Return the size of the map that a model is told by itself; 0: none is.
 
-    A small model gets one only where the person has set its size; a whole home folder is no project, nor is one with
-    next to nothing in it.
+    A small model gets one only where the person has set its size; a whole home folder is no project, and of a
+    project of few files one listing says as much.
     """
     is_set = loaded.origins["context.repo_map_tokens"].layer != "default"
     if (is_short and not is_set) or home().is_relative_to(roots.folder):
         return 0
-    if is_bare(roots.folder):
+    if is_small(roots.folder):
         return 0
     try:
         roots.resolve(".")
@@ -248,16 +250,28 @@ def said_tokens(loaded: "Loaded", roots: "Roots", *, is_short: bool) -> int:
     return loaded.config.context.repo_map_tokens
 
 
-def is_bare(folder: Path) -> bool:
-    """Tell whether there is so little in a folder that no process need be started to see it."""
-    count = 0
+def is_small(folder: Path) -> bool:
+    """Return whether one listing shows all files of a folder, so that no process need be started to map them.
+
+    Hidden files do not count, nor do folders of dependencies and builds. The walk ends as soon as it is known.
+    """
+    waiting, files, folders = [str(folder)], 0, 0
+    while waiting:
+        below, count = _listed(waiting.pop())
+        waiting += below
+        files, folders = files + count, folders + 1
+        if files >= FEWEST_FILES or folders + len(waiting) > _MOST_FOLDERS:
+            return False
+    return True
+
+
+def _listed(folder: str) -> tuple[list[str], int]:
+    """Return the folders in a folder that may hold sources, and how many files are in it."""
     try:
         with os.scandir(folder) as entries:
-            for entry in entries:
-                is_shown = not entry.name.startswith(".")
-                if is_shown and entry.is_dir():
-                    return False
-                count += is_shown
+            shown = [each for each in entries if not each.name.startswith(".")]
     except OSError:
-        return True
-    return count < FEWEST_SOURCES
+        return [], 0
+    folders = [each for each in shown if each.is_dir(follow_symlinks=False)]
+    below = [each.path for each in folders if each.name not in OTHERS]
+    return below, len(shown) - len(folders)

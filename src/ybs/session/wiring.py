@@ -15,7 +15,7 @@ from ybs.security.confirm import nobody
 from ybs.security.legible import LegibleModel
 from ybs.session.composer import Composer, attacher_in
 from ybs.session.first_model import check_place, is_small, open_model
-from ybs.session.journal import Synced, SyncedToolbox, journal_of, named
+from ybs.session.journal import Syncing, journal_of, named
 from ybs.session.options import Options, load_settings, read_prompt, with_incognito
 from ybs.session.session import Session
 from ybs.session.upkeep import Upkeep
@@ -59,7 +59,7 @@ class Rooms(Workshop):
             Loops(self.workspace.fingerprint),
             Recovery(),
             self.window.compaction,
-            Synced(self.journal),
+            Syncing(self.journal),
         ]
 
     def begin_turn(self, conversation: Conversation, emit: Emit) -> tuple[Model, Toolbox]:
@@ -77,7 +77,7 @@ class Rooms(Workshop):
         aside = self.side_model
         compaction.model = TimedModel(aside, self._deadline) if self._deadline else aside
         guarded = compaction.guarding(self.window.watching(model), conversation, emit)
-        return guarded, SyncedToolbox(toolbox, self.journal)
+        return guarded, toolbox
 
     @property
     def side_model(self) -> Model:

@@ -5,11 +5,15 @@ import threading
 from collections import deque
 from datetime import UTC, datetime
 from pathlib import Path
+from time import monotonic
 
 from ybs.config import private_file
 from ybs.config.private_file import PrivateLog
 from ybs.core.events import Event
 from ybs.transcripts.line import encoded
+
+#: A long turn is put on disk so often while it goes on.
+SYNC_SECONDS = 1.0
 
 
 class Log:
@@ -27,6 +31,7 @@ class Log:
         #: How many times something was written, and how many of these the disk has for certain.
         self._written = self._synced = 0
         self._syncing: asyncio.Future[None] | None = None
+        self._synced_at = monotonic()
         self._in_use = threading.Lock()
         self._may_be_torn = True
 
@@ -51,10 +56,23 @@ class Log:
         """Wait until the disk has what was written so far. Never raises: `problem` tells."""
         self._write()
         while self._synced != self._written:
-            if self._syncing is None or self._syncing.done():
-                loop = asyncio.get_running_loop()
-                self._syncing = loop.run_in_executor(None, self._sync, self._written)
-            await asyncio.shield(self._syncing)
+            await asyncio.shield(self._begin_sync())
+
+    def sync_soon(self) -> None:
+        """Have the disk take what was written so far, beside other work; more than once a second it does not.
+
+        What was written is lost with the machine's power alone, not with this process, so nobody need wait.
+        """
+        self._write()
+        if self._synced != self._written and monotonic() - self._synced_at >= SYNC_SECONDS:
+            self._begin_sync()
+
+    def _begin_sync(self) -> "asyncio.Future[None]":
+        if self._syncing is None or self._syncing.done():
+            self._synced_at = monotonic()
+            loop = asyncio.get_running_loop()
+            self._syncing = loop.run_in_executor(None, self._sync, self._written)
+        return self._syncing
 
     def close(self) -> None:
         """Try once more to write what waits, and let go of the file and its lock."""

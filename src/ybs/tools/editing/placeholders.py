@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from functools import cache
 
 _MARKERS = r"(?://+|#+|--+|;+|%+|/\*+|\*+|<!--|\{/\*)"
 _DOTS = r"(?:\.{3,}|\u2026)"
@@ -23,17 +24,6 @@ _WORDS = (
     rf"|keep (?:the )?(?:rest|existing|remaining).{{0,40}})"
 )
 _WITH_DOTS = r"(?:existing|remaining|previous|unchanged|original|other|more|same|rest|omitted|code|skipp?ed|snip)"
-_LINE = re.compile(
-    rf"\s*(?:"
-    rf"{_MARKERS}\s*[\(\[<]?{_WORDS}[\)\]>]?[.:!]?"
-    rf"|{_MARKERS}?\s*[\(\[<]?{_DOTS}\s*[\(\[<]?{_WORDS}\s*[\)\]>]?{_DOTS}?[\)\]>]?"
-    rf"|{_MARKERS}?\s*[\(\[<]{_WORDS}[\)\]>]"
-    rf"|{_MARKERS}?\s*[\(\[<]?{_WORDS}\s*{_DOTS}[\)\]>]?"
-    rf"|{_MARKERS}?\s*{_DOTS}\s*[^\n]{{0,40}}\b{_WITH_DOTS}\b[^\n]{{0,40}}{_DOTS}"
-    rf"|{_MARKERS}?\s*[\(\[<]?{_DOTS}[\)\]>]?"
-    rf")\s*(?:\*+/\}}?|-->)?\s*",
-    re.IGNORECASE,
-)
 _HINT = re.compile(
     r"\.\.\.|\u2026|rest|existing|remain|unchanged|previous|omitted|same|before|other|changes?|snip|keep|original"
     r"|goes here|not shown",
@@ -70,7 +60,7 @@ def placeholder_in(new: str, *, old: str, text: str) -> str:
 
 def is_elision(line: str) -> bool:
     """Tell whether a line stands for lines that were left out."""
-    return len(line) <= 200 and bool(_HINT.search(line)) and bool(_LINE.fullmatch(line))
+    return len(line) <= 200 and bool(_HINT.search(line)) and bool(_line().fullmatch(line))
 
 
 def _is_body(line: str, before: str) -> bool:
@@ -81,3 +71,19 @@ def _is_body(line: str, before: str) -> bool:
 
 def _holds(text: str, bare: str) -> bool:
     return bare in text and any(line.strip() == bare for line in text.split("\n"))
+
+
+@cache
+def _line() -> re.Pattern[str]:
+    """Return what a whole line of this kind matches. It is slow to compile, and only text with such words needs it."""
+    return re.compile(
+        rf"\s*(?:"
+        rf"{_MARKERS}\s*[\(\[<]?{_WORDS}[\)\]>]?[.:!]?"
+        rf"|{_MARKERS}?\s*[\(\[<]?{_DOTS}\s*[\(\[<]?{_WORDS}\s*[\)\]>]?{_DOTS}?[\)\]>]?"
+        rf"|{_MARKERS}?\s*[\(\[<]{_WORDS}[\)\]>]"
+        rf"|{_MARKERS}?\s*[\(\[<]?{_WORDS}\s*{_DOTS}[\)\]>]?"
+        rf"|{_MARKERS}?\s*{_DOTS}\s*[^\n]{{0,40}}\b{_WITH_DOTS}\b[^\n]{{0,40}}{_DOTS}"
+        rf"|{_MARKERS}?\s*[\(\[<]?{_DOTS}[\)\]>]?"
+        rf")\s*(?:\*+/\}}?|-->)?\s*",
+        re.IGNORECASE,
+    )
