@@ -2,7 +2,7 @@
 
 from random import Random
 
-from edits.cases import Case, case_of
+from edits.cases import Case, case_of, is_ambiguous
 from edits.draft import Draft, Line, draft_of, loose, occurs
 from edits.language import comment_of, is_code
 from edits.mining import Edit
@@ -32,7 +32,7 @@ def elided(edit: Edit, random: Random) -> Case | None:
     """Leave kept lines out, so that every part which is left is found once."""
     for _ in range(_MOST_TRIES):
         draft = draft_of(edit, random, 3, 8)
-        if draft is None or draft.line_end != "\n" or draft.old == draft.new:
+        if draft is None or draft.line_end != "\n" or is_ambiguous(draft):
             return None
         sign = _sign(edit, random)
         if any(line.strip() == sign for line in (*edit.before, *draft.said("add"))):

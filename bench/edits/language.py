@@ -7,11 +7,13 @@ _QUOTED = r'"(?:\\.|[^"\\\n])*"'
 _SINGLE = r"'(?:\\.|[^'\\\n])*'"
 _LETTER = r"'(?:\\.|[^'\\\n])'"  # a character, where the quote has other uses too
 _RAW = r"`[^`]*`"
+_LINES = r'r"[^"]*"|r#"[\s\S]*?"#|"(?:\\[\s\S]|[^"\\])*"'  # a string that may go over several lines
 _TRIPLE = r'"""[\s\S]*?(?:"""|\Z)|' + r"'''[\s\S]*?(?:'''|\Z)"
 _HASH = r"#[^\n]*"
 
 _PATTERNS = {
     "letter": re.compile("|".join((_SLASH, _QUOTED, _LETTER))),
+    "rust": re.compile("|".join((_SLASH, _LETTER, _LINES))),
     "go": re.compile("|".join((_SLASH, _QUOTED, _LETTER, _RAW))),
     "script": re.compile("|".join((_SLASH, _QUOTED, _SINGLE, _RAW))),
     "python": re.compile("|".join((_TRIPLE, _QUOTED, _SINGLE, _HASH))),
@@ -23,7 +25,7 @@ _FAMILIES = {
     ".cc": "letter",
     ".cpp": "letter",
     ".java": "letter",
-    ".rs": "letter",
+    ".rs": "rust",
     ".kt": "letter",
     ".go": "go",
     ".js": "script",

@@ -3,7 +3,7 @@
 import re
 from random import Random
 
-from edits.cases import Case, case_of
+from edits.cases import Case, case_of, is_ambiguous
 from edits.draft import Draft, draft_of, has_near_twin, loose
 from edits.language import COMMENT, STRING, is_code, masks
 from edits.mining import Edit
@@ -53,7 +53,7 @@ def _spots(draft: Draft, kind: str) -> list[tuple[int, int, int]]:
 
 def _told(edit: Edit, random: Random, kind: str, name: str) -> Case | None:
     draft = draft_of(edit, random)
-    if draft is None or draft.old == draft.new or has_near_twin(draft.block, edit.before):
+    if draft is None or is_ambiguous(draft) or has_near_twin(draft.block, edit.before):
         return None
     if not loose(draft.block):
         return None

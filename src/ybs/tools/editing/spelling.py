@@ -60,13 +60,14 @@ def says_something(text: str) -> bool:
 
 def says_enough(text: str) -> bool:
     """Tell whether a text has enough letters and digits to be recognised anywhere."""
-    return _letters(text) >= _ENOUGH_LETTERS
+    return letters(text) >= _ENOUGH_LETTERS
 
 
 def is_recognisable(text: str) -> bool:
     """Tell whether whole lines hold enough to be recognised in another shape."""
-    return _letters(text) >= _FEWEST_LETTERS and len("".join(text.split())) >= _FEWEST_SIGNS
+    return letters(text) >= _FEWEST_LETTERS and len("".join(text.split())) >= _FEWEST_SIGNS
 
 
-def _letters(text: str) -> int:
+def letters(text: str) -> int:
+    """Count the letters and digits."""
     return sum(1 for _ in _WORDLIKE.finditer(text))
