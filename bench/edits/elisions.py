@@ -1,5 +1,6 @@
 """Lines left out of both texts of an edit, as models leave them out: at the start, in between, at the end, several times."""
 
+from dataclasses import replace
 from random import Random
 
 from edits.cases import Case, case_of, is_ambiguous
@@ -30,6 +31,31 @@ def _sign(edit: Edit, random: Random) -> str:
 
 def elided(edit: Edit, random: Random) -> Case | None:
     """Leave kept lines out, so that every part which is left is found once."""
+    found = _elided(edit, random)
+    if found is None:
+        return None
+    draft, how = found
+    return case_of("elisions", draft, draft.after, how)
+
+
+def elided_twice(edit: Edit, random: Random) -> Case | None:
+    """Leave lines out of an edit one part of which stands twice in a row."""
+    found = _elided(edit, random)
+    if found is None:
+        return None
+    draft, how = found
+    sign = how.partition(" : ")[0]
+    changed = [part for part in _parts(draft, sign, only_changed=True) if loose(part)]
+    if not changed:
+        return None
+    part, file = random.choice(changed), edit.before
+    at = next(n for n in range(len(file)) if file[n : n + len(part)] == part)
+    lines = [*file[:at], *part, *file[at:]]
+    case = case_of("elided twice", draft, None, how)
+    return replace(case, before=draft.file(lines).encode())
+
+
+def _elided(edit: Edit, random: Random) -> tuple[Draft, str] | None:
     for _ in range(_MOST_TRIES):
         draft = draft_of(edit, random, 3, 8)
         if draft is None or draft.line_end != "\n" or is_ambiguous(draft):
@@ -39,7 +65,7 @@ def elided(edit: Edit, random: Random) -> Case | None:
             return None
         how = _leave_out(draft, sign, random)
         if how and all(_is_clear(part, edit) for part in _parts(draft, sign)):
-            return case_of("elisions", draft, draft.after, f"{sign!r} {how}")
+            return draft, f"{sign} : {how}"
     return None
 
 
@@ -47,14 +73,18 @@ def _is_clear(part: list[str], edit: Edit) -> bool:
     return bool(loose(part)) and occurs(part, edit.before) == 1
 
 
-def _parts(draft: Draft, sign: str) -> list[list[str]]:
+def _parts(draft: Draft, sign: str, *, only_changed: bool = False) -> list[list[str]]:
     parts: list[list[str]] = [[]]
+    changed: set[int] = set()
     for line in draft.lines:
         if line.said is not None and line.said.strip() == sign and line.kind in ("keep", "ghost"):
             parts.append([])
-        elif line.kind in ("keep", "cut") and line.said is not None:
+            continue
+        if line.kind in ("keep", "cut") and line.said is not None:
             parts[-1].append(line.real)
-    return [part for part in parts if part]
+        if line.kind in ("add", "cut"):
+            changed.add(len(parts) - 1)
+    return [part for at, part in enumerate(parts) if part and (at in changed or not only_changed)]
 
 
 def _leave_out(draft: Draft, sign: str, random: Random) -> str:

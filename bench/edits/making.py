@@ -6,7 +6,7 @@ from random import Random
 
 from edits.cases import SLIPS, Case, Maker, repaired, turns
 from edits.content import other_numbers, other_style, own_numbers
-from edits.elisions import elided
+from edits.elisions import elided, elided_twice
 from edits.mining import Edit
 from edits.numbering import numbered_block, numbered_line
 from edits.traps import TRAPS, Trap, absent_block
@@ -20,7 +20,11 @@ MORE: dict[str, Maker] = {
     "word around": word_around,
     "elisions": elided,
 }
-MORE_TRAPS: dict[str, Trap] = {"other numbers": other_numbers, "other numbering": other_style}
+MORE_TRAPS: dict[str, Trap] = {
+    "other numbers": other_numbers,
+    "other numbering": other_style,
+    "elided twice": elided_twice,
+}
 REPAIRABLE = (*SLIPS, "two at once", *MORE)
 REFUSED = (*TRAPS, *MORE_TRAPS, "absent block")
 CLASSES = (*REPAIRABLE, *REFUSED)
