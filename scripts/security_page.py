@@ -28,6 +28,9 @@ it is bounded by what follows, each with the test that holds it.
 - **What runs unasked cannot write.** A command that nobody was asked about and nobody has allowed runs with the project read-only
   in `ask`, `accept-edits` and `deny`, and finds its programs in the system's folders only; so it does not matter whether the parser
   understood it. Where that is not enough the person is asked (`tests/session/test_unasked.py`). In `auto` and `bypass` commands may write.
+- **`/tmp`** of a command is the session's own: a private folder in ybs's state folder, on the disk and without a bound of its own, that the
+  commands of a session share (with Landlock and on macOS by `$TMPDIR`). It is removed when the session ends, after a kill too, and by the next start
+  where the machine stopped; no link in it is followed then (`tests/security/test_scratch.py`). The home folder in the sandbox begins empty.
 - **The network** is closed in the sandbox. `network: true` asks the person for one command;
   `safety.sandbox_network` opens it for all.
 - **Questions.** What the sandbox does not bound is asked about. A session's grants live in memory; what destroys is asked
@@ -71,8 +74,8 @@ it is bounded by what follows, each with the test that holds it.
   sees them, and they go with their session.
 - Incognito covers what ybs writes by itself. Out of its hands: the provider's own logs; swap and hibernation; what the terminal
   and its multiplexer keep; what was redirected to a file; what a tool changes in the project on purpose; what a command that runs without the
-  sandbox writes (histories and caches of programs). With Landlock and on macOS a command's temporary files lie in a private folder on the
-  disk; it goes with the session, and after a kill too, but not when the machine itself stops. The local model's server has the last conversation in memory until
+  sandbox writes (histories and caches of programs). A command's temporary files lie in memory (`/dev/shm`); where there is no such place, with
+  Landlock and on macOS, in a private folder on the disk that goes with the session, and after a kill too, but not when the machine itself stops. The local model's server has the last conversation in memory until
   it ends (`ybs models stop`). A server on this machine that passes words on is not seen, but for Ollama's `-cloud` models.
 - With the network open a command can send away what it can read.
 - `--no-sandbox`, `--mode bypass` and trust in a project are the person's word, and mean what they say.

@@ -243,7 +243,7 @@ def test_a_reduced_cage_is_a_warning_and_none_an_error(
     from ybs.security.sandbox import NoCage
 
     cage = NoCage("nothing here")
-    monkeypatch.setattr("ybs.security.sandbox.choose", lambda _places: cage)
+    monkeypatch.setattr("ybs.security.sandbox.choose", lambda *_: cage)
     found = machine.look_at_sandbox(Config())
     assert (found.state, found.detail) == ("error", "nothing here; commands are refused")
     cage.name = "landlock (reduced)"

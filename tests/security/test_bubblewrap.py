@@ -40,8 +40,9 @@ def launched(project: Path, home: Path) -> Iterator[object]:
 
 
 def pairs(argv: list[str], option: str) -> list[str]:
-    """Return the destinations of an option that takes two values."""
-    return [argv[i + 2] for i, word in enumerate(argv) if word == option]
+    """Return the destinations of an option that takes two values, but for the session's /tmp."""
+    found = [argv[i + 2] for i, word in enumerate(argv) if word == option]
+    return [each for each in found if each != "/tmp"]
 
 
 def has(argv: list[str], *words: str) -> bool:

@@ -75,7 +75,11 @@ def test_the_root_itself_can_be_neither_moved_nor_removed(text: str) -> None:
 
 
 def test_what_is_hidden_is_denied_last(text: str) -> None:
-    assert text.rstrip().splitlines()[-1].startswith("(deny file-read* file-write* (subpath")
+    *_, last, read, written = text.rstrip().splitlines()
+    assert last.startswith("(deny file-read* file-write* (subpath")
+    # Behind it stands the session's own folder alone, which lies among the files of ybs.
+    assert re.fullmatch(r'\(allow file-read\* \(subpath \(param "OWN_\d+"\)\)\)', read)
+    assert re.fullmatch(r'\(allow file-write\* \(subpath \(param "PRIVATE_\d+"\)\)\)', written)
 
 
 def test_the_network_is_a_rule_of_its_own(cage: SandboxExec) -> None:

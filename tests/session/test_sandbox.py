@@ -1,8 +1,10 @@
 """The sandbox of a session."""
 
 import asyncio
+import os
 import re
 import subprocess
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,12 @@ from msgspec import Raw, json
 from ybs.core.errors import Refused
 from ybs.core.messages import ToolCall
 from ybs.security.launch import Launch
+from ybs.security.scratch import scratch_folder
 from ybs.session.options import STAYS_ON, Options, load_settings
 from ybs.session.sandbox import Sandbox
 from ybs.session.workshop import Workshop
+
+HAS_MEMORY = os.path.ismount("/dev/shm")
 
 
 class FakeCage:
@@ -214,3 +219,57 @@ def test_an_environment_that_is_switched_on_can_be_used_wherever_it_lies(
     done = run(made.launch(command, project, {}), project)
     assert done.stdout == "bin\npyvenv.cfg\n"
     assert not (tmp_path / "venv" / "new").exists()
+
+
+async def test_what_a_command_moves_to_tmp_is_there_until_the_session_ends(project: Path) -> None:
+    options = Options(folder=project, overrides={"safety.mode": "auto"})
+    workshop = Workshop(options, load_settings(options))
+    if workshop.sandbox.state != "full":
+        pytest.skip(f"NOT TESTED: {workshop.sandbox.cage.why}")
+    (project / "src").mkdir()
+    (project / "src" / "a").write_text("kept\n")
+
+    async def run_in_session(command: str) -> str:
+        arguments = Raw(json.encode({"command": command}))
+        call = ToolCall(id="1", name="run_shell", arguments=arguments)
+        return (await workshop.toolbox.run(call, lambda _: None)).output
+
+    try:
+        assert "exit code 0" in await run_in_session("mv src /tmp/backup")
+        assert not (project / "src").exists()
+        (place,) = scratch_folder().iterdir()
+        assert "exit code 0" in await run_in_session("mv /tmp/backup src")
+        assert (project / "src" / "a").read_text() == "kept\n"
+        assert place.is_dir()
+    finally:
+        await workshop.aclose()
+    assert not place.exists()
+
+
+async def test_an_incognito_session_has_its_tmp_in_memory(project: Path) -> None:
+    options = Options(folder=project, overrides={"incognito.enabled": True})
+    workshop = Workshop(options, load_settings(options))
+    if workshop.sandbox.state != "full" or not HAS_MEMORY:
+        pytest.skip(f"NOT TESTED: {workshop.sandbox.cage.why}, or no /dev/shm")
+    place = Path("/dev/shm") / f"ybs-{os.getuid()}"
+    before = set(place.glob("*"))
+    try:
+        await workshop.run_typed("echo x >/tmp/x", lambda _: None)
+        said = await workshop.run_typed("cat /tmp/x", lambda _: None)
+        assert said.endswith("x")
+        assert set(place.glob("*")) > before
+    finally:
+        await workshop.aclose()
+    assert set(place.glob("*")) <= before
+    assert not scratch_folder().exists()
+
+
+def test_a_start_removes_what_a_crash_left(project: Path) -> None:
+    stale = scratch_folder() / "stale"
+    (stale / "temporary").mkdir(parents=True)
+    options = Options(folder=project)
+    Workshop(options, load_settings(options))
+    for thread in threading.enumerate():
+        if thread.name == "ybs-sweep":
+            thread.join()
+    assert not stale.exists()

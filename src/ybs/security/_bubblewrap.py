@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from ybs.security import environment
@@ -11,6 +12,7 @@ from ybs.security._seccomp import confining, is_known
 from ybs.security.launch import Launch
 from ybs.security.places import SYSTEM, Places, lies_in, system_folders
 from ybs.security.programs import BUBBLEWRAP, system_program
+from ybs.security.scratch import PrivateFolder
 
 _NAMESPACES = (
     *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
@@ -20,6 +22,7 @@ _NAMESPACES = (
 _BOUND = ("--die-with-parent", "--cap-drop", "ALL", "--hostname", "ybs")
 _NO_MORE_USERS = "--disable-userns"  # bubblewrap 0.8 and later
 _TMP = "/tmp"  # noqa: S108 - the cage's own
+_UNSHARED = "/var/tmp"  # noqa: S108 - the cage's own
 _TRY_SECONDS = 10
 
 
@@ -29,8 +32,16 @@ class Bubblewrap:
     name = "bubblewrap"
     is_reduced = False
 
-    def __init__(self, places: Places, program: str, options: tuple[str, ...], why: str) -> None:
+    def __init__(
+        self,
+        places: Places,
+        program: str,
+        options: tuple[str, ...],
+        why: str,
+        private: PrivateFolder | None = None,
+    ) -> None:
         self.places, self.why = places, why
+        self.private = private  # without one, every command has a /tmp of its own
         self._program, self._options = program, options
         self._system = list(_system(places))
         self._readable = list(_bind("--ro-bind", (*places.toolchains, *places.seen)))
@@ -50,9 +61,14 @@ class Bubblewrap:
         if read_only:
             environ = self.places.with_system_programs(environ)
         variables = environment.build(
-            environ, home=self.places.inner_home, network=network, declared=declared
+            environ,
+            home=self.places.inner_home,
+            temporary=_UNSHARED if read_only else _TMP,
+            network=network,
+            declared=declared,
         )
-        arguments = self._arguments(network=network)
+        shared = self.private.shared if self.private else ""
+        arguments = self._arguments(shared, network=network, read_only=read_only)
         opened = list(self._opened(read_only=read_only))
         command = checked(opened, command)
         descriptor = _filter_file(has_unix_sockets=not network)
@@ -63,12 +79,14 @@ class Bubblewrap:
             ),
             environ=variables,
             descriptors=(descriptor,),
+            scratch=self.private.path if self.private and shared else "",
         )
 
-    def _arguments(self, *, network: bool) -> list[str]:
+    def _arguments(self, shared: str, *, network: bool, read_only: bool) -> list[str]:
         made = [*_NAMESPACES, *self._options, *_BOUND]
         if not network:
             made.append("--unshare-net")
+        made += ("--tmpfs", "/", *_temporary(self.places, shared, read_only=read_only))
         made += self._system
         if network:
             made += _resolver()
@@ -135,8 +153,7 @@ def _filter_file(*, has_unix_sockets: bool = True) -> int:
 
 
 def _system(places: Places) -> Iterator[str]:
-    """Yield what is the same for every command: an empty root, the system, its secrets hidden, an empty home."""
-    yield from ("--tmpfs", "/")
+    """Yield what is the same for every command: the system, its secrets hidden, an empty home."""
     for folder, target in system_folders():
         yield from ("--symlink", target, folder) if target else ("--ro-bind", folder, folder)
     yield from _hidden(host_secrets())
@@ -144,10 +161,30 @@ def _system(places: Places) -> Iterator[str]:
     if places.uid == 0:
         # The kernel lets uid 0 write there without any capability: `sys/kernel/core_pattern`, `bus/pci`, `irq`.
         yield from ("--remount-ro", "/proc")
-    yield from ("--dev", "/dev", "--tmpfs", _TMP, "--symlink", _TMP, f"/var{_TMP}", "--dir", "/run")
+    yield from ("--dev", "/dev", "--dir", "/run")
     yield from _bind("--ro-bind", ("/sys/devices/system/cpu",))
     if places.inner_home == places.home:
         yield from ("--tmpfs", places.home)
+
+
+def _temporary(places: Places, shared: str, *, read_only: bool) -> Iterator[str]:
+    """Yield the session's /tmp. What runs read-only has a place of its own to write to, which no other command sees."""
+    if not shared:
+        yield from ("--tmpfs", _TMP)
+    else:
+        yield from ("--ro-bind" if read_only else "--bind", shared, _TMP)
+        for name in _first_names_in_tmp(places):
+            # What is mounted below stands in a folder that no command could put there: bubblewrap makes the way to it.
+            with suppress(FileExistsError):
+                Path(shared, name).mkdir()
+            yield from ("--tmpfs", f"{_TMP}/{name}")
+    yield from ("--tmpfs", _UNSHARED) if read_only else ("--symlink", _TMP, _UNSHARED)
+
+
+def _first_names_in_tmp(places: Places) -> list[str]:
+    paths = (places.home, *places.writable, *places.readable)
+    found = [path.split("/")[2] for path in paths if lies_in(path, _TMP) and path != _TMP]
+    return list(dict.fromkeys(found))
 
 
 def _bind(how: str, paths: Iterable[str]) -> Iterator[str]:

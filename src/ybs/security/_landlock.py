@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 from ybs.core.errors import Refused
 from ybs.security import environment
 from ybs.security._entry import Entry, Kernel, prepare
-from ybs.security._private import PrivateFolder
 from ybs.security._protected import git_folders, host_secrets, protected
 from ybs.security._seccomp import is_known, replacing_namespaces
 from ybs.security.launch import Launch
 from ybs.security.opening import held
 from ybs.security.places import Places, lies_in, system_folders
+from ybs.security.scratch import PrivateFolder
 
 if TYPE_CHECKING:
     from ybs.security.git_sandbox import View
@@ -46,10 +46,12 @@ class Landlock:
     name = "landlock (reduced)"
     is_reduced = True
 
-    def __init__(self, places: Places, kernel: Kernel, why: str) -> None:
+    def __init__(
+        self, places: Places, kernel: Kernel, why: str, private: PrivateFolder | None = None
+    ) -> None:
         self.places, self.why = places, why
         self._kernel = kernel
-        self.private = PrivateFolder()
+        self.private = private or PrivateFolder()
 
     def launch(
         self,

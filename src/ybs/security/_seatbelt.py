@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ybs.security import environment
-from ybs.security._private import UNSHARED, PrivateFolder
 from ybs.security._protected import GIT, NAMES, git_folders
 from ybs.security.launch import Launch
 from ybs.security.places import Places
+from ybs.security.scratch import UNSHARED, PrivateFolder
 
 if TYPE_CHECKING:
     from ybs.security.git_sandbox import View
@@ -61,9 +61,9 @@ class SandboxExec:
     is_reduced = False
     why = PROGRAM
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: Places, private: PrivateFolder | None = None) -> None:
         self.places = places
-        self.private = PrivateFolder()
+        self.private = private or PrivateFolder()
 
     def launch(
         self,
@@ -105,17 +105,18 @@ def profile(
     own = f"{private}/{UNSHARED}" if read_only else private
     names = _Names()
     seen = (*_SYSTEM, *places.toolchains, *places.readable, *_git_folders(places))
-    readable = _subpaths(names, "READ", (*seen, *places.writable, private))
+    readable = _subpaths(names, "READ", (*seen, *places.writable))
     hidden = _subpaths(names, "HIDDEN", (*_HIDDEN, *places.blocked))
     lines = [
         _BASE,
         f"(allow file-read* {readable})",
         f"(allow file-read* file-write-data file-ioctl {_devices()})",
         f"(allow sysctl-read {' '.join(_quoted('sysctl-name', name) for name in _SYSCTLS)})",
-        f'(allow file-write* (subpath (param "{names.add("PRIVATE", own)}")))',
         *(_writable(names, root) for root in places.writable if not read_only),
-        # The last rule that matches decides: what is hidden stays so, wherever it lies.
+        # The last rule that matches decides: what is hidden stays so, wherever it lies, but for the session's own folder.
         f"(deny file-read* file-write* {hidden})",
+        f"(allow file-read* {_subpaths(names, 'OWN', (private,))})",
+        f'(allow file-write* (subpath (param "{names.add("PRIVATE", own)}")))',
     ]
     if network:
         lines.append(_network())

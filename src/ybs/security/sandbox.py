@@ -13,6 +13,7 @@ from ybs.core.errors import Refused
 from ybs.security import environment
 from ybs.security.launch import Launch
 from ybs.security.places import Places, see
+from ybs.security.scratch import PrivateFolder
 
 if TYPE_CHECKING:
     from ybs.security._entry import Kernel
@@ -110,12 +111,15 @@ class Open:
         return Launch(tuple(command), environment.build_open(environ, declared=declared))
 
 
-def choose(places: Places) -> Cage:
-    """Return the best cage of this machine; the machine is tried once, which takes some 30 ms."""
+def choose(places: Places, private: PrivateFolder | None = None) -> Cage:
+    """Return the best cage of this machine; the machine is tried once, which takes some 30 ms.
+
+    `private` is the session's own folder: what its commands have in common outside of the project.
+    """
     if sys.platform == "darwin":
-        return _on_macos(places)
+        return _on_macos(places, private)
     if sys.platform == "linux":
-        return _on_linux(places)
+        return _on_linux(places, private)
     return NoCage(f"ybs knows no sandbox for {sys.platform}")
 
 
@@ -129,27 +133,27 @@ def landlock_kernel() -> "Kernel | None":
     return _tried_landlock()[0]
 
 
-def _on_linux(places: Places) -> Cage:
+def _on_linux(places: Places, private: PrivateFolder | None) -> Cage:
     program, options, said = _tried_bubblewrap()
     if program is not None:
         from ybs.security import _bubblewrap  # only the cage that is used is loaded
 
-        return _bubblewrap.Bubblewrap(places, program, options, said)
+        return _bubblewrap.Bubblewrap(places, program, options, said, private)
     from ybs.security import _landlock  # with ctypes
 
     kernel, found = _tried_landlock()
     if kernel is None:
         return NoCage(f"{said}; {found}")
-    return _landlock.Landlock(places, kernel, f"{said}; {found} stands in for it")
+    return _landlock.Landlock(places, kernel, f"{said}; {found} stands in for it", private)
 
 
-def _on_macos(places: Places) -> Cage:
+def _on_macos(places: Places, private: PrivateFolder | None) -> Cage:
     from ybs.security import _seatbelt
 
     program = _seatbelt.find()
     if program is None:
         return NoCage(f"{_seatbelt.PROGRAM} is missing")
-    return _seatbelt.SandboxExec(places)
+    return _seatbelt.SandboxExec(places, private)
 
 
 @cache

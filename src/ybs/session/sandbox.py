@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ybs.config.paths import state_folder
 from ybs.core.errors import Refused
 
 if TYPE_CHECKING:
     from ybs.security.launch import Launch
     from ybs.security.policy import Sandboxing
     from ybs.security.sandbox import Cage, Places
+    from ybs.security.scratch import PrivateFolder
 
 #: What programs say when a wall of the sandbox is in their way.
 _WALLS = re.compile(
@@ -57,6 +59,7 @@ class Sandbox:
         folders: Sequence[Path] = (),
         is_open: bool = False,
         without: bool = False,
+        in_memory: bool = False,
     ) -> None:
         self._folder, self._blocked, self._is_open = folder, blocked, is_open
         self.without = without
@@ -64,6 +67,8 @@ class Sandbox:
         self._folders = tuple(path for path in folders if path != folder)
         self.left_out: list[Path] = []
         self._shows_outputs = False
+        self._in_memory = in_memory
+        self._private: PrivateFolder | None = None
 
     @cached_property
     def cage(self) -> "Cage":
@@ -73,7 +78,7 @@ class Sandbox:
         if self.without:
             return Open()
         try:
-            return choose(self._places())
+            return choose(self._places(), self._private_folder())
         except Refused as error:
             return NoCage(str(error))
 
@@ -134,7 +139,7 @@ class Sandbox:
             net += "nothing new can be made directly in a folder that holds .git or the like, "
         written = "nothing can be written" if read_only else "only the project can be written"
         return (
-            f"[it ran in a sandbox: {net}{written}, ~ and /tmp begin empty, "
+            f"[it ran in a sandbox: {net}{written}, ~ begins empty, /tmp ends with the session, "
             ".git is read-only: the person can commit]"
         )
 
@@ -146,6 +151,34 @@ class Sandbox:
         if self.cage.name != "bubblewrap" and _REFUSED.search(said):
             return _WRITES
         return _FOREIGN if exit_code == _NOT_FOUND and _is_there(said) else ""
+
+    def _private_folder(self) -> "PrivateFolder":
+        """Return what the commands of the session share: it outlives the cage."""
+        from ybs.security.scratch import PrivateFolder
+
+        self._private = self._private or PrivateFolder(in_memory=self._in_memory)
+        return self._private
+
+    async def aclose(self) -> None:
+        """Remove what the commands left outside of the project: no command runs any more."""
+        if self._private is not None:
+            from asyncio import to_thread
+
+            await to_thread(self._private.remove)
+
+    @staticmethod
+    def sweep() -> None:
+        """Remove what sessions left that never came to their end: in a thread, and only where something is there."""
+        try:
+            names = os.listdir(state_folder() / "scratch")  # noqa: PTH208 - at every start
+        except OSError:
+            return
+        if names:
+            from threading import Thread
+
+            from ybs.security.scratch import sweep
+
+            Thread(target=sweep, name="ybs-sweep", daemon=True).start()
 
     def _show_outputs(self) -> None:
         if not self._shows_outputs and self.outputs is not None and self.outputs.is_dir():

@@ -49,7 +49,9 @@ class Workshop:
             folders=roots.folders,
             is_open=safety.sandbox_network,
             without=not options.sandbox,
+            in_memory=not self.incognito.may_write,
         )
+        self.sandbox.sweep()
         self.workspace = Workspace(roots, max_output_chars=config.context.max_tool_output_chars)
         self.workspace.has_sandbox = options.sandbox
         self.workspace.shells.starter = self.sandbox
@@ -128,8 +130,11 @@ class Workshop:
 
     async def aclose(self) -> None:
         """End what runs in the background."""
-        await self.surroundings.aclose()
-        await self.workspace.shells.aclose()
+        try:
+            await self.surroundings.aclose()
+            await self.workspace.shells.aclose()
+        finally:
+            await self.sandbox.aclose()
 
 
 def open_workshop(options: Options) -> Workshop:

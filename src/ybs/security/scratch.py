@@ -1,0 +1,174 @@
+"""A session's own folder for what its commands keep outside of the project: the home folder and /tmp that they see.
+
+It lies among ybs's own files, lives as long as the session and is held by a lock, so that a later start can remove
+what a crash left. Nothing in it is trusted: it is removed by a walk from descriptor to descriptor that follows no link.
+"""
+
+import fcntl
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ybs.config import private_file
+from ybs.config.paths import state_folder
+
+UNSHARED = "unshared"
+#: Where an incognito session has it: in memory, so that not even a loss of power leaves something.
+_MEMORY = "/dev/shm"  # noqa: S108 - in a folder of the person's own
+_TRIES = 3  # a sweep may be quicker than the lock
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+#: Only Linux has descriptors that need no right to read the folder, and only Linux needs them.
+_HANDLE = _FOLDER | getattr(os, "O_PATH", 0)
+
+
+class PrivateFolder:
+    """Made when it is first asked for, for its owner only; removed by `remove`, or when it is forgotten or the program ends.
+
+    `in_memory`: it may not be on a disk. Where there is no such place a folder for temporary files has to do.
+    """
+
+    def __init__(self, *, in_memory: bool = False) -> None:
+        self._in_memory = in_memory
+        self._path = ""
+        self._removal: Any = None
+
+    @property
+    def path(self) -> str:
+        """The folder, resolved. Raises OSError."""
+        if not self._path:
+            from weakref import finalize  # only a session with commands needs these
+
+            self._path, lock = _made(in_memory=self._in_memory)
+            self._removal = finalize(self, _remove, self._path, lock)
+            for path in (self.home, self.temporary, self.unshared):
+                Path(path).mkdir(mode=0o700)
+        return self._path
+
+    @property
+    def shared(self) -> str:
+        """What commands are to have in common as /tmp; empty where that could only be on a disk and may not be."""
+        if self._in_memory and not os.path.ismount(_MEMORY):
+            return ""
+        is_fine = not self._in_memory or self.path.startswith(f"{_MEMORY}/")
+        return self.temporary if is_fine else ""
+
+    @property
+    def home(self) -> str:
+        """What the program takes for the home folder."""
+        return f"{self.path}/home"
+
+    @property
+    def temporary(self) -> str:
+        """What the program takes for the folder of temporary files."""
+        return f"{self.path}/temporary"
+
+    @property
+    def unshared(self) -> str:
+        """The one place where a command may write that runs read-only; other commands do not look there."""
+        return f"{self.path}/{UNSHARED}"
+
+    def remove(self) -> None:
+        """Remove it, if it was made; the next one that is asked for is new."""
+        if self._removal is not None:
+            self._removal()
+        self._path, self._removal = "", None
+
+
+def sweep() -> None:
+    """Remove the folders of sessions that ended without doing so. It may take long: call it in a thread."""
+    for top in _tops():
+        with suppress(OSError), os.scandir(top) as entries:
+            for path in [entry.path for entry in entries]:
+                if (lock := _locked(path)) is not None:
+                    _remove(path, lock)
+
+
+def scratch_folder() -> Path:
+    """Return the folder of all these folders: `~/.local/state/ybs/scratch`."""
+    return state_folder() / "scratch"
+
+
+def _tops() -> tuple[Path, Path]:
+    return scratch_folder(), Path(_MEMORY) / f"ybs-{os.getuid()}"
+
+
+def _made(*, in_memory: bool) -> tuple[str, int]:
+    """Make a new folder; return its path and the lock on it, -1 where it has none. Raises OSError."""
+    top = _tops()[in_memory]
+    with suppress(OSError, private_file.Unsafe):
+        if not in_memory or os.path.ismount(_MEMORY):
+            private_file.make_folder(top)
+            for _ in range(_TRIES):
+                path = os.path.realpath(top / os.urandom(6).hex())
+                Path(path).mkdir(mode=0o700)
+                if (lock := _locked(path)) is not None:
+                    return path, lock
+    from tempfile import mkdtemp
+
+    return os.path.realpath(mkdtemp(prefix="ybs-")), -1
+
+
+def _locked(path: str) -> int | None:
+    """Lock the folder and return the descriptor that holds the lock; None where it is somebody else's."""
+    with suppress(OSError):
+        descriptor = os.open(path, _FOLDER)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            Path(path).lstat()  # a sweep may have removed it in this moment
+        except OSError:
+            os.close(descriptor)
+        else:
+            return descriptor
+    return None
+
+
+def _remove(path: str, lock: int) -> None:
+    """Remove a folder with all that is in it. What cannot be removed stays, for the next sweep."""
+    with suppress(OSError):
+        descriptor = os.open(path, _FOLDER)
+        try:
+            _empty(descriptor)
+        finally:
+            os.close(descriptor)
+        Path(path).rmdir()
+    if lock >= 0:
+        os.close(lock)
+
+
+def _empty(top: int) -> None:
+    """Remove all that is in an open folder. Folders are moved to the top first, so however deep it was, no path is long."""
+    while names := os.listdir(top):
+        for name in names:
+            if _is_removed(name, top):
+                continue
+            inner = os.open(name, _FOLDER, dir_fd=top)
+            try:
+                for below in os.listdir(inner):  # noqa: PTH208 - of a descriptor
+                    if not _is_removed(below, inner):
+                        fresh = os.urandom(8).hex()
+                        os.rename(below, fresh, src_dir_fd=inner, dst_dir_fd=top)
+            finally:
+                os.close(inner)
+            os.rmdir(name, dir_fd=top)
+
+
+def _is_removed(name: str, folder: int) -> bool:
+    """Remove an entry, of a link itself and not what it leads to; a folder is only made accessible."""
+    try:
+        os.unlink(name, dir_fd=folder)
+    except (IsADirectoryError, PermissionError):  # what Linux and macOS say of a folder
+        _make_accessible(name, folder)
+        return False
+    return True
+
+
+def _make_accessible(name: str, folder: int) -> None:
+    if os.chmod in os.supports_follow_symlinks:
+        os.chmod(name, 0o700, dir_fd=folder, follow_symlinks=False)
+        return
+    opened = os.open(name, _HANDLE, dir_fd=folder)
+    try:
+        Path(f"/proc/self/fd/{opened}").chmod(0o700)
+    finally:
+        os.close(opened)

@@ -1,0 +1,192 @@
+"""The session's own folder: shared by its commands, gone with it, and removed without trust in what is in it."""
+
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from security.test_caged_work import bubblewrap, landlock
+from security.test_read_only import run
+from ybs.config.paths import state_folder
+from ybs.security import scratch
+from ybs.security._bubblewrap import Bubblewrap
+from ybs.security.places import see
+from ybs.security.scratch import PrivateFolder, scratch_folder, sweep
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
+both = pytest.mark.parametrize("make", [bubblewrap, landlock])
+
+
+def caged(make: Any, project: Path, home: Path) -> Any:
+    cage = make(project, home)
+    cage.private = PrivateFolder()
+    return cage
+
+
+@linux
+@both
+def test_commands_of_a_session_share_their_temporary_files(make, project: Path, home: Path) -> None:
+    cage = caged(make, project, home)
+    (project / "src").mkdir()
+    (project / "src" / "a.py").write_text("kept\n")
+    assert run(cage, 'mv src "$TMPDIR/backup"', project, read_only=False)[0] == 0
+    assert run(cage, 'cat "$TMPDIR/backup/a.py"', project, read_only=False)[1] == "kept\n"
+    assert run(cage, 'mv "$TMPDIR/backup" src', project, read_only=False)[0] == 0
+    assert (project / "src" / "a.py").read_text() == "kept\n"
+    place = cage.private.path
+    assert Path(place).is_relative_to(state_folder() / "scratch")
+    assert stat.S_IMODE(Path(place).stat().st_mode) == 0o700
+    cage.private.remove()
+    assert not Path(place).exists()
+
+
+@linux
+def test_tmp_is_shared_by_its_own_name_also_for_a_project_in_it(project: Path, home: Path) -> None:
+    cage = caged(bubblewrap, project, home)
+    assert run(cage, "mkdir /tmp/x && echo here >/var/tmp/x/y", project, read_only=False)[0] == 0
+    assert run(cage, "cat /tmp/x/y && pwd", project, read_only=False)[1] == f"here\n{project}\n"
+    # What runs read-only sees it and cannot change it.
+    assert run(cage, "cat /tmp/x/y && pwd", project)[1] == f"here\n{project}\n"
+    assert run(cage, "rm -r /tmp/x; echo new >/tmp/z; cat /tmp/x/y", project)[1] == "here\n"
+
+
+@linux
+def test_nothing_of_a_command_stands_where_a_project_in_tmp_is_mounted(
+    tmp_path: Path, home: Path
+) -> None:
+    project = tmp_path / "deep" / "project"
+    project.mkdir(parents=True)
+    cage = caged(bubblewrap, project, home)
+    first = Path(*project.parts[:3])
+    if first.parent != Path("/tmp"):
+        pytest.skip("NOT TESTED: the tests do not run below /tmp")
+    code, _, said = run(
+        cage, f"mv {first} /tmp/away && ln -s /etc {first}", project, read_only=False
+    )
+    assert (code != 0, "busy" in said.lower()) == (True, True)
+    assert run(cage, f"mkdir {first}/planted", project, read_only=False)[0] == 0
+    assert run(cage, f"ls {first}", project, read_only=False)[1].count("planted") == 0
+    assert list(Path(cage.private.temporary, first.name).iterdir()) == []
+
+
+def test_what_it_holds_is_removed_whatever_it_is(home: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    (outside / "inner").mkdir(parents=True)
+    (outside / "kept").write_text("kept")
+    private = PrivateFolder()
+    top = Path(private.temporary)
+    (top / "link").symlink_to(outside)
+    (top / "file-link").symlink_to(outside / "kept")
+    os.mkfifo(top / "pipe")
+    (top / "a" / "b" / "c").mkdir(parents=True)
+    (top / "a" / "b" / "c" / "link").symlink_to(outside)
+    (top / "a" / "b" / "file").write_text("x")
+    for folder in ("a/b/c", "a/b", "a", "."):
+        (top / folder).chmod(0)
+    deep = os.open(private.home, os.O_RDONLY)
+    for _ in range(1500):  # deeper than a path may be, and than a recursion
+        os.mkdir("deep-and-deeper", dir_fd=deep)
+        below = os.open("deep-and-deeper", os.O_RDONLY, dir_fd=deep)
+        os.close(deep)
+        deep = below
+    os.close(deep)
+    path = private.path
+    private.remove()
+    assert not os.path.lexists(path)
+    assert sorted(path.name for path in outside.iterdir()) == ["inner", "kept"]
+    assert private.path != path, "the next one is new"
+
+
+def test_a_sweep_removes_what_nobody_holds(home: Path) -> None:
+    mine, stale = PrivateFolder(), scratch_folder() / "stale"
+    assert Path(mine.path).is_dir()
+    (stale / "temporary").mkdir(parents=True)
+    (stale / "file").write_text("left by a crash")
+    (scratch_folder() / "link").symlink_to("/etc")
+    (scratch_folder() / "file").write_text("no folder")
+    sweep()
+    assert Path(mine.temporary).is_dir()
+    assert not stale.exists()
+    left = {path.name for path in scratch_folder().iterdir()}
+    assert left == {Path(mine.path).name, "file", "link"}
+    assert Path("/etc").is_dir()
+
+
+def test_where_no_folder_can_be_made_another_one_does(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    scratch_folder().parent.mkdir(parents=True)
+    scratch_folder().symlink_to(tmp_path)
+    private = PrivateFolder()
+    assert Path(private.path).parent == tmp_path
+    private.remove()
+    assert list(tmp_path.glob("ybs-*")) == []
+    scratch_folder().unlink()
+
+    def refuses(*_: object) -> None:
+        raise OSError("no locks here")
+
+    monkeypatch.setattr(scratch.fcntl, "flock", refuses)
+    assert Path(private.path).parent == tmp_path
+
+
+def test_a_folder_that_cannot_be_emptied_stays_for_the_next_sweep(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    private = PrivateFolder()
+    path = Path(private.path)
+
+    def refuses(*_: object, **__: object) -> None:
+        raise OSError("busy")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(scratch.os, "rmdir", refuses)
+        private.remove()
+        assert path.exists()
+    sweep()
+    assert not path.exists()
+
+
+def test_a_system_that_changes_the_mode_of_no_link_is_asked_to(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[object, ...]] = []
+
+    def chmod(name: str, mode: int, *, dir_fd: int, follow_symlinks: bool) -> None:
+        asked.append((name, mode, follow_symlinks))
+
+    private = PrivateFolder()
+    path = Path(private.path)
+    with monkeypatch.context() as patched:
+        patched.setattr(scratch.os, "chmod", chmod)
+        patched.setattr(scratch.os, "supports_follow_symlinks", {chmod})
+        private.remove()
+    assert not path.exists()
+    assert sorted(asked) == [(name, 0o700, False) for name in ("home", "temporary", "unshared")]
+
+
+@linux
+def test_in_memory_it_leaves_no_disk(home: Path, project: Path, monkeypatch: Any) -> None:
+    private = PrivateFolder(in_memory=True)
+    if not os.path.ismount("/dev/shm"):
+        pytest.skip("NOT TESTED: there is no /dev/shm")
+    assert private.shared == private.temporary
+    assert Path(private.path).is_relative_to(f"/dev/shm/ybs-{os.getuid()}")
+    private.remove()
+    assert not scratch_folder().exists()
+    monkeypatch.setattr(scratch, "_MEMORY", str(home))
+    assert private.shared == ""
+    assert not Path(private.path).is_relative_to(home)
+    private.remove()
+    private.remove()
+    cage = Bubblewrap(see(project, home=home), "bwrap", (), "", private)
+    launch = cage.launch(("true",), project, {})
+    for descriptor in launch.descriptors:
+        os.close(descriptor)
+    argv = list(launch.argv)
+    assert argv[argv.index("/tmp") - 1] == "--tmpfs"
+    assert launch.scratch == ""
