@@ -7,11 +7,11 @@ export VENV
 unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fix bench test-real test-slow cover docs pictures lock clean
+.PHONY: help run test check fix bench test-real test-slow test-versions cover docs pictures lock clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(DONE)/local $(DONE)/project ## set up what is missing, then do a real task with the embedded model
 	$(BIN)/python scripts/demo.py $(ARGS)
@@ -44,6 +44,9 @@ test-real: $(DONE)/local $(DONE)/test $(DONE)/project ## the tests that need the
 test-slow: $(DONE)/test $(DONE)/project $(DONE)/programs ## the tests that take longer than a moment
 	$(BIN)/python -m pytest -m slow -n 2 --timeout 120 $(ARGS)
 
+test-versions: ## the quick suite with each Python from 3.11 on that is found here (PYTHONS="3.12 3.13")
+	scripts/test_versions.sh $(PYTHONS)
+
 cover: ## run the quick suite and report what it does not reach
 	@$(MAKE) --no-print-directory test COVER=1
 	@$(MAKE) --no-print-directory cover-report
@@ -65,7 +68,7 @@ lock: ## solve requirements/ anew from pyproject.toml (needs uv; ARGS=--upgrade 
 	scripts/lock.sh $(ARGS)
 
 clean: ## remove everything that was built here, the virtual environment included
-	rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .run
+	rm -rf $(VENV) .venv-3.* build dist htmlcov .coverage .coverage.* .run
 	rm -rf .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

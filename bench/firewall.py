@@ -7,6 +7,7 @@ gitleaks, in a clone (bare or not) that you have. It ends with 1 when a target i
 import argparse
 import re
 import statistics
+import subprocess
 import sys
 import sysconfig
 import time
@@ -111,15 +112,23 @@ def median_seconds(run: Callable[[], object], rounds: int) -> float:
 
 
 def first_request(rounds: int) -> Iterator[Row]:
-    """Time a system prompt and the descriptions of tools, as a session's first request has them."""
+    """Time a system prompt and the descriptions of tools as a new process has them: nothing compiled, nothing seen before."""
     text = ("Use the tools to read, search and edit files. A token or key is never shown. " * 110)[
         :8192
     ]
-    times = []
-    for _ in range(max(3, rounds)):
-        firewall = Firewall()
-        times.append(seconds(partial(firewall.mask, text)))
-    yield Row("8 KB for the first time", statistics.median(times) * 1e3, "ms", 2)
+    code = (
+        "import sys, time; from ybs.security.firewall.model import Firewall; text = sys.stdin.read();"
+        "start = time.process_time(); Firewall().mask(text); print(time.process_time() - start)"
+    )
+    times = [
+        float(
+            subprocess.run(
+                [sys.executable, "-c", code], input=text, capture_output=True, text=True, check=True
+            ).stdout
+        )
+        for _ in range(max(3, rounds))
+    ]
+    yield Row("8 KB for the first time in a process", statistics.median(times) * 1e3, "ms", 4)
 
 
 def seconds(run: Callable[[], object]) -> float:

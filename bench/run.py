@@ -1,4 +1,4 @@
-"""Measures ybs and prints ratios: `python bench/run.py [NAME...] [--rounds N]`.
+"""Measures ybs and prints ratios: `python bench/run.py [NAME...] [--rounds N]`. Exit status 1 where a limit is missed.
 
 Every ratio compares medians of runs that took turns with each other, so that it means the same on a busy machine.
 The absolute numbers are only there to be read beside each other.
@@ -57,7 +57,7 @@ def main() -> int:
     print(
         f"\n{missed} of the limits missed. Python {sys.version.split()[0]}, {options.rounds} rounds, load {load:.1f}."
     )
-    return 0
+    return min(missed, 1)
 
 
 def is_missed(row: Row) -> bool:

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from skips import unexpected
+
 # A busy machine is slow, and that is no fault of what is tested. CI looks longer (`--hypothesis-profile thorough`).
 settings.register_profile("ybs", deadline=None, max_examples=12)
 settings.register_profile("thorough", deadline=None, max_examples=150)
@@ -21,6 +23,7 @@ LOOPBACK = ("127.", "localhost", "::1")
 _connect = socket.socket.connect
 _homes: list[Path] = []
 _numbers = count()
+_skips: list[str] = []
 _MODE = 0o755
 
 
@@ -54,6 +57,19 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(20_000)
     gc.enable()
+
+
+def pytest_report_teststatus(report: pytest.CollectReport | pytest.TestReport) -> None:
+    """Keep why a test is skipped; with several processes the reports come to the one that counts."""
+    if report.skipped and isinstance(report.longrepr, tuple):
+        _skips.append(report.longrepr[2].removeprefix("Skipped: "))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """In CI, fail a run that skipped what it should have tested."""
+    if os.environ.get("CI") and (wrong := unexpected(_skips)):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        print("\nSkipped in CI, and not on the list of tests/skips.py:", *wrong, sep="\n  ")  # noqa: T201 - pytest's own report
 
 
 def _new_folder(base: Path, name: str) -> Path:

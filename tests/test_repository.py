@@ -17,6 +17,7 @@ VERBS = [
     "bench",
     "test-real",
     "test-slow",
+    "test-versions",
     "cover",
     "docs",
     "pictures",

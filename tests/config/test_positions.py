@@ -3,6 +3,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -98,8 +99,17 @@ def test_valid_json_is_read_as_json_does(value: Any, indent: int | None, is_asci
 
 @given(st.text(alphabet='{}[]",:\\ \n0aeN-.', max_size=60))
 def test_nonsense_is_broken_or_a_value_and_nothing_else(text: str):
-    with suppress(Broken):
-        assert Scan(text).lines.keys() >= set()
+    broken = scan = None
+    try:
+        scan = Scan(text)
+    except Broken as error:
+        broken = error
+    if broken is not None:
+        assert 1 <= broken.line <= text.count("\n") + 1
+        with pytest.raises(msgspec.DecodeError):
+            msgspec.json.decode(text)
+    elif scan is not None and not scan.problems:
+        assert scan.value == json.loads(text)
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from rows import every_row
@@ -316,6 +316,22 @@ SETTINGS = st.dictionaries(
 )
 
 
+#: Values that each setting takes, so that the rules about them are reached and not only those about broken files.
+FITTING = st.fixed_dictionaries(
+    {},
+    optional={
+        **{name: st.integers(1, 5_000) for name in sorted(rules.ONLY_LOWER)},
+        **{name.replace("*", "x"): st.booleans() for name in rules.ONLY_THIS},
+        **{
+            name: st.lists(st.sampled_from(["write_file", "run_shell", "read_file"]), max_size=2)
+            for name in sorted(rules.UNITED)
+        },
+        "llm.endpoint": st.just("http://evil"),
+        "safety.mode": st.sampled_from(["ask", "bypass"]),
+    },
+)
+
+
 def nested(flat: dict[str, Any]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for name, value in flat.items():
@@ -330,7 +346,16 @@ def nested(flat: dict[str, Any]) -> dict[str, Any]:
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(SETTINGS, SETTINGS)
+@given(SETTINGS | FITTING, SETTINGS | FITTING)
+@example(
+    user={"safety.ask": ["write_file"], "agent.max_seconds": 100, "git.auto_commit": True},
+    cloned={"safety.ask": ["run_shell"], "agent.max_seconds": 5, "git.auto_commit": False},
+)
+@example(
+    user={"safety.deny": ["write_file"], "agent.max_seconds": 5, "git.auto_commit": False},
+    cloned={"safety.deny": [], "agent.max_seconds": 100, "git.auto_commit": True},
+)
+@example(user={}, cloned={"tools.builtin.x.enabled": False, "llm.endpoint": "http://evil"})
 def test_no_project_can_change_what_needs_trust(
     project: Path, write: Write, user: dict[str, Any], cloned: dict[str, Any]
 ):

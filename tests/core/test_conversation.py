@@ -153,3 +153,22 @@ def test_a_cut_leaves_what_a_history_of_the_first_messages_is():
         cut, made = Conversation("s", messages), Conversation("s", messages[: max(keeps, 0)])
         cut.cut(keeps)
         assert (cut.messages, cut.open_calls) == (made.messages, made.open_calls)
+
+
+@every_row(
+    ("ids", "own"),
+    [
+        (("a", "b"), ["a", "b"]),
+        (("a", "a", "a"), ["a", "a_2", "a_3"]),
+        (("a", "a_2", "a"), ["a", "a_2", "a_3"]),
+        (("a", "a", "a_2"), ["a", "a_3", "a_2"]),
+    ],
+)
+def test_calls_of_one_id_get_ids_of_their_own_in_the_event_and_in_the_message(
+    ids: tuple[str, ...], own: list[str]
+):
+    draft = Draft("m")
+    event = draft.add(AssistantSaid.of(said(*ids, text="two")))
+    assert isinstance(event, AssistantSaid)
+    assert [call.id for call in event.message.calls] == own
+    assert event.message == draft.message

@@ -269,7 +269,9 @@ async def test_the_start_names_the_documents(project: Path, open_session: Open, 
         session, _ = open_session(server)
         async with session:
             assert session.status().documents == (name,)
-            assert all(isinstance(each, Section) for each in session.rooms.surroundings.sections)
+            await session.prepare()
+            documents = session.rooms.surroundings.documents
+            assert [(type(each), each.name) for each in documents] == [(Section, name)]
 
 
 async def test_a_thought_goes_and_comes_with_the_conversation(open_session: Open):

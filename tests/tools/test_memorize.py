@@ -154,7 +154,7 @@ async def test_a_folder_that_takes_nothing_is_said(project: Path, home: Path):
     (home / ".config" / "ybs").write_text("")
     result = await desk.memorize("one")
     assert result.is_error
-    assert "~/.config/ybs" in result.output or ".config/ybs" in result.output
+    assert ".config/ybs" in result.output
 
 
 def test_the_tool_is_short_in_every_request(project: Path):

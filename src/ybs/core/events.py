@@ -57,8 +57,7 @@ class UserSaid(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="user"
     def of(cls, message: UserMessage) -> "UserSaid":
         """Make the event of a message."""
         images = tuple(part for part in message.content if isinstance(part, Image))
-        is_plain = message.content == (Text(text=message.text), *images)
-        if is_plain:
+        if message == UserMessage.of(message.text, *images, origin=message.origin):
             return cls(content=message.text, origin=message.origin, images=images)
         return cls(content=message.text, origin=message.origin, parts=message.content)
 

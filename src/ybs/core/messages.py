@@ -93,8 +93,9 @@ class UserMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="us
 
     @classmethod
     def of(cls, text: str, *images: Image, origin: Origin = "person") -> "UserMessage":
-        """Make a message of one text and any number of images."""
-        return cls(content=(Text(text=text), *images), origin=origin)
+        """Make a message of one text, left out where it is empty, and any number of images."""
+        words = (Text(text=text),) if text else ()
+        return cls(content=(*words, *images), origin=origin)
 
     @property
     def words(self) -> str:

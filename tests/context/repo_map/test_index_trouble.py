@@ -22,7 +22,11 @@ def cache(project: Path, tmp_path: Path) -> Path:
 
 def look(cache: Path | None, project: Path) -> Index:
     made = Index(project, cache)
-    made.refresh([path.name for path in project.iterdir()])
+    try:
+        made.refresh([path.name for path in project.iterdir()])
+    except BaseException:
+        made.close()
+        raise
     return made
 
 

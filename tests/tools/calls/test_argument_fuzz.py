@@ -61,6 +61,42 @@ strict = st.builds(
 )
 
 
+def _loosened(value: Arguments, variants: dict[str, Any]) -> dict[str, Any]:
+    return {**msgspec.to_builtins(value), **variants}
+
+
+#: Nearly what the schema asks for: numbers, booleans and lists as text, other spellings, names that do not exist.
+near_objects = st.builds(
+    _loosened,
+    strict,
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "limit": st.integers(1, 99).map(str),
+            "is_deep": st.sampled_from(["yes", "false", 1]),
+            "kind": st.sampled_from(["FILE", "folder", "Folder"]),
+            "names": st.sampled_from(['["a", "b"]', "a", ["b"]]),
+            "x": scalars,
+        },
+    ),
+)
+#: What models do to JSON: another kind of quote, a comma too many, an end or a beginning that is missing.
+slips = st.sampled_from(
+    [
+        lambda text: text.replace('"', "'"),
+        lambda text: text[:-1] + ",}",
+        lambda text: text[:-1],
+        lambda text: text + "}",
+        lambda text: f"```json\n{text}\n```",
+        lambda text: text.replace('"path":', "path:"),
+        lambda text: text.replace("false", "False").replace("null", "None"),
+    ]
+)
+broken_objects = st.tuples(near_objects, slips).map(
+    lambda both: both[1](msgspec.json.encode(both[0]).decode())
+)
+
+
 def outcome(tool: Any, call: ToolCall) -> Decoded | None:
     """Decode a call and check what must always hold."""
     problem = ""
@@ -105,7 +141,7 @@ def _json(text: str) -> Any:
     return found if isinstance(found, dict | list) else None
 
 
-@given(sent=objects | values, at=st.integers(0, 1))
+@given(sent=objects | values | near_objects, at=st.integers(0, 1))
 @example(sent={"path": 5}, at=1)
 @example(sent={"arguments": '{"path": "b"}'}, at=1)
 def test_any_json_fits_or_is_refused_and_no_text_is_made_up(sent: Any, at: int):
@@ -119,12 +155,15 @@ def test_any_json_fits_or_is_refused_and_no_text_is_made_up(sent: Any, at: int):
 
 
 @given(
-    text=st.text(max_size=40)
+    text=broken_objects
+    | st.text(max_size=40)
     | st.tuples(objects, st.integers(0, 60)).map(
         lambda both: msgspec.json.encode(both[0]).decode()[: both[1]]
     ),
     at=st.integers(0, 1),
 )
+@example(text='```json\n{"path": "a", "names": ["b"]}\n```', at=1)
+@example(text='{"path": "a\\/b",}', at=1)
 @example(text="[" * 99_999, at=0)
 @example(text='{"path":' * 20_000, at=0)
 @example(text='{"path":' * 20_000, at=1)

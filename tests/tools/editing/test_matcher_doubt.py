@@ -11,6 +11,14 @@ MAP = "m = {\n  1: 'one value',\n  4: 'three value',\n}\n"
 CALLS = "def f():\n    first_call()\n    second_call()\n"
 
 
+def edited(text: str, old: str, new: str) -> str:
+    """Return the text as an edit that is found in one place leaves it."""
+    found = find(text, old, new)
+    assert isinstance(found, Match), found
+    (place,) = found.places
+    return text[: place.start] + place.new + text[place.stop :]
+
+
 @every_row(
     ("text", "old", "new", "reason"),
     [
@@ -50,9 +58,15 @@ def test_an_escape_within_single_quotes_does_not_become_a_line_end(quoted: str):
     assert not isinstance(find(CALLS, old, new), Match)
 
 
-def test_more_of_the_same_may_be_added():
-    assert isinstance(find("row = [0, 0]\n", "[0", "[0, 0"), Match)
-    assert isinstance(find("def f\n  foo\nend\n", "  foo\n", "  foo\nend\n"), Match)
+@every_row(
+    ("text", "old", "new", "wanted"),
+    [
+        ("row = [0, 0]\n", "[0", "[0, 0", "row = [0, 0, 0]\n"),
+        ("def f\n  foo\nend\n", "  foo\n", "  foo\nend\n", "def f\n  foo\nend\nend\n"),
+    ],
+)
+def test_more_of_the_same_may_be_added(text: str, old: str, new: str, wanted: str):
+    assert edited(text, old, new) == wanted
 
 
 @every_row(
@@ -69,10 +83,9 @@ def test_more_of_the_same_may_be_added():
     ],
 )
 def test_an_indentation_left_out_leaves_none_behind(old: str, new: str, wanted: str):
+    assert edited(DEEP, old, new) == wanted
     found = find(DEEP, old, new)
-    assert isinstance(found, Match), found
-    (place,) = found.places
-    assert DEEP[: place.start] + place.new + DEEP[place.stop :] == wanted
+    assert isinstance(found, Match)
     assert "indentation" in found.how
 
 

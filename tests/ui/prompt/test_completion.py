@@ -96,9 +96,7 @@ async def test_nothing_pops_up_elsewhere(completer: YbsCompleter):
 
 async def test_paths_of_a_shell_line_come_on_tab(completer: YbsCompleter):
     assert (await written(completer, "!cat ca", TAB))[0] == "!cat src/cart.py"
-    assert (
-        await written(completer, "!cat <a", TAB) == ["!cat <'a b.txt'", "!cat <README.md"] or True
-    )
+    assert (await written(completer, "!cat <a", TAB))[:2] == ["!cat <'a b.txt'", "!cat <README.md"]
     assert "!cat 'a b.txt'" in await written(completer, "!cat a", TAB)
 
 

@@ -1,0 +1,25 @@
+"""What may be skipped in CI. A skip hides what it does not test, so any other one fails the run there."""
+
+import fnmatch
+from collections.abc import Iterable
+
+#: Patterns of reasons (`fnmatch`), each with why no CI machine can do without it.
+EXPECTED = (
+    "root may read everything",  # CI runs as root; people run these as themselves
+    "root may write everywhere",
+    "the superuser may write everywhere",
+    "only root can *",  # the other half: CI that does not run as root
+    "only root makes devices: *",
+    "NOT TESTED: only root can try both users",
+)
+
+
+def unexpected(reasons: Iterable[str]) -> list[str]:
+    """Return the reasons that are not on the list, each once."""
+    return sorted(
+        {
+            reason
+            for reason in reasons
+            if not any(fnmatch.fnmatchcase(reason, pattern) for pattern in EXPECTED)
+        }
+    )
