@@ -278,3 +278,18 @@ def test_whoever_spawns_closes_the_filter_and_every_launch_has_its_own(
     assert os.read(one, 8) == os.read(other, 8) != b""
     os.close(one)
     os.close(other)
+
+
+def test_a_very_full_folder_around_a_linked_git_is_read_only_as_a_whole(
+    launched, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "sub").mkdir()
+    (project / "sub" / ".git").symlink_to("../data")
+    (project / "sub" / "a").write_text("x")
+    assert f"{project}/sub/a" in pairs(launched(), "--bind")
+    monkeypatch.setattr(_bubblewrap, "_MOST_PIECES", 0)
+    argv = launched()
+    assert f"{project}/sub/a" not in argv
+    assert f"{project}/sub" in pairs(argv, "--ro-bind")
+    monkeypatch.setattr(_bubblewrap, "linked", lambda _: [f"{project}/gone"])
+    assert f"{project}/gone/a" not in launched()

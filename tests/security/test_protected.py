@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from ybs.security import _protected
-from ybs.security._protected import NAMES, git_folders, host_secrets, protected
+from ybs.security._protected import NAMES, git_folders, host_secrets, linked, protected
+from ybs.security.folder_index import FolderIndex
 
 
 def make_worktree(main: Path, work: Path, back: str | None = None) -> Path:
@@ -26,24 +27,56 @@ def test_names_that_exist_are_protected_and_missing_ones_are_left_alone(project:
     (project / ".ybs.json").write_text("{}")
     (project / ".envrc").symlink_to("gone")
     before = sorted(project.iterdir())
-    assert protected(str(project)) == [f"{project}/{n}" for n in (".git", ".ybs.json", ".envrc")]
+    assert protected(str(project)) == [f"{project}/{n}" for n in (".envrc", ".ybs.json", ".git")]
     assert sorted(project.iterdir()) == before
 
 
-def test_nested_repositories_are_found_and_dependencies_are_passed_over(project: Path) -> None:
-    for place in ("a", "b/c", "node_modules/x", ".venv/y", "1/2/3/4"):
+def test_nested_repositories_are_found_wherever_they_are(project: Path) -> None:
+    places = ("a", "b/c", "node_modules/x", ".venv/y", "target/z", "vendor/v", "1/2/3/4/5/6")
+    for place in places:
         (project / place / ".git").mkdir(parents=True)
     (project / "way").symlink_to(project / "a")
-    assert sorted(protected(str(project))) == [f"{project}/a/.git", f"{project}/b/c/.git"]
+    assert protected(str(project)) == sorted(f"{project}/{place}/.git" for place in places)
 
 
-def test_the_search_for_nested_repositories_ends(
+def test_names_with_a_slash_are_held_at_the_top_alone(project: Path) -> None:
+    for place in (".cargo/config.toml", "sub/.cargo/config.toml", "sub/.envrc", ".config/mise/a"):
+        (project / place).parent.mkdir(parents=True, exist_ok=True)
+        (project / place).write_text("x")
+    assert protected(str(project)) == [f"{project}/.cargo/config.toml", f"{project}/.config/mise"]
+
+
+def test_what_programs_rewrite_in_ordinary_work_and_documents_are_not_held(project: Path) -> None:
+    for place in (".github/workflows/ci.yml", "AGENTS.md", ".prettierrc", ".circleci/config.yml"):
+        (project / place).parent.mkdir(parents=True, exist_ok=True)
+        (project / place).write_text("x")
+    assert protected(str(project)) == []
+
+
+def test_for_very_many_the_folder_around_them_stands(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_protected, "_MOST_FOLDERS", 2)
-    for place in ("a/x", "b/x", "c/x"):
+    monkeypatch.setattr(_protected, "MOST_HELD", 3)
+    for place in ("few/a", "few/b", "many/a", "many/b", "many/c", "many/in/d"):
         (project / place / ".git").mkdir(parents=True)
-    assert len(protected(str(project))) == 0
+    found = protected(str(project))
+    assert found == [f"{project}/few/a/.git", f"{project}/few/b/.git", f"{project}/many"]
+
+
+def test_of_a_project_that_is_too_large_what_was_not_looked_at_is_held(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "src").mkdir()
+    index = FolderIndex(str(project), look_seconds=0)
+    monkeypatch.setattr(_protected, "index_of", lambda _: index)
+    assert protected(str(project)) == [str(project)]
+
+
+def test_folders_whose_git_is_a_link_are_named(project: Path) -> None:
+    for place in (".", "sub"):
+        (project / place).mkdir(exist_ok=True)
+        (project / place / ".git").symlink_to("gone")
+    assert linked(str(project)) == [str(project), f"{project}/sub"]
 
 
 def test_a_folder_that_cannot_be_listed_is_passed_over(tmp_path: Path) -> None:
@@ -110,6 +143,6 @@ def test_a_system_without_ssh_has_no_keys_of_it(monkeypatch: pytest.MonkeyPatch)
     assert not any("ssh_host" in path for path in host_secrets())
 
 
-def test_the_names_are_those_of_the_file_tools_and_git() -> None:
-    assert NAMES[0] == ".git"
-    assert len(set(NAMES)) == len(NAMES) == 15
+def test_the_names_are_those_of_the_table() -> None:
+    assert {".git", ".hg", ".envrc", ".cargo/config.toml", ".husky"} <= {*NAMES}
+    assert not {".github/workflows", "agents.md", ".prettierrc"} & {*NAMES}

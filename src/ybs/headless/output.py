@@ -29,7 +29,10 @@ MAX_ARGUMENTS = 120
 
 
 class Result(Struct, frozen=True, kw_only=True, tag="result"):
-    """How a run ended. `message` says why, when it is not done; `session` names the session."""
+    """How a run ended. `message` says why, when it is not done; `session` names the session.
+
+    `warnings` are what the person was told on the way, such as files that a command left and that run later.
+    """
 
     result: str
     reason: str
@@ -44,6 +47,7 @@ class Result(Struct, frozen=True, kw_only=True, tag="result"):
     model: str = ""
     provider: str = ""
     session: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 class Output(Protocol):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from ybs.core.errors import ConfigError, ModelError, YbsError
-from ybs.core.events import Event, SessionStarted, TurnFinished
+from ybs.core.events import Event, Noticed, SessionStarted, TurnFinished
 from ybs.core.ports import Answer, Question
 from ybs.headless.output import Format, Output, Pipe, Result, counts, make_output, tell
 from ybs.headless.prompt import UsageError, read_piped, whole_prompt
@@ -117,6 +117,7 @@ class Run:
         self._signal_code = 0
         self._begun = SessionStarted()
         self._refusals = Refusals()
+        self._warnings: list[str] = []
 
     async def go(self, words: str, *, typed: str) -> int:
         """Take the turn, write the result, and return the exit code. What was piped in names no files."""
@@ -161,12 +162,15 @@ class Run:
             model=self._begun.config.get("model", ""),
             provider=self._begun.config.get("provider", ""),
             session=self._begun.session,
+            warnings=tuple(self._warnings),
         )
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, SessionStarted):
             self._begun = event
         self._refusals.add(event)
+        if isinstance(event, Noticed) and event.level != "info":
+            self._warnings.append(event.text)
         self._output.event(event)
 
     def _catch_signals(self) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ybs.security import environment
 from ybs.security._mounts import checked
-from ybs.security._protected import git_folders, host_secrets, is_link, protected
+from ybs.security._protected import git_folders, host_secrets, linked, protected
 from ybs.security._seccomp import confining, is_known
 from ybs.security.launch import Launch
 from ybs.security.places import SYSTEM, Places, lies_in, system_folders
@@ -24,6 +24,7 @@ _NO_MORE_USERS = "--disable-userns"  # bubblewrap 0.8 and later
 _TMP = "/tmp"  # noqa: S108 - the cage's own
 _UNSHARED = "/var/tmp"  # noqa: S108 - the cage's own
 _TRY_SECONDS = 10
+_MOST_PIECES = 200
 
 
 class Bubblewrap:
@@ -212,12 +213,12 @@ def _resolver() -> Iterator[str]:
 def _writable(places: Places, top: str) -> Iterator[str]:
     yield from ("--bind", top, top)
     roots = places.roots_in(top)
-    in_pieces = [root for root in roots if is_link(f"{root}/.git")]
-    for root in in_pieces:
+    in_pieces = list(dict.fromkeys(folder for root in roots for folder in linked(root)))
+    for folder in in_pieces:
         # A mount does not hold a link, and a repository in its place would run what it likes. So the folder
         # itself is read-only, and what lies in it is writable piece by piece.
-        yield from ("--ro-bind", root, root)
-        yield from _bind("--bind", _pieces(root))
+        yield from ("--ro-bind", folder, folder)
+        yield from _bind("--bind", _pieces(folder))
     yield from _bind("--bind", (path for path in _pins(places, top) if path not in in_pieces))
     for root in roots:
         yield from _bind("--ro-bind", (*_held(root), *git_folders(root)))
@@ -241,14 +242,22 @@ def _pins(places: Places, top: str) -> list[str]:
     return [folder for folder in dict.fromkeys(way) if folder != top]
 
 
-def _pieces(root: str) -> Iterator[str]:
-    with os.scandir(root) as entries:
-        yield from (entry.path for entry in entries if not entry.is_symlink())
+def _pieces(folder: str) -> list[str]:
+    """Return what lies in a folder but for links; nothing of a very full one, which is read-only as a whole then."""
+    try:
+        with os.scandir(folder) as entries:
+            pieces = [entry.path for entry in entries if not entry.is_symlink()]
+    except OSError:
+        return []
+    return pieces if len(pieces) <= _MOST_PIECES else []
 
 
 def _held(root: str) -> Iterator[str]:
     """Yield the protected paths, and for a link what it points to where that can be written."""
     for path in protected(root):
+        if not os.path.islink(path):  # noqa: PTH114 - there may be hundreds
+            yield path
+            continue
         real = os.path.realpath(path)
-        if real == path or (real != root and lies_in(real, root)):
+        if real != root and lies_in(real, root):
             yield real

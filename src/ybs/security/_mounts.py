@@ -9,10 +9,13 @@ that list any more. Newer programs would take descriptors (`--bind-fd`); bubblew
 from collections.abc import Iterator, Sequence
 
 #: The lines that are wanted stand before `--`, the command behind it. Nothing is forked: this is paid at every start.
+#: They mostly come in the order of the list, so one pass finds them; what is left then is looked for in all of it.
 _CHECK = """\
 all='
 '
-while read -r _ _ device root point _; do all="$all$device $root $point
+while read -r _ _ device root point _; do
+case $1 in "$device $root $point"|"$root $point") shift;; esac
+all="$all$device $root $point
 $root $point
 "; done </proc/self/mountinfo
 while [ "$1" != -- ]; do

@@ -1,32 +1,56 @@
 """What a caged program may read in a writable folder but not change: files that others act on later."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from ybs.security import credentials
+from ybs.security.folder_index import REPOSITORIES, index_of
+from ybs.security.later import NAMES as LATER
 from ybs.security.places import lies_in
 
 GIT = ".git"
-#: Names at the top of a project that editors, agents, git and shells take settings or programs from.
-NAMES = (
-    *(GIT, ".ybs", ".ybs.json", ".mcp.json", ".vscode", ".idea", ".cursor", ".claude", ".codex"),
-    *(".gemini", ".envrc", ".devcontainer", ".husky", ".githooks", ".gitmodules"),
-)
-#: Nested repositories are looked for this deep, and in this many folders, so that no start takes long.
-_DEPTH = 3
-_MOST_FOLDERS = 400
-_SKIPPED = frozenset({"node_modules", ".venv", "venv", "target", "__pycache__", ".tox", "dist"})
+#: Names at the top of a project that are held, for the sandbox that goes by names.
+NAMES = (*sorted(REPOSITORIES), *sorted(name for name, kind in LATER.items() if kind == "held"))
+#: bubblewrap needs a time for each mount that grows with their number: 500 take half a second.
+MOST_HELD = 500
 _LONGEST_POINTER = 4096
 
 
 def protected(root: str) -> list[str]:
-    """Return what exists of the protected names, and the nested `.git` that are found quickly.
+    """Return what a sandboxed program may not change: repositories at any depth, and what runs later at the top.
 
+    Of very many, and where not all folders could be looked at in time, whole folders stand for what is in them.
     Never a name that is missing: hiding one leaves an empty file behind.
     """
-    found = [path for name in NAMES if os.path.lexists(path := f"{root}/{name}")]
-    return [*found, *_nested_gits(root)]
+    found = index_of(root).look()
+    return [*sorted(found.held), *_folded([*found.repositories, *found.unseen], root, MOST_HELD)]
+
+
+def linked(root: str) -> list[str]:
+    """Return the folders whose `.git` is a link, which a mount cannot protect: it can be swapped for a folder."""
+    return sorted(index_of(root).look().linked)
+
+
+def _folded(paths: list[str], root: str, most: int) -> list[str]:
+    """Return the paths; where there are more than `most`, folders stand for what is in them, as few and as deep as can be."""
+    kept = sorted(paths)
+    while len(kept) > most:
+        counts = Counter(folder for path in kept for folder in _above(path, root))
+        enough = [folder for folder, count in counts.items() if len(kept) - count < most]
+        # One that suffices and is deep; else the fullest one. The root always suffices.
+        folder = max(enough, key=lambda folder: (folder.count("/"), counts[folder]))
+        fullest = max(counts, key=lambda folder: (folder != root, counts[folder]))
+        folder = fullest if folder == root else folder
+        kept = sorted({folder, *(path for path in kept if not lies_in(path, folder))})
+    return kept
+
+
+def _above(path: str, root: str) -> Iterator[str]:
+    while path != root:
+        path = path.rpartition("/")[0]
+        yield path
 
 
 def host_secrets() -> list[str]:
@@ -37,11 +61,6 @@ def host_secrets() -> list[str]:
         keys = []
     named = (*credentials.SYSTEM, *(f"/etc/ssh/{name}" for name in keys if name.endswith("_key")))
     return [path for path in named if os.access(path, os.R_OK)]
-
-
-def is_link(path: str) -> bool:
-    """Tell whether the last part is a link, which a mount cannot protect: it can be swapped for a folder."""
-    return Path(path).is_symlink()
 
 
 def git_folders(root: str) -> list[str]:
@@ -73,33 +92,3 @@ def _text_of(path: Path) -> str:
             return os.fsdecode(file.read(_LONGEST_POINTER))
     except OSError:
         return ""
-
-
-def _nested_gits(root: str) -> Iterator[str]:
-    """Yield the `.git` of repositories in the repository, nearest first."""
-    level, seen = [root], 0
-    for _ in range(_DEPTH):
-        below: list[str] = []
-        for folder in level:
-            seen += 1
-            if seen > _MOST_FOLDERS:
-                return
-            below += _folders_in(folder)
-        for folder in below:
-            if os.path.lexists(git := f"{folder}/.git"):
-                yield git
-        level = below
-
-
-def _folders_in(folder: str) -> list[str]:
-    try:
-        with os.scandir(folder) as entries:
-            return [
-                entry.path
-                for entry in entries
-                if entry.name not in _SKIPPED
-                and entry.name not in NAMES
-                and entry.is_dir(follow_symlinks=False)
-            ]
-    except OSError:
-        return []

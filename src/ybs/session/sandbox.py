@@ -94,6 +94,18 @@ class Sandbox:
         """Say it in a word or two, for a status line."""
         return {"full": "sandbox", "reduced": "reduced sandbox", "none": "no sandbox"}[self.state]
 
+    @property
+    def opened(self) -> list[str]:
+        """The folders that commands may write in; none where no command can be run, or it is too much to open."""
+        from ybs.security.places import see
+
+        if (places := getattr(self.cage, "places", None)) is not None:
+            return places.tops
+        try:
+            return see(self._folder, blocked=self._blocked).tops if self.without else []
+        except Refused:
+            return []
+
     def check(self) -> None:
         """Raise Refused where there is no cage and the person did not say --no-sandbox."""
         if not self.without and self.cage.name == "none":
@@ -138,6 +150,8 @@ class Sandbox:
         if self.state == "reduced" and not read_only:
             net += "nothing new can be made directly in a folder that holds .git or the like, "
         written = "nothing can be written" if read_only else "only the project can be written"
+        if self._has_unseen:
+            net += "the project has more folders than could be looked through, so some are read-only for now, "
         return (
             f"[it ran in a sandbox: {net}{written}, ~ begins empty, /tmp ends with the session, "
             ".git is read-only: the person can commit]"
@@ -179,6 +193,12 @@ class Sandbox:
             from ybs.security.scratch import sweep
 
             Thread(target=sweep, name="ybs-sweep", daemon=True).start()
+
+    @property
+    def _has_unseen(self) -> bool:
+        from ybs.security.folder_index import index_of
+
+        return any(index_of(folder).look().unseen for folder in self.opened)
 
     def _show_outputs(self) -> None:
         if not self._shows_outputs and self.outputs is not None and self.outputs.is_dir():

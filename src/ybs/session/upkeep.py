@@ -11,6 +11,7 @@ from ybs.core.ports import Effect
 
 if TYPE_CHECKING:
     from ybs.session.committing import Committer
+    from ybs.session.later_watch import LaterWatch
     from ybs.session.undoing import Checkpoints
     from ybs.session.wiring import Rooms
 
@@ -59,6 +60,17 @@ class Upkeep:
             sandbox=rooms.workspace.git_sandbox,
         )
 
+    @cached_property
+    def later(self) -> "LaterWatch":
+        """What names to the person which files commands left that run or are read later."""
+        from ybs.session.later_watch import LaterWatch  # with the first command
+
+        rooms = self._rooms
+        shells = rooms.workspace.shells
+        return LaterWatch(
+            rooms.sandbox, rooms.workspace.roots, has_jobs=lambda: bool(shells.running_jobs)
+        )
+
     async def recover(self, emit: Emit) -> None:
         """Where the session was killed in a turn, tell what tools changed in it, once, before anything goes on."""
         journal = self._rooms.journal
@@ -92,6 +104,8 @@ class Upkeep:
         if self._emit is None:
             return  # no turn: one tool was called alone
         self._begin_changing()
+        if effect == "execute":
+            await self.later.before(self._emit)
         try:
             await self.committer.begin()
         finally:
@@ -101,6 +115,7 @@ class Upkeep:
         """Keep what a command that the person typed may change. That is their own work, so it is not committed."""
         if self._emit is not None:
             self._begin_changing()
+            await self.later.before(self._emit)
             await self.checkpoints.before_change("execute", ())
 
     def _begin_changing(self) -> None:
@@ -109,9 +124,14 @@ class Upkeep:
             self.checkpoints.begin()
             self.committer.forget()
 
-    async def after_change(self, _effect: Effect, _paths: Sequence[str]) -> None:
+    async def after_change(self, effect: Effect, _paths: Sequence[str]) -> None:
         """See what a call changed, so that what somebody else changes from now on is not taken for the turn's."""
-        if self._emit is not None:
+        if self._emit is None:
+            return
+        try:
+            if effect == "execute":
+                await self.later.after(self._emit)
+        finally:
             await self.checkpoints.after_change()
 
     async def end_turn(self) -> None:
@@ -138,6 +158,8 @@ class Upkeep:
 
     async def _end_all(self, emit: Emit) -> None:
         replay = self._rooms.journal.replay
+        if "later" in self.__dict__:
+            await self.later.end_turn(emit)
         if self._is_changing:
             await self._keep(emit, self._masked(self._words) if replay.turns else "")
         if not replay.title and replay.turns:

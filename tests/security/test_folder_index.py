@@ -1,0 +1,156 @@
+"""The index of a project's folders: complete, quick the second time, and honest about what it has not seen."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ybs.security import folder_index
+from ybs.security.folder_index import FolderIndex, Found, index_of
+
+
+@pytest.fixture
+def settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the clock be a second ahead, so that every folder counts as settled."""
+    real = folder_index.time_ns
+    monkeypatch.setattr(folder_index, "time_ns", lambda: real() + 1_000_000_000)
+
+
+def plant(folder: Path, *paths: str) -> None:
+    for path in paths:
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("x")
+
+
+def names(project: Path, paths: list[str]) -> list[str]:
+    return sorted(os.path.relpath(path, project) for path in paths)
+
+
+def look(index: FolderIndex) -> Found:
+    index._took = 0.0  # pyright: ignore[reportPrivateUsage] - however slow the machine is
+    return index.look()
+
+
+def test_repositories_are_found_as_folders_files_and_bare_ones(project: Path):
+    plant(project, "a/.git/HEAD", "b/.git", ".hg/hgrc", "c/d/.jj/x")
+    plant(project, "bare/HEAD", "bare/objects/x", "bare/refs/x", "tree/HEAD", "tree/commondir")
+    plant(project, "none/HEAD", "none/objects/x")
+    found = FolderIndex(str(project)).look()
+    assert names(project, found.repositories) == [
+        ".hg", "a/.git", "b/.git", "bare", "c/d/.jj", "tree",
+    ]  # fmt: skip
+
+
+def test_a_project_that_is_a_bare_repository_itself_is_looked_through(project: Path):
+    plant(project, "HEAD", "objects/x", "refs/x", "sub/.git/HEAD")
+    found = FolderIndex(str(project)).look()
+    assert names(project, found.repositories) == ["sub/.git"]
+
+
+def test_what_runs_later_is_found_at_any_depth_but_not_among_dependencies(project: Path):
+    plant(
+        project, ".envrc", "a/b/.vscode/deep/tasks.json", "a/.github/workflows/ci.yml", "a/main.py"
+    )
+    plant(project, "node_modules/x/.npmrc", "vendor/y/AGENTS.md", "AGENTS.md", ".git/AGENTS.md")
+    (project / "GEMINI.md").symlink_to("AGENTS.md")
+    found = FolderIndex(str(project)).look()
+    assert names(project, found.later) == [
+        ".envrc", "AGENTS.md", "GEMINI.md", "a/.github/workflows/ci.yml", "a/b/.vscode/deep/tasks.json",
+    ]  # fmt: skip
+    assert names(project, found.held) == [".envrc"]
+
+
+@pytest.mark.usefixtures("settled")
+def test_a_second_look_lists_only_what_has_changed(project: Path, monkeypatch: pytest.MonkeyPatch):
+    plant(project, "a/b/x", "c/d/x")
+    index = FolderIndex(str(project))
+    index.look()
+    listed: list[str] = []
+    real = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: (listed.append(path), real(path))[1])
+    assert look(index).repositories == []
+    assert listed == []
+    (project / "c" / "d" / ".git").mkdir()
+    assert names(project, look(index).repositories) == ["c/d/.git"]
+    assert names(project, listed) == ["c/d"]
+
+
+@pytest.mark.usefixtures("settled")
+def test_a_folder_that_was_swapped_moved_or_removed_is_seen_as_it_is(project: Path):
+    plant(project, "a/in/.git/HEAD", "b/in/x", "gone/.git/HEAD")
+    index = FolderIndex(str(project))
+    assert names(project, index.look().repositories) == ["a/in/.git", "gone/.git"]
+    (project / "a").rename(project / "x")
+    (project / "b").rename(project / "a")
+    (project / "gone" / ".git" / "HEAD").unlink()
+    (project / "gone" / ".git").rmdir()
+    assert names(project, look(index).repositories) == ["x/in/.git"]
+
+
+def test_a_folder_that_may_change_again_within_a_tick_is_listed_again(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(folder_index, "time_ns", lambda: 0)  # the clock never comes to be ahead
+    index = FolderIndex(str(project))
+    index.look()
+    (project / ".git").mkdir()
+    assert names(project, look(index).repositories) == [".git"]
+
+
+def test_what_is_not_a_folder_or_cannot_be_listed_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    plant(tmp_path, "file", "shut/in/.git")
+    assert FolderIndex(str(tmp_path / "gone")).look() == Found()
+    assert FolderIndex(str(tmp_path / "file")).look() == Found()
+    real = os.scandir
+
+    def refuse(path: str) -> object:
+        if path.endswith("shut"):
+            raise PermissionError
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    assert FolderIndex(str(tmp_path)).look().repositories == []
+
+
+@pytest.mark.usefixtures("settled")
+def test_a_look_that_takes_too_long_names_what_it_has_not_seen_and_goes_on_later(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    plant(project, "src/x", "node_modules/a/.git/HEAD", "zone/deep/.git/HEAD")
+    now = [0.0]
+    monkeypatch.setattr(folder_index, "monotonic", lambda: now[0])
+    real = os.lstat
+
+    def slow(path: str) -> os.stat_result:
+        now[0] += 1
+        return real(path)
+
+    monkeypatch.setattr(os, "lstat", slow)
+    index = FolderIndex(str(project), look_seconds=3.5)
+    first = look(index)
+    assert f"{project}/node_modules" in first.unseen, "dependencies come last"
+    for _ in range(3):
+        index._look_seconds += 1.0  # pyright: ignore[reportPrivateUsage]
+        found = look(index)
+    assert found.unseen == []
+    assert names(project, found.repositories) == ["node_modules/a/.git", "zone/deep/.git"]
+
+
+def test_a_look_that_took_long_stands_for_as_long(project: Path, monkeypatch: pytest.MonkeyPatch):
+    now = [100.0]
+    monkeypatch.setattr(folder_index, "monotonic", lambda: now[0])
+    index = FolderIndex(str(project))
+    index.look()
+    index._took = 2.0  # pyright: ignore[reportPrivateUsage]
+    (project / ".git").mkdir()
+    now[0] += 1.0
+    assert index.look().repositories == []
+    now[0] += 1.0
+    assert names(project, index.look().repositories) == [".git"]
+
+
+def test_there_is_one_index_for_a_folder(project: Path):
+    assert index_of(str(project)) is index_of(str(project))

@@ -1,0 +1,98 @@
+"""What two looks tell apart: content, mode, links, and the settings of repositories."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ybs.security import later_changes
+from ybs.security.later_changes import LaterFiles
+
+
+def looked(files: LaterFiles, project: Path) -> list[tuple[str, str]]:
+    index = later_changes.index_of(str(project))
+    index._took = 0.0  # pyright: ignore[reportPrivateUsage] - however slow the machine is
+    return [
+        (os.path.relpath(each.path, project), "new" if each.is_new else "changed")
+        for each in files.look()
+    ]
+
+
+@pytest.fixture
+def files(project: Path) -> LaterFiles:
+    (project / ".envrc").write_text("a")
+    (project / "AGENTS.md").symlink_to("rules.md")
+    (project / "rules.md").write_text("r")
+    (project / "sub/.git/hooks").mkdir(parents=True)
+    (project / "sub/.git/config").write_text("c")
+    (project / "tree").mkdir()
+    (project / "tree/.git").write_text("gitdir: x")
+    made = LaterFiles([str(project)])
+    assert made.look() == []
+    return made
+
+
+def test_the_same_content_is_no_change(files: LaterFiles, project: Path):
+    (project / ".envrc").write_text("a")
+    assert looked(files, project) == []
+    (project / ".envrc").write_text("b")
+    assert looked(files, project) == [(".envrc", "changed")]
+    assert looked(files, project) == []
+
+
+def test_a_file_that_can_be_run_from_now_on_is_another_one(files: LaterFiles, project: Path):
+    (project / ".envrc").chmod(0o755)
+    assert looked(files, project) == [(".envrc", "changed")]
+
+
+def test_a_link_counts_with_what_it_leads_to(files: LaterFiles, project: Path):
+    (project / "rules.md").write_text("evil")
+    assert looked(files, project) == [("AGENTS.md", "changed")]
+    (project / "rules.md").unlink()
+    assert looked(files, project) == [("AGENTS.md", "changed")]
+    (project / "AGENTS.md").unlink()
+    assert looked(files, project) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["sub/.git/config", "sub/.git/hooks/pre-commit", "sub/.git/commondir", "tree/.git"]
+)
+def test_settings_and_hooks_of_a_repository_count(files: LaterFiles, project: Path, name: str):
+    (project / name).write_text("evil")
+    top = name.partition(".git")[0] + ".git"
+    assert looked(files, project) == [(top, "changed")]
+    assert looked(files, project) == []
+
+
+def test_a_commit_in_a_repository_is_no_change_of_its_settings(files: LaterFiles, project: Path):
+    (project / "sub/.git/index").write_text("x")
+    assert looked(files, project) == []
+
+
+def test_large_files_are_told_by_their_times(
+    files: LaterFiles, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(later_changes, "_MOST_BYTES", 0)
+    os.utime(project / ".envrc")
+    assert looked(files, project) == [(".envrc", "changed")]
+
+
+def test_a_file_that_cannot_be_read_is_told_by_its_times(
+    files: LaterFiles, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def refuse(*_: object) -> bytes:
+        raise PermissionError
+
+    monkeypatch.setattr(later_changes, "read_beginning", refuse)
+    (project / ".envrc").write_text("b")
+    assert looked(files, project) == [(".envrc", "changed")]
+    (project / ".npmrc").write_text("x")
+    assert looked(files, project) == [(".npmrc", "new")]
+
+
+def test_what_was_not_seen_before_is_not_called_new(files: LaterFiles, project: Path):
+    (project / "deep").mkdir()
+    (project / "deep/.envrc").write_text("old")
+    (project / "near.code-workspace").write_text("new")
+    files.unseen = (f"{project}/deep",)
+    assert looked(files, project) == [("near.code-workspace", "new")]

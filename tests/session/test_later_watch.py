@@ -1,0 +1,215 @@
+"""Files that commands leave and that run or are read later are named to the person, and to nobody else."""
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from processes import comes
+from security.later_files import ORDINARY, READ, RUNS
+from serving import serving
+from ybs.core.events import Noticed, ToolFinished
+from ybs.security import folder_index
+from ybs.security._bubblewrap import attempt, find
+from ybs.session import later_watch
+from ybs.session.session import Session
+from ybs.testing import OpenAIServer, RecordedEvents, call
+
+Open = Callable[..., tuple[Session, RecordedEvents]]
+YBS = str(Path(sys.executable).with_name("ybs"))
+
+
+def sandboxed() -> None:
+    program = find()
+    if sys.platform != "linux" or program is None or attempt(program)[0] is None:
+        pytest.skip("NOT TESTED: bubblewrap does not work here")
+
+
+def planting(*paths: str, text: str = "evil") -> str:
+    return "\n".join(
+        f"mkdir -p {shlex.quote(str(Path(path).parent))} && echo {text} > {shlex.quote(path)}"
+        for path in paths
+    )
+
+
+def notices(events: RecordedEvents) -> list[str]:
+    return [each.text for each in events.of(Noticed) if "A command" in each.text]
+
+
+def named_in(text: str) -> set[str]:
+    listed = text.partition("here: ")[2] or text.partition("told: ")[2]
+    listed = listed.partition(". ")[0].replace("; changed: ", ", ")
+    return set(listed.removeprefix("new: ").removeprefix("changed: ").split(", "))
+
+
+async def told(open_session: Open, *commands: str, **options: object) -> list[str]:
+    script = [call("run_shell", command=command) for command in commands]
+    async with OpenAIServer([*script, "done"]) as server:
+        session, events = open_session(server, **{"mode": "bypass", "sandbox": True, **options})
+        async with session:
+            await session.send("go on")
+    return notices(events)
+
+
+async def test_each_file_that_a_sandboxed_command_makes_is_named(open_session: Open, project: Path):
+    sandboxed()
+    paths = [*RUNS, *READ]
+    said = await told(open_session, planting(*paths, *ORDINARY))
+    assert len(said) == 1
+    assert named_in(said[0]) == set(paths)
+    assert all((project / path).is_file() for path in paths)
+
+
+async def test_what_changes_is_named_and_what_is_held_does_not_change(
+    open_session: Open, project: Path
+):
+    sandboxed()
+    held = (".vscode/tasks.json", ".envrc", ".cargo/config.toml", ".pre-commit-config.yaml")
+    rewritten = ("AGENTS.md", ".github/workflows/ci.yml", "sub/.envrc")
+    for path in (*held, *rewritten, "CLAUDE.md"):
+        (project / path).parent.mkdir(parents=True, exist_ok=True)
+        (project / path).write_text("mine\n")
+    said = await told(
+        open_session,
+        planting(*held, *rewritten),
+        planting("CLAUDE.md", text="mine"),
+        "touch AGENTS.md",
+    )
+    assert [named_in(each) for each in said] == [set(rewritten)]
+    assert "changed: " in said[0]
+    assert "new: " not in said[0]
+    assert {(project / path).read_text() for path in held} == {"mine\n"}
+
+
+async def test_the_model_is_told_nothing_of_it(open_session: Open):
+    sandboxed()
+    async with OpenAIServer([call("run_shell", command="echo x > .envrc"), "done"]) as server:
+        session, events = open_session(server, mode="bypass", sandbox=True)
+        async with session:
+            await session.send("go on")
+        assert "read later" not in str(server.requests)
+        assert "enter it in a shell" not in str(server.requests)
+    assert ".envrc" in notices(events)[0]
+    assert len(events.of(ToolFinished)) == 1
+
+
+async def test_a_repository_that_a_command_makes_is_named_and_held_from_then_on(
+    open_session: Open, project: Path
+):
+    sandboxed()
+    hook = "echo evil > sub/.git/hooks/pre-commit"
+    said = await told(
+        open_session, "mkdir -p sub/.git/hooks node_modules/x/.git", hook, "git init -q bare --bare"
+    )
+    assert [named_in(each) for each in said] == [
+        {"node_modules/x/.git", "sub/.git"}, {"bare"},
+    ]  # fmt: skip
+    assert all("repositories" in each for each in said)
+    assert not (project / "sub" / ".git" / "hooks" / "pre-commit").exists()
+
+
+async def test_a_command_without_a_sandbox_is_looked_after_as_well(open_session: Open):
+    said = await told(open_session, "echo x > .envrc", mode="bypass", sandbox=False)
+    assert [named_in(each) for each in said] == [{".envrc"}]
+
+
+async def test_a_command_of_the_person_is_looked_after_as_well(open_session: Open):
+    async with OpenAIServer(["I see."]) as server:
+        session, events = open_session(server)
+        async with session:
+            await session.handle("!echo x > .envrc")
+    assert [named_in(each) for each in notices(events)] == [{".envrc"}]
+
+
+async def test_what_a_background_command_makes_is_named_with_the_next_look(
+    open_session: Open, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("ybs.tools.run_shell.FIRST_SECONDS", 0.1)
+    job = "while [ ! -e go ]; do sleep 0.05; done; echo x > .envrc; touch made; sleep 60"
+    script = [call("run_shell", command=job, background=True), "It runs."]
+    async with OpenAIServer([*script, call("run_shell", command="true"), "done"]) as server:
+        session, events = open_session(server, mode="bypass")
+        async with session:
+            await session.send("start it")
+            assert notices(events) == []
+            (project / "go").touch()
+            assert await comes(lambda: (project / "made").exists())
+            await session.send("and now")
+    assert [named_in(each) for each in notices(events)] == [{".envrc"}]
+
+
+async def test_what_a_job_makes_within_the_turn_is_named_at_its_end(
+    open_session: Open, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("ybs.tools.run_shell.FIRST_SECONDS", 0.1)
+    job = "while [ ! -e go ]; do sleep 0.05; done; echo x > .envrc; sleep 60"
+    script = [
+        call("run_shell", command=job, background=True),
+        call("write_file", path="go", content=""),
+    ]
+    async with OpenAIServer([*script, "done"]) as server:
+        session, events = open_session(server, mode="bypass")
+
+        def wait(event: object) -> None:
+            if isinstance(event, ToolFinished) and event.name == "write_file":
+                assert (project / ".envrc").exists() or _waits_for(project / ".envrc")
+
+        session.subscribe(wait)
+        async with session:
+            await session.send("start it")
+    assert [named_in(each) for each in notices(events)] == [{".envrc"}]
+
+
+def _waits_for(path: Path) -> bool:
+    done = subprocess.run(
+        [
+            "sh",
+            "-c",
+            'n=0; while [ ! -s "$1" ] && [ $n -lt 200 ]; do sleep 0.05; n=$((n+1)); done',
+            "sh",
+            path,
+        ],
+        check=False,
+    )
+    return done.returncode == 0 and path.exists()
+
+
+async def test_of_very_many_the_first_are_named_and_the_rest_counted(
+    open_session: Open, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(later_watch, "MOST_NAMED", 2)
+    command = planting("a/.envrc", "b/.envrc", "c/.envrc")
+    said = await told(open_session, command, mode="bypass", sandbox=False)
+    assert "new: a/.envrc, b/.envrc and 1 more." in said[0]
+
+
+async def test_a_project_that_cannot_be_looked_through_is_closed_and_the_person_told(
+    open_session: Open, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    sandboxed()
+    (project / "src").mkdir()
+    monkeypatch.setattr(folder_index, "LOOK_SECONDS", 0.0)
+    async with OpenAIServer([call("run_shell", command="echo x > new"), "done"]) as server:
+        session, events = open_session(server, mode="bypass", sandbox=True)
+        async with session:
+            await session.send("go on")
+    assert any("more folders than" in each.text for each in events.of(Noticed))
+    assert "more folders than" in events.of(ToolFinished)[0].output
+    assert not (project / "new").exists()
+
+
+def test_a_run_without_a_terminal_says_it_in_its_result(project: Path):
+    script = [call("run_shell", command="echo x > .envrc"), "done"]
+    with serving(script) as server:
+        done = subprocess.run(
+            [YBS, "--endpoint", server.url, "-m", "scripted", "--mode", "bypass", "--no-sandbox",
+             "--output-format", "json", "--print", "go on"],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, cwd=project,
+        )  # fmt: skip
+    result = json.loads(done.stdout)
+    assert ".envrc" in result["warnings"][0]
+    assert ".envrc" in done.stderr
