@@ -148,6 +148,7 @@ def test_json_is_one_object_with_every_key(monkeypatch: pytest.MonkeyPatch) -> N
         "model": "m",
         "provider": "p",
         "session": "s",
+        "warnings": [],
     }
 
 

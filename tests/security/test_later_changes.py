@@ -96,3 +96,18 @@ def test_what_was_not_seen_before_is_not_called_new(files: LaterFiles, project: 
     (project / "near.code-workspace").write_text("new")
     files.unseen = (f"{project}/deep",)
     assert looked(files, project) == [("near.code-workspace", "new")]
+
+
+def test_what_the_persons_git_settings_name_counts_before_it_is_there_too(
+    files: LaterFiles, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (home / ".gitconfig").write_text("[core]\nhooksPath = tools/hooks\n[include]\npath = x\n")
+    assert looked(files, project) == []
+    (project / "tools/hooks/deep").mkdir(parents=True)
+    (project / "tools/hooks/deep/pre-commit").write_text("evil")
+    assert looked(files, project) == [("tools/hooks/deep/pre-commit", "new")]
+    (project / "tools/hooks/deep/pre-commit").write_text("more")
+    assert looked(files, project) == [("tools/hooks/deep/pre-commit", "changed")]
+    monkeypatch.setattr(later_changes, "_MOST_FOLDERS", 1)
+    (project / "tools/hooks/deep/post-commit").write_text("evil")
+    assert looked(files, project) == []

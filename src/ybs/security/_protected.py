@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ybs.security import credentials
 from ybs.security.folder_index import REPOSITORIES, index_of
+from ybs.security.git_settings import named_by_git
 from ybs.security.later import NAMES as LATER
 from ybs.security.places import lies_in
 
@@ -21,11 +22,15 @@ _LONGEST_POINTER = 4096
 def protected(root: str) -> list[str]:
     """Return what a sandboxed program may not change: repositories at any depth, and what runs later at the top.
 
+    What the person's git settings name in the project belongs to it.
+
     Of very many, and where not all folders could be looked at in time, whole folders stand for what is in them.
     Never a name that is missing: hiding one leaves an empty file behind.
     """
     found = index_of(root).look()
-    return [*sorted(found.held), *_folded([*found.repositories, *found.unseen], root, MOST_HELD)]
+    named = [path for path in named_by_git(root) if os.path.lexists(path)]
+    held = sorted({*found.held, *named})
+    return [*held, *_folded([*found.repositories, *found.unseen], root, MOST_HELD)]
 
 
 def linked(root: str) -> list[str]:

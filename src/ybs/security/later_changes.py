@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from ybs.core.errors import Refused
 from ybs.security.folder_index import index_of
+from ybs.security.git_settings import named_by_git
 from ybs.security.opening import read_beginning
 from ybs.security.places import lies_in
 
@@ -15,6 +16,7 @@ from ybs.security.places import lies_in
 _OF_REPOSITORIES = ("config", "config.worktree", "commondir", "hooks", "hgrc", "repo/config.toml")
 _MOST_BYTES = 256_000
 _MOST_READ = 2_000
+_MOST_FOLDERS = 200
 
 #: What tells a state from another one: the mode, and the content or, of large files, the time of the last change.
 _State = tuple[int, int]
@@ -46,6 +48,8 @@ class LaterFiles:
         old, old_repositories = self._states, self._repositories
         known, self._read = self._read, {}
         later = {path for each in found for path in each.later}
+        for folder in self._folders:
+            later.update(path for named in named_by_git(folder) for path in _files_in(named))
         states = ((path, self._state(path, known)) for path in later)
         self._states = new = {path: state for path, state in states if state is not None}
         self._repositories = {
@@ -87,6 +91,17 @@ class LaterFiles:
             if data is not None:
                 return hash(data)
         return hash((status.st_ino, status.st_ctime_ns))
+
+
+def _files_in(path: str) -> Iterator[str]:
+    """Yield the files below a path, or the path itself; of very many the first."""
+    if not os.path.isdir(path):  # noqa: PTH112
+        yield path
+        return
+    for count, (folder, _, names) in enumerate(os.walk(path)):
+        if count == _MOST_FOLDERS:
+            return
+        yield from (f"{folder}/{name}" for name in names)
 
 
 def _other(new: Mapping[str, object], old: Mapping[str, object]) -> Iterator[str]:

@@ -153,7 +153,13 @@ class Roots:
         named = os.path.normpath(f"{self.folder}/{asked}" if asked[:1] != "/" else asked)
         names = (*map(self._in_its_root, (str(path), named)), *self._links_to(str(path)))
         parts = (part_of([plain(part) for part in name.split("/")]) for name in names)
-        return next(filter(None, parts), "")
+        return next(filter(None, parts), "") or self._named_by_git(str(path))
+
+    def _named_by_git(self, real: str) -> str:
+        from ybs.security.git_settings import named_by_git
+
+        named = (path for root in self._roots for path in named_by_git(root))
+        return next((self.show(Path(path)) for path in named if _lies_in(real, path)), "")
 
     @cached_property
     def _never(self) -> tuple[str, ...]:

@@ -1,0 +1,119 @@
+"""What the person's own git settings name in a project: held by the sandbox, asked about by file tools."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from rows import every_row
+from ybs.security._protected import protected
+from ybs.security.git_settings import named_by_git
+from ybs.security.paths import Roots
+
+
+@pytest.fixture
+def repository(project: Path) -> Path:
+    subprocess.run(["git", "init", "-q", "."], cwd=project, check=True)
+    return project
+
+
+def config(folder: Path, *settings: str, file: str = "--local") -> None:
+    key, value = settings
+    subprocess.run(["git", "config", file, key, value], cwd=folder, check=True)
+
+
+def named(project: Path) -> list[str]:
+    return [os.path.relpath(path, project) for path in named_by_git(str(project))]
+
+
+def test_a_repository_as_git_makes_it_names_nothing(repository: Path):
+    assert named(repository) == []
+
+
+@every_row(
+    ("key", "value", "expected"),
+    [
+        ("core.hooksPath", "tools/hooks", "tools/hooks"),
+        ("core.hooksPath", "./hooks with space", "hooks with space"),
+        ("include.path", "../shared.gitconfig", "shared.gitconfig"),
+        ("includeIf.gitdir:/x/.path", "../shared.gitconfig", "shared.gitconfig"),
+        ("init.templateDir", "templates", "templates"),
+        ("filter.a.clean", "python3 ./run.py --x", "run.py"),
+        ("diff.a.textconv", '"./run.py" %f', "run.py"),
+        ("alias.a", "!./run.py; true", "run.py"),
+        ("core.fsmonitor", "run.py", "run.py"),
+    ],
+)
+def test_each_setting_that_runs_something_of_the_project_is_read(
+    repository: Path, key: str, value: str, expected: str
+):
+    (repository / "run.py").write_text("x")
+    config(repository, key, value)
+    assert named(repository) == [expected]
+    assert Roots(repository).runs_later(repository / expected / "x") == expected
+    subprocess.run(["git", "config", "--unset", key], cwd=repository, check=True)
+    assert named(repository) == []
+
+
+@every_row(
+    ("key", "value"),
+    [("user.name", "run.py"), ("core.editor", "vim"), ("core.hooksPath", "/usr/x")],
+)
+def test_other_settings_name_nothing(repository: Path, key: str, value: str):
+    (repository / "run.py").write_text("x")
+    config(repository, key, value)
+    assert named(repository) == []
+
+
+@pytest.mark.parametrize("place", [".gitconfig", ".config/git/config"])
+def test_the_persons_own_files_count(repository: Path, home: Path, place: str):
+    file = home / place
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(
+        f'[core]\n\thooksPath = "{repository}/my # hooks" ; mine\n[include]\n\tpath = ~/more\n'
+    )
+    (home / "more").write_text(
+        "[diff]\n\texternal = /usr/bin/x \\\n\t ./run.py\n[core] editor = ./ed.sh\n"
+    )
+    for name in ("run.py", "ed.sh"):
+        (repository / name).write_text("x")
+    assert sorted(named(repository)) == ["ed.sh", "my # hooks", "run.py"]
+
+
+def test_settings_below_the_top_of_a_repository_and_in_work_trees_are_found(
+    repository: Path, tmp_path: Path
+):
+    config(repository, "core.hooksPath", "app/hooks")
+    (repository / "app").mkdir()
+    assert named_by_git(f"{repository}/app") == [f"{repository}/app/hooks"]
+    run = [
+        "git",
+        "-c",
+        "user.name=x",
+        "-c",
+        "user.email=x@y",
+        "commit",
+        "-q",
+        "--allow-empty",
+        "-m",
+        "x",
+    ]
+    subprocess.run(run, cwd=repository, check=True)
+    tree = tmp_path / "tree"
+    subprocess.run(["git", "worktree", "add", "-q", tree], cwd=repository, check=True)
+    assert named_by_git(str(tree)) == [f"{tree}/app/hooks"]
+
+
+def test_includes_in_a_circle_end_and_what_cannot_be_read_says_nothing(
+    repository: Path, home: Path
+):
+    (home / ".gitconfig").write_text(f"[include]\npath = {home}/.gitconfig\npath = {repository}\n")
+    assert named(repository) == []
+
+
+def test_what_is_there_is_read_only_in_the_sandbox(repository: Path):
+    config(repository, "core.hooksPath", "hooks")
+    assert protected(str(repository)) == [f"{repository}/.git"]
+    (repository / "hooks").mkdir()
+    assert protected(str(repository)) == [f"{repository}/hooks", f"{repository}/.git"]
