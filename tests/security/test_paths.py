@@ -302,3 +302,25 @@ def test_what_is_resolved_to_a_name_can_be_read_back(roots: Roots, project: Path
     assert path == project / "a\n\udcff\\x41"
     assert roots.resolve(roots.show(path)) == path
     assert refused(roots, r"..\x0a/../../x\xff").encode()
+
+
+@pytest.mark.parametrize("place", ["vault", "deep/vault"])
+def test_a_blocked_name_that_becomes_a_link_later_stays_blocked(project: Path, place: str):
+    (project / "public").write_text("x")
+    (project / place).parent.mkdir(exist_ok=True)
+    (project / place).write_text("secret")
+    roots = Roots(project, ("./",), [place])
+    (project / place).unlink()
+    (project / place).symlink_to(project / "public")
+    for write in (False, True):
+        assert "blocked path" in refused(roots, place, is_write=write)
+        assert "blocked path" in refused(roots, f"./x/../{place}", is_write=write)
+    assert roots.resolve("public") == project / "public"
+
+
+def test_the_place_of_a_key_that_becomes_a_link_later_stays_blocked(project: Path, home: Path):
+    roots = Roots(home, ("./",), ())
+    refused(roots, ".netrc")
+    (home / "public").write_text("x")
+    (home / ".netrc").symlink_to("public")
+    assert "credentials" in refused(roots, ".netrc")

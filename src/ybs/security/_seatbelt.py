@@ -106,7 +106,9 @@ def profile(
     names = _Names()
     seen = (*_SYSTEM, *places.toolchains, *places.readable, *_git_folders(places))
     readable = _subpaths(names, "READ", (*seen, *places.writable))
-    hidden = _subpaths(names, "HIDDEN", (*_HIDDEN, *places.blocked))
+    hidden = _subpaths(
+        names, "HIDDEN", (*_HIDDEN, *dict.fromkeys((*places.blocked, *places.covered)))
+    )
     lines = [
         _BASE,
         f"(allow file-read* {readable})",

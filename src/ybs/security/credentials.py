@@ -53,6 +53,53 @@ SYSTEM = (
 )
 
 
+#: What holds keys in whatever folder it lies: the hidden names of the home folder, and programs' own files of settings.
+NAMES = frozenset(
+    {name for name in HOME if name.startswith(".") and "/" not in name}
+    | {path.rpartition("/")[2] for path in HOME if path.rpartition("/")[2].startswith(".")}
+    | {"credentials", "credentials.toml", "credentials.json", "credentials.tfrc.json", "auth.json"}
+    | {"settings-security.xml", "gradle.properties", "NuGet.Config", "nuget.config", "hex.config"}
+    | {"npmrc", "condarc", "pip.conf", "netrc", "x509stores", "id_rsa", "id_ed25519", "id_ecdsa"}
+    | {".env", ".credentials", ".yarnrc", ".gitconfig", ".bundle"}
+)
+#: A toolchain keeps its settings near its top. Folders of libraries, and those with very many others in them, are caches
+#: and packages that somebody has published.
+_DEPTH = 6
+_LIBRARIES = frozenset(
+    {"lib", "lib64", "include", "share", "pkgs", "site-packages", "node_modules", ".git"}
+)
+_MOST_FOLDERS_IN_ONE = 100
+_MOST_FOLDERS = 2_000
+
+
+def in_toolchain(folder: str, *, is_cache: bool = False) -> Iterator[str]:
+    """Yield the places of keys in a toolchain's folder: those of `NAMES`, near the top; of a cache right at the top."""
+    level, count = [folder], 0
+    for _ in range(1 if is_cache else _DEPTH):
+        below: list[str] = []
+        for each in level[: _MOST_FOLDERS - count]:
+            secrets, folders = _entries(each)
+            yield from secrets
+            below += folders if len(folders) <= _MOST_FOLDERS_IN_ONE else []
+        count += len(level)
+        level = below
+
+
+def _entries(folder: str) -> tuple[list[str], list[str]]:
+    secrets: list[str] = []
+    folders: list[str] = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name in NAMES:
+                    secrets.append(entry.path)
+                elif entry.name not in _LIBRARIES and entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+    except OSError:
+        return [], []
+    return secrets, folders
+
+
 def resolved(home: str) -> Iterator[str]:
     """Yield the places of a home folder with links resolved; each folder on the way is resolved once, for a start's sake."""
     parents = {"": home}

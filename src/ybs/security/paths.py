@@ -38,7 +38,7 @@ class Roots:
         blocked: Sequence[str | Path] = (),
     ) -> None:
         self.folder = Path(os.path.realpath(folder))
-        mine = (own.config_folder(), own.state_folder(), own.home_config_file())
+        mine = (own.config_folder(), own.state_folder(), own.cache_folder(), own.home_config_file())
         self._blocked = tuple(self._expanded(blocked))
         self._own = tuple(self._expanded(mine))
         self._named = frozenset(_key(path) for path in self._blocked)

@@ -25,6 +25,11 @@ TOOLCHAINS = (
     *(".sdkman/candidates", ".m2/repository", ".gradle/wrapper", ".dotnet", ".ghcup/bin", ".elan"),
     *(".juliaup", ".gem/ruby", "miniconda3", "anaconda3", "miniforge3"),
 )
+#: Those that hold what somebody has published, by the thousand.
+_CACHES = (
+    *(".cargo/registry", ".cargo/git", ".m2/repository", ".gradle/wrapper", "go/pkg"),
+    *(".local/share/pnpm", ".gem/ruby", ".local/bin", ".cargo/bin", "go/bin"),
+)
 #: Variables that name a toolchain which the person has switched on, and what shows that there is one.
 _SWITCHES = {
     "VIRTUAL_ENV": "pyvenv.cfg",
@@ -98,11 +103,14 @@ class Places(Struct, frozen=True, kw_only=True):
     @property
     def hidden(self) -> list[str]:
         """The blocked paths that are there now, and are no links that somebody has put there."""
-        return [
-            path
-            for path in self.covered
-            if os.path.lexists(path) and os.path.realpath(path) == path
-        ]
+        return [path for path in self.covered if self._can_be_hidden(path)]
+
+    def _can_be_hidden(self, path: str) -> bool:
+        if not os.path.lexists(path):
+            return False
+        # Where no command can write, a folder on the way may well be a link: a toolchain on another disk.
+        is_open = any(lies_in(path, root) for root in self.writable)
+        return os.path.realpath(path) == path or not (is_open or os.path.islink(path))  # noqa: PTH114
 
     @property
     def inner_home(self) -> str:
@@ -144,7 +152,7 @@ def see(
     """
     real_home = os.path.realpath(own.home() if home is None else home)
     root = os.path.realpath(project)
-    mine = (own.config_folder(), own.state_folder(), own.home_config_file())
+    mine = (own.config_folder(), own.state_folder(), own.cache_folder(), own.home_config_file())
     hidden = tuple(os.path.realpath(own.expand(str(path), Path(root))) for path in blocked)
     hidden += tuple(os.path.realpath(path) for path in mine)
     hidden += tuple(f"{real_home}/{name}" for name in credentials.HOME)
@@ -155,6 +163,7 @@ def see(
         _check(folder, real_home, hidden)
     shown = (*SYSTEM, *(f"{real_home}/{name}" for name in TOOLCHAINS), *opened, *seen)
     linked = _linked(real_home, (*opened, *seen))
+    kept = _kept_in(shown, real_home, opened)
     return Places(
         project=root,
         home=real_home,
@@ -163,7 +172,7 @@ def see(
         blocked=hidden,
         covered=tuple(
             path
-            for path in dict.fromkeys((*hidden, *linked))
+            for path in dict.fromkeys((*hidden, *linked, *kept))
             if any(lies_in(path, folder) for folder in shown)
         ),
         uid=os.getuid() if uid is None else uid,
@@ -203,6 +212,21 @@ def _linked(home: str, folders: tuple[str, ...]) -> list[str]:
         path
         for path in credentials.resolved(home)
         if any(path != folder and lies_in(path, folder) for folder in folders)
+    ]
+
+
+def _kept_in(shown: Iterable[str], home: str, opened: Sequence[str]) -> list[str]:
+    """Return the places of keys in what is shown of toolchains: those of the home folder, and those switched on."""
+    toolchains = (
+        folder
+        for folder in shown
+        if folder not in SYSTEM and not any(lies_in(folder, root) for root in opened)
+    )
+    caches = {f"{home}/{name}" for name in _CACHES}
+    return [
+        path
+        for folder in toolchains
+        for path in credentials.in_toolchain(folder, is_cache=folder in caches)
     ]
 
 

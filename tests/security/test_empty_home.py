@@ -1,0 +1,122 @@
+"""The home folder that commands find: toolchains are there, what holds keys among them is not."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from security.escapes.world import spawn
+from security.test_caged_work import bubblewrap, landlock
+from ybs.core.errors import Refused
+from ybs.security import credentials
+from ybs.security.paths import Roots
+from ybs.security.places import see
+from ybs.security.sandbox import Cage
+
+CANARY = "canary-of-the-home"
+KEYS = (
+    *(".m2/settings-security.xml", ".m2/settings.xml", ".m2/repository/settings-security.xml"),
+    *(".gem/credentials", ".gem/ruby/credentials", ".nvm/.npmrc", ".nvm/.netrc"),
+    *(".nvm/versions/node/v20/etc/npmrc", ".pyenv/.netrc", ".pyenv/.pypirc", ".rustup/.netrc"),
+    *(".pyenv/versions/3.12/pip.conf", ".pyenv/versions/3.12/envs/work/pip.conf"),
+    *(".dotnet/corefx/cryptography/x509stores/my/a.pfx", ".dotnet/NuGet/NuGet.Config"),
+    *("miniconda3/.condarc", "miniconda3/envs/x/.condarc", "miniconda3/.ssh/id_rsa"),
+    *(".cargo/credentials.toml", ".rbenv/.bundle/x", ".local/share/uv/credentials/c"),
+    *(".local/share/uv/tools/black/pip.conf", ".sdkman/candidates/gradle/8/gradle.properties"),
+)
+NEEDED = (
+    *(".cargo/bin/cargo", ".pyenv/versions/3.12/bin/python", ".nvm/versions/node/v20/bin/node"),
+    *(".rustup/settings.toml", "miniconda3/bin/conda", ".dotnet/dotnet", ".m2/repository/a/b.jar"),
+    *(
+        "miniconda3/lib/python3/site-packages/a/.env",
+        ".sdkman/candidates/maven/3/conf/settings.xml",
+    ),
+)
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
+
+
+def plant(home: Path) -> None:
+    for name in (*KEYS, *NEEDED):
+        file = home / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(CANARY if name in KEYS else "tool")
+
+
+def said(cage: Cage, project: Path, script: str) -> str:
+    launch = cage.launch(("sh", "-c", script), project, {"PATH": "/usr/bin:/bin"})
+    out, _ = spawn(launch, project, os.getuid()).communicate(timeout=30)
+    return out
+
+
+@pytest.mark.parametrize("make", [bubblewrap, landlock])
+def test_no_key_of_a_toolchain_is_seen_and_all_of_the_rest_is(
+    make: Callable[..., Cage], project: Path, home: Path
+):
+    plant(home)
+    cage = make(project, home)
+    files = " ".join(f"'{home}/{name}'" for name in (*KEYS, *NEEDED))
+    out = said(cage, project, f"for f in {files}; do cat $f; echo; done 2>/dev/null")
+    assert CANARY not in out
+    assert out.split().count("tool") == len(NEEDED)
+    assert said(cage, project, f"grep -rls canary '{home}'") == ""
+
+
+def test_a_toolchain_on_another_disk_is_looked_through_as_well(
+    project: Path, home: Path, tmp_path: Path
+):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "disk" / ".netrc").write_text(CANARY)
+    (tmp_path / "disk" / "version").write_text("tool")
+    (home / ".pyenv").symlink_to(tmp_path / "disk")
+    out = said(bubblewrap(project, home), project, f"cat '{home}'/.pyenv/* '{home}'/.pyenv/.netrc")
+    assert out == "tool"
+
+
+def test_a_toolchain_in_the_project_is_the_projects(project: Path, home: Path):
+    (project / ".venv").mkdir()
+    (project / ".venv" / "pip.conf").write_text("x")
+    places = see(project, home=home, readable=[project / ".venv"])
+    assert places.hidden == []
+
+
+def test_folders_full_of_others_and_those_that_cannot_be_listed_are_passed_over(tmp_path: Path):
+    for number in range(101):
+        (tmp_path / "many" / str(number)).mkdir(parents=True)
+    (tmp_path / "many" / "7" / ".netrc").write_text("x")
+    (tmp_path / "few" / "7").mkdir(parents=True)
+    (tmp_path / "few" / "7" / ".netrc").write_text("x")
+    assert list(credentials.in_toolchain(str(tmp_path))) == [f"{tmp_path}/few/7/.netrc"]
+    assert list(credentials.in_toolchain(str(tmp_path / "gone"))) == []
+
+
+@pytest.mark.parametrize("place", [".cache/ybs", ".config/ybs", ".local/state/ybs"])
+def test_a_link_in_the_place_of_a_folder_of_ybs_opens_its_target_to_nobody(
+    project: Path, home: Path, place: str
+):
+    target = project / "data"
+    target.mkdir()
+    (target / "old").write_text(CANARY)
+    (home / place).parent.mkdir(parents=True, exist_ok=True)
+    (home / place).symlink_to(target)
+    roots = Roots(project)
+    for write in (True, False):
+        with pytest.raises(Refused, match="ybs's own files"):
+            roots.resolve("data/old", is_write=write)
+    script = "cat data/old; echo evil > data/new; echo evil > data/old; mv data moved; rmdir data"
+    assert said(bubblewrap(project, home), project, script) == ""
+    assert sorted(path.name for path in project.iterdir()) == ["data"]
+    assert [path.name for path in target.iterdir()] == ["old"]
+    assert (target / "old").read_text() == CANARY
+
+
+@pytest.mark.parametrize("place", [".cache/ybs", ".config/ybs"])
+def test_a_link_to_the_project_itself_leaves_no_sandbox_and_runs_nothing(
+    project: Path, home: Path, place: str
+):
+    (home / place).parent.mkdir(parents=True, exist_ok=True)
+    (home / place).symlink_to(project)
+    with pytest.raises(Refused, match="blocked path"):
+        see(project, home=home)
