@@ -19,27 +19,37 @@ it is bounded by what follows, each with the test that holds it.
 - **Files.** Tools work in the project's folder and in the folders that `--add-dir` or `safety.sandbox_allowed_paths`
   name. A path is judged after links are resolved and opened step by step without following any, so a link that is
   put there later opens nothing. Places of keys, passwords and cookies (`src/ybs/security/credentials.py`) are closed
-  whatever the settings say, under every other name of the same file too. `.git` is read-only for file tools.
+  whatever the settings say, under every other name of the same file too. `.git`, and any folder that git would take for a
+  repository, is read-only for file tools.
 - **Commands.** Every command of the model, and every `!command`, runs in a sandbox: bubblewrap on Linux, Landlock with a
   system call filter where that cannot be had ("reduced": every command asks), sandbox-exec on macOS. It sees the
-  system's programs read-only, the project, an empty home folder, and no process, socket or network of the machine.
-  The environment is built from a list of names. `.git` and the files that other programs run by themselves are
-  read-only. Where there is no sandbox commands are refused; only `--no-sandbox` on the command line runs them bare.
+  system's programs read-only, the project, a home folder with toolchains and nothing else, and no process, socket or network of the
+  machine; what "reduced" leaves open is named below. Of toolchains it does not see what holds keys by its name, near their top
+  (`tests/security/test_empty_home.py`). The environment is built from a list of names. Where there is no sandbox commands are refused; only `--no-sandbox` on the command line runs them bare.
 - **What runs unasked cannot write.** A command that nobody was asked about and nobody has allowed runs with the project read-only
   in `ask`, `accept-edits` and `deny`, and finds its programs in the system's folders only; so it does not matter whether the parser
   understood it. Where that is not enough the person is asked (`tests/session/test_unasked.py`). In `auto` and `bypass` commands may write.
 - **`/tmp`** of a command is the session's own: a private folder in ybs's state folder, on the disk and without a bound of its own, that the
   commands of a session share (with Landlock and on macOS by `$TMPDIR`). It is removed when the session ends, after a kill too, and by the next start
   where the machine stopped; no link in it is followed then (`tests/security/test_scratch.py`). The home folder in the sandbox begins empty.
+- **What runs later.** One table (`src/ybs/security/later.py`) names the files that other programs act on by themselves (editors, shells, hook
+  managers, toolchains, debuggers, CI, linters, other agents) and the documents that later sessions read (`AGENTS.md`, `CLAUDE.md` and their like).
+  File tools ask about both in every mode but `bypass`, without an "always", and about what your own git settings name in the project
+  (`core.hooksPath`, `include.path`, filters, aliases). For commands those are read-only that run on this machine and lie at the top of the project,
+  what git's settings name, and repositories at any depth: git's, bare ones, and those of Mercurial, Jujutsu and Sapling. Each command begins with a look at all
+  folders; what could not be looked at within 10 seconds is read-only, as is the folder around repositories where there are more than 500. What is missing, lies
+  deeper, or is rewritten by formatters and installers in ordinary work (CI, linters' settings, documents) a command can write: right after it you are
+  told what appeared or changed, new repositories too, and the model is not (`tests/session/test_later_watch.py`).
 - **The network** is closed in the sandbox. `network: true` asks the person for one command;
   `safety.sandbox_network` opens it for all.
-- **Questions.** What the sandbox does not bound is asked about. A session's grants live in memory; what destroys is asked
-  about each time; blocked commands are refused in every mode.
+- **Questions.** The [modes](commands.md#modes) say what is asked about. A session's grants live in memory; what destroys, as far as a command can be
+  read, is asked about each time; blocked commands are refused in every mode.
 - **Projects.** A repository's own settings can only tighten yours. Whatever could run a program, name an address or read a key
   waits for trust (`ybs trust`, or the question at the start), which is bound to the bytes of all those files: one changed byte,
   and it is asked about again, with the difference. A key is sent only to the address that it was configured for. `.env` is
-  never read.
-- **Files of ybs** are 0600 in folders of 0700 whatever the umask; planted links are refused; one process writes at a time.
+  never read for settings.
+- **Files of ybs** are 0600 in folders of 0700 whatever the umask; a link in the place of a file, or of the folder that it lies in, is refused; one process
+  writes at a time. Where `~/.config/ybs`, `~/.local/state/ybs` or `~/.cache/ybs` is a link of yours, what it leads to is closed to tools and commands.
 - **Git** for ybs's own purposes runs no program that a repository names: no hook, filter, pager, helper or alias.
   It writes through no link in git's own folder, which other writers than git might have put together. What each turn changed is committed only in
   a repository that was there before the session's first change; new files that hold keys by their name (`.env`, `*.pem`) are left out.
@@ -62,14 +72,17 @@ it is bounded by what follows, each with the test that holds it.
   as `\\u` escapes. A question shows all of a command, with long gaps counted.
 - **Hidden text.** The model is sent no character that nobody sees either: it reads `<U+202E>`, of a long run only the first one's name
   and the length. An edit that copies such a sign changes the characters that it stands for, and bytes outside of the edit stay.
-- **Privacy.** ybs talks to the configured provider and to nobody else.
+- **Privacy.** ybs talks to the configured provider and to nobody else; `ybs models install` fetches what you ask for.
 
 ## What is not promised
 
 - The sandbox is the kernel's: a hole in the kernel is a hole in the sandbox. There are no limits on memory or processes.
 - Whatever lies in the project can be read by every command, and sent to the provider by the model. Keep secrets out of it.
-- A command can change every file of the project that is not protected. A `.git` that is missing can be made. Nested repositories
-  are protected three folders deep.
+- A command can change every file of the project that is not protected, and a `.git` that is missing can be made; you are told of that one. Whatever you
+  run yourself (the tests, `make`, a build, the programs of `node_modules` or `.venv`) runs with your rights, and what is installed there is not named.
+- What a command in the background makes is named with the next command or at the end of a turn, not after the session's end. A job that renames the folder
+  around a nested repository in the very moment in which another command starts can leave that repository open to that command; a change of its settings or hooks is named.
+- Blocked commands, and the questions about what destroys, go by reading the command, which can be written in many ways: they are a seat belt against mistakes, no wall.
 - Checkpoints hold what an undo needs: files as they were, and their names, also where secrets are in them. They are private, no tool or sandbox
   sees them, and they go with their session.
 - Incognito covers what ybs writes by itself. Out of its hands: the provider's own logs; swap and hibernation; what the terminal
@@ -81,8 +94,10 @@ it is bounded by what follows, each with the test that holds it.
 - `--no-sandbox`, `--mode bypass` and trust in a project are the person's word, and mean what they say.
 - While `rg` or the search process scans, a program that swaps folders for links at the right moment can learn how many lines
   match outside of the project, and where; never their text.
-- Landlock leaves open: mode and times of the person's own files outside, the list of processes, the list of network
-  interfaces. Local servers, terminals and Python's multiprocessing do not work in it.
+- Landlock ("reduced") leaves open: mode and times of the person's own files outside, the list of processes, the list of network
+  interfaces. An ordinary user's bounding set of capabilities stays as it was; `no_new_privs` keeps any of it from being used. It adds up rights and
+  takes none away, so nothing new can be made directly in a folder that holds `.git` or something else that is protected, which is the top of most projects,
+  nor in the folders on the way to one. Local servers, terminals and Python's multiprocessing do not work in it.
 - `ybs sandbox exec` hands on what the person's own command writes, as it is.
 - A program that rewrites the project from outside of any sandbox while a command is started (an editor with a plug-in of the
   repository, say) is trusted as the person is. One from inside, in a background job, is not: the cage's list of mounts is
@@ -93,7 +108,7 @@ it is bounded by what follows, each with the test that holds it.
 
 ## Escapes
 
-`tests/security/escapes/` holds 159 attempts: writing outside (W), planting what runs later (L), reading credentials (R),
+`tests/security/escapes/` holds 169 attempts: writing outside (W), planting what runs later (L), reading credentials (R),
 the environment (E), the network (N), the kernel (K). They run in the quick suite under bubblewrap, and as root and as an
 ordinary user, under bubblewrap and Landlock, in `make test-slow`.
 

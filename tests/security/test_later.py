@@ -69,7 +69,8 @@ def test_what_a_link_of_such_a_name_leads_to_counts(project: Path):
     roots = Roots(project)
     assert roots.runs_later(project / "env.sh") == ".envrc"
     assert roots.runs_later(project / "conf" / "tasks.json") == ".vscode"
-    assert roots.runs_later(project / "other.sh", "sub/.envrc") == ".envrc"
+    for asked in ("sub/.envrc", f"{project}/sub/.envrc", "x/../sub/.envrc"):
+        assert roots.runs_later(project / "other.sh", asked) == ".envrc"
     assert roots.runs_later(project / "other.sh") == ""
 
 

@@ -123,3 +123,15 @@ def test_a_folder_that_became_a_link_is_not_followed(home: Path, project: Path, 
     with pytest.raises(YbsError):
         write_new(roots, place, b"text")
     assert list((home / ".ssh").iterdir()) == []
+
+
+def test_what_lies_in_the_place_of_the_temporary_file_is_left_alone(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("ybs.security.new_file.os.urandom", bytes)
+    planted = project / f".ybs-{bytes(8).hex()}.tmp"
+    planted.write_text("mine")
+    with pytest.raises(YbsError):
+        write_new(Roots(project), project / "new", b"x")
+    assert planted.read_text() == "mine"
+    assert not (project / "new").exists()

@@ -175,6 +175,10 @@ def test_a_link_inside_is_followed_or_left(roots: Roots, project: Path):
     assert roots.resolve("sub/..", is_link_followed=False) == project
 
 
+def test_a_refusal_names_the_folder_that_is_allowed(roots: Roots, project: Path):
+    assert f"({project})" in refused(roots, "/etc/passwd")
+
+
 def test_an_added_folder_is_allowed(roots: Roots, tmp_path: Path):
     more = tmp_path / "more"
     refused(roots, str(more / "x"))

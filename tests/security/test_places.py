@@ -208,3 +208,14 @@ def test_system_programs_are_those_of_the_systems_folders(
     inside = see(Path("/opt/nothing"), home=home)
     assert inside.with_system_programs({"PATH": "/opt/nothing/bin:/opt/bin"})["PATH"] == "/opt/bin"
     assert inside.with_system_programs({})["PATH"] == ""
+
+
+def test_a_blocked_place_is_not_hidden_where_a_folder_on_the_way_became_a_link(
+    project: Path, home: Path
+) -> None:
+    (project / "deep" / "vault").mkdir(parents=True)
+    places = see(project, home=home, blocked=["deep/vault"])
+    assert places.hidden == [f"{project}/deep/vault"]
+    (project / "deep").rename(project / "other")
+    (project / "deep").symlink_to("other")
+    assert places.hidden == []

@@ -89,6 +89,13 @@ def _later() -> list[Attempt]:
         sh(19, "a hard link to a settings file", "ln .mcp.json h19; echo L19 >> h19", ".mcp.json"),
         sh(20, "through /proc/self/fd", "echo L20 > /proc/self/cwd/.git/hooks/post-merge", ".git/hooks/post-merge"),
         sh(21, "submodules' settings", "echo '# L21' >> .gitmodules", ".gitmodules"),
+        sh(24, "a repository among dependencies", "echo L24 > node_modules/x/.git/hooks/post-checkout", "node_modules/x/.git/hooks/post-checkout"),
+        sh(25, "a repository six folders deep", "echo '# L25' >> 1/2/3/4/5/6/.git/config", "1/2/3/4/5/6/.git/config"),
+        sh(26, "a bare repository", "echo '# L26' >> store/bare/config", "store/bare/config"),
+        sh(27, "the hooks of pre-commit", "echo '# L27' >> .pre-commit-config.yaml", ".pre-commit-config.yaml"),
+        sh(28, "cargo's settings", "echo '# L28' >> .cargo/config.toml", ".cargo/config.toml"),
+        sh(29, "the folder of hooks that git's settings name", "echo L29 > own-hooks/pre-commit", "own-hooks/pre-commit"),
+        sh(30, "the folder around a nested repository", "mv sub sub30; echo L30 > sub30/.git/config", "sub30/.git/config"),
         Attempt("L22", "exchange of two folders", "py", "os.mkdir(P + '/x22'); open(P + '/x22/config', 'w').write('L22'); os.sync(); libc.syscall(316, -100, (P + '/x22').encode(), -100, (P + '/.git').encode(), 2)", "$P/.git/config"),
         Attempt("L23", "bind a folder over .git", "py", "os.mkdir(P + '/x23'); won = libc.mount((P + '/x23').encode(), (P + '/.git').encode(), b'', 4096, 0) == 0; won and libc.umount2((P + '/.git').encode(), 2)"),
     ]  # fmt: skip
@@ -123,6 +130,9 @@ def _reads() -> list[Attempt]:
         Attempt("R33", "the rules of sudo", "py", "won = bool(os.listdir('/etc/sudoers.d') and open('/etc/sudoers').read())"),
         Attempt("R34", "memory of another process", "py", "open(f'/proc/{victim}/mem', 'rb'); won = True"),
         Attempt("R35", "the machine's disks", "py", "for n in ('sda', 'vda', 'nvme0n1', 'mem', 'kmsg'):\n if os.path.exists('/dev/' + n): os.open('/dev/' + n, os.O_RDONLY); won = True"),
+        Attempt("R39", "a key at the top of a toolchain", "sh", "cat $H/.nvm/.npmrc"),
+        Attempt("R40", "a key in a toolchain's environment", "sh", "cat $H/.pyenv/versions/3/pip.conf"),
+        Attempt("R41", "any key of the home folder, found by walking", "sh", "grep -rsh canary $H"),
         Attempt("R38", "a blocked folder in a folder", "sh", "cat $P/deep/vault/key $P/deep32/vault/key"),
         Attempt("R36", "a worktree pointer of its own", "sh", "cd $P/sub && mkdir w36 && echo gitdir: $O > w36/.git; cat $O/secret"),
         Attempt("R37", "a spool that everybody may read", "sh", "cat $S/secret"),
@@ -238,7 +248,7 @@ OF_THE_NETWORK = frozenset({"N01", "N02", "N03", "N09", "N10", "N14", "N17"})
 NOT_UNCAGED = frozenset({"N16"})
 
 #: They take apart what other attempts aim at, so where attempts succeed each needs a place of its own.
-DESTRUCTIVE = frozenset({"W32", "L03", "L05", "L06", "L07", "L17", "L18", "L22", "L23"})
+DESTRUCTIVE = frozenset({"W32", "L03", "L05", "L06", "L07", "L17", "L18", "L22", "L23", "L30"})
 
 #: Below this version Landlock does not watch over signals.
 SIGNALS_ABI = 6

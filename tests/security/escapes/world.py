@@ -27,6 +27,7 @@ CANARIES_OF_HOME = (
     *(".gnupg/private", ".bash_history", ".cargo/credentials.toml", ".config/ybs/config.json"),
     *(".config/gh/hosts.yml", ".m2/settings.xml", ".gem/credentials", ".ybs.json"),
     *(".local/share/uv/credentials/c", ".local/state/ybs/log", ".bashrc", ".ssh/authorized_keys"),
+    *(".nvm/.npmrc", ".pyenv/versions/3/pip.conf"),
 )
 PLAIN_OF_HOME = (".cargo/bin/tool", ".local/bin/ls", ".pyenv/version")
 OF_PROJECT = (
@@ -40,6 +41,9 @@ OF_PROJECT = (
     ),
     *(".ybs/own", ".ybs.json", ".mcp.json", ".vscode/tasks.json", ".envrc", ".husky/pre-commit"),
     *(".gitmodules", "sub/.git/config", "sub/.git/hooks/sample", "src/app.py"),
+    *("node_modules/x/.git/hooks/sample", "1/2/3/4/5/6/.git/config", "own-hooks/sample"),
+    *("store/bare/HEAD", "store/bare/objects/x", "store/bare/refs/x", "store/bare/config"),
+    *(".pre-commit-config.yaml", ".cargo/config.toml"),
 )
 _CREATE, _REMOVE = 0o1600, 0
 
@@ -171,7 +175,7 @@ class World:
         for path in (*canaries, *plain):
             _write(path, self.canary if path in canaries else "plain")
         _write(self.project / ".git" / "HEAD", "ref: refs/heads/main")
-        _write(self.project / ".git" / "config", "[core]")
+        _write(self.project / ".git" / "config", "[core]\n\thooksPath = own-hooks\n")
         (self.project / "way-out").symlink_to(self.outside)
         self._make_archive()
         if os.getuid() == 0:
