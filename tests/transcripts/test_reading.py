@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Raw
 
 from rows import every_row
 from ybs.config import private_file
 from ybs.config.private_file import Unsafe
 from ybs.core.errors import YbsError
-from ybs.core.events import Event, Rewound, SessionEnded, ToolFinished, UserSaid
-from ybs.core.messages import ToolResult
+from ybs.core.events import Event, Rewound, SessionEnded, ToolFinished, ToolStarted, UserSaid
+from ybs.core.messages import AssistantMessage, ToolResult
 from ybs.transcripts.line import encoded
 from ybs.transcripts.log import Log
 from ybs.transcripts.reading import Transcript, read
@@ -172,3 +173,69 @@ def test_a_file_is_read_line_by_line_whatever_its_size(path: Path, monkeypatch: 
     transcript = written(path, line(large, 1, 0), line("a", 2, 1))
     assert transcript.lines[0].said == large
     assert said_in(transcript) == ["a"]
+
+
+SPECIFIED = b"""\
+{"timestamp":"2026-01-18T14:30:22Z","type":"session_start","config":{"provider":"anthropic","model":"c"}}
+{"timestamp":"2026-01-18T14:30:25Z","type":"system","content":"You are a helpful AI coding assistant..."}
+{"timestamp":"2026-01-18T14:30:30Z","type":"user","content":"Read the README file"}
+{"timestamp":"2026-01-18T14:30:31Z","type":"tool_call","id":"call_123","name":"read_file","arguments":{"path":"README.md"}}
+{"timestamp":"2026-01-18T14:30:31Z","type":"tool_result","id":"call_123","success":true,"output":"# My Project\\n..."}
+{"timestamp":"2026-01-18T14:30:33Z","type":"assistant","content":"I've read your README."}
+{"timestamp":"2026-01-18T14:30:40Z","type":"user","content":"And the two others"}
+{"timestamp":"2026-01-18T14:30:41Z","type":"assistant","content":"Here they are."}
+{"timestamp":"2026-01-18T14:30:41Z","type":"tool_call","id":"a","name":"read_file","arguments":{"path":"A"}}
+{"timestamp":"2026-01-18T14:30:41Z","type":"tool_call","id":"b","name":"read_file","arguments":"no object"}
+{"timestamp":"2026-01-18T14:30:41Z","type":"tool_result","id":"b","success":false,"output":"there is none"}
+{"timestamp":"2026-01-18T14:30:41Z","type":"tool_result","id":"a","success":true,"output":"A"}
+{"timestamp":"2026-01-18T14:30:42Z","type":"tool_call","id":"a","name":"list_files","arguments":{}}
+{"timestamp":"2026-01-18T14:31:00Z","type":"session_end","reason":"user_exit","message_count":6}
+"""
+
+
+def test_calls_and_results_in_the_specifications_own_lines_are_in_the_conversation(path: Path):
+    transcript = written(path, SPECIFIED)
+    assert transcript.damaged == 0
+    messages = transcript.replay.messages
+    assert [type(each).__name__ for each in messages] == [
+        *("UserMessage", "AssistantMessage", "ToolResult", "AssistantMessage"),
+        *("UserMessage", "AssistantMessage", "ToolResult", "ToolResult", "AssistantMessage"),
+    ]
+    first, result, said = messages[1:4]
+    assert isinstance(first, AssistantMessage)
+    assert [(call.id, call.name, bytes(call.arguments)) for call in first.calls] == [
+        ("call_123", "read_file", b'{"path":"README.md"}')
+    ]
+    assert isinstance(result, ToolResult)
+    assert (result.call_id, result.name, result.output) == (
+        *("call_123", "read_file"),
+        "# My Project\n...",
+    )
+    assert isinstance(said, AssistantMessage)
+    assert (said.text, said.calls) == ("I've read your README.", ())
+    both, a, b = messages[5:8]
+    assert isinstance(both, AssistantMessage)
+    assert both.text == "Here they are."
+    assert [bytes(call.arguments) for call in both.calls] == [b'{"path":"A"}', b"{}"]
+    assert both.stop_reason == "tool_calls"
+    assert isinstance(a, ToolResult)
+    assert isinstance(b, ToolResult)
+    assert [(a.call_id, a.is_error), (b.call_id, b.is_error)] == [("a", False), ("b", True)]
+    last = messages[-1]
+    assert isinstance(last, AssistantMessage)
+    assert [call.name for call in last.calls] == ["list_files"]  # open: it gets an answer
+
+
+def test_a_call_whose_answer_is_damaged_stays_with_its_result(path: Path):
+    call = ToolStarted(id="c", name="look", arguments=Raw(b'{"a":1}'))
+    transcript = written(
+        path,
+        line("words", 1, 0),
+        b'{"type":"assistant","parts":[{"torn\n',
+        line(call, 3, 2),
+        line(ToolFinished(id="c", name="look", success=True, output="seen"), 4, 3),
+    )
+    assert transcript.damaged == 1
+    assert [type(each).__name__ for each in transcript.replay.messages] == [
+        *("UserMessage", "AssistantMessage", "ToolResult")
+    ]

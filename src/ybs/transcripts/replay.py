@@ -3,7 +3,8 @@
 from bisect import bisect_right
 from collections.abc import Iterable
 
-from msgspec import Struct
+from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from ybs.core.conversation import Conversation
 from ybs.core.events import (
@@ -14,9 +15,10 @@ from ybs.core.events import (
     Rewound,
     SystemPrompted,
     ToolFinished,
+    ToolStarted,
     UserSaid,
 )
-from ybs.core.messages import Message, ToolResult
+from ybs.core.messages import AssistantMessage, Message, ToolCall, ToolResult
 from ybs.transcripts.facts import Facts
 from ybs.transcripts.rounds import Rounds
 
@@ -109,6 +111,8 @@ class Replay(Facts):
             case UserSaid() | AssistantSaid():
                 self._take_results()
                 self._conversation.append(event.message)
+            case ToolStarted():
+                self._take_call(event)
             case ToolFinished():
                 self._answer(event.result)
             case Compacted() | Replaced() | Rewound():
@@ -116,10 +120,31 @@ class Replay(Facts):
             case _:
                 pass
 
+    def _take_call(self, event: ToolStarted) -> None:
+        """Take a call that no answer holds: its line is damaged, or was written in the specification's own form (6.5).
+
+        It belongs to the answer right before it, if nothing stands between, or is one by itself.
+        """
+        messages = self._conversation.messages
+        if any(call.id == event.id for call in self._conversation.open_calls):
+            return
+        is_object = bytes(event.arguments).lstrip()[:1] == b"{"
+        arguments = event.arguments if is_object else Raw(b"{}")
+        call = ToolCall(id=event.id, name=event.name, arguments=arguments)
+        answer = AssistantMessage(content=(call,), stop_reason="tool_calls")
+        if messages and isinstance(last := messages[-1], AssistantMessage) and not self._results:
+            answer = replace(last, content=(*last.content, call), stop_reason="tool_calls")
+            self._conversation.cut(len(messages) - 1)
+        self._take_results()
+        self._conversation.append(answer)
+
     def _answer(self, result: ToolResult) -> None:
         """Keep a result until all are there: they come as they finish, and stand in the order asked."""
-        still_open = {call.id for call in self._conversation.open_calls} - self._results.keys()
+        names = {call.id: call.name for call in self._conversation.open_calls}
+        still_open = names.keys() - self._results.keys()
         if result.call_id in still_open:
+            if not result.name:  # the specification's own form has none
+                result = replace(result, name=names[result.call_id])
             self._results[result.call_id] = result
             if len(still_open) == 1:
                 self._take_results()
