@@ -92,6 +92,7 @@ def test_verbose_tells_every_step_on_standard_error(monkeypatch: pytest.MonkeyPa
         "thinking: let me see",
         '> run_shell {"command":"ls"}',
         "  run_shell done in 0.2 s: 3 files",
+        "    out",
         "hm",
         "2 steps, 1,200 tokens in, 34 out, $0.0021, 1.5 s",
         "",
@@ -196,6 +197,16 @@ def test_a_closed_standard_error_is_nobodys_concern(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("is_verbose", [True, False])
 def test_pieces_of_the_answer_are_no_lines(is_verbose: bool) -> None:
     assert line_of(TextStreamed(text="x"), is_verbose=is_verbose) == ""
+
+
+def test_the_whole_of_a_call_is_told_however_long_it_is() -> None:
+    words = " ".join(["word"] * 100)
+    call = ToolStarted(id="1", name="x", arguments=Raw(msgspec.json.encode({"a": words})))
+    assert line_of(call, is_verbose=True) == f'> x {{"a":"{words}"}}'
+    lines = "\n".join(f"line {number}" for number in range(100))
+    read = ToolFinished(id="1", name="x", success=True, output=f"{lines}\n", summary="100 lines")
+    told = line_of(read, is_verbose=True).split("\n")
+    assert told == ["  x done in 0.0 s: 100 lines", *(f"    line {n}" for n in range(100))]
 
 
 def test_a_failed_step_says_so() -> None:

@@ -47,8 +47,9 @@ def ran(
     name: str = "run_shell", *, display: Any = None, success: bool = True, **rest: Any
 ) -> ToolFinished:
     shown = Raw(msgspec.json.encode(display))
-    return ToolFinished(id="1", name=name, success=success, output="out", display=shown, **rest)
+    given: dict[str, Any] = {"output": "out", **rest}
+    return ToolFinished(id="1", name=name, success=success, display=shown, **given)
 
 
-def started(name: str = "run_shell", **arguments: str) -> ToolStarted:
+def started(name: str = "run_shell", **arguments: Any) -> ToolStarted:
     return ToolStarted(id="1", name=name, arguments=Raw(msgspec.json.encode(arguments)))

@@ -176,6 +176,28 @@ async def test_thinking_and_whole_output_are_told_where_more_is_wanted(talking: 
     assert talk.text.count("row 42\n") == 1
 
 
+async def test_the_work_is_told_whole_where_that_is_wanted(talking: Open) -> None:
+    async def reads(session: FakeSession) -> None:
+        arguments = Raw(b'{"path":"a.py","offset":3}')
+        session.emit(ToolStarted(id="1", name="read_file", arguments=arguments))
+        session.emit(
+            ToolFinished(
+                id="1", name="read_file", success=True, output="row 1\nrow 2", summary="ok"
+            )
+        )
+        await says("Done.")(session)
+
+    session = FakeSession(reads, reads)
+    async with talking(session) as talk:
+        talk.types("go\n")
+        await talk.sees("Done.")
+        assert "row 1" not in talk.text
+        session.view.is_verbose = True
+        talk.types("again\n")
+        await talk.until(lambda: talk.text.count("Done.") == 2)
+    assert '  {"path":"a.py","offset":3}\n  row 1\n  row 2\n' in talk.text
+
+
 async def test_a_command_that_shows_something_answers_beside_the_turn_but_leaving_waits(
     talking: Open,
 ) -> None:

@@ -98,6 +98,34 @@ def test_the_verbose_view_draws_everything_at_once() -> None:
     assert not page.renderer.unfold()
 
 
+def test_the_verbose_view_draws_what_is_otherwise_not_drawn_at_all() -> None:
+    page = Page(is_verbose=True)
+    given = {"path": "a.py", "offset": 3}
+    result = {"success": True}
+    page.draw(started("read_file", **given), ran("read_file", output=LINES, display=result))
+    page.draw(started("list_files", path="."), ran("list_files", output="a.py", display=result))
+    page.draw(started("search_files", pattern="x"), ran("search_files", output="", display=result))
+    first, second, third = page.text.split("• ")[1:]
+    assert first.split("\n")[1] == '    {"path":"a.py","offset":3}'
+    assert first.count("\n    line ") == 30
+    assert second.split("\n")[1:] == ["    a.py", ""]  # its one argument stands in the line itself
+    assert third.startswith("search")
+    page.renderer.unfold()
+    assert page.text.count("line 29") == 1
+    shortened = Page()
+    shortened.draw(started("read_file", **given), ran("read_file", output=LINES, display=result))
+    assert "line 29" not in shortened.text
+
+
+def test_the_verbose_view_shows_a_change_once() -> None:
+    page = Page(is_verbose=True)
+    changed = "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new"
+    given = {"path": "a", "old_text": "old", "new_text": "new"}
+    page.draw(started("edit_file", **given), ran("edit_file", display={"diff": changed}))
+    assert "old_text" not in page.text
+    assert page.text.count("+new") == 1
+
+
 def test_the_view_decides_about_streaming_at_the_beginning_of_an_answer() -> None:
     page = Page()
     page.view.streams = False

@@ -24,8 +24,8 @@ from ybs.session.figures import in_columns
 Format: TypeAlias = Literal["text", "json", "stream-json"]
 #: Version of the JSON lines.
 VERSION = 1
-#: What a line about a tool call shows of its arguments, in characters.
-MAX_ARGUMENTS = 120
+#: What the line about the end of a tool call shows of what came of it, in characters.
+MAX_SAID = 120
 
 
 class Result(Struct, frozen=True, kw_only=True, tag="result"):
@@ -196,11 +196,15 @@ def step_line(event: Event) -> str:
             return event.text
         case ToolStarted():
             arguments = bytes(event.arguments).decode(errors="replace")
-            return f"> {event.name} {one_line(arguments, MAX_ARGUMENTS)}"
+            return f"> {event.name} {one_line(arguments, len(arguments))}"
         case ToolFinished():
             state = "done" if event.success else "failed"
-            said = one_line(event.summary or event.output, MAX_ARGUMENTS)
-            return f"  {event.name} {state} in {event.duration_seconds:.1f} s: {said}"
+            said = one_line(event.summary or event.output, MAX_SAID)
+            first = f"  {event.name} {state} in {event.duration_seconds:.1f} s: {said}"
+            output = event.output.strip("\n")
+            is_said = " ".join(output.split()) == said
+            lines = () if is_said or not output else output.split("\n")
+            return "\n".join([first, *(f"    {line}".rstrip() for line in lines)])
         case _:
             return ""
 

@@ -34,6 +34,7 @@ class RunningCall(Struct):
     asked_at: float | None = None
     waited_seconds: float = 0.0
     tail: str = ""
+    arguments: bytes = b""
 
 
 class Live:

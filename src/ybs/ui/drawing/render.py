@@ -40,6 +40,7 @@ from ybs.ui.drawing.live import MAX_OUTPUT, Live, RunningCall
 from ybs.ui.drawing.page import Canvas, Page
 from ybs.ui.drawing.steps import (
     NOT_RUN,
+    arguments_of,
     detail_margin,
     detail_of,
     diff_lines,
@@ -158,7 +159,8 @@ class Renderer(Page):
             case ToolStarted():
                 about = subject(bytes(event.arguments))
                 now = self.live.clock()
-                self.live.calls[event.id] = RunningCall(event.name, about, now)
+                call = RunningCall(event.name, about, now, arguments=bytes(event.arguments))
+                self.live.calls[event.id] = call
             case ToolPrinted() if event.id in self.live.calls:
                 self.live.add_output(event.id, event.text)
             case ToolPrinted():
@@ -246,12 +248,14 @@ class Renderer(Page):
         signs, room = self.canvas.signs, width - len(detail_margin(width))
         is_whole = self._view.is_verbose
         shown = detail_of(event, room, signs, call.tail, is_whole=is_whole)
+        if is_whole and not diff_of(event) and (given := arguments_of(call.arguments, call.about)):
+            yield draw_detail(output_lines(given, room), width, self.canvas.paint)
         if shown.whole:
             file = file_of(event)
             whole = f"{shown.whole}\n(all of it: {file})" if file else shown.whole
             self._folds.add(f"{verb(event.name)} {call.about}", whole)
             self._name_key(shown.lines, room)
-        elif quiet := quiet_output_of(event, call.tail):
+        elif not is_whole and (quiet := quiet_output_of(event, call.tail)):
             self._folds.add(f"{verb(event.name)} {call.about}", quiet)
         if shown.lines:
             yield draw_detail(shown.lines, width, self.canvas.paint)

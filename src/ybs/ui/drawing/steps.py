@@ -12,7 +12,6 @@ from ybs.ui.words import (
     NARROW,
     cells,
     duration,
-    fold,
     one_line,
     shorten,
     shown_line,
@@ -106,16 +105,30 @@ def detail_of(
             return Detail(output_lines(output, width))
         lines, is_cut = _output_end(output, width, signs, is_whole=not finished.success)
         return Detail(lines, output if is_cut else "")
+    if is_whole and (told := quiet_output_of(finished) or finished.output * (not finished.success)):
+        return Detail(output_lines(told, width))
     if finished.success:
         return Detail()
-    if is_whole:
-        return Detail(fold(printable(finished.output).strip("\n"), width))
     lines = wrap_words(one_line(finished.output[:_MOST_READ]), width)
     most = MAX_MESSAGE if width >= NARROW else MAX_NARROW_MESSAGE
     if len(lines) > most:
         lines[most - 1 :] = [shorten("".join(lines[most - 1 :]), width, signs.more)]
         return Detail(lines, finished.output)
     return Detail(lines)
+
+
+def arguments_of(arguments: bytes, about: str) -> str:
+    """Return all arguments of a call on one line; nothing where what is said of the call says them all."""
+    try:
+        given = msgspec.json.decode(arguments, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return one_line(arguments.decode(errors="replace"))
+    values = list(given.values())
+    if not values or (
+        len(values) == 1 and isinstance(values[0], str) and one_line(values[0]) == about
+    ):
+        return ""
+    return printable(msgspec.json.encode(given).decode())
 
 
 def quiet_output_of(finished: ToolFinished, printed: str = "") -> str:

@@ -20,7 +20,14 @@ from ybs.core.events import (
 from ybs.security.unicode import printable
 from ybs.session.session import Session
 from ybs.session.shell import FAILED, ending_of
-from ybs.ui.drawing.steps import NOT_RUN, detail_of, streams_of
+from ybs.ui.drawing.steps import (
+    NOT_RUN,
+    arguments_of,
+    detail_of,
+    diff_of,
+    output_lines,
+    streams_of,
+)
 from ybs.ui.drawing.typed import Typed
 from ybs.ui.signs import ASCII
 from ybs.ui.words import (
@@ -84,6 +91,7 @@ class Sentences:
         self._session, self._watch = session, watch
         self._about: dict[str, str] = {}
         self._calls: dict[str, str] = {}
+        self._arguments: dict[str, str] = {}
         #: The calls that the person was asked about, and whether they have answered.
         self._answered: dict[str, bool] = {}
         self._typed = Typed("...")
@@ -96,6 +104,7 @@ class Sentences:
             return ""
         if isinstance(event, ToolStarted):
             self._about[event.id] = about = subject(bytes(event.arguments))
+            self._arguments[event.id] = arguments_of(bytes(event.arguments), about)
             self._calls[event.id] = f"{verb(event.name)} {about}".strip()
         if isinstance(event, ConfirmationAsked):
             self._answered[event.id] = False
@@ -150,6 +159,13 @@ class Sentences:
 
     def _call_sentence(self, event: ToolFinished) -> str:
         about, is_answered = self._about.pop(event.id, ""), self._answered.pop(event.id, None)
+        sentence = self._whole_call_sentence(event, about, is_answered=is_answered)
+        self._arguments.pop(event.id, None)
+        return sentence
+
+    def _whole_call_sentence(
+        self, event: ToolFinished, about: str, *, is_answered: bool | None
+    ) -> str:
         if not self._session.config.ui.show_tool_calls:
             return ""
         call = f"{printable(event.name)} {about}".strip()
@@ -173,8 +189,10 @@ class Sentences:
         return filled(shorten(f"{call}: {state}{f', {why}' * bool(why)}.", MOST_FAILURE, "..."))
 
     def _details(self, event: ToolFinished) -> list[str]:
-        is_whole = self._session.view.is_verbose
+        is_whole, given = self._session.view.is_verbose, self._arguments.get(event.id, "")
         lines = detail_of(event, WIDTH - 2, ASCII, is_whole=is_whole).lines
+        if is_whole and given and not diff_of(event):
+            lines = [*output_lines(given, WIDTH - 2), *lines]
         return [f"  {line}" for line in lines]
 
     def _ending_sentence(self, content: str) -> str:
