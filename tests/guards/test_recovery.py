@@ -7,7 +7,7 @@ from ybs.core.conversation import Conversation
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Event, Noticed, TurnFinished, UserSaid
 from ybs.core.messages import AssistantMessage, Text, Thinking, ToolCall, UserMessage
-from ybs.guards.recovery import EMPTY, PIVOT, SILENT, Recovery
+from ybs.guards.recovery import CUT_OFF, EMPTY, PIVOT, SILENT, Recovery
 from ybs.testing import ScriptedModel, ScriptedToolbox, answer, call, thought
 
 
@@ -107,4 +107,4 @@ async def test_a_model_that_says_nothing_twice_has_failed():
 async def test_an_answer_cut_by_the_token_limit_is_told_to_the_person():
     cut = AssistantMessage(content=(Text(text="half a"),), stop_reason="length")
     _, events = await run(ScriptedModel([cut]), ScriptedToolbox())
-    assert Noticed(level="warning", text="The answer was cut at llm.max_tokens.") in events
+    assert Noticed(level="warning", text=CUT_OFF) in events

@@ -48,7 +48,10 @@ def test_its_answer_is_the_result_in_json(
     assert "scripted" in result["result"]
     assert run(server, "--print", "--output-format", "json", "/sessions everywhere") == 1
     result = msgspec.json.decode(capsys.readouterr().out)
-    assert (result["is_error"], result["message"]) == (True, "Usage: /sessions, or /sessions all")
+    assert (result["is_error"], result["message"]) == (
+        True,
+        "Usage: /sessions, /sessions all, or /sessions NUMBER",
+    )
     assert server.requests == []
 
 

@@ -203,6 +203,19 @@ def test_a_search_looks_in_all_folders_and_says_where(
     assert ran_json(capsys, "search", "nothing such", code=1) == []
 
 
+def test_a_search_tells_a_title_once(keep: Keep, capsys: pytest.CaptureFixture[str]) -> None:
+    other = (Titled(title="A frobnicator"), Titled(title="The Frobnicator"))
+    keep("The Frobnicator", *other, *talk("words", "an answer"))
+    out, _ = ran(capsys, "search", "frobnicator")
+    assert out.count("\n") == 1
+    assert out.lower().count("frobnicator") == 1
+    keep("Where is the widget?", *other[:1], *talk("Where is the widget?", "The widget is in b.py"))
+    out, _ = ran(capsys, "search", "widget")
+    assert [line.strip() for line in out.splitlines()][1:] == ["The widget is in b.py"]
+    assert out.startswith("Where is the widget?  (session-")
+    assert len(ran_json(capsys, "search", "frobnicator")) == 2
+
+
 def test_a_deletion_is_asked_about_and_leaves_what_is_open(
     keep: Keep, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -109,6 +109,11 @@ async def test_sessions_are_offered_newest_first_and_taken_by_number(project: Pa
         assert session.journal.name == "far"
         assert (await said(session, "/resume 1")).text.startswith("Resumed"), "of this folder"
         assert session.journal.name == name
+        assert (await said(session, "/sessions 2")).text.startswith("Resumed “old it is”")
+        assert session.journal.name == "old"
+        await said(session, "/sessions all")
+        assert (await said(session, "/sessions 3")).text.startswith("Resumed “far it is”")
+        assert (await said(session, "/sessions 99")).is_error
 
 
 async def test_a_resumed_session_is_as_it_was_and_what_differs_is_said(project: Path):

@@ -20,6 +20,11 @@ STOPPED = (
 EMPTY = "Your last message was empty. Go on with the task, or say in plain text that you are done."
 
 SILENT = "The model sent an empty message twice. Ask in other words, or choose another model."
+#: The answer that ends a turn is not whole.
+CUT_OFF = (
+    "The answer was cut off: it reached the longest that is allowed (llm.max_tokens). "
+    "Ask for the rest, or allow longer answers."
+)
 
 
 class Recovery(Guard):
@@ -60,7 +65,7 @@ class Recovery(Guard):
         last = messages[-1] if messages else None
         if isinstance(last, AssistantMessage):
             if last.stop_reason == "length":
-                turn.emit(Noticed(level="warning", text="The answer was cut at llm.max_tokens."))
+                turn.emit(Noticed(level="warning", text=CUT_OFF))
                 return False
             if last.text.strip():
                 return False

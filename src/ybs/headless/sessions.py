@@ -180,7 +180,8 @@ def search(here: Sessions, arguments: "Namespace") -> int:
         if hit.saved.name != last:
             write(f"{_title(hit.saved)}  ({hit.saved.name}, {age(now - hit.saved.changed_at)})")
             last = hit.saved.name
-        write(f"  {one_line(hit.excerpt)}")
+        if (excerpt := one_line(hit.excerpt)) != _title(hit.saved):  # it stands in the line above
+            write(f"  {excerpt}")
     if not hits:
         tell("ybs: nobody said that in a saved session")
     return 0 if hits else 1

@@ -33,6 +33,8 @@ def hits_in(saved: Saved, words: Sequence[str], clean: Callable[[str], str] = st
         return
     if file is None:
         return
+    named: Hit | None = None  # a title is told once, and only where nothing else holds the words
+    is_found = False
     with file:
         for data in lines_in(file):
             bare = data.lower()
@@ -42,7 +44,14 @@ def hits_in(saved: Saved, words: Sequence[str], clean: Callable[[str], str] = st
             text = _text(line.said) if line is not None else ""
             lowered = text.lower()
             if line is not None and text and all(word in lowered for word in words):
-                yield Hit(saved=saved, line=line.event, excerpt=_excerpt(clean(text), words[0]))
+                hit = Hit(saved=saved, line=line.event, excerpt=_excerpt(clean(text), words[0]))
+                if isinstance(line.said, Titled):
+                    named = hit
+                else:
+                    is_found = True
+                    yield hit
+    if named is not None and not is_found:
+        yield named
 
 
 def _text(event: Event | None) -> str:

@@ -1,17 +1,19 @@
 """What the model says and thinks, while it streams and afterwards."""
 
-from typing import Any
-
 import pytest
+from msgspec import Raw
 from paper import Page
 
 from ybs.core.events import (
     AssistantSaid,
+    Noticed,
     RequestStarted,
     TextStreamed,
     ThinkingStreamed,
     ToolCallStreamed,
 )
+from ybs.core.messages import ToolCall
+from ybs.guards.recovery import CUT_OFF
 from ybs.ui.drawing.blocks import Block
 
 
@@ -39,11 +41,15 @@ def test_without_streaming_the_answer_comes_at_its_end() -> None:
     assert page.draw(AssistantSaid(content="one\n\ntwo")) == "  one\n\n  two\n"
 
 
-@pytest.mark.parametrize(
-    ("reason", "said"), [("length", "llm.max_tokens"), ("refusal", "declined")]
-)
-def test_an_answer_that_ended_early_says_so(reason: Any, said: str) -> None:
-    assert said in Page().draw(AssistantSaid(content="x", stop_reason=reason))
+def test_an_answer_that_ended_early_says_so_once() -> None:
+    assert "declined" in Page().draw(AssistantSaid(content="x", stop_reason="refusal"))
+    call = ToolCall(id="1", name="read_file", arguments=Raw(b"{}"))
+    cut_in_a_call = AssistantSaid(content="", parts=(call,), stop_reason="length")
+    assert Page().draw(cut_in_a_call).count("llm.max_tokens") == 1
+    page = Page()
+    page.draw(AssistantSaid(content="x", stop_reason="length"))
+    page.draw(Noticed(level="warning", text=CUT_OFF))  # as the guard tells it of every other one
+    assert page.text.count("llm.max_tokens") == 1
 
 
 def test_text_that_streams_looks_like_text_that_is_finished() -> None:

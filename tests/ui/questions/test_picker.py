@@ -41,12 +41,12 @@ def labels(picker: Picker) -> list[str]:
 def test_the_mark_begins_at_the_current_item_and_both_have_a_sign() -> None:
     assert drawn(Picker(MODELS)) == [
         "Choose a model",
-        "    qwen3:14b",
-        "› • mistral-small",
-        "    claude-haiku",
+        "    1 qwen3:14b",
+        "› • 2 mistral-small",
+        "    3 claude-haiku",
         "  type to filter, Enter chooses, Esc closes",
     ]
-    assert drawn(Picker(MODELS), signs=ASCII)[2] == "> * mistral-small"
+    assert drawn(Picker(MODELS), signs=ASCII)[2] == "> * 2 mistral-small"
 
 
 def test_a_long_menu_scrolls_and_says_where_one_is() -> None:
@@ -55,7 +55,7 @@ def test_a_long_menu_scrolls_and_says_where_one_is() -> None:
     for key, place in ((Keys.PageDown, 10), (Keys.Down, 11), (Keys.ControlP, 10), (Keys.End, 99)):
         picker.press(key, "")
         assert picker.place == place
-        assert f"›   model-{place}" in drawn(picker)
+        assert f"›   {place + 1:>3} model-{place}" in drawn(picker)
     assert drawn(picker)[-1] == "  91-100 of 100. type to filter, Enter chooses, Esc closes"
     picker.press(Keys.Down, "")
     assert picker.place == 99
@@ -92,6 +92,22 @@ def test_typing_filters_words_first_then_letters_in_their_order() -> None:
     assert picker.query == "son net"
 
 
+def test_a_number_chooses_its_item_before_all_that_hold_it() -> None:
+    picker = Picker(menu_of("qwen3:14b", "three", "other", "model-4"))
+    for typed, names in (("3", ["other", "qwen3:14b"]), ("4", ["model-4", "qwen3:14b"])):
+        picker.filter(typed)
+        assert labels(picker) == names
+        assert picker.chosen is not None
+        assert picker.chosen.label == names[0]
+    picker.filter("14")  # there are not so many
+    assert labels(picker) == ["qwen3:14b"]
+    assert drawn(picker)[1] == "›   1 qwen3:14b"  # its number stays
+    unnumbered = Picker(Menu(title="x", items=MODELS.items, is_numbered=False))
+    assert drawn(unnumbered)[1] == "    qwen3:14b"
+    unnumbered.filter("3")
+    assert labels(unnumbered) == ["qwen3:14b"]
+
+
 def test_no_line_is_wider_or_higher_than_the_terminal() -> None:
     long = menu_of("a-model-with-quite-a-long-name:70b-instruct", "日本語" * 9, detail="wide " * 20)
     for menu in (long, MANY, MODELS):
@@ -109,10 +125,10 @@ def test_a_long_label_leaves_room_for_what_tells_it_from_the_next() -> None:
         "The same title in the " + "same words " * 4, "short", detail="3 days ago, 4 messages"
     )
     _, first, second, _ = drawn(Picker(menu), 72)
-    assert first == "›   The same title in the same words same words…  3 days ago, 4 messages"
-    assert second.endswith("short" + " " * 41 + "3 days ago, 4 messages")
+    assert first == "›   1 The same title in the same words same wor…  3 days ago, 4 messages"
+    assert second.endswith("2 short" + " " * 39 + "3 days ago, 4 messages")
     narrow = drawn(Picker(menu), 40)
-    assert narrow[1] == "›   The same title in the same words sa…", (
+    assert narrow[1] == "›   1 The same title in the same words…", (
         "a name that can be read comes first"
     )
 
@@ -141,9 +157,9 @@ async def test_enter_sends_the_line_of_the_item_as_if_it_were_typed() -> None:
         await opened(stage)
         assert "the same as text" not in stage.screen
         stage.keys(DOWN)
-        await stage.sees("›   claude-haiku")
+        await stage.sees("›   3 claude-haiku")
         stage.keys("qw")
-        await stage.sees("›   qwen3:14b")
+        await stage.sees("›   1 qwen3:14b")
         stage.clock.now += 1
         stage.keys("\r")
         await stage.sees("answer to /model qwen3:14b")
@@ -216,7 +232,7 @@ async def test_a_question_comes_before_a_menu_and_the_menu_is_there_again() -> N
         stage.keys("y")
         await stage.until(lambda: session.answers)
         await stage.until(lambda: stage.terminal.picking.is_open)
-        await stage.sees("› • mistral-small")
+        await stage.sees("› • 2 mistral-small")
 
 
 async def test_a_menu_without_items_is_its_text_and_a_draft_goes_into_the_prompt() -> None:
@@ -262,5 +278,5 @@ async def test_a_menu_fits_any_screen(size: tuple[int, int]) -> None:
         stage.keys("/model\r")
         await stage.until(lambda: stage.terminal.picking.is_open)
         stage.keys(DOWN + DOWN)
-        await stage.sees("›   model-2")
+        await stage.sees("›     3 model-2")
         assert "too small" not in stage.screen

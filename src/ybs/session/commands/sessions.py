@@ -31,8 +31,10 @@ _UNSAFE = re.compile(r"[^\w.-]+")
 
 async def show_sessions(session: Session, argument: str) -> Reply:
     """Offer the saved sessions of this folder, or of all folders, the newest first."""
+    if number_in(argument):
+        return await resume(session, argument)
     if argument.lower() not in ("", "all"):
-        return Reply(text="Usage: /sessions, or /sessions all", is_error=True)
+        return Reply(text="Usage: /sessions, /sessions all, or /sessions NUMBER", is_error=True)
     is_all = bool(argument)
     saved = await _listed(session, is_all=is_all)
     if not saved:
@@ -46,7 +48,7 @@ async def show_sessions(session: Session, argument: str) -> Reply:
     notes = [f"{hidden:,} older ones are not shown."] * bool(hidden)
     if not is_all:
         notes.append("/sessions all shows those of other folders too.")
-    hint = "/resume NUMBER goes on with one."
+    hint = "/sessions NUMBER goes on with one."
     return Reply(text="\n".join([f"{title}:", *menu.rows(), hint, *notes]), menu=menu)
 
 

@@ -189,7 +189,11 @@ GROUPS = (
     ),
     (
         Command(
-            ("sessions",), "[all]", "offer the saved sessions", show_sessions, choices=_words("all")
+            ("sessions",),
+            "[N|all]",
+            "offer the saved sessions",
+            show_sessions,
+            choices=_words("all"),
         ),
         Command(
             names=("resume", "load"),

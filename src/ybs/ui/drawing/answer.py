@@ -10,10 +10,9 @@ from ybs.ui.drawing.page import Page
 from ybs.ui.drawing.prose import prose_lines
 from ybs.ui.words import dim_lines, duration, one_line, shorten, verb
 
-CUT_SHORT = {
-    "length": "the answer was cut off at the longest that is allowed (llm.max_tokens)",
-    "refusal": "the model declined to answer",
-}
+DECLINED = "the model declined to answer"
+#: Of one that holds calls: of any other the turn's own notice tells it.
+CUT_OFF = "the answer was cut off within a call: it reached llm.max_tokens"
 
 
 class Answer:
@@ -62,8 +61,10 @@ class Answer:
             self._draw_blocks(self._live.blocks.feed(event.content))
         self._has_streamed = False
         self.flush()
-        if reason := CUT_SHORT.get(event.stop_reason):
-            self._page.note(reason, "warning")
+        if event.stop_reason == "refusal":
+            self._page.note(DECLINED, "warning")
+        elif event.stop_reason == "length" and event.message.calls:
+            self._page.note(CUT_OFF, "warning")
 
     def _draw_blocks(self, blocks: Iterable[Block]) -> None:
         canvas = self._page.canvas

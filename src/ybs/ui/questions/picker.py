@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.key_binding import KeyPressEvent
 from prompt_toolkit.keys import Keys
 
+from ybs.session.figures import number_in
 from ybs.session.reply import Menu, MenuItem
 from ybs.ui.questions import confirm
 from ybs.ui.questions.confirm import Silence
@@ -52,7 +53,15 @@ class Picker:
         wanted = query.casefold().split()
         near = [(_nearness(item, wanted), item) for item in self.menu.items]
         self.items = [item for rank in (0, 1) for nearness, item in near if nearness == rank]
+        if (named := self._named(query)) is not None:
+            self.items = [named, *(item for item in self.items if item is not named)]
         self.place = self._top = 0
+
+    def _named(self, query: str) -> MenuItem | None:
+        """Return the item with this number, where the menu has numbers."""
+        number = number_in(query.strip())
+        is_one = self.menu.is_numbered and 1 <= number <= len(self.menu.items)
+        return self.menu.items[number - 1] if is_one else None
 
     def press(self, key: Keys | str, text: str) -> None:
         """Take a key that moves the mark or changes the filter."""
@@ -92,7 +101,7 @@ class Picker:
     def _rows_of(
         self, shown: list[MenuItem], width: int, paint: Paint, signs: Signs
     ) -> Iterator[str]:
-        labels = [one_line(item.label) for item in shown]
+        labels = [self._number_of(item) + one_line(item.label) for item in shown]
         details = max((cells(one_line(item.detail)) for item in shown), default=0)
         for_labels = max(MIN_LABEL, width // 2, width - 6 - details)
         widest = min(max(map(cells, labels), default=0), width - 4, for_labels)
@@ -106,6 +115,13 @@ class Picker:
             text = f"{marks} {label}"
             end = paint.dim(gap + shorten(detail, room, signs.more)) if detail else ""
             yield (paint.bold(paint.accent(text)) if is_chosen else text) + end
+
+    def _number_of(self, item: MenuItem) -> str:
+        """Return what stands before an item: the number that chooses it."""
+        if not self.menu.is_numbered:
+            return ""
+        number = next(n for n, each in enumerate(self.menu.items, 1) if each is item)
+        return f"{number:>{len(str(len(self.menu.items)))}} "
 
     def _foot(self, shown: int, width: int) -> str:
         count = len(self.items)
