@@ -363,7 +363,7 @@ def test_a_projects_profile_is_never_chosen(project: Path, write: Write):
 
 
 def test_variables_that_are_no_settings_are_left_alone(project: Path):
-    environ = {"HOME": "/nowhere", "YBS_HOME": "/nowhere", "YBS_SERVER": "x", "YBS_A__B": "y"}
+    environ = {"HOME": "/nowhere", "YBS_HOME": "/nowhere", "YBS_SERVER": "x"}
     assert load(folder=project, environ=environ).warnings == ()
 
 

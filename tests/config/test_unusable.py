@@ -95,6 +95,6 @@ def test_a_null_of_a_stronger_layer_takes_it_back(project: Path, write: Write):
 def test_it_is_told_once_and_shown(project: Path, write: Write):
     write("user", '{"llm": {"endpoint": "${A}", "provider": "${B}"}}')
     loaded = load(folder=project)
-    assert len(check(loaded, providers=["openai"])) == 2
+    assert len(check(loaded)) == 2
     shown = {row.key: row.value for row in show(loaded)}
     assert "the variable A is not set" in shown["llm.endpoint"]

@@ -11,6 +11,9 @@ from ybs.config.shape import annotation_at, bare, fields_of, is_section
 
 PREFIX = "YBS_"
 PROFILE = "YBS_PROFILE"
+#: Variables that are not settings.
+_OTHERS = (PROFILE, "YBS_HOME", "YBS_LLAMA_THREADS", "YBS_MODEL_HUB")
+_LONGEST_GUESSED = 60
 SHORT_NAMES: dict[str, tuple[str, ...]] = {
     "YBS_ENDPOINT": ("llm", "endpoint"),
     "YBS_MODEL": ("llm", "model"),
@@ -40,6 +43,20 @@ def meant_by(variable: str) -> str | None:
     """Return the right spelling of a variable that has one underscore where two belong."""
     rest = variable.removeprefix(PREFIX).lower()
     return next((right for plain, right in _spellings() if plain == rest), None)
+
+
+def nearest_to(variable: str) -> str:
+    """Return words that name the nearest variable, or nothing; also for one that ybs knows."""
+    if variable in _OTHERS:
+        return ""
+    from difflib import get_close_matches  # only for a mistake
+
+    is_full = "__" in variable
+    known = [right for _, right in _spellings()] if is_full else [*SHORT_NAMES, *_OTHERS]
+    close = get_close_matches(
+        variable.upper()[:_LONGEST_GUESSED], known, 1, 0.7 if is_full else 0.8
+    )
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _spellings() -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from ybs.config import paths
 from ybs.config.document import Document, dotted, open_document, visible
-from ybs.config.environment import PROFILE, is_setting, meant_by, path_of, variables_of
+from ybs.config.environment import PROFILE, is_setting, meant_by, nearest_to, path_of, variables_of
 from ybs.config.files import Unusable, place_of, read
 from ybs.config.provider_change import keys_left_behind, without_strangers
 from ybs.config.schema import Config, Endpoint
@@ -183,6 +183,8 @@ class _Loading:
                 _add_text(layer, path, self.environ[variable], origin, self._warn, name=variable)
             elif right := meant_by(variable):
                 self.warnings.append(f"{variable}: is not read; write {right}")
+            elif "__" in variable or nearest_to(variable):
+                self.warnings.append(f"{variable}: is not a setting{nearest_to(variable)}")
         self._lay(layer)
 
     def _warn(self, warning: str) -> None:

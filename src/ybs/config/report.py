@@ -42,27 +42,13 @@ def show(loaded: Loaded) -> list[Row]:
     ]
 
 
-def check(loaded: Loaded, *, providers: Sequence[str] = ()) -> tuple[str, ...]:
-    """List everything that is wrong with the settings; empty when nothing is.
-
-    `providers` are the names of the built-in ones; without them, the provider's name is not checked.
-    """
+def check(loaded: Loaded) -> tuple[str, ...]:
+    """List everything that is wrong with the form of the settings; empty when nothing is."""
     return (
         *loaded.warnings,
-        *_unknown_provider(loaded, providers),
         *_bad_addresses(loaded),
         *_readable_keys(loaded),
     )
-
-
-def _unknown_provider(loaded: Loaded, providers: Sequence[str]) -> Iterator[str]:
-    name = loaded.config.llm.provider
-    known = sorted({*providers, *loaded.config.providers})
-    if name is None or not providers or name in known or complaint_of(name):
-        return
-    source = loaded.origins["llm.provider"].source
-    there = visible(", ".join(known))
-    yield f"{visible(source)}: llm.provider: there is no {visible(name)!r}; there are {there}"
 
 
 def _bad_addresses(loaded: Loaded) -> Iterator[str]:

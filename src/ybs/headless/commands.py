@@ -77,7 +77,7 @@ def config(arguments: "Namespace", options: "Options") -> int:
             write_json(json_schema())
             return 0
         case "check":
-            return check_settings(settings(options), is_json=is_json)
+            return check_settings(settings(options), options, is_json=is_json)
         case _:
             show_settings(settings(options), is_json=is_json, with_sources=arguments.sources)
             return 0
@@ -107,12 +107,16 @@ def show_settings(loaded: "Loaded", *, is_json: bool, with_sources: bool) -> Non
     warn(loaded.warnings)
 
 
-def check_settings(loaded: "Loaded", *, is_json: bool) -> int:
-    """Print what is wrong with the settings."""
+def check_settings(loaded: "Loaded", options: "Options", *, is_json: bool) -> int:
+    """Print what is wrong with the settings: all that can be found, and what a start stops at."""
     from ybs.config.report import check
-    from ybs.providers.registry import provider_names
+    from ybs.session.checking import check_options, problems_in
 
-    problems = check(loaded, providers=provider_names())
+    check_options(options, loaded.config)
+    found = list(problems_in(loaded, options.folder))
+    problems = [*check(loaded), *(each.text for each in found)]
+    if not any(each.stops for each in found) and (reason := _why_no_start(options, loaded)):
+        problems.append(reason)
     if is_json:
         write_json({"problems": list(problems)})
     for problem in problems if not is_json else ():
@@ -120,6 +124,26 @@ def check_settings(loaded: "Loaded", *, is_json: bool) -> int:
     if not problems and not is_json:
         write("Nothing is wrong with the settings.")
     return 3 if problems else 0
+
+
+def _why_no_start(options: "Options", loaded: "Loaded") -> str:
+    """Open a session as a start does and say why that fails. That no model or key is there is not the settings' fault."""
+    import asyncio
+
+    from msgspec.structs import replace
+
+    from ybs.core.errors import AuthError, ConfigError
+    from ybs.session.first_model import NothingConfigured
+    from ybs.session.wiring import open_session
+
+    try:
+        session = open_session(replace(options, loaded=loaded))
+    except (NothingConfigured, AuthError):
+        return ""
+    except ConfigError as error:
+        return str(error)
+    asyncio.run(session.close())
+    return ""
 
 
 def _source(origin: Any) -> Mapping[str, str]:

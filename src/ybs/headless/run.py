@@ -80,10 +80,13 @@ def fail(error: YbsError, output: Output) -> int:
 def code_of(error: YbsError) -> int:
     """Map an error to an exit code (design section 4)."""
     from ybs.session.first_model import NothingConfigured
+    from ybs.session.options import BadOption
 
     match error:
         case NothingConfigured():
             return 4
+        case BadOption():
+            return 2
         case ConfigError():
             return 3
         case ModelError():

@@ -1,19 +1,22 @@
 """What a front door may ask for when it opens a session."""
 
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ybs.config.layers import Loaded, load
+from ybs.config.schema import Config, Safety
 from ybs.config.tree import Origin
 from ybs.core.errors import ConfigError
+from ybs.providers.registry import chosen_name, provider_names
 
 STAYS_ON = (
     "safety.sandbox_enabled is false, and the sandbox stays on: "
     "only --no-sandbox on the command line turns it off, for one run"
 )
+SHIPPED: Final = Safety()
 #: Short names of options that are settings.
 SETTINGS = {
     "provider": "llm.provider",
@@ -26,6 +29,10 @@ SETTINGS = {
     "incognito": "incognito.enabled",
     "plain": "ui.plain",
 }
+
+
+class BadOption(ConfigError):
+    """An option of the command line means nothing (exit code 2)."""
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -75,6 +82,29 @@ def load_settings(options: Options) -> Loaded:
     if loaded.config.safety.sandbox_enabled or not options.sandbox:
         return loaded
     return replace(loaded, warnings=(*loaded.warnings, STAYS_ON))
+
+
+def ready_settings(options: Options) -> Loaded:
+    """Load the settings of a session and see whether they make sense. Raises ConfigError for what stops a start."""
+    loaded = load_settings(options)
+    if not _has_more_than_shipped(options, loaded.config):
+        return loaded  # most starts load nothing for it
+    from ybs.session.checking import checked
+
+    return checked(options, loaded)
+
+
+def _has_more_than_shipped(options: Options, config: Config) -> bool:
+    """Return whether rules, tools, folders or providers are named that might not exist."""
+    safety, chosen = config.safety, chosen_name(config)
+    return bool(
+        (options.allow or options.deny or options.add_dirs)
+        or (safety.allow or safety.ask or safety.deny or config.firewall.allow)
+        or (config.tools.builtin or config.providers)
+        or safety.require_confirmation != SHIPPED.require_confirmation
+        or safety.sandbox_allowed_paths != SHIPPED.sandbox_allowed_paths
+        or (chosen is not None and chosen not in provider_names())
+    )
 
 
 def with_incognito(loaded: Loaded, *, is_on: bool) -> Loaded:

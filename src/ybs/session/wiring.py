@@ -16,7 +16,7 @@ from ybs.security.legible import LegibleModel
 from ybs.session.composer import Composer, attacher_in
 from ybs.session.first_model import check_place, is_small, open_model
 from ybs.session.journal import Syncing, journal_of, named
-from ybs.session.options import Options, load_settings, read_prompt, with_incognito
+from ybs.session.options import Options, read_prompt, ready_settings, with_incognito
 from ybs.session.session import Session
 from ybs.session.upkeep import Upkeep
 from ybs.session.window import Window
@@ -124,7 +124,7 @@ class Rooms(Workshop):
 
 def open_session(options: Options) -> Session:
     """Open a session. Raises ConfigError for what makes a start impossible."""
-    rooms = Rooms(options, load_settings(options))
+    rooms = Rooms(options, ready_settings(options))
     if options.resume is not None:
         rooms.journal.take_up(named(rooms, options.resume), is_fork=options.fork)
     return Session(rooms)

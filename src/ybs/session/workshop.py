@@ -11,7 +11,7 @@ from ybs.security.confirm import Gate
 from ybs.security.incognito import Incognito, leave_no_dump
 from ybs.security.paths import Roots
 from ybs.security.policy import Policy
-from ybs.session.options import Options, load_settings
+from ybs.session.options import Options, ready_settings
 from ybs.session.sandbox import Sandbox
 from ybs.session.surroundings import Surroundings
 from ybs.tools.registry import builtin_tools, is_enabled
@@ -139,7 +139,7 @@ class Workshop:
 
 def open_workshop(options: Options) -> Workshop:
     """Open the tools of a session without its model. Raises ConfigError for what makes a start impossible."""
-    return Workshop(options, load_settings(options))
+    return Workshop(options, ready_settings(options))
 
 
 def limits_of(config: Config) -> dict[str, float]:

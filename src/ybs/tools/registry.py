@@ -1,5 +1,7 @@
 """Which built-in tools there are, in the order in which models see them."""
 
+from collections.abc import Sequence
+
 from ybs.config.schema import BuiltinTool, Config
 from ybs.core.ports import Tool
 from ybs.security.repository import is_in_repository
@@ -14,6 +16,19 @@ from ybs.tools.shell_job import ShellJob
 from ybs.tools.workspace import Workspace
 from ybs.tools.write_file import WriteFile
 
+#: Every tool that is part of ybs, offered at the moment or not: rules may name them.
+NAMES: Sequence[str] = (
+    *(
+        "read_file",
+        "write_file",
+        "edit_file",
+        "list_files",
+        "search_files",
+        "run_shell",
+        "shell_job",
+    ),
+    *("delete_file", "git", "repo_map", "memorize", "set_thought", "update_identity"),
+)
 _AS_SHIPPED = BuiltinTool()
 #: Tools that the short form for small models goes without.
 RARE = frozenset({"delete_file", "shell_job", "git"})

@@ -1,6 +1,6 @@
 """Which tool a name means: the tool's own, another spelling of it, or what other agents call it."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from msgspec import Struct
 
@@ -63,6 +63,18 @@ def unknown(name: str, tools: Mapping[str, Tool], meant: Tool | None = None) -> 
 def short(name: str) -> str:
     """Return a wrong name as it is repeated to the model."""
     return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}..."
+
+
+def near(name: str, known: Collection[str]) -> list[str]:
+    """Return the names that a person may have meant by a wrong one: the same in other signs, another agent's, or alike."""
+    key = _key(name)
+    if spelled := [each for each in known if key in (_key(each), each)]:
+        return spelled[:2]
+    if (meant := _MEANT.get(key, "")) in known:
+        return [meant]
+    from difflib import get_close_matches  # only a wrong name needs it
+
+    return get_close_matches(name[:_LONGEST], known, n=2, cutoff=0.5)
 
 
 def _near(name: str, tools: Mapping[str, Tool]) -> list[str]:

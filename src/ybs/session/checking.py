@@ -1,0 +1,162 @@
+"""What is wrong with settings beyond their form: rules, tools, expressions and folders that do not exist.
+
+A start and `ybs config check` ask the same functions, so that a check finds what a start would refuse.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ybs.config.document import visible
+from ybs.config.layers import Loaded
+from ybs.config.location import Location, locate
+from ybs.config.paths import expand
+from ybs.config.schema import Config
+from ybs.config.unusable import complaint_of
+from ybs.core.errors import ConfigError
+from ybs.providers.registry import chosen_name, find_provider
+from ybs.security.firewall.allowed import AllowList
+from ybs.security.rules import Rule, rule_of
+from ybs.session.options import SHIPPED, BadOption, Options
+from ybs.tools.calls.tool_names import near
+from ybs.tools.registry import NAMES
+
+#: Names of tools that nobody knows before a server has told them.
+LATER = ("mcp__",)
+
+
+class Problem(Struct, frozen=True):
+    """Something that is wrong, with its place. What `stops` a start took a protection away, or cannot be understood."""
+
+    text: str
+    stops: bool
+
+
+def checked(options: Options, loaded: Loaded) -> Loaded:
+    """Return the settings with warnings of what is wrong with them.
+
+    Raises BadOption for an option that means nothing, and ConfigError for what makes a start impossible.
+    """
+    check_options(options, loaded.config)
+    problems = list(problems_in(loaded, options.folder, only=chosen_name(loaded.config)))
+    if stopping := next((each.text for each in problems if each.stops), ""):
+        raise ConfigError(stopping)
+    told = dict.fromkeys((*loaded.warnings, *(each.text for each in problems)))
+    return replace(loaded, warnings=tuple(told))
+
+
+def check_options(options: Options, config: Config) -> None:
+    """Raise BadOption for a rule of the command line about no tool, and for a folder that does not exist."""
+    for name, texts in (("--allow", options.allow), ("--deny", options.deny)):
+        for text in texts:
+            try:
+                rule = rule_of(text)
+            except ConfigError as error:
+                raise BadOption(f"{name}: {error}") from error
+            if words := unknown_tool(rule.tool, config):
+                raise BadOption(f"{name} {visible(text, 80)}: {words}")
+    for folder in options.add_dirs:
+        if not folder.is_dir():
+            what = "is not a folder" if folder.exists() else "does not exist"
+            raise BadOption(f"--add-dir {visible(str(folder))}: this folder {what}")
+
+
+def problems_in(loaded: Loaded, folder: Path, *, only: str | None = None) -> Iterator[Problem]:
+    """Find what is wrong; of the person's own providers `only` the one that a start would use, or with None all."""
+    safety = loaded.config.safety
+    yield from _in_rules(loaded, "deny", safety.deny)
+    yield from _in_rules(loaded, "ask", safety.ask)
+    yield from _in_rules(loaded, "allow", safety.allow)
+    yield from _in_confirmations(loaded)
+    yield from _in_tools(loaded)
+    yield from _in_expressions(loaded)
+    yield from _in_folders(loaded, folder)
+    yield from _in_providers(loaded, only)
+
+
+def unknown_tool(name: str, config: Config) -> str:
+    """Say that there is no tool of this name, or that no tool fits the pattern; nothing where there may be one."""
+    known = [*NAMES, *(tool.name for tool in config.tools.external)]
+    rule = Rule(name)
+    if any(rule.names(each) for each in known) or name.startswith(LATER):
+        return ""
+    if name.rstrip("*") != name and any(each.startswith(name.rstrip("*")) for each in LATER):
+        return ""
+    close = near(name, known)
+    guess = f"Did you mean {' or '.join(close)}?" if close else f"There are {', '.join(known)}."
+    return f"there is no tool {visible(name, 60)!r}. {guess}"
+
+
+def _in_rules(loaded: Loaded, kind: str, texts: Sequence[str]) -> Iterator[Problem]:
+    for text in texts:
+        place = locate(loaded, ("safety", kind), text)
+        try:
+            rule = rule_of(text)
+        except ConfigError as error:
+            yield Problem(f"{place.text}: {error}", stops=True)
+            continue
+        if words := unknown_tool(rule.tool, loaded.config):
+            yield _lost(place, words, is_protection=kind != "allow")
+
+
+def _in_confirmations(loaded: Loaded) -> Iterator[Problem]:
+    for name in loaded.config.safety.require_confirmation:
+        if words := unknown_tool(name, loaded.config):
+            place = locate(loaded, ("safety", "require_confirmation"), name)
+            yield _lost(place, words, is_protection=True)
+
+
+def _in_tools(loaded: Loaded) -> Iterator[Problem]:
+    for name, tool in loaded.config.tools.builtin.items():
+        if name not in NAMES:
+            words = unknown_tool(name, Config()) or f"{name!r} is not built in."
+            place = locate(loaded, ("tools", "builtin", name))
+            yield _lost(place, words, is_protection=not tool.enabled)
+
+
+def _lost(place: Location, words: str, *, is_protection: bool) -> Problem:
+    """Say that an entry about no tool does nothing. One that protects the person stops a start.
+
+    A project's file only adds to what the person asked for, and may not keep them from starting.
+    """
+    stops = is_protection and place.layer != "project"
+    what = "protects nothing, so ybs does not start. Correct it there" if stops else "does nothing"
+    return Problem(f"{place.text}: {words} As it stands it {what}.", stops=stops)
+
+
+def _in_expressions(loaded: Loaded) -> Iterator[Problem]:
+    for entry in loaded.config.firewall.allow:
+        try:
+            AllowList((entry,))
+        except ConfigError as error:
+            place = locate(loaded, ("firewall", "allow"), entry)
+            yield Problem(
+                f"{place.text}: {str(error).removeprefix('firewall.allow: ')}", stops=True
+            )
+
+
+def _in_folders(loaded: Loaded, folder: Path) -> Iterator[Problem]:
+    for text in loaded.config.safety.sandbox_allowed_paths:
+        if text in SHIPPED.sandbox_allowed_paths:
+            continue
+        if not expand(text, folder).is_dir():
+            place = locate(loaded, ("safety", "sandbox_allowed_paths"), text)
+            yield Problem(f"{place.text}: the folder {visible(text)!r} does not exist", stops=False)
+
+
+def _in_providers(loaded: Loaded, only: str | None) -> Iterator[Problem]:
+    """Look whether providers can be made, the chosen one and the person's own."""
+    config = loaded.config
+    names = [only] if only else [*config.providers, *filter(None, [chosen_name(config)])]
+    for name in dict.fromkeys(names):
+        own = config.providers.get(name)
+        if complaint_of(name) or (own is not None and complaint_of(own.endpoint)):
+            continue  # it has a warning of its own, and no model is made from it
+        try:
+            find_provider(name, config)
+        except ConfigError as error:
+            path = ("llm", "provider") if own is None else ("providers", name, "quirks")
+            words = str(error).removeprefix(f"providers.{name}.quirks: ")
+            yield Problem(f"{locate(loaded, path).text}: {words}", stops=True)

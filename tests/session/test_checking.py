@@ -1,0 +1,238 @@
+"""What a start refuses and `ybs config check` finds: rules, tools, expressions and folders that do not exist."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from rows import every_row
+from ybs import cli
+from ybs.config.schema import Config
+from ybs.core.errors import ConfigError
+from ybs.session.checking import unknown_tool
+from ybs.session.options import BadOption, Options
+from ybs.session.session import Session
+from ybs.session.workshop import open_workshop
+from ybs.tools.registry import NAMES, builtin_tools
+
+AT: dict[str, Any] = {"provider": "openai", "endpoint": "http://127.0.0.1:9/v1", "model": "x"}
+#: Settings, the line of the key, the key, what is said of it, and whether it stops a start.
+WRONG = [
+    ('{"safety":\n{"deny": ["git",\n"run_shel(rm *)"]}}', 3, "safety.deny[1]", "run_shell?", True),
+    ('{"safety":\n{"deny": ["wr*ite"]}}', 2, "safety.deny[0]", "no tool 'wr*ite'", True),
+    ('{"safety":\n{"ask": ["delet_file"]}}', 2, "safety.ask[0]", "delete_file or", True),
+    ('{"safety":\n{"ask": ["a b"]}}', 2, "safety.ask[0]", "'a b' is no rule", True),
+    ('{"safety":\n{"allow": ["("]}}', 2, "safety.allow[0]", "'(' is no rule", True),
+    ('{"safety":\n{"allow": ["bash(ls)"]}}', 2, "safety.allow[0]", "run_shell?", False),
+    (
+        '{"safety": {"require_confirmation":\n["write_file", "editfile"]}}',
+        *(2, "safety.require_confirmation[1]", "edit_file?", True),
+    ),
+    (
+        '{"tools": {"builtin":\n{"runshell": {"enabled": false}}}}',
+        *(2, "tools.builtin.runshell", "run_shell?", True),
+    ),
+    (
+        '{"tools": {"builtin":\n{"runshell": {"timeout_seconds": 5}}}}',
+        *(2, "tools.builtin.runshell", "run_shell?", False),
+    ),
+    (
+        '{"safety": {"sandbox_allowed_paths":\n["./", "./none"]}}',
+        *(2, "safety.sandbox_allowed_paths[1]", "'./none' does not exist", False),
+    ),
+    ('{"firewall":\n{"allow": ["ok", "(x"]}}', 2, "firewall.allow[1]", "regular expression", True),
+    ('{"llm":\n{"provider": "olama"}}', 2, "llm.provider", "Did you mean ollama?", True),
+    (
+        '{"llm": {"provider": "p"}, "providers": {"p": {"endpoint": "http://127.0.0.1:9",\n'
+        '"quirks": {"nosuch": 1}}}}',
+        *(2, "providers.p.quirks", "nosuch", True),
+    ),
+]
+
+
+def place(home: Path, settings: str) -> Path:
+    file = home / ".config/ybs/config.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(settings)
+    file.chmod(0o600)
+    return file
+
+
+@every_row(("settings", "line", "key", "said", "stops"), WRONG)
+def test_a_start_and_a_check_name_file_line_and_key(
+    settings: str,
+    line: int,
+    key: str,
+    said: str,
+    stops: bool,
+    home: Path,
+    project: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = place(home, settings)
+    assert cli.main(["config", "check"]) == 3
+    found = capsys.readouterr().out
+    assert f"{file}:{line}: {key}: " in found
+    assert said in found
+    assert found.count(f"{key}: ") == 1
+    at = {} if "llm" in settings else {"provider": "openai"}
+    options = Options.of(project, {**at, "model": "x"})
+    if stops:
+        with pytest.raises(ConfigError) as caught:
+            open_workshop(options)
+        assert str(caught.value).startswith(f"{file}:{line}: {key}: ")
+        assert said in str(caught.value)
+    else:
+        (warning,) = open_workshop(options).loaded.warnings
+        assert warning.startswith(f"{file}:{line}: {key}: ")
+        assert said in warning
+    file.unlink()
+
+
+async def test_a_session_shows_such_a_warning_once_also_after_new(
+    home: Path, project: Path
+) -> None:
+    place(home, '{"safety": {"allow": ["writefile"]}}')
+    async with Session.open(project, **AT) as session:
+        await session.start_anew(is_incognito=False)
+        (warning,) = session.warnings
+    assert "Did you mean write_file?" in warning
+    assert "As it stands it does nothing." in warning
+
+
+def test_what_a_profile_or_a_variable_misspells_is_named_by_its_place(
+    home: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = place(home, '{"profiles":\n{"strict":\n{"safety": {"deny":\n["gti"]}}}}')
+    with pytest.raises(ConfigError) as caught:
+        open_workshop(Options.of(project, {"profile": "strict"}))
+    assert str(caught.value).startswith(f"{file}:4: profiles.strict.safety.deny[0]: ")
+    monkeypatch.setenv("YBS_SAFETY__DENY", '["gti"]')
+    with pytest.raises(
+        ConfigError, match=r"^YBS_SAFETY__DENY: safety\.deny: there is no tool 'gti'"
+    ):
+        open_workshop(Options.of(project, {}))
+
+
+def test_a_projects_file_can_keep_nobody_from_starting(project: Path) -> None:
+    (project / ".ybs.json").write_text('{"safety": {"deny": ["later_tool"]}}')
+    (warning,) = open_workshop(Options.of(project, {})).loaded.warnings
+    assert "safety.deny[0]: there is no tool 'later_tool'" in warning
+    assert "As it stands it does nothing." in warning
+
+
+def test_an_entry_is_found_in_the_file_that_it_came_from(home: Path, project: Path) -> None:
+    file = place(home, '{"safety": {"deny": ["gti"]}}')
+    (project / ".ybs.json").write_text('{"safety": {"deny": ["git"]}}')  # united with the other
+    with pytest.raises(ConfigError) as caught:
+        open_workshop(Options.of(project, {}))
+    assert str(caught.value).startswith(f"{file}:1: safety.deny[0]: ")
+
+
+@every_row(
+    ("options", "said"),
+    [
+        ({"deny": ("run_shel:rm *",)}, "--deny run_shel:rm *: there is no tool 'run_shel'. Did"),
+        ({"deny": ("Edit",)}, "Did you mean edit_file?"),
+        ({"allow": ("nothing_like_it",)}, "There are read_file, write_file"),
+        ({"allow": ("(",)}, "--allow: '(' is no rule"),
+        ({"add_dirs": (Path("none"),)}, "--add-dir none: this folder does not exist"),
+        ({"add_dirs": (Path(__file__),)}, "this folder is not a folder"),
+    ],
+)
+def test_an_option_that_means_nothing_is_bad_usage(
+    options: dict[str, Any], said: str, project: Path
+) -> None:
+    with pytest.raises(BadOption) as caught:
+        open_workshop(Options.of(project, options))
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("words", [["-P", "go"], ["tool", "call", "list_files", "{}"]])
+def test_bad_usage_has_its_exit_code(
+    words: list[str], project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at = ["--endpoint", "http://127.0.0.1:9/v1", "-m", "x"]
+    assert cli.main([*at, "--deny", "run_shel", *words]) == 2
+    assert "--deny run_shel: there is no tool 'run_shel'" in capsys.readouterr().err
+    assert cli.main([*at, "--add-dir", "none", "-P", "--output-format", "json", "go"]) == 2
+    assert msgspec.json.decode(capsys.readouterr().out)["exit_code"] == 2
+
+
+def test_names_that_only_a_server_will_tell_are_accepted() -> None:
+    for name in ("mcp__gh__search", "mcp__*", "mcp*", "*", "run_*", *NAMES):
+        assert unknown_tool(name, Config()) == "", name
+    assert unknown_tool("mpc__*", Config())
+    assert unknown_tool("run*shel", Config())
+    external: Any = {"tools": {"external": [{"name": "web-search", "path": "/x"}]}}
+    assert unknown_tool("web-search", msgspec.convert(external, Config)) == ""
+
+
+def test_the_names_are_those_of_all_tools(project: Path) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+    workshop = open_workshop(Options.of(project, {}))
+    tools = [*builtin_tools(Config(), workshop.workspace), *workshop.surroundings.tools()]
+    assert sorted(tool.name for tool in tools) == sorted(NAMES)
+
+
+def test_a_start_as_shipped_loads_nothing_to_look_at_settings(project: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from ybs.session.options import Options, ready_settings;"
+        "ready_settings(Options.of(Path('.'), {'provider': 'openai', 'model': 'm'}));"
+        "print('ybs.session.checking' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+def test_a_check_finds_whatever_else_stops_a_start(
+    home: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place(
+        home, '{"llm": {"provider": "p"}, "providers": {"p": {"endpoint": "http://127.0.0.1:9"}}}'
+    )
+    assert cli.main(["config", "check"]) == 3
+    assert "No model is chosen for p." in capsys.readouterr().out
+    place(home, '{"incognito": {"enabled": true, "local_only": true}}')
+    at = ["--endpoint", "https://h.example.org", "-m", "x"]
+    assert cli.main([*at, "config", "check"]) == 3
+    assert "incognito.local_only allows no other" in capsys.readouterr().out
+
+
+def test_a_missing_key_or_model_is_no_fault_of_the_settings(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in ([], ["--provider", "openai", "-m", "x"]):
+        assert cli.main([*words, "config", "check"]) == 0
+        assert "Nothing is wrong" in capsys.readouterr().out
+
+
+@every_row(
+    ("variable", "said"),
+    [
+        ("YBS_SAFTY__MODE", "; did you mean YBS_SAFETY__MODE?"),
+        ("YBS_LLM__MODLE", "; did you mean llm.model?"),
+        ("YBS_NOSUCH__KEY", "is not a setting"),
+        ("YBS_MODLE", "; did you mean YBS_MODEL?"),
+        ("YBS_PROFIEL", "; did you mean YBS_PROFILE?"),
+    ],
+)
+def test_a_variable_that_is_no_setting_is_told(
+    variable: str, said: str, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "1")
+    (warning,) = open_workshop(Options.of(project, {})).loaded.warnings
+    assert warning.startswith(f"{variable}: is not a setting")
+    assert said in warning
+    monkeypatch.delenv(variable)
+
+
+def test_a_variable_of_another_program_is_nobodys_concern(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("YBS_MODEL_HUB", "YBS_LLAMA_THREADS", "YBS_SOMETHING_ELSE"):
+        monkeypatch.setenv(name, "1")
+    assert open_workshop(Options.of(project, {})).loaded.warnings == ()
