@@ -227,5 +227,5 @@ def schema_of(arguments: type[Struct]) -> Raw:
     for field in schema["properties"].values():
         if field.get("default") is False or field.get("default") == "":
             del field["default"]
-    kept = {"type": "object", "properties": schema["properties"], "required": schema["required"]}
+    kept = {key: schema[key] for key in ("type", "properties", "required") if schema[key] != []}
     return Raw(msgspec.json.encode(kept))

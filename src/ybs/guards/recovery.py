@@ -18,12 +18,9 @@ STOPPED = (
     "Try another model with /model, or say what to do differently."
 )
 EMPTY = "Your last message was empty. Go on with the task, or say in plain text that you are done."
-
 SILENT = "The model sent an empty message twice. Ask in other words, or choose another model."
-#: The answer that ends a turn is not whole.
 CUT_OFF = (
-    "The answer was cut off: it reached the longest that is allowed (llm.max_tokens). "
-    "Ask for the rest, or allow longer answers."
+    "The answer was cut off: it reached llm.max_tokens. Ask for the rest, or allow longer answers."
 )
 
 

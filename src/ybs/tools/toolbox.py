@@ -358,6 +358,6 @@ def _short_spec(tool: Tool) -> ToolSpec:
         for name, line in schema["properties"].items()
         if name not in tool.rare
     }
-    kept = {"type": "object", "properties": properties, "required": schema["required"]}
+    kept = {**schema, "properties": properties}
     parameters = Raw(msgspec.json.encode(kept))
     return ToolSpec(name=tool.name, description=tool.short_description, parameters=parameters)
