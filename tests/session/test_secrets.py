@@ -1,6 +1,7 @@
 """No secret leaves: whatever the provider, through whatever door it came in."""
 
 import re
+import subprocess
 from pathlib import Path
 from random import Random
 from string import ascii_letters, digits
@@ -9,8 +10,16 @@ from typing import Any
 import pytest
 
 import ybs
-from ybs.core.events import Noticed, ToolFinished
+from ybs.core.events import (
+    Noticed,
+    SystemPrompted,
+    TextStreamed,
+    ThinkingStreamed,
+    ToolCallStreamed,
+    ToolFinished,
+)
 from ybs.core.ports import Answer, Question
+from ybs.headless.run import refuse
 from ybs.session.reply import Outcome, Reply
 from ybs.session.session import Session
 from ybs.testing import (
@@ -94,14 +103,42 @@ async def test_an_edit_keeps_the_secret_that_the_file_holds(project: Path) -> No
     assert not events.of(ToolFinished)[-1].success
 
 
-async def test_a_private_key_stops_the_request_where_nobody_can_be_asked(project: Path) -> None:
-    async with OpenAIServer(["never"]) as server:
-        session, _ = opened(project, server)
+@pytest.mark.parametrize("secret", [TOKEN, KEY])
+async def test_where_nobody_can_be_asked_the_persons_secrets_are_masked_with_a_warning(
+    project: Path, secret: str
+) -> None:
+    async with OpenAIServer(["fine"]) as server:
+        session, events = opened(project, server)
+        session.confirm = refuse  # as a run without a terminal does
         async with session:
-            outcome = await session.send(KEY)
-        assert server.requests == []
-    assert outcome.finished.reason == "error"
-    assert "private-key" in outcome.finished.message
+            outcome = await session.send(f"see {secret} there")
+        body = repr(server.requests[0].body)
+    assert outcome.finished.reason == "done"
+    assert secret[60:90] not in body if secret == KEY else secret not in body
+    assert "see [ybs:secret:" in body
+    assert [told.level for told in events.of(Noticed) if "your message" in told.text] == ["warning"]
+
+
+async def test_no_event_holds_a_secret_of_the_place_or_of_anybodys_words(project: Path) -> None:
+    git = ["git", "-C", str(project), "-c", "user.name=a", "-c", "user.email=a@b"]
+    for arguments in (
+        ["init", "-q", "-b", f"fix-{TOKEN}"],
+        ["commit", "-q", "--allow-empty", "-m", f"use {TOKEN}"],
+    ):
+        subprocess.run([*git, *arguments], check=True)
+    async with OpenAIServer([f"I think of {TOKEN}"]) as server:
+        session, events = opened(project, server)
+        async with session:
+            outcome = await session.send(f"what of {TOKEN}?")
+            shown = await session.handle("/context")
+            renamed = await session.handle(f"/nonsense-{TOKEN}")
+            await session.handle(f"/rename {TOKEN}")
+    assert "ybs:secret:github-token" in repr(events.of(SystemPrompted))
+    pieces = TextStreamed | ThinkingStreamed | ToolCallStreamed  # the model's own words as they come
+    kept = [event for event in events.events if not isinstance(event, pieces)]
+    assert TOKEN not in repr(kept)
+    assert TOKEN not in repr((shown, renamed))
+    assert outcome.text == "I think of [ybs:secret:github-token#1]"
 
 
 @pytest.mark.parametrize("is_allowed", [True, False])

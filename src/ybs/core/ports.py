@@ -137,14 +137,18 @@ class Question(Struct, frozen=True, kw_only=True):
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """The person's answer; `reason` is what the model reads after a no."""
+    """The person's answer; `reason` is what the model reads after a no.
+
+    `is_unattended`: nobody was there to answer.
+    """
 
     is_allowed: bool
     is_for_session: bool = False
     reason: str = ""
+    is_unattended: bool = False
 
 
-#: Asks the person. A front door that has nobody to ask answers no and says so in `reason`.
+#: Asks the person. A front door that has nobody to ask answers no, says so in `reason` and sets `is_unattended`.
 Confirm: TypeAlias = Callable[[Question], Awaitable[Answer]]
 
 

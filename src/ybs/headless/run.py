@@ -195,7 +195,7 @@ async def refuse(question: Question) -> Answer:
     reason = f"nobody can confirm this here; the person may allow it with --allow {quote(rule_for(question))}"
     if question.effect != "execute":  # a command asks in nearly every mode
         reason += " or choose a --mode"
-    return Answer(is_allowed=False, reason=reason)
+    return Answer(is_allowed=False, reason=reason, is_unattended=True)
 
 
 def rule_for(question: Question) -> str:

@@ -13,6 +13,7 @@ async def nobody(question: Question) -> Answer:
     return Answer(
         is_allowed=False,
         reason=f"{question.call.name} needs a confirmation and nobody is there to give it",
+        is_unattended=True,
     )
 
 

@@ -124,24 +124,29 @@ class Journal:
             if texts:
                 self._firewall().vault.reserve(b"".join(texts).decode(errors="replace"))
 
-    def add(self, event: Event) -> None:
-        """Write an event down. Never raises: what cannot be written waits, and the person hears of it once."""
+    def add(self, event: Event) -> Event:
+        """Write an event down, and return it with its secrets masked.
+
+        Never raises: what cannot be written waits, and the person hears of it once.
+        """
         if isinstance(event, _PASSING):
-            return
+            return event
+        clean = masked_event(self._firewall(), event)
         if isinstance(event, SystemPrompted) and event.content == self.replay.system:
-            return
+            return clean
         number = 0
         if self._log is not None:
             if isinstance(event, SessionEnded) and self.replay.title:
                 self._write_title()  # a list of sessions looks at the last lines
             parent = self.replay.line_of(event.keeps) if isinstance(event, Rewound) else None
-            number = self._log.add(masked_event(self._firewall(), event), parent=parent)
+            number = self._log.add(clean, parent=parent)
             is_first = isinstance(event, SessionStarted) and self.replay.started is None
             if is_first and self.replay.title and not self.earlier:
                 self._write_title()  # it was given before there was a file
         self.replay.add(event, number)
         if self._log is not None and self._log.problem:
             self._warn(self._log.problem)
+        return clean
 
     def _write_title(self) -> None:
         if self._log is not None:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Raw
@@ -9,10 +10,11 @@ from msgspec import Raw
 from ybs.config.schema import Config
 from ybs.core.conversation import Conversation
 from ybs.core.errors import ToolError
+from ybs.core.events import Noticed
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Model, Preview, Question, Toolbox
 from ybs.security.firewall.masking import Firewall
-from ybs.security.firewall.model import FirewallModel
+from ybs.security.firewall.model import PERSON, FirewallModel
 from ybs.security.firewall.toolbox import FirewallToolbox
 from ybs.security.firewall.vault import own_secrets
 
@@ -29,6 +31,7 @@ class Secrets:
         self._roots = roots
         self._model: FirewallModel | None = None
         self._told = 0
+        self._is_unattended = False
 
     def guard(
         self,
@@ -41,21 +44,29 @@ class Secrets:
             self._model = FirewallModel(model, self.firewall)
         self._model.model = model
 
-        self._model.ask = None if ask is None else _asking(ask)
+        self._is_unattended = ask is None
+        self._model.ask = None if ask is None else partial(self._asked, ask)
         return self._model, FirewallToolbox(toolbox, self.firewall, self._read)
 
     def aside(self, model: Model) -> Model:
         """Return a model behind the firewall for requests that are no part of the conversation; nobody is asked."""
         return FirewallModel(model, self.firewall)
 
-    def news(self) -> str:
-        """Return one line about what was masked since the last time, or nothing."""
+    def news(self) -> Noticed | None:
+        """Return one line about what was masked since the last time; None where there is nothing to say.
+
+        It is a warning where words of the person's are concerned and nobody was asked about them.
+        """
         rows = self.firewall.report.rows[self._told :]
         self._told += len(rows)
         if not rows:
-            return ""
+            return None
         masked = dict.fromkeys(f"{row.kind} in {row.place or 'a text'}" for row in rows)
-        return f"Masked: {', '.join(masked)}. /secrets lists it."
+        what = ", ".join(masked)
+        if self._is_unattended and any(row.place == PERSON for row in rows):
+            text = f"Nobody could be asked, so placeholders were sent in place of secrets: {what}."
+            return Noticed(level="warning", text=text)
+        return Noticed(level="info", text=f"Masked: {what}. /secrets lists it.")
 
     def take_out_refused(self, conversation: Conversation) -> str:
         """Take a message that must not be sent out of the conversation; return the person's words in it."""
@@ -65,6 +76,13 @@ class Secrets:
         self._model.refused = None
         conversation.replace([each for each in conversation.messages if each is not refused])
         return refused.words if refused.origin == "person" else ""
+
+    async def _asked(
+        self, ask: "Callable[[Question], Awaitable[Answer]]", discovery: "Discovery"
+    ) -> "Decision":
+        answer = await ask(_question(discovery))
+        self._is_unattended = answer.is_unattended
+        return "mask" if answer.is_allowed or answer.is_unattended else "stop"
 
     def _read(self, path: str) -> str | None:
         """Return the text of a file as the tools see it, or None."""
@@ -78,15 +96,6 @@ class Secrets:
         except (ToolError, OSError):
             return None
         return None if data is None else Document(data).text
-
-
-def _asking(
-    ask: "Callable[[Question], Awaitable[Answer]]",
-) -> "Callable[[Discovery], Awaitable[Decision]]":
-    async def asked(discovery: "Discovery") -> "Decision":
-        return "mask" if (await ask(_question(discovery))).is_allowed else "stop"
-
-    return asked
 
 
 def _keys_in(config: Config) -> list[str]:

@@ -152,8 +152,8 @@ class Session:
         return lambda: self._sinks.remove(sink)
 
     def emit(self, event: Event) -> None:
-        """Tell every sink."""
-        self.journal.add(event)
+        """Tell every sink, without secrets: here the firewall stands before whatever leaves the session."""
+        event = self.journal.add(event)
         self._tally.add(event)
         self.changes.add(event)
         for sink in tuple(self._sinks):
@@ -343,7 +343,7 @@ class Session:
             if (ended := self._tally.finished) is not None:
                 self.count(words, ended.usage, self._tally.worked_seconds)
             if news := self.rooms.secrets.news():
-                self.emit(Noticed(level="info", text=news))
+                self.emit(news)
         return Outcome(
             finished=self._tally.finished or TurnFinished(reason="error"),
             text=self._tally.text,

@@ -123,6 +123,21 @@ def test_private_keys_are_found_whole_and_cut_off(firewall: Firewall) -> None:
         assert "private-key#" in masked
 
 
+def test_the_end_of_a_private_key_is_masked_where_its_beginning_is_missing(
+    firewall: Firewall,
+) -> None:
+    lines = private_key(Random(1)).splitlines()
+    frames = ["{}", "  {}", "+{}", "> {}", "  12\t{}", "# {}", '"{}",']
+    for frame in frames:
+        text = "\n".join(frame.format(line) for line in lines[5:])
+        assert firewall.mask(f"first words\n{text}").count("\n") <= 1, frame
+        assert not any(line in firewall.mask(text) for line in lines[5:-1]), frame
+    half = "\n".join([lines[5][30:], *lines[6:]])
+    assert firewall.mask(half).startswith("[ybs:secret:private-key#")
+    alone = f"it ends with {lines[-1]}\nand a line\n{lines[-1]}"
+    assert firewall.mask(alone) == alone
+
+
 def test_many_keys_without_an_end_are_searched_for_it_once() -> None:
     text = ("-----BEGIN RSA " + "PRIVATE KEY-----\n") * 3000
     started = time.process_time()

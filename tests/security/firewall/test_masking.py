@@ -291,3 +291,19 @@ def test_a_vault_knows_its_own_placeholders_only() -> None:
 def test_private_keys_of_all_sorts_are_one_kind(firewall: Firewall) -> None:
     for kind in ("RSA ", "EC ", "OPENSSH ", "", "ENCRYPTED "):
         assert [one.kind for one in firewall.find(private_key(Random(1), kind))] == ["private-key"]
+
+
+def test_a_value_known_by_its_member_alone_is_masked_with_every_other_in_it(
+    firewall: Firewall,
+) -> None:
+    one, two = "Tr0ub4" + "dor8x", "c0rrect" + "h0rse"
+    value = f"{one} and passwd={two} or {one}"
+    masked = firewall.mask_data({"db_password": value, "note": "plain"})
+    assert one not in masked["db_password"]
+    assert two not in masked["db_password"]
+    assert masked["note"] == "plain"
+    assert [row.placeholder for row in firewall.report.rows] == [
+        "[ybs:secret:assigned-secret#1]",
+        "[ybs:secret:assigned-secret#2]",
+    ]
+    assert firewall.mask_data({"db_password": one}) == {"db_password": "[ybs:secret:assigned-secret#2]"}

@@ -112,13 +112,26 @@ async def test_only_new_text_is_looked_at(
     assert second.system == "a system prompt"
 
 
-async def test_a_private_key_stops_the_request(firewall: Firewall, key: str) -> None:
-    model = model_of(firewall)
-    with pytest.raises(SecretFound, match=r"private-key.*Take it out") as failure:
-        await sent(model, Request("", [UserMessage.of(key)]))
-    assert key[60:100] not in str(failure.value)
+async def test_where_nobody_can_be_asked_a_private_key_is_masked(
+    firewall: Firewall, key: str
+) -> None:
+    request = await sent(model_of(firewall), Request("", [UserMessage.of(f"see\n{key}\nthere")]))
+    assert request.messages[0] == UserMessage.of("see\n[ybs:secret:private-key#1]\nthere")
+
+
+@pytest.mark.parametrize("person", [None, Person("mask")])
+async def test_a_key_that_cannot_be_masked_whole_stops_the_request(
+    firewall: Firewall, key: str, person: Person | None
+) -> None:
+    lines = key.splitlines()[:-1]  # cut off before its end
+    odd = "\n".join([*lines[:4], *(f"{{{line}}}" for line in lines[4:])])
+    model = model_of(firewall, person)
+    with pytest.raises(SecretFound, match="a part of it cannot be masked for certain") as failure:
+        await sent(model, Request("", [UserMessage.of(odd)]))
+    assert lines[5] not in str(failure.value)
     assert isinstance(model.model, ScriptedModel)
     assert model.model.requests == []
+    assert model.refused is not None
 
 
 async def test_a_private_key_is_asked_about_and_never_sent(firewall: Firewall, key: str) -> None:
@@ -175,7 +188,8 @@ async def test_what_was_answered_is_not_asked_again(
 
 
 async def test_a_turn_ends_with_the_reason(firewall: Firewall, key: str) -> None:
-    agent = Agent(model_of(firewall), ScriptedToolbox(), RecordedEvents(), Conversation())
+    model = model_of(firewall, Person("stop"))
+    agent = Agent(model, ScriptedToolbox(), RecordedEvents(), Conversation())
     finished = await agent.run(UserMessage.of(key))
     assert finished.reason == "error"
     assert finished.message.startswith("Not sent.")

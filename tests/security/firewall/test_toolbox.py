@@ -23,7 +23,7 @@ from ybs.core.messages import AssistantMessage, Text, ToolCall, ToolResult
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.restore import Restorer
 from ybs.security.firewall.structs import masked
-from ybs.security.firewall.toolbox import FirewallToolbox
+from ybs.security.firewall.toolbox import WITHHELD, FirewallToolbox
 from ybs.testing import RecordedEvents, ScriptedToolbox
 
 
@@ -86,6 +86,19 @@ async def test_the_person_hears_of_a_private_key(firewall: Firewall, key: str) -
     assert [event.text for event in events.of(Noticed)] == [
         "A private key stands in the result of read_file id; the model sees a placeholder."
     ]
+
+
+async def test_a_result_with_a_key_that_cannot_be_masked_whole_is_withheld(
+    firewall: Firewall, key: str
+) -> None:
+    lines = key.splitlines()[:-1]
+    odd = "\n".join([*lines[:4], *(f"{{{line}}}" for line in lines[4:])])
+    toolbox, _ = toolbox_of(firewall, Files(), read_file=odd)
+    events = RecordedEvents()
+    result = await toolbox.run(call_of("read_file", path="id"), events)
+    assert result.output == result.summary == WITHHELD
+    assert "a part of it could not be masked" in events.of(Noticed)[0].text
+    assert not any(line in repr((result, events.events)) for line in lines)
 
 
 async def test_what_was_held_back_is_shown_when_a_tool_breaks_off(firewall: Firewall) -> None:

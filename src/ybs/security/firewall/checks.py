@@ -50,7 +50,7 @@ def go_on_at(rule: Rule, data: bytes, match: re.Match[bytes], level: Level) -> i
     value = match[match.re.groups]
     if rule.check == "assigned":
         return _assigned(data, match, level)
-    if rule.check not in ("key", "sure", "login", "basic") and stands_in(value):
+    if rule.check not in ("key", "key-end", "sure", "login", "basic") and stands_in(value):
         return 0
     if rule.entropy and entropy(value) < rule.entropy:
         return 0

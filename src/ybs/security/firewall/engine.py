@@ -16,6 +16,12 @@ _LEVELS: dict[Level, int] = {"low": 0, "normal": 1, "high": 2}
 _KEY_CHARS = lazy(rb"(?:[A-Za-z0-9+/=:,.\s]|-(?!----)|\\[nrt]){64,16384}")
 _KEY_END = lazy(rb"-----END[ A-Z0-9_-]{0,60}KEY(?: BLOCK)?-----")
 _MOST_KEY = 32_768
+#: A line of a key, with a number or a sign of a quotation before it, in bytes at most.
+_KEY_LINE = lazy(rb"[ \t\d>#|*+:\"'-]{0,24}[A-Za-z0-9+/=]{8,80}[ \t\r\"',\\]{0,8}\n")
+_MOST_LINE = 160
+#: Less than this before an END line is no key, in bytes.
+_LEAST_TAIL = 60
+_OF_KEYS = ("key", "key-end")
 #: What `EDGE` says, for a quick look.
 _WORD = frozenset(WORD)
 _BREAKS = (rb"\n", rb"\r", rb"\t")
@@ -48,8 +54,9 @@ class Engine:
             if place < done.get(number, 0) or (self._is_edged[number] and _is_within(data, place)):
                 continue
             span, done[number] = self._match(number, data, place, lower)
-            if span is not None and self._rules[number].check == "key":
-                span = keys.whole(*span)
+            if span is not None and self._rules[number].check in _OF_KEYS:
+                is_end = self._rules[number].check == "key-end"
+                span = keys.ending(*span) if is_end else keys.whole(*span)
             if span is not None:
                 done[number] = span[1]
                 found.append((*span, self._rules[number].kind))
@@ -105,6 +112,20 @@ class _Keys:
         if end is not None and end.start() - body >= 64:
             return start, end.end()
         return (start, text.end()) if text else None
+
+    def ending(self, start: int, end: int) -> tuple[int, int] | None:
+        """Return the place of the key whose END line is at `start` to `end`; None where no line of one is before it.
+
+        The first line may be missing, as it is where a file is read from its middle.
+        """
+        own = first = self._data.rfind(b"\n", max(0, start - _MOST_LINE), start) + 1
+        while first > 0:
+            least = max(0, first - _MOST_LINE)
+            line = self._data.rfind(b"\n", least, first - 1) + 1
+            if (not line and least) or not _KEY_LINE().fullmatch(self._data, line, first):
+                break
+            first = line
+        return (first, end) if own - first >= _LEAST_TAIL else None
 
 
 def merged(spans: Iterable[Span]) -> list[Span]:

@@ -102,17 +102,19 @@ class Firewall:
     def mask(self, text: str, place: str = "") -> str:
         """Return the text with placeholders; the same text where there is nothing to mask."""
         while findings := self.find(text):  # each round leaves less that is no placeholder
-            pieces: list[str] = []
-            end = 0
-            for finding in findings:
-                placeholder = self.vault.placeholder(
-                    finding.kind, text[finding.start : finding.end]
-                )
-                self.report.add(finding.kind, place, placeholder)
-                pieces += (text[end : finding.start], placeholder)
-                end = finding.end
-            text = "".join((*pieces, text[end:]))
+            text = self._replaced(text, findings, place)
         return text
+
+    def _replaced(self, text: str, findings: Iterable[Finding], place: str) -> str:
+        """Put placeholders in place of the findings, which stand in order."""
+        pieces: list[str] = []
+        end = 0
+        for finding in findings:
+            placeholder = self.vault.placeholder(finding.kind, text[finding.start : finding.end])
+            self.report.add(finding.kind, place, placeholder)
+            pieces += (text[end : finding.start], placeholder)
+            end = finding.end
+        return "".join((*pieces, text[end:])) if pieces else text
 
     def mask_json(self, raw: Raw, place: str = "") -> Raw:
         """Mask the texts in a piece of JSON after decoding them; the same piece where nothing was masked."""
@@ -146,16 +148,16 @@ class Firewall:
 
     def _mask_member(self, name: str, value: Any, place: str) -> Any:
         masked = self.mask_data(value, place)
-        if masked != value or not isinstance(value, str) or len(value) > _LONGEST_MEMBER:
+        if not isinstance(masked, str) or len(masked) > _LONGEST_MEMBER:
             return masked
         before = f'"{name}": "'
-        for finding in self.find(f'{before}{value}"'):
-            if finding.start >= len(before) and finding.end <= len(before) + len(value):
-                secret = value[finding.start - len(before) : finding.end - len(before)]
-                placeholder = self.vault.placeholder(finding.kind, secret)
-                self.report.add(finding.kind, place, placeholder)
-                return value.replace(secret, placeholder)
-        return masked
+        shift = len(before)
+        inner = [
+            Finding(one.kind, one.start - shift, one.end - shift)
+            for one in self.find(f'{before}{masked}"')
+            if one.start >= shift and one.end <= shift + len(masked)
+        ]
+        return self.mask(self._replaced(masked, inner, place), place) if inner else masked
 
 
 def _is_known(memory: Memory, text: str) -> bool:

@@ -1,4 +1,7 @@
-"""A model behind the firewall: nothing reaches it before secrets are masked, and a private key stops the request."""
+"""A model behind the firewall: nothing reaches it before secrets are masked.
+
+A private key is asked about where somebody can answer; what cannot be masked for certain stops the request.
+"""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
@@ -13,16 +16,18 @@ from ybs.core.messages import AssistantMessage, Message, ToolResult, UserMessage
 from ybs.core.ports import Model, Request, ToolSpec
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.report import Masked
-from ybs.security.firewall.structs import masked
+from ybs.security.firewall.structs import has_rest_of_key, masked
 
 _T = TypeVar("_T")
 #: What is done about a secret that stands in a request: put a placeholder there, let it pass, or do not send.
 Decision: TypeAlias = Literal["mask", "send", "stop"]
 
 PRIVATE_KEY = "private-key"
+#: Where the person's own words stand.
+PERSON = "your message"
 _SYSTEM = "the system prompt"
 _PLACES = {
-    "person": "your message",
+    "person": PERSON,
     "guard": "a reminder",
     "shell": "a command's output",
     "summary": "the summary",
@@ -35,7 +40,7 @@ class SecretFound(ModelError):
 
 
 class Discovery(Struct, frozen=True, kw_only=True):
-    """What the person is asked about: secrets in one place. A private key is never sent, so `can_send` is false."""
+    """What the person is asked about: secrets in one place. A private key is never sent as it is: `can_send` is false."""
 
     place: str
     secrets: tuple[Masked, ...]
@@ -48,7 +53,7 @@ class Discovery(Struct, frozen=True, kw_only=True):
         return f"There is a secret in {self.place}: {kinds}."
 
 
-#: Asks the person. Where nobody can be asked there is none: secrets are masked, private keys stop the request.
+#: Asks the person. Where nobody can be asked there is none, and secrets are masked.
 Ask: TypeAlias = Callable[[Discovery], Awaitable[Decision]]
 
 
@@ -165,13 +170,17 @@ class FirewallModel:
         if not (has_key or (is_said and self.ask)):
             return clean
         discovery = Discovery(place=place, secrets=found, can_send=not has_key)
-        decision = "stop" if self.ask is None else await self.ask(discovery)
-        if decision == "mask":
+        decision = "mask" if self.ask is None else await self.ask(discovery)
+        if decision == "mask" and not (has_key and has_rest_of_key(clean)):
             return clean
         if decision == "send" and discovery.can_send:
             for row in found:
                 self.firewall.allow(row.placeholder)
             return masked(self.firewall, value, place)
+        if decision == "mask":
+            raise SecretFound(
+                f"Not sent. There is a private key in {place}, and a part of it cannot be masked for certain. Take it out."
+            )
         raise SecretFound(
             f"Not sent. {discovery.question} Take it out, or answer that it may be sent masked."
         )

@@ -12,7 +12,7 @@ from msgspec import Struct
 #: The sensitivity from which on a rule holds.
 Level: TypeAlias = Literal["low", "normal", "high"]
 #: How a value is looked at beyond its pattern, see `checks`.
-Check: TypeAlias = Literal["", "sure", "random", "login", "basic", "assigned", "key"]
+Check: TypeAlias = Literal["", "sure", "random", "login", "basic", "assigned", "key", "key-end"]
 
 
 class Rule(Struct, frozen=True):

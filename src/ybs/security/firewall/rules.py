@@ -14,6 +14,14 @@ _KEYS = (
     ),
     Rule(
         "private-key",
+        (b"-----end",),
+        rb"-----END[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----",
+        0.0,
+        "key-end",
+        everywhere=True,
+    ),
+    Rule(
+        "private-key",
         (b"private-lines",),
         rb"Private-Lines: \d{1,3}\s{1,2}((?:[A-Za-z0-9+/=]{10,64}\s{1,2}){2,80})",
     ),

@@ -6,11 +6,21 @@ from msgspec import DecodeError, Raw, Struct, json, structs
 
 from ybs.core.messages import Image, Text, Thinking
 from ybs.security.firewall.images import metadata, stripped
+from ybs.security.firewall.lazy import lazy
 from ybs.security.firewall.masking import Firewall
 
 _T = TypeVar("_T")
 #: What a program made up and another compares or checks.
 _OPAQUE = frozenset(("id", "call_id", "session"))
+#: Where a key was masked, or begins; where one ends; and a line of it.
+_KEY_BEGINS = lazy(
+    r"(?:\[ybs:secret:private-key#\d{1,6}\]|-----BEGIN[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----)"
+    r"[^A-Za-z0-9+/]{0,60}[A-Za-z0-9+/]{40}"
+)
+_KEY_ENDS = lazy(r"-----END[ A-Z0-9_-]{0,60}PRIVATE KEY")
+_KEY_LINE = lazy(r"[A-Za-z0-9+/]{40}")
+#: How far before the end of a key a line of it is looked for, in characters.
+_TAIL = 160
 
 
 def masked(firewall: Firewall, value: _T, place: str = "") -> _T:
@@ -27,6 +37,20 @@ def is_clean(firewall: Firewall, value: Struct) -> bool:
     """Return whether there is nothing to mask in a value. False says only that each text has to be searched alone."""
     texts: list[str] = []
     return _gather(value, texts) and firewall.are_clean(texts)
+
+
+def has_rest_of_key(value: object) -> bool:
+    """Return whether a part of a private key may have been left beside its placeholder."""
+    texts: list[str] = []
+    _gather(value, texts)
+    return any(_KEY_BEGINS().search(text) or _has_tail(text) for text in texts)
+
+
+def _has_tail(text: str) -> bool:
+    return any(
+        _KEY_LINE().search(text, max(0, match.start() - _TAIL), match.start())
+        for match in _KEY_ENDS().finditer(text)
+    )
 
 
 def _gather(value: Any, texts: list[str]) -> bool:

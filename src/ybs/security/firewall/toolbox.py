@@ -4,7 +4,7 @@ from functools import cached_property
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from ybs.core.errors import Refused
@@ -15,7 +15,11 @@ from ybs.core.wrapper import ToolboxWrapper
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.restore import Read, Restorer
 from ybs.security.firewall.stream import StreamMask
-from ybs.security.firewall.structs import is_clean, masked
+from ybs.security.firewall.structs import has_rest_of_key, is_clean, masked
+
+
+#: What the model reads in place of a result.
+WITHHELD = "[withheld: a private key stands in it, and a part of it could not be masked for certain]"
 
 
 class FirewallToolbox(ToolboxWrapper):
@@ -50,10 +54,16 @@ class FirewallToolbox(ToolboxWrapper):
         if is_clean(self.firewall, result):
             return result
         clean = masked(self.firewall, result, live.place)
-        if clean is not result and live.has_key(clean):
-            text = f"A private key stands in {live.place}; the model sees a placeholder."
+        clean = replace(clean, name=result.name)
+        if clean is result or not live.has_key(clean):
+            return clean
+        if has_rest_of_key(clean):
+            text = f"A private key stands in {live.place}; a part of it could not be masked for certain, so the model sees nothing of it."
             emit(Noticed(level="warning", text=text))
-        return replace(clean, name=result.name)
+            return replace(clean, output=WITHHELD, summary=WITHHELD, display=Raw(b"null"), images=())
+        text = f"A private key stands in {live.place}; the model sees a placeholder."
+        emit(Noticed(level="warning", text=text))
+        return clean
 
 
 class _Named(Struct):
@@ -92,7 +102,8 @@ class _Live:
 
     def has_key(self, result: ToolResult) -> bool:
         """Tell whether the masked result had a private key in it."""
-        return "[ybs:secret:private-key#" in result.output
+        shown = result.output + bytes(result.display).decode("utf-8", "replace")
+        return "[ybs:secret:private-key#" in shown
 
 
 def _path_of(call: ToolCall) -> str:

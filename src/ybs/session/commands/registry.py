@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from ybs.core.errors import YbsError
+from ybs.core.messages import Text
 from ybs.security.unicode import printable
 from ybs.session.commands.table import COMMANDS, LISTED, Command
 from ybs.session.figures import number_in
@@ -34,7 +35,14 @@ def activity_of(line: str) -> str:
 
 
 async def run_command(session: Session, line: str) -> Reply:
-    """Run a command line; names ignore case. A number takes an item of the menu that the command gave last."""
+    """Run a command line; names ignore case. A number takes an item of the menu that the command gave last.
+
+    The reply holds no secret and nothing that acts on a terminal.
+    """
+    return _shown(session, await _reply_to(session, line))
+
+
+async def _reply_to(session: Session, line: str) -> Reply:
     word, argument = _parts(line)
     command = command_at(word)
     if command is None:
@@ -50,16 +58,16 @@ async def run_command(session: Session, line: str) -> Reply:
     try:
         reply = await command.run(session, argument)
     except YbsError as error:
-        return Reply(text=printable(str(error)), is_error=True)
+        return Reply(text=str(error), is_error=True)
     except OSError as error:  # a folder that may not be read, a disk that is full
         why = error.strerror or str(error)
         where = f": {error.filename}" if error.filename else ""
-        return Reply(text=printable(f"{why}{where}"), is_error=True)
+        return Reply(text=f"{why}{where}", is_error=True)
     if reply.menu is not None and reply.menu.is_numbered:
         session.offered[name] = reply.menu
     if is_begun and not reply.wants_quit:
         reply = replace(reply, text=f"/{name}\n{reply.text}".rstrip())
-    return _legible(reply)
+    return reply
 
 
 def command_at(word: str) -> "Command | None":
@@ -71,8 +79,12 @@ def command_at(word: str) -> "Command | None":
     return begun[0] if len(begun) == 1 else None
 
 
-def _legible(reply: Reply) -> Reply:
-    """Let nothing in a reply act on a terminal: names of files and models, and what was typed, stand in it."""
+def _shown(session: Session, reply: Reply) -> Reply:
+    """Mask secrets, and let nothing act on a terminal: names of files and models, and what was typed, stand in it."""
+    from ybs.session.export import mask
+
+    firewall = session.rooms.secrets.firewall
+    text, diff = (mask(firewall, Text(text=each)).text for each in (reply.text, reply.diff))
     menu = reply.menu
     if menu is not None:
         items = [
@@ -80,7 +92,7 @@ def _legible(reply: Reply) -> Reply:
             for each in menu.items
         ]
         menu = replace(menu, title=printable(menu.title), items=tuple(items))
-    return replace(reply, text=printable(reply.text), diff=printable(reply.diff), menu=menu)
+    return replace(reply, text=printable(text), diff=printable(diff), menu=menu)
 
 
 def unknown(word: str) -> Reply:
