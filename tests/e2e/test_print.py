@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from random import Random
+from string import ascii_letters, digits
 from typing import Any
 
 import msgspec
@@ -179,3 +181,20 @@ def test_a_needed_confirmation_is_refused_and_five_and_following_its_advice_lets
     advice = shlex.split(line.partition("--allow ")[2])[0]
     assert run([*serve(deletes, "did it"), "-P", "--allow", advice, "go"]).returncode == 0
     assert not (project / "it's").exists()
+
+
+@pytest.mark.parametrize(
+    ("output", "mode"), [("text", "ask"), ("json", "auto"), ("stream-json", "deny")]
+)
+def test_a_secret_that_is_piped_in_goes_masked_and_a_warning_says_so(
+    serve: Callable[..., list[str]], servers: list[OpenAIServer], output: str, mode: str
+) -> None:
+    secret = "ghp_" + "".join(Random(7).choices(ascii_letters + digits, k=36))
+    command = [*serve("looks good"), "--output-format", output, "--mode", mode, "review"]
+    done = run(command, stdin=f"+TOKEN={secret}\n")
+    assert done.returncode == 0
+    ((request,),) = (server.requests for server in servers)
+    assert "+TOKEN=[ybs:secret:github-token#1]" in request.body["messages"][-1]["content"]
+    assert secret not in done.stdout + done.stderr
+    told = done.stdout if output == "stream-json" else done.stderr
+    assert "placeholders were sent in place of secrets: github-token in your message" in told

@@ -119,13 +119,18 @@ async def test_where_nobody_can_be_asked_the_persons_secrets_are_masked_with_a_w
     assert [told.level for told in events.of(Noticed) if "your message" in told.text] == ["warning"]
 
 
-async def test_no_event_holds_a_secret_of_the_place_or_of_anybodys_words(project: Path) -> None:
+def committed(project: Path, *, branch: str, message: str) -> None:
+    """Make a repository with one empty commit."""
     git = ["git", "-C", str(project), "-c", "user.name=a", "-c", "user.email=a@b"]
     for arguments in (
-        ["init", "-q", "-b", f"fix-{TOKEN}"],
-        ["commit", "-q", "--allow-empty", "-m", f"use {TOKEN}"],
+        ["init", "-q", "-b", branch],
+        ["commit", "-q", "--allow-empty", "-m", message],
     ):
         subprocess.run([*git, *arguments], check=True)
+
+
+async def test_no_event_holds_a_secret_of_the_place_or_of_anybodys_words(project: Path) -> None:
+    committed(project, branch=f"fix-{TOKEN}", message=f"use {TOKEN}")
     async with OpenAIServer([f"I think of {TOKEN}"]) as server:
         session, events = opened(project, server)
         async with session:
@@ -134,7 +139,9 @@ async def test_no_event_holds_a_secret_of_the_place_or_of_anybodys_words(project
             renamed = await session.handle(f"/nonsense-{TOKEN}")
             await session.handle(f"/rename {TOKEN}")
     assert "ybs:secret:github-token" in repr(events.of(SystemPrompted))
-    pieces = TextStreamed | ThinkingStreamed | ToolCallStreamed  # the model's own words as they come
+    pieces = (
+        TextStreamed | ThinkingStreamed | ToolCallStreamed
+    )  # the model's own words as they come
     kept = [event for event in events.events if not isinstance(event, pieces)]
     assert TOKEN not in repr(kept)
     assert TOKEN not in repr((shown, renamed))

@@ -87,6 +87,7 @@ def test_what_is_said_to_be_a_secret_is_found(firewall: Firewall, text: str, kin
         "Authorization: Bearer thisisnotatokenbutwords",
         "curl -u your-name:your-pass1 https://x",
         f" -u bob:{PW} without the program",
+        f"curl was spoken of long {'before ' * 100} -u bob:{PW} stands",
         "Authorization: Basic !!!!aaaaaaaa",
         "Authorization: Basic YWJjZA=====",
         "Authorization: Basic abcdefghi",

@@ -306,4 +306,6 @@ def test_a_value_known_by_its_member_alone_is_masked_with_every_other_in_it(
         "[ybs:secret:assigned-secret#1]",
         "[ybs:secret:assigned-secret#2]",
     ]
-    assert firewall.mask_data({"db_password": one}) == {"db_password": "[ybs:secret:assigned-secret#2]"}
+    assert firewall.mask_data({"db_password": one}) == {
+        "db_password": "[ybs:secret:assigned-secret#2]"
+    }

@@ -117,8 +117,7 @@ def _leading(lower: bytes, cores: Iterable[tuple[int, int]]) -> Iterator[tuple[i
                 yield first, last
             first = start
         last = end
-    if last:
-        yield first, last
+    yield first, last
 
 
 def cores_in(data: bytes) -> list[tuple[int, int]]:

@@ -17,9 +17,10 @@ from ybs.security.firewall.restore import Read, Restorer
 from ybs.security.firewall.stream import StreamMask
 from ybs.security.firewall.structs import has_rest_of_key, is_clean, masked
 
-
 #: What the model reads in place of a result.
-WITHHELD = "[withheld: a private key stands in it, and a part of it could not be masked for certain]"
+WITHHELD = (
+    "[withheld: a private key stands in it, and a part of it could not be masked for certain]"
+)
 
 
 class FirewallToolbox(ToolboxWrapper):
@@ -60,7 +61,9 @@ class FirewallToolbox(ToolboxWrapper):
         if has_rest_of_key(clean):
             text = f"A private key stands in {live.place}; a part of it could not be masked for certain, so the model sees nothing of it."
             emit(Noticed(level="warning", text=text))
-            return replace(clean, output=WITHHELD, summary=WITHHELD, display=Raw(b"null"), images=())
+            return replace(
+                clean, output=WITHHELD, summary=WITHHELD, display=Raw(b"null"), images=()
+            )
         text = f"A private key stands in {live.place}; the model sees a placeholder."
         emit(Noticed(level="warning", text=text))
         return clean
