@@ -57,7 +57,11 @@ it is bounded by what follows, each with the test that holds it.
   in force comes from the settings and the command line. A checkpoint is found by its name alone, and an undo writes where a tool might.
 - **Secrets.** Every request and every tool result passes a firewall: tokens of known formats, private keys, passwords in addresses, and
   the values of your own secret variables become placeholders such as `[ybs:secret:github-token#1]`, the same ones for the whole session. An edit
-  puts a secret back only in the file that holds it already; anywhere else it is refused. A private key stops the request and asks.
+  puts a secret back only in the file that holds it already; anywhere else it is refused. In the terminal you are asked before your own
+  words go out masked. Where nobody can be asked (`--print`, a Python program without `confirm`) they go masked, and a warning says
+  so. A private key that a tool reads is masked whole, also where only its end was read, and you are told; where a part of it cannot be masked
+  for certain, the tool's result is withheld, and a request with such a key in your words is not sent. Events, transcripts, exports and
+  the replies of commands pass the firewall at one place (`Session.emit`, `run_command`); the pieces in which an answer streams do not.
   `/secrets` lists kind and place, never the value. Known limits: a secret that is split over two lines, words as passwords
   (`firewall.sensitivity: high` finds more), short base64. Long outputs kept on disk hold what the command printed.
 - **Incognito** (`--incognito`, `/incognito`, `incognito.enabled`): nothing about the session is written anywhere, not even after

@@ -137,10 +137,7 @@ class Question(Struct, frozen=True, kw_only=True):
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """The person's answer; `reason` is what the model reads after a no.
-
-    `is_unattended`: nobody was there to answer.
-    """
+    """The person's answer; `reason` is what the model reads after a no. `is_unattended`: nobody was there."""
 
     is_allowed: bool
     is_for_session: bool = False
