@@ -90,7 +90,8 @@ def test_little_of_much_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyP
     real = os.open
 
     def counted(path: str, flags: int, *, dir_fd: int | None = None) -> int:
-        opened.append(path)
+        if not flags & os.O_DIRECTORY:
+            opened.append(path)
         return real(path, flags, dir_fd=dir_fd)
 
     monkeypatch.setattr(looking.os, "open", counted)

@@ -21,6 +21,7 @@ from ybs.security.git_sandbox import (
     Machine,
     View,
     cannot_be_had,
+    launch_reader,
     launches,
 )
 from ybs.security.git_walls import GitError
@@ -250,6 +251,19 @@ async def test_git_itself_and_the_titles_go_on_in_the_next_way(
     assert asked.read(5) == []
 
 
+def test_a_reader_is_the_program_itself_or_cannot_be_had(
+    pit: Sandpit, outside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = View(folder=str(pit.top), git_folders=(), shown=(str(pit.top),))
+    if machine.landlock_kernel() is not None:
+        launch = launch_reader(("/bin/sh", "-c", f"cat a.txt {outside}/file"), {}, view)
+        assert launch is not None
+        assert launch.argv[0] == "/bin/sh"
+        assert ran(launch, pit.top).stdout == "one\n"
+    monkeypatch.setattr(machine, "_tried_landlock", lambda: (None, ""))
+    assert launch_reader(("/bin/sh",), {}, view) is None
+
+
 def test_a_git_outside_the_systems_folders_brings_its_libraries(tmp_path: Path) -> None:
     (tmp_path / "lib").mkdir()
     (tmp_path / "bin").mkdir()
@@ -319,6 +333,10 @@ def test_on_macos_a_profile_names_the_same(monkeypatch: pytest.MonkeyPatch) -> N
     assert first.argv[0] == _seatbelt.PROGRAM
     assert first.argv[-3:] == ("--", "/usr/bin/git", "status")
     assert last.argv == ("/usr/bin/git", "status")
+    reader = launch_reader(("/usr/bin/rg",), {}, View(folder="/w", git_folders=(), shown=("/w",)))
+    assert reader is not None
+    assert reader.argv[-2:] == ("--", "/usr/bin/rg")
+    assert "(allow file-read*)" not in reader.argv[2].replace(" )", ")"), "that would be all files"
     text, names = _seatbelt.git_profile(view, ("/opt/own/git",))
     assert "(deny default)" in text
     assert "network" not in text

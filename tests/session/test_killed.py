@@ -104,6 +104,21 @@ async def test_what_commands_of_a_killed_turn_changed_is_told_only_where_they_ma
     assert await after_a_kill(play) == Recovered(kept=None, has_more=True)
 
 
+async def test_a_turn_that_was_kept_before_the_kill_keeps_its_name_and_is_not_kept_twice(
+    play: Play,
+):
+    await edit(play, "a", "1")
+    kept = await play.checkpoints.end()
+    assert kept is not None
+    records = sorted((shelf_of(play.project).folder / "records").glob("*.json*"))
+    (play.project / "a").write_text("changed by somebody after the kill")
+    left = await after_a_kill(play)
+    assert left is not None
+    assert left.kept is not None
+    assert (left.kept.name, left.kept.paths, left.has_more) == (kept.name, ("a",), False)
+    assert sorted((shelf_of(play.project).folder / "records").glob("*.json*")) == records
+
+
 async def test_a_turn_that_has_ended_leaves_no_note_and_one_of_another_turn_is_dropped(play: Play):
     await edit(play, "a", "1")
     assert await play.checkpoints.end() is not None

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from rows import every_row
 from session.trees import tree
 from ybs.config.paths import state_folder
 from ybs.core.errors import Refused, ToolError, YbsError
 from ybs.security.paths import Roots
 from ybs.session import project_walk, undoing
 from ybs.session.undoing import Checkpoints, Kept
-from ybs.transcripts import keeping, objects, scan, states
+from ybs.transcripts import keeping, objects, restore, scan, states
 
 
 class Play:
@@ -257,6 +258,56 @@ def _scanned(play: Play, is_over: Callable[[], bool]) -> scan.Snapshot:
     snapshot = scan.Snapshot()
     scan.Scanner(play.roots, states.digest_of, is_over).scan([listing], {}, snapshot)
     return snapshot
+
+
+async def test_after_two_looks_that_were_too_much_none_is_taken_any_more(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(scan, "MOST_PATHS", 0)
+    (play.project / "a").write_text("1")
+    looks: list[int] = []
+    look = scan.Scanner.scan
+
+    def counted(*given: object) -> None:
+        looks.append(len(looks))
+        look(*given)  # type: ignore[arg-type] - as they came
+
+    monkeypatch.setattr(scan.Scanner, "scan", counted)
+    for _ in range(4):
+        play.checkpoints.begin()
+        await play.checkpoints.before_change("execute", ["."])
+        await play.checkpoints.end()
+    assert len(looks) == keeping.MOST_FAILURES == 2
+
+
+@every_row(("count", "each", "all_at_once"), [(3, 3, 0), (4, 0, 1)])
+async def test_the_disk_is_waited_for_after_each_of_few_files_and_once_for_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, each: int, all_at_once: int
+):
+    project = tmp_path / str(count)
+    project.mkdir()
+    play = Play(project)
+    for number in range(count):
+        (project / str(number)).write_text("1")
+
+    def change() -> None:
+        for number in range(count):
+            (project / str(number)).write_text("2")
+
+    name = await play.name(change)
+    waited: list[str] = []
+    monkeypatch.setattr(restore, "_MOST_SYNCED", 3)
+    monkeypatch.setattr(restore.os, "sync", lambda: waited.append("all"))
+    fsync = os.fsync
+
+    def noted(descriptor: int) -> None:
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        waited.append("one" if path.is_relative_to(project) else "elsewhere")
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    assert (await play.checkpoints.undo([name])).is_done
+    assert (waited.count("one"), waited.count("all")) == (each, all_at_once)
 
 
 async def test_a_second_look_too_large_keeps_what_tools_changed(

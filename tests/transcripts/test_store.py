@@ -228,6 +228,9 @@ def test_a_fork_goes_its_own_way(store: Store):
     transcript = store.read(rewound(store))
     name = store.fork(transcript)
     fork = store.read(name)
+    assert [(line.event, line.parent) for line in fork.lines] == [
+        (number, number - 1) for number in range(1, len(fork.lines) + 1)
+    ]
     log = store.open_log(name, last=fork.last)
     log.add(UserSaid(content="d"))
     log.close()

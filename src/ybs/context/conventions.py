@@ -1,5 +1,6 @@
 """What a project's settings say of its style: only what stands there, in short sentences."""
 
+import os
 from pathlib import Path
 
 from ybs.context.kinds.folder import Budget, Folder
@@ -40,7 +41,8 @@ _FORMATTERS = (
 
 def conventions(folder: Path) -> list[str]:
     """Return what the settings in the project's own folder say."""
-    root = Folder(str(folder), "", Budget(str(folder)))
+    top = os.path.realpath(folder)
+    root = Folder(top, "", Budget(top))
     found = [*_python(root), *_lengths(root), *_indents(root)]
     found += [words for name, sign, words in _STRICT if sign in root.text(name)]
     found += [words for name, words in _FORMATTERS if name in root.files]

@@ -3,6 +3,7 @@
 Nothing is run and nothing imported. What the prompt is told are words of the tables here, and plain names of folders.
 """
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -85,7 +86,8 @@ class Project(Struct, frozen=True, kw_only=True):
 
 def detect(folder: Path) -> Project:
     """Look at the project's files and say what they show. Never raises."""
-    root = Folder(str(folder), "", Budget(str(folder)))
+    top = os.path.realpath(folder)
+    root = Folder(top, "", Budget(top))
     first = list(root.below())
     own = _part(root, first)
     tool = next((kind.tool for kind in own.kinds if kind.family == "JavaScript"), "")

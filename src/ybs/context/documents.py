@@ -18,6 +18,7 @@ and HUMAN.md are read from the person's folder alone. All of it is data: it give
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -60,7 +61,9 @@ class _Reader:
     def __init__(
         self, folder: Path, own: Path, top: Path | None, tell: Callable[[str], None]
     ) -> None:
-        self._folder, self._own, self._tell = folder.resolve(), own, tell
+        with suppress(OSError):  # a link that turned into a folder between two looks
+            folder = folder.resolve()
+        self._folder, self._own, self._tell = folder, own, tell
         self._top = top or top_of(self._folder)
         self._folders = folders_of(self._folder, self._top)
         self._seen: set[tuple[int, int]] = set()

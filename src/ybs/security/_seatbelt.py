@@ -138,7 +138,8 @@ def git_profile(view: "View", programs: Sequence[str]) -> tuple[str, dict[str, s
     if view.hidden:
         lines.append(f"(deny file-read* {_subpaths(names, 'HIDDEN', view.hidden)})")
     may = "file-read* file-write*" if view.is_writing else "file-read*"
-    lines.append(f"(allow {may} {_subpaths(names, 'GIT', view.git_folders)})")
+    if view.git_folders:  # a rule without a path would be one for all of them
+        lines.append(f"(allow {may} {_subpaths(names, 'GIT', view.git_folders)})")
     return "\n".join(lines) + "\n", names.values
 
 

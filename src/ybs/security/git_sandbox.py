@@ -131,6 +131,20 @@ def launches(
     yield Launch(tuple(argv), environ)
 
 
+def launch_reader(argv: Sequence[str], environ: Mapping[str, str], view: View) -> Launch | None:
+    """Return what starts a program that reads for a tool and sees the view; None where that cannot be had.
+
+    The process is the program itself, as whoever watches it needs. Whoever starts it closes the descriptors. Raises
+    OSError.
+    """
+    if sys.platform == "darwin":
+        return next(_on_macos(argv, environ, view), None)
+    from ybs.security.sandbox import landlock_kernel
+
+    kernel = landlock_kernel() if sys.platform == "linux" else None
+    return None if kernel is None else _in_landlock(kernel, argv, environ, view)
+
+
 def cannot_be_had(code: int, said: str) -> bool:
     """Tell whether a launch failed because this machine has no such sandbox. It may try for some 10 ms."""
     if code != 1 or not said.startswith(SAID_BY_BUBBLEWRAP) or not Machine.has_bubblewrap:

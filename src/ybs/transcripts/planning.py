@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from ybs.core.errors import Refused
 from ybs.security.git_names import means_git
+from ybs.security.opening import open_listed
 from ybs.security.paths import Roots
 from ybs.transcripts.states import ABSENT, Change, State, state_at
 
@@ -147,9 +148,13 @@ class _Checks:
     def _empties(self, path: str) -> bool:
         """Tell whether all that is in the folder goes."""
         try:
-            names = os.listdir(path)  # noqa: PTH208 - texts throughout
-        except OSError:
+            folder = open_listed(Path(path))
+        except (OSError, Refused):
             return False
+        try:
+            names = os.listdir(folder)  # noqa: PTH208 - by descriptor
+        finally:
+            os.close(folder)
         return all(self._goes(f"{path}/{name}") for name in names)
 
     def _goes(self, path: str) -> bool:
@@ -167,7 +172,11 @@ def is_ours(roots: Roots, path: str) -> bool:
     if path in folders or not any(path.startswith(f"{folder}/") for folder in folders):
         return False
     parent = os.path.dirname(path)  # noqa: PTH120 - texts throughout
-    if os.path.realpath(parent) != parent:
+    try:
+        is_there = os.path.realpath(parent) == parent
+    except OSError:  # a link that turned into a folder between two looks
+        return False
+    if not is_there:
         return not roots.is_blocked(path)
     return leads_there(roots, path)
 

@@ -43,7 +43,7 @@ def test_s20_only_an_rg_from_outside_the_project_is_used(
 
 
 def counts(rg: Path, **options: Any) -> ripgrep.Counts | None:
-    return ripgrep.counts(str(rg), "x", rg.parent, Deadline(5), **options)
+    return ripgrep.counts(str(rg), "x", Roots(rg.parent), rg.parent, Deadline(5), **options)
 
 
 def test_counts_are_read_from_its_output_and_names_may_hold_line_ends(tmp_path: Path):
@@ -79,7 +79,9 @@ def test_where_no_file_lies_in_memory_one_on_disk_will_do(
 
 def test_at_the_deadline_it_is_ended_and_what_it_found_counts(tmp_path: Path):
     late = fake_rg(tmp_path / "late", "printf './a\\0001\\n'; exec sleep 60")
-    found = ripgrep.counts(str(late), "x", late.parent, Deadline(0.1), endings=(".py",))
+    found = ripgrep.counts(
+        str(late), "x", Roots(tmp_path), late.parent, Deadline(0.1), endings=(".py",)
+    )
     assert found
     assert found.was_cut
     assert found.files == {"a": 1}
@@ -94,7 +96,7 @@ def test_when_it_is_stuck_it_is_given_up(tmp_path: Path, monkeypatch: pytest.Mon
     stuck = fake_rg(tmp_path / "rg", "exec cat ../.gitignore")
     assert counts(stuck) is None
     busy = fake_rg(tmp_path / "busy", "printf './a\\0001\\n'; while :; do :; done")
-    found = ripgrep.counts(str(busy), "x", tmp_path, Deadline(0.1))
+    found = ripgrep.counts(str(busy), "x", Roots(tmp_path), tmp_path, Deadline(0.1))
     assert found
     assert (found.files, found.was_cut) == ({"a": 1}, True)
 
@@ -103,7 +105,15 @@ def test_paths_go_to_it_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(ripgrep, "_BATCH_CHARS", 5)
     script = 'while [ "$1" != -- ]; do shift; done; printf "%s\\0%s:3:[...]\\n" "$2" $#'
     rg = fake_rg(tmp_path / "rg", script)
-    found = ripgrep.places(str(rg), "x", tmp_path, ["aaa", "bbb", "ccc"], 9, Deadline(5))
+    found = ripgrep.places(
+        str(rg),
+        "x",
+        Roots(rg.parent),
+        tmp_path,
+        ["aaa", "bbb", "ccc"],
+        most=9,
+        deadline=Deadline(5),
+    )
     assert found == {"aaa": [(3, 2)], "ccc": [(2, 2)]}
 
 

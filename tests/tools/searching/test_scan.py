@@ -66,7 +66,7 @@ def test_files_in_other_encodings_are_searched(project: Path, encoding: str, hea
     byte = len(head.encode("utf-8" if encoding.startswith("utf") else encoding))
     assert told("main", "a", named=True, most=0) == ["hit 0 9 "]
     assert told(word, "a", named=True, most=1) == [f"hit 0 9 0:{byte}"]
-    assert matches_in("a", "a", [(1, byte)], 0)[0].content == head + word
+    assert matches_in(os.open("a", os.O_RDONLY), "a", [(1, byte)], 0)[0].content == head + word
 
 
 def test_large_files_are_read_in_blocks_of_whole_lines(
@@ -86,14 +86,16 @@ def test_large_files_are_read_in_blocks_of_whole_lines(
         "binary 2",
     ]
     assert told("wide", "wide", most=1) == ["hit 0 9 0:5"]
-    matches = matches_in(str(project / "large"), "large", [(3, 5), (6, 0), (99, 0)], 1)
+    matches = matches_in(
+        os.open(project / "large", os.O_RDONLY), "large", [(3, 5), (6, 0), (99, 0)], 1
+    )
     assert [
         (match.content, match.context_before, match.context_after[0:0]) for match in matches
     ] == [
         ("äé three", ["two"], []),
         ("three", ["five"], []),
     ]
-    assert matches_in(str(project / "late"), "late", [(99, 0)], 1) == []
+    assert matches_in(os.open(project / "late", os.O_RDONLY), "late", [(99, 0)], 1) == []
 
 
 @every_row("pattern", ["en+d", "e(nd)?", "end", "x*end", r"\w+$"])
@@ -150,3 +152,17 @@ def test_the_process_answers_and_limits_itself(project: Path, monkeypatch: pytes
     scan.main()
     assert b"".join(written) == b"hit 0 1 0:0\n"
     assert limits
+
+
+def test_a_folder_that_has_gone_or_became_a_link_is_not_searched(project: Path):
+    (project / "real").mkdir()
+    (project / "real/a").write_text("word\n")
+    (project / "link").symlink_to("real")
+    for folder in ("link", "gone"):
+        assert told("word", "a", "b", folder=str(project / folder)) == ["skipped 0", "skipped 1"]
+    assert told("word", "link/a", "real/a", "gone/a", "real/b") == [
+        "skipped 0",
+        "hit 1 1 0:0",
+        "skipped 2",
+        "skipped 3",
+    ]

@@ -6,10 +6,13 @@ there is an end to what is read and listed.
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cached_property
 from itertools import islice
+from pathlib import Path
 
-from ybs.security.opening import read_beginning
+from ybs.core.errors import Refused
+from ybs.security.opening import held, open_listed, read_beginning
 
 MAX_BYTES = 64 * 1024
 MAX_FILES, MAX_FOLDERS, MAX_NAMES, MAX_LINKS = 200, 64, 2_000, 50
@@ -54,19 +57,24 @@ class Folder:
         self._links: dict[str, str] = {}
         self._texts: dict[str, str] = {}
         budget.folders -= 1
+        with suppress(OSError, Refused):
+            self._list()
+
+    def _list(self) -> None:
+        folder = open_listed(Path(self.path))
         try:
-            with os.scandir(path) as entries:
+            with os.scandir(folder) as entries:
                 for entry in islice(entries, MAX_NAMES):
                     self._note(entry)
-        except OSError:
-            pass
+        finally:
+            os.close(folder)
 
     def _note(self, entry: os.DirEntry[str]) -> None:
         name = entry.name
         if entry.is_file(follow_symlinks=False):
             self.files.add(name)
         elif entry.is_symlink():
-            if target := self._budget.target(entry.path):
+            if target := self._budget.target(f"{self.path}/{name}"):
                 self.files.add(name)
                 self._links[name] = target
         elif name == ".git":
@@ -116,8 +124,10 @@ class Folder:
             return ""
         self._budget.files -= 1
         try:
-            return _decoded(read_beginning(path, MAX_BYTES) or b"")
-        except (OSError, ValueError):
+            with held(Path(path)) as place:
+                data = read_beginning(place.name, MAX_BYTES, folder=place.folder)
+            return _decoded(data or b"")
+        except (OSError, ValueError, Refused):
             return ""
 
 

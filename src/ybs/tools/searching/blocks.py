@@ -10,6 +10,8 @@ BLOCK_BYTES = 16_000_000
 MOST_OF_LINE = 64_000_000  # what a line has beyond that is not looked at
 _FIRST_BYTES = 65_536  # says whether a file is binary before more of it is read
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
 _MARK = b"\xef\xbb\xbf"
 
 
@@ -17,21 +19,58 @@ class Binary(Exception):
     """The file holds a NUL: it is no text."""
 
 
-def opened(path: str) -> int:
-    """Open an ordinary file, without following a link or waiting for a pipe. Raises OSError."""
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
-    return os.open(path, flags)
+class Files:
+    """Opens ordinary files below a resolved folder, by a walk from the top that follows no link, in any part of it.
+
+    A command that still runs can put a link in the place of a folder at any moment.
+    """
+
+    def __init__(self, folder: str) -> None:
+        """Hold the folder open. Raises OSError."""
+        self._top = os.open("/", _STEP)
+        self._top = self._below(self._top, folder.split("/"))
+        # The last folder: files come folder by folder.
+        self._prefix: str = ""
+        self._folder: int = -1
+
+    def open(self, path: str) -> int:
+        """Open a file without waiting for a pipe; the caller closes it. Raises OSError."""
+        prefix, _, name = path.rpartition("/")
+        if not prefix:
+            return os.open(name, _READ, dir_fd=self._top)
+        if self._folder < 0 or prefix != self._prefix:
+            if self._folder >= 0:
+                os.close(self._folder)
+                self._folder = -1
+            self._folder = self._below(os.dup(self._top), prefix.split("/"))
+            self._prefix = prefix
+        return os.open(name, _READ, dir_fd=self._folder)
+
+    def close(self) -> None:
+        """Let go of the folders."""
+        for descriptor in (self._top, self._folder):
+            if descriptor >= 0:
+                os.close(descriptor)
+
+    def _below(self, here: int, names: list[str]) -> int:
+        """Walk down from an open folder, which is closed. Raises OSError."""
+        for name in filter(None, names):
+            try:
+                below = os.open(name, _STEP, dir_fd=here)
+            finally:
+                os.close(here)
+            here = below
+        return here
 
 
 def blocks(
-    file: str | int, *, reads_wide: bool = False
+    descriptor: int, *, reads_wide: bool = False
 ) -> Generator[tuple[bytes, bool], None, None]:
     """Yield blocks of whole lines, and whether the end of a very long line was left out of each.
 
-    `file` is a path, or a descriptor, which is closed. `reads_wide` is for UTF-16 without a mark and UTF-32, which
-    `rg` takes for binary. Raises OSError, Binary.
+    The descriptor is closed. `reads_wide` is for UTF-16 without a mark and UTF-32, which `rg` takes for binary. Raises
+    OSError, Binary.
     """
-    descriptor = opened(file) if isinstance(file, str) else file
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):

@@ -7,9 +7,12 @@ from contextlib import suppress
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 from time import monotonic
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from ybs.tools.searching.walk import Deadline
+
+if TYPE_CHECKING:
+    from ybs.security.launch import Launch
 
 _LOOK_SECONDS = 0.05  # between two looks at the deadline
 _IDLE_SECONDS = 3.0  # after which a program that does nothing is given up: it waits for a pipe, say
@@ -25,19 +28,29 @@ class Output:
 
 
 def output_of(
-    command: Sequence[str], *, folder: str | Path, deadline: Deadline, data: bytes | None = None
+    command: Sequence[str],
+    *,
+    folder: str | Path,
+    deadline: Deadline,
+    data: bytes | None = None,
+    launch: "Launch | None" = None,
 ) -> Output:
-    """Run the program; at the deadline it is killed. Raises OSError where it cannot be started."""
+    """Run the program, by `launch` where there is one; at the deadline it is killed.
+
+    Raises OSError where it cannot be started.
+    """
     # Of a pipe each small write of the program would be a read here, which costs as much as the search.
     with (
         _scratch() as written,
         Popen(
-            command,
+            launch.argv if launch else command,
             cwd=folder,
             env={"PATH": os.defpath},
             stdin=DEVNULL if data is None else PIPE,
             stdout=written,
             stderr=PIPE,
+            pass_fds=launch.descriptors if launch else (),
+            preexec_fn=launch.before_exec if launch else None,
         ) as child,
     ):
         if data is not None and child.stdin is not None:

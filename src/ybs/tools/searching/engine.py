@@ -94,7 +94,7 @@ def _asked(
     start = scope.start
     rules = None if scope.includes_ignored else rules_at(roots.folder, start).folders
     counted = ripgrep.counts(
-        rg, pattern.rg, start, deadline, rules_in=rules, endings=scope.choice.endings
+        rg, pattern.rg, roots, start, deadline, rules_in=rules, endings=scope.choice.endings
     )
     if counted is None:
         return None
@@ -112,7 +112,9 @@ def _asked(
     )
     shown = _first(paths, counted.files, scope.most)
     try:
-        places = ripgrep.places(rg, pattern.rg, start, shown, scope.most, deadline)
+        places = ripgrep.places(
+            rg, pattern.rg, roots, start, shown, most=scope.most, deadline=deadline
+        )
     except OSError:
         return None
     found.places = _bounded({path: places[path] for path in shown if path in places}, scope.most)

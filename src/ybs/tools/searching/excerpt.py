@@ -23,16 +23,16 @@ class Match(Struct):
 
 
 def matches_in(
-    file: str | int, name: str, places: Sequence[tuple[int, int]], context: int
+    descriptor: int, name: str, places: Sequence[tuple[int, int]], context: int
 ) -> list[Match]:
     """Read the lines at the places (line from 1, byte from 0). Lines that are gone by now are left out.
 
-    `file` is a path, or a descriptor, which is closed. Raises OSError.
+    The descriptor is closed. Raises OSError.
     """
     wanted = {
         near for line, _ in places for near in range(max(line - context, 1), line + context + 1)
     }
-    lines, encoding = _lines(file, wanted)
+    lines, encoding = _lines(descriptor, wanted)
 
     def shown(numbers: Iterable[int]) -> list[str]:
         return [_shown(lines[number], encoding) for number in numbers if number in lines]
@@ -50,12 +50,12 @@ def matches_in(
     ]
 
 
-def _lines(file: str | int, wanted: set[int]) -> tuple[dict[int, bytes], str]:
+def _lines(descriptor: int, wanted: set[int]) -> tuple[dict[int, bytes], str]:
     """Return the wanted lines without their ends, and the encoding of the file."""
     lines: dict[int, bytes] = {}
     first, last, encoding = 1, max(wanted, default=0), ""
     try:
-        for data, _ in blocks(file, reads_wide=True):
+        for data, _ in blocks(descriptor, reads_wide=True):
             encoding = encoding or _encoding(data)
             lines.update(_numbered(data, first, wanted))
             first += data.count(b"\n")

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ybs.core.errors import Refused
 from ybs.security.paths import Roots
 from ybs.tools.searching.child import Output, output_of
 from ybs.tools.searching.walk import Deadline
@@ -52,9 +53,10 @@ def program(roots: Roots) -> str:
     return ""
 
 
-def counts(
+def counts(  # noqa: PLR0913 - each is named
     rg: str,
     pattern: str,
+    roots: Roots,
     start: Path,
     deadline: Deadline,
     *,
@@ -77,9 +79,8 @@ def counts(
         here = f"./{str(start)[len(folder) :]}/"
         options += ["--ignore-file", f"{folder}.gitignore"]
     try:
-        output = output_of(
-            [rg, *options, "--regexp", pattern, "--", here], folder=folder, deadline=deadline
-        )
+        words = [rg, *options, "--regexp", pattern, "--", here]
+        output = _output(words, roots, start, folder, deadline)
     except OSError:
         return None
     if output.code < 0 and not deadline.is_over:
@@ -87,8 +88,15 @@ def counts(
     return _read(output, here)
 
 
-def places(
-    rg: str, pattern: str, start: Path, paths: Sequence[str], most: int, deadline: Deadline
+def places(  # noqa: PLR0913 - each is another thing
+    rg: str,
+    pattern: str,
+    roots: Roots,
+    start: Path,
+    paths: Sequence[str],
+    *,
+    most: int,
+    deadline: Deadline,
 ) -> dict[str, list[tuple[int, int]]]:
     """Return the lines that match in each of the files, at most so many in one, each with the byte where.
 
@@ -98,23 +106,42 @@ def places(
     # Lines themselves may be of any length: they are left out, and read where they are.
     options = [*_ALWAYS, *_PLACES, "--max-columns", "1", "--max-count", str(most)]
     for batch in _batches(paths):
-        output = output_of(
-            [rg, *options, "--regexp", pattern, "--", *(f"./{path}" for path in batch)],
-            folder=start,
-            deadline=deadline,
-        )
+        words = [rg, *options, "--regexp", pattern, "--", *(f"./{path}" for path in batch)]
+        output = _output(words, roots, start, str(start), deadline)
         for name, line, column in _PLACE.findall(output.text):
             path = os.fsdecode(name)[2:]
-            byte = int(column) - 1 if column else _length_of_last_line(start / path)
+            byte = int(column) - 1 if column else _length_of_last_line(roots, start / path)
             found.setdefault(path, []).append((int(line), byte))
     return found
 
 
-def _length_of_last_line(path: Path) -> int:
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+def _output(
+    words: Sequence[str], roots: Roots, start: Path, folder: str, deadline: Deadline
+) -> Output:
+    """Run it so that it sees the start and the rules above it, and nothing else. Raises OSError.
+
+    It opens by path, and a command that still runs can put a link in the place of a folder at any moment.
+    """
+    from ybs.security.git_sandbox import View, launch_reader  # not before the first search
+
+    shown = (str(start), *filter(os.path.isfile, [f"{folder}.gitignore"]))
+    hidden = tuple(roots.blocked_in(str(start)))
+    view = View(folder=folder, git_folders=(), shown=shown, hidden=hidden)
+    launch = launch_reader(words, {}, view)
+    if launch is None:
+        raise OSError("there is nothing to hold it")
     try:
-        descriptor = os.open(path, flags)
-    except OSError:
+        return output_of(words, folder=folder, deadline=deadline, launch=launch)
+    finally:
+        for descriptor in launch.descriptors:
+            os.close(descriptor)
+
+
+def _length_of_last_line(roots: Roots, path: Path) -> int:
+    try:
+        with roots.held(path) as place:
+            descriptor = place.open(os.O_RDONLY | os.O_NONBLOCK)
+    except (OSError, Refused):
         return 0  # it is gone, and so is the line
     try:
         size = os.fstat(descriptor).st_size

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ybs.tools.searching.blocks import Binary, blocks
+from ybs.tools.searching.blocks import Binary, Files, blocks
 
 _CPU_SECONDS = 60  # nobody is left to stop it after that
 _MOST_MEMORY = 4_000_000_000  # bytes; a match of a very long line may want any amount
@@ -76,12 +76,12 @@ class Scan:
         self._left: int = request["most"]
         self._write, self._alarm = write, alarm
 
-    def look_into(self, number: int, path: str) -> None:
+    def look_into(self, number: int, files: Files, path: str) -> None:
         """Tell what is found in one file."""
         tally = Tally(self._left)
         was_short = is_slow = False
         try:
-            for data, was_cut in blocks(path, reads_wide=self._request["named"]):
+            for data, was_cut in blocks(files.open(path), reads_wide=self._request["named"]):
                 was_short |= was_cut
                 if self._may_match(data) and (is_slow := self._is_slow(data, tally)):
                     break
@@ -210,9 +210,15 @@ def run(request: dict[str, Any], write: Write) -> None:
     scan = Scan(request, write, Alarm())
     first: int = request["first"]
     step: int = request["step"]
-    folder: str = request["folder"]
+    try:
+        files = Files(request["folder"])
+    except OSError:  # it has gone, or is a link by now
+        for place in range(len(request["paths"])):
+            write(f"skipped {first + place * step}")
+        return
     for place, path in enumerate(request["paths"]):
-        scan.look_into(first + place * step, f"{folder}/{path}")
+        scan.look_into(first + place * step, files, path)
+    files.close()
 
 
 def main() -> None:
