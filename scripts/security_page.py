@@ -43,7 +43,7 @@ it is bounded by what follows, each with the test that holds it.
 - **The network** is closed in the sandbox. `network: true` asks the person for one command;
   `safety.sandbox_network` opens it for all.
 - **Questions.** The [modes](commands.md#modes) say what is asked about. A session's grants live in memory; what destroys, as far as a command can be
-  read, is asked about each time; blocked commands are refused in every mode.
+  read, is asked about each time; a star in a rule or grant covers no other program and no other goal; blocked commands are refused in every mode.
 - **Projects.** A repository's own settings can only tighten yours. Whatever could run a program, name an address or read a key
   waits for trust (`ybs trust`, or the question at the start), which is bound to the bytes of all those files: one changed byte,
   and it is asked about again, with the difference. A key is sent only to the address that it was configured for. `.env` is
@@ -86,7 +86,9 @@ it is bounded by what follows, each with the test that holds it.
   run yourself (the tests, `make`, a build, the programs of `node_modules` or `.venv`) runs with your rights, and what is installed there is not named.
 - What a command in the background makes is named with the next command or at the end of a turn, not after the session's end. A job that renames the folder
   around a nested repository in the very moment in which another command starts can leave that repository open to that command; a change of its settings or hooks is named.
-- Blocked commands, and the questions about what destroys, go by reading the command, which can be written in many ways: they are a seat belt against mistakes, no wall.
+- Blocked commands, and the questions about what destroys, go by reading the command, which can be written in many ways: they are a seat belt against mistakes,
+  no wall (`x=/; rm -rf $x` passes). What is not seen is bounded by the sandbox, and in `auto` `/undo` brings back the files of the project that
+  git does not ignore; ignored files are not kept.
 - Checkpoints hold what an undo needs: files as they were, and their names, also where secrets are in them. They are private, no tool or sandbox
   sees them, and they go with their session.
 - Incognito covers what ybs writes by itself. Out of its hands: the provider's own logs; swap and hibernation; what the terminal

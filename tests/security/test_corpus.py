@@ -10,6 +10,14 @@ def test_ordinary_work_gets_its_verdicts():
     assert differences("ordinary work") == []
 
 
+def test_roundabout_ways_to_destroy_ask_where_a_rule_can_see_them():
+    assert differences("roundabout") == []
+
+
+def test_a_glob_asks_where_a_file_may_be_named_like_an_option_that_writes():
+    assert differences("what reads until") == []
+
+
 def test_u04_what_deceives_the_eye_asks_and_other_scripts_do_not():
     assert differences("U04") == []
 

@@ -112,7 +112,10 @@ class Safety(Struct, frozen=True, kw_only=True):
         tuple[str, ...], Meta(description="Tools that ask first in mode `ask`.")
     ] = ("write_file", "run_shell", "delete_file")
     blocked_commands: Annotated[
-        tuple[str, ...], Meta(description="Commands that are refused in every mode.")
+        tuple[str, ...],
+        Meta(
+            description="Commands that are refused in every mode where they are recognised: a seat belt, not a wall."
+        ),
     ] = ("rm -rf /", "sudo", "chmod 777")
     # With options that write or run something (`sort -o`, `find -exec`, `rg --pre`) they are asked about all the same.
     safe_commands: Annotated[

@@ -157,6 +157,8 @@ def _unsafe(part: Command, entries: dict[str, list[list[str]]]) -> str:
     fitting = entries.get(words[0], ()) if words else ()
     if not any(words[: len(entry)] == entry for entry in fitting):
         return f"`{shown}` is not one of the read-only commands"
+    if glob := options.from_globs(words, part.globs):
+        return f"`{shown}` may do more than read: {glob} can stand for a file that is named like an option"
     if option := options.writing(words) or next((o.name for o in options.running(words)), ""):
         return f"`{shown}` does more than read: {option}"
     return ""

@@ -9,6 +9,7 @@ from unicodedata import normalize
 from ybs.security import options
 from ybs.security.commands import Command
 from ybs.security.dangers import INTERPRETERS, codes_in, stem_of
+from ybs.security.roundabout import concerns_about
 from ybs.security.unicode import hidden_characters
 from ybs.security.wrappers import Reading
 
@@ -57,6 +58,7 @@ def concerns_of(text: str, reading: Reading) -> tuple[str, ...]:
     for run in reading.runs:
         if is_watched or run.targets or run.sets or run.given:
             found += _concerns_of_run(run, moves=moves)
+    found += concerns_about(text, reading)
     if _NETWORK.search(text):
         found.append("opens a network connection by way of /dev/tcp or /dev/udp")
     if not text.isascii():

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from posixpath import normpath
 
 from msgspec import Struct
 
+from ybs.security import roundabout
 from ybs.security.commands import Command, parse, scan
 from ybs.security.destruction import BY_PROGRAM, VERB_PLACES
 from ybs.security.wrappers import INTERPRETED, SHELLS, Reading
@@ -36,10 +38,11 @@ _MOST_WORDS = 2_000
 
 
 class _Given(Struct):
-    """What a program is given. `options`: short ones letter by letter, long ones as they are."""
+    """What a program is given. `options`: short ones letter by letter, long ones as they are; `globs` may stand for some."""
 
     options: set[str]
     operands: list[str]
+    globs: list[str]
 
 
 def blocked_entry(reading: Reading, blocked: Sequence[str]) -> str:
@@ -53,7 +56,9 @@ def blocked_entry(reading: Reading, blocked: Sequence[str]) -> str:
 
 def warnings_of(text: str, reading: Reading) -> tuple[str, ...]:
     """Say what is destructive about the commands, one line for each thing."""
-    found = [warning for run in reading.runs for warning in _dangers_of_run(run)]
+    runs = (*reading.runs, *roundabout.runs_behind(reading))
+    found = [warning for run in runs for warning in _dangers_of_run(run)]
+    found += roundabout.warnings_about(reading)
     if not reading.is_clear:
         found += _dangers_of_words(text, reading.scanned)
     if _is_fork_bomb(text):
@@ -138,7 +143,7 @@ def _name(word: str) -> str:
 
 def _given(words: list[str]) -> _Given:
     """Sort the words behind the program."""
-    given = _Given(set(), [])
+    given = _Given(set(), [], [word for word in words if word[:1] == "-" and _WILD.search(word)])
     rest = iter(words[1:])
     for word in rest:
         if word in _GIT_VALUES and words[0] == "git":
@@ -164,8 +169,10 @@ def _options_in(word: str) -> set[str]:
 
 def _has(option: str, given: _Given) -> bool:
     """Tell whether an option was given, long ones also abbreviated."""
-    if option in given.options or not option.startswith("--"):
-        return option in given.options
+    if option in given.options or any(fnmatchcase(option, word) for word in given.globs):
+        return True
+    if not option.startswith("--"):
+        return False
     return any(len(word) > 2 and option.startswith(word) for word in given.options)
 
 
@@ -187,12 +194,12 @@ def _dangers_of_run(run: Command) -> Iterator[str]:
     if name in BY_PROGRAM:
         given = _given(run.words)
         yield from _rows_for((name,), set(given.operands[: VERB_PLACES.get(name, 1)]), given)
-    if name not in INTERPRETERS and name != "rm":
+    if name not in INTERPRETERS and name != "rm" and not name.endswith("awk"):
         return
     operands = [word for word in run.words[1:] if not word.startswith("-")]
     if name == "rm" and _EVERYTHING & set(operands):
         yield "rm: deletes every file there"
-    if name in INTERPRETED:
+    if name in INTERPRETED or name.endswith("awk"):
         yield from _dangers_of_code(name, run)
     is_fed = not operands or "-s" in run.words or operands[0] == "/dev/stdin"
     if run.is_piped_into and is_fed and name in INTERPRETERS:
@@ -201,7 +208,7 @@ def _dangers_of_run(run: Command) -> Iterator[str]:
 
 def _dangers_of_code(name: str, run: Command) -> Iterator[str]:
     """Yield what a program given as text would do: `python -c`, or a here-document."""
-    for code in (*codes_in(run), run.given):
+    for code in (*codes_in(run), *roundabout.codes_of(run), run.given):
         if code and _DELETING.search(code):
             yield f"{name}: its program deletes files"
         words = dict.fromkeys(scan(code))

@@ -1,7 +1,8 @@
 """Options that make a program more than it seems: `sort -o` writes, `rg --pre` runs another program."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
@@ -25,7 +26,12 @@ _RUNNING_ROWS: tuple[tuple[str, str], ...] = (
     ("sqlite3", "-cmd -init"),
     ("gdb lldb", "-ex --eval-command -x -o"),
     ("pytest", "-p"),
-    ("make gmake", "--eval"),
+    ("make gmake", "--eval -E"),
+    ("ctest", "--build-and-test --test-command --build-makeprogram -S --script -SP"),
+    ("cmake", "-P -E"),
+    ("bazel bazelisk", "--run_under --script_path --override_repository"),
+    ("just", "--shell --shell-arg --chooser --command -c"),
+    ("gradle gradlew", "-I --init-script"),
     ("git", "--open-files-in-pager --upload-pack --receive-pack --exec --extcmd --exec-path"),
     ("git", "--ext-diff --textconv --config-env"),
     ("date", ""),
@@ -36,6 +42,8 @@ _RUNNING_ROWS: tuple[tuple[str, str], ...] = (
 #: Programs, and options that write to a file or change something.
 _WRITING_ROWS: tuple[tuple[str, str], ...] = (
     ("sort tree", "-o --output"),
+    ("ctest", "-O --output-log --output-junit"),
+    ("uniq", ""),
     ("find", "-delete -fprint -fprint0 -fprintf -fls"),
     ("fd fdfind", "-x -X --exec --exec-batch"),
     ("base64 base32 xxd iconv", "-o --output -r"),
@@ -117,7 +125,7 @@ def writing(words: list[str]) -> str:
     name = words[0]
     if found := next(_found(words, _WRITING.get(name, ())), None):
         return found.name
-    operands = [word for word in words[1:] if not word.startswith("-")]
+    operands = operands_of(words)
     if name in ("awk", "gawk", "mawk", "nawk"):
         return next((word for word in words[1:] if _AWK.search(word)), "")
     if name in ("sed", "gsed"):
@@ -127,6 +135,32 @@ def writing(words: list[str]) -> str:
     if name == "date" and operands and not operands[-1].startswith("+"):
         return operands[-1]
     return ""
+
+
+def operands_of(words: Sequence[str]) -> list[str]:
+    """Return the words behind the program that are no options: also `-`, and all behind `--`."""
+    place = words.index("--") if "--" in words else len(words)
+    before = [word for word in words[1:place] if word == "-" or word[:1] != "-"]
+    return [*before, *words[place + 1 :]]
+
+
+def from_globs(words: Sequence[str], globs: Sequence[str]) -> str:
+    """Return the glob that may become an option or operand by which the program does more than it seems, or nothing."""
+    names = (*RUNNING.get(words[0], ()), *_WRITING.get(words[0], ())) if words else ()
+    if not globs or not (names or (words and words[0] in _WRITING)):
+        return ""
+    is_by_name = words[0] in _BY_WHOLE_NAME
+    ends = len(words) if is_by_name or "--" not in words else words.index("--")
+    for glob in globs:
+        if glob in words[1:ends] and (
+            not is_by_name or any(fnmatchcase(name, glob) for name in names)
+        ):
+            return glob
+    return ""
+
+
+#: Programs whose dangerous options take no value within their own word.
+_BY_WHOLE_NAME = frozenset({"find"})
 
 
 def _is_plain_sed(words: list[str]) -> bool:
@@ -151,7 +185,7 @@ def _value(word: str, name: str) -> str | None:
     """Return the value glued to an option, empty where there is none; None where the word is another."""
     if name.startswith("--"):
         head, _, value = word.partition("=")
-        return value if len(head) > 3 and name.startswith(head) else None
+        return value if len(head) > 2 and name.startswith(head) else None
     if _LETTER.match(name):
         has_it = word[1] != "-" and name[1] in word
         return word.partition(name[1])[2] if has_it else None

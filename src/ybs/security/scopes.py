@@ -7,8 +7,9 @@ reaches outside the project or makes the program run or write something else.
 import re
 from collections.abc import Sequence
 
-from ybs.security import options
+from ybs.security import goals, options, wrappers
 from ybs.security.commands import Command
+from ybs.security.options import operands_of
 from ybs.security.wrappers import Reading
 
 _GIT_READS = (
@@ -107,7 +108,7 @@ def scope_of(run: Command) -> str:
                 return ""
             scope, size = f"{scope} {words[size]}", size + 1
         scope += " *"
-    return scope if scope and _stays(words, size) else ""
+    return scope if scope and _stays(words, size, run.globs) else ""
 
 
 def scopes_of(reading: Reading) -> list[str]:
@@ -128,7 +129,7 @@ def scope_of_part(part: Command) -> str:
     """Return the scope of one command of a flat line; output may go to /dev/null."""
     targets = [target for target in part.targets if target != "/dev/null"]
     sets = part.words[: part.start]
-    return scope_of(Command(part.words, targets, sets=sets, sources=part.sources))
+    return scope_of(Command(part.words, targets, sets=sets, sources=part.sources, globs=part.globs))
 
 
 def is_reading(scope: str) -> bool:
@@ -166,14 +167,21 @@ def scopes_in(text: str) -> list[str]:
     return scopes if is_whole else []
 
 
-def _stays(words: list[str], size: int) -> bool:
-    """Tell whether no word behind the beginning reaches outside the project or runs something else."""
-    if options.writing(words) or next(options.running(words), None) is not None:
+def _stays(words: list[str], size: int, globs: Sequence[str] = ()) -> bool:
+    """Return whether no word behind the beginning reaches outside the project, or makes or runs something else."""
+    behind = words[size:]
+    if options.writing(words) or options.from_globs(words, globs) or any(options.running(words)):
         return False
-    for word in words[size:]:
-        value = word.partition("=")[2] if word.startswith("-") else word
-        if words[0] not in _READERS and _REACHING.match(word):
-            return False
-        if value.startswith(("/", *_WILD_START)) or ".." in value.split("/"):
-            return False
-    return True
+    if any(wrappers.words_that_run([words[0], *behind])) or any(goals.chosen(words)):
+        return False
+    if goals.is_by_goals(words) and operands_of(["", *behind]):
+        return False
+    return not any(_reaches(word, is_reader=words[0] in _READERS) for word in behind)
+
+
+def _reaches(word: str, *, is_reader: bool) -> bool:
+    """Return whether a word loads or writes something elsewhere, or may."""
+    value = word.partition("=")[2] if word.startswith("-") else word
+    if not is_reader and _REACHING.match(word):
+        return True
+    return value.startswith(("/", *_WILD_START)) or ".." in value.split("/")

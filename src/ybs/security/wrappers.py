@@ -1,7 +1,7 @@
 """Programs that run other programs (`env`, `nohup`, `sh -c`, `xargs`, `find -exec`): what they may run."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, field
 
@@ -34,6 +34,8 @@ _WITH_VERB = {
     **dict.fromkeys(("bundle", "direnv", "mise", "npm", "pnpm", "yarn"), ("exec", "x", "dlx")),
     **dict.fromkeys(("docker", "podman", "kubectl"), ("exec", "run")),
     "git": ("bisect", "foreach"),
+    "tox": ("exec", "e"),
+    "mix": ("cmd", "run"),
     "nix": ("-c", "--command"),
     "nix-shell": ("--run", "--command"),
     "perf": ("stat", "record"),
@@ -75,6 +77,14 @@ class Reading(Struct):
         """Note why the text cannot be judged for certain."""
         self.doubts[reason] = None
         self.is_clear = False
+
+
+def words_that_run(words: Sequence[str]) -> Iterator[str]:
+    """Yield the words behind the program by which it runs another one: `exec` of `tox exec`, `-exec` of `find`."""
+    name = words[0].rpartition("/")[2].lower()
+    wanted = _FIND_RUNS if name in _FINDERS else _WITH_VERB.get(name, ())
+    ends = len(words) if name in _FINDERS or "--" not in words else words.index("--")
+    yield from (word for word in words[1:ends] if word in wanted)
 
 
 def read(text: str) -> Reading:

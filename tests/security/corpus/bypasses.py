@@ -21,7 +21,7 @@ BYPASSES: list[tuple[str, str, str]] = [
     ("CVE-2025-66032", "doubt", "sort --compress-program ./payload x"),
     ("CVE-2025-66032", "ask", "history -s payload"),
     ("CVE-2025-66032", "doubt", "git ls-remote --upload-pa=./payload main"),
-    ("CVE-2025-66032", "ask", "sed 's/a/b/e' x"),
+    ("CVE-2025-66032", "doubt", "sed 's/a/b/e' x"),
     ("CVE-2025-66032", "ask", "echo x | xargs -t ./payload"),
     ("CVE-2025-66032", "doubt", "rg -v -e x . --pre=sh"),
     ("CVE-2025-66032", "doubt", "echo ${x@P}"),
