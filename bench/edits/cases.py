@@ -115,8 +115,9 @@ def is_ambiguous(draft: Draft) -> bool:
     """Tell whether the change is, in a line or in all of them, one of what the slips change."""
     if not any(text.strip() for text in draft.real("cut", "add")):
         return True
-    olds = {plain(text): text for text in draft.block}
-    return any(olds.get(plain(text), text) != text for text in draft.real("add"))
+    olds = {(plain(text), text) for text in draft.block}
+    adds = draft.real("add")
+    return any(looks == plain(add) and text != add for looks, text in olds for add in adds)
 
 
 def _is_met(name: str, slips: tuple[Slip, ...], draft: Draft) -> bool:

@@ -12,7 +12,7 @@ from ybs.tools.editing.spelling import indent_of
 
 _INSIDE = re.compile(r"#|[)\]}].*[{:(>]\s*\Z")  # what may stand further left within a block
 _FEW_LINES = 2
-_MOST_WAYS = 100
+_MOST_WAYS = 10
 
 
 class _Part(Struct, frozen=True, kw_only=True):

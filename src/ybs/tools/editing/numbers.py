@@ -132,7 +132,8 @@ def _bare(lines: Lines, copy: Copy, new: str) -> Bare:
     gap = _gap_of(lines, copy)
     if told and told.style == copy.style and told.is_whole and not (is_own and _is_far(told, copy)):
         gap = copy.gaps[0] if gap is None else gap
-        is_certain = not _is_far(told, copy) and gap in told.gaps
+        has_gap = gap in told.gaps or not any(body.strip() for body in told.bodies)
+        is_certain = not _is_far(told, copy) and has_gap
         is_certain = is_certain and (not is_own or _copy_of(told.bodies) is not None)
         is_shifted = len(told.gaps) > len(copy.gaps) and not set(told.bodies) & set(copy.bodies)
         return _made(copy, gap, told.lines(gap), is_certain=is_certain and not is_shifted)

@@ -97,6 +97,5 @@ def _is_one_word(lines: Lines, number: int, wanted: list[str], index: int) -> bo
     is_enough = len(wanted) >= _FEWEST_LINES and says_enough(above_and_below)
     if not is_enough and letters(above_and_below + before + after) < _ENOUGH_LETTERS:
         return False
-    return (before, after) == (theirs[: other[0]], theirs[other[1] :]) and all(
-        is_prose(text, at, lines, number) for text, at in ((mine, word), (theirs, other))
-    )
+    is_alone = (before, after) == (theirs[: other[0]], theirs[other[1] :])
+    return is_alone and is_prose(theirs, other, lines, number)

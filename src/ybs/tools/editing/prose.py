@@ -7,7 +7,8 @@ from ybs.tools.editing.lines import Lines
 _FEWEST_WORDS = 3  # a string of fewer is a key or a name
 _WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 _STRING = re.compile(
-    r'(?<![\w\\])"((?:[^"\\]|\\.)*)"|(?<![\w\\])\'((?:[^\'\\]|\\.)*)\'|(?<![\w\\])`((?:[^`\\]|\\.)*)`'
+    r'(?<![\w\\])[bfru]{0,2}"((?:[^"\\]|\\.)*)"|(?<![\w\\])[bfru]{0,2}\'((?:[^\'\\]|\\.)*)\''
+    r"|(?<![\w\\])`((?:[^`\\]|\\.)*)`"
 )
 _OPENERS = ("//", "///", "//!", "#", "##", "#:", "--", "/*")
 _SCANNED = re.compile(
@@ -55,7 +56,13 @@ _TELLING = frozenset(  # words of sentences that no programming language has
         "their",
     ]
 )
-_NO_TEXT = re.compile(r"[;{}=(]\s*\Z|\s(?://|#|--|/\*)\s|[=!<>]=|[-=]>|&&|\|\||::")
+_MORE_TELLING = _TELLING | frozenset(
+    ["a", "and", "as", "by", "for", "from", "in", "is", "not", "on", "or", "to", "with"]
+)
+_ITEM = re.compile(r"\s*(?:[*+>-]|\d+[.)])\s+[A-Z]")  # a list item or a quotation
+_NO_TEXT = re.compile(
+    r"^\s*(?:#+|//+|--) *[+@]|[;{}=(]\s*\Z|\s(?://|#|--|/\*)\s|[=!<>]=|[-=]>|&&|\|\||::"
+)
 
 
 def word_at(text: str, start: int, stop: int) -> tuple[int, int] | None:
@@ -67,7 +74,7 @@ def word_at(text: str, start: int, stop: int) -> tuple[int, int] | None:
             is_closed = after.startswith(")") and re.search(r"(?:^|\s)\([^()]*\Z", before)
             around = (before[:-1] if is_open else before)[-1:] + (
                 after[1:] if is_closed else after
-            )[:1].rstrip(".:" if re.match(r"[.:](?:\s|\Z)", after) else ".")
+            )[:1].rstrip(".:" if re.match(r"[.:](?:[\s\"']|\Z)", after) else ".")
             is_name = any(sign.isalnum() or sign in "_$@{}()[]=<>/\\.:`" for sign in around)
             return None if is_name else hit.span()
     return None
@@ -97,13 +104,14 @@ def _is_text(line: str, place: int) -> bool:
         first -= 1
     while last < len(tokens) - 1 and are_plain[last + 1]:
         last += 1
+    telling = _MORE_TELLING if _ITEM.match(line) else _TELLING
     near = {token[0].strip("(*_,.;:!?)").lower() for token in tokens[first : last + 1]}
     if last - first + 1 < _FEWEST_WORDS or not are_plain[at]:
         return False
-    if _NO_TEXT.search(line):
+    if _NO_TEXT.search(line) or _QUERY.search(line) or _string_at(line, place):
         return False
     told = {token[0].lower() for token, is_plain in zip(tokens, are_plain, strict=True) if is_plain}
-    return not near.isdisjoint(_TELLING) or len(told & _TELLING) > 1
+    return not near.isdisjoint(telling) or len(told & telling) > 1
 
 
 def _is_set_apart(line: str, place: int, lines: Lines, number: int) -> bool:
@@ -116,12 +124,17 @@ def _is_set_apart(line: str, place: int, lines: Lines, number: int) -> bool:
         return is_long and not 0 <= line.find(closer) < place
     if line.startswith(tuple(_CLOSERS)):
         return len(_WORD.findall(line)) >= _FEWEST_WORDS and _closes_after(line, place)
-    for hit in _STRING.finditer(line):
-        if hit.start() < place < hit.end():
-            inside = hit[1] or hit[2] or hit[3] or ""
-            is_told = hit[3] is None or not _TELLING.isdisjoint(inside.split())
-            return is_told and not is_query and _is_message(inside, place - hit.start() - 1)
+    if hit := _string_at(line, place):
+        inside = hit[1] or hit[2] or hit[3] or ""
+        is_told = hit[3] is None or not _TELLING.isdisjoint(inside.split())
+        return (
+            is_told and not is_query and _is_message(inside, place - hit.start(hit.lastindex or 0))
+        )
     return any(_is_after(line, place, opener, lines.text) for opener in _OPENERS)
+
+
+def _string_at(line: str, place: int) -> re.Match[str] | None:
+    return next((hit for hit in _STRING.finditer(line) if hit.start() < place < hit.end()), None)
 
 
 def _is_message(inside: str, place: int) -> bool:

@@ -1,0 +1,140 @@
+"""One word of a sentence may be told wrong, in what goes and in what stays; a word of code never."""
+
+import pytest
+
+from rows import every_row
+from ybs.tools.editing.matcher import Match, find
+
+ABOVE, BELOW = "first_call(1)\n", "last_call(2)\n"
+
+
+def edited(text: str, old: str, new: str) -> str:
+    """Return the text after the edit, or why there is none."""
+    found = find(text, old, new)
+    if not isinstance(found, Match):
+        return found.reason
+    (place,) = found.places
+    return text[: place.start] + place.new + text[place.stop :]
+
+
+@every_row(
+    ("line", "right", "wrong"),
+    [
+        ("x = 1  # add the prices of all items", "prices", "costs"),
+        ("x = 1;  // we do not know (or care)", "care", "mind"),
+        ("#include <a.h>  /* the generated header file */", "generated", "usual"),
+        ('// Do not free "input" as others own it', "others", "other"),
+        ("-- every row of the table", "every", "each"),
+        ("print('hello to all of them')", "hello", "goodbye"),
+        ('say("no files were found:")', "found", "seen"),
+        ('say(f"no files in {place} were found")', "files", "file"),
+        ("throw Error('The `GET` method cannot have a body');", "method", "verb"),
+        ("throw Error(`the name must be a string, got ${name}`);", "string", "word"),
+        ("If you need more of them, run it again with a number.", "number", "count"),
+        ("- See [the guide](https://example.org/a#b) for more of this.", "more", "other"),
+        (" * Added static methods and removed others", "static", "static_"[:-1] + "s"),
+        ("1. Find out whether it works for large files", "large", "big"),
+        ("> Powerful and friendly request library", "friendly", "kind"),
+        ('"""Return the sum of all prices."""', "prices", "costs"),
+    ],
+)
+def test_a_word_of_a_sentence_is_overlooked(line: str, right: str, wrong: str):
+    whole = f"# Some words of comment\n// Some words of comment\n-- Some words of it\n{ABOVE}{line}\n{BELOW}"
+    old = f"{ABOVE}{line.replace(right, wrong)}\n{BELOW}"
+    assert edited(whole, old, old.replace("2", "3")) == whole.replace("(2)", "(3)")
+    assert edited(whole, old, ABOVE + BELOW) == whole.replace(f"{line}\n", "")
+
+
+@every_row(
+    ("line", "right", "wrong"),
+    [
+        ("return a if b is not None else c", "None", "True"),
+        ("for x in items if y and z", "items", "things"),
+        ("names['the price of it']", "price", "price_"),
+        ('sql = "SELECT name FROM orders of the day"', "orders", "users"),
+        ('say(f"the files in {place} were found")', "place", "folder"),
+        ("say(`cmd one two three`)", "one", "on"),
+        ("run `the command of it` now", "run", "runs"),
+        ("key = 'two words'", "words", "names"),
+        ("x = a.the_value of it", "the_value", "the_values"),
+        ("value := compute(the thing)", "compute", "computes"),
+        ("if the.user == other of them", "other", "others"),
+        ("set the value of it = 5;", "value", "name"),
+        ("the value of this -> that", "value", "name"),
+        ("# +build linux and darwin of the", "linux", "windows"),
+        ("call(1) # note", "note", "hint"),
+        ("only three words", "three", "four"),
+    ],
+)
+def test_a_word_of_code_is_not_overlooked(line: str, right: str, wrong: str):
+    text = f"{ABOVE}{line}\n{BELOW}"
+    old = text.replace(right, wrong)
+    assert edited(text, old, old.replace("2", "3")) == "absent"
+
+
+@every_row(
+    ("text", "old", "reason"),
+    [
+        ("# the sum of it\n", "# the total of it\n", "absent"),  # too short to be sure
+        ("# the sum of it\nx = 1\n", "# the total of it\nx = 1\n", "absent"),
+        (
+            "# add the prices of all the items in there\ny\n# add the costs of all the items in there\n",
+            "# add the weights of all the items in there\n",
+            "ambiguous",
+        ),
+        (
+            "# add the prices of all the items in there\nx = 1\nz = 2\n\n# add the costs of all the items in there\nx = 1\nz = 3\n",
+            "# add the weights of all the items in there\nx = 1\nz = 2\n",
+            "ambiguous",
+        ),
+        (
+            "# add the prices of all of the items\n" * 300,
+            "# add the costs of all of the items\n",
+            "absent",
+        ),
+        (
+            "# Some words\n# add the prices of all\n",
+            "# add the prices of alls\n# add more\n",
+            "absent",
+        ),
+    ],
+)
+def test_a_place_in_doubt_is_refused(text: str, old: str, reason: str):
+    assert edited(text, old, "x = 2\n") == reason
+
+
+def test_a_short_block_has_to_say_enough():
+    text = "# Some words\n# add the prices of all the items in there\nx = 1\n"
+    line, told = (
+        "# add the prices of all the items in there\n",
+        "# add the costs of all the items in there\n",
+    )
+    assert edited(text, told, "# Add.\n") == text.replace(line, "# Add.\n")
+    assert edited(text, f"{told}x = 1\n", "y = 1\n") == text.replace(f"{line}x = 1\n", "y = 1\n")
+    other = "\n# add the prices of something else\nx = 1\n}\n"
+    assert edited(text + other, f"{told}x = 1\n", "y = 1\n") == (text + other).replace(
+        f"{line}x = 1\n", "y = 1\n"
+    )
+
+
+def test_lines_that_share_little_cast_no_doubt():
+    text = "a {\n  run_every(one)\n}\n# add the prices of all\nblock {\n}\nother {\n  run(two)\n}\n"
+    old = "# add the costs of all\nblock {\n}\n"
+    assert edited(text, f"  run_every(one)\n}}\n{old}", "x\n").count("x\n") == 1
+    assert edited(text, "}\n" + old, "}\nx\n") != "ambiguous"
+
+
+def test_the_models_word_does_not_get_into_the_file():
+    text = "# Some words of it\nx = 1  # add the prices up\ny = 1\nz_name = 2\n"
+    old = "x = 1  # add the costs up\ny = 1\nz_name = 2\n"
+    assert edited(text, old, old.replace("x = 1", "x = 2")) == "absent"
+    assert edited(text, old, old.replace("y = 1", "y = 2")) == text.replace("y = 1", "y = 2")
+
+
+@pytest.mark.parametrize("inside", ['"""', "'''"])
+def test_words_of_a_long_string_are_overlooked_but_not_those_behind_it(inside: str):
+    text = f"{inside}Say it.\n\nReturns the sum that was found\n{inside}; of = one_call(a)\nmore_calls(b)\n"
+    assert edited(
+        text, text.replace("sum", "total"), text.replace("(b)", "(c)").replace("sum", "total")
+    ) == text.replace("(b)", "(c)")
+    assert edited(text, text.replace("of =", "off ="), "x") == "absent"
