@@ -38,7 +38,7 @@ it is bounded by what follows, each with the test that holds it.
   (`core.hooksPath`, `include.path`, filters, aliases). For commands those are read-only that run on this machine and lie at the top of the project,
   what git's settings name, and repositories at any depth: git's, bare ones, and those of Mercurial, Jujutsu and Sapling. Each command begins with a look at all
   folders; what could not be looked at within 10 seconds is read-only, as is the folder around repositories where there are more than 500. What is missing, lies
-  deeper, or is rewritten by formatters and installers in ordinary work (CI, linters' settings, documents) a command can write: right after it you are
+  deeper, or is rewritten by formatters and installers in ordinary work (CI, linters' settings, documents) a command can write: right after it, in a session, you are
   told what appeared or changed, new repositories too, and the model is not (`tests/session/test_later_watch.py`).
 - **The network** is closed in the sandbox. `network: true` asks the person for one command;
   `safety.sandbox_network` opens it for all.
@@ -50,7 +50,8 @@ it is bounded by what follows, each with the test that holds it.
   never read for settings.
 - **Files of ybs** are 0600 in folders of 0700 whatever the umask; a link in the place of a file, or of the folder that it lies in, is refused; one process
   writes at a time. Where `~/.config/ybs`, `~/.local/state/ybs` or `~/.cache/ybs` is a link of yours, what it leads to is closed to tools and commands.
-- **Git** for ybs's own purposes runs no program that a repository names: no hook, filter, pager, helper or alias.
+- **Git** for ybs's own purposes runs no program that a repository names: no hook, filter, pager, helper or alias. It runs in a sandbox that has the
+  project, git's own folders and nothing else, and ybs puts the files in place by itself, by a walk that follows no link.
   It writes through no link in git's own folder, which other writers than git might have put together. What each turn changed is committed only in
   a repository that was there before the session's first change; new files that hold keys by their name (`.env`, `*.pem`) are left out.
 - **Saved sessions** are data. Taking one up again, edited or not, gives no permission, mode, provider, address, system prompt or path: what is
