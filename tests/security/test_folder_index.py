@@ -122,19 +122,17 @@ def test_a_look_that_takes_too_long_names_what_it_has_not_seen_and_goes_on_later
     plant(project, "src/x", "node_modules/a/.git/HEAD", "zone/deep/.git/HEAD")
     now = [0.0]
     monkeypatch.setattr(folder_index, "monotonic", lambda: now[0])
-    real = os.lstat
+    real = os.scandir
 
-    def slow(path: str) -> os.stat_result:
+    def slow(path: str) -> object:
         now[0] += 1
         return real(path)
 
-    monkeypatch.setattr(os, "lstat", slow)
-    index = FolderIndex(str(project), look_seconds=3.5)
+    monkeypatch.setattr(os, "scandir", slow)
+    index = FolderIndex(str(project), look_seconds=2.5)
     first = look(index)
     assert f"{project}/node_modules" in first.unseen, "dependencies come last"
-    for _ in range(3):
-        index._look_seconds += 1.0  # pyright: ignore[reportPrivateUsage]
-        found = look(index)
+    found = look(index)  # what was listed before takes no time any more
     assert found.unseen == []
     assert names(project, found.repositories) == ["node_modules/a/.git", "zone/deep/.git"]
 
@@ -148,8 +146,12 @@ def test_a_look_that_took_long_stands_for_as_long(project: Path, monkeypatch: py
     (project / ".git").mkdir()
     now[0] += 1.0
     assert index.look().repositories == []
-    now[0] += 1.0
+    assert names(project, index.look(is_fresh=True).repositories) == [".git"]
+    (project / ".hg").mkdir()
+    index._took = 2.0  # pyright: ignore[reportPrivateUsage]
     assert names(project, index.look().repositories) == [".git"]
+    now[0] += 2.0
+    assert names(project, index.look().repositories) == [".git", ".hg"]
 
 
 def test_there_is_one_index_for_a_folder(project: Path):

@@ -111,3 +111,13 @@ def test_what_the_persons_git_settings_name_counts_before_it_is_there_too(
     monkeypatch.setattr(later_changes, "_MOST_FOLDERS", 1)
     (project / "tools/hooks/deep/post-commit").write_text("evil")
     assert looked(files, project) == []
+
+
+def test_what_a_quick_command_leaves_in_a_project_that_is_slow_to_look_through_is_seen(
+    files: LaterFiles, project: Path
+):
+    index = later_changes.index_of(str(project))
+    index._took = 1_000.0  # pyright: ignore[reportPrivateUsage]
+    (project / "deep").mkdir()
+    (project / "deep" / ".envrc").write_text("x")
+    assert [each.path for each in files.look()] == [f"{project}/deep/.envrc"]

@@ -69,11 +69,11 @@ class FolderIndex:
         self._found = Found()
         self._ended = self._took = 0.0
 
-    def look(self) -> Found:
-        """Return what there is now, or was just now where a look takes long."""
+    def look(self, *, is_fresh: bool = False) -> Found:
+        """Return what there is now, or unless `is_fresh` was just now where a look takes long."""
         with self._lock:
             began = monotonic()
-            if began - self._ended >= self._took:
+            if is_fresh or began - self._ended >= self._took:
                 self._found = self._looked(began + self._look_seconds)
                 self._ended = monotonic()
                 self._took = self._ended - began

@@ -43,7 +43,7 @@ class LaterFiles:
 
     def look(self) -> list[Change]:
         """Return what appeared or changed since the last look; nothing the first time."""
-        found = [index_of(folder).look() for folder in self._folders]
+        found = [index_of(folder).look(is_fresh=True) for folder in self._folders]
         unseen, self.unseen = self.unseen, tuple(path for each in found for path in each.unseen)
         old, old_repositories = self._states, self._repositories
         known, self._read = self._read, {}
