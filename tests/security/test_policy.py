@@ -396,3 +396,69 @@ def test_a_grant_without_the_network_does_not_open_it():
 def test_where_the_network_is_open_for_all_it_is_no_question():
     policy = policy_of("auto", safety=Safety(mode="auto", sandbox_network=True), find_sandbox=lambda: "full")  # fmt: skip
     assert network_call(policy, command="cargo test") == Allow()
+
+
+@every_row(
+    ("mode", "sandbox", "expected"),
+    [
+        ("auto", "full", "allow"),
+        ("auto", "reduced", "ask"),
+        ("auto", "none", "ask"),
+        ("ask", "full", "ask"),
+        ("accept-edits", "full", "ask"),
+        ("deny", "full", "deny"),
+        ("bypass", "none", "allow"),
+    ],
+)
+def test_a_tool_that_runs_a_program_passes_by_itself_in_auto_with_a_full_sandbox_only(
+    mode: Mode, sandbox: Any, expected: str
+):
+    policy = policy_of(mode, find_sandbox=lambda: sandbox)
+    assert word(decide(policy, "their_tool", "execute")) == expected
+    decision = decide(policy, "their_tool", "execute")
+    if isinstance(decision, Ask):
+        assert decision.reason == "their_tool runs a program"
+
+
+@every_row(
+    ("safety", "command", "by"),
+    [
+        (Safety(), "ls", "reading"),
+        (Safety(mode="accept-edits"), "ls", "reading"),
+        (Safety(mode="deny"), "ls", "reading"),
+        (Safety(mode="auto"), "ls", "mode"),
+        (Safety(mode="bypass"), "ls", "mode"),
+        (Safety(allow=("run_shell(ls *)",)), "ls", "grant"),
+        (Safety(require_confirmation=("write_file",)), "make", "grant"),
+        (Safety(safe_commands=("make",)), "make", "reading"),
+    ],
+)
+def test_the_verdict_says_what_lets_a_command_run(safety: Safety, command: str, by: str):
+    policy = Policy(safety, find_sandbox=lambda: "full")
+    decision = decide(policy, "run_shell", command=command)
+    assert isinstance(decision, Allow)
+    assert decision.by == by
+
+
+def test_a_reader_that_needs_more_is_asked_about_and_a_rule_of_its_own_lets_it():
+    policy = policy_of("ask", find_sandbox=lambda: "full")
+    call = ToolCall(id="1", name="run_shell")
+
+    def again(command: str) -> Decision:
+        subject = Subject(command=command)
+        return policy.decide(call, "execute", Preview(title="x"), subject, needs="it wrote")
+
+    asked = again("sort a")
+    assert isinstance(asked, Ask)
+    assert (asked.question.reason, asked.question.grant) == ("it wrote", "run_shell(sort a)")
+    # What would read like a kind of command is not offered.
+    starred = again("wc *")
+    assert isinstance(starred, Ask)
+    assert starred.question.grant == ""
+    policy.mode = "auto"
+    assert again("sort a") == Allow("mode")
+    policy.mode = "deny"
+    assert isinstance(again("sort a"), Deny)
+    policy.mode = "ask"
+    policy.grant("run_shell(sort a)")
+    assert again("sort a") == Allow("grant")
