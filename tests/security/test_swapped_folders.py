@@ -49,7 +49,7 @@ def walked(folder: Path) -> Iterable[object]:
 
 def searched(folder: Path, rg: str) -> Iterable[object]:
     roots = Roots(folder.parent)
-    scope = engine.Scope(start=folder.parent, choice=Choice("*"), most=50)
+    scope = engine.Scope(start=folder.parent, choice=Choice("**"), most=50)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ripgrep, "program", lambda _: rg)
         found = engine.find(pattern_of("TheSecret.*"), scope, roots, Deadline(5))
