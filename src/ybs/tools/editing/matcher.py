@@ -1,7 +1,7 @@
 """Finds the place that an edit means, and fits the new text to it. It never guesses between places.
 
 The text is looked for as it is, then with ever more overlooked: white space, the looks of punctuation,
-indentation, blank lines, copied line numbers, escapes, `...` for lines left out, one word of a comment.
+indentation, blank lines, copied line numbers, escapes, `...` for lines left out, one word of a sentence.
 What is overlooked is never code. A place found in another shape counts only if no other place looks like it.
 """
 
@@ -155,7 +155,10 @@ def _fuzzy(edit: Edit) -> Match | Refusal:
 
 def _absent(lines: Lines, edit: Edit) -> Refusal:
     dots = next((line.strip() for line in edit.old.split("\n") if is_elision(line)), "")
-    return Refusal(reason="absent", nearest=nearest(lines, edit.old), placeholder=dots)
+    shown = nearest(lines, edit.old)
+    for bare in () if shown else without_numbers(lines, edit.old, edit.new):
+        shown = shown or nearest(lines, bare.old)
+    return Refusal(reason="absent", nearest=shown, placeholder=dots)
 
 
 def _alike(lines: Lines, edit: Edit, how: tuple[str, ...] = ()) -> Found:
