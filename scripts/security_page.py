@@ -99,8 +99,8 @@ it is bounded by what follows, each with the test that holds it.
   it ends (`ybs models stop`). A server on this machine that passes words on is not seen, but for Ollama's `-cloud` models.
 - With the network open a command can send away what it can read.
 - `--no-sandbox`, `--mode bypass` and trust in a project are the person's word, and mean what they say.
-- While `rg` or the search process scans, a program that swaps folders for links at the right moment can learn how many lines
-  match outside of the project, and where; never their text.
+- With Landlock and on macOS ybs's own git can be led, by a command that swaps folders for links at the right moment, to look at sizes, times and the
+  text of links outside of the project.
 - Landlock ("reduced") leaves open: mode and times of the person's own files outside, the list of processes, the list of network
   interfaces. An ordinary user's bounding set of capabilities stays as it was; `no_new_privs` keeps any of it from being used. It adds up rights and
   takes none away, so nothing new can be made directly in a folder that holds `.git` or something else that is protected, which is the top of most projects,

@@ -154,5 +154,23 @@ def test_a_look_that_took_long_stands_for_as_long(project: Path, monkeypatch: py
     assert names(project, index.look().repositories) == [".git", ".hg"]
 
 
+def test_a_listing_from_within_a_tick_is_not_relied_on(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (project / "sub").mkdir()
+    known = {path: os.lstat(path) for path in (str(project), f"{project}/sub")}
+    monkeypatch.setattr(os, "lstat", known.__getitem__)  # times as coarse as a clock can be
+    monkeypatch.setattr(folder_index, "time_ns", lambda: known[f"{project}/sub"].st_ctime_ns)
+    index = FolderIndex(str(project))
+    index.look()
+    (project / "sub" / ".git").mkdir()
+    assert names(project, look(index).repositories) == ["sub/.git"]
+
+
+def test_a_git_file_is_not_taken_for_a_link(project: Path):
+    plant(project, "tree/.git")
+    assert FolderIndex(str(project)).look().linked == []
+
+
 def test_there_is_one_index_for_a_folder(project: Path):
     assert index_of(str(project)) is index_of(str(project))
