@@ -80,28 +80,32 @@ def test_a_project_that_is_gone_has_no_links(tmp_path: Path):
 
 @pytest.mark.parametrize("mode", ["ask", "accept-edits", "auto"])
 async def test_p18_file_tools_ask_about_each_of_them_without_an_always(project: Path, mode: Mode):
-    unasked: list[str] = []
+    asked = Asked()
+    bench = Bench(project, mode=mode, confirm=asked)
     for path in (*RUNS, *READ):
-        asked = Asked()
-        bench = Bench(project, mode=mode, confirm=asked)
-        written = await bench.call("write_file", path=path, content="1\n")
-        edited = await bench.call("edit_file", path=path, old_text="1", new_text="2")
-        assert not written.result.is_error, written.output
-        assert not edited.result.is_error, edited.output
-        deleted = await bench.call("delete_file", path=path)
-        assert not deleted.result.is_error, deleted.output
-        if [each.grant for each in asked.questions] != ["", "", ""]:
-            unasked.append(path)
-    assert unasked == []
+        await bench.ok("write_file", path=path, content="1\n")
+    assert [(each.effect, each.grant) for each in asked.questions] == [("write", "")] * (
+        len(RUNS) + len(READ)
+    )
+
+
+async def test_p18_edits_and_deletes_of_them_are_asked_about_as_well(project: Path):
+    asked = Asked()
+    bench = Bench(project, mode="auto", confirm=asked)
+    for path in (".envrc", "sub/.husky/pre-push", "AGENTS.md", ".circleci/config.yml"):
+        await bench.ok("write_file", path=path, content="1\n")
+        await bench.ok("edit_file", path=path, old_text="1", new_text="2")
+        await bench.ok("delete_file", path=path)
+    assert [each.effect for each in asked.questions] == ["write", "edit", "delete"] * 4
+    assert {each.grant for each in asked.questions} == {""}
 
 
 @pytest.mark.parametrize("mode", ["plan", "deny"])
 async def test_p18_modes_that_ask_nobody_refuse_each_of_them(project: Path, mode: Mode):
+    asked = Asked()
+    bench = Bench(project, mode=mode, confirm=asked)
     for path in (*RUNS, *READ):
-        asked = Asked()
-        refused = await Bench(project, mode=mode, confirm=asked).call(
-            "write_file", path=path, content="1\n"
-        )
+        refused = await bench.call("write_file", path=path, content="1\n")
         assert refused.result.is_refused, path
-        assert asked.questions == []
         assert not (project / path).exists()
+    assert asked.questions == []
