@@ -25,7 +25,7 @@ from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.rules import RULES
 
 SIZE = 100_000
-MOST_SHARE, MOST_HOSTILE_SHARE = 1 / 40, 1 / 4
+MOST_SHARE, MOST_HOSTILE_SHARE = 1 / 20, 1 / 2
 LEAST_RECALL, LEAST_PRECISION = 0.98, 0.97
 _PEM = "-----BEGIN RSA " + "PRIVATE KEY-----\n"
 #: What would slow a careless engine down, repeated to 100 KB.
@@ -35,6 +35,8 @@ ADVERSARIAL = {
     "key": "key", "token:": "token: ", "public_key=": "public_key=", "token=a&": "token=a&", "token= letters": "token=" + "a" * 394, "base64": "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNkZWZnaGlqa2xtbm9w ", "base64, one run": "QUJD", "percent": "%25",
     "percent words": "%41b ", "unicode": "\\u0061", "zeros": "a\0", "curl -u": "curl -u ", "-u a:": " -u a:", "quotes": "\"'", "AKIA": "AKIA", "digits": "1",
     "spaces": "token" + " " * 90, "equals": "key====", "placeholders": "[ybs:secret:jwt#1]", "xoxb": "xoxb-1", "pat": "pat-", "0/1": "0/1", "machine": "machine a login b ",
+    "entities": "&#65;", "octal": "\\101", "hex": "41", "hex with spaces": "41 ", "bytes of C": "0x41, ", "zero width": "a\u200b", "full width": "\uff41", "colours": "\x1b[0mA1",
+    "literals": "\"aB3456789\" + ", "words on lines": "aB3456789x\n", "percent twice": "%2541", "base64 twice": "VVVKRFJFVkdSMGhKU2t0TVRVNVA",
 }  # fmt: skip
 
 

@@ -10,8 +10,8 @@ from ybs.security.firewall.memory import Finding, Memory
 def searches(firewall: Firewall, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """Note what the engine searches."""
     seen: list[bytes] = []
-    spans = firewall.engine.spans
-    monkeypatch.setattr(firewall.engine, "spans", lambda data: seen.append(data) or spans(data))
+    spans = firewall.spans
+    monkeypatch.setattr(firewall, "spans", lambda data: seen.append(data) or spans(data))
     return seen
 
 

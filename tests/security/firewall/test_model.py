@@ -87,9 +87,9 @@ async def test_thinking_goes_back_as_it_came(firewall: Firewall, token: str) -> 
 def searched(firewall: Firewall, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Note the texts that the engine searches."""
     texts: list[str] = []
-    spans = firewall.engine.spans
+    spans = firewall.spans
     monkeypatch.setattr(
-        firewall.engine,
+        firewall,
         "spans",
         lambda data: texts.extend(data.decode().split("\n")) or spans(data),
     )

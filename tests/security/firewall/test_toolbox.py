@@ -82,7 +82,8 @@ async def test_a_result_without_secrets_is_the_same(firewall: Firewall) -> None:
 async def test_the_person_hears_of_a_private_key(firewall: Firewall, key: str) -> None:
     toolbox, _ = toolbox_of(firewall, Files(), read_file=key)
     events = RecordedEvents()
-    await toolbox.run(call_of("read_file", path="id"), events)
+    result = await toolbox.run(call_of("read_file", path="id"), events)
+    assert result.output == "[ybs:secret:private-key#1]"
     assert [event.text for event in events.of(Noticed)] == [
         "A private key stands in the result of read_file id; the model sees a placeholder."
     ]

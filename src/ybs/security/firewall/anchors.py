@@ -48,10 +48,9 @@ class Anchors:
                     self._near.setdefault(_sign_of(anchor), []).append((anchor, number))
         self._stems = list(_stems(everywhere, rules))
 
-    def hits(self, data: bytes, lower: bytes) -> list[Hit]:
+    def hits(self, data: bytes, lower: bytes, cores: list[tuple[int, int]]) -> list[Hit]:
         """Return where literals stand in `lower`, which is `data` in lower case; in order of the places."""
         found = [*self._everywhere(lower)]
-        cores = cores_in(data)
         if cores:
             found += self._at_heads(data, lower, cores)
             found += self._around(lower, cores)

@@ -1,69 +1,177 @@
-"""Reads a text once more with its encodings undone: percent signs, JSON's escapes, base64, and UTF-16's zero bytes."""
+"""Undoes encodings and disguises: escapes, hidden characters, other forms of letters, joined literals, base64, hex.
+
+A kind is undone only where a cheap look says that it may be there. What comes out is a view, and may be undone again.
+"""
 
 import re
-from binascii import a2b_base64
-from bisect import bisect_right
+from binascii import a2b_base64, unhexlify
 from collections.abc import Iterator
+from functools import lru_cache
 
 from ybs.security.firewall.lazy import lazy
+from ybs.security.firewall.views import View, pieces, substituted
 
+#: The kinds that are undone.
+ESCAPED, HIDDEN, GLUE, LINES = "escapes", "hidden characters", "literals", "lines"
+PACKED, HEXED, WIDE = "base64", "hex", "zeros"
 #: A part of the data and what it says: start, end, decoded.
 Piece = tuple[int, int, bytes]
 
-#: Shorter base64 is not decoded, in characters.
-LEAST_BASE64 = 40
+#: Shorter base64 and hex is not decoded, in characters.
+LEAST_BASE64, LEAST_HEX = 26, 32
 _MOST_SHIFTED = 4_096
-_ESCAPE = lazy(rb"%[0-9a-fA-F]{2}|\\u00[0-9a-fA-F]{2}")
-_BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
-_IS_BASE64 = bytes(97 if code in _BASE64 else 32 for code in range(256))
+#: Decoded bytes are text where so many in a row can be printed.
+_LEAST_TEXT = 12
+_ALNUM = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+_HEX = b"0123456789abcdefABCDEF"
+
+
+def _table(*classes: tuple[bytes, bytes]) -> bytes:
+    """Make a table for `translate`: each byte of a class becomes its sign, all others a `!`."""
+    signs = bytearray(b"!" * 256)
+    for members, sign in classes:
+        for code in members:
+            signs[code] = sign[0]
+    return bytes(signs)
+
+
+_IS_BASE64 = _table((_ALNUM + b"+/-_", b"a"))
+_IS_HEX = _table((_HEX, b"a"), (b" :-,;", b" "))
+_IS_PRINTED = _table((bytes(range(32, 127)), b"a"))
 _STANDARD = bytes.maketrans(b"-_", b"+/")
-_BREAKS = b" \t\r\n\v\f\"'<>`|"
-_IS_BREAK = bytes(32 if code in _BREAKS else 97 for code in range(256))
+#: With what each group of four begins in the base64 of ASCII text: A (a zero byte), I to Z, a to f.
+_OF_TEXT = b"AIJKLMNOPQRSTUVWXYZabcdef"
+#: How literals are joined (`q`): what stands between is dropped.
+_GLUED = _table((_ALNUM + b"_-%;#=/", b"a"), (b"\"'`", b"q"))
+_BETWEEN = b" \t\r\n\\+.&|"
+
+#: Escapes, and a line end between two. Each kind begins with a sign of its own, which is quick to look for.
+_NEXT = rb"(?:\\?\r?\n[ \t]{0,40}(?=%|\\[xuU0-3]|&#))?"
+_ESCAPES = {
+    b"%": lazy(rb"%[0-9a-fA-F]{2}" + _NEXT),
+    b"\\": lazy(
+        rb"\\{1,4}(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}|U000[0-9a-fA-F]{5}|[0-3][0-7]{2})"
+        + _NEXT
+    ),
+    b"&#": lazy(rb"&#(?:[xX]0{0,6}[0-9a-fA-F]{1,5}|0{0,6}[0-9]{1,6});" + _NEXT),
+}
+#: Colours; and in UTF-8 what has no width, and ASCII in full width or as mathematical signs.
+_HIDDEN = lazy(
+    rb"\x1b\[[0-9;?]{0,30}[A-Za-z]|\xc2\xad|\xcd\x8f|\xd8\x9c|\xe1\x85[\x9f\xa0]|\xe1\x9e[\xb4\xb5]|\xe1\xa0[\x8b-\x8f]"
+    rb"|\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xaf]|\xe3\x85\xa4|\xef\xb8[\x80-\x8f]|\xef\xbb\xbf|\xef\xbe\xa0"
+    rb"|\xf3\xa0[\x80-\x87][\x80-\xbf]|\xef\xbc[\x81-\xbf]|\xef\xbd[\x80-\x9e]|\xf0\x9d[\x90-\x9f][\x80-\xbf]"
+)
+#: What is between two literals that are one, by the quote that ends the first.
+_JOINTS = [
+    lazy(
+        quote
+        + rb"(?<=[0-9A-Za-z_.=/+;-].)[ \t]{0,8}(?:\\?\r?\n[ \t]{0,60})?(?:\+|\.{1,2}|&|\|\||\\)?[ \t]{0,8}"
+        rb"(?:\\?\r?\n[ \t]{0,60})?[a-zA-Z]?[\"'`](?=[0-9A-Za-z_.=/+%\\&-])"
+    )
+    for quote in (b'"', b"'", b"`")
+]
+#: A line end within a word, before and behind a long part of it.
+_LINE_END = lazy(rb"[ \t\r=\\]{0,3}\n[ \t>#|*+]{0,40}")
+_END_BEFORE = lazy(rb"[0-9A-Za-z_+/.-][ \t\r=\\]{0,3}\n[ \t>#|*+]{0,40}[0-9A-Za-z_+/.-]{0,20}\Z")
+_END_AFTER = lazy(rb"[0-9A-Za-z_+/.-]{0,20}[ \t\r=\\]{0,3}\n[ \t>#|*+]{0,40}(?=[0-9A-Za-z_+/.-])")
+_NEARBY = 70
+#: What may stand between a word and the end of its line, or its beginning: each as bytes of one.
+_AFTER_WORDS = frozenset(bytes((code,)) for code in b" \t\r\n=\\+/.>#|*")
+_LETTERS = frozenset(bytes((code,)) for code in b"abcdefghijklmnopqrstuvwxyz:,;(){}[]")
+#: How long the hexadecimal digits of hashes are: no part of a token, and there are lists of them.
+_DIGESTS = (32, 40, 56, 64, 96, 128)
+#: What is in the hex and the base64 of hidden characters and of full width.
+_HIDDEN_BASE64 = lazy(rb"4oC|OKA|igI|77[0-9a-z]|vv[XYZ]|\+\+")
+_HIDDEN_HEX = lazy(rb"(?i:e280|efb[cd]|c2ad|efbbbf)")
+_HEXED = lazy(rb"[0-9a-fA-F]{%d,}+" % LEAST_HEX)
+_SPACED_HEX = lazy(
+    rb"(?<![0-9A-Za-z])(?:(?:0x)?[0-9a-fA-F]{2}[ :,;-]{1,2}){11,}+(?:(?:0x)?[0-9a-fA-F]{2})?"
+)
+_NOT_HEX = lazy(rb"0x|[^0-9a-fA-F]")
 
 
-class View:
-    """The decoded pieces of some data as one text, each on a line of its own."""
-
-    def __init__(self, pieces: list[Piece]) -> None:
-        self._pieces = pieces
-        self.data = b"\n".join(decoded for _, _, decoded in pieces)
-        self._starts: list[int] = []
-        place = 0
-        for _, _, decoded in pieces:
-            self._starts.append(place)
-            place += len(decoded) + 1
-
-    def source(self, start: int, end: int) -> tuple[int, int]:
-        """Return the part of the data that `start` to `end` of this text was decoded from."""
-        first = bisect_right(self._starts, start) - 1
-        last = bisect_right(self._starts, max(start, end - 1)) - 1
-        return self._pieces[first][0], self._pieces[last][1]
+def views(data: bytes, cores: list[tuple[int, int]], last: str = "") -> Iterator[View]:
+    """Yield what the data says with each kind of encoding undone. `last` is the kind that was undone before."""
+    if last != LINES:
+        yield from _substituted(data, last)
+    if last not in (LINES, GLUE):
+        yield substituted(LINES, data, line_ends(data, cores), _nothing)
+    yield pieces(PACKED, packed(data))
+    yield pieces(HEXED, hexed(data))
+    if b"\0" in data:
+        yield pieces(WIDE, wide(data))
 
 
-def views(data: bytes) -> Iterator[View]:
-    """Yield what the data says with each kind of encoding undone; nothing where there is none."""
-    for pieces in (list(escaped(data)), list(packed(data)), list(wide(data))):
-        if pieces:
-            yield View(pieces)
+def _substituted(data: bytes, last: str) -> Iterator[View]:
+    found = [m for sign, each in _ESCAPES.items() if sign in data for m in each().finditer(data)]
+    if found:
+        yield substituted(ESCAPED, data, _ordered(found), _unescaped)
+    if last != HIDDEN and (not data.isascii() or b"\x1b" in data):
+        yield substituted(HIDDEN, data, _HIDDEN().finditer(data), _shown)
+    glued = data.translate(_GLUED, _BETWEEN)
+    if last != GLUE and (b"aqqa" in glued or b"aqaqa" in glued):
+        found = [match for each in _JOINTS for match in each().finditer(data)]
+        yield substituted(GLUE, data, _ordered(found), _nothing)
 
 
-def escaped(data: bytes) -> Iterator[Piece]:
-    """Yield the words with percent or JSON escapes in them, in parts so small that little is lost with a finding."""
-    if b"%" not in data and rb"\u00" not in data:
-        return
-    breaks = data.translate(_IS_BREAK)
-    done = 0
-    for match in _ESCAPE().finditer(data):
-        if match.start() < done:
-            continue
-        start = breaks.rfind(b" ", done, match.start()) + 1 or done
-        done = breaks.find(b" ", match.end())
-        done = len(data) if done < 0 else done
-        yield start, done, _ESCAPE().sub(_unescaped, data[start:done])
+def _ordered(matches: list[re.Match[bytes]]) -> Iterator[re.Match[bytes]]:
+    return iter(sorted(matches, key=lambda match: match.start()))
+
+
+def _nothing(_match: re.Match[bytes]) -> bytes:
+    return b""
 
 
 def _unescaped(match: re.Match[bytes]) -> bytes:
-    return bytes((int(match[0][-2:], 16),))
+    said = match[0].rstrip(b"\\\r\n\t ").lstrip(b"%\\&#")
+    if match[0][:1] == b"%" or (said[:1] == b"x" and match[0][:1] == b"\\"):
+        return bytes((int(said.lstrip(b"x"), 16),))
+    if match[0][:1] == b"&":
+        number = int(said[1:-1], 16) if said[:1] in b"xX" else int(said[:-1])
+    elif said[:1] in b"uU":
+        number = int(said[1:].strip(b"{}"), 16)
+    else:
+        return bytes((int(said, 8),))
+    return chr(number).encode("utf-8", "surrogatepass") if number < 0x110000 else b""
+
+
+def _shown(match: re.Match[bytes]) -> bytes:
+    return _plain_form(match[0])
+
+
+@lru_cache(maxsize=512)
+def _plain_form(sign: bytes) -> bytes:
+    if sign[:2] in (b"\xef\xbc", b"\xef\xbd") or sign[:1] == b"\xf0":
+        from unicodedata import normalize  # it loads a table, and few texts have such signs
+
+        return normalize("NFKC", sign.decode()).encode()
+    return b""
+
+
+def line_ends(data: bytes, cores: list[tuple[int, int]]) -> Iterator[re.Match[bytes]]:
+    """Yield the line ends that may stand within a token: beside a long word with a digit or a capital in it."""
+    if b"\n" not in data:
+        return
+    done = 0
+    for start, end in cores:
+        if end - start in _DIGESTS and not data[start:end].translate(None, _HEX):
+            continue
+        if (
+            _may_begin_a_line(data, start)
+            and data.rfind(b"\n", max(done, start - _NEARBY), start) >= 0
+        ):
+            before = _END_BEFORE().search(data, max(done, start - _NEARBY), start)
+            if before and (match := _LINE_END().match(data, before.start() + 1)):
+                done = match.end()
+                yield match
+        if data[end : end + 1] in _AFTER_WORDS and (after := _END_AFTER().match(data, end)):
+            done = after.end()
+            yield from _LINE_END().finditer(data, end, done)
+
+
+def _may_begin_a_line(data: bytes, start: int) -> bool:
+    """Return whether no word stands right before the place; most do not begin a line."""
+    return data[start - 1 : start] in _AFTER_WORDS and data[start - 2 : start - 1] not in _LETTERS
 
 
 def packed(data: bytes) -> Iterator[Piece]:
@@ -72,28 +180,40 @@ def packed(data: bytes) -> Iterator[Piece]:
     run = b"a" * LEAST_BASE64
     start = mapped.find(run)
     while start >= 0:
-        end = mapped.find(b" ", start)
+        end = mapped.find(b"!", start)
         end = len(data) if end < 0 else end
-        word = data[start:end].translate(_STANDARD)
-        # The run may begin with what is no part of it, as a path does.
-        for shift in range(4 if len(word) <= _MOST_SHIFTED else 1):
-            if decoded := _text_in(word[shift:]):
-                yield (
-                    start,
-                    end + len(data[end : end + 2]) - len(data[end : end + 2].lstrip(b"=")),
-                    decoded,
-                )
-                break
+        word = data[start:end]
+        if _may_be_base64(word) and (decoded := _text_in(word.translate(_STANDARD))):
+            tail = data[end : end + 2]
+            yield start, end + len(tail) - len(tail.lstrip(b"=")), decoded
         start = mapped.find(run, end)
 
 
+def _may_be_base64(word: bytes) -> bool:
+    return not (word.islower() or word.isupper()) and bool(word.translate(None, _HEX))
+
+
 def _text_in(word: bytes) -> bytes:
-    whole = word[: len(word) // 4 * 4]
-    rest = word[len(whole) :]
-    decoded = a2b_base64(whole + (rest + b"=" * (4 - len(rest)) if len(rest) > 1 else b""))
-    plain = decoded.replace(b"\0", b"")  # UTF-16, as PowerShell takes its commands
-    if 2 * len(plain) < len(decoded):
-        return b""
+    is_hidden = _HIDDEN_BASE64().search(word, 0, _MOST_SHIFTED) is not None
+    # The run may begin with what is no part of it, as a path does.
+    for shift in range(4 if len(word) <= _MOST_SHIFTED else 1):
+        begins = word[shift::4]
+        if not is_hidden and 2 * len(begins.translate(None, _OF_TEXT)) > len(begins):
+            continue
+        rest = (len(word) - shift) % 4
+        whole = word[shift : len(word) - rest]
+        if rest > 1:
+            whole += word[len(word) - rest :] + b"=" * (4 - rest)
+        if decoded := text_of(a2b_base64(whole)):
+            return decoded
+    return b""
+
+
+def text_of(decoded: bytes) -> bytes:
+    """Return the bytes where there is text in them, without the zeros of UTF-16; else nothing."""
+    plain = decoded.replace(b"\0", b"")
+    if b"a" * _LEAST_TEXT in plain.translate(_IS_PRINTED):
+        return plain
     try:
         plain.decode()
     except UnicodeDecodeError:
@@ -101,10 +221,30 @@ def _text_in(word: bytes) -> bytes:
     return plain
 
 
+def hexed(data: bytes) -> Iterator[Piece]:
+    """Yield what hexadecimal digits say, in one run or with signs between the bytes."""
+    mapped = data.translate(_IS_HEX)
+    if b"a" * LEAST_HEX in mapped:
+        for match in _HEXED().finditer(data):
+            # A digit before the first byte may be no part of it.
+            if decoded := _text_in_hex(match[0]) or _text_in_hex(match[0][1:]):
+                yield *match.span(), decoded
+    if b"aa aa aa aa aa aa " in mapped or data.count(b"0x") > 10:
+        for match in _SPACED_HEX().finditer(data):
+            if decoded := text_of(unhexlify(_NOT_HEX().sub(b"", match[0]))):
+                yield match.start(), match.start() + len(match[0].rstrip(b" :,;-")), decoded
+
+
+def _text_in_hex(word: bytes) -> bytes:
+    firsts = word[::2]  # a byte of ASCII begins with 2 to 7
+    is_ascii = 2 * len(firsts.translate(None, b"234567")) <= len(firsts)
+    if not is_ascii and not _HIDDEN_HEX().search(word, 0, _MOST_SHIFTED):
+        return b""
+    return text_of(unhexlify(word[: len(word) // 2 * 2]))
+
+
 def wide(data: bytes) -> Iterator[Piece]:
     """Yield the lines with zero bytes in them without these, as UTF-16 reads."""
-    if b"\0" not in data:
-        return
     place = 0
     for line in data.split(b"\n"):
         if b"\0" in line:

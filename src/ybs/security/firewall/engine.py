@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from ybs.security.firewall.anchors import WORD, Anchors
+from ybs.security.firewall.anchors import WORD, Anchors, cores_in
 from ybs.security.firewall.checks import go_on_at
 from ybs.security.firewall.lazy import lazy
 from ybs.security.firewall.rule import EDGE, NEAR, Level, Rule
@@ -38,20 +38,34 @@ class Engine:
         self._is_edged = [r.pattern.startswith(EDGE) and not r.reach for r in self._rules]
         self._patterns: dict[int, re.Pattern[bytes]] = {}
         self._anchors = Anchors(self._rules)
+        self._is_token = [
+            rule.check in ("", "random", "sure")
+            and rule.level == "low"
+            and rule.kind != "private-key"
+            for rule in self._rules
+        ]
 
-    def spans(self, data: bytes) -> list[Span]:
-        """Return the secrets in `data`, in order; none overlaps another."""
+    def spans(
+        self,
+        data: bytes,
+        cores: list[tuple[int, int]] | None = None,
+        *,
+        only_tokens: bool = False,
+    ) -> list[Span]:
+        """Return the secrets in `data`, in order; none overlaps another. `only_tokens`: those that are one long word."""
         if len(data) < LEAST_SECRET:
             return []
         lower = data.lower()
-        hits = self._anchors.hits(data, lower)
+        hits = self._anchors.hits(data, lower, cores_in(data) if cores is None else cores)
         if not hits:
             return []
         found: list[Span] = []
         done: dict[int, int] = {}
         keys = _Keys(data)
         for place, number in hits:
-            if place < done.get(number, 0) or (self._is_edged[number] and _is_within(data, place)):
+            if place < done.get(number, 0) or (only_tokens and not self._is_token[number]):
+                continue
+            if self._is_edged[number] and _is_within(data, place):
                 continue
             span, done[number] = self._match(number, data, place, lower)
             if span is not None and self._rules[number].check in _OF_KEYS:

@@ -9,16 +9,57 @@ from msgspec import Raw
 
 from ybs.config.schema import Firewall as FirewallSettings
 from ybs.security.firewall.allowed import AllowList
-from ybs.security.firewall.decode import views
+from ybs.security.firewall.anchors import cores_in
+from ybs.security.firewall.decode import LINES, views
 from ybs.security.firewall.engine import LEAST_SECRET, Engine, Span, merged
 from ybs.security.firewall.lazy import lazy
 from ybs.security.firewall.memory import Finding, Memory
 from ybs.security.firewall.report import Report
-from ybs.security.firewall.rules import KINDS
+from ybs.security.firewall.rules import ASSIGNED, KINDS
 from ybs.security.firewall.vault import Vault
+from ybs.security.firewall.views import View
 
 _LONGEST_MEMBER = 400
+#: How many encodings are undone one after the other, and how much is decoded in all for a text of some bytes.
+_DEPTH = 3
+_MOST_TIMES, _LEAST_ROOM = 3, 4_096
 _PLACEHOLDER = lazy(rb"\[ybs:secret:([a-z0-9-]{1,40})#\d{1,6}\]")
+
+
+class _Search:
+    """One search of a text and of what it says underneath; `room` is how many bytes may be decoded for it in all."""
+
+    def __init__(self, engine: Engine, known: list[tuple[bytes, str]], room: int) -> None:
+        self._engine, self._known, self._room = engine, known, room
+
+    def spans(self, data: bytes, depth: int = 0, last: str = "") -> list[Span]:
+        """Return the secrets of a text. `last` is what was undone to get it; of joined lines only tokens count."""
+        cores = cores_in(data)
+        plain = self._engine.spans(data, cores, only_tokens=last == LINES)
+        plain += exact(data, self._known)
+        if depth == _DEPTH:
+            return plain
+        found = list(plain)
+        for view in views(data, cores, last):
+            self._room -= len(view)
+            if not len(view) or self._room < 0:
+                continue
+            inner = view.data
+            for start, end, kind in self.spans(inner, depth + 1, view.layer):
+                stop = self._end_of(view, inner, start, end) if view.layer == LINES else end
+                span = (*view.source(start, stop), kind)
+                # A token that is whole on its line ends there, whatever the next one begins with.
+                if view.layer != LINES or (view.is_changed(start, end) and not _meets(plain, span)):
+                    found.append(span)
+        return found
+
+    def _end_of(self, view: View, data: bytes, start: int, end: int) -> int:
+        """Return where a token of joined lines ends: with the first line with which it is one."""
+        for place in view.joints(start, end):
+            found = self._engine.spans(data[start:place], only_tokens=True)
+            if found and found[0][:2] == (0, place - start):
+                return place
+        return end
 
 
 class Firewall:
@@ -88,13 +129,9 @@ class Firewall:
         )
 
     def spans(self, data: bytes) -> list[Span]:
-        """Return the secrets in the bytes, also in what they say when decoded once."""
-        found = self.engine.spans(data)
-        known = list(self.vault.known())
-        found += exact(data, known)
-        for view in views(data):
-            for start, end, kind in [*self.engine.spans(view.data), *exact(view.data, known)]:
-                found.append((*view.source(start, end), kind))
+        """Return the secrets in the bytes, also in what they say when encodings and disguises are undone."""
+        room = _MOST_TIMES * len(data) + _LEAST_ROOM
+        found = _Search(self.engine, list(self.vault.known()), room).spans(data)
         if b"[ybs:secret:" in data:
             found = _outside_placeholders(data, found)
         return _on_characters(data, merged(found)) if found else found
@@ -158,6 +195,13 @@ class Firewall:
             if one.start >= shift and one.end <= shift + len(masked)
         ]
         return self.mask(self._replaced(masked, inner, place), place) if inner else masked
+
+
+def _meets(spans: Iterable[Span], span: Span) -> bool:
+    """Return whether a place shares a byte with another that is a secret by its own form."""
+    return any(
+        start < span[1] and span[0] < end for start, end, kind in spans if kind != ASSIGNED.kind
+    )
 
 
 def _is_known(memory: Memory, text: str) -> bool:

@@ -1,0 +1,232 @@
+"""Tokens in encodings and disguises, alone and in pairs, are masked; texts that only look like them are left alone."""
+
+import base64
+import time
+from collections.abc import Callable
+from hashlib import sha1, sha256
+from random import Random
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from secrets_corpus.drawing import draw
+from secrets_corpus.negatives import negatives
+from secrets_corpus.shapes import tokens
+
+from rows import every_row
+from ybs.security.firewall.decode import LEAST_BASE64, packed
+from ybs.security.firewall.masking import Firewall
+from ybs.security.firewall.views import View
+
+Disguise = Callable[[str], str]
+TOKENS = list(tokens(Random(9)))
+
+
+def each(form: str) -> Disguise:
+    return lambda text: "".join(form.format(ord(letter)) for letter in text)
+
+
+def of_bytes(form: str, between: str = "") -> Disguise:
+    return lambda text: between.join(form.format(code) for code in text.encode())
+
+
+def within(part: str) -> Disguise:
+    return lambda text: text[: len(text) // 2] + part + text[len(text) // 2 :]
+
+
+def wide(text: str) -> str:
+    return "".join(chr(ord(one) + 0xFEE0) if "!" <= one <= "~" else one for one in text)
+
+
+def packed_once(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def wrapped(text: str) -> str:
+    whole = packed_once("user: someone\n" * 4 + text)
+    return "\n".join(whole[start : start + 76] for start in range(0, len(whole), 76))
+
+
+#: What makes another text of each letter.
+ENCODED: dict[str, Disguise] = {
+    "hex": of_bytes("{:02x}"),
+    "capital hex": of_bytes("{:02X}"),
+    "hex with spaces": of_bytes("{:02x}", " "),
+    "hex with colons": of_bytes("{:02x}", ":"),
+    "bytes of C": of_bytes("0x{:02x}", ", "),
+    "escapes of bytes": of_bytes(r"\x{:02x}"),
+    "octal escapes": of_bytes(r"\{:03o}"),
+    "escapes of JSON": each(r"\u{:04x}"),
+    "escapes of JavaScript": each(r"\u{{{:x}}}"),
+    "percent signs": of_bytes("%{:02X}"),
+    "entities": each("&#{};"),
+    "hexadecimal entities": each("&#x{:x};"),
+    "base64": packed_once,
+    "base64 twice": lambda text: packed_once(packed_once(text)),
+}
+#: What stands in the token and is not seen.
+HIDDEN: dict[str, Disguise] = {
+    "zero width between all": "\u200b".join,
+    "a zero-width joiner": within("\u200d"),
+    "a soft hyphen": within("\u00ad"),
+    "a byte order mark": within("\ufeff"),
+    "a colour": within("\x1b[01;31m"),
+    "full width": wide,
+    "one letter in full width": lambda text: text[0] + wide(text[1]) + text[2:],
+}
+#: What splits the token.
+SPLIT: dict[str, Disguise] = {
+    "a line end": within("\n"),
+    "a line end of Windows": within("\r\n"),
+    "a line end and a margin": within("\n    "),
+    "a backslash and a line end": within("\\\n"),
+    "a quoted-printable line end": within("=\n"),
+    "a sum": lambda text: f'"{within(chr(34) + " + " + chr(34))(text)}"',
+    "a sum on two lines": lambda text: (
+        f"'{within(chr(39) + ' +' + chr(10) + '   ' + chr(39))(text)}'"
+    ),
+    "two literals": lambda text: f'"{within(chr(34) + " " + chr(34))(text)}"',
+    "a dot of PHP": lambda text: f"'{within(chr(39) + ' . ' + chr(39))(text)}'",
+    "empty quotes of a shell": within('""'),
+}
+ALONE = {**ENCODED, **HIDDEN, **SPLIT, "wrapped base64": wrapped}
+PAIRS = [
+    *((first, second) for first in ENCODED for second in ENCODED if (first, second) != ("base64 twice",) * 2),
+    *((first, second) for first in HIDDEN for second in ENCODED if first != "a colour"),
+    *((first, second) for first in SPLIT for second in ENCODED),
+    *(("base64", second) for second in SPLIT),
+    *(("hex", second) for second in SPLIT if "line" not in second),
+]  # fmt: skip
+
+
+def left(text: str, token: str, *ways: str) -> bool:
+    """Return whether a disguised token is left in the text, which says other things too."""
+    disguised = token
+    for way in ways:
+        disguised = ALONE[way](disguised)
+    masked = Firewall().mask(text.format(disguised))
+    return "[ybs:secret:" not in masked or disguised in masked
+
+
+@pytest.mark.parametrize("way", ALONE)
+def test_each_kind_of_token_is_masked_in_each_disguise(way: str) -> None:
+    assert [token for _, token in TOKENS if left("see: {} there", token, way)] == []
+
+
+@given(st.sampled_from(TOKENS), st.sampled_from(PAIRS))
+def test_a_token_is_masked_in_two_disguises(token: tuple[str, str], pair: tuple[str, str]) -> None:
+    assert not left("see: {} there", token[1], *pair)
+
+
+@every_row(
+    ("way", "before", "behind"),
+    [
+        ("zero width between all", "see: ", " there"),
+        ("full width", "see: ", " there"),
+        ("escapes of bytes", "x = '", "' # y"),
+        ("percent signs", "https://h/?a=%20&t=", "&b=2"),
+        ("a soft hyphen", f"{'many words before ' * 99}\u00ad and {'more ' * 200}", " there"),
+        ("a line end and a margin", "value: ", "\nnext: line"),
+        ("two literals", "x = (", ", 2)"),
+    ],
+)
+def test_the_mask_lands_on_the_token_alone(token: str, way: str, before: str, behind: str) -> None:
+    masked = Firewall().mask(before + ALONE[way](token) + behind)
+    quote = '"' if way == "two literals" else ""
+    assert masked == f"{before}{quote}[ybs:secret:github-token#1]{quote}{behind}"
+
+
+def test_what_has_no_place_of_its_own_is_masked_with_all_that_is_encoded(token: str) -> None:
+    for way in ("hex", "base64", "hex with spaces"):
+        text = ALONE[way](f"user: me and {token} too")
+        assert Firewall().mask(f"see: {text} there") == "see: [ybs:secret:github-token#1] there"
+
+
+def test_an_own_secret_is_found_in_disguise() -> None:
+    own = "open7sesame" + "4ever"
+    for way in ("zero width between all", "full width", "percent signs", "hex", "two literals"):
+        assert own not in Firewall(own=[own]).mask(f"say {ALONE[way](own)} now")
+        assert "[ybs:secret:own-secret#1]" in Firewall(own=[own]).mask(f"say {ALONE[way](own)} now")
+
+
+def test_a_token_that_ends_with_its_line_is_masked_alone(firewall: Firewall, token: str) -> None:
+    text = f"FIRST={token}\nSECOND_VALUE=12\n"
+    assert firewall.mask(text) == "FIRST=[ybs:secret:github-token#1]\nSECOND_VALUE=12\n"
+
+
+def plain_texts() -> list[str]:
+    """Return texts without a secret that look encoded or disguised."""
+    random = Random(5)
+    digests = [sha1(random.randbytes(9)).hexdigest() for _ in range(200)]
+    return [
+        "\n".join(f"{one} refs/heads/{one[:9]}" for one in digests),
+        "\n".join(f"    --hash=sha256:{sha256(one.encode()).hexdigest()} \\" for one in digests),
+        "\n".join(str(UUID(int=random.getrandbits(128))) for _ in range(200)),
+        "\n".join(digests),
+        base64.encodebytes(random.randbytes(6_000)).decode(),
+        f"data:image/png;base64,{base64.b64encode(random.randbytes(6_000)).decode()}",
+        " ".join(f"{code:02x}" for code in random.randbytes(2_000)),
+        ", ".join(f"0x{code:02X}" for code in random.randbytes(2_000)),
+        "".join(rf"\x{code:02x}" for code in random.randbytes(2_000)),
+        "".join(f"function a{n}(e,t){{return e.key||t[{n}]+'%20'+\"\\u00e9\"+'x'}};" for n in range(200)),
+        "！".join("世界，你好。ｆｕｌｌ　ｗｉｄｔｈ１２３" for _ in range(100)),
+        "می‌خواهم 👨‍👩‍👧 " * 200,
+        "\n".join(f"SomeLongName{n}\nAnotherLongName{n}." for n in range(200)),
+        "\n".join(f'    "part{n} of a text" +\n    "and another part{n}"' for n in range(200)),
+        *(text for _, text in negatives(random)),
+    ]  # fmt: skip
+
+
+def test_texts_that_only_look_encoded_are_left_alone_and_take_little_time() -> None:
+    for text in plain_texts():
+        started = time.process_time()
+        assert Firewall().mask(text) == text, text[:80]
+        assert time.process_time() - started < 0.2, text[:80]
+
+
+@every_row(
+    "unit",
+    [
+        *("%25", "\\x41", "\\\\\\\\x41", "&#65;", "\u200b", "a\u200b", "ａ", "'a' + ", "'a'\n", '""', "a\n", "aB3456789x\n"),
+        *("aB3456789x=\n  ", "41", "41 ", "0x41,", "QUJD", "VVVK", "%2525", "&#x26;#38;", "\\u005cu0041", "\x1b[0m", "A1b2C3d4E5\\\n"),
+    ],
+)  # fmt: skip
+def test_x04_a_hostile_disguise_takes_little_time(firewall: Firewall, unit: str) -> None:
+    text = unit * (20_000 // len(unit))
+    started = time.process_time()
+    firewall.spans(text.encode())
+    assert time.process_time() - started < 0.4  # 20 to 60 ms as a rule
+
+
+@given(st.text("0123456789abcfxX\\u%&#;'\"+. \n\r=AZ_-\u200b\u00ad\uff21\x1b[m\0", max_size=120))
+def test_no_text_is_too_odd_and_each_place_lies_in_it(text: str) -> None:
+    data = text.encode()
+    for start, end, _ in Firewall().spans(data):
+        assert 0 <= start < end <= len(data)
+
+
+def test_a_view_knows_where_its_parts_are_from() -> None:
+    view = View("a test")
+    for start, end, part, is_same in ((0, 4, b"abcd", True), (4, 10, b"x", False), (10, 12, b"yz", True)):  # fmt: skip
+        view.add(start, end, part, is_same=is_same)
+    assert (view.data, len(view)) == (b"abcdxyz", 7)
+    assert [view.source(*place) for place in ((1, 3), (3, 5), (4, 5), (5, 7), (2, 6))] == [
+        (1, 3),
+        (3, 10),
+        (4, 10),
+        (10, 12),
+        (2, 11),
+    ]
+    assert [view.is_changed(*place) for place in ((1, 3), (3, 5), (5, 7))] == [False, True, False]
+
+
+def test_short_base64_is_not_decoded() -> None:
+    text = base64.b64encode(b"twelve letters and more")[: LEAST_BASE64 - 1]
+    assert list(packed(text)) == []
+    assert list(packed(text + b"aa")) != []
+
+
+def test_a_line_end_of_a_shell_within_draws_is_one_word(firewall: Firewall) -> None:
+    value = draw("glpat-[A-Za-z0-9]{20}", Random(4))
+    assert firewall.mask(f"export A={value[:15]}\\\n{value[15:]}\n").startswith("export A=[ybs:")
