@@ -24,7 +24,7 @@ TIME_LIMIT_SECONDS = 30.0
 class Arguments(Struct, frozen=True, kw_only=True):
     """What list_files takes."""
 
-    pattern: Annotated[str, Meta(description="glob, e.g. **/*.py or src/*.{ts,tsx}")]
+    pattern: Annotated[str, Meta(description="glob: **/*.py or src/*.{ts,tsx}")]
     path: str = "."
     max_results: int = 100
     include_ignored: bool = False

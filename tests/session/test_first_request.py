@@ -1,0 +1,36 @@
+"""What a first request costs: its size is paid by every user, with every request of a session."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ybs.session.session import Session
+from ybs.testing import OpenAIServer
+
+#: Bytes of a first request with the default tools and no document of the project.
+MOST_BYTES = 5_700
+#: The folder of a test is longer than most people's.
+FOLDER = "/home/someone/projects/example"
+
+
+async def test_a_first_request_has_at_most_5700_bytes(
+    project: Path, open_session: Callable[..., tuple[Session, Any]]
+) -> None:
+    for name in ("src", "tests"):
+        (project / name).mkdir()
+    (project / "src" / "app.py").write_text("VALUE = 1\n")
+    (project / "README.md").write_text("# Example\n")
+    git = ["git", "-C", str(project), "-c", "user.name=a", "-c", "user.email=a@localhost"]
+    subprocess.run([*git, "init", "-q", "-b", "main"], check=True)
+    subprocess.run(
+        [*git, "commit", "-q", "--allow-empty", "-m", "Begin with an example"], check=True
+    )
+    async with OpenAIServer(["Done."]) as server:
+        session, _ = open_session(server)
+        async with session:
+            await session.send("Change VALUE from 1 to 2 in src/app.py, then run the checks.")
+    body = json.dumps(server.requests[0].body, ensure_ascii=False, separators=(",", ":"))
+    assert str(project) in body
+    assert len(body.replace(str(project), FOLDER).encode()) <= MOST_BYTES
