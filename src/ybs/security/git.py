@@ -6,6 +6,7 @@ Around them stands a sandbox (`git_sandbox`): commands of the model may exchange
 only takes apart a text that it is handed, and the person's own settings.
 """
 
+import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -28,7 +29,14 @@ from ybs.security.git_walls import (
 )
 from ybs.security.opening import held
 from ybs.security.programs import trusted_program
-from ybs.security.repository import Repository, check_complete, check_writable, find_repository
+from ybs.security.repository import (
+    Repository,
+    check_complete,
+    check_writable,
+    commit_at_head,
+    find_repository,
+    has_attributes,
+)
 
 _Given = TypeVar("_Given")
 _Found = TypeVar("_Found")
@@ -81,6 +89,10 @@ class Git:
         """
         ending = words_for(command, arguments)
         repository = self.repository(is_write=command in WRITE)
+        if command in HEED_IGNORED:  # both are read by git; later on they are known
+            await asyncio.gather(
+                self._settings_of(repository), self._person(), return_exceptions=True
+            )
         settings = await self._settings_of(repository)
         more = dict(await self._who(settings)) if command in SIGNED else {}
         more |= {"GIT_INDEX_FILE": index} if index else {}
@@ -104,6 +116,8 @@ class Git:
 
     async def head(self) -> str:
         """Return the commit that HEAD is at, in full; empty before the first one."""
+        if found := self._tried(commit_at_head, self.repository()):
+            return found
         try:
             return _text(await self.run("rev-parse", "--verify", "--quiet", "HEAD")).strip()
         except GitError:
@@ -137,15 +151,18 @@ class Git:
         words = ("--add", "--remove", "--replace", "-z", "--stdin")
         await self.run("update-index", *words, stdin=stdin, index=index)
 
-    async def commit(self, message: str, *paths: str) -> str:
+    async def commit(self, message: str, *paths: str, is_sorted_out: bool = False) -> str:
         """Commit the index, or these paths alone, and return the new commit. No hook runs.
 
-        With paths, the rest of the index stays as it is. It is done step by step, for `git commit` looks into
+        With paths, the rest of the index stays as it is. `is_sorted_out` says that there is nothing else in the index
+        than in HEAD, and that none of the paths is unfit. It is done step by step, for `git commit` looks into
         submodules, and their settings are nobody's.
         """
         message = plain_message(message)
         parent = await self.head()
-        if not paths:
+        if is_sorted_out:
+            await self._put(paths)
+        if not paths or is_sorted_out:
             tree = _line(await self.run("write-tree"))
         else:
             tree = await self._tree_with(paths, parent)
@@ -191,6 +208,13 @@ class Git:
                 f"{path!r} goes through the filter {name!r}, a program that ybs's own git does not run; "
                 "use git yourself"
             )
+
+    async def may_be_filtered(self, paths: Sequence[str]) -> bool:
+        """Return whether `filtered` may find one of these files: where no attributes are, git need not be asked."""
+        repository = self.repository()
+        settings = dict(await self._settings_of(repository))
+        is_sparse = settings.get("core.sparsecheckout", "false") != "false"
+        return is_sparse or has_attributes(repository, paths)
 
     async def filtered(self, paths: Sequence[str], index: str = "") -> dict[str, str]:
         """Return the files for which attributes name a filter, whose program would have to run.

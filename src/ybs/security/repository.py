@@ -1,9 +1,11 @@
 """Where a repository really is, found by looking at names, so that git is told and looks for nothing itself."""
 
 import os
+import re
 import stat
+from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from msgspec import Struct
 
@@ -12,6 +14,7 @@ from ybs.security.opening import read_beginning
 _MOST_BYTES = 4096
 #: So many names of branches that lead to others are followed, as by git.
 _MOST_STEPS = 5
+_COMMIT = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 #: What git itself makes as plain files; it would wait at a pipe, and write through a link.
 _FILES = ("HEAD", "config", "config.worktree", "index", "packed-refs", "ORIG_HEAD", "shallow")
 
@@ -118,6 +121,26 @@ def _ref(folder: Path, name: str) -> str:
         if part == ".." or not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
             raise ValueError(f"{path} is a link or no file, which git does not make")
     return _read(path) if path.is_file() else ""
+
+
+def commit_at_head(repository: Repository) -> str:
+    """Return the commit that HEAD is at, in full, where plain files say so; empty where git must be asked.
+
+    Raises ValueError and OSError.
+    """
+    words = _read(repository.git_folder / "HEAD")
+    for _ in range(_MOST_STEPS):
+        if not words.startswith("ref:"):
+            break
+        words = _ref(repository.common_folder, words.removeprefix("ref:").strip())
+    return words if _COMMIT.fullmatch(words) else ""
+
+
+def has_attributes(repository: Repository, paths: Iterable[str]) -> bool:
+    """Return whether any file of the work tree or of git's folder may give these paths attributes."""
+    folders = {parent for path in paths for parent in PurePath(path).parents}
+    files = [repository.work_tree / folder / ".gitattributes" for folder in folders]
+    return any(map(os.path.lexists, (repository.common_folder / "info/attributes", *files)))
 
 
 def check_complete(repository: Repository) -> None:

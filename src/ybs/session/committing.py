@@ -176,7 +176,7 @@ class Committer:
             return Commit(notice=notices) if notices else None
         message = message_for(self._prefix, self._mask(words), mine)
         title = message.partition("\n")[0]
-        commit = await git.commit(message, *mine)
+        commit = await git.commit(message, *mine, is_sorted_out=_is_as_head(git, now.changes))
         if not self._has_committed:
             self._has_committed = True
             begun = f"ybs commits what each turn changed: {title} ({commit[:7]}). {HOW_TO_END}"
@@ -252,6 +252,12 @@ def names_within(git: "Git", folder: Path, paths: Iterable[str | Path]) -> list[
     return list(names)
 
 
+def _is_as_head(git: "Git", letters: Mapping[str, str]) -> bool:
+    """Return whether the index holds what HEAD does. A look at the work tree passes over submodules."""
+    has_submodules = os.path.lexists(git.repository().work_tree / ".gitmodules")
+    return not has_submodules and all(each[0] in " ?" for each in letters.values())
+
+
 async def _sorted_out(
     git: "Git",
     names: Sequence[str],
@@ -271,7 +277,11 @@ async def _sorted_out(
     }
     out = {name for each in left.values() for name in each}
     mine = [name for name in changed if name not in out]
-    filtered = await git.filtered(mine) if mine else {}
+    filtered: Mapping[str, str] = {}
+    # Attributes that were changed or are gone may still stand in the index.
+    is_doubtful = any(os.path.basename(name) == ".gitattributes" for name in letters)  # noqa: PTH119
+    if mine and (is_doubtful or await git.may_be_filtered(mine)):
+        filtered = await git.filtered(mine)
     left[_FILTERED] = list(filtered)
     return [name for name in mine if name not in filtered], left
 
