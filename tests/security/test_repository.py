@@ -8,7 +8,7 @@ from hostile_git import Sandpit, make_repository, needs_git
 from ybs.security.git import Git
 from ybs.security.git_moves import make_branch
 from ybs.security.git_walls import GitError
-from ybs.security.repository import find_repository
+from ybs.security.repository import commit_at_head, find_repository, has_attributes
 
 pytestmark = needs_git
 
@@ -153,3 +153,31 @@ def test_branches_that_name_each_other_in_a_circle_end_somewhere(tmp_path: Path)
     (heads / "main").write_text("ref: refs/heads/other\n")
     (heads / "other").write_text("ref: refs/heads/main\n")
     assert find_repository(tmp_path / "repo").work_tree == (tmp_path / "repo").resolve()
+
+
+def test_the_commit_at_head_is_read_where_plain_files_say_it(pit: Sandpit) -> None:
+    top, repository = pit.top, find_repository(pit.top)
+    commit = pit.plain("rev-parse", "HEAD").stdout.strip()
+    assert commit_at_head(repository) == commit
+    pit.plain("pack-refs", "--all")
+    assert commit_at_head(repository) == ""
+    (top / ".git/HEAD").write_text(f"{commit}\n")
+    assert commit_at_head(repository) == commit
+    for number in range(8):
+        (top / f".git/refs/heads/b{number}").write_text(f"ref: refs/heads/b{number + 1}\n")
+    (top / ".git/HEAD").write_text("ref: refs/heads/b0\n")
+    assert commit_at_head(repository) == ""
+
+
+def test_attributes_may_stand_in_any_folder_above_a_path(pit: Sandpit) -> None:
+    top, repository = pit.top, find_repository(pit.top)
+    (top / "a/b").mkdir(parents=True)
+    assert not has_attributes(repository, ["a/b/c.txt", "d.txt"])
+    for place in (".gitattributes", "a/.gitattributes", "a/b/.gitattributes"):
+        (top / place).touch()
+        assert has_attributes(repository, ["a/b/c.txt"])
+        assert has_attributes(repository, ["d.txt"]) == (place == ".gitattributes")
+        (top / place).unlink()
+    (top / ".git/info").mkdir(exist_ok=True)
+    (top / ".git/info/attributes").touch()
+    assert has_attributes(repository, ["d.txt"])

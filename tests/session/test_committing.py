@@ -3,12 +3,14 @@
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hostile_git import Sandpit, needs_git, template_in
 from rows import every_row
 from ybs.config.schema import Git as Settings
+from ybs.security.git import Git
 from ybs.session.committing import COLUMNS, Commit, Committer, message_for
 
 pytestmark = needs_git
@@ -314,3 +316,51 @@ async def test_a_log_that_is_a_link_takes_no_line(pit: Sandpit, tmp_path: Path):
     assert made.commit == ""
     assert "logs/HEAD is a link" in made.notice
     assert profile.read_text() == "# mine\n"
+
+
+async def test_a_commit_takes_few_runs_of_git_where_nothing_is_staged(
+    pit: Sandpit, monkeypatch: pytest.MonkeyPatch
+):
+    ran: list[str] = []
+    run = Git.run
+
+    async def counted(git: Git, command: str, *words: str, **rest: Any) -> bytes:
+        ran.append(command)
+        return await run(git, command, *words, **rest)
+
+    monkeypatch.setattr(Git, "run", counted)
+    one = committer(pit.top)
+    made = await turn(one, pit, {"a.txt": "new\n", "fresh.txt": "new\n"})
+    assert made is not None
+    assert ran == ["status", "status", "update-index", "write-tree", "commit-tree", "update-ref"]
+    assert pit.plain("show", "--name-only", "--format=", made.commit).stdout.split() == [
+        "a.txt",
+        "fresh.txt",
+    ]
+    assert status(pit) == []
+    for name in ("staged.txt", ".gitmodules"):  # a submodule may be staged, which no look shows
+        (pit.top / name).touch()
+        pit.plain("add", name)
+        ran.clear()
+        made = await turn(one, pit, {"a.txt": f"{name}\n"})
+        assert made is not None
+        assert made.paths == ("a.txt",)
+        assert "read-tree" in ran
+        pit.plain("commit", "-qm", "mine")
+        assert pit.plain("show", "--name-only", "--format=").stdout.split() == [name]
+
+
+async def test_a_filter_is_seen_where_its_attributes_are_not_in_the_work_tree(pit: Sandpit):
+    (pit.top / ".gitattributes").write_text("*.bin filter=secret\n")
+    pit.plain("add", ".gitattributes")
+    pit.plain("commit", "-qm", "filter")
+    (pit.top / ".gitattributes").unlink()
+    made = await turn(committer(pit.top), pit, {"x.bin": "x"})
+    assert made is not None
+    assert "go through a filter" in made.notice
+    pit.plain("update-index", "--skip-worktree", ".gitattributes")
+    pit.plain("config", "core.sparseCheckout", "true")
+    made = await turn(committer(pit.top), pit, {"y.bin": "y"})
+    assert made is not None
+    assert "go through a filter" in made.notice
+    assert titles(pit)[0] == "filter"

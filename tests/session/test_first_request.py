@@ -15,6 +15,11 @@ MOST_BYTES = 5_700
 FOLDER = "/home/someone/projects/example"
 
 
+def git(project: Path, *words: str) -> None:
+    who = ("-c", "user.name=a", "-c", "user.email=a@localhost")
+    subprocess.run(["git", "-C", str(project), *who, *words], check=True)
+
+
 async def test_a_first_request_has_at_most_5700_bytes(
     project: Path, open_session: Callable[..., tuple[Session, Any]]
 ) -> None:
@@ -22,11 +27,8 @@ async def test_a_first_request_has_at_most_5700_bytes(
         (project / name).mkdir()
     (project / "src" / "app.py").write_text("VALUE = 1\n")
     (project / "README.md").write_text("# Example\n")
-    git = ["git", "-C", str(project), "-c", "user.name=a", "-c", "user.email=a@localhost"]
-    subprocess.run([*git, "init", "-q", "-b", "main"], check=True)
-    subprocess.run(
-        [*git, "commit", "-q", "--allow-empty", "-m", "Begin with an example"], check=True
-    )
+    git(project, "init", "-q", "-b", "main")
+    git(project, "commit", "-q", "--allow-empty", "-m", "Begin with an example")
     async with OpenAIServer(["Done."]) as server:
         session, _ = open_session(server)
         async with session:
