@@ -23,7 +23,7 @@ class Arguments(Struct, frozen=True, kw_only=True):
     """What edit_file takes."""
 
     path: str
-    old_text: Annotated[str, Meta(description="exact lines of the file, without line numbers")]
+    old_text: Annotated[str, Meta(description="exact lines, without line numbers")]
     new_text: str
     replace_all: bool = False
 
