@@ -228,6 +228,21 @@ def test_a_message_is_measured_once_and_forgotten_with_its_conversation():
     assert len(measured) == 400
 
 
+def test_messages_that_change_among_those_that_stay_are_measured_anew():
+    """Old outputs are set aside in the midst of a conversation, which has the same ends then."""
+    counter = counter_for()
+    messages = [UserMessage.of(f"{number} " * 50) for number in range(100)]
+    whole = counter.tokens(Request("", messages))
+    messages[5:95] = [UserMessage.of("gone")] * 90
+    smaller = counter.tokens(Request("", messages))
+    assert smaller < whole / 4
+    assert smaller == counter_for().tokens(Request("", messages))
+    copies = [UserMessage.of(each.words) for each in messages]
+    assert counter.tokens(Request("", copies)) == smaller
+    assert counter.tokens(Request("", copies[:1])) < 200
+    assert counter.tokens(Request("", copies)) == smaller
+
+
 async def test_a_watched_model_teaches_the_counter_before_its_answer_is_told():
     counter = counter_for()
     model = WatchedModel(ScriptedModel([answer("fine", usage=used(432, 1))]), counter.learn)

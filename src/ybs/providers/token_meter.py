@@ -36,16 +36,28 @@ class Meter:
         self.count = count
         self._family, self._wire, self._picture_size = family, wire, picture_size
         self._known: dict[int, tuple[Message, float]] = {}
+        #: The messages that were measured together last, and their size.
+        self._summed: tuple[list[Message], float] = ([], 0.0)
         self._system = ("", 0.0)
         self._tools: tuple[Sequence[ToolSpec], float] = ((), 0.0)
 
     def request(self, request: Request) -> float:
         """Measure a whole request."""
         messages, known = request.messages, self._known
-        said = sum(map(self.message, messages))
+        said = self._said_so_far(messages)
         if len(known) > len(messages) + _SPARE:  # the others are gone
-            self._known = {id(each): known[id(each)] for each in messages}
+            self._known = {id(each): known[id(each)] for each in messages if id(each) in known}
         return self.system(request.system) + self.tools(request.tools) + said
+
+    def _said_so_far(self, messages: Sequence[Message]) -> float:
+        """Measure messages that mostly begin with those of the last time; only the new ones are looked at."""
+        said, (known, size) = list(messages), self._summed
+        count = len(known)
+        if said[:count] != known:  # quick: nearly always they are the same objects
+            count, size = 0, 0.0
+        size += sum(map(self.message, said[count:]))
+        self._summed = (said, size)
+        return size
 
     def system(self, text: str) -> float:
         """Measure the system prompt."""
