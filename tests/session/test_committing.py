@@ -328,15 +328,28 @@ async def test_a_commit_takes_few_runs_of_git_where_nothing_is_staged(
         ran.append(command)
         return await run(git, command, *words, **rest)
 
+    script = Git._run_script
+
+    async def together(git: Git, *words: Any) -> bytes:
+        ran.append("together")
+        return await script(git, *words)
+
     monkeypatch.setattr(Git, "run", counted)
+    monkeypatch.setattr(Git, "_run_script", together)
     one = committer(pit.top)
     made = await turn(one, pit, {"a.txt": "new\n", "fresh.txt": "new\n"})
     assert made is not None
-    assert ran == ["status", "status", "update-index", "write-tree", "commit-tree", "update-ref"]
+    assert ran == ["status", "status", "together"]
     assert pit.plain("show", "--name-only", "--format=", made.commit).stdout.split() == [
         "a.txt",
         "fresh.txt",
     ]
+    assert status(pit) == []
+    ran.clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(Git, "_can_script", lambda _git: False)
+        assert await turn(one, pit, {"b.txt": "new\n"})
+    assert ran == ["status", "status", "update-index", "write-tree", "commit-tree", "update-ref"]
     assert status(pit) == []
     for name in ("staged.txt", ".gitmodules"):  # a submodule may be staged, which no look shows
         (pit.top / name).touch()

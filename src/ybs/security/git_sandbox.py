@@ -145,6 +145,11 @@ def launch_reader(argv: Sequence[str], environ: Mapping[str, str], view: View) -
     return None if kernel is None else _in_landlock(kernel, argv, environ, view)
 
 
+def takes_scripts(program: str) -> bool:
+    """Return whether a shell in the sandbox finds git there: it is shown the system's folders, and git alone more."""
+    return sys.platform == "linux" and any(lies_in(program, folder) for folder in SYSTEM)
+
+
 def cannot_be_had(code: int, said: str) -> bool:
     """Tell whether a launch failed because this machine has no such sandbox. It may try for some 10 ms."""
     if code != 1 or not said.startswith(SAID_BY_BUBBLEWRAP) or not Machine.has_bubblewrap:

@@ -77,6 +77,14 @@ _COMMANDS: Mapping[str, tuple[str, ...]] = {
     "update-ref": (),
     "write-tree": (),
 }
+#: What `Git.commit` does one by one, for a shell: "$@" is git with all its options.
+COMMIT = """set -e
+"$@" update-index --add --remove --replace -z --stdin
+tree=$("$@" write-tree)
+new=$(printf %s "$YBS_MESSAGE" | "$@" commit-tree --no-gpg-sign ${YBS_PARENT:+-p "$YBS_PARENT"} "$tree")
+"$@" update-ref -m "$YBS_TITLE" HEAD "$new" "$YBS_PARENT"
+echo "$new"
+"""
 #: They write in git's own folder.
 WRITE = (
     *("branch", "checkout-index", "commit-tree", "read-tree"),
