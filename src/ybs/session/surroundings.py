@@ -35,7 +35,7 @@ GIT_SECONDS: Final = 1.0
 _WHOLE, _SMALL, _SHORT = 1.0, 0.5, 0.15
 #: Where nothing was prepared, the map is begun after this time: a first request goes out undisturbed, and a run that
 #: ends sooner would have no use for it.
-LATER_SECONDS: Final = 1.0
+LATER_SECONDS: Final = 3.0
 #: How many memories are told, and how many in the short form.
 _RECENT, _FEW = 5, 2
 _SMALL_WINDOW: Final = 16_384
