@@ -1,11 +1,14 @@
 import asyncio
 import gc
+import signal
 import subprocess
+from asyncio.subprocess import PIPE
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ybs.security.child import Failed, run_child
+from ybs.security.child import Failed, _end, run_child
 from ybs.security.launch import Launch
 
 
@@ -35,6 +38,18 @@ async def test_what_nobody_reads_keeps_no_pipe_open():
     with pytest.raises(Failed, match="printed more"):
         await run("head -c 3000000 /dev/zero")
     gc.collect()  # an open pipe would be a warning, and that an error
+
+
+async def test_a_child_whose_pipe_is_full_is_ended_all_the_same():
+    process = await asyncio.create_subprocess_exec(
+        "/bin/sh", "-c", "cat /dev/zero", stdout=PIPE, stderr=PIPE, start_new_session=True
+    )
+    stdout: Any = process.stdout
+    while not stdout._paused:  # noqa: ASYNC110 - nothing tells of it
+        await asyncio.sleep(0)
+    async with asyncio.timeout(5):
+        await _end(process, has_own_group=True)
+    assert process.returncode == -signal.SIGKILL
 
 
 async def test_a_child_that_fails_says_why():
