@@ -1,9 +1,8 @@
 """What a project's settings say of its style: only what stands there, in short sentences."""
 
-import os
 from pathlib import Path
 
-from ybs.context.kinds.folder import Budget, Folder
+from ybs.context.kinds.folder import Budget, Folder, real_path
 from ybs.context.kinds.glance import glance, value_of
 
 _MOST_VALUE_CHARS = 20
@@ -41,7 +40,7 @@ _FORMATTERS = (
 
 def conventions(folder: Path) -> list[str]:
     """Return what the settings in the project's own folder say."""
-    top = os.path.realpath(folder)
+    top = real_path(str(folder)) or str(folder)
     root = Folder(top, "", Budget(top))
     found = [*_python(root), *_lengths(root), *_indents(root)]
     found += [words for name, sign, words in _STRICT if sign in root.text(name)]

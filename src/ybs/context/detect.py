@@ -3,13 +3,12 @@
 Nothing is run and nothing imported. What the prompt is told are words of the tables here, and plain names of folders.
 """
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
-from ybs.context.kinds.folder import Budget, Folder
+from ybs.context.kinds.folder import Budget, Folder, real_path
 from ybs.context.kinds.kind import VERBS, Kind
 from ybs.context.kinds.native import SIGNS as NATIVE
 from ybs.context.kinds.native import makes, native
@@ -86,7 +85,7 @@ class Project(Struct, frozen=True, kw_only=True):
 
 def detect(folder: Path) -> Project:
     """Look at the project's files and say what they show. Never raises."""
-    top = os.path.realpath(folder)
+    top = real_path(str(folder)) or str(folder)
     root = Folder(top, "", Budget(top))
     first = list(root.below())
     own = _part(root, first)

@@ -35,13 +35,13 @@ class Budget:
     """What may still be opened in one look at a project."""
 
     def __init__(self, root: str) -> None:
-        self.root = os.path.realpath(root)
+        self.root = real_path(root) or root
         self.files, self.folders, self.links = MAX_FILES, MAX_FOLDERS, MAX_LINKS
 
     def target(self, link: str) -> str:
         """Return the file of the project that a link leads to; "" where it leads elsewhere."""
         self.links -= 1
-        real = os.path.realpath(link) if self.links >= 0 else ""
+        real = real_path(link) if self.links >= 0 else ""
         return real if real.startswith(f"{self.root}/") and os.path.isfile(real) else ""  # noqa: PTH113 - no Path, for speed
 
 
@@ -143,3 +143,11 @@ def _is_wanted(name: str) -> bool:
     """Tell whether a folder may be looked into, and its name stand in a line of the prompt."""
     is_plain = len(name) <= 40 and all(c.isalnum() or c in "_-.+@" for c in name)
     return is_plain and name[0] != "." and name not in OTHERS
+
+
+def real_path(path: str) -> str:
+    """Return where a path leads; "" for one that is exchanged while it is looked at."""
+    try:
+        return os.path.realpath(path)
+    except OSError:
+        return ""
