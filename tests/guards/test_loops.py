@@ -9,7 +9,8 @@ from rows import every_row
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
 from ybs.core.events import Event, TurnFinished, UserSaid
-from ybs.core.messages import ToolCall, UserMessage
+from ybs.core.messages import AssistantMessage, ToolCall, UserMessage
+from ybs.core.ports import Guard, Turn
 from ybs.guards.loops import PIVOT, REMINDER, Loops, repetitions
 from ybs.testing import ScriptedModel, ScriptedToolbox
 
@@ -34,7 +35,7 @@ async def test_the_same_call_is_reminded_at_three_told_to_change_at_five_and_sto
     model = ScriptedModel([call(n) for n in range(20)])
     finished, events = await run(model, ScriptedToolbox({"look": "same"}), Loops(lambda: "still"))
     assert finished.reason == "loop"
-    assert "7 times" in finished.message
+    assert "the same call came back 7 times" in finished.message
     assert "/model" in finished.message
     assert finished.steps == 7
     assert reminders(events) == [REMINDER.format(count=3), PIVOT.format(count=5)]
@@ -118,6 +119,52 @@ async def test_a_new_turn_starts_from_nothing():
         )
         assert finished.reason == "done"
         assert reminders(events) == []
+
+
+class Words(Guard):
+    """Puts words of the person into the turn before a step."""
+
+    def __init__(self, before: int) -> None:
+        self._before = before
+
+    async def before_step(self, turn: Turn) -> None:
+        if turn.steps == self._before:
+            turn.say(UserMessage.of("look again, it changed"))
+
+
+async def test_words_of_the_person_in_between_start_the_count_again():
+    model, tools = ScriptedModel([call(n) for n in range(20)]), ScriptedToolbox({"look": "same"})
+    events: list[Event] = []
+    guards = [Words(before=4), Loops(lambda: "still")]
+    agent = Agent(model, tools, events.append, Conversation("system"), guards)
+    finished = await agent.run(UserMessage.of("go"))
+    assert (finished.reason, finished.steps) == ("loop", 4 + 7)
+    assert reminders(events) == [
+        REMINDER.format(count=3),
+        REMINDER.format(count=3),
+        PIVOT.format(count=5),
+    ]
+
+
+async def test_a_reminder_is_said_once_for_each_count():
+    guard, events = Loops(lambda: "still"), list[Event]()
+    turn = Turn(Conversation("system"), events.append)
+    turn.say(UserMessage.of("go"))
+    for number in range(3):
+        turn.conversation.append(AssistantMessage(content=(call(number),)))
+        turn.conversation.close_open_calls()
+    for _ in range(3):  # nothing new was said or done between these
+        await guard.before_step(turn)
+    assert reminders(events) == [REMINDER.format(count=3)]
+
+
+async def test_a_step_of_its_own_forgets_what_was_told_about_the_loop_before():
+    script = [*(call(n) for n in range(3)), call(3, arguments=b'{"n":1}')]
+    script += [call(n) for n in range(4, 8)]
+    model = ScriptedModel([*script, "done"])
+    finished, events = await run(model, ScriptedToolbox({"look": "same"}), Loops(lambda: "still"))
+    assert finished.reason == "done"
+    assert reminders(events) == [REMINDER.format(count=3)] * 2
 
 
 @every_row(
