@@ -191,3 +191,26 @@ async def test_a_typed_command_goes_on_in_the_background(open_session: Open, pro
         assert isinstance(reply, Reply)
         assert reply.is_error
         await session.close()
+
+
+@pytest.mark.parametrize("streams", ["", ">&2", "both"])
+async def test_nothing_of_what_a_typed_command_prints_is_lost_at_any_length(
+    streams: str, open_session: Open
+) -> None:
+    lengths = (600, 5_100, 7_000, 9_500, 9_700, 9_990, 10_100, 12_000)
+    async with OpenAIServer(["ok"] * len(lengths)) as server:
+        session, events = open_session(server)
+        for length in lengths:
+            count = length // 10
+            one = f"seq -f 'line %04.0f' 1 {count if streams != 'both' else count // 2}"
+            two = f"{one}; seq -f 'line %04.0f' {count // 2 + 1} {count} >&2"
+            await session.send_shell(two if streams == "both" else f"{one} {streams}")
+            said = events.of(UserSaid)[-1].content
+            told = set(re.findall(r"line \d{4}", said))
+            if (file := re.search(r"The whole output is in (.+)", said)) is not None:
+                told |= set(
+                    re.findall(r"line \d{4}", await asyncio.to_thread(Path(file[1]).read_text))
+                )
+            assert told == {f"line {number:04}" for number in range(1, count + 1)}, length
+            assert len(said) < 10_600
+        await session.close()

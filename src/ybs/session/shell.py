@@ -81,7 +81,10 @@ def ending_of(content: str) -> tuple[str, bool]:
 
 
 def spoken(result: Mapping[str, Any], most_chars: int) -> str:
-    """Write down how a command ended, in the specification's form (section 6.4)."""
+    """Write down how a command ended, in the specification's form (section 6.4), with at most so much of its output.
+
+    What is longer than that has been kept in a file, which is named.
+    """
     from ybs.tools.calls.cut import cut  # not on the way to the first prompt
 
     if result.get("running"):
@@ -90,9 +93,10 @@ def spoken(result: Mapping[str, Any], most_chars: int) -> str:
         lines = [f"Exit code: {result['exit_code']}"]
     else:
         lines = ["Stopped: it took longer than its time limit."]
-    room = most_chars // 2
-    lines += ["", "Output:", cut(result["stdout"].strip("\n"), room)]
-    if errors := result.get("stderr", "").strip("\n"):
+    output, errors = result["stdout"].strip("\n"), result.get("stderr", "").strip("\n")
+    room = max(most_chars // 2, most_chars - len(output))  # one stream has what the other leaves
+    lines += ["", "Output:", cut(output, most_chars - min(room, len(errors)))]
+    if errors:
         lines += ["", "Stderr:", cut(errors, room)]
     if file := result.get("output_file"):
         lines += ["", f"The whole output is in {file}"]
