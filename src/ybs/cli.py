@@ -95,7 +95,8 @@ def run(words: Sequence[str]) -> int:
             return run_subcommand(arguments, session_options(arguments))
         return open_door(arguments)
     except YbsError as error:
-        from ybs.headless.run import advice_for_scripts, code_of
+        from ybs.headless.advice import advice_for_scripts
+        from ybs.headless.run import code_of
 
         complain(advice_for_scripts(str(error)))
         return code_of(error)

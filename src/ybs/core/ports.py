@@ -126,7 +126,7 @@ class Tool(Protocol):
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """What the person is asked, and in `reason` why. `grant` is what "always" would store; empty: not offered."""
+    """What the person is asked, and in `reason` why. `grant` is what "always" stores, `remedies` what else allows it."""
 
     call: ToolCall
     effect: Effect
@@ -134,6 +134,7 @@ class Question(Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     grant: str = ""
     reason: str = ""
+    remedies: tuple[str, ...] = ()
 
 
 class Answer(Struct, frozen=True, kw_only=True):

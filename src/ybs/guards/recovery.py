@@ -8,7 +8,6 @@ from ybs.guards.loops import said_since
 
 FAILED_BEFORE_PIVOT = 3
 FAILED_BEFORE_STOP = 12
-
 PIVOT = (
     "Nothing has worked in your last {count} steps. Stop and read the errors above. Find out why before the next "
     "call, then take another way. If you cannot, say in plain text what is in the way."

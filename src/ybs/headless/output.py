@@ -18,6 +18,7 @@ from ybs.core.events import (
 )
 from ybs.core.messages import Usage
 from ybs.core.wording import plural
+from ybs.headless.advice import advice_for_scripts
 from ybs.security.gate import put, put_json, put_utf8
 from ybs.session.figures import in_columns
 
@@ -178,7 +179,7 @@ def line_of(event: Event, *, is_verbose: bool) -> str:
     """Say in a line what the person has to know of an event, and more when asked for; else nothing."""
     match event:
         case Noticed(level="warning" | "error"):
-            return f"{event.level}: {event.text}"
+            return f"{event.level}: {advice_for_scripts(event.text)}"
         case RequestRetried():
             what = event.message.split("\n", 1)[0]  # the advice comes with the last failure
             return f"retry {event.attempt} in {event.wait_seconds:.1f} s: {what}"
@@ -193,7 +194,7 @@ def step_line(event: Event) -> str:
     """Say in a line what the agent does."""
     match event:
         case Noticed():
-            return event.text
+            return advice_for_scripts(event.text)
         case ToolStarted():
             arguments = bytes(event.arguments).decode(errors="replace")
             return f"> {event.name} {one_line(arguments, len(arguments))}"

@@ -1,17 +1,13 @@
 """Run one prompt without a terminal and end with the exit code that says how it went."""
 
 import asyncio
-import re
 import signal
 from collections.abc import Callable
-from posixpath import normpath
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-import msgspec
+from typing import TYPE_CHECKING, TypeAlias
 
 from ybs.core.errors import ConfigError, ModelError, YbsError
 from ybs.core.events import Event, Noticed, SessionStarted, TurnFinished
-from ybs.core.ports import Answer, Question
+from ybs.headless.advice import advice_for_scripts, refuse
 from ybs.headless.output import Format, Output, Pipe, Result, counts, make_output, tell
 from ybs.headless.prompt import UsageError, read_piped, whole_prompt
 from ybs.headless.refusals import Refusals
@@ -24,15 +20,6 @@ if TYPE_CHECKING:
     Opener: TypeAlias = Callable[[Options], Session]
 
 INTERRUPTED = 130
-_GLOB_SIGN = re.compile(r"[*?\[\]{},\\]")
-#: What is said in a chat, and what on a command line.
-_ADVICE = {
-    "choose another: /provider": "choose another: --provider NAME",
-    "/sessions lists them": "`ybs sessions` lists them",
-    ".jsonl is in use by another ybs; close that one first": (
-        ".jsonl is open in another ybs; close that one, or go on in a copy of it: --fork"
-    ),
-}
 #: Signals that end a run, and the exit code each leads to.
 SIGNALS = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: 143, signal.SIGHUP: 129}
 
@@ -186,39 +173,6 @@ class Run:
         is_first, self._signal_code = not self._signal_code, code
         if not (is_first and self._session.cancel()) and task is not None:
             task.cancel()
-
-
-async def refuse(question: Question) -> Answer:
-    """Refuse, since nobody can be asked, and say how the person could allow it."""
-    from shlex import quote  # only after a refusal
-
-    reason = f"nobody can confirm this here; the person may allow it with --allow {quote(rule_for(question))}"
-    if question.effect != "execute":  # a command asks in nearly every mode
-        reason += " or choose a --mode"
-    return Answer(is_allowed=False, reason=reason, is_unattended=True)
-
-
-def rule_for(question: Question) -> str:
-    """Write the rule that covers exactly this call, or the tool where it is about no command and no path."""
-    name = question.call.name
-    arguments = msgspec.json.decode(question.call.arguments, type=dict[str, Any])
-    if question.effect == "execute" and "command" in arguments:
-        return f"{name}:{str(arguments['command']).strip()}"
-    if "path" in arguments and question.grant:
-        path = question.grant.removeprefix(f"{name}(").removesuffix(")")
-        if path == "**":  # "always" means all files of the project, this rule means the one
-            path = normpath(str(arguments["path"]))
-            if path.startswith("/"):
-                return f"{name}:**"
-        return f"{name}:" + _GLOB_SIGN.sub(r"\\\g<0>", path)
-    return name
-
-
-def advice_for_scripts(message: str) -> str:
-    """Turn the advice of a chat into that of a command line."""
-    for in_chat, here in _ADVICE.items():
-        message = message.replace(in_chat, here)
-    return message
 
 
 def _refusal_note(outcome: "Outcome") -> str:

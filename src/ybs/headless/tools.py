@@ -11,9 +11,10 @@ from ybs.core.errors import ToolError
 from ybs.core.events import Event, Noticed
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Answer, Question, schema_of
+from ybs.headless.advice import refuse
 from ybs.headless.output import tell, warn, write_json, write_table
 from ybs.headless.prompt import UsageError, read_piped
-from ybs.headless.run import INTERRUPTED, SIGNALS, refuse
+from ybs.headless.run import INTERRUPTED, SIGNALS
 from ybs.session.options import load_settings
 from ybs.session.workshop import Workshop, open_workshop
 from ybs.tools.registry import builtin_tools, is_enabled

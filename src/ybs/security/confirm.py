@@ -2,6 +2,8 @@
 
 import asyncio
 
+from msgspec.structs import replace
+
 from ybs.core.events import ConfirmationAnswered, ConfirmationAsked, Emit
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Confirm, Effect, Preview, Question
@@ -42,12 +44,21 @@ class Gate:
         def decide() -> Decision:
             return self.policy.decide(call, effect, preview, subject, needs=needs)
 
+        def remedies() -> tuple[str, ...]:
+            from ybs.security.remedy import Trial  # only for a question
+
+            def judge(policy: Policy) -> bool:
+                return isinstance(policy.decide(call, effect, preview, subject, needs=needs), Allow)
+
+            return Trial(self.policy, call, subject, judge).remedies()
+
         decision = decide()
         if isinstance(decision, Ask):
             async with self._lock:
                 decision = decide()  # the answer before may have granted this one too
                 if isinstance(decision, Ask):
-                    return await self._ask(decision.question, emit)
+                    question = replace(decision.question, remedies=remedies())
+                    return await self._ask(question, emit)
         if isinstance(decision, Deny):
             emit(ConfirmationAnswered(id=call.id, is_allowed=False, reason=decision.reason))
         return decision

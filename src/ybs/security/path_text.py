@@ -58,3 +58,13 @@ def _can_be_encoded(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def spelled(path: str) -> str:
+    """Return a path so that no other paths look like it in a list."""
+    return repr(path) if any(sign in path for sign in ",'\"") else path
+
+
+def is_open(path: str) -> bool:
+    """Return whether a path lies in the project and no part of it is hidden, which other programs read by themselves."""
+    return not any(not part or part.startswith(".") for part in path.split("/"))

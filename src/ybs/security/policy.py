@@ -6,14 +6,17 @@ because it seems to read is held to that by the sandbox, so that a wrong reading
 """
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ybs.config.schema import Mode, Safety
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Preview, Question
+from ybs.security.path_text import is_open, spelled
 from ybs.security.rules import Rule, rule_of
 
 if TYPE_CHECKING:
@@ -29,10 +32,6 @@ Sandboxing: TypeAlias = Literal["full", "reduced", "none"]
 #: Why ybs's own files are asked about in every mode that asks at all.
 LASTS = "every later session is told of it"
 NETWORK = "it wants the network: whatever it can read could be sent away"
-_WITHOUT_SANDBOX = {
-    "none": "there is no sandbox, so every command is asked about",
-    "reduced": "the sandbox is reduced, so every command is asked about",
-}
 
 
 class Subject(Struct, frozen=True, kw_only=True):
@@ -124,6 +123,15 @@ class Policy:
         from ybs.security.scopes import scopes_in, text_of  # grants are rare
 
         self._grants.update([text_of([scope]) for scope in scopes_in(rule)] or [rule])
+
+    def tried(self, *, mode: Mode | None, allow: Sequence[str], network: bool) -> "Policy":
+        """Return a policy that differs in this alone, to see what it would decide. Raises ConfigError as the first one."""
+        other = copy(self)
+        other.mode, other._allow = mode or self.mode, [*self._allow, *map(rule_of, allow)]
+        other._safety = replace(
+            self._safety, sandbox_network=network or self._safety.sandbox_network
+        )
+        return other
 
     def blocked(self, command: str) -> str:
         """Return the entry of `safety.blocked_commands` that the command matches, or nothing."""
@@ -227,7 +235,8 @@ class Policy:
                 else f"{case.name} runs a program"
             )
         if self.sandbox != "full":
-            return _WITHOUT_SANDBOX[self.sandbox]
+            what = "there is no sandbox" if self.sandbox == "none" else "the sandbox is reduced"
+            return f"{what}, so every command is asked about"
         if case.wants_network:
             return NETWORK
         if self.mode == "auto":
@@ -330,7 +339,7 @@ class _Case:
     def exact_grant(self) -> str:
         """The rule that stands for exactly this call: a command, a file, or the arguments."""
         subject = self.subject
-        paths = ", ".join(map(_spelled, subject.paths))
+        paths = ", ".join(map(spelled, subject.paths))
         what = subject.command or paths or bytes(self.call.arguments).decode()
         return f"{self.name}({what})" + self._place
 
@@ -339,7 +348,7 @@ class _Case:
         """The rule for the project's files, where the call makes or changes some; hidden ones stand outside it."""
         changes = self.name in _CHANGING and self.effect in ("write", "edit")
         paths = self.subject.paths
-        return f"{self.name}(**)" if changes and paths and all(map(_is_open, paths)) else ""
+        return f"{self.name}(**)" if changes and paths and all(map(is_open, paths)) else ""
 
     @property
     def grants(self) -> set[str]:
@@ -387,13 +396,3 @@ class _Case:
             reason="" if reason == BY_MODE or reason in warnings else reason,
             grant=grant,
         )
-
-
-def _spelled(path: str) -> str:
-    """Return a path so that no other paths look like it in a list."""
-    return repr(path) if any(sign in path for sign in ",'\"") else path
-
-
-def _is_open(path: str) -> bool:
-    """Tell whether a path lies in the project and no part of it is hidden, which other programs read by themselves."""
-    return not any(not part or part.startswith(".") for part in path.split("/"))
