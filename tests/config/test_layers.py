@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -334,6 +335,13 @@ def test_an_unknown_profile_is_an_error_that_lists_those_there_are(project: Path
     write("user", '{"profiles": {"fast": {}, "slow": {}}}')
     with pytest.raises(ConfigError, match=r"'fsat': no such profile .*\(there: fast, slow\)"):
         load(folder=project, environ={**os.environ, "YBS_PROFILE": "fsat"})
+
+
+def test_of_many_profiles_ten_are_named(project: Path, write: Write):
+    names = [f"p{number:02}" for number in range(12)]
+    write("user", msgspec.json.encode({"profiles": {name: {} for name in names}}).decode())
+    with pytest.raises(ConfigError, match=rf"\(there: {', '.join(names[:10])}\)"):
+        load(folder=project, profile="p99")
 
 
 def test_a_profile_lost_with_its_file_says_what_is_wrong_with_the_file(project: Path, write: Write):

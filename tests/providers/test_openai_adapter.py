@@ -476,3 +476,24 @@ def test_what_a_cache_held_is_a_part_of_the_input_even_where_it_is_counted_apart
 def test_usage_is_looked_for_where_the_quirks_say():
     frame = {"stats": {"prompt_tokens": 5}, "usage": {"prompt_tokens": 9}}
     assert decode(frame, usage_fields=("stats",))[0].usage == Usage(input_tokens=5)
+
+
+def test_an_index_that_is_no_number_tells_no_calls_apart():
+    begun = {"id": "c1", "index": "first", "function": {"name": "read", "arguments": '{"p":'}}
+    ended = {"index": "second", "function": {"arguments": "1}"}}
+    message, _ = decode(chunk({"tool_calls": [begun]}), chunk({"tool_calls": [ended]}, "stop"))
+    (made,) = message.calls
+    assert (made.name, bytes(made.arguments)) == ("read", b'{"p":1}')
+
+
+@every_row(
+    ("usage", "tokens"),
+    [
+        # what the format itself counts goes before what llama.cpp says of its own work
+        ({"prompt_tokens": 20, "prompt_n": 10, "cache_n": 2, "completion_tokens": 3}, 20),
+        ({"prompt_n": 10, "completion_tokens": 3}, 10),
+        ({"completion_tokens": 3}, 0),
+    ],
+)
+def test_the_input_is_what_was_counted_first(usage: dict, tokens: int):
+    assert decode({"usage": usage})[0].usage.input_tokens == tokens

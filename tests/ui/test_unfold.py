@@ -162,3 +162,22 @@ def test_the_oldest_folds_are_forgotten() -> None:
         assert len(fold.text) < MOST_CHARACTERS + 100
     assert len(titles) == MOST_FOLDS
     assert titles[0] == str(MOST_FOLDS + 4)
+
+
+@pytest.mark.parametrize(("room", "rows"), [(53, 1), (54, 2)])
+def test_a_line_drawn_whole_takes_all_columns_but_the_last(room: int, rows: int) -> None:
+    page = Page(width=60)
+    lines = "\n".join([*(["x"] * 20), "y" * room])
+    page.draw(started(command="seq"), ran(display={"stdout": lines, "exit_code": 0}))
+    drawn = [line for line in unfolded(page).split("\n") if "y" in line]
+    assert len(drawn) == rows
+    assert max(map(len, drawn)) == 57
+
+
+def test_a_diff_that_is_drawn_whole_leaves_nothing_to_unfold() -> None:
+    page = Page()
+    changed = "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new"
+    page.draw(started("edit_file", path="a"), ran("edit_file", display={"diff": changed}))
+    assert "+new" in page.text
+    assert "ctrl-o" not in page.text
+    assert not page.renderer.unfold()
