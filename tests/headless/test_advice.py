@@ -144,7 +144,7 @@ OF_A_CHAT = (
 OF_A_CHAT += ("headless/advice.py", "headless/command.py", "headless/screen.py", "cli.py")
 NAMED = re.compile(
     r"(?<![\w/.~}`])/(?:model|provider|mode|new|clear|rewind|undo|compact|restore|sessions|resume|secrets|memories"
-    r"|config|trust|help|tools)\b(?!/)"
+    r"|trust|help|tools)\b(?!/)"
 )
 
 
