@@ -35,8 +35,8 @@ def main() -> int:
     if call([str(YBS), "models", "install"]):
         return 1
     say(
-        f"\nThe small model on this machine gets a task: mode {MODE} (edits need no question), no sandbox,\n"
-        f"and of all commands only `{' '.join(TEST)}` may run. One processor core thinks for a minute or two."
+        f"\nThe small model on this machine gets a task: mode {MODE} (edits need no question), and of all\n"
+        f"commands only `{' '.join(TEST)}` may run. One processor core thinks for a minute or two."
     )
     for number, temperature in enumerate(TEMPERATURES, 1):
         problem = attempt(temperature)
