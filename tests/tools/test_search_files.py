@@ -5,6 +5,7 @@ import marshal
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -199,6 +200,22 @@ async def test_a_very_long_line_is_searched_whole_by_both_engines(
         answered = await bench.ok("search_files", pattern=pattern, context_lines=0)
         assert answered.display["total_matches"] == 2, pattern
         assert "shown" not in answered.output, pattern
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells that rg hangs")
+@pytest.mark.parametrize("name", [".gitignore", "deep/.gitignore"])
+async def test_a_pipe_in_the_place_of_an_ignore_file_holds_up_no_search(
+    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch, name: str
+):
+    monkeypatch.setattr(child, "_STUCK_SECONDS", 0.05)
+    (project / "deep").mkdir()
+    (project / "deep/a.py").write_text("needle\n")
+    (project / name).unlink(missing_ok=True)
+    os.mkfifo(project / name)
+    async with asyncio.timeout(6):
+        answered = await bench.ok("search_files", pattern="needle")
+    assert answered.display["total_matches"] == 1
+    assert answered.display["truncated"] is False
 
 
 async def test_files_that_cannot_be_read_and_binaries_are_named(bench: Any, project: Path):

@@ -16,11 +16,12 @@ def batches(
     """
     for may_share, neighbours in groupby(calls, is_read_only):
         groups: list[list[ToolCall]] = []
+        known: dict[object, list[ToolCall]] = {}
         for call in neighbours:
-            candidates = groups if may_share else groups[-1:]
-            twins = next((group for group in candidates if group[0].is_same_call(call)), None)
-            if twins is None:
-                groups.append([call])
-            else:
+            twins = known.get(call.question)
+            if twins is not None and (may_share or twins is groups[-1]):
                 twins.append(call)
+            else:
+                groups.append([call])
+                known[call.question] = groups[-1]
         yield from [groups] if may_share else ([group] for group in groups)

@@ -1,6 +1,6 @@
 """A history that is always valid to send: every tool call has its one answer, in order, before anyone speaks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import assert_never
 
@@ -143,10 +143,12 @@ def with_own_ids(message: AssistantMessage) -> AssistantMessage:
         return message
     taken = set(ids)
     seen: set[str] = set()
+    numbers: dict[str, Iterator[int]] = {}
     content: list[AssistantPart] = []
     for part in message.content:
         if isinstance(part, ToolCall) and part.id in seen:
-            new_id = next(f"{part.id}_{n}" for n in count(2) if f"{part.id}_{n}" not in taken)
+            left = numbers.setdefault(part.id, count(2))
+            new_id = next(name for n in left if (name := f"{part.id}_{n}") not in taken)
             taken.add(new_id)
             part = structs.replace(part, id=new_id)
         if isinstance(part, ToolCall):

@@ -47,10 +47,14 @@ class ToolCall(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="tool_
     arguments: Raw = Raw(b"{}")
     invalid: str = ""
 
+    @property
+    def question(self) -> tuple[str, bytes, str]:
+        """What the call asks for, without its id: equal for two calls that ask for the same thing."""
+        return (self.name, bytes(self.arguments), self.invalid)
+
     def is_same_call(self, other: "ToolCall") -> bool:
-        """Tell whether the other call asks for the same thing (ids apart)."""
-        mine = (self.name, bytes(self.arguments), self.invalid)
-        return mine == (other.name, bytes(other.arguments), other.invalid)
+        """Return whether the other call asks for the same thing."""
+        return self.question == other.question
 
 
 class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -89,6 +89,7 @@ class Assembly:
         self._taken: set[str] | None = None
         self._parts: list[_Prose | _Call] = []
         self._calls: dict[int | str, _Call] = {}
+        self._last_call: _Call | None = None
         self._room = max(_FEWEST_CHARACTERS, max_tokens * _CHARACTERS_PER_TOKEN)
 
     @property
@@ -237,12 +238,13 @@ class Assembly:
             return call
         if given_id and not (index is not None and name) and (call := self._calls.get(given_id)):
             return call
-        calls = self._all_calls()
-        return calls[-1] if calls and not name and not given_id else None
+        return self._last_call if not name and not given_id else None
 
     def _start_call(self, index: int | None, given_id: str, name: str) -> _Call:
         call = _Call(self._make_id(given_id), given_id, name)
+        self._count(name + given_id)
         self._parts.append(call)
+        self._last_call = call
         if index is not None:
             self._calls[index] = call
         if given_id:

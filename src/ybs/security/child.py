@@ -8,10 +8,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from ybs.security.launch import Launch
+from ybs.security.stuck import is_stuck
 
 _CHUNK = 65_536
 _DRAIN_SECONDS = 1.0
 _MOST_ERROR_BYTES = 20_000
+_LOOK_SECONDS = 0.5  # between two looks at whether it hangs
+STUCK = "it waits at a named pipe that stands where a file should be, such as a .gitignore"
 
 
 class Failed(Exception):
@@ -50,6 +53,7 @@ async def run_child(
     finally:
         for descriptor in launch.descriptors:
             os.close(descriptor)
+    watch = _Watch(process, has_own_group=has_own_group)
     try:
         async with asyncio.timeout(timeout_seconds):
             printed, said = await _talk(process, stdin, most_bytes)
@@ -57,11 +61,39 @@ async def run_child(
     except TimeoutError as error:
         raise Failed(f"it took longer than {timeout_seconds:g} s") from error
     finally:
+        watch.end()
         await _end(process, has_own_group=has_own_group)
+    if watch.has_killed:
+        raise Failed(STUCK)
     if code:
         words = said.decode(errors="replace").strip()
         raise Failed(words or f"it ended with code {code}", code)
     return printed
+
+
+class _Watch:
+    """Kills a program that hangs at a named pipe: it would hang until its time is over."""
+
+    def __init__(self, process: Process, *, has_own_group: bool) -> None:
+        self._process, self._has_own_group = process, has_own_group
+        self._was_stuck = self.has_killed = False
+        self._wait()
+
+    def end(self) -> None:
+        """Look no more."""
+        self._timer.cancel()
+
+    def _wait(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(_LOOK_SECONDS, self._look)
+
+    def _look(self) -> None:
+        is_now = is_stuck(self._process.pid)
+        if is_now and self._was_stuck:  # not merely for a moment
+            self.has_killed = True
+            _kill(self._process, has_own_group=self._has_own_group)
+            return
+        self._was_stuck = is_now
+        self._wait()
 
 
 async def _talk(process: Process, stdin: bytes | None, most_bytes: int) -> tuple[bytes, bytes]:
@@ -100,19 +132,18 @@ async def _write(process: Process, data: bytes | None) -> None:
 async def _end(process: Process, *, has_own_group: bool) -> None:
     """Kill what is left of the group, the program itself first, so that its number is not another's yet."""
     if process.returncode is None:
-        with suppress(ProcessLookupError):
-            if has_own_group:
-                os.killpg(process.pid, signal.SIGKILL)
-            else:
-                process.kill()
-    # To asyncio a process has ended when its pipes have, and one that is full and that nobody reads never does.
-    draining = {asyncio.ensure_future(_drain(each)) for each in (process.stdout, process.stderr)}
-    await process.wait()
-    await asyncio.wait(draining, timeout=_DRAIN_SECONDS)
-    for each in draining:
-        each.cancel()
+        _kill(process, has_own_group=has_own_group)
+        await process.wait()
+    # What it has said and nobody read keeps its pipe open.
+    assert process.stdout is not None  # noqa: S101 - it is a pipe
+    rest = asyncio.ensure_future(process.stdout.read())
+    await asyncio.wait({rest}, timeout=_DRAIN_SECONDS)
+    rest.cancel()
 
 
-async def _drain(stream: asyncio.StreamReader | None) -> None:
-    while stream is not None and await stream.read(_CHUNK):
-        pass
+def _kill(process: Process, *, has_own_group: bool) -> None:
+    with suppress(ProcessLookupError):
+        if has_own_group:
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()

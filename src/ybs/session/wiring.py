@@ -6,6 +6,7 @@ from ybs.core.events import Emit
 from ybs.core.memo import Memo
 from ybs.core.messages import Message
 from ybs.core.ports import Answer, Confirm, Guard, Model, Question, Toolbox
+from ybs.guards.calls import CallLimit
 from ybs.guards.limits import Deadline, DryRun, Limits, TimedModel, TimedToolbox
 from ybs.guards.loops import Loops
 from ybs.guards.recovery import Recovery
@@ -42,6 +43,7 @@ class Rooms(Workshop):
         self._legible: Memo[Message, Message] = Memo()
         bounds = config.agent
         self._deadline = Deadline(bounds.max_seconds) if bounds.max_seconds else None
+        self._calls = CallLimit()
         self.limits = Limits(max_steps=bounds.max_iterations, max_cost_usd=bounds.max_cost_usd)
         self.journal = journal_of(self)
         self.upkeep = Upkeep(self)
@@ -53,6 +55,7 @@ class Rooms(Workshop):
         self.steering = Steering(self.composer.compose_meanwhile, self.composer.tell_news)
         self.guards: list[Guard] = [
             self.limits,
+            self._calls,
             *([DryRun()] if options.dry_run else []),
             self.steering,  # what a limit keeps from being read is given back; new words begin a loop anew
             self.surroundings,
@@ -65,7 +68,7 @@ class Rooms(Workshop):
     def begin_turn(self, conversation: Conversation, emit: Emit) -> tuple[Model, Toolbox]:
         """Return model and tools for a turn that begins now, behind the firewall, and under its time limit."""
         self.upkeep.begin_turn(emit)
-        model: Model = LegibleModel(self.model, self._legible)
+        model: Model = LegibleModel(self._calls.bounding(self.model), self._legible)
         toolbox: Toolbox = self.toolbox
         if self._deadline is not None:
             self._deadline.begin()

@@ -2,20 +2,26 @@
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 from time import monotonic
 from typing import IO, TYPE_CHECKING
 
+from ybs.security.stuck import OPENING, READING, is_stuck
 from ybs.tools.searching.walk import Deadline
 
 if TYPE_CHECKING:
     from ybs.security.launch import Launch
 
 _LOOK_SECONDS = 0.05  # between two looks at the deadline
-_IDLE_SECONDS = 3.0  # after which a program that does nothing is given up: it waits for a pipe, say
+_IDLE_SECONDS = (
+    3.0  # after which a program that does nothing is given up: it waits for a device, say
+)
+_STUCK_SECONDS = (
+    0.4  # between two looks at whether a part of it waits at a named pipe, while others go on
+)
 
 
 class Output:
@@ -57,12 +63,12 @@ def output_of(
             # `communicate` forgets what it has not sent when its time is over, so it does not send.
             threading.Thread(target=_send, args=(child.stdin, data), daemon=True).start()
             child.stdin = None
-        idle = _Idleness(child.pid)
+        idle = _Idleness(child.pid, READING if data is None else OPENING)
         while True:
             try:
                 _, errors = child.communicate(timeout=_LOOK_SECONDS)
             except TimeoutExpired:
-                if deadline.is_over or idle.is_long:
+                if deadline.is_over or idle.is_long or idle.is_stuck:
                     child.kill()
             else:
                 written.seek(0)
@@ -70,14 +76,29 @@ def output_of(
 
 
 class _Idleness:
-    """Whether a process has used no processor for long; where the system does not say, it has not."""
+    """Whether a process has used no processor for long, or hangs; where the system does not say, it has not.
 
-    def __init__(self, pid: int) -> None:
-        self._file = f"/proc/{pid}/stat"
-        self._used, self._since = [b""], monotonic()
+    `places` are those in the system where nothing that it is meant to do makes it wait.
+    """
+
+    def __init__(self, pid: int, places: Collection[bytes]) -> None:
+        self._file, self._pid, self._places = f"/proc/{pid}/stat", pid, places
+        self._used: list[bytes] = []
+        self._since = monotonic()
+        self._next_look, self._was_stuck = self._since + _STUCK_SECONDS, False
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether it waited at a named pipe now and at the look before."""
+        if (now := monotonic()) < self._next_look:
+            return False
+        was_stuck, self._was_stuck = self._was_stuck, is_stuck(self._pid, self._places)
+        self._next_look = now + _STUCK_SECONDS
+        return was_stuck and self._was_stuck
 
     @property
     def is_long(self) -> bool:
+        """Whether it has used none for so long that it does nothing any more."""
         try:
             with open(self._file, "rb") as file:  # noqa: PTH123 - a Path is slower
                 used = file.read().rpartition(b")")[2].split()[11:13]
