@@ -3,6 +3,7 @@
 import asyncio
 import marshal
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -216,6 +217,27 @@ async def test_a_pipe_in_the_place_of_an_ignore_file_holds_up_no_search(
         answered = await bench.ok("search_files", pattern="needle")
     assert answered.display["total_matches"] == 1
     assert answered.display["truncated"] is False
+
+
+@pytest.mark.skipif(RG is None or sys.platform != "linux", reason="about the memory of rg")
+async def test_a_line_of_any_length_costs_no_more_memory_than_is_allowed(
+    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    limits: list[int] = []
+    monkeypatch.setattr(child, "MOST_MEMORY", 40_000_000)
+    limit = resource.prlimit
+
+    def noted(pid: int, kind: int, pair: tuple[int, int]) -> Any:
+        limits.append(pair[1])
+        return limit(pid, kind, pair)
+
+    monkeypatch.setattr(resource, "prlimit", noted)
+    (project / "long.txt").write_bytes(b"needle and words " * 3_000_000 + b"\nneedle\n")
+    answered = await bench.ok("search_files", pattern="needle", context_lines=0)
+    assert limits[:2] == [40_000_000, 0]
+    assert "[only the beginning of very long lines was searched in: long.txt]" in answered.output
+    assert answered.display["total_matches"] == 2
+    assert len(answered.output) < 2_000
 
 
 async def test_files_that_cannot_be_read_and_binaries_are_named(bench: Any, project: Path):

@@ -171,6 +171,7 @@ def test_old_files_and_then_the_oldest_are_removed(
     outputs: Outputs, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(room, "MOST_BYTES_OF_ALL", 10)
+    monkeypatch.setattr(room, "_LOOK_BYTES", 0)
     now = 1_700_000_000.0
     outputs.folder.mkdir(parents=True)
     for name, days, size in (("old", 8, 1), ("large", 6, 6), ("fresh", 1, 5), ("new", 0, 1)):
@@ -180,6 +181,27 @@ def test_old_files_and_then_the_oldest_are_removed(
     (outputs_folder() / "stray").touch()
     sweep(now)
     assert {file.stem for file in outputs.folder.iterdir()} == {"fresh", "new"}
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_the_outputs_of_one_session_stay_within_the_bound_of_all_at_any_moment(
+    outputs: Outputs, monkeypatch: pytest.MonkeyPatch, at_once: int
+):
+    most, look, largest = 4_000, 100, 0
+    monkeypatch.setattr(room, "MOST_BYTES", 1_000)
+    monkeypatch.setattr(room, "MOST_BYTES_OF_ALL", most)
+    monkeypatch.setattr(room, "_LOOK_BYTES", look)
+    for _ in range(10 // at_once):
+        spills = [Spill(outputs, 0) for _ in range(at_once)]
+        for _ in range(95):
+            for spill in spills:
+                spill.add(b"x" * 10)
+            largest = max(largest, sum(file.stat().st_size for file in outputs.folder.iterdir()))
+        for spill in spills:
+            spill.close()
+            assert spill.path is not None
+            assert spill.path.stat().st_size == 950  # what is being written is not what makes room
+    assert most - 2 * look - 950 <= largest <= most + look * (at_once - 1)
 
 
 def test_sweeping_does_not_follow_links(outputs: Outputs, tmp_path: Path):

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 
 MOST_BYTES = 20_000_000  # a file up to this is one block
 BLOCK_BYTES = 16_000_000
-MOST_OF_LINE = 64_000_000  # what a line has beyond that is not looked at
+MOST_OF_LINE = 16_000_000  # what a line has beyond that is not looked at
 _FIRST_BYTES = 65_536  # says whether a file is binary before more of it is read
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

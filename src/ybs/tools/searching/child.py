@@ -15,6 +15,8 @@ from ybs.tools.searching.walk import Deadline
 if TYPE_CHECKING:
     from ybs.security.launch import Launch
 
+#: What a program may hold of memory that is its own, in bytes. `rg` holds a line as a whole, however long it is.
+MOST_MEMORY = 400_000_000
 _LOOK_SECONDS = 0.05  # between two looks at the deadline
 _IDLE_SECONDS = (
     3.0  # after which a program that does nothing is given up: it waits for a device, say
@@ -63,6 +65,8 @@ def output_of(
             # `communicate` forgets what it has not sent when its time is over, so it does not send.
             threading.Thread(target=_send, args=(child.stdin, data), daemon=True).start()
             child.stdin = None
+        if data is None:  # the other ones, of Python, bound themselves
+            _limit(child.pid)
         idle = _Idleness(child.pid, READING if data is None else OPENING)
         while True:
             try:
@@ -73,6 +77,16 @@ def output_of(
             else:
                 written.seek(0)
                 return Output(written.read(), errors, child.returncode)
+
+
+def _limit(pid: int) -> None:
+    """Bound the memory of a process, where the system can do that from outside; it is ended where it wants more."""
+    import resource  # only for a search
+
+    if prlimit := getattr(resource, "prlimit", None):  # Linux alone has it
+        with suppress(OSError):  # it has ended
+            prlimit(pid, resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
+            prlimit(pid, resource.RLIMIT_CORE, (0, 0))
 
 
 class _Idleness:

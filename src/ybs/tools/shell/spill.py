@@ -29,7 +29,6 @@ class Outputs:
 
     def __init__(self, roots: Roots) -> None:
         self.folder = outputs_folder() / _name_of(str(roots.folder))
-        self._was_swept = False
         roots.add(self.folder, is_read_only=True)
 
     def create(self) -> tuple[int, Path]:
@@ -50,12 +49,10 @@ class Outputs:
             return ""
         return str(path)
 
-    def sweep(self) -> None:
-        """Remove old outputs, once in a session."""
-        if not self._was_swept:
-            self._was_swept = True
-            with suppress(OSError):  # there is no such folder yet
-                sweep()
+    def sweep(self, being_written: Path | None = None) -> None:
+        """Make room: remove old outputs, and the oldest where all together are too large."""
+        with suppress(OSError):  # there is no such folder yet
+            sweep(being_written=being_written)
 
 
 class Spill:
@@ -119,6 +116,8 @@ class Spill:
             disk = os.fstatvfs(self._descriptor)
             if disk.f_bavail * disk.f_frsize < LEAST_FREE_BYTES:
                 raise OSError("the disk is nearly full")
+            if self._outputs is not None and self.written:
+                self._outputs.sweep(self.path)
 
     def _stop(self, problem: str) -> None:
         if self.written < self.size:
@@ -157,13 +156,16 @@ class Spill:
         )
 
 
-def sweep(now: float | None = None) -> None:
-    """Remove outputs older than `KEPT_DAYS`, and the oldest where all together are too large."""
+def sweep(now: float | None = None, *, being_written: Path | None = None) -> None:
+    """Remove outputs older than `KEPT_DAYS`, and the oldest where all together have no room for what is next.
+
+    Between two looks an output grows by `_LOOK_BYTES`, so that much is left free. The one that is being written stays.
+    """
     oldest = (time.time() if now is None else now) - KEPT_DAYS * 86_400
-    room = MOST_BYTES_OF_ALL
+    room = MOST_BYTES_OF_ALL - _LOOK_BYTES
     for changed, size, path in sorted(_files(), reverse=True):
         room -= size
-        if changed < oldest or room < 0:
+        if path != being_written and (changed < oldest or room < 0):
             with suppress(OSError):
                 path.unlink()
 
