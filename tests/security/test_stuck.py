@@ -14,6 +14,7 @@ import pytest
 from ybs.security import child, stuck
 from ybs.security.child import STUCK, Failed, run_child
 from ybs.security.git import Git, GitError
+from ybs.security.launch import Launch
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")
 
@@ -87,9 +88,8 @@ async def test_a_child_that_hangs_at_a_pipe_is_ended_at_once_and_says_why(
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(Failed, match=STUCK):
         await run_child(
-            ["/bin/sh", "-c", f"sleep 0.1; cat {tmp_path}/pipe"],
+            Launch(["/bin/sh", "-c", f"sleep 0.1; cat {tmp_path}/pipe"], {"PATH": "/usr/bin:/bin"}),
             folder=Path("/"),
-            environ={"PATH": "/usr/bin:/bin"},
             stdin=None,
             timeout_seconds=8,
             most_bytes=10,
