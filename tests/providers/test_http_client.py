@@ -223,6 +223,57 @@ async def test_silence_within_the_answer_is_an_error(failure):
     assert "stopped in mid-answer: nothing came for 0.01 s" in str(error)
 
 
+def signs_of_life(beginning: str, sign: str):
+    """Say something, then only that one is still there."""
+
+    async def reply(writer: asyncio.StreamWriter) -> None:
+        writer.write(unending(beginning))
+        while True:
+            writer.write(sign.encode())
+            await writer.drain()
+            await asyncio.sleep(0.01)
+
+    return reply
+
+
+@every_row(
+    "beginning, sign", [("", ": still here\n\n"), ("", "\n"), ('data: {"n": 1}\n\n', ": x\n\n")]
+)
+async def test_comments_do_not_keep_an_answer_open_for_ever(failure, monkeypatch, beginning, sign):
+    monkeypatch.setattr("ybs.providers.http.LONGEST_SILENCE", 0.2)
+    async with asyncio.timeout(5):
+        error = await failure(signs_of_life(beginning, sign), first=0.1, later=0.1)
+    assert "nothing came for 0.2 s" in str(error)
+
+
+async def test_comments_do_keep_it_open_for_a_while(serve, client_of, monkeypatch):
+    async def slow(writer: asyncio.StreamWriter) -> None:
+        writer.write(unending(""))
+        for _ in range(20):
+            writer.write(b": thinking\n\n")
+            await asyncio.sleep(0.01)
+        writer.write(b'data: {"n": 1}\n\n')
+
+    monkeypatch.setattr("ybs.providers.http.LONGEST_SILENCE", 5.0)
+    server = await serve(slow)
+    assert await ask(client_of(server.url, first=0.1, later=0.1)) == [{"n": 1}]
+
+
+async def test_frames_that_say_nothing_are_signs_of_life_too(serve, client_of, monkeypatch):
+    monkeypatch.setattr("ybs.providers.http.LONGEST_SILENCE", 0.2)
+    server = await serve(signs_of_life("", 'data: {"choices": []}\n\n'))
+    client = client_of(server.url, first=0.1, later=0.1)
+    async with asyncio.timeout(5):
+        with pytest.raises(ProviderDown, match=r"nothing came for 0\.2 s"):
+            await ask(client, progress=lambda: 7)
+
+
+async def test_comments_do_not_prolong_what_is_complete(serve, client_of):
+    server = await serve(signs_of_life('data: {"n": 1}\n\n', ": x\n\n"))
+    async with asyncio.timeout(5):
+        assert await ask(client_of(server.url), linger=lambda: 0.1) == [{"n": 1}]
+
+
 async def test_an_error_body_without_end_is_cut(failure):
     async def flood(writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 400 Bad\r\n\r\n" + b"x" * 200_000)

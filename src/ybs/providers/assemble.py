@@ -97,6 +97,11 @@ class Assembly:
         """Tell whether nothing was said and nothing called."""
         return not self._parts
 
+    @property
+    def progress(self) -> tuple[object, ...]:
+        """Something that changes with each piece of the answer."""
+        return (self._room, len(self._parts), self.stop_reason, self.has_ended)
+
     def add_text(self, text: str) -> tuple[Event, ...]:
         """Add a piece of the answer's text."""
         if not text:

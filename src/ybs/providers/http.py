@@ -7,6 +7,7 @@ only it knows whether anything was shown.
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
+from math import inf
 from os import environ
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -33,6 +34,10 @@ _ACCEPTED: Final[dict[Framing, str]] = {
 }
 
 
+#: So long, in seconds, a server may keep an answer open with signs of life alone: comments, pings, empty frames.
+LONGEST_SILENCE: Final = 600.0
+
+
 class Patience(Struct, frozen=True, kw_only=True):
     """How long is waited, in seconds: for a connection, for the first chunk, and for each later one."""
 
@@ -49,6 +54,48 @@ class Patience(Struct, frozen=True, kw_only=True):
             first=max(600.0, timeout_seconds) if is_local(host) else timeout_seconds,
             later=timeout_seconds,
         )
+
+
+class _Clock:
+    """How long one answer may be waited for. What says nothing (comments, empty frames) keeps it open for so long only.
+
+    `linger` says how much longer once the answer is complete; `progress` changes with each piece of the answer.
+    """
+
+    def __init__(
+        self,
+        patience: Patience,
+        linger: Callable[[], float | None],
+        progress: Callable[[], object] | None,
+    ) -> None:
+        self._patience, self._linger, self._progress = patience, linger, progress
+        self._longest = max(LONGEST_SILENCE, patience.first, patience.later)
+        self._now = asyncio.get_running_loop().time
+        self._said_until = self._now() + self._longest
+        self._ends_at = inf
+        self._last: object = None
+        self.has_begun = False
+
+    @property
+    def seconds(self) -> float:
+        """How long to wait for the next chunk."""
+        if (rest := self._linger()) is not None:
+            self._ends_at = min(self._ends_at, self._now() + rest)
+            return max(self._ends_at - self._now(), 0.0)
+        allowed = self._patience.later if self.has_begun else self._patience.first
+        return max(min(allowed, self._said_until - self._now()), 0.0)
+
+    @property
+    def silence(self) -> float:
+        """How long nothing was said where that was too long."""
+        allowed = self._patience.later if self.has_begun else self._patience.first
+        return allowed if self._now() < self._said_until else self._longest
+
+    def frame_came(self) -> None:
+        """Count a frame that says something."""
+        said = object() if self._progress is None else self._progress()
+        if said != self._last:
+            self._last, self._said_until = said, self._now() + self._longest
 
 
 def host_of(endpoint: str) -> str:
@@ -185,16 +232,19 @@ class HttpClient:
         *,
         framing: Framing = "sse",
         linger: Callable[[], float | None] = never_done,
+        progress: Callable[[], object] | None = None,
     ) -> AsyncGenerator[Frame, None]:
         """POST a body and yield the frames of the answer, whether it is streamed or whole.
 
         `linger` says, once the answer is complete, for how many seconds more may be waited for; what goes
-        wrong then is no longer an error. Raises ModelError. Close the generator to stop the server's work.
+        wrong then is no longer an error. `progress` gives something that changes with each frame that says something;
+        without it every frame does. Raises ModelError. Close the generator to stop the server's work.
         """
         call = self._call("POST", path, body, accept=_ACCEPTED[framing])
         response = await self._send(call, patience=self._patience)
         try:
-            async with aclosing(self._frames(response, linger)) as frames:
+            clock = _Clock(self._patience, linger, progress)
+            async with aclosing(self._frames(response, linger, clock)) as frames:
                 async for frame in frames:
                     yield frame
         finally:
@@ -246,7 +296,8 @@ class HttpClient:
 
     async def _read(self, response: Response, *, at_most: int) -> bytes:
         data = bytearray()
-        async with aclosing(self._chunks(response, never_done, self._short)) as chunks:
+        clock = _Clock(self._short, never_done, None)
+        async with aclosing(self._chunks(response, never_done, clock)) as chunks:
             async for chunk in chunks:
                 data += chunk
                 if len(data) > at_most:
@@ -254,14 +305,15 @@ class HttpClient:
         return bytes(data[:at_most])
 
     async def _frames(
-        self, response: Response, linger: Callable[[], float | None]
+        self, response: Response, linger: Callable[[], float | None], clock: _Clock
     ) -> AsyncGenerator[Frame, None]:
         reader = FrameReader()
         try:
-            async with aclosing(self._chunks(response, linger, self._patience)) as chunks:
+            async with aclosing(self._chunks(response, linger, clock)) as chunks:
                 async for chunk in chunks:
                     for frame in reader.feed(chunk):
                         yield self._checked(frame)
+                        clock.frame_came()
             for frame in reader.close():
                 yield self._checked(frame)
         except BrokenFrame as error:
@@ -274,26 +326,25 @@ class HttpClient:
         return frame
 
     async def _chunks(
-        self, response: Response, linger: Callable[[], float | None], patience: Patience
+        self, response: Response, linger: Callable[[], float | None], clock: _Clock
     ) -> AsyncGenerator[bytes, None]:
-        """Yield the body, with a time limit on every chunk. Raises ProviderDown."""
-        seconds, has_begun = patience.first, False
+        """Yield the body, with a time limit on every chunk, and on all that say nothing. Raises ProviderDown."""
         async with aclosing(response.chunks()) as chunks:
             while True:
-                rest = linger()
                 try:
-                    async with asyncio.timeout(seconds if rest is None else rest):
+                    async with asyncio.timeout(clock.seconds):
                         chunk = await anext(chunks, None)
                 except (TimeoutError, CutOff) as error:
                     if linger() is not None:
                         return
                     if isinstance(error, CutOff):
                         raise failures.broke_off(self.site, str(error)) from error
-                    raise failures.stalled(self.site, seconds, has_begun=has_begun) from error
+                    begun = clock.has_begun
+                    raise failures.stalled(self.site, clock.silence, has_begun=begun) from error
                 if chunk is None:
                     return
                 yield chunk
-                seconds, has_begun = patience.later, True
+                clock.has_begun = True
 
 
 def encode_json(body: Any) -> bytes:

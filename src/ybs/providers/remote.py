@@ -183,6 +183,7 @@ class RemoteModel:
             self._body_of(request, options),
             framing=self._adapter.framing,
             linger=lambda: _linger_seconds(draft),
+            progress=lambda: draft.progress,
         )
         ends_at = monotonic() + _TURN_SECONDS
         async with aclosing(frames):
