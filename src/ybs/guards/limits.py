@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import aclosing, contextmanager
 
+from msgspec.structs import replace
+
 from ybs.core.errors import StopTurn
 from ybs.core.events import Emit, Event, Noticed
 from ybs.core.messages import AssistantMessage, ToolCall, ToolResult
@@ -90,6 +92,11 @@ class Deadline:
         finally:
             self._running.discard(timeout)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the turn's time is up."""
+        return asyncio.get_running_loop().time() >= self._ends_at
+
     def timeout(self) -> asyncio.Timeout:
         """Return a timeout that ends with the turn; to be entered, then watched."""
         return asyncio.timeout_at(self._ends_at)
@@ -98,6 +105,19 @@ class Deadline:
     def message(self) -> str:
         """What the person and the model are told."""
         return f"Stopped after {self.max_seconds:g} s, the time limit of a turn."
+
+
+class TimeLimit(Guard):
+    """Ends a turn whose time is up before another request is sent: nobody would read the answer."""
+
+    def __init__(self, deadline: Deadline) -> None:
+        self._deadline = deadline
+
+    async def before_step(self, turn: Turn) -> None:
+        """Raise StopTurn from the deadline on."""
+        del turn
+        if self._deadline.is_over:
+            raise StopTurn("limit", self._deadline.message)
 
 
 class TimedModel(ModelWrapper):
@@ -129,14 +149,18 @@ class TimedToolbox(ToolboxWrapper):
         self._deadline = deadline
 
     async def run(self, call: ToolCall, emit: Emit) -> ToolResult:
-        """Run the call, or answer that the time is up."""
+        """Run the call; one that is stopped is answered with what its tool left, and that the time is up."""
         try:
             async with self._deadline.timeout() as timeout:
                 with self._deadline.watching(timeout):
-                    return await self._toolbox.run(call, emit)
+                    result = await self._toolbox.run(call, emit)
         except TimeoutError:
             text = self._deadline.message
             return ToolResult(call_id=call.id, name=call.name, output=text, is_error=True)
+        if timeout.expired():
+            text = f"{result.output}\n[{self._deadline.message}]"
+            return replace(result, output=text, is_error=True)
+        return result
 
 
 class DryRun(Guard):

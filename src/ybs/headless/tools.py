@@ -145,6 +145,9 @@ class Call:
             await self._workshop.aclose()
         if left:
             tell(f"ybs: {left[0]} was ended: a background command lives as long as its session")
+        if self._signal_code:  # what the tool left is not the result that was asked for
+            tell("ybs: stopped")
+            return self._signal_code
         write_json(shown(result))
         if result.is_refused:
             tell(f"ybs: {result.output}")

@@ -7,7 +7,7 @@ from ybs.core.memo import Memo
 from ybs.core.messages import Message
 from ybs.core.ports import Answer, Confirm, Guard, Model, Question, Toolbox
 from ybs.guards.calls import CallLimit
-from ybs.guards.limits import Deadline, DryRun, Limits, TimedModel, TimedToolbox
+from ybs.guards.limits import Deadline, DryRun, Limits, TimedModel, TimedToolbox, TimeLimit
 from ybs.guards.loops import Loops
 from ybs.guards.recovery import Recovery
 from ybs.guards.steering import Steering
@@ -54,6 +54,7 @@ class Rooms(Workshop):
         self.composer = Composer(lambda tell: attacher_in(self, tell))
         self.steering = Steering(self.composer.compose_meanwhile, self.composer.tell_news)
         self.guards: list[Guard] = [
+            *([TimeLimit(self._deadline)] if self._deadline else []),
             self.limits,
             self._calls,
             *([DryRun()] if options.dry_run else []),

@@ -1,7 +1,9 @@
 """run_shell: a shell command in the project, with a time limit."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
+from signal import SIGTERM
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -24,6 +26,7 @@ DEFAULT_SECONDS = 60
 MOST_SECONDS = 600
 FIRST_SECONDS = 1.0  # a background command that ends within them needs no job
 _NOTE_ROOM = 400
+CANCELLED = "cancelled after {:.1f} s, before it finished; its output so far is above. Nothing is known about its effect"
 HANDED_OVER = "[the person sent it to the background as {name}, where it goes on]"
 _LONGEST_COMMAND = 30_000  # the system takes 128 KiB; nobody can judge that much
 
@@ -115,6 +118,7 @@ class RunShell(BuiltInTool):
         from ybs.tools.shell.output import Output
         from ybs.tools.shell.process import (  # asyncio's process parts load here
             Command,
+            Ended,
             Shell,
             run_command,
         )
@@ -125,6 +129,10 @@ class RunShell(BuiltInTool):
             arguments.command, folder, network=arguments.network, read_only=read_only
         )
         output = Output(self.workspace.max_output_chars, spill=shells.spill(self._room))
+
+        def told(ended: Ended) -> ToolOutput:
+            return self._output(ended, output, seconds, monotonic() - started)
+
         command = Command(
             launch=launch,
             folder=folder,
@@ -134,13 +142,17 @@ class RunShell(BuiltInTool):
             live=live,
             in_front=shells.in_front,
         )
-        ended = await run_command(command, seconds)
+        try:
+            ended = await run_command(command, seconds)
+        except asyncio.CancelledError:
+            if output.size:  # what it wrote is not lost with it
+                live.leave(told(Ended(exit_code=-SIGTERM, was_cancelled=True)))
+            raise
         if isinstance(ended, Shell):
             live.close()
             job = shells.jobs.adopt(arguments.command, ended, output, read_only=read_only)
             return self._handed_over(job)
-        told = self._output(ended, output, seconds, monotonic() - started)
-        return self._remarked(told, read_only=read_only)
+        return self._remarked(told(ended), read_only=read_only)
 
     async def _begin(self, arguments: Arguments, live: "Live", *, read_only: bool) -> ToolOutput:
         jobs = self.workspace.shells.jobs
@@ -189,6 +201,9 @@ class RunShell(BuiltInTool):
             how = f"timed out after {seconds} s"
             so_far = "its output so far is above" if output.size else "it wrote nothing"
             notes = [f"[stopped after the time limit of {seconds} s; {so_far}]"]
+        if ended.was_cancelled:
+            how, display["cancelled"] = "cancelled", True
+            notes = [f"[{CANCELLED.format(duration)}]"]
         if ended.left_running:
             notes.append("[processes it left in the background were ended with it]")
         kept = output.spill.note() if output.spill else ""

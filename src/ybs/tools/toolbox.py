@@ -136,7 +136,7 @@ class LocalToolbox:
         checked(lambda: self._understood(call), call.name)
 
     async def run(self, call: ToolCall, emit: Emit) -> ToolResult:
-        """Run one call to its end."""
+        """Run one call to its end. One that is cancelled ends with what its tool left, or passes the cancellation on."""
         started = monotonic()
         try:
             result = await self._run(call, emit)
@@ -169,6 +169,10 @@ class LocalToolbox:
         try:
             value = ready.decoded.value
             output = await awaited(lambda: tool.run(value, live), tool.name, self._limit_of(tool))
+        except asyncio.CancelledError:
+            if live.left is None:
+                raise
+            output = live.left
         finally:
             live.close()
             if ready.changes:
@@ -192,6 +196,10 @@ class LocalToolbox:
                 ran = await awaited(
                     lambda: tool.run_read_only(value, live), tool.name, self._limit_of(tool)
                 )
+            except asyncio.CancelledError:
+                if live.left is None:
+                    raise
+                return self._result(ready.call, live.left, notes)
             finally:
                 live.close()
         if not ran.needs:

@@ -5,6 +5,7 @@ import threading
 
 from ybs.core.errors import ToolError
 from ybs.core.events import Emit, ToolPrinted
+from ybs.core.ports import ToolOutput
 
 #: What one call may show while it runs, and how many pieces it may print before that counts as a mistake.
 MOST_CHARS = 1_000_000
@@ -12,13 +13,17 @@ MOST_PIECES = 1_000_000
 
 
 class Live:
-    """The `print_live` of one call. It may be called from any thread."""
+    """The `print_live` of one call. It may be called from any thread.
+
+    `left` is what a tool that was cancelled can say all the same: what a command had written, for example.
+    """
 
     def __init__(self, call_id: str, emit: Emit) -> None:
         self._id, self._emit = call_id, emit
         self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
         self._chars = self._pieces = 0
         self._is_over = False
+        self.left: ToolOutput | None = None
 
     def __call__(self, text: str) -> None:
         """Show a piece of output. Raises ToolError for a tool that prints without end."""

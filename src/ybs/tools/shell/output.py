@@ -7,9 +7,11 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from ybs.tools.calls.cut import from_line, up_to_line
+from ybs.tools.calls.live import Live as CallLive
 from ybs.tools.shell.seen import as_seen
 
 if TYPE_CHECKING:
+    from ybs.core.ports import ToolOutput
     from ybs.tools.shell.spill import Spill
 
 LIVE_CHARS = 200_000  # beyond this the screen shows only some lines of one command
@@ -114,6 +116,11 @@ class Live:
     def close(self) -> None:
         """Show nothing more."""
         self._is_over = True
+
+    def leave(self, output: "ToolOutput") -> None:
+        """Leave behind what can be said of a call that is being cancelled, where its caller takes it."""
+        if isinstance(self._show, CallLive):
+            self._show.left = output
 
     def read(self, stream: int, data: bytes) -> str:
         """Take the next bytes and return what of them is to be shown. Called by the thread that reads."""

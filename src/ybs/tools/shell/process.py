@@ -48,6 +48,7 @@ class Ended(Struct, frozen=True, kw_only=True):
     exit_code: int
     timed_out: bool = False
     left_running: bool = False
+    was_cancelled: bool = False
 
     @property
     def how(self) -> str:

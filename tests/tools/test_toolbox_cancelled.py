@@ -1,0 +1,87 @@
+"""A call that is cancelled: it ends with what its tool left behind, or passes the cancellation on."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import pytest
+from msgspec import Struct
+
+from ybs.config.schema import Safety
+from ybs.core.messages import ToolCall, ToolResult
+from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.security.confirm import Gate
+from ybs.security.policy import Policy, Subject
+from ybs.tools.calls.live import Live
+from ybs.tools.calls.read_only import ReadOnlyRun
+from ybs.tools.toolbox import LocalToolbox
+
+
+class NoArguments(Struct):
+    pass
+
+
+class Slow:
+    """A tool that never ends; when it is cancelled it leaves some words behind, if it has any."""
+
+    name: ClassVar[str] = "run_shell"
+    effect: ClassVar[Effect] = "execute"
+    arguments: ClassVar[type[Struct]] = NoArguments
+    description = "Slow."
+
+    def __init__(self, left: str) -> None:
+        self.left, self.begun, self.ways = left, asyncio.Event(), list[str]()
+
+    def preview(self, arguments: Any) -> Preview:
+        return Preview(title="slow")
+
+    def subject(self, arguments: Any) -> Subject:
+        return Subject(command="ls")
+
+    async def run(self, arguments: Any, print_live: Callable[[str], None]) -> ToolOutput:
+        self.ways.append("run")
+        return await self._hang(print_live)
+
+    async def run_read_only(self, arguments: Any, print_live: Callable[[str], None]) -> ReadOnlyRun:
+        self.ways.append("run_read_only")
+        return ReadOnlyRun(output=await self._hang(print_live))
+
+    async def _hang(self, print_live: Callable[[str], None]) -> ToolOutput:
+        self.begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if self.left and isinstance(print_live, Live):
+                print_live.left = ToolOutput(output=self.left, is_error=True)
+            raise
+        raise AssertionError
+
+
+async def cancelled(tool: Slow, mode: Any) -> ToolResult:
+    gate = Gate(Policy(Safety(mode=mode), find_sandbox=lambda: "full"))
+    task = asyncio.ensure_future(
+        LocalToolbox([tool], gate).run(ToolCall(id="1", name="run_shell"), lambda _event: None)
+    )
+    async with asyncio.timeout(5):
+        await tool.begun.wait()
+        task.cancel()
+        return await task
+
+
+WAYS = pytest.mark.parametrize(("mode", "way"), [("bypass", "run"), ("ask", "run_read_only")])
+
+
+@WAYS
+async def test_what_a_cancelled_tool_left_is_its_result(mode: str, way: str):
+    tool = Slow("half of it")
+    result = await cancelled(tool, mode)
+    assert (result.output, result.is_error, result.call_id) == ("half of it", True, "1")
+    assert tool.ways == [way]
+
+
+@WAYS
+async def test_without_any_the_cancellation_passes(mode: str, way: str):
+    tool = Slow("")
+    with pytest.raises(asyncio.CancelledError):
+        await cancelled(tool, mode)
+    assert tool.ways == [way]
