@@ -12,7 +12,7 @@ import pytest
 from serving import serving
 from ybs import cli
 from ybs.config.paths import sessions_folder
-from ybs.core.errors import YbsError
+from ybs.session.journal import beginning
 from ybs.session.session import Session
 from ybs.testing.servers import OpenAIServer
 from ybs.transcripts.log import Log
@@ -94,10 +94,28 @@ async def test_where_all_was_taken_back_continue_says_so(
         await session.send("one")
         await session.handle("/clear")
         name = session.journal.name
-    with pytest.raises(YbsError, match=r"taken back or cleared.*--resume"):
-        Session.open(project, resume="", **where)
+    async with Session.open(project, resume="", **where) as session:
+        assert "taken back or cleared, so a new one begins" in session.warnings[-1]
+        assert "--resume ID goes on" in session.warnings[-1]
+        assert session.resumed is None
     async with Session.open(project, resume=name, **where) as session:
         assert session.journal.name == name
+
+
+@pytest.mark.parametrize("fork", [False, True])
+async def test_after_a_kill_before_the_first_words_continue_begins_a_new_session(
+    server: OpenAIServer, project: Path, *, fork: bool
+) -> None:
+    where = {"provider": "openai", "endpoint": server.url, "model": "scripted", "sandbox": False}
+    session = Session.open(project, **where)
+    killed = session.journal.begin()  # its file has this one line; nobody ends the session
+    session.emit(beginning(session.rooms, killed))
+    session.journal.close()
+    async with Session.open(project, resume="", fork=fork, **where) as again:
+        assert "a new one begins" in again.warnings[-1]
+        assert (await again.send("go")).finished.reason == "done"
+        assert again.journal.name != killed
+    await session.close()
 
 
 async def test_a_program_goes_on_with_a_session_and_incognito_writes_nothing(

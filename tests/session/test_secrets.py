@@ -205,6 +205,7 @@ async def test_what_was_masked_is_listed_and_can_be_let_through(project: Path) -
             r"\.stream\(",
             {
                 "core/agent.py",
+                "guards/calls.py",
                 "guards/compaction.py",
                 "guards/limits.py",
                 "guards/summary.py",

@@ -56,8 +56,11 @@ class Limits(Guard):
             turn.emit(Noticed(level="warning", text=text))
 
 
-class Deadline:
-    """The moment at which a turn must be over. It begins with each turn and waits while the person is asked."""
+class Deadline(Guard):
+    """The moment at which a turn must be over. It begins with each turn and waits while the person is asked.
+
+    As a guard it ends a turn before another request is sent, whose answer nobody would read.
+    """
 
     def __init__(self, max_seconds: float) -> None:
         self.max_seconds = max_seconds
@@ -92,10 +95,11 @@ class Deadline:
         finally:
             self._running.discard(timeout)
 
-    @property
-    def is_over(self) -> bool:
-        """Whether the turn's time is up."""
-        return asyncio.get_running_loop().time() >= self._ends_at
+    async def before_step(self, turn: Turn) -> None:
+        """Raise StopTurn once the time is up."""
+        del turn
+        if asyncio.get_running_loop().time() >= self._ends_at:
+            raise StopTurn("limit", self.message)
 
     def timeout(self) -> asyncio.Timeout:
         """Return a timeout that ends with the turn; to be entered, then watched."""
@@ -105,19 +109,6 @@ class Deadline:
     def message(self) -> str:
         """What the person and the model are told."""
         return f"Stopped after {self.max_seconds:g} s, the time limit of a turn."
-
-
-class TimeLimit(Guard):
-    """Ends a turn whose time is up before another request is sent: nobody would read the answer."""
-
-    def __init__(self, deadline: Deadline) -> None:
-        self._deadline = deadline
-
-    async def before_step(self, turn: Turn) -> None:
-        """Raise StopTurn from the deadline on."""
-        del turn
-        if self._deadline.is_over:
-            raise StopTurn("limit", self._deadline.message)
 
 
 class TimedModel(ModelWrapper):

@@ -204,17 +204,29 @@ def beginning(rooms: "Rooms", name: str) -> SessionStarted:
     return SessionStarted(session=name, folder=str(rooms.folder), config=config)
 
 
+def take_up(rooms: "Rooms", word: str, *, is_fork: bool) -> None:
+    """Go on with the session that a word means; no word means the newest of this folder. Raises YbsError.
+
+    Where nothing was said in the newest ones (ybs was killed at once, or all was taken back) a new one begins, with a warning.
+    """
+    if name := named(rooms, word):
+        rooms.journal.take_up(name, is_fork=is_fork)
+        return
+    text = (
+        f"In the sessions of {rooms.folder} nothing was said, or it was taken back or cleared, so a new one begins. "
+        "`ybs sessions` lists them; --resume ID goes on with one all the same."
+    )
+    rooms.loaded = replace(rooms.loaded, warnings=(*rooms.loaded.warnings, text))
+
+
 def named(rooms: "Rooms", word: str) -> str:
-    """Return the name of the session that a word means; no word means the newest of this folder. Raises YbsError."""
+    """Return the session's name for `take_up`; an empty one where nothing was said in any. Raises YbsError."""
     store, folder = rooms.sessions, str(rooms.folder)
     if word:
         return store.find(word, project=folder).name
     newest = store.newest(folder)
     if newest is None and store.sessions(project=folder):
-        raise YbsError(
-            f"The sessions of {rooms.folder} are empty: what was said was taken back or cleared. "
-            "`ybs sessions` lists them; --resume ID goes on with one all the same."
-        )
+        return ""
     if newest is None:
         raise YbsError(
             f"No session was saved in {rooms.folder}. "

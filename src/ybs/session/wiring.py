@@ -7,7 +7,7 @@ from ybs.core.memo import Memo
 from ybs.core.messages import Message
 from ybs.core.ports import Answer, Confirm, Guard, Model, Question, Toolbox
 from ybs.guards.calls import CallLimit
-from ybs.guards.limits import Deadline, DryRun, Limits, TimedModel, TimedToolbox, TimeLimit
+from ybs.guards.limits import Deadline, DryRun, Limits, TimedModel, TimedToolbox
 from ybs.guards.loops import Loops
 from ybs.guards.recovery import Recovery
 from ybs.guards.steering import Steering
@@ -16,7 +16,7 @@ from ybs.security.confirm import nobody
 from ybs.security.legible import LegibleModel
 from ybs.session.composer import Composer, attacher_in
 from ybs.session.first_model import check_place, is_small, open_model
-from ybs.session.journal import Syncing, journal_of, named
+from ybs.session.journal import Syncing, journal_of, take_up
 from ybs.session.options import Options, read_prompt, ready_settings, with_incognito
 from ybs.session.session import Session
 from ybs.session.upkeep import Upkeep
@@ -54,7 +54,7 @@ class Rooms(Workshop):
         self.composer = Composer(lambda tell: attacher_in(self, tell))
         self.steering = Steering(self.composer.compose_meanwhile, self.composer.tell_news)
         self.guards: list[Guard] = [
-            *([TimeLimit(self._deadline)] if self._deadline else []),
+            *([self._deadline] if self._deadline else []),
             self.limits,
             self._calls,
             *([DryRun()] if options.dry_run else []),
@@ -80,8 +80,7 @@ class Rooms(Workshop):
         compaction = self.window.compaction
         aside = self.side_model
         compaction.model = TimedModel(aside, self._deadline) if self._deadline else aside
-        guarded = compaction.guarding(self.window.watching(model), conversation, emit)
-        return guarded, toolbox
+        return compaction.guarding(self.window.watching(model), conversation, emit), toolbox
 
     @property
     def side_model(self) -> Model:
@@ -107,10 +106,7 @@ class Rooms(Workshop):
         await old.aclose()
 
     async def renewed(self, *, is_incognito: bool) -> "Rooms":
-        """Return the rooms of a new session with the same model: no grant, read file or job is carried over.
-
-        Raises ConfigError or ModelError, and then nothing has changed.
-        """
+        """Return the rooms of a new session with the same model, without grants and jobs. Raises ConfigError or ModelError."""
         loaded = with_incognito(self.loaded, is_on=is_incognito)
         model = create_model(loaded.config, provider=self.provider, model=self.model.name)
         rooms = Rooms(self._options, loaded, (self.provider, model))
@@ -130,5 +126,5 @@ def open_session(options: Options) -> Session:
     """Open a session. Raises ConfigError for what makes a start impossible."""
     rooms = Rooms(options, ready_settings(options))
     if options.resume is not None:
-        rooms.journal.take_up(named(rooms, options.resume), is_fork=options.fork)
+        take_up(rooms, options.resume, is_fork=options.fork)
     return Session(rooms)
