@@ -95,7 +95,7 @@ def adversarial(every: float, rounds: int) -> Iterator[Row]:
     firewall = Firewall()
     times: dict[str, float] = {}
     for name, unit in ADVERSARIAL.items():
-        hostile = (unit * (SIZE // len(unit) + 1))[:SIZE].encode()
+        hostile = (unit.encode() * (SIZE // len(unit) + 1))[:SIZE]
         times[name] = median_seconds(partial(firewall.spans, hostile), min(3, rounds)) / every
     worst = sorted(times, key=times.__getitem__, reverse=True)
     note = ", ".join(f"{name} {times[name]:.2f}" for name in worst[:4])
