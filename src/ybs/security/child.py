@@ -133,12 +133,17 @@ async def _end(process: Process, *, has_own_group: bool) -> None:
     """Kill what is left of the group, the program itself first, so that its number is not another's yet."""
     if process.returncode is None:
         _kill(process, has_own_group=has_own_group)
-        await process.wait()
-    # What it has said and nobody read keeps its pipe open.
-    assert process.stdout is not None  # noqa: S101 - it is a pipe
-    rest = asyncio.ensure_future(process.stdout.read())
-    await asyncio.wait({rest}, timeout=_DRAIN_SECONDS)
-    rest.cancel()
+    # To asyncio a process has ended when its pipes have, and one that is full and that nobody reads never does.
+    draining = {asyncio.ensure_future(_drain(each)) for each in (process.stdout, process.stderr)}
+    await process.wait()
+    await asyncio.wait(draining, timeout=_DRAIN_SECONDS)
+    for each in draining:
+        each.cancel()
+
+
+async def _drain(stream: asyncio.StreamReader | None) -> None:
+    while stream is not None and await stream.read(_CHUNK):
+        pass
 
 
 def _kill(process: Process, *, has_own_group: bool) -> None:
