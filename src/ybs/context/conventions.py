@@ -39,11 +39,8 @@ _FORMATTERS = (
 
 
 def conventions(folder: Path) -> list[str]:
-    """Return what the settings in the project's own folder say; nothing where it is not there at this moment."""
-    try:
-        top = os.path.realpath(folder)
-    except OSError:  # a link that turned into a folder between two looks
-        return []
+    """Return what the settings in the project's own folder say."""
+    top = real_path(str(folder)) or str(folder)
     root = Folder(top, "", Budget(top))
     found = [*_python(root), *_lengths(root), *_indents(root)]
     found += [words for name, sign, words in _STRICT if sign in root.text(name)]

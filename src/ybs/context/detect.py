@@ -85,10 +85,7 @@ class Project(Struct, frozen=True, kw_only=True):
 
 def detect(folder: Path) -> Project:
     """Look at the project's files and say what they show. Never raises."""
-    try:
-        top = os.path.realpath(folder)
-    except OSError:  # a link that turned into a folder between two looks
-        return Project(name=folder.name)
+    top = real_path(str(folder)) or str(folder)
     root = Folder(top, "", Budget(top))
     first = list(root.below())
     own = _part(root, first)
