@@ -93,8 +93,6 @@ def hidden_characters(text: str) -> Iterator[str]:
 
 def hidden_runs(text: str, controls: str = "") -> Iterator[re.Match[str]]:
     """Find the runs of characters that a reader cannot see, with `controls` (a regular expression) among them."""
-    if text.isascii() and not controls:
-        return iter(())
     return (found for found in _runs(controls).finditer(text) if found[1])
 
 
