@@ -23,7 +23,7 @@ STATES: dict[str, tuple[str, str]] = {
     "waiting": ("", r"› *\n"),
     "typing": ("some words", r"some words"),
     "completing": ("/mo", r"/model"),
-    "picking": ("/model\r", r"› • scripted"),
+    "picking": ("/model\r", r"› • 1 scripted"),
     "streaming": ("say half\r", r"half of"),
     "running": ("run\r", r"shell +echo begun(.|\n)*\n +begun"),
     "printing": ("!echo begun; sleep 60\r", r"\n +begun"),

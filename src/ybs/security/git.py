@@ -117,9 +117,9 @@ class Git:
 
     async def head(self) -> str:
         """Return the commit that HEAD is at, in full; empty before the first one."""
-        if found := self._tried(commit_at_head, self.repository()):
-            return found
         try:
+            if found := self._tried(commit_at_head, self.repository()):
+                return found
             return _text(await self.run("rev-parse", "--verify", "--quiet", "HEAD")).strip()
         except GitError:
             return ""

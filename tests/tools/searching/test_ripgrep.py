@@ -92,8 +92,8 @@ def test_when_it_is_stuck_it_is_given_up(tmp_path: Path, monkeypatch: pytest.Mon
     if not Path("/proc/self/stat").exists():
         pytest.skip("THIS SYSTEM HAS NO /proc: a stuck rg is ended at the deadline only")
     monkeypatch.setattr(child, "_IDLE_SECONDS", 0.06)
-    os.mkfifo(tmp_path / ".gitignore")
-    stuck = fake_rg(tmp_path / "rg", "exec cat ../.gitignore")
+    stuck = fake_rg(tmp_path / "rg", "exec cat .gitignore")
+    os.mkfifo(stuck.parent / ".gitignore")
     assert counts(stuck) is None
     busy = fake_rg(tmp_path / "busy", "printf './a\\0001\\n'; while :; do :; done")
     found = ripgrep.counts(str(busy), "x", Roots(tmp_path), tmp_path, Deadline(0.1))
