@@ -6,7 +6,7 @@ import pytest
 from ybs.context.repo_map.history import History
 from ybs.context.repo_map.index import Index
 from ybs.context.repo_map.query import read_query
-from ybs.context.repo_map.rank import Ranked, rank
+from ybs.context.repo_map.rank import WEIGHTS, Ranked, rank
 
 SHOP = {
     "src/cart.py": "class Cart:\n    def add_item(self, item): ...\n",
@@ -112,3 +112,38 @@ def test_the_first_files_are_parsed_and_say_which_names_others_use(
     assert [each.tags is not None for each in found] == [True] * 3 + [False] * 3
     cart = next(each for each in found if each.path == "src/cart.py")
     assert "Cart" in cart.linked
+
+
+@pytest.mark.parametrize(
+    ("sign", "request_", "lifted"),
+    [
+        ("named", "rate of the tax", {"src/tax.py"}),
+        ("folder", "cart in the docs", {"docs/cart.md"}),
+        ("defines", "`rate_of`", {"src/tax.py"}),
+        ("mentioned", "look at src/util.py", {"src/util.py"}),
+        ("mentioned", "util.py is wrong", {"src/util.py"}),
+        ("tests wanted", "add tests of the cart", {"tests/test_cart.py"}),
+        ("other wanted", "update the docs of the cart", {"docs/cart.md"}),
+    ],
+)
+def test_each_sign_lifts_the_files_that_have_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sign: str, request_: str, lifted: set[str]
+) -> None:
+    worth: list[dict[str, float]] = []
+    for weight in (0.0, 1.0):
+        weights = {**dict.fromkeys(WEIGHTS, 0.0), sign: weight}
+        monkeypatch.setattr("ybs.context.repo_map.rank.WEIGHTS", weights)
+        worth.append({each.path: each.worth for each in ranked(tmp_path, SHOP, request_)})
+    without, with_it = worth
+    assert {path for path in SHOP if with_it[path] > without[path]} == lifted
+
+
+def test_a_good_file_lifts_what_its_name_belongs_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ybs.context.repo_map.rank.MOST_LEADING", 1)
+    weights = {**dict.fromkeys(WEIGHTS, 0.0), "defines": 1.0, "companion": 0.5}
+    monkeypatch.setattr("ybs.context.repo_map.rank.WEIGHTS", weights)
+    found = {each.path: each.worth for each in ranked(tmp_path, SHOP, "`add_item`")}
+    lifted = {path: worth for path, worth in found.items() if worth}
+    assert lifted == {"src/cart.py": 1.5, "tests/test_cart.py": 0.5, "docs/cart.md": 0.5}
