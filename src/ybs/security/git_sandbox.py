@@ -83,7 +83,7 @@ class GitSandbox:
         )
 
     def shows(self, path: str, folder: Path) -> bool:
-        """Tell whether git for a folder sees what lies at an absolute path. To it all else is deleted."""
+        """Return whether git for a folder sees what lies at an absolute path. To it all else is deleted."""
         return self.is_off or any(lies_in(path, root) for root in self._folders(folder))
 
     def _folders(self, folder: Path) -> list[str]:
@@ -151,7 +151,7 @@ def takes_scripts(program: str) -> bool:
 
 
 def cannot_be_had(code: int, said: str) -> bool:
-    """Tell whether a launch failed because this machine has no such sandbox. It may try for some 10 ms."""
+    """Return whether a launch failed because this machine has no such sandbox. It may try for some 10 ms."""
     if code != 1 or not said.startswith(SAID_BY_BUBBLEWRAP) or not Machine.has_bubblewrap:
         return False
     from ybs.security.sandbox import has_bubblewrap

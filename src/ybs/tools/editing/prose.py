@@ -88,7 +88,7 @@ def is_prose(line: str, word: tuple[int, int], lines: Lines, number: int) -> boo
 
 
 def _has_neighbour(line: str, start: int, stop: int) -> bool:
-    """Tell whether another word stands right beside this one, as in a sentence."""
+    """Return whether another word stands right beside this one, as in a sentence."""
     before, after = line[:start], line[stop:]
     is_after = re.search(r"[^\W\d_][,;:.)\"']* [(\"']?\Z", before)
     return bool(is_after or re.match(r"[,;:.)\"']* [(\"']?[^\W\d_]", after))
@@ -145,7 +145,7 @@ def _is_message(inside: str, place: int) -> bool:
 
 
 def _is_after(line: str, place: int, opener: str, text: str) -> bool:
-    """Tell whether a comment begins before the place; the file must have whole lines of such comments."""
+    """Return whether a comment begins before the place; the file must have whole lines of such comments."""
     at = line.find(f"{opener} ", 0, place)
     if opener == "/*":
         return at > 0 and line[at - 1] == " " and line.find("*/", at) > place
