@@ -52,7 +52,7 @@ cover: ## run the quick suite and report what it does not reach
 	@$(MAKE) --no-print-directory cover-report
 
 .PHONY: cover-report
-FULLY_COVERED := src/ybs/core/*,src/ybs/security/*,src/ybs/tools/toolbox.py
+FULLY_COVERED := src/ybs/core/*,src/ybs/security/*,src/ybs/git/*,src/ybs/tools/toolbox.py
 cover-report: # 90 % of all; every line and branch of what guards the person's machine
 	@$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --skip-covered --fail-under 90

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from lab import Lab, Row, median
 
-from ybs.security.paths import Roots
+from ybs.checkpoints import scan
+from ybs.security.paths.roots import Roots
 from ybs.session.undoing import Checkpoints
-from ybs.transcripts import scan
 
 FILES, FOLDERS = 10_000, 500
 MOST_OF_ADD = 1.0

@@ -10,8 +10,8 @@ from lab import Lab, Row, median
 from listing import make_files
 from search import bare, by_turns
 
-from ybs.security.paths import Roots
-from ybs.session.file_index import FileIndex
+from ybs.frontends.terminal.prompt.file_index import FileIndex
+from ybs.security.paths.roots import Roots
 
 SECONDS = 5.0
 MOST = 2.5

@@ -8,8 +8,8 @@ from pathlib import Path
 from lab import Lab, Row
 from search import bare, by_turns
 
-from ybs.security.paths import Roots
-from ybs.tools.list_files import Arguments, ListFiles
+from ybs.security.paths.roots import Roots
+from ybs.tools.builtin.list_files import Arguments, ListFiles
 from ybs.tools.workspace import Workspace
 
 FOLDERS, FILES = 500, 200

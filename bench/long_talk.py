@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from ybs.compaction.compaction import Compaction
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
 from ybs.core.events import AssistantSaid, Compacted, Event
 from ybs.core.messages import AssistantMessage, Message, ToolResult, UserMessage
 from ybs.core.ports import Request
-from ybs.guards.compaction import Compaction
 from ybs.testing import ScriptedModel, ScriptedToolbox, answer, call
 
 TURNS = 300

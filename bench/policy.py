@@ -12,7 +12,7 @@ from tree_sitter import Language, Node, Parser
 from ybs.config.schema import Safety
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview
-from ybs.security.policy import Policy, Subject
+from ybs.security.policy.policy import Policy, Subject
 
 MOST = 4
 

@@ -32,10 +32,10 @@ from repo_map_scores import (
 )
 from token_truth import tokenizers
 
-from ybs.context.repo_map.languages import language_of
-from ybs.context.repo_map.repo_map import RepoMap
-from ybs.providers.token_features import estimator
-from ybs.security.git import Git
+from ybs.git.client import Git
+from ybs.providers.tokens.features import estimator
+from ybs.repo_map.languages import language_of
+from ybs.repo_map.repo_map import RepoMap
 
 FLOORS = {"recall": 0.94, "MRR": 0.60, "symbols": 0.30}
 AIMS = {"recall": 0.96, "MRR": 0.70, "symbols": 0.45}

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ybs.context.repo_map.languages import language_of
-from ybs.context.repo_map.tags import Tag, tags_of
+from ybs.repo_map.languages import language_of
+from ybs.repo_map.tags import Tag, tags_of
 
 #: The weights of the rank were fitted on these repositories and on no others; what is reported is the rest.
 TUNED_ON = {

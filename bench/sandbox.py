@@ -13,7 +13,7 @@ MINIMAL = ("--ro-bind", "/", "/", "--unshare-pid", "--unshare-net", "true")
 
 
 def measure(lab: Lab, rounds: int) -> list[Row]:
-    from ybs.security.sandbox import choose, see
+    from ybs.security.sandbox.choice import choose, see
 
     project = lab.folder / "caged"
     make_project(project)

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from lab import Lab, Row, median
 
-from ybs.security.paths import Roots
-from ybs.tools.search_files import Arguments, SearchFiles
+from ybs.security.paths.roots import Roots
+from ybs.tools.builtin.search_files import Arguments, SearchFiles
 from ybs.tools.workspace import Workspace
 
 PATTERNS = {

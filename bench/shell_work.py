@@ -12,8 +12,8 @@ from pathlib import Path
 from process import BYTES_PER_MAXRSS
 
 from ybs.core.ports import ToolOutput
-from ybs.security.paths import Roots
-from ybs.tools.run_shell import Arguments, RunShell
+from ybs.security.paths.roots import Roots
+from ybs.tools.builtin.run_shell import Arguments, RunShell
 from ybs.tools.workspace import Workspace
 
 SPAWNS = 40

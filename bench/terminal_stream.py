@@ -17,8 +17,8 @@ from rich.markdown import Markdown
 from ybs.config.schema import Config
 from ybs.core.events import AssistantSaid, RequestStarted, TextStreamed, TurnFinished
 from ybs.core.messages import Usage
+from ybs.frontends.terminal.terminal import Terminal
 from ybs.session.session import Outcome, Status, View
-from ybs.ui.terminal import Terminal
 
 COLUMNS, ROWS = 100, 40
 LIMIT = 1.5

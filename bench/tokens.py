@@ -22,9 +22,9 @@ from ybs.config.schema import Config
 from ybs.context.prompt import system_prompt
 from ybs.core.messages import AssistantMessage, Message, Usage, UserMessage
 from ybs.core.ports import Request, ToolSpec, schema_of
-from ybs.providers.token_features import estimator
-from ybs.providers.tokens import TokenCounter
-from ybs.security.paths import Roots
+from ybs.providers.tokens.estimate import TokenCounter
+from ybs.providers.tokens.features import estimator
+from ybs.security.paths.roots import Roots
 from ybs.tools.registry import builtin_tools
 from ybs.tools.workspace import Workspace
 

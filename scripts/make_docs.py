@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 import security_page
 
-from ybs.config import project, trusted
 from ybs.config.environment import PROFILE, SHORT_NAMES
 from ybs.config.report import json_schema
+from ybs.trust import grants as trusted
+from ybs.trust import project_settings as project
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 

@@ -1,6 +1,6 @@
 """Change the code in small ways, one at a time, and see whether a test notices.
 
-    python scripts/mutate.py src/ybs/security/paths.py [MORE ...] [--tests tests/security] [--most 40] [--seed 1]
+    python scripts/mutate.py src/ybs/security/paths/roots.py [MORE ...] [--tests tests/security] [--most 40] [--seed 1]
 
 Each change (a mutant) is tried in a copy of the package with only those tests that reach its line, by a coverage run made
 first. A mutant that no test notices is printed with its line. Some are equivalent: the program does the same. Judge those

@@ -18,7 +18,7 @@ it is bounded by what follows, each with the test that holds it.
 
 - **Files.** Tools work in the project's folder and in the folders that `--add-dir` or `safety.sandbox_allowed_paths`
   name. A path is judged after links are resolved and opened step by step without following any, so a link that is
-  put there later opens nothing. Places of keys, passwords and cookies (`src/ybs/security/credentials.py`) are closed
+  put there later opens nothing. Places of keys, passwords and cookies (`src/ybs/security/paths/credentials.py`) are closed
   whatever the settings say, under every other name of the same file too. `.git`, and any folder that git would take for a
   repository, is read-only for file tools.
 - **Commands.** Every command of the model, and every `!command`, runs in a sandbox: bubblewrap on Linux, Landlock with a
@@ -32,7 +32,7 @@ it is bounded by what follows, each with the test that holds it.
 - **`/tmp`** of a command is the session's own: a private folder in ybs's state folder, on the disk and without a bound of its own, that the
   commands of a session share (with Landlock and on macOS by `$TMPDIR`). It is removed when the session ends, after a kill too, and by the next start
   where the machine stopped; no link in it is followed then (`tests/security/test_scratch.py`). The home folder in the sandbox begins empty.
-- **What runs later.** One table (`src/ybs/security/later.py`) names the files that other programs act on by themselves (editors, shells, hook
+- **What runs later.** One table (`src/ybs/security/paths/later.py`) names the files that other programs act on by themselves (editors, shells, hook
   managers, toolchains, debuggers, CI, linters, other agents) and the documents that later sessions read (`AGENTS.md`, `CLAUDE.md` and their like).
   File tools ask about both in every mode but `bypass`, without an "always", and about what your own git settings name in the project
   (`core.hooksPath`, `include.path`, filters, aliases). For commands those are read-only that run on this machine and lie at the top of the project,

@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ybs.compaction.compaction import Compaction
 from ybs.core.conversation import Conversation
 from ybs.core.messages import (
     AssistantMessage,
@@ -17,7 +18,6 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.ports import Guard, Model, Request, Turn
-from ybs.guards.compaction import Compaction
 from ybs.testing import call
 
 SENTENCE = "The parser reads the next token and looks whether it begins a statement. "

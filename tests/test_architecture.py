@@ -26,7 +26,7 @@ MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 50
 
 #: Doors talk to a terminal; nobody else prints.
-PRINTING_ROOMS = ("cli", "headless", "ui")
+PRINTING_ROOMS = ("cli", "frontends")
 
 #: Libraries that cost tens of milliseconds; only who needs one imports it, at the moment of need.
 HEAVY = ["httpx2", "httpcore2", "rich", "prompt_toolkit", "tree_sitter", "json_repair"]
@@ -202,14 +202,19 @@ def test_a_policy_loads_the_shells_grammar_with_the_first_command_only() -> None
 from ybs.config.schema import Safety
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview
-from ybs.security.policy import Policy, Subject
+from ybs.security.policy.policy import Policy, Subject
 policy = Policy(Safety(allow=("run_shell(ls *)",), ask=("read_file(.env)",)))
 def judge(name, effect, **subject):
     policy.decide(ToolCall(id="1", name=name), effect, Preview(title="x"), Subject(**subject))
 judge("read_file", "read", paths=("a",))
 judge("write_file", "write", paths=("a",))
 """
-    grammar = {"tree_sitter", "tree_sitter_bash", "ybs.security.syntax", "ybs.security.options"}
+    grammar = {
+        "tree_sitter",
+        "tree_sitter_bash",
+        "ybs.security.commands.syntax",
+        "ybs.security.commands.options",
+    }
     assert loaded_after(start).isdisjoint(grammar)
     assert grammar <= loaded_after(start + "judge('run_shell', 'execute', command='ls; pwd')")
 

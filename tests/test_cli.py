@@ -48,14 +48,14 @@ class Door:
 @pytest.fixture
 def headless(monkeypatch: pytest.MonkeyPatch) -> Door:
     door = Door()
-    monkeypatch.setattr("ybs.headless.run.run_once", door)
+    monkeypatch.setattr("ybs.frontends.headless.run.run_once", door)
     return door
 
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Door:
     door = Door()
-    monkeypatch.setattr("ybs.ui.app.chat", door)
+    monkeypatch.setattr("ybs.frontends.terminal.app.chat", door)
     monkeypatch.setattr(cli, "is_terminal", lambda _stream: True)
     return door
 
@@ -270,7 +270,7 @@ def test_a_subcommand_takes_options_before_and_behind_it(monkeypatch: pytest.Mon
         seen.append((arguments, options))
         return 0
 
-    monkeypatch.setattr("ybs.headless.commands.run_subcommand", remember)
+    monkeypatch.setattr("ybs.frontends.headless.commands.run_subcommand", remember)
     assert cli.main(["-m", "a", "config", "check", "-p", "ollama", "--format", "json"]) == 0
     ((arguments, options),) = seen
     assert (arguments.subcommand, arguments.action, arguments.format) == ("config", "check", "json")
@@ -278,9 +278,9 @@ def test_a_subcommand_takes_options_before_and_behind_it(monkeypatch: pytest.Mon
 
 
 def test_setup_tells_whether_something_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ybs.ui.start.setup.set_up", lambda: True)
+    monkeypatch.setattr("ybs.frontends.terminal.start.setup.set_up", lambda: True)
     assert cli.main(["setup"]) == 0
-    monkeypatch.setattr("ybs.ui.start.setup.set_up", lambda: False)
+    monkeypatch.setattr("ybs.frontends.terminal.start.setup.set_up", lambda: False)
     assert cli.main(["setup"]) == 1
 
 

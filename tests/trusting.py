@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ybs.config.layers import Loaded, load
-from ybs.config.trust import Review, give
+from ybs.config.layers import Loaded
+from ybs.config.review import Review
+from ybs.trust.decision import give
+from ybs.trust.settings import load
 
 
 def write(folder: Path, settings: Any, name: str = ".ybs.json") -> Path:

@@ -15,10 +15,10 @@ from edits.judging import Outcome
 from ybs.config.schema import Config
 from ybs.core.errors import ToolError
 from ybs.core.messages import ToolCall
-from ybs.security.confirm import Gate, nobody
-from ybs.security.paths import Roots
-from ybs.security.policy import Policy
-from ybs.tools.edit_file import EditFile
+from ybs.security.paths.roots import Roots
+from ybs.security.policy.confirm import Gate, nobody
+from ybs.security.policy.policy import Policy
+from ybs.tools.builtin.edit_file import EditFile
 from ybs.tools.registry import builtin_tools
 from ybs.tools.toolbox import LocalToolbox
 from ybs.tools.workspace import Workspace

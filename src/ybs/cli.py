@@ -84,19 +84,19 @@ def run(words: Sequence[str]) -> int:
     try:
         arguments = parse(words)
         if arguments.subcommand == "setup":
-            from ybs.ui.start.setup import set_up
+            from ybs.frontends.terminal.start.setup import set_up
 
             return 0 if set_up() else 1
         if arguments.subcommand == "tool":
             return call_tool(arguments)
         if arguments.subcommand:
-            from ybs.headless.commands import run_subcommand
+            from ybs.frontends.headless.commands import run_subcommand
 
             return run_subcommand(arguments, session_options(arguments))
         return open_door(arguments)
     except YbsError as error:
-        from ybs.headless.advice import advice_for_scripts
-        from ybs.headless.run import code_of
+        from ybs.frontends.headless.advice import advice_for_scripts
+        from ybs.frontends.headless.run import code_of
 
         complain(advice_for_scripts(str(error)))
         return code_of(error)
@@ -108,7 +108,7 @@ def open_door(arguments: "Namespace") -> int:
     prompt = arguments.prompt or ""
     is_chat = not arguments.print and is_terminal(sys.stdin) and is_terminal(sys.stdout)
     if is_command := not arguments.is_sent and is_chat_line(prompt):
-        from ybs.headless.command import refusal_of, run_command_once
+        from ybs.frontends.headless.command import refusal_of, run_command_once
 
         if refusal := refusal_of(prompt):
             complain(refusal)
@@ -119,7 +119,7 @@ def open_door(arguments: "Namespace") -> int:
         if arguments.resume == "":
             complain("nobody can choose a session here: --resume ID, or --continue for the newest.")
             return 2
-        from ybs.headless.run import run_once
+        from ybs.frontends.headless.run import run_once
 
         return run_once(
             options,
@@ -127,7 +127,7 @@ def open_door(arguments: "Namespace") -> int:
             output_format=arguments.output_format,
             is_verbose=arguments.verbose or arguments.dry_run,  # the calls are the result
         )
-    from ybs.ui.app import chat
+    from ybs.frontends.terminal.app import chat
 
     return chat(
         options,
@@ -141,18 +141,18 @@ def is_chat_line(prompt: str) -> bool:
     """Return whether the prompt would be a command in a chat and not a message."""
     if not prompt.lstrip().startswith(("/", "!")):
         return False
-    from ybs.session.commands.registry import is_command  # a prompt needs none
+    from ybs.commands.registry import is_command  # a prompt needs none
 
     return prompt.lstrip().startswith("!") or is_command(prompt.strip())
 
 
 def call_tool(arguments: "Namespace") -> int:
     """Run one tool; the person is asked where there is a terminal to ask on."""
-    from ybs.headless.tools import call_tool as call
+    from ybs.frontends.headless.tools import call_tool as call
 
     confirm = None
     if not arguments.yes and is_terminal(sys.stdin) and is_terminal(sys.stderr):
-        from ybs.ui.questions.ask import ask as confirm
+        from ybs.frontends.terminal.questions.ask import ask as confirm
 
     options = session_options(arguments)
     return call(options, arguments.name, arguments.json, is_yes=arguments.yes, confirm=confirm)

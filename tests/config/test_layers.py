@@ -11,10 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rows import every_row
-from ybs.config.layers import Loaded, load
+from ybs.config.layers import Loaded
 from ybs.config.schema import Config
 from ybs.config.tree import DEFAULT, Origin, flatten
 from ybs.core.errors import ConfigError
+from ybs.trust.settings import load
 
 Write = Callable[[str, str], Path]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ybs.config.layers import load
 from ybs.config.schema import Llm
+from ybs.trust.settings import load
 
 Write = Callable[[str, str], Path]
 KEY = "k" * 20

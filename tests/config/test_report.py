@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from rows import every_row
-from ybs.config.layers import load
 from ybs.config.report import SCHEMA_DIALECT, check, json_schema, mask_address, show
 from ybs.config.schema import Config
 from ybs.config.tree import flatten
+from ybs.trust.settings import load
 
 Write = Callable[[str, str], Path]
 

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from rows import every_row
-from ybs.config.layers import Loaded, load
+from ybs.config.layers import Loaded
 from ybs.config.report import check, show
 from ybs.core.errors import ConfigError
 from ybs.providers.registry import create_model, find_provider
+from ybs.trust.settings import load
 
 Write = Callable[[str, str], Path]
 KEY = "sk-" + "e5" * 12

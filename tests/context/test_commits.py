@@ -4,7 +4,7 @@ from hostile_git import needs_git
 from made_history import MadeRepository
 from ybs.context.commits import MOST_COMMITS, MOST_TITLE_CHARS, recent_commits
 from ybs.context.section import Section
-from ybs.security.git_titles import ask_titles
+from ybs.git.titles import ask_titles
 from ybs.security.unicode import has_suspects
 
 pytestmark = needs_git

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from ybs.cli import main
+from ybs.commands.table import LISTED
 from ybs.flags import MODES
 from ybs.parser import EPILOG, FORMATS, SUBCOMMANDS
 from ybs.providers.registry import provider_names
-from ybs.session.commands.table import LISTED
 
 PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
 

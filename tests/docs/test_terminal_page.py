@@ -6,9 +6,9 @@ from pathlib import Path
 from tempfile import gettempdir
 from xml.etree import ElementTree
 
+from ybs.commands.table import COMMANDS
 from ybs.config.schema import Ui
-from ybs.session.commands.table import COMMANDS
-from ybs.ui.prompt.keys import EMACS_KEYS, KEYS, VI_KEYS
+from ybs.frontends.terminal.prompt.keys import EMACS_KEYS, KEYS, VI_KEYS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "terminal.md").read_text(encoding="utf-8")

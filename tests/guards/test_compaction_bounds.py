@@ -9,6 +9,7 @@ from msgspec import Raw
 
 from compacted import SENTENCE, guard, is_valid, prompt, said, size, step, talk
 from rows import every_row
+from ybs.compaction.compaction import THRASHING
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
 from ybs.core.errors import ModelError, ProviderDown, StopTurn
@@ -25,7 +26,6 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.ports import Turn
-from ybs.guards.compaction import THRASHING
 from ybs.testing import RecordedEvents, ScriptedModel, ScriptedToolbox, call
 
 

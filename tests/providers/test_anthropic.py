@@ -22,10 +22,10 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.ports import Request, ToolSpec
-from ybs.providers.adapter import Adapter, Options
-from ybs.providers.anthropic import AnthropicAdapter
-from ybs.providers.assemble import Assembly
-from ybs.providers.quirks import Quirks
+from ybs.providers.wire.adapter import Adapter, Options
+from ybs.providers.wire.anthropic import AnthropicAdapter
+from ybs.providers.wire.assemble import Assembly
+from ybs.providers.wire.quirks import Quirks
 
 ADAPTER: Adapter = AnthropicAdapter()
 LOOK = ToolSpec(name="look", description="Look at it.", parameters=Raw(b'{"type":"object"}'))

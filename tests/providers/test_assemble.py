@@ -6,7 +6,7 @@ from rows import every_row
 from ybs.core.errors import ModelError
 from ybs.core.events import TextStreamed, ThinkingStreamed, ToolCallStreamed
 from ybs.core.messages import AssistantMessage, Text, Thinking, ToolCall, UserMessage
-from ybs.providers.assemble import Assembly
+from ybs.providers.wire.assemble import Assembly
 
 
 def draft(**more) -> Assembly:

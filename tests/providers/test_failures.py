@@ -4,9 +4,9 @@ from msgspec.structs import replace
 
 from rows import every_row
 from ybs.core.errors import AuthError, ContextTooLong, ModelError, ProviderDown, RateLimited
-from ybs.providers import failures
-from ybs.providers.failures import BadRequest, Site, Unavailable, clean, retry_after_seconds
-from ybs.ui.words import fold
+from ybs.frontends.terminal.words import fold
+from ybs.providers.http import failures
+from ybs.providers.http.failures import BadRequest, Site, Unavailable, clean, retry_after_seconds
 
 SITE = Site(
     provider="openai",

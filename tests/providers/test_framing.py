@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rows import every_row
-from ybs.providers.framing import DONE, BrokenFrame, FrameReader
+from ybs.providers.wire.framing import DONE, BrokenFrame, FrameReader
 
 
 def read(*chunks: bytes) -> list[dict]:

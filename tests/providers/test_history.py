@@ -20,16 +20,16 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.ports import Request
-from ybs.providers.adapter import Adapter, Options
-from ybs.providers.anthropic import AnthropicAdapter
-from ybs.providers.failures import Site
-from ybs.providers.history import History, Said
-from ybs.providers.http import HttpClient
-from ybs.providers.ollama import OllamaAdapter
-from ybs.providers.openai import OpenAIAdapter
-from ybs.providers.quirks import Quirks
+from ybs.providers.http.client import HttpClient
+from ybs.providers.http.failures import Site
+from ybs.providers.http.transport import Call
 from ybs.providers.remote import RemoteModel
-from ybs.providers.transport import Call
+from ybs.providers.wire.adapter import Adapter, Options
+from ybs.providers.wire.anthropic import AnthropicAdapter
+from ybs.providers.wire.history import History, Said
+from ybs.providers.wire.ollama import OllamaAdapter
+from ybs.providers.wire.openai import OpenAIAdapter
+from ybs.providers.wire.quirks import Quirks
 
 ADAPTERS = (OpenAIAdapter, OllamaAdapter, AnthropicAdapter)
 QUIRKS = (

@@ -13,9 +13,7 @@ from ybs.core.errors import (
     ProviderDown,
     RateLimited,
 )
-from ybs.providers.failures import BadRequest, Site
-from ybs.providers.framing import DONE
-from ybs.providers.http import (
+from ybs.providers.http.client import (
     HttpClient,
     Patience,
     host_of,
@@ -24,7 +22,9 @@ from ybs.providers.http import (
     open_transport,
     start_importing,
 )
-from ybs.providers.plain_http import PlainTransport
+from ybs.providers.http.failures import BadRequest, Site
+from ybs.providers.http.plain_http import PlainTransport
+from ybs.providers.wire.framing import DONE
 
 SECRET = "sk-" + "b2" * 16
 
@@ -240,7 +240,7 @@ def signs_of_life(beginning: str, sign: str):
     "beginning, sign", [("", ": still here\n\n"), ("", "\n"), ('data: {"n": 1}\n\n', ": x\n\n")]
 )
 async def test_comments_do_not_keep_an_answer_open_for_ever(failure, monkeypatch, beginning, sign):
-    monkeypatch.setattr("ybs.providers.http.LONGEST_SILENCE", 0.2)
+    monkeypatch.setattr("ybs.providers.http.client.LONGEST_SILENCE", 0.2)
     async with asyncio.timeout(5):
         error = await failure(signs_of_life(beginning, sign), first=0.1, later=0.1)
     assert "nothing came for 0.2 s" in str(error)
@@ -254,13 +254,13 @@ async def test_comments_do_keep_it_open_for_a_while(serve, client_of, monkeypatc
             await asyncio.sleep(0.01)
         writer.write(b'data: {"n": 1}\n\n')
 
-    monkeypatch.setattr("ybs.providers.http.LONGEST_SILENCE", 5.0)
+    monkeypatch.setattr("ybs.providers.http.client.LONGEST_SILENCE", 5.0)
     server = await serve(slow)
     assert await ask(client_of(server.url, first=0.1, later=0.1)) == [{"n": 1}]
 
 
 async def test_frames_that_say_nothing_are_signs_of_life_too(serve, client_of, monkeypatch):
-    monkeypatch.setattr("ybs.providers.http.LONGEST_SILENCE", 0.2)
+    monkeypatch.setattr("ybs.providers.http.client.LONGEST_SILENCE", 0.2)
     server = await serve(signs_of_life("", 'data: {"choices": []}\n\n'))
     client = client_of(server.url, first=0.1, later=0.1)
     async with asyncio.timeout(5):
@@ -287,7 +287,7 @@ async def test_an_error_body_that_stalls_is_not_waited_for_long(failure, monkeyp
         writer.write(b"HTTP/1.1 500 No\r\ncontent-length: 9\r\n\r\n")
         await asyncio.Event().wait()
 
-    monkeypatch.setattr("ybs.providers.http._SHORT_SECONDS", 0.01)
+    monkeypatch.setattr("ybs.providers.http.client._SHORT_SECONDS", 0.01)
     assert "cannot answer now (500)" in str(await failure(stall, first=600.0, later=600.0))
 
 
@@ -424,7 +424,7 @@ def test_patience_fits_the_distance():
 
 
 def test_plain_http_needs_no_httpx2_and_tls_does(monkeypatch: pytest.MonkeyPatch):
-    from ybs.providers import httpx_transport
+    from ybs.providers.http import httpx_transport
 
     asked = []
     monkeypatch.setattr(httpx_transport, "start_importing", lambda: asked.append(1))

@@ -1,5 +1,5 @@
 from rows import every_row
-from ybs.providers.loose_json import as_count, as_list, as_object, as_text, at, count_at
+from ybs.providers.wire.loose_json import as_count, as_list, as_object, as_text, at, count_at
 
 
 @every_row("value", [None, 1, True, "x", [1]])

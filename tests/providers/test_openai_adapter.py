@@ -18,10 +18,10 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.ports import Request, ToolSpec
-from ybs.providers.adapter import Options
-from ybs.providers.assemble import Assembly
-from ybs.providers.openai import GOOGLE, MISTRAL, OpenAIAdapter
-from ybs.providers.quirks import Quirks
+from ybs.providers.wire.adapter import Options
+from ybs.providers.wire.assemble import Assembly
+from ybs.providers.wire.openai import GOOGLE, MISTRAL, OpenAIAdapter
+from ybs.providers.wire.quirks import Quirks
 
 ADAPTER = OpenAIAdapter()
 PICTURE = Image(media_type="image/png", data=b"\x89PNG")

@@ -8,7 +8,7 @@ from rows import every_row
 from ybs.config.schema import AgentLimits, Config, Context, Endpoint, Llm
 from ybs.core.errors import AuthError, ConfigError
 from ybs.providers import registry
-from ybs.providers.quirks import Quirks
+from ybs.providers.builtin import BUILT_IN
 from ybs.providers.registry import (
     Provider,
     chosen_provider,
@@ -18,6 +18,7 @@ from ybs.providers.registry import (
     open_model,
     provider_names,
 )
+from ybs.providers.wire.quirks import Quirks
 
 KEY = "sk-" + "c3" * 16
 
@@ -69,7 +70,7 @@ def test_finding_a_built_in_one_reads_no_entry_points_and_imports_no_http_librar
         "from ybs.providers.registry import create_model\n"
         "create_model(Config(llm=Llm(provider='ollama')))\n"
         "print({'httpx2', 'httpcore2', 'importlib.metadata', 'difflib', 'json', 'dataclasses',"
-        " 'inspect', 'email', 'random', 'ybs.providers.openai'} & (set(sys.modules) - before))"
+        " 'inspect', 'email', 'random', 'ybs.providers.wire.openai'} & (set(sys.modules) - before))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "set()"
@@ -93,7 +94,7 @@ def test_the_built_in_table_and_the_entry_points_agree():
     from importlib.metadata import entry_points
 
     installed = {e.name: e.value for e in entry_points(group="ybs.providers")}
-    table = {name: f"ybs.providers.{place}" for name, place in registry._BUILT_IN.items()}
+    table = {name: f"ybs.providers.{place}" for name, place in BUILT_IN.items()}
     assert installed.items() <= table.items()
 
 

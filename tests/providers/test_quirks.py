@@ -2,7 +2,7 @@ import pytest
 
 from rows import every_row
 from ybs.core.errors import ConfigError
-from ybs.providers.quirks import Quirks, adjust, learn
+from ybs.providers.wire.quirks import Quirks, adjust, learn
 
 
 def test_an_unknown_quirk_is_refused_and_the_known_ones_are_named():

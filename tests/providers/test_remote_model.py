@@ -13,14 +13,14 @@ from ybs.core.errors import AuthError, ContextTooLong, ModelError, ProviderDown,
 from ybs.core.events import AssistantSaid, Noticed, RequestRetried, TextStreamed, ToolCallStreamed
 from ybs.core.messages import Image, Text, ToolResult, Usage, UserMessage
 from ybs.core.ports import Request
-from ybs.providers.adapter import Options
 from ybs.providers.catalog import FREE, Price
-from ybs.providers.failures import Site, Unavailable
-from ybs.providers.http import HttpClient, Patience
-from ybs.providers.ollama import OllamaAdapter
-from ybs.providers.openai import OpenAIAdapter
-from ybs.providers.quirks import Quirks
+from ybs.providers.http.client import HttpClient, Patience
+from ybs.providers.http.failures import Site, Unavailable
 from ybs.providers.remote import RemoteModel, Retry, Terms
+from ybs.providers.wire.adapter import Options
+from ybs.providers.wire.ollama import OllamaAdapter
+from ybs.providers.wire.openai import OpenAIAdapter
+from ybs.providers.wire.quirks import Quirks
 from ybs.testing.toolbox import ScriptedToolbox
 
 HELLO = http(

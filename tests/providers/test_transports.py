@@ -7,9 +7,9 @@ import pytest
 from raw_http import http, unending
 
 from rows import every_row
-from ybs.providers.httpx_transport import HttpxTransport, start_importing
-from ybs.providers.plain_http import PlainTransport
-from ybs.providers.transport import Call, CutOff, Unreachable, reason_of
+from ybs.providers.http.httpx_transport import HttpxTransport, start_importing
+from ybs.providers.http.plain_http import PlainTransport
+from ybs.providers.http.transport import Call, CutOff, Unreachable, reason_of
 
 
 @pytest.fixture(params=["plain", "httpx2"])

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from security.escapes.world import PYTHON
-from ybs.security import _landlock
-from ybs.security._bubblewrap import Bubblewrap, attempt, find
-from ybs.security._entry import open_kernel
-from ybs.security.places import see
-from ybs.security.sandbox import Cage
+from ybs.security.sandbox import landlock as landlock_module
+from ybs.security.sandbox.bubblewrap import Bubblewrap, attempt, find
+from ybs.security.sandbox.choice import Cage
+from ybs.security.sandbox.entry import open_kernel
+from ybs.security.sandbox.places import see
 
 #: Exchanges a folder with a link (renameat2, RENAME_EXCHANGE), in one of two ways: once, as soon as a file in it is new
 #: or touched; or without end.
@@ -47,10 +47,10 @@ def bubblewrap(project: Path, home: Path) -> Cage:
 
 
 def landlock(project: Path, home: Path) -> Cage:
-    kernel, why = _landlock.attempt(open_kernel())
+    kernel, why = landlock_module.attempt(open_kernel())
     if kernel is None:
         pytest.skip(f"NOT TESTED: {why}")
-    return _landlock.Landlock(see(project, home=home), kernel, why)
+    return landlock_module.Landlock(see(project, home=home), kernel, why)
 
 
 SANDBOXES = {"bubblewrap": bubblewrap, "landlock": landlock}

@@ -11,10 +11,10 @@ import pytest
 
 from rows import every_row
 from ybs.core.errors import Refused
-from ybs.security import _bubblewrap, programs
-from ybs.security._bubblewrap import Bubblewrap, attempt, find
-from ybs.security.launch import Launch
-from ybs.security.places import see
+from ybs.security.sandbox import bubblewrap, programs
+from ybs.security.sandbox.bubblewrap import Bubblewrap, attempt, find
+from ybs.security.sandbox.launch import Launch
+from ybs.security.sandbox.places import see
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
 
@@ -176,7 +176,7 @@ def test_with_the_network_the_name_servers_file_is_shown(
 def test_a_name_servers_file_of_the_system_is_seen_anyway(
     launched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_bubblewrap, "SYSTEM", ("/",))
+    monkeypatch.setattr(bubblewrap, "SYSTEM", ("/",))
     assert "/etc/resolv.conf" not in launched(network=True)
 
 
@@ -189,7 +189,7 @@ def test_a_command_outside_of_the_cage_is_refused(launched, project: Path, home:
 def test_a_worktree_shows_its_repository_read_only(
     launched, project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(_bubblewrap, "git_folders", lambda _: [str(tmp_path), "/gone/.git"])
+    monkeypatch.setattr(bubblewrap, "git_folders", lambda _: [str(tmp_path), "/gone/.git"])
     argv = launched()
     assert str(tmp_path) in pairs(argv, "--ro-bind")
     assert "/gone/.git" not in argv
@@ -202,7 +202,7 @@ def test_S20_bwrap_is_never_looked_for_along_the_path(
     fake.write_text("#!/bin/sh\n")
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(_bubblewrap, "BUBBLEWRAP", ("/gone/bwrap",))
+    monkeypatch.setattr(bubblewrap, "BUBBLEWRAP", ("/gone/bwrap",))
     assert find() is None
 
 
@@ -215,7 +215,7 @@ def test_bwrap_has_to_be_roots_and_nobody_elses_to_write(
             return SimpleNamespace(st_uid=uid, st_mode=mode)
 
     monkeypatch.setattr(programs, "Path", Found)
-    monkeypatch.setattr(_bubblewrap, "BUBBLEWRAP", ("/usr/bin/bwrap",))
+    monkeypatch.setattr(bubblewrap, "BUBBLEWRAP", ("/usr/bin/bwrap",))
     assert (find() is not None) == expected
 
 
@@ -287,9 +287,9 @@ def test_a_very_full_folder_around_a_linked_git_is_read_only_as_a_whole(
     (project / "sub" / ".git").symlink_to("../data")
     (project / "sub" / "a").write_text("x")
     assert f"{project}/sub/a" in pairs(launched(), "--bind")
-    monkeypatch.setattr(_bubblewrap, "_MOST_PIECES", 0)
+    monkeypatch.setattr(bubblewrap, "_MOST_PIECES", 0)
     argv = launched()
     assert f"{project}/sub/a" not in argv
     assert f"{project}/sub" in pairs(argv, "--ro-bind")
-    monkeypatch.setattr(_bubblewrap, "linked", lambda _: [f"{project}/gone"])
+    monkeypatch.setattr(bubblewrap, "linked", lambda _: [f"{project}/gone"])
     assert f"{project}/gone/a" not in launched()

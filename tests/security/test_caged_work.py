@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from security.escapes.world import PYTHON, spawn
-from ybs.security import _landlock
-from ybs.security._bubblewrap import Bubblewrap, attempt, find
-from ybs.security._entry import open_kernel
-from ybs.security.places import see
-from ybs.security.sandbox import Cage
+from ybs.security.sandbox import landlock as landlock_module
+from ybs.security.sandbox.bubblewrap import Bubblewrap, attempt, find
+from ybs.security.sandbox.choice import Cage
+from ybs.security.sandbox.entry import open_kernel
+from ybs.security.sandbox.places import see
 
 pytestmark = [
     pytest.mark.timeout(90),
@@ -58,10 +58,10 @@ def bubblewrap(project: Path, home: Path, **places: object) -> Cage:
 
 
 def landlock(project: Path, home: Path, **places: object) -> Cage:
-    kernel, why = _landlock.attempt(open_kernel())
+    kernel, why = landlock_module.attempt(open_kernel())
     if kernel is None:
         pytest.skip(f"NOT TESTED: {why}")
-    return _landlock.Landlock(see(project, home=home, **places), kernel, why)
+    return landlock_module.Landlock(see(project, home=home, **places), kernel, why)
 
 
 def run(cage: Cage, command: str, folder: Path, *, network: bool = False) -> str:

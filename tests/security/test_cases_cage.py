@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from security.escapes.world import PYTHON, spawn
-from ybs.config.layers import load
 from ybs.core.errors import Refused
-from ybs.security import sandbox as ladder
-from ybs.security.git_walls import environment as environment_of_git
+from ybs.git.hardening import environment as environment_of_git
+from ybs.security.sandbox import choice as ladder
 from ybs.session.sandbox import Sandbox
+from ybs.trust.settings import load
 
 CANARY = "canary-" + "0123456789"
 #: A name for each kind of secret that an environment may hold.

@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 from trusting import give_trust, is_trusted, write
-from ybs.config.layers import load
 from ybs.config.schema import Config
-from ybs.config.trust import give
-from ybs.config.trust_words import lines_of
 from ybs.core.errors import YbsError
 from ybs.session.options import Options
 from ybs.session.wiring import open_session
 from ybs.testing.servers import OpenAIServer
+from ybs.trust.decision import give
+from ybs.trust.settings import load
+from ybs.trust.wording import lines_of
 
 opened: list[str] = []
 watching: list[bool] = []
@@ -202,7 +202,7 @@ def test_c04_a_bind_mount_is_not_trusted(project: Path, tmp_path: Path):
     mounted = tmp_path / "mounted"
     mounted.mkdir()
     code = (
-        "import sys; from pathlib import Path; from ybs.config.layers import load\n"
+        "import sys; from pathlib import Path; from ybs.trust.settings import load\n"
         "print([load(folder=Path(f)).review.is_trusted for f in sys.argv[1:]])"
     )
     words = f'mount --bind "{project}" "{mounted}" && exec "$@"'

@@ -21,8 +21,8 @@ from msgspec import Raw
 from screen import Screen
 from serving import serving as scripted_server
 from ybs.core.messages import ToolCall
-from ybs.security import _landlock
-from ybs.security._entry import open_kernel
+from ybs.security.sandbox import landlock
+from ybs.security.sandbox.entry import open_kernel
 from ybs.session.sandbox import Sandbox
 
 YBS = [str(Path(sys.executable).with_name("ybs"))]
@@ -42,7 +42,7 @@ sys.exit(main())
 #: Runs ybs on a machine without bubblewrap.
 LANDLOCKED = """
 import sys
-from ybs.security import sandbox
+from ybs.security.sandbox import choice as sandbox
 from ybs.cli import main
 sandbox._tried_bubblewrap = lambda: (None, (), "there is no bubblewrap")
 sys.exit(main())
@@ -188,7 +188,7 @@ def test_f03_a_kill_leaves_nothing(
 async def test_f03_a_kill_leaves_no_temporary_file_of_a_command_in_landlock(
     disk: Path, project: Path, marker: str
 ):
-    if sys.platform != "linux" or _landlock.attempt(open_kernel())[0] is None:
+    if sys.platform != "linux" or landlock.attempt(open_kernel())[0] is None:
         pytest.skip("NO LANDLOCK on this machine: its private folder is untested")
     writes = f"echo {marker} > $TMPDIR/{marker}; cp $TMPDIR/* ~; echo here; sleep 60"
     with serving(call(writes)) as where:

@@ -10,12 +10,13 @@ import pytest
 from rows import every_row
 from serving import serving
 from trusting import give_trust, is_trusted, write
-from ybs.config.layers import Loaded, load
+from ybs.config.layers import Loaded
 from ybs.config.private_file import Busy, PrivateLog, Unsafe, make_folder
 from ybs.config.schema import Config
-from ybs.config.trust import give, record_file
 from ybs.parser import parse
 from ybs.session.wiring import Options, open_session
+from ybs.trust.decision import give, record_file
+from ybs.trust.settings import load
 
 YBS = str(Path(sys.executable).with_name("ybs"))
 

@@ -9,7 +9,7 @@ import pytest
 from rows import every_row
 from tools.conftest import Bench
 from ybs.core.ports import Answer, Question
-from ybs.security.paths import Roots
+from ybs.security.paths.roots import Roots
 
 WRITING: dict[str, dict[str, Any]] = {
     "write_file": {"content": "EVIL"},

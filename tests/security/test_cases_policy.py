@@ -4,7 +4,7 @@ from security.corpus.judging import differences
 from ybs.config.schema import Safety
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview
-from ybs.security.policy import Allow, Ask, Policy, Subject
+from ybs.security.policy.policy import Allow, Ask, Policy, Subject
 
 
 def run(policy: Policy, command: str) -> object:

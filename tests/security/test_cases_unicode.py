@@ -17,7 +17,7 @@ from ybs.core.messages import AssistantMessage, Image, Message, Text, ToolResult
 from ybs.core.ports import Request, ToolSpec
 from ybs.security.legible import LegibleModel, legible
 from ybs.security.marks import marked, marked_data, note_of, unmarked, unmarked_edit
-from ybs.security.names import real_name, shown_name
+from ybs.security.paths.names import real_name, shown_name
 from ybs.security.unicode import has_suspects, hidden_characters, printable
 from ybs.testing.model import ScriptedModel
 

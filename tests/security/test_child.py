@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ybs.security.child import Failed, _end, run_child
-from ybs.security.launch import Launch
+from ybs.security.sandbox.child import Failed, _end, run_child
+from ybs.security.sandbox.launch import Launch
 
 
 async def run(

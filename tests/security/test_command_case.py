@@ -6,7 +6,7 @@ from msgspec.json import encode
 
 from rows import every_row
 from ybs.config.schema import Safety
-from ybs.security.command_case import CommandCase, commands_in
+from ybs.security.policy.command_case import CommandCase, commands_in
 
 UNCHECKED = "it has parts that cannot be checked word by word, such as a loop, a group or $(…)"
 

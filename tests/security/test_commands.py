@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rows import every_row
-from ybs.security.commands import parse, scan
-from ybs.security.wrappers import read
+from ybs.security.commands.command import parse, scan
+from ybs.security.commands.wrappers import read
 
 
 def programs(text: str) -> list[str]:

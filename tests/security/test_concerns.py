@@ -1,8 +1,8 @@
 """What is asked about although nothing is destroyed."""
 
 from rows import every_row
-from ybs.security.concerns import concerns_of, notes_of
-from ybs.security.wrappers import read
+from ybs.security.commands.wrappers import read
+from ybs.security.policy.concerns import concerns_of, notes_of
 
 
 def concerns(text: str) -> tuple[str, ...]:

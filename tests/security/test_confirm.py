@@ -8,8 +8,8 @@ from ybs.config.schema import Safety
 from ybs.core.events import ConfirmationAnswered, ConfirmationAsked, Event
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Preview, Question
-from ybs.security.confirm import Gate
-from ybs.security.policy import Allow, Deny, Policy, Subject
+from ybs.security.policy.confirm import Gate
+from ybs.security.policy.policy import Allow, Deny, Policy, Subject
 
 YES, NO = Answer(is_allowed=True), Answer(is_allowed=False, reason="use make")
 

@@ -3,7 +3,7 @@
 from security.corpus.bypasses import BYPASSES
 from security.corpus.cases import all_cases
 from security.corpus.judging import decide, differences, verdict_on
-from ybs.security.policy import Allow
+from ybs.security.policy.policy import Allow
 
 
 def test_ordinary_work_gets_its_verdicts():

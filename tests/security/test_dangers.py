@@ -4,9 +4,9 @@ from time import process_time
 
 from rows import every_row
 from ybs.config.schema import Safety
-from ybs.security.concerns import oddities_of
-from ybs.security.dangers import blocked_entry, warnings_of
-from ybs.security.wrappers import read
+from ybs.security.commands.dangers import blocked_entry, warnings_of
+from ybs.security.commands.wrappers import read
+from ybs.security.policy.concerns import oddities_of
 
 BLOCKED = Safety().blocked_commands
 

@@ -10,10 +10,10 @@ import pytest
 from security.escapes.world import spawn
 from security.test_caged_work import bubblewrap, landlock
 from ybs.core.errors import Refused
-from ybs.security import credentials
-from ybs.security.paths import Roots
-from ybs.security.places import see
-from ybs.security.sandbox import Cage
+from ybs.security.paths import credentials
+from ybs.security.paths.roots import Roots
+from ybs.security.sandbox.choice import Cage
+from ybs.security.sandbox.places import see
 
 CANARY = "canary-of-the-home"
 KEYS = (

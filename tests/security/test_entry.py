@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from rows import every_row
-from ybs.security import _entry
-from ybs.security._entry import Entry, Kernel, open_kernel, prepare
+from ybs.security.sandbox import entry as entry_module
+from ybs.security.sandbox.entry import Entry, Kernel, open_kernel, prepare
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
 
@@ -55,7 +55,7 @@ def test_the_child_gives_up_everything_before_it_is_ruled_and_is_filtered_last()
     entry()
     options = [call[0] for call in prctls.calls]
     assert options == [1, *[24] * 64, 47, 38, 22]
-    assert [call[0] for call in syscalls.calls] == [_entry._CAPSET[os.uname().machine], 446]
+    assert [call[0] for call in syscalls.calls] == [entry_module._CAPSET[os.uname().machine], 446]
     assert os.read(reading, 1) == b"", "the ruleset is closed in the child"
     os.close(reading)
 

@@ -4,7 +4,7 @@ import pytest
 
 from rows import every_row
 from ybs.core.errors import ToolError
-from ybs.security.environment import build, path_of
+from ybs.security.sandbox.environment import build, path_of
 
 OUTSIDE = {
     "PATH": "/usr/bin:.::bin:/bin",

@@ -19,11 +19,11 @@ from security.escapes.attempts import (
     holes_of,
 )
 from security.escapes.world import NOBODY, PYTHON, World
-from ybs.security import _landlock
-from ybs.security._bubblewrap import Bubblewrap, attempt, find
-from ybs.security._entry import Kernel, open_kernel
-from ybs.security.places import Places, see
-from ybs.security.sandbox import Cage
+from ybs.security.sandbox import landlock as landlock_module
+from ybs.security.sandbox.bubblewrap import Bubblewrap, attempt, find
+from ybs.security.sandbox.choice import Cage
+from ybs.security.sandbox.entry import Kernel, open_kernel
+from ybs.security.sandbox.places import Places, see
 
 HERE = applicable(os.uname().machine)
 MakeCage = Callable[[Places], Cage]
@@ -49,7 +49,7 @@ def bubblewrap() -> MakeCage:
 
 @pytest.fixture(scope="module")
 def kernel() -> Kernel:
-    found, why = _landlock.attempt(open_kernel())
+    found, why = landlock_module.attempt(open_kernel())
     if found is None:
         pytest.skip(f"NOT TESTED: {why}")
     return found
@@ -58,7 +58,7 @@ def kernel() -> Kernel:
 @pytest.fixture
 def landlock(kernel: Kernel) -> MakeCage:
     def make(places: Places) -> Cage:
-        cage = _landlock.Landlock(places, kernel, "")
+        cage = landlock_module.Landlock(places, kernel, "")
         for path in (cage.private.path, cage.private.home, cage.private.temporary):
             os.chown(path, places.uid, -1)
         return cage
@@ -113,7 +113,7 @@ def test_S21_an_older_landlock_has_no_more_holes_than_are_known(kernel: Kernel, 
     older = Kernel(kernel.syscall, kernel.prctl, min(abi, kernel.abi))
 
     def make(places: Places) -> Cage:
-        return _landlock.Landlock(places, older, "")
+        return landlock_module.Landlock(places, older, "")
 
     assert successes(make, os.getuid()) == holes_of(older.abi)
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ybs.security import folder_index
-from ybs.security.folder_index import FolderIndex, Found, index_of
+from ybs.security.paths import folder_index
+from ybs.security.paths.folder_index import FolderIndex, Found, index_of
 
 
 @pytest.fixture

@@ -20,19 +20,33 @@ from ybs.security.gate import ask_line, drawn, put, put_json, put_over, put_utf8
 SOURCE = Path(__file__).parent.parent.parent / "src" / "ybs"
 DOORS = [
     SOURCE / "cli.py",
-    *(path for room in ("ui", "headless", "session") for path in (SOURCE / room).rglob("*.py")),
+    SOURCE / "repo_map" / "worker.py",
+    *(
+        path
+        for room in ("frontends", "commands", "session")
+        for path in (SOURCE / room).rglob("*.py")
+    ),
 ]
 #: What is more than reading a property of a stream, and where it may stand: the number of places.
 ALLOWED = {
     ("cli.py", "sys.stdout.write"): 1,  # the version
-    ("ui/terminal.py", "self._output.write_raw"): 1,  # of what `drawn` returned
-    ("ui/output.py", "output.write_raw"): 2,  # of what `is_known` knows, and line ends
-    ("ui/output.py", "self.write_raw"): 1,  # a constant
-    ("ui/output.py", "super().write"): 1,  # of what has passed the gate
-    ("ui/prompt/extended_keys.py", "self._output.write_raw"): 1,  # one of two constants
-    ("headless/firewall.py", "sys.stdin.buffer"): 1,
-    ("session/map_child.py", "os.write"): 1,  # to a process of ybs's own
-    ("headless/sandbox.py", "terminal.write"): 1,  # the output of a command that the person typed
+    ("frontends/terminal/terminal.py", "self._output.write_raw"): 1,  # of what `drawn` returned
+    (
+        "frontends/terminal/output.py",
+        "output.write_raw",
+    ): 2,  # of what `is_known` knows, and line ends
+    ("frontends/terminal/output.py", "self.write_raw"): 1,  # a constant
+    ("frontends/terminal/output.py", "super().write"): 1,  # of what has passed the gate
+    (
+        "frontends/terminal/prompt/extended_keys.py",
+        "self._output.write_raw",
+    ): 1,  # one of two constants
+    ("frontends/headless/firewall.py", "sys.stdin.buffer"): 1,
+    ("repo_map/worker.py", "os.write"): 1,  # to a process of ybs's own
+    (
+        "frontends/headless/sandbox.py",
+        "terminal.write",
+    ): 1,  # the output of a command that the person typed
 }
 WRITING = {"write", "writelines", "write_raw", "buffer", "__stdout__", "__stderr__"}
 NAMES = {"print", "input", "Console", "print_formatted_text", "print_container"}
@@ -68,21 +82,21 @@ def test_no_door_writes_past_the_gate():
     for path in DOORS:
         for writer in writers_of(path.read_text("utf-8")):
             place = (str(path.relative_to(SOURCE)), writer)
-            if place == ("ui/drawing/markdown.py", "Console"):
+            if place == ("frontends/terminal/drawing/markdown.py", "Console"):
                 continue
             found[place] = found.get(place, 0) + 1
     assert found == ALLOWED
 
 
 def test_markdown_is_drawn_into_a_string():
-    text = (SOURCE / "ui" / "drawing" / "markdown.py").read_text("utf-8")
+    text = (SOURCE / "frontends" / "terminal" / "drawing" / "markdown.py").read_text("utf-8")
     assert text.count("= Console(\n        file=file,") == text.count("Console(") == 1
     assert "file = StringIO()" in text
     assert "self.hyperlinks = False" in text
 
 
 def test_what_the_terminal_writes_raw_has_passed_the_gate():
-    text = (SOURCE / "ui" / "terminal.py").read_text("utf-8")
+    text = (SOURCE / "frontends" / "terminal" / "terminal.py").read_text("utf-8")
     assert text.count("write_raw(self._fit(") == text.count("write_raw(") == 1
     assert "fit_encoding(drawn(text)" in text
     assert "GatedOutput.from_pty(" in text

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from rows import every_row
-from ybs.security._protected import protected
-from ybs.security.git_settings import named_by_git
-from ybs.security.paths import Roots
+from ybs.security.paths.git_settings import named_by_git
+from ybs.security.paths.roots import Roots
+from ybs.security.sandbox.protected import protected
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rows import every_row
-from ybs.security.globs import compiled
+from ybs.security.paths.globs import compiled
 
 PATHS = [
     "a.py",

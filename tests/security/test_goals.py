@@ -4,7 +4,7 @@ from rows import every_row
 from ybs.config.schema import Safety
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview
-from ybs.security.policy import Allow, Ask, Policy, Subject
+from ybs.security.policy.policy import Allow, Ask, Policy, Subject
 
 COVERED = [
     ("tox *", "tox -q"),

@@ -11,7 +11,7 @@ from ybs.config.schema import Safety
 from ybs.core.errors import ConfigError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview
-from ybs.security.policy import Allow, Ask, Decision, Deny, Policy, Sandboxing, Subject
+from ybs.security.policy.policy import Allow, Ask, Decision, Deny, Policy, Sandboxing, Subject
 
 
 def run(policy: Policy, command: str, detail: str = "") -> Decision:

@@ -7,9 +7,10 @@ import pytest
 
 from rows import every_row
 from ybs.core.errors import ConfigError
-from ybs.security import environment, incognito
+from ybs.security import incognito
 from ybs.security.gate import put_crash
 from ybs.security.incognito import Incognito
+from ybs.security.sandbox import environment
 
 DUMP = """
 import resource, sys

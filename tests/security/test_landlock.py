@@ -9,10 +9,10 @@ import pytest
 
 from rows import every_row
 from ybs.core.errors import Refused
-from ybs.security import _landlock
-from ybs.security._entry import Entry, Kernel
-from ybs.security._landlock import Landlock, handled_rights
-from ybs.security.places import see
+from ybs.security.sandbox import landlock
+from ybs.security.sandbox.entry import Entry, Kernel
+from ybs.security.sandbox.landlock import Landlock, handled_rights
+from ybs.security.sandbox.places import see
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
 
@@ -87,7 +87,7 @@ def test_a_blocked_path_can_be_neither_read_nor_written(project: Path, home: Pat
 def test_a_whole_root_that_is_blocked_in_the_system_gets_no_rule(
     project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_landlock, "host_secrets", lambda: ["/usr"])
+    monkeypatch.setattr(landlock, "host_secrets", lambda: ["/usr"])
     assert "/usr" not in rules_of(project, home)
 
 
@@ -102,7 +102,7 @@ def test_a_folder_that_cannot_be_listed_gives_nothing(
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", refuse)
-    monkeypatch.setattr(_landlock, "host_secrets", lambda: ["/etc/shadow"])
+    monkeypatch.setattr(landlock, "host_secrets", lambda: ["/etc/shadow"])
     assert rules_of(project, home)["/etc"] == 0b1000
 
 
@@ -113,7 +113,7 @@ def test_what_became_a_link_meanwhile_opens_nothing(
     (tmp_path / "outside" / "inner").mkdir(parents=True)
     (project / "swapped").symlink_to(tmp_path / "outside")
     monkeypatch.setattr(
-        _landlock, "_rules", lambda *_, **__: [(f"{project}/{name}", 0b1111), ("/usr", READ)]
+        landlock, "_rules", lambda *_, **__: [(f"{project}/{name}", 0b1111), ("/usr", READ)]
     )
     rules = rules_of(project, home)
     assert rules["/usr"] == READ
@@ -123,7 +123,7 @@ def test_what_became_a_link_meanwhile_opens_nothing(
 def test_what_has_gone_meanwhile_gets_no_rule(
     project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_landlock, "git_folders", lambda _: ["/gone/.git", "/usr"])
+    monkeypatch.setattr(landlock, "git_folders", lambda _: ["/gone/.git", "/usr"])
     assert "/gone/.git" not in rules_of(project, home)
 
 
@@ -190,4 +190,4 @@ def test_a_command_outside_of_the_cage_is_refused(project: Path, home: Path) -> 
 
 def test_a_machine_without_a_filter_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(machine="riscv64"))
-    assert _landlock.attempt(fake())[0] is None
+    assert landlock.attempt(fake())[0] is None

@@ -9,8 +9,8 @@ from security.later_files import ORDINARY, READ, RUNS
 from tools.conftest import Bench
 from ybs.config.schema import Mode
 from ybs.core.ports import Answer, Question
-from ybs.security.later import part_of, reason
-from ybs.security.paths import Roots
+from ybs.security.paths.later import part_of, reason
+from ybs.security.paths.roots import Roots
 
 
 class Asked:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ybs.security import later_changes
-from ybs.security.later_changes import LaterFiles
+from ybs.security.paths import later_changes
+from ybs.security.paths.later_changes import LaterFiles
 
 
 def looked(files: LaterFiles, project: Path) -> list[tuple[str, str]]:

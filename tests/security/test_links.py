@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ybs.security import links
-from ybs.security.links import BlockedFiles
+from ybs.security.paths import links
+from ybs.security.paths.links import BlockedFiles
 
 
 @pytest.fixture

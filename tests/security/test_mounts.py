@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ybs.security import _bubblewrap, _mounts
-from ybs.security._bubblewrap import Bubblewrap
-from ybs.security.places import see
+from ybs.security.sandbox import bubblewrap, mounts
+from ybs.security.sandbox.bubblewrap import Bubblewrap
+from ybs.security.sandbox.places import see
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
 
@@ -25,7 +25,7 @@ TABLE = """\
 @pytest.fixture
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mountinfo").write_text(TABLE)
-    monkeypatch.setattr(_mounts, "_TABLE", str(tmp_path / "mountinfo"))
+    monkeypatch.setattr(mounts, "_TABLE", str(tmp_path / "mountinfo"))
 
 
 @pytest.mark.parametrize(
@@ -41,13 +41,13 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 )
 @pytest.mark.usefixtures("table")
 def test_a_mount_is_told_as_the_kernel_tells_it(path: str, line: str) -> None:
-    assert _mounts.checked(("--bind", path, path), ("x",))[4:] == (line, "--", "x")
+    assert mounts.checked(("--bind", path, path), ("x",))[4:] == (line, "--", "x")
 
 
 @pytest.mark.usefixtures("table")
 def test_an_empty_folder_has_any_device_and_what_is_asked_twice_is_looked_for_once() -> None:
     arguments = ("--perms", "0555", "--tmpfs", "/p/secret", *("--ro-bind", "/p", "/p") * 2)
-    wanted = _mounts.checked(arguments, ("x",))[4:-2]
+    wanted = mounts.checked(arguments, ("x",))[4:-2]
     assert wanted == ("/ /p/secret", "254:0 /p /p")
 
 
@@ -70,8 +70,8 @@ def _said(cage: Bubblewrap, folder: Path, *, instead: Sequence[tuple[str, str]] 
 
 @pytest.fixture
 def cage_of(home: Path) -> object:
-    program = _bubblewrap.find()
-    found = None if program is None else _bubblewrap.attempt(program)[0]
+    program = bubblewrap.find()
+    found = None if program is None else bubblewrap.attempt(program)[0]
     if program is None or found is None:
         pytest.skip("NOT TESTED: bubblewrap does not work here")
     return lambda project, **places: Bubblewrap(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rows import every_row
-from ybs.security.names import real_name, shown_name
+from ybs.security.paths.names import real_name, shown_name
 from ybs.security.unicode import has_suspects
 
 

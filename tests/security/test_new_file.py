@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ybs.core.errors import Refused, YbsError
-from ybs.security.new_file import find_place, write_new
-from ybs.security.paths import Roots
+from ybs.security.paths.new_file import find_place, write_new
+from ybs.security.paths.roots import Roots
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def test_a_folder_that_became_a_link_is_not_followed(home: Path, project: Path, 
 def test_what_lies_in_the_place_of_the_temporary_file_is_left_alone(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("ybs.security.new_file.os.urandom", bytes)
+    monkeypatch.setattr("ybs.security.paths.new_file.os.urandom", bytes)
     planted = project / f".ybs-{bytes(8).hex()}.tmp"
     planted.write_text("mine")
     with pytest.raises(YbsError):

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ybs.core.errors import Refused
-from ybs.security import opening
-from ybs.security.opening import held, open_listed, read_beginning
+from ybs.security.paths import opening
+from ybs.security.paths.opening import held, open_listed, read_beginning
 
 
 def _outside(tmp_path: Path) -> Path:

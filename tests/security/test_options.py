@@ -1,7 +1,7 @@
 """Options that write, and options that run something."""
 
 from rows import every_row
-from ybs.security.options import Option, running, writing
+from ybs.security.commands.options import Option, running, writing
 
 
 @every_row(

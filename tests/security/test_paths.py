@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rows import every_row
 from ybs.core.errors import Refused, ToolError
-from ybs.security.paths import Roots
+from ybs.security.paths.roots import Roots
 
 BLOCKED = ("~/.ssh", "~/.aws", "~/.config")
 

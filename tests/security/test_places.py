@@ -7,8 +7,8 @@ import pytest
 
 from rows import every_row
 from ybs.core.errors import Refused
-from ybs.security import places as places_module
-from ybs.security.places import lies_in, see, switched_on, system_folders
+from ybs.security.sandbox import places as places_module
+from ybs.security.sandbox.places import lies_in, see, switched_on, system_folders
 
 
 def test_the_home_folder_and_what_holds_it_are_no_project(tmp_path: Path) -> None:

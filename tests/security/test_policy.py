@@ -12,7 +12,7 @@ from ybs.config.schema import Mode, Safety
 from ybs.core.errors import ConfigError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Preview
-from ybs.security.policy import NETWORK, Allow, Ask, Decision, Deny, Policy, Subject
+from ybs.security.policy.policy import NETWORK, Allow, Ask, Decision, Deny, Policy, Subject
 
 MODES: tuple[Mode, ...] = ("ask", "accept-edits", "auto", "plan", "deny", "bypass")
 EFFECTS: dict[str, Effect] = {

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from ybs.security import programs
-from ybs.security.programs import trusted_program
+from ybs.security.sandbox import programs
+from ybs.security.sandbox.programs import trusted_program
 
 
 @pytest.fixture(autouse=True)

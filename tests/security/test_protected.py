@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ybs.security import _protected
-from ybs.security._protected import NAMES, git_folders, host_secrets, linked, protected
-from ybs.security.folder_index import FolderIndex
+from ybs.security.paths.folder_index import FolderIndex
+from ybs.security.sandbox import protected as protected_module
+from ybs.security.sandbox.protected import NAMES, git_folders, host_secrets, linked, protected
 
 
 def make_worktree(main: Path, work: Path, back: str | None = None) -> Path:
@@ -56,7 +56,7 @@ def test_what_programs_rewrite_in_ordinary_work_and_documents_are_not_held(proje
 def test_for_very_many_the_folder_around_them_stands(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_protected, "MOST_HELD", 3)
+    monkeypatch.setattr(protected_module, "MOST_HELD", 3)
     for place in ("few/a", "few/b", "many/a", "many/b", "many/c", "many/in/d"):
         (project / place / ".git").mkdir(parents=True)
     found = protected(str(project))
@@ -68,7 +68,7 @@ def test_of_a_project_that_is_too_large_what_was_not_looked_at_is_held(
 ) -> None:
     (project / "src").mkdir()
     index = FolderIndex(str(project), look_seconds=0)
-    monkeypatch.setattr(_protected, "index_of", lambda _: index)
+    monkeypatch.setattr(protected_module, "index_of", lambda _: index)
     assert protected(str(project)) == [str(project)]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from security.escapes.world import spawn
 from security.test_caged_work import bubblewrap, landlock
-from ybs.security.sandbox import Cage
+from ybs.security.sandbox.choice import Cage
 
 pytestmark = [
     pytest.mark.timeout(60),

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from hostile_git import Sandpit, make_repository, needs_git
-from ybs.security.git import Git
-from ybs.security.git_moves import make_branch
-from ybs.security.git_walls import GitError
-from ybs.security.repository import commit_at_head, find_repository, has_attributes
+from ybs.git.client import Git
+from ybs.git.hardening import GitError
+from ybs.git.moves import make_branch
+from ybs.security.paths.repository import commit_at_head, find_repository, has_attributes
 
 pytestmark = needs_git
 

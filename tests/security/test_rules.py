@@ -4,8 +4,8 @@ import pytest
 
 from rows import every_row
 from ybs.core.errors import ConfigError
-from ybs.security.rules import Rule, rule_of
-from ybs.security.wrappers import read
+from ybs.security.commands.wrappers import read
+from ybs.security.policy.rules import Rule, rule_of
 
 
 @every_row(

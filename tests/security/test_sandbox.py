@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from ybs.core.errors import Refused
-from ybs.security import _bubblewrap, _entry, _landlock, _seatbelt, sandbox
-from ybs.security._entry import Kernel
-from ybs.security.sandbox import Cage, Open, choose, see
+from ybs.security.sandbox import bubblewrap, entry, landlock, seatbelt
+from ybs.security.sandbox import choice as sandbox
+from ybs.security.sandbox.choice import Cage, Open, choose, see
+from ybs.security.sandbox.entry import Kernel
 
 
 @pytest.fixture(autouse=True)
@@ -27,11 +28,11 @@ def machine(monkeypatch: pytest.MonkeyPatch, project: Path, home: Path):
     def chosen(*, bwrap: bool = False, abi: int = 0, platform: str = "linux", works: bool = True) -> Cage:  # fmt: skip
         kernel = Kernel(lambda *_: 0, lambda *_: 0, abi)
         monkeypatch.setattr(sys, "platform", platform)
-        monkeypatch.setattr(_bubblewrap, "find", lambda: "/usr/bin/bwrap" if bwrap else None)
-        monkeypatch.setattr(_bubblewrap, "attempt", lambda _: ((), "/usr/bin/bwrap") if works else (None, "refused"))  # fmt: skip
-        monkeypatch.setattr(_entry, "open_kernel", lambda: kernel)
-        monkeypatch.setattr(_landlock, "is_known", lambda _: True)
-        monkeypatch.setattr(_seatbelt, "find", lambda: "/usr/bin/sandbox-exec" if works else None)
+        monkeypatch.setattr(bubblewrap, "find", lambda: "/usr/bin/bwrap" if bwrap else None)
+        monkeypatch.setattr(bubblewrap, "attempt", lambda _: ((), "/usr/bin/bwrap") if works else (None, "refused"))  # fmt: skip
+        monkeypatch.setattr(entry, "open_kernel", lambda: kernel)
+        monkeypatch.setattr(landlock, "is_known", lambda _: True)
+        monkeypatch.setattr(seatbelt, "find", lambda: "/usr/bin/sandbox-exec" if works else None)
         return choose(see(project, home=home))
 
     return chosen
@@ -69,13 +70,13 @@ def test_another_system_has_none(machine) -> None:
 def test_the_machine_is_tried_once(machine, monkeypatch: pytest.MonkeyPatch, project: Path) -> None:
     tried = []
     machine(bwrap=True)
-    monkeypatch.setattr(_bubblewrap, "attempt", lambda _: tried.append(1))
+    monkeypatch.setattr(bubblewrap, "attempt", lambda _: tried.append(1))
     choose(see(project))
     assert tried == []
 
 
 def test_only_the_cage_that_is_used_is_loaded() -> None:
-    code = "import sys, ybs.security.sandbox as s; print(sorted(m for m in sys.modules if m in ('ctypes', 'subprocess', 'tempfile') or '._' in m and m.startswith('ybs.security')))"  # fmt: skip
+    code = "import sys, ybs.security.sandbox.choice as s; print(sorted(m for m in sys.modules if m in ('ctypes', 'subprocess', 'tempfile') or '._' in m and m.startswith('ybs.security')))"  # fmt: skip
     unmeasured = {
         name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")
     }
@@ -103,8 +104,8 @@ def test_a_machine_without_a_filter_has_no_landlock_either(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     kernel = Kernel(lambda *_: 0, lambda *_: 0, 3)
-    monkeypatch.setattr(_landlock, "is_known", lambda _: False)
-    found, why = _landlock.attempt(kernel)
+    monkeypatch.setattr(landlock, "is_known", lambda _: False)
+    found, why = landlock.attempt(kernel)
     assert found is None
     assert "no system call filter" in why
-    assert _landlock.attempt(None) == (None, "the kernel offers no Landlock")
+    assert landlock.attempt(None) == (None, "the kernel offers no Landlock")

@@ -1,8 +1,14 @@
 """Scopes: what "always this session" would cover, and what it never covers."""
 
 from rows import every_row
-from ybs.security.scopes import GIT_READ_ONLY, is_never_granted, scopes_in, scopes_of, text_of
-from ybs.security.wrappers import read
+from ybs.security.commands.wrappers import read
+from ybs.security.policy.scopes import (
+    GIT_READ_ONLY,
+    is_never_granted,
+    scopes_in,
+    scopes_of,
+    text_of,
+)
 
 
 @every_row(

@@ -11,10 +11,10 @@ import pytest
 from security.test_caged_work import bubblewrap, landlock
 from security.test_read_only import run
 from ybs.config.paths import state_folder
-from ybs.security import scratch
-from ybs.security._bubblewrap import Bubblewrap
-from ybs.security.places import see
-from ybs.security.scratch import PrivateFolder, scratch_folder, sweep
+from ybs.security.sandbox import scratch
+from ybs.security.sandbox.bubblewrap import Bubblewrap
+from ybs.security.sandbox.places import see
+from ybs.security.sandbox.scratch import PrivateFolder, scratch_folder, sweep
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
 both = pytest.mark.parametrize("make", [bubblewrap, landlock])

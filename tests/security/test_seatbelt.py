@@ -7,10 +7,10 @@ import pytest
 
 from rows import every_row
 from ybs.core.errors import Refused
-from ybs.security import _seatbelt
-from ybs.security._protected import NAMES
-from ybs.security._seatbelt import SandboxExec, find, profile
-from ybs.security.places import see
+from ybs.security.sandbox import seatbelt
+from ybs.security.sandbox.places import see
+from ybs.security.sandbox.protected import NAMES
+from ybs.security.sandbox.seatbelt import SandboxExec, find, profile
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_a_command_outside_of_the_cage_is_refused(cage: SandboxExec, project: Pa
 
 def test_the_program_is_the_systems_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     program = tmp_path / "sandbox-exec"
-    monkeypatch.setattr(_seatbelt, "PROGRAM", str(program))
+    monkeypatch.setattr(seatbelt, "PROGRAM", str(program))
     assert find() is None
     program.touch(mode=0o755)
     assert find() == str(program)

@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from rows import every_row
-from ybs.security._seccomp import confining, is_known, replacing_namespaces
+from ybs.security.sandbox.seccomp import confining, is_known, replacing_namespaces
 
 ALLOW, KILL, EPERM, ENOSYS, DONE = 0x7FFF0000, 0x80000000, 0x50001, 0x50026, 0x50000
 ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}

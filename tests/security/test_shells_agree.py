@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ybs.security.dangers import blocked_entry
-from ybs.security.wrappers import read
+from ybs.security.commands.dangers import blocked_entry
+from ybs.security.commands.wrappers import read
 
 PIECES = (
     *(

@@ -11,10 +11,10 @@ from time import monotonic, sleep
 
 import pytest
 
-from ybs.security import child, stuck
-from ybs.security.child import STUCK, Failed, run_child
-from ybs.security.git import Git, GitError
-from ybs.security.launch import Launch
+from ybs.git.client import Git, GitError
+from ybs.security.sandbox import child, stuck
+from ybs.security.sandbox.child import STUCK, Failed, run_child
+from ybs.security.sandbox.launch import Launch
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")
 

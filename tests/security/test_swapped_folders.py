@@ -14,9 +14,9 @@ from ybs.context.conventions import conventions
 from ybs.context.detect import detect
 from ybs.context.documents import read_documents
 from ybs.context.memory_file import read_memories
-from ybs.context.repo_map.reading import Tree
 from ybs.core.errors import Refused, ToolError
-from ybs.security.paths import Roots
+from ybs.repo_map.reading import Tree
+from ybs.security.paths.roots import Roots
 from ybs.session.attachments import Finder, picture
 from ybs.tools.searching import engine, ripgrep
 from ybs.tools.searching.choice import Choice

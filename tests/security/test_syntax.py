@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from rows import every_row
 from security.corpus.bypasses import BYPASSES
 from security.corpus.cases import all_cases
-from ybs.security import commands, syntax
-from ybs.security.quoting import decoded
-from ybs.security.shell_words import Words
-from ybs.security.wrappers import read
+from ybs.security.commands import command as commands
+from ybs.security.commands import syntax
+from ybs.security.commands.quoting import decoded
+from ybs.security.commands.shell_words import Words
+from ybs.security.commands.wrappers import read
 
 CORPUS = [command for _, _, command in [*all_cases(), *BYPASSES]]
 

@@ -1,30 +1,5 @@
-"""A session on a real wiring: the project's own tools, a scripted server in place of a provider."""
+"""What tests of a session share."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any, TypeAlias
+from opened import open_session
 
-import pytest
-
-from ybs.session.session import Session
-from ybs.testing import RecordedEvents, ScriptedServer
-
-Opened: TypeAlias = tuple[Session, RecordedEvents]
-Open: TypeAlias = Callable[..., Opened]
-
-
-@pytest.fixture
-def open_session(project: Path) -> Open:
-    """Open a session on a server; keywords are those of `Session.open`.
-
-    Commands run without a sandbox, so that it is the same on every machine; test_sandbox.py has it on.
-    """
-
-    def open_on(server: ScriptedServer, **options: Any) -> Opened:
-        provider = {"provider": "openai", "endpoint": server.url, "model": "scripted"}
-        session = Session.open(project, **{**provider, "sandbox": False, **options})
-        events = RecordedEvents()
-        session.subscribe(events)
-        return session, events
-
-    return open_on
+__all__ = ["open_session"]

@@ -12,7 +12,7 @@ import pytest
 from fake_session import FakeSession, says
 from ybs.core.events import Noticed, UserSaid
 from ybs.core.ports import Answer, Question
-from ybs.headless import run as headless
+from ybs.frontends.headless import run as headless
 from ybs.session.attachments import Attacher
 from ybs.session.session import Session
 from ybs.testing import OpenAIServer, RecordedEvents, call

@@ -9,10 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from ybs.commands.open import SlashCommands
 from ybs.core.errors import ProviderDown, YbsError
 from ybs.core.events import Event, TextStreamed, ToolFinished, TurnFinished
 from ybs.core.messages import UserMessage
-from ybs.providers import http
+from ybs.providers.http import client as http
 from ybs.session import secrets
 from ybs.session.context_use import measure
 from ybs.session.reply import Reply
@@ -169,7 +170,12 @@ async def test_incognito_on_this_machine_asks_no_other_for_its_models(
     async with OpenAIServer([]) as server:
         only_here = {"incognito.enabled": True, "incognito.local_only": True}
         session = Session.open(
-            project, provider="openai", endpoint=server.url, model="m", overrides=only_here
+            project,
+            commands=SlashCommands(),
+            provider="openai",
+            endpoint=server.url,
+            model="m",
+            overrides=only_here,
         )
         reply = await session.handle("/provider corp")
         assert isinstance(reply, Reply)

@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 from rows import every_row
-from ybs.config.layers import load
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
 from ybs.core.events import Noticed, UserSaid
 from ybs.core.messages import Message, Origin, UserMessage
-from ybs.security.paths import Roots
+from ybs.repo_map.protocol import Job, MapAnswer
+from ybs.security.paths.roots import Roots
 from ybs.session import mapping
-from ybs.session.map_talk import Job, MapAnswer
 from ybs.session.mapping import (
     FEWEST_FILES,
     TITLE,
@@ -27,6 +26,7 @@ from ybs.session.mapping import (
 from ybs.session.options import Options
 from ybs.session.workshop import Workshop
 from ybs.testing import RecordedEvents, ScriptedModel, ScriptedToolbox, call
+from ybs.trust.settings import load
 
 GOOD = MapAnswer(text="src/app.py", files=("src/app.py",), tokens=5, sources=9)
 MAP = f"{TITLE}\n\nsrc/app.py"

@@ -10,7 +10,7 @@ import pytest
 from hostile_git import Sandpit, needs_git, template_in
 from rows import every_row
 from ybs.config.schema import Git as Settings
-from ybs.security.git import Git
+from ybs.git.client import Git
 from ybs.session.committing import COLUMNS, Commit, Committer, message_for
 
 pytestmark = needs_git

@@ -7,11 +7,11 @@ from random import Random
 
 import pytest
 
-from ybs.security.names import shown_name
-from ybs.security.paths import Roots
-from ybs.session import file_index
-from ybs.session.file_index import FRESH_SECONDS, FileIndex, Listing
-from ybs.session.fuzzy import score
+from ybs.frontends.terminal.prompt import file_index
+from ybs.frontends.terminal.prompt.file_index import FRESH_SECONDS, FileIndex, Listing
+from ybs.frontends.terminal.prompt.fuzzy import score
+from ybs.security.paths.names import shown_name
+from ybs.security.paths.roots import Roots
 
 
 class Clock:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ybs.commands.open import SlashCommands
 from ybs.core.errors import ConfigError, YbsError
 from ybs.core.events import RequestStarted, SessionEnded, SessionStarted
 from ybs.session.reply import Reply
@@ -117,11 +118,11 @@ LOCAL_ONLY = {"overrides": {"incognito.local_only": True}}
 
 def test_a_model_elsewhere_is_refused_at_the_start(project: Path):
     with pytest.raises(ConfigError, match=r"incognito\.local_only"):
-        Session.open(project, **FAR, **LOCAL_ONLY, incognito=True)
+        Session.open(project, commands=SlashCommands(), **FAR, **LOCAL_ONLY, incognito=True)
 
 
 async def test_a_model_elsewhere_keeps_its_session_and_refuses_incognito(project: Path):
-    async with Session.open(project, **FAR, **LOCAL_ONLY) as session:
+    async with Session.open(project, commands=SlashCommands(), **FAR, **LOCAL_ONLY) as session:
         rooms = session.rooms
         reply = await say(session, "/incognito")
         assert reply.is_error

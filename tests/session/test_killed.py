@@ -10,12 +10,12 @@ import pytest
 
 from session.test_undoing import Play
 from session.trees import tree
+from ybs.checkpoints.store import shelf_of
 from ybs.core.events import Event, FilesChanged, Noticed, ToolFinished
 from ybs.session.session import Session
 from ybs.session.undoing import Checkpoints, Recovered
 from ybs.session.upkeep import WAS_KILLED
 from ybs.testing import OpenAIServer, RecordedEvents, call
-from ybs.transcripts.checkpoints import shelf_of
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
 
@@ -179,7 +179,7 @@ def kill(event):
 
 async def main():
     here = {"provider": "openai", "endpoint": sys.argv[2], "model": "m", "sandbox": False}
-    session = Session.open(sys.argv[1], mode="bypass", **here)
+    session = Session.open(sys.argv[1], commands=SlashCommands(), mode="bypass", **here)
     session.subscribe(kill)
     await session.send("change it")
 

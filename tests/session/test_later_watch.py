@@ -13,8 +13,8 @@ from processes import comes
 from security.later_files import ORDINARY, READ, RUNS
 from serving import serving
 from ybs.core.events import Noticed, ToolFinished
-from ybs.security import folder_index
-from ybs.security._bubblewrap import attempt, find
+from ybs.security.paths import folder_index
+from ybs.security.sandbox.bubblewrap import attempt, find
 from ybs.session import later_watch
 from ybs.session.session import Session
 from ybs.testing import OpenAIServer, RecordedEvents, call
@@ -128,7 +128,7 @@ async def test_a_command_of_the_person_is_looked_after_as_well(open_session: Ope
 async def test_what_a_background_command_makes_is_named_with_the_next_look(
     open_session: Open, project: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("ybs.tools.run_shell.FIRST_SECONDS", 0.1)
+    monkeypatch.setattr("ybs.tools.builtin.run_shell.FIRST_SECONDS", 0.1)
     job = "while [ ! -e go ]; do sleep 0.05; done; echo x > .envrc; touch made; sleep 60"
     script = [call("run_shell", command=job, background=True), "It runs."]
     async with OpenAIServer([*script, call("run_shell", command="true"), "done"]) as server:
@@ -145,7 +145,7 @@ async def test_what_a_background_command_makes_is_named_with_the_next_look(
 async def test_what_a_job_makes_within_the_turn_is_named_at_its_end(
     open_session: Open, project: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("ybs.tools.run_shell.FIRST_SECONDS", 0.1)
+    monkeypatch.setattr("ybs.tools.builtin.run_shell.FIRST_SECONDS", 0.1)
     job = "while [ ! -e go ]; do sleep 0.05; done; echo x > .envrc; sleep 60"
     script = [
         call("run_shell", command=job, background=True),

@@ -15,8 +15,8 @@ import ybs
 from processes import comes, ends, is_alive, open_descriptors
 from rows import every_row
 from ybs.core.errors import ToolError
-from ybs.session.map_child import environment
-from ybs.session.map_talk import Job, MapAnswer, Question
+from ybs.repo_map.protocol import Job, MapAnswer, Question
+from ybs.repo_map.worker import environment
 from ybs.session.mapping import Mapper
 
 READY = """read -r job; echo '{"sources":5}'; read -r question; """
@@ -185,7 +185,7 @@ PARENT = """
 import sys
 import time
 from pathlib import Path
-from ybs.session.map_talk import Job
+from ybs.repo_map.protocol import Job
 from ybs.session.mapping import Mapper
 
 mapper = Mapper(Job.of(Path(sys.argv[1])), 300)

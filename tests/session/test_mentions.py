@@ -15,12 +15,12 @@ from ybs.core.errors import ToolError
 from ybs.core.events import Event, Noticed
 from ybs.core.messages import Image, Text, UserPart
 from ybs.security.firewall.masking import Firewall
-from ybs.security.names import shown_name
-from ybs.security.paths import Roots
-from ybs.security.policy import Policy
+from ybs.security.paths.names import shown_name
+from ybs.security.paths.roots import Roots
+from ybs.security.policy.policy import Policy
 from ybs.session.attachments import MOST_FILES, Attacher
 from ybs.session.mentions import Reading, mention_of, mentions_in, open_mention, pictures_in
-from ybs.tools.read_file import ReadFile
+from ybs.tools.builtin.read_file import ReadFile
 from ybs.tools.workspace import Workspace
 
 TOKEN = "ghp_" + "".join(Random(7).choices(ascii_letters + digits, k=36))

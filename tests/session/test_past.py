@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ybs.commands.open import SlashCommands
 from ybs.core.errors import YbsError
 from ybs.session.session import Session
 from ybs.testing import OpenAIServer, RecordedEvents, call
@@ -48,7 +49,7 @@ async def test_what_is_kept_for_another_folder_is_not_taken_back_here(
         other.mkdir()
         (other / "a").write_text("a\n")
         options = {"provider": "openai", "endpoint": server.url, "model": "m", "resume": name}
-        async with Session.open(other, **options) as again:
+        async with Session.open(other, commands=SlashCommands(), **options) as again:
             with pytest.raises(YbsError, match=r"is gone.*\n/rewind 1 conversation"):
                 await again.past.undo()
             assert len(again.conversation.messages) == 4

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ybs.commands.open import SlashCommands
 from ybs.core.errors import YbsError
 from ybs.core.events import Event, ToolFinished
 from ybs.session.past import What
@@ -53,7 +54,9 @@ class Life:
 
     def _opened(self, **options: Any) -> Session:
         here = {"provider": "openai", "endpoint": self._server.url, "model": "m", "sandbox": False}
-        return Session.open(self._project, **{**here, "mode": "bypass", **options})
+        return Session.open(
+            self._project, commands=SlashCommands(), **{**here, "mode": "bypass", **options}
+        )
 
     async def do(self, what: str, number: int) -> None:
         """Do one step. Raises YbsError where it makes no sense."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from session.test_undoing import Play
 from session.trees import tree
-from ybs.security.paths import Roots
+from ybs.security.paths.roots import Roots
 from ybs.session.project_walk import listings
 from ybs.session.undoing import Checkpoints
 from ybs.tools.searching.walk import Deadline

@@ -14,8 +14,8 @@ from msgspec import Raw, json
 
 from ybs.core.errors import Refused
 from ybs.core.messages import ToolCall
-from ybs.security.launch import Launch
-from ybs.security.scratch import scratch_folder
+from ybs.security.sandbox.launch import Launch
+from ybs.security.sandbox.scratch import scratch_folder
 from ybs.session.options import STAYS_ON, Options, load_settings
 from ybs.session.sandbox import Sandbox
 from ybs.session.workshop import Workshop

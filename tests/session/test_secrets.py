@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import ybs
+from ybs.commands.open import SlashCommands
 from ybs.core.events import (
     Noticed,
     SystemPrompted,
@@ -19,7 +20,7 @@ from ybs.core.events import (
     ToolFinished,
 )
 from ybs.core.ports import Answer, Question
-from ybs.headless.run import refuse
+from ybs.frontends.headless.run import refuse
 from ybs.session.reply import Outcome, Reply
 from ybs.session.session import Session
 from ybs.testing import (
@@ -47,7 +48,13 @@ def opened(
     project: Path, server: ScriptedServer, provider: str = "openai", **options: Any
 ) -> tuple[Session, RecordedEvents]:
     session = Session.open(
-        project, provider=provider, endpoint=server.url, model="m", sandbox=False, **options
+        project,
+        commands=SlashCommands(),
+        provider=provider,
+        endpoint=server.url,
+        model="m",
+        sandbox=False,
+        **options,
     )
     events = RecordedEvents()
     session.subscribe(events)
@@ -206,10 +213,10 @@ async def test_what_was_masked_is_listed_and_can_be_let_through(project: Path) -
             {
                 "core/agent.py",
                 "guards/calls.py",
-                "guards/compaction.py",
+                "compaction/compaction.py",
                 "guards/limits.py",
-                "guards/summary.py",
-                "session/commands/git.py",
+                "compaction/summary.py",
+                "commands/git.py",
                 "security/firewall/model.py",
                 "security/legible.py",
             },

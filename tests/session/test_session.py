@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from ybs import Session
+from ybs.commands.open import SlashCommands
 from ybs.core.errors import ConfigError, YbsError
 from ybs.core.events import (
     AssistantSaid,
@@ -194,7 +195,12 @@ async def test_an_outcome_can_be_checked(open_session: Open):
 
 async def test_a_folder_that_does_not_exist_opens_no_session(project: Path):
     with pytest.raises(ConfigError, match="is no folder"):
-        Session.open(project / "missing", endpoint="http://127.0.0.1:1/v1", model="m")
+        Session.open(
+            project / "missing",
+            commands=SlashCommands(),
+            endpoint="http://127.0.0.1:1/v1",
+            model="m",
+        )
 
 
 async def test_two_turns_at_once_are_refused(open_session: Open):
@@ -434,7 +440,9 @@ async def test_the_status_counts_what_the_provider_reports(project: Path, open_s
 async def test_the_python_door_works_as_the_readme_says(project: Path):
     async with (
         OpenAIServer(["It sells coupons."]) as server,
-        Session.open(project, provider="openai", endpoint=server.url, model="m") as session,
+        Session.open(
+            project, commands=SlashCommands(), provider="openai", endpoint=server.url, model="m"
+        ) as session,
     ):
         outcome = await session.send("What does this project do?")
     assert outcome.text == "It sells coupons."

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from ybs.commands.open import SlashCommands
+from ybs.commands.table import COMMANDS as TABLE
 from ybs.context.section import Section
 from ybs.core.events import Compacted, Noticed, SystemPrompted
 from ybs.core.messages import UserMessage
-from ybs.session.commands.table import COMMANDS as TABLE
+from ybs.repo_map.protocol import MapAnswer
 from ybs.session.context_use import measure
-from ybs.session.map_talk import MapAnswer
 from ybs.session.mapping import TITLE, Mapper
 from ybs.session.reply import Reply
 from ybs.session.session import Session
@@ -197,7 +198,12 @@ async def test_a_small_model_gets_little_and_no_tool_more(project: Path):
     (project / "AGENTS.md").write_text("Use tabs. " * 2_000)
     async with OllamaServer(["one"]) as server:
         session = Session.open(
-            project, provider="ollama", endpoint=server.url, model="m", sandbox=False
+            project,
+            commands=SlashCommands(),
+            provider="ollama",
+            endpoint=server.url,
+            model="m",
+            sandbox=False,
         )
         async with session:
             await session.send("hello")
@@ -379,7 +385,7 @@ async def test_memories_of_the_repository_are_told_in_a_folder_of_it_too(
     (project / ".ybs/memories/2026-01-02_03-04-05_tabs.md").write_text("# Use tabs\n")
     async with OpenAIServer(["one"]) as server:
         endpoint = {"provider": "openai", "endpoint": server.url, "model": "m"}
-        session = Session.open(project / "sub", **endpoint, sandbox=False)
+        session = Session.open(project / "sub", commands=SlashCommands(), **endpoint, sandbox=False)
         async with session:
             await session.send("hello")
     assert "(a file of the project): Use tabs" in system_of(server)
@@ -415,7 +421,7 @@ async def test_a_folder_that_git_ignores_gets_nothing_of_the_repository(
     here.mkdir(parents=True, exist_ok=True)
     async with OpenAIServer(["one"]) as server:
         endpoint = {"provider": "openai", "endpoint": server.url, "model": "m"}
-        session = Session.open(here, **endpoint, sandbox=False)
+        session = Session.open(here, commands=SlashCommands(), **endpoint, sandbox=False)
         async with session:
             await session.send("hello")
     prompt = system_of(server)
@@ -452,7 +458,7 @@ async def test_two_who_prepare_at_once_get_the_commits_both(
 ):
     git(project, "init", "-q")
     git(project, "commit", "-q", "--allow-empty", "-m", "Begin it all")
-    monkeypatch.setattr("ybs.security.git_titles.Titles.is_ready", False)
+    monkeypatch.setattr("ybs.git.titles.Titles.is_ready", False)
     async with OpenAIServer([]) as server:
         session, _ = open_session(server)
         async with session:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ybs.commands.open import SlashCommands
 from ybs.session.mapping import FEWEST_FILES
 from ybs.session.reply import Reply
 from ybs.session.session import Session
@@ -73,6 +74,7 @@ async def test_a_larger_model_has_all_tools_and_the_whole_prompt_at_once_and_a_s
         OpenAIServer(["two"], models=["large"]) as far,
         Session.open(
             repository,
+            commands=SlashCommands(),
             provider="ollama",
             endpoint=near.url,
             model="small:1b",
@@ -110,7 +112,12 @@ async def test_the_map_is_as_large_as_the_new_model_has_room_for(repository: Pat
         OllamaServer(["one"], models=["small:1b"]) as near,
         OpenAIServer(["two"], models=["large"]) as far,
         Session.open(
-            repository, provider="ollama", endpoint=near.url, model="small:1b", overrides=large(far)
+            repository,
+            commands=SlashCommands(),
+            provider="ollama",
+            endpoint=near.url,
+            model="small:1b",
+            overrides=large(far),
         ) as session,
     ):
         surroundings = session.rooms.surroundings
@@ -129,11 +136,15 @@ async def test_a_resumed_session_names_the_model_that_answered_last_and_its_prov
         OpenAIServer(["two"], models=["large"]) as far,
     ):
         at: dict[str, Any] = {"provider": "ollama", "endpoint": near.url, "model": "small:1b"}
-        async with Session.open(repository, **at, overrides=large(far)) as session:
+        async with Session.open(
+            repository, commands=SlashCommands(), **at, overrides=large(far)
+        ) as session:
             await session.send("first")
             await said(session, "/provider far large")
             await session.send("second")
-        async with Session.open(repository, **at, overrides=large(far), resume="") as session:
+        async with Session.open(
+            repository, commands=SlashCommands(), **at, overrides=large(far), resume=""
+        ) as session:
             assert session.resumed is not None
             assert (
                 "large answered then, small:1b does now; /provider far large goes back."
@@ -142,7 +153,9 @@ async def test_a_resumed_session_names_the_model_that_answered_last_and_its_prov
             await said(session, "/provider far large")
             assert session.status().model == "large"
         # It was only looked at: what it says of the last model is as it was.
-        async with Session.open(repository, **at, overrides=large(far), resume="") as session:
+        async with Session.open(
+            repository, commands=SlashCommands(), **at, overrides=large(far), resume=""
+        ) as session:
             assert session.resumed is not None
             assert "/provider far large goes back." in session.resumed.text
 
@@ -152,7 +165,13 @@ async def test_a_switch_is_one_line_of_the_transcript_and_no_title_is_repeated(
 ) -> None:
     async with (
         OllamaServer(["one"], models=["small:1b", "other:1b"]) as near,
-        Session.open(repository, provider="ollama", endpoint=near.url, model="small:1b") as session,
+        Session.open(
+            repository,
+            commands=SlashCommands(),
+            provider="ollama",
+            endpoint=near.url,
+            model="small:1b",
+        ) as session,
     ):
         await said(session, "/model other:1b")  # nothing was said yet: the first line has it
         await session.send("first")

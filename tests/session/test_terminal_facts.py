@@ -2,7 +2,7 @@
 
 import pytest
 
-from ybs.session.terminal import columns, fit_width, has_colour, is_dumb
+from ybs.frontends.tty import columns, fit_width, has_colour, is_dumb
 
 
 def test_colours_need_a_terminal_that_has_some_and_no_objection() -> None:

@@ -2,9 +2,9 @@
 
 import pytest
 
+from ybs.checkpoints.states import ABSENT, Change, State, digest_of
 from ybs.session import turn_diff
 from ybs.session.turn_diff import diff_of_turn, line_of
-from ybs.transcripts.states import ABSENT, Change, State, digest_of
 
 KEPT: dict[str, bytes] = {}
 

@@ -181,7 +181,7 @@ async def test_a_job_that_nobody_was_asked_about_cannot_write_either(
     assert result.is_refused
     assert (project / "main.py").exists()
     # One that goes on for longer than the call says so at its end.
-    monkeypatch.setattr("ybs.tools.run_shell.FIRST_SECONDS", 0.1)
+    monkeypatch.setattr("ybs.tools.builtin.run_shell.FIRST_SECONDS", 0.1)
     os.mkfifo(project / "pipe")
     result = await session.run("cat pipe; rm main.py", background=True)
     assert not result.is_error

@@ -8,12 +8,12 @@ import pytest
 
 from rows import every_row
 from session.trees import tree
+from ybs.checkpoints import keeping, objects, restore, scan, states
 from ybs.config.paths import state_folder
 from ybs.core.errors import Refused, ToolError, YbsError
-from ybs.security.paths import Roots
+from ybs.security.paths.roots import Roots
 from ybs.session import project_walk, undoing
 from ybs.session.undoing import Checkpoints, Kept
-from ybs.transcripts import keeping, objects, restore, scan, states
 
 
 class Play:

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from hostile_git import Sandpit, needs_git, template_in
+from opened import Open
 from rows import every_row
-from session.conftest import Open
 from session.trees import tree
+from ybs.checkpoints import keeping
+from ybs.checkpoints.scan import Scanner
 from ybs.core.events import Event, FilesChanged, Noticed, ToolFinished, ToolPrinted, TurnFinished
-from ybs.security.paths import Roots
+from ybs.security.paths.roots import Roots
 from ybs.session.undoing import Checkpoints, Kept
 from ybs.testing import OpenAIServer, call
-from ybs.tools import run_shell
-from ybs.transcripts import keeping
-from ybs.transcripts.scan import Scanner
+from ybs.tools.builtin import run_shell
 
 
 class Play:
@@ -174,7 +174,7 @@ async def test_a_look_after_a_command_that_is_too_much_is_made_up_for_after_the_
     with monkeypatch.context() as patch:
         await play.checkpoints.before_change("execute", ())
         play.write("a=1")
-        patch.setattr("ybs.transcripts.scan.MOST_PATHS", 0)
+        patch.setattr("ybs.checkpoints.scan.MOST_PATHS", 0)
         await play.checkpoints.after_change()
     await play.command("b=1")
     kept = await play.end()
@@ -184,7 +184,7 @@ async def test_a_look_after_a_command_that_is_too_much_is_made_up_for_after_the_
 async def test_in_a_project_too_large_to_be_looked_at_all_of_a_tools_file_is_the_turns(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("ybs.transcripts.scan.MOST_PATHS", 0)
+    monkeypatch.setattr("ybs.checkpoints.scan.MOST_PATHS", 0)
     play = Play(project, "a=0", "b=0", "c=0")
     for _ in range(3):  # after two times no look is tried any more
         await play.tool("a", "1")
@@ -220,7 +220,7 @@ async def test_where_the_last_look_is_too_much_a_tools_file_is_the_turns_as_it_s
 ):
     play = Play(project, "a=0")
     await play.tool("a", "1")
-    monkeypatch.setattr("ybs.transcripts.scan.MOST_PATHS", 2)
+    monkeypatch.setattr("ybs.checkpoints.scan.MOST_PATHS", 2)
     await play.command("a=2", "b=2", "c=2")
     kept = await play.end()
     assert (kept.paths, kept.shared) == (("a",), ())

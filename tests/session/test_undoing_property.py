@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from session.trees import IGNORED, Act, shell_acts, tree, turns
 from ybs.core.errors import ToolError
-from ybs.security.paths import Roots
+from ybs.security.paths.roots import Roots
 from ybs.session.undoing import Checkpoints
 
 

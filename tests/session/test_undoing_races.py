@@ -8,9 +8,9 @@ import pytest
 
 from session.test_undoing import Play
 from session.trees import tree
-from ybs.transcripts import scan
-from ybs.transcripts.checkpoints import Shelf
-from ybs.transcripts.objects import Pack
+from ybs.checkpoints import scan
+from ybs.checkpoints.objects import Pack
+from ybs.checkpoints.store import Shelf
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from ybs.core.errors import ConfigError
 from ybs.core.events import Noticed
 from ybs.providers import remote
-from ybs.providers.llama_cpp import models
+from ybs.providers.local import models
 from ybs.security import legible
 from ybs.security.marks import marked
 from ybs.session.first_model import NothingConfigured

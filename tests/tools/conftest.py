@@ -13,9 +13,9 @@ from ybs.config.schema import Config, Mode
 from ybs.core.events import Event
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Confirm
-from ybs.security.confirm import Gate, nobody
-from ybs.security.paths import Roots
-from ybs.security.policy import Policy
+from ybs.security.paths.roots import Roots
+from ybs.security.policy.confirm import Gate, nobody
+from ybs.security.policy.policy import Policy
 from ybs.tools.registry import builtin_tools
 from ybs.tools.toolbox import LocalToolbox
 from ybs.tools.workspace import Workspace

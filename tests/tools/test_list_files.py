@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rows import every_row
-from ybs.security.paths import Roots
+from ybs.security.paths.roots import Roots
 from ybs.tools.searching import walk
 from ybs.tools.searching.walk import Deadline, Walk
 
@@ -293,7 +293,7 @@ def test_a_walk_ends_at_its_deadline_and_says_so(project: Path):
 async def test_a_list_that_takes_too_long_is_cut_and_said(
     bench: Any, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("ybs.tools.list_files.TIME_LIMIT_SECONDS", -1)
+    monkeypatch.setattr("ybs.tools.builtin.list_files.TIME_LIMIT_SECONDS", -1)
     answered = await bench.ok("list_files", pattern="**")
     assert answered.display["truncated"]
     assert "took too long" in answered.output

@@ -13,10 +13,10 @@ from ybs.context.memory import Memories
 from ybs.core.events import Event
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Answer, Question
-from ybs.security.confirm import Gate, nobody
-from ybs.security.paths import Roots
-from ybs.security.policy import Policy
-from ybs.tools.memorize import Memorize
+from ybs.security.paths.roots import Roots
+from ybs.security.policy.confirm import Gate, nobody
+from ybs.security.policy.policy import Policy
+from ybs.tools.builtin.memorize import Memorize
 from ybs.tools.toolbox import LocalToolbox
 from ybs.tools.workspace import Workspace
 

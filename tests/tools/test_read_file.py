@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from rows import every_row
-from ybs.security.names import shown_name
-from ybs.tools import read_file
+from ybs.security.paths.names import shown_name
+from ybs.tools.builtin import read_file
 from ybs.tools.reading import content
 from ybs.tools.reading.document import is_binary
 

@@ -6,8 +6,8 @@ import pytest
 
 from ybs.core.errors import Refused, ToolError
 from ybs.core.ports import schema_of
-from ybs.security.paths import Roots
-from ybs.tools.repo_map import Arguments, RepoMapTool
+from ybs.security.paths.roots import Roots
+from ybs.tools.builtin.repo_map import Arguments, RepoMapTool
 from ybs.tools.workspace import Workspace
 
 

@@ -12,7 +12,7 @@ from rows import every_row
 from ybs.config.schema import BuiltinTool, Config, Tools
 from ybs.core.events import ToolPrinted
 from ybs.core.ports import Answer, Question
-from ybs.security.launch import Bare, Launch
+from ybs.security.sandbox.launch import Bare, Launch
 from ybs.tools.shell import process
 from ybs.tools.shell.process import Ended
 from ybs.tools.shell.spill import outputs_folder
@@ -301,7 +301,7 @@ async def test_a_background_command_that_ends_at_once_says_so(bench: Any):
 async def test_a_background_command_gives_its_name_and_first_output(
     bench: Any, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("ybs.tools.run_shell.FIRST_SECONDS", 0.1)
+    monkeypatch.setattr("ybs.tools.builtin.run_shell.FIRST_SECONDS", 0.1)
     command = "echo begun; while ! [ -e go ]; do sleep 0.01; done; echo late"
     answered = await bench.ok("run_shell", command=command, background=True)
     assert answered.output == "begun\n[job-1 running for 0:00]"

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from rows import every_row
-from ybs.tools import search_files
-from ybs.tools.search_files import names_of
+from ybs.tools.builtin import search_files
+from ybs.tools.builtin.search_files import names_of
 from ybs.tools.searching import child, scan
 from ybs.tools.searching import engine as engines
 

@@ -7,10 +7,10 @@ from msgspec import Raw
 
 from ybs.config.schema import Safety
 from ybs.core.messages import ToolCall, ToolResult
-from ybs.security.confirm import Gate
-from ybs.security.paths import Roots
-from ybs.security.policy import Policy
-from ybs.tools.set_thought import LONGEST_THOUGHT, SetThought
+from ybs.security.paths.roots import Roots
+from ybs.security.policy.confirm import Gate
+from ybs.security.policy.policy import Policy
+from ybs.tools.builtin.set_thought import LONGEST_THOUGHT, SetThought
 from ybs.tools.toolbox import LocalToolbox
 from ybs.tools.workspace import Workspace
 

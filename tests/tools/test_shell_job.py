@@ -16,7 +16,7 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "PIPE_SECONDS", 0.05)
     monkeypatch.setattr(jobs, "QUIET_SECONDS", 0.05)
     monkeypatch.setattr(jobs, "_LOOK_SECONDS", 0.01)
-    monkeypatch.setattr("ybs.tools.run_shell.FIRST_SECONDS", 0.1)
+    monkeypatch.setattr("ybs.tools.builtin.run_shell.FIRST_SECONDS", 0.1)
 
 
 @pytest.fixture

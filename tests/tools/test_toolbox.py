@@ -15,8 +15,8 @@ from ybs.core.errors import Refused, ToolError
 from ybs.core.events import ConfirmationAsked, ToolPrinted
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Effect, Preview, Question, ToolOutput
-from ybs.security.confirm import Gate
-from ybs.security.policy import Policy
+from ybs.security.policy.confirm import Gate
+from ybs.security.policy.policy import Policy
 from ybs.tools.registry import builtin_tools
 from ybs.tools.toolbox import LocalToolbox
 

@@ -10,8 +10,8 @@ from msgspec import Struct
 from ybs.config.schema import Safety
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Effect, Preview, ToolOutput
-from ybs.security.confirm import Gate
-from ybs.security.policy import Policy, Subject
+from ybs.security.policy.confirm import Gate
+from ybs.security.policy.policy import Policy, Subject
 from ybs.tools.calls.live import Live
 from ybs.tools.calls.read_only import ReadOnlyRun
 from ybs.tools.toolbox import LocalToolbox

@@ -14,8 +14,8 @@ from ybs.core.errors import ToolError
 from ybs.core.events import ToolPrinted
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Question, ToolOutput
-from ybs.security.confirm import Gate
-from ybs.security.policy import Policy
+from ybs.security.policy.confirm import Gate
+from ybs.security.policy.policy import Policy
 from ybs.tools.calls import live
 from ybs.tools.toolbox import LocalToolbox
 

@@ -12,8 +12,8 @@ from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
 from ybs.core.messages import ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Effect, Preview, ToolOutput
-from ybs.security.confirm import Gate
-from ybs.security.policy import Policy
+from ybs.security.policy.confirm import Gate
+from ybs.security.policy.policy import Policy
 from ybs.testing import ScriptedModel, answer
 from ybs.tools.toolbox import LocalToolbox
 

@@ -11,8 +11,8 @@ from ybs.config.schema import Safety
 from ybs.core.errors import ToolError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import ToolOutput
-from ybs.security.confirm import Gate
-from ybs.security.policy import Policy, Subject
+from ybs.security.policy.confirm import Gate
+from ybs.security.policy.policy import Policy, Subject
 from ybs.tools import toolbox
 from ybs.tools.calls import leash
 from ybs.tools.toolbox import LocalToolbox

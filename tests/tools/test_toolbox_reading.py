@@ -7,7 +7,7 @@ from tools.conftest import MakeBench
 from tools.odd import FINE, Odd, Print, box
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Effect, Question, ToolOutput
-from ybs.security.policy import Subject
+from ybs.security.policy.policy import Subject
 
 
 class Runner(Odd):

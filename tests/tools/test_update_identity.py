@@ -10,11 +10,11 @@ from ybs.config.schema import Mode, Safety
 from ybs.core.errors import ToolError
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Answer, Question, schema_of
-from ybs.security.confirm import Gate
-from ybs.security.paths import Roots
-from ybs.security.policy import Policy
+from ybs.security.paths.roots import Roots
+from ybs.security.policy.confirm import Gate
+from ybs.security.policy.policy import Policy
+from ybs.tools.builtin.update_identity import Arguments, UpdateIdentity
 from ybs.tools.toolbox import LocalToolbox
-from ybs.tools.update_identity import Arguments, UpdateIdentity
 from ybs.tools.workspace import Workspace
 
 

@@ -10,7 +10,7 @@ import pytest
 from rows import every_row
 from ybs.core.errors import ToolError
 from ybs.core.ports import Answer, Question
-from ybs.security.opening import held
+from ybs.security.paths.opening import held
 from ybs.tools.editing.changes import ChangingTool
 from ybs.tools.reading.files import read_bytes, write_atomically
 

@@ -4,14 +4,13 @@ import json
 import os
 import stat
 import time
-from collections.abc import Collection, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from saving import DAY, files_in, save, started
-from ybs.config.paths import sessions_folder
 from ybs.config.private_file import Busy, Unsafe
 from ybs.core.errors import YbsError
 from ybs.core.events import (
@@ -22,7 +21,7 @@ from ybs.core.events import (
     Titled,
     UserSaid,
 )
-from ybs.transcripts import pruning, saved
+from ybs.transcripts import saved
 from ybs.transcripts.log import Log
 from ybs.transcripts.reading import Transcript, read
 from ybs.transcripts.searching import hits_in
@@ -298,22 +297,3 @@ def test_a_session_that_another_ybs_deletes_meanwhile_hides_no_other(
 
     monkeypatch.setattr(os, "scandir", losing)
     assert names(store) == ["s0", "s2"]
-
-
-def test_checkpoints_of_the_sessions_that_stay_are_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    asked: list[tuple[Collection[str] | None, float]] = []
-
-    def forget(sessions: Collection[str] | None, *, retention_days: float) -> int:
-        asked.append((sessions, retention_days))
-        return 0
-
-    monkeypatch.setattr(pruning, "forget", forget)
-    usual, other = Store(sessions_folder()), Store(tmp_path / "other")
-    for store in (usual, other):
-        save(store, "new")
-        save(store, "old", age_days=50)
-        store.clean(max_sessions=0, retention_days=40)
-        store.clean(max_sessions=0, retention_days=0)
-    assert asked == [(["new"], 40), (["new"], 36_500), (None, 40), (None, 36_500)]

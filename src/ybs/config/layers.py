@@ -1,9 +1,9 @@
 """Load the settings: defaults, files, profile, environment, options, each laid over the one before."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -13,6 +13,7 @@ from ybs.config.document import Document, dotted, open_document, visible
 from ybs.config.environment import PROFILE, is_setting, meant_by, nearest_to, path_of, variables_of
 from ybs.config.files import Unusable, place_of, read
 from ybs.config.provider_change import keys_left_behind, without_strangers
+from ybs.config.review import Review
 from ybs.config.schema import Config, Endpoint
 from ybs.config.shape import Fitting, annotation_at, current_of, fits, missing_from, suggest
 from ybs.config.tree import (
@@ -33,11 +34,39 @@ from ybs.config.tree import (
 from ybs.config.unusable import LEFT_OUT, NOTHING_SENT
 from ybs.core.errors import ConfigError
 
-if TYPE_CHECKING:
-    from ybs.config.trust import Review
-
 _NO_KEY_HERE = "a key is read from the provider's own variable or your files; it is left out"
 _NOTHING: Mapping[str, Any] = {}
+
+
+class ProjectFiles(Protocol):
+    """The layer of a project's own files; how much of it holds is a question of trust, and not of this package."""
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What the person should know of these files."""
+        ...
+
+    @property
+    def united(self) -> Mapping[tuple[str, ...], Leaf]:
+        """Lists to unite with those of every other layer."""
+        ...
+
+    @property
+    def review(self) -> Review | None:
+        """What the files want, and whether they may; None where they want nothing."""
+        ...
+
+    def lay_over(self, user: Tree) -> Tree:
+        """Return the person's settings with the project's over them."""
+        ...
+
+    def bind_keys(self, tree: Tree) -> list[str]:
+        """Take the person's keys away from addresses that the project names; return warnings."""
+        ...
+
+
+#: Reads a project's files, given the path of its settings, their text where there is one, and the environment.
+ReadProject: TypeAlias = Callable[[Path, str | None, Mapping[str, str]], ProjectFiles]
 
 
 class Loaded(Struct, frozen=True, kw_only=True):
@@ -50,7 +79,7 @@ class Loaded(Struct, frozen=True, kw_only=True):
     origins: dict[str, Origin]
     warnings: tuple[str, ...] = ()
     #: What the project wants and whether it is trusted; None where it wants nothing.
-    review: "Review | None" = None
+    review: Review | None = None
 
 
 def load(
@@ -60,18 +89,17 @@ def load(
     config_file: Path | None = None,
     profile: str | None = None,
     environ: Mapping[str, str] | None = None,
-    trusts_project: bool = False,
+    read_project: ReadProject | None = None,
 ) -> Loaded:
     """Load the settings for a project's folder.
 
-    `overrides` holds options by dotted key; None means that the option was not given. `trusts_project` trusts the
-    project for this time, as it is now; without it, what the person trusted before holds.
+    `overrides` holds options by dotted key; None means that the option was not given. Without `read_project` the
+    project's own files say nothing (`ybs.trust` has the function that reads them).
     Raises ConfigError for what was asked for by name and cannot be had: `config_file`, a profile, an option.
     Everything else that is wrong becomes a warning, and an address that cannot be read is kept, marked (see
     `unusable`), so that no model can be made from it.
     """
-    loading = _Loading(os.environ if environ is None else environ)
-    loading.trusts_project = trusts_project
+    loading = _Loading(os.environ if environ is None else environ, read_project)
     loading.add_files(folder, config_file)
     loading.add_profile(profile)
     loading.add_environment()
@@ -82,14 +110,12 @@ def load(
 class _Loading:
     """The layers that were read so far, as one tree."""
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        self.environ = environ
+    def __init__(self, environ: Mapping[str, str], read_project: ReadProject | None) -> None:
+        self.environ, self.read_project = environ, read_project
         self.tree: Tree = {}
         self.warnings: list[str] = []
         self.own_documents: list[Document] = []
-        self.united: dict[tuple[str, ...], Leaf] = {}
-        self.review: Review | None = None
-        self.trusts_project = False
+        self.project: ProjectFiles | None = None
 
     def add_files(self, folder: Path, config_file: Path | None) -> None:
         """Add the files, the weakest first."""
@@ -122,16 +148,14 @@ class _Loading:
 
     def _add_project(self, file: Path) -> None:
         text = self._text_of(file)
-        if text is None and not any(
+        is_there = text is not None or any(
             os.path.lexists(file.parent / name) for name in paths.PROJECT_SIGNS
-        ):
-            return  # most projects have none of this, and nothing is imported for them
-        from ybs.config.project_layer import ProjectLayer
-
-        layer = ProjectLayer(file, text, is_trusted=self.trusts_project, environ=self.environ)
-        self.tree = layer.lay_over(self.tree)
-        self.united, self.review = layer.united, layer.review
-        self.warnings += layer.warnings
+        )
+        if self.read_project is None or not is_there:
+            return
+        self.project = self.read_project(file, text, self.environ)
+        self.tree = self.project.lay_over(self.tree)
+        self.warnings += self.project.warnings
 
     def _text_of(self, file: Path) -> str | None:
         try:
@@ -201,21 +225,20 @@ class _Loading:
 
     def finish(self) -> Loaded:
         """Check what only the whole can show, and build the settings."""
-        for path, leaf in self.united.items():
-            self._unite(path, leaf)
-        if self.review is not None and self.review.is_trusted:
-            from ybs.config.trusted import bind_keys  # few projects are
-
-            self.warnings += bind_keys(self.tree)
+        review = None
+        if self.project is not None:
+            review = self.project.review
+            for path, leaf in self.project.united.items():
+                self._unite(path, leaf)
+            if review is not None and review.is_trusted:
+                self.warnings += self.project.bind_keys(self.tree)
         self._drop_unfinished_providers()
         config = msgspec.convert(values_of(self.tree), Config)
         known = {".".join(path): leaf.origin for path, leaf in leaves_of(self.tree)}
         origins = {key: known.get(key, DEFAULT) for key in flatten(config)}
         if words := keys_left_behind(config):
             self.warnings.append(f"{visible(origins['llm.endpoint'].source)}: {words}")
-        return Loaded(
-            config=config, origins=origins, warnings=tuple(self.warnings), review=self.review
-        )
+        return Loaded(config=config, origins=origins, warnings=tuple(self.warnings), review=review)
 
     def _unite(self, path: tuple[str, ...], leaf: Leaf) -> None:
         current = list(current_of(self.tree, path))

@@ -1,7 +1,7 @@
 """The last commits, as a section of the system prompt."""
 
 from ybs.context.section import Section
-from ybs.security.git_titles import Titles
+from ybs.git.titles import Titles
 from ybs.security.unicode import printable
 
 MOST_COMMITS = 5

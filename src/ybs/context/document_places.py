@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from ybs.core.errors import Refused
-from ybs.security.opening import held
+from ybs.security.paths.opening import held
 
 #: In the project: nowhere, in its folder `.ybs`, or in each folder from the repository's top down to the project's.
 Within: TypeAlias = Literal["", ".ybs", "folders"]

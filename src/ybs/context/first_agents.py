@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from ybs.context.detect import Project
-from ybs.context.kinds.folder import ASIDE, OTHERS
 from ybs.context.kinds.kind import VERBS
 from ybs.context.kinds.table import SUFFIXES
+from ybs.core.folder_names import ASIDE, OTHERS
 from ybs.core.wording import plural
 
 _MOST_PARTS, _MOST_FOLDERS, _MOST_CENTRAL, _MOST_CONVENTIONS = 8, 12, 6, 6

@@ -12,7 +12,7 @@ from ybs.context.document_places import read_in_project, top_of
 from ybs.core.errors import YbsError
 
 if TYPE_CHECKING:
-    from ybs.security.opening import Place
+    from ybs.security.paths.opening import Place
 
 FOCUS_FILE = ".ybs/FOCUS.md"
 LONGEST_FOCUS = 1_000  # characters
@@ -59,7 +59,7 @@ def clear_focus(folder: Path) -> bool:
 @contextmanager
 def _place(folder: Path, *, makes: bool) -> "Generator[Place]":
     """Hold `.ybs` open; a link in its place is not followed. Raises YbsError, FileNotFoundError where it may be missing."""
-    from ybs.security.opening import held  # rarely needed
+    from ybs.security.paths.opening import held  # rarely needed
 
     file = folder.resolve() / FOCUS_FILE
     if file.parent.is_symlink():

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from ybs.context.document_text import legible
 from ybs.context.memory_names import SUFFIX, read_name, stamp_of
-from ybs.security.names import shown_name
-from ybs.security.opening import open_listed, read_beginning
+from ybs.security.paths.names import shown_name
+from ybs.security.paths.opening import open_listed, read_beginning
 
 #: Whom a memory is for: this project or all of them. `repository` is one that the project's own files bring along.
 Place: TypeAlias = Literal["project", "everywhere", "repository"]

@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from ybs.context.memory_file import Memory
 from ybs.context.memory_names import read_name
-from ybs.context.repo_map.search import bm25
-from ybs.context.repo_map.words import stems_of
+from ybs.repo_map.search import bm25
+from ybs.repo_map.words import stems_of
 
 #: What a memory is called says more of it than a word in it.
 _HEADING_WEIGHT = 2

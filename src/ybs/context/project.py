@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from ybs.security.opening import read_beginning
+from ybs.security.paths.opening import read_beginning
 
 MAX_NAMES = 40
 MAX_BRANCH_CHARS, MAX_NAME_CHARS = 100, 80

@@ -10,10 +10,10 @@ from msgspec import Struct
 from ybs.config.schema import Wire
 from ybs.core.errors import ConfigError, ModelError
 from ybs.providers.catalog import answers_in_words
-from ybs.providers.failures import Site
-from ybs.providers.http import HttpClient, Patience, host_of, is_loopback, port_of
-from ybs.providers.loose_json import as_count, as_text
+from ybs.providers.http.client import HttpClient, Patience, host_of, is_loopback, port_of
+from ybs.providers.http.failures import Site
 from ybs.providers.probe import find_rows, name_in
+from ybs.providers.wire.loose_json import as_count, as_text
 
 #: A server on this machine tells what it has within this time.
 PATIENCE_SECONDS: Final = 0.6

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ybs.core.errors import ConfigError
-from ybs.providers.http import host_of
+from ybs.providers.http.client import host_of
 
 #: The port that Ollama listens on where nobody says another.
 PORT: Final = 11434

@@ -4,8 +4,8 @@ from typing import Any, Final
 
 from ybs.core.errors import ModelError
 from ybs.providers.catalog import LOCAL_WINDOW
-from ybs.providers.http import HttpClient
-from ybs.providers.loose_json import as_list, as_object, as_text, at, count_at
+from ybs.providers.http.client import HttpClient
+from ybs.providers.wire.loose_json import as_list, as_object, as_text, at, count_at
 
 #: By wire format: where the models are listed, and the field that holds the list.
 _LISTS: Final = {

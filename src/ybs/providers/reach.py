@@ -13,7 +13,7 @@ from ybs.config.keys import find_variable
 from ybs.config.schema import Config, Wire
 from ybs.core.errors import ConfigError, ModelError
 from ybs.providers.catalog import answers_in_words
-from ybs.providers.http import host_of, is_loopback, port_of
+from ybs.providers.http.client import host_of, is_loopback, port_of
 from ybs.providers.registry import (
     Provider,
     ProviderModel,
@@ -152,8 +152,8 @@ async def listens(endpoint: str) -> bool:
 
 def _look_at_embedded(provider: Provider, config: Config) -> Reach:
     """Look at the server that ybs starts by itself."""
-    from ybs.providers.llama_cpp.models import find_model
-    from ybs.providers.llama_cpp.server import running
+    from ybs.providers.local.models import find_model
+    from ybs.providers.local.server import running
 
     if (server := running()) is not None:
         return Reach(provider=provider.name, state="running", endpoint=server.endpoint)

@@ -7,7 +7,7 @@ for the one that is asked for.
 import os
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,12 +17,20 @@ from ybs.config.schema import Config, Endpoint, Wire
 from ybs.config.unusable import complaint_of
 from ybs.core.errors import AuthError, ConfigError
 from ybs.core.ports import Model
-from ybs.providers.adapter import Adapter, Options
+from ybs.providers.builtin import ADAPTERS, BUILT_IN, TO_COME
 from ybs.providers.catalog import FREE, Facts, Price, facts_of, window_of
-from ybs.providers.failures import Site
-from ybs.providers.http import HttpClient, Patience, checked_headers, host_of, is_local, is_loopback
-from ybs.providers.quirks import Quirks, adjust
+from ybs.providers.http.client import (
+    HttpClient,
+    Patience,
+    checked_headers,
+    host_of,
+    is_local,
+    is_loopback,
+)
+from ybs.providers.http.failures import Site
 from ybs.providers.remote import RemoteModel, Retry, Terms
+from ybs.providers.wire.adapter import Adapter, Options
+from ybs.providers.wire.quirks import Quirks, adjust
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -86,28 +94,10 @@ class Provider(Struct, frozen=True, kw_only=True):
         return f"Provider(name={self.name!r}, wire={self.wire!r}, endpoint={self.endpoint!r})"
 
 
-#: Name, and where its Provider stands.
-_BUILT_IN: Final = {
-    "ollama": "ollama:PROVIDER",
-    "openai": "openai:PROVIDER",
-    "anthropic": "anthropic:PROVIDER",
-    "google": "openai:GOOGLE",
-    "mistral": "openai:MISTRAL",
-    "llamacpp": "llama_cpp:PROVIDER",
-}
-#: Names that are settled and whose provider is still to come.
-_TO_COME: Final = ("apple", "claude-cli")
-_ADAPTERS: Final[dict[str, str]] = {
-    "openai": "openai:OpenAIAdapter",
-    "ollama": "ollama:OllamaAdapter",
-    "anthropic": "anthropic:AnthropicAdapter",
-}
-
-
 def provider_names(config: Config | None = None) -> list[str]:
     """List the names of the built-in providers and of the person's own."""
-    own = [] if config is None else [name for name in config.providers if name not in _BUILT_IN]
-    return [*_BUILT_IN, *own]
+    own = [] if config is None else [name for name in config.providers if name not in BUILT_IN]
+    return [*BUILT_IN, *own]
 
 
 def find_provider(name: str, config: Config) -> Provider:
@@ -119,9 +109,9 @@ def find_provider(name: str, config: Config) -> Provider:
     _check_readable(name)
     if (own := config.providers.get(name)) is not None:
         return _own_provider(name, own)
-    if (place := _BUILT_IN.get(name)) is not None:
+    if (place := BUILT_IN.get(name)) is not None:
         return _load(place)
-    if name in _TO_COME:
+    if name in TO_COME:
         raise ConfigError(
             f"The provider {name!r} is planned and not part of this version.\n"
             f"Choose one of: {', '.join(provider_names(config))}"
@@ -163,7 +153,7 @@ def open_model(
         raise ConfigError(
             f"No model is chosen for {provider.name}. Choose one with --model NAME, or set llm.model."
         )
-    facts, adapter, agent = facts_of(model), _import(_ADAPTERS[provider.wire])(), config.agent
+    facts, adapter, agent = facts_of(model), _import(ADAPTERS[provider.wire])(), config.agent
     endpoint = clean_endpoint(provider.endpoint, provider.wire)
     window, limit = _windows(provider, config, model, is_local=is_local(host_of(endpoint)))
     options = Options(
@@ -307,7 +297,7 @@ def _own_provider(name: str, own: Endpoint) -> Provider:
 
 
 def _wire_quirks(wire: Wire) -> Quirks:
-    return _load("ollama:PROVIDER").quirks if wire == "ollama" else Quirks()
+    return _load("wire.ollama:PROVIDER").quirks if wire == "ollama" else Quirks()
 
 
 def _installed_provider(name: str, config: Config) -> Provider:
@@ -360,7 +350,7 @@ def _price(provider: Provider, endpoint: str, facts: Facts) -> Price | None:
     """Return the price: nothing on this machine, the maker's at its own address, else unknown."""
     if is_local(host_of(endpoint)):
         return FREE
-    place = _BUILT_IN.get(provider.name)
+    place = BUILT_IN.get(provider.name)
     is_makers = (
         place is not None and clean_endpoint(_load(place).endpoint, provider.wire) == endpoint
     )

@@ -14,15 +14,15 @@ from ybs.core.events import AssistantSaid, Event, Noticed, RequestRetried
 from ybs.core.memo import Memo
 from ybs.core.messages import AssistantMessage, Image, ToolResult, Usage, UserMessage
 from ybs.core.ports import Request
-from ybs.providers import failures
-from ybs.providers.adapter import Adapter, Options
-from ybs.providers.assemble import Assembly
 from ybs.providers.catalog import FREE, Price
-from ybs.providers.failures import BadRequest, Unavailable
-from ybs.providers.framing import DONE
-from ybs.providers.http import HttpClient, encode_json, host_of, is_local
+from ybs.providers.http import failures
+from ybs.providers.http.client import HttpClient, encode_json, host_of, is_local
+from ybs.providers.http.failures import BadRequest, Unavailable
 from ybs.providers.probe import find_models, find_window
-from ybs.providers.quirks import Quirks, learn
+from ybs.providers.wire.adapter import Adapter, Options
+from ybs.providers.wire.assemble import Assembly
+from ybs.providers.wire.framing import DONE
+from ybs.providers.wire.quirks import Quirks, learn
 
 #: What a server says after its last word is waited for so long, in seconds (its connection can be kept then).
 _AFTER_END: Final = 0.25

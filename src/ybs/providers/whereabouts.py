@@ -1,7 +1,7 @@
 """Where a model runs: on this machine, or anywhere else."""
 
 from ybs.config.schema import Config
-from ybs.providers.http import host_of, is_loopback
+from ybs.providers.http.client import host_of, is_loopback
 from ybs.providers.registry import chosen_provider
 
 

@@ -16,8 +16,8 @@ from ybs.core.messages import Text, ToolCall, UserPart
 from ybs.core.ports import Preview, ToolOutput
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.structs import masked
-from ybs.security.names import shown_name
-from ybs.security.policy import Deny, Policy, Subject
+from ybs.security.paths.names import shown_name
+from ybs.security.policy.policy import Deny, Policy, Subject
 from ybs.session.mentions import (
     Reading,
     is_picture_name,
@@ -28,7 +28,7 @@ from ybs.session.mentions import (
 from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:
-    from ybs.security.paths import Roots
+    from ybs.security.paths.roots import Roots
 
 MOST_FILES = 20
 #: All attachments together may have so many times the characters of one tool result.
@@ -97,11 +97,11 @@ class Attacher:
         # A name may begin with what means something in an argument.
         path = shown if shown.startswith("/") else f"./{shown}"
         if target.is_folder:
-            from ybs.tools import list_files  # not needed before the first folder
+            from ybs.tools.builtin import list_files  # not needed before the first folder
 
             look = list_files.Arguments(pattern="*", path=path, max_results=_FOLDER_ENTRIES)
             return await list_files.ListFiles(self._workspace).run(look, _nothing)
-        from ybs.tools import read_file
+        from ybs.tools.builtin import read_file
 
         last = target.last or _FAR
         asked = read_file.Arguments(

@@ -18,7 +18,7 @@ from ybs.config.unusable import complaint_of
 from ybs.core.errors import ConfigError
 from ybs.providers.registry import chosen_name, find_provider
 from ybs.security.firewall.allowed import AllowList
-from ybs.security.rules import Rule, rule_of
+from ybs.security.policy.rules import Rule, rule_of
 from ybs.session.options import SHIPPED, BadOption, Options
 from ybs.tools.calls.tool_names import near
 from ybs.tools.registry import NAMES

@@ -12,11 +12,11 @@ from msgspec import Struct
 from ybs.config.paths import home
 from ybs.config.schema import Git as Settings
 from ybs.core.wording import listed
-from ybs.security.repository import is_in_repository
+from ybs.security.paths.repository import is_in_repository
 
 if TYPE_CHECKING:
-    from ybs.security.git import Git
-    from ybs.security.git_sandbox import GitSandbox
+    from ybs.git.client import Git
+    from ybs.git.sandbox import GitSandbox
 
 #: The title of a commit has at most so many columns, and so have the lines below it.
 COLUMNS = 72
@@ -110,7 +110,7 @@ class Committer:
         git = self._repository()
         if before is None or git is None or not paths:
             return None
-        from ybs.security.git_walls import GitError
+        from ybs.git.hardening import GitError
 
         try:
             others = frozenset(names_within(git, self._folder, shared))
@@ -134,8 +134,8 @@ class Committer:
         git = self._repository() if self._may_write else None
         if git is None:
             return False
-        from ybs.security.git_moves import set_back
-        from ybs.security.git_walls import GitError
+        from ybs.git.hardening import GitError
+        from ybs.git.moves import set_back
 
         try:
             return await set_back(git, commit, is_redo=is_redo)
@@ -144,8 +144,8 @@ class Committer:
 
     def _repository(self) -> "Git | None":
         """Return git for a repository of the person's own; None where there is no such one."""
-        from ybs.security.git import Git  # most turns change no file
-        from ybs.security.git_walls import GitError
+        from ybs.git.client import Git  # most turns change no file
+        from ybs.git.hardening import GitError
 
         if not self._was_there:
             return None
@@ -205,8 +205,8 @@ class Committer:
 
 async def _look(git: "Git") -> _Seen:
     """Look at the work tree, with one run of git where all is well."""
-    from ybs.security.git_moves import under_way
-    from ybs.security.git_walls import GitError
+    from ybs.git.hardening import GitError
+    from ybs.git.moves import under_way
 
     try:
         branch, rows = await git.look()
@@ -236,7 +236,7 @@ def names_within(git: "Git", folder: Path, paths: Iterable[str | Path]) -> list[
 
     They are absolute or relative to the folder; a text is one as tools show it, with `\xNN`.
     """
-    from ybs.security.names import real_name
+    from ybs.security.paths.names import real_name
 
     top = str(git.repository().work_tree)
     names: dict[str, None] = {}
@@ -266,7 +266,7 @@ async def _sorted_out(
     letters: Mapping[str, str],
 ) -> tuple[list[str], dict[str, list[str]]]:
     """Return which files may be committed, and those that may not with the reason."""
-    from ybs.security.git import elsewhere
+    from ybs.git.client import elsewhere
 
     top = git.repository().work_tree
     left: dict[str, list[str]] = {
@@ -292,7 +292,7 @@ def _is_secret(path: str) -> bool:
 
 def message_for(prefix: str, words: str, paths: Sequence[str]) -> str:
     """Make a commit's message of the person's words, which stand below in full where the title cannot hold them."""
-    from ybs.security.git import plain_message
+    from ybs.git.client import plain_message
     from ybs.session.figures import first_words
 
     words = plain_message(words)[:_MOST_WORDS].strip()
@@ -316,6 +316,6 @@ def changed_files(paths: Sequence[str]) -> str:
 
 def _shown(names: Sequence[str]) -> str:
     """Name a few files."""
-    from ybs.security.names import shown_name
+    from ybs.security.paths.names import shown_name
 
     return listed(map(shown_name, names))

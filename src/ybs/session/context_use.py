@@ -13,8 +13,8 @@ from ybs.core.ports import Request
 from ybs.session.mapping import TITLE
 
 if TYPE_CHECKING:
-    from ybs.providers.token_meter import Meter
-    from ybs.providers.tokens import TokenCounter
+    from ybs.providers.tokens.estimate import TokenCounter
+    from ybs.providers.tokens.meter import Meter
     from ybs.session.session import Session
 
 #: The row of the repo map.

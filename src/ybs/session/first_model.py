@@ -29,7 +29,7 @@ def open_model(config: Config) -> tuple[str, ProviderModel]:
     """
     name = chosen_name(config)
     if name is None:
-        from ybs.providers.llama_cpp.models import starter_installed
+        from ybs.providers.local.models import starter_installed
 
         if not starter_installed():
             raise NothingConfigured(NOTHING_CONFIGURED)

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ybs.core.events import Emit, Noticed
-from ybs.security.later_changes import Change, LaterFiles
-from ybs.security.paths import Roots
+from ybs.security.paths.later_changes import Change, LaterFiles
+from ybs.security.paths.roots import Roots
 
 if TYPE_CHECKING:
     from ybs.session.sandbox import Sandbox

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ybs.core.errors import ToolError
 from ybs.core.messages import ToolCall
-from ybs.security.paths import Roots
+from ybs.security.paths.roots import Roots
 from ybs.tools.reading.files import remove_leftover
 
 

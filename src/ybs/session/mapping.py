@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec.structs import replace
 
 from ybs.config.paths import home
-from ybs.context.kinds.folder import OTHERS
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Noticed
+from ybs.core.folder_names import OTHERS
 from ybs.core.messages import Message, UserMessage
 from ybs.core.ports import Guard, Turn
-from ybs.session.map_talk import DEFAULT_TOKENS, Job, MapAnswer
+from ybs.repo_map.protocol import DEFAULT_TOKENS, Job, MapAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
     from ybs.config.layers import Loaded
-    from ybs.security.paths import Roots
-    from ybs.session.map_child import MapChild
+    from ybs.repo_map.worker import MapChild
+    from ybs.security.paths.roots import Roots
     from ybs.session.workshop import Workshop
 
 _T = TypeVar("_T")
@@ -70,7 +70,7 @@ class Mapper:
 
     def prepare(self) -> None:
         """Start a process that waits for the question. Returns at once; a failure is told by `ask`."""
-        from ybs.session.map_child import MapChild, MapFailed, command, environment
+        from ybs.repo_map.worker import MapChild, MapFailed, command, environment
 
         if self._prepared is not None or self._closing.is_set():
             return
@@ -94,7 +94,7 @@ class Mapper:
         self, query: str, tokens: int = 0, *, wait_seconds: float = TOOL_SECONDS
     ) -> MapAnswer | None:
         """Return the map for the words, or None, and then `problem` says why."""
-        from ybs.session.map_child import MapCrashed, MapFailed
+        from ybs.repo_map.worker import MapCrashed, MapFailed
 
         self.prepare()
         child, self._prepared = self._prepared, None

@@ -6,11 +6,13 @@ from typing import Any, Final, Self
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ybs.config.layers import Loaded, load
+from ybs.config.layers import Loaded
 from ybs.config.schema import Config, Safety
 from ybs.config.tree import Origin
 from ybs.core.errors import ConfigError
 from ybs.providers.registry import chosen_name, provider_names
+from ybs.session.reply import Commands
+from ybs.trust.settings import load
 
 STAYS_ON = (
     "safety.sandbox_enabled is false, and the sandbox stays on: "
@@ -38,7 +40,7 @@ class BadOption(ConfigError):
 class Options(Struct, frozen=True, kw_only=True):
     """What a front door may ask for. `overrides` maps dotted keys of the configuration to values.
 
-    `trust` trusts the project's own files for this session alone; `loaded` is a configuration that was read already.
+    `trust` trusts the project's own files for this session alone; `loaded` is a configuration that was read already, `commands` are the slash commands.
     `resume` names the session to go on with ("": the newest of this folder), `fork` does so in a file of its own.
     """
 
@@ -56,6 +58,7 @@ class Options(Struct, frozen=True, kw_only=True):
     system_prompt_file: Path | None = None
     resume: str | None = None
     fork: bool = False
+    commands: Commands | None = None
 
     @classmethod
     def of(cls, folder: Path, options: dict[str, Any]) -> Self:

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ybs.security.paths import Roots
+from ybs.checkpoints.scan import MOST_PATHS, Listing, TooMuch
+from ybs.security.paths.roots import Roots
 from ybs.tools.searching.ignore import Ignore
 from ybs.tools.searching.walk import Deadline, Walk
-from ybs.transcripts.scan import MOST_PATHS, Listing, TooMuch
 
 
 def listings(roots: Roots, deadline: Deadline) -> Iterator[Listing]:

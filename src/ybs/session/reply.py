@@ -1,10 +1,15 @@
 """What a door gets back for a line of input: the reply of a command, or the outcome of a turn."""
 
+from typing import TYPE_CHECKING, Protocol
+
 from msgspec import Struct
 
 from ybs.core.errors import YbsError
 from ybs.core.events import Event, TurnFinished
 from ybs.session.figures import in_columns
+
+if TYPE_CHECKING:
+    from ybs.session.session import Session
 
 
 class MenuItem(Struct, frozen=True, kw_only=True):
@@ -70,3 +75,19 @@ class Outcome(Struct, frozen=True, kw_only=True):
         if self.finished.reason != "done":
             raise YbsError(self.finished.message or f"The turn was {self.finished.reason}.")
         return self
+
+
+class Commands(Protocol):
+    """The slash commands of a session, handed in by whoever opens it."""
+
+    def is_command(self, line: str) -> bool:
+        """Return whether the line is a command."""
+        ...
+
+    async def run(self, session: "Session", line: str) -> Reply:
+        """Run a command line."""
+        ...
+
+    def resumed(self, session: "Session") -> Reply | None:
+        """Return what a frontend says and draws first of a session that goes on."""
+        ...

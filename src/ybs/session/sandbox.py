@@ -13,10 +13,10 @@ from ybs.config.paths import state_folder
 from ybs.core.errors import Refused
 
 if TYPE_CHECKING:
-    from ybs.security.launch import Launch
-    from ybs.security.policy import Sandboxing
-    from ybs.security.sandbox import Cage, Places
-    from ybs.security.scratch import PrivateFolder
+    from ybs.security.policy.policy import Sandboxing
+    from ybs.security.sandbox.choice import Cage, Places
+    from ybs.security.sandbox.launch import Launch
+    from ybs.security.sandbox.scratch import PrivateFolder
 
 #: What programs say when a wall of the sandbox is in their way.
 _WALLS = re.compile(
@@ -73,7 +73,7 @@ class Sandbox:
     @cached_property
     def cage(self) -> "Cage":
         """The cage. Finding it takes some 30 ms, once."""
-        from ybs.security.sandbox import NoCage, Open, choose
+        from ybs.security.sandbox.choice import NoCage, Open, choose
 
         if self.without:
             return Open()
@@ -97,7 +97,7 @@ class Sandbox:
     @property
     def opened(self) -> list[str]:
         """The folders that commands may write in; none where no command can be run, or it is too much to open."""
-        from ybs.security.places import see
+        from ybs.security.sandbox.places import see
 
         if (places := getattr(self.cage, "places", None)) is not None:
             return places.tops
@@ -168,7 +168,7 @@ class Sandbox:
 
     def _private_folder(self) -> "PrivateFolder":
         """Return what the commands of the session share: it outlives the cage."""
-        from ybs.security.scratch import PrivateFolder
+        from ybs.security.sandbox.scratch import PrivateFolder
 
         self._private = self._private or PrivateFolder(in_memory=self._in_memory)
         return self._private
@@ -190,13 +190,13 @@ class Sandbox:
         if names:
             from threading import Thread
 
-            from ybs.security.scratch import sweep
+            from ybs.security.sandbox.scratch import sweep
 
             Thread(target=sweep, name="ybs-sweep", daemon=True).start()
 
     @property
     def _has_unseen(self) -> bool:
-        from ybs.security.folder_index import index_of
+        from ybs.security.paths.folder_index import index_of
 
         return any(index_of(folder).look().unseen for folder in self.opened)
 
@@ -206,7 +206,7 @@ class Sandbox:
             self.__dict__.pop("cage", None)  # the next one has them
 
     def _may_show(self, folder: Path) -> bool:
-        from ybs.security.places import see
+        from ybs.security.sandbox.places import see
 
         try:
             see(self._folder, readable=[folder], blocked=self._blocked)
@@ -216,7 +216,7 @@ class Sandbox:
 
     def _places(self) -> "Places":
         """Return what is shown in the cage; folders that no cage may open are left out."""
-        from ybs.security.places import see, switched_on
+        from ybs.security.sandbox.places import see, switched_on
 
         blocked = self._blocked
         readable = [path for path in switched_on(os.environ) if self._may_show(path)]

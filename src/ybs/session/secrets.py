@@ -20,7 +20,7 @@ from ybs.security.firewall.vault import own_secrets
 
 if TYPE_CHECKING:
     from ybs.security.firewall.model import Decision, Discovery
-    from ybs.security.paths import Roots
+    from ybs.security.paths.roots import Roots
 
 
 class Secrets:

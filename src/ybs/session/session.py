@@ -33,7 +33,7 @@ from ybs.session.first_model import note_on
 from ybs.session.journal import beginning
 from ybs.session.occupation import Occupation, Stopped, is_passed_on
 from ybs.session.past import Past
-from ybs.session.reply import Menu, Outcome, Reply
+from ybs.session.reply import Commands, Menu, Outcome, Reply
 from ybs.session.status import Status, View, status_of
 from ybs.session.tally import Tally, TurnUse, uses_of
 from ybs.transcripts.facts import MOST_WORDS
@@ -45,11 +45,12 @@ if TYPE_CHECKING:
 class Session:
     """Send words, get events. Made by `wiring.open_session` or `Session.open`."""
 
-    def __init__(self, rooms: "Rooms") -> None:
+    def __init__(self, rooms: "Rooms", commands: Commands | None = None) -> None:
         self._sinks: list[Emit] = []
         #: What it is busy with.
         self.occupation = Occupation()
         self._is_closed = False
+        self.commands = commands
         self._begin_in(rooms)
         self.view = View(streams=self.config.ui.stream_responses)
         #: What the door adds to /help: its keys.
@@ -130,11 +131,9 @@ class Session:
     @property
     def resumed(self) -> Reply | None:
         """What a door says and draws first of a session that was taken up again."""
-        if not self.journal.earlier:
+        if not self.journal.earlier or self.commands is None:
             return None
-        from ybs.session.commands.sessions import resumed_reply  # few are
-
-        return resumed_reply(self, is_fork=self.journal.is_fork)
+        return self.commands.resumed(self)
 
     @property
     def is_busy(self) -> bool:
@@ -161,10 +160,8 @@ class Session:
 
     async def handle(self, line: str, images: Sequence[Image] = ()) -> Reply | Outcome:
         """Take one line of input: a /command, a !command or !!command, or words for the model."""
-        from ybs.session.commands.registry import is_command, run_command  # a prompt needs none
-
-        if is_command(line):
-            return await run_command(self, line)
+        if self.commands is not None and self.commands.is_command(line):
+            return await self.commands.run(self, line)
         if not line.strip():
             return Reply(text="")
         if line.startswith("!!"):

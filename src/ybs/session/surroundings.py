@@ -18,13 +18,13 @@ from ybs.context.section import Section
 from ybs.core.events import Noticed
 from ybs.core.messages import Message, ToolResult, UserMessage
 from ybs.core.ports import Guard, Tool, Turn
-from ybs.security.repository import is_in_repository
+from ybs.security.paths.repository import is_in_repository
 
 if TYPE_CHECKING:
     from ybs.context.detect import Project
     from ybs.context.identity import Identity
     from ybs.context.memory import Memories
-    from ybs.security.git_titles import Titles
+    from ybs.git.titles import Titles
     from ybs.session.mapping import Charting, Mapper
     from ybs.session.wiring import Rooms
     from ybs.session.workshop import Workshop
@@ -176,10 +176,10 @@ class Surroundings(Guard):
 
     def tools(self) -> Sequence[Tool]:
         """Return the tools by which the model looks around and notes things down."""
-        from ybs.tools.memorize import Memorize
-        from ybs.tools.repo_map import RepoMapTool
-        from ybs.tools.set_thought import SetThought
-        from ybs.tools.update_identity import UpdateIdentity
+        from ybs.tools.builtin.memorize import Memorize
+        from ybs.tools.builtin.repo_map import RepoMapTool
+        from ybs.tools.builtin.set_thought import SetThought
+        from ybs.tools.builtin.update_identity import UpdateIdentity
 
         workspace = self._workshop.workspace
         return (
@@ -327,7 +327,7 @@ class Surroundings(Guard):
         if rooms.own_prompt or self.is_short or not is_in_repository(rooms.folder):
             return
         from ybs.context.commits import MOST_COMMITS
-        from ybs.security.git_titles import ask_titles
+        from ybs.git.titles import ask_titles
 
         self._titles = ask_titles(rooms.folder, MOST_COMMITS)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from ybs.transcripts.states import Change, State
+from ybs.checkpoints.states import Change, State
 
 #: A larger file is named, not compared.
 MOST_COMPARED_BYTES = 1_000_000

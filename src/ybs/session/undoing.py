@@ -11,16 +11,16 @@ from msgspec import Struct
 
 from ybs.core.errors import Refused, ToolError, YbsError
 from ybs.core.ports import Effect
-from ybs.security.names import real_name
-from ybs.security.paths import Roots
+from ybs.security.paths.names import real_name
+from ybs.security.paths.roots import Roots
 
 if TYPE_CHECKING:
     # Nothing of it is needed before the first change.
+    from ybs.checkpoints.keeping import Keeper, Walk
+    from ybs.checkpoints.planning import Step
+    from ybs.checkpoints.states import Change
+    from ybs.checkpoints.store import Record, Running
     from ybs.tools.searching.walk import Deadline
-    from ybs.transcripts.checkpoints import Record, Running
-    from ybs.transcripts.keeping import Keeper, Walk
-    from ybs.transcripts.planning import Step
-    from ybs.transcripts.states import Change
 
 _Value = TypeVar("_Value")
 #: How long the look at the project before a command, and that after the turn, may take.
@@ -177,7 +177,7 @@ class Checkpoints:
     @property
     def _keeper(self) -> "Keeper":
         if self._made is None:
-            from ybs.transcripts.keeping import Keeper
+            from ybs.checkpoints.keeping import Keeper
 
             self._made = Keeper(self._roots)
         return self._made
@@ -255,7 +255,7 @@ class Checkpoints:
         return self._kept(record)
 
     async def _keep_all(self) -> None:
-        from ybs.transcripts.scan import TooMuch
+        from ybs.checkpoints.scan import TooMuch
 
         has_jobs = self._has_jobs()
 
@@ -277,7 +277,7 @@ class Checkpoints:
     def _end(self, deadline: "Deadline") -> Kept | None:
         from msgspec.structs import replace
 
-        from ybs.transcripts.checkpoints import Running
+        from ybs.checkpoints.store import Running
 
         keeper = self._keeper
         changes, shared = keeper.end(*self._look(deadline))
@@ -306,8 +306,8 @@ class Checkpoints:
         return self._keeper.shelf.read(name)
 
     def _restore(self, names: Sequence[str], *, force: bool, is_redo: bool) -> Restored:
-        from ybs.transcripts.planning import joined, plan
-        from ybs.transcripts.restore import Restoring
+        from ybs.checkpoints.planning import joined, plan
+        from ybs.checkpoints.restore import Restoring
 
         if not names:
             return Restored()
@@ -343,7 +343,7 @@ class Checkpoints:
         """Keep what is about to be overwritten, as a turn that does it, and return its name."""
         from msgspec.structs import replace
 
-        from ybs.transcripts.planning import overwriting
+        from ybs.checkpoints.planning import overwriting
 
         broken_off = self._keeper.shelf.overwritten(mark)
         earlier = self._by_path(broken_off.changes) if broken_off else {}

@@ -219,8 +219,11 @@ class Upkeep:
             return
         self._has_cleaned = True
         settings, store = self._rooms.loaded.config.session, self._rooms.sessions
+        from ybs.session.cleaning import clean  # not before the end of a turn
+
         await asyncio.to_thread(
-            store.clean,
+            clean,
+            store,
             max_sessions=settings.max_sessions,
             retention_days=settings.retention_days,
             keep=self._rooms.journal.name,

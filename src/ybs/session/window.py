@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.json import encode
 
+from ybs.compaction.compaction import Compaction
 from ybs.core.messages import Message
 from ybs.core.ports import Model, Request
-from ybs.guards.compaction import Compaction
 from ybs.providers.watched import WatchedModel
 
 if TYPE_CHECKING:
-    from ybs.providers.tokens import TokenCounter
+    from ybs.providers.tokens.estimate import TokenCounter
     from ybs.session.wiring import Rooms
 
 #: A token has about so many bytes, and a guess is good enough as long as it is below this share of the room.
@@ -40,7 +40,7 @@ class Window:
     def counter(self) -> "TokenCounter":
         """What counts tokens as the model in use does."""
         if self._counter is None:
-            from ybs.providers.tokens import TokenCounter  # not before an answer
+            from ybs.providers.tokens.estimate import TokenCounter  # not before an answer
             from ybs.tools.reading.images import pixels_of
 
             name = self._rooms.model.name

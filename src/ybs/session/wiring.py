@@ -12,8 +12,8 @@ from ybs.guards.loops import Loops
 from ybs.guards.recovery import Recovery
 from ybs.guards.steering import Steering
 from ybs.providers.registry import ProviderModel, create_model
-from ybs.security.confirm import nobody
 from ybs.security.legible import LegibleModel
+from ybs.security.policy.confirm import nobody
 from ybs.session.composer import Composer, attacher_in
 from ybs.session.first_model import check_place, is_small, open_model
 from ybs.session.journal import Syncing, journal_of, take_up
@@ -127,4 +127,4 @@ def open_session(options: Options) -> Session:
     rooms = Rooms(options, ready_settings(options))
     if options.resume is not None:
         take_up(rooms, options.resume, is_fork=options.fork)
-    return Session(rooms)
+    return Session(rooms, options.commands)

@@ -7,10 +7,10 @@ from ybs.config.layers import Loaded
 from ybs.config.paths import expand
 from ybs.config.schema import Config
 from ybs.core.errors import ToolError
-from ybs.security.confirm import Gate
 from ybs.security.incognito import Incognito, leave_no_dump
-from ybs.security.paths import Roots
-from ybs.security.policy import Policy
+from ybs.security.paths.roots import Roots
+from ybs.security.policy.confirm import Gate
+from ybs.security.policy.policy import Policy
 from ybs.session.options import Options, ready_settings
 from ybs.session.sandbox import Sandbox
 from ybs.session.surroundings import Surroundings
@@ -110,7 +110,7 @@ class Workshop:
     async def run_typed(self, command: str, print_live: "Callable[[str], None]") -> str:
         """Run a command that the person typed. Nobody is asked; blocked ones raise ToolError."""
         from ybs.session.shell import spoken
-        from ybs.tools.run_shell import Arguments, RunShell
+        from ybs.tools.builtin.run_shell import Arguments, RunShell
 
         if self.is_dry_run:
             raise ToolError("not executed (dry run)")

@@ -4,17 +4,17 @@ from collections.abc import Sequence
 
 from ybs.config.schema import BuiltinTool, Config
 from ybs.core.ports import Tool
-from ybs.security.repository import is_in_repository
-from ybs.tools.delete_file import DeleteFile
-from ybs.tools.edit_file import EditFile
-from ybs.tools.git import Git
-from ybs.tools.list_files import ListFiles
-from ybs.tools.read_file import ReadFile
-from ybs.tools.run_shell import RunShell
-from ybs.tools.search_files import SearchFiles
-from ybs.tools.shell_job import ShellJob
+from ybs.security.paths.repository import is_in_repository
+from ybs.tools.builtin.delete_file import DeleteFile
+from ybs.tools.builtin.edit_file import EditFile
+from ybs.tools.builtin.git import Git
+from ybs.tools.builtin.list_files import ListFiles
+from ybs.tools.builtin.read_file import ReadFile
+from ybs.tools.builtin.run_shell import RunShell
+from ybs.tools.builtin.search_files import SearchFiles
+from ybs.tools.builtin.shell_job import ShellJob
+from ybs.tools.builtin.write_file import WriteFile
 from ybs.tools.workspace import Workspace
-from ybs.tools.write_file import WriteFile
 
 #: Every tool that is part of ybs, offered at the moment or not: rules may name them.
 NAMES: Sequence[str] = (

@@ -17,8 +17,8 @@ from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Emit
 from ybs.core.messages import Image, ToolCall, ToolResult
 from ybs.core.ports import Effect, Preview, Tool, ToolOutput, ToolSpec, schema_of
-from ybs.security.confirm import Gate
-from ybs.security.policy import Allow, Deny, Subject
+from ybs.security.policy.confirm import Gate
+from ybs.security.policy.policy import Allow, Deny, Subject
 from ybs.tools.calls.arguments import Decoded, decode
 from ybs.tools.calls.cut import cut
 

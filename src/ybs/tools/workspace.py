@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ybs.core.errors import ToolError
-from ybs.security.paths import Roots
+from ybs.security.paths.roots import Roots
 from ybs.tools.shell.shells import Shells
 
 if TYPE_CHECKING:
-    from ybs.security.git_sandbox import GitSandbox
+    from ybs.git.sandbox import GitSandbox
 
 _MOST_FILES = 20_000  # a fingerprint looks at no more
 
@@ -76,7 +76,7 @@ class Workspace:
     @cached_property
     def git_sandbox(self) -> "GitSandbox":
         """What ybs's own git may see."""
-        from ybs.security.git_sandbox import GitSandbox  # not before git runs
+        from ybs.git.sandbox import GitSandbox  # not before git runs
 
         return GitSandbox(self.roots, is_off=not self.has_sandbox)
 

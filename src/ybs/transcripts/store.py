@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ybs.config import private_file
-from ybs.config.paths import sessions_folder
 from ybs.config.private_file import PrivateLog
 from ybs.core.errors import YbsError
 from ybs.core.events import Event, SessionEnded, Titled
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from ybs.transcripts.searching import Hit
 
 _DAY_SECONDS: Final = 86_400
-_FOR_EVER_DAYS: Final = 36_500
 
 
 class Store:
@@ -113,10 +111,8 @@ class Store:
     def clean(self, *, max_sessions: int, retention_days: int, keep: str = "") -> int:
         """Delete the oldest sessions beyond a number and those beyond an age (0: no limit); return how many.
 
-        Never `keep`, and none that some ybs has open. The checkpoints of those that are gone go too. It may be slow.
+        Never `keep`, and none that some ybs has open. It may be slow.
         """
-        from ybs.transcripts.pruning import forget  # once in a session, and not at its start
-
         files = self._files()
         oldest = time.time() - retention_days * _DAY_SECONDS if retention_days else 0.0
         removed = 0
@@ -124,11 +120,11 @@ class Store:
             is_extra = bool(max_sessions) and place >= max_sessions
             if (is_extra or changed_at < oldest) and path.name != f"{keep}{SUFFIX}":
                 removed += _is_removed(path)
-        # Checkpoints are in one place, also those of sessions in another folder than the usual one.
-        is_usual = self.folder == sessions_folder()
-        kept = [path.name.removesuffix(SUFFIX) for _, path in self._files()] if is_usual else None
-        forget(kept, retention_days=retention_days or _FOR_EVER_DAYS)
         return removed
+
+    def names(self) -> list[str]:
+        """Return the names of all sessions, the newest first."""
+        return [path.name.removesuffix(SUFFIX) for _, path in self._files()]
 
     def _saved(self, project: str | None) -> Iterator[Saved]:
         for _, path in self._files():

@@ -6,7 +6,7 @@ from security.corpus.cases import all_cases
 from ybs.config.schema import Mode, Safety
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview
-from ybs.security.policy import Allow, Ask, Decision, Policy, Subject
+from ybs.security.policy.policy import Allow, Ask, Decision, Policy, Subject
 
 
 def decide(command: str, mode: Mode) -> Decision:

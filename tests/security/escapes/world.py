@@ -14,7 +14,7 @@ from string import Template
 from typing import Any
 
 from security.escapes.attempts import ATTEMPTS, Attempt
-from ybs.security.launch import Launch
+from ybs.security.sandbox.launch import Launch
 
 #: The system's own: those of a home folder are hidden in the cage.
 PYTHON = next((p for p in ("/usr/bin/python3", "/usr/local/bin/python3") if Path(p).exists()), "")

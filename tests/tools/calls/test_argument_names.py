@@ -10,7 +10,7 @@ from rows import every_row
 from ybs.core.errors import ToolError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect
-from ybs.tools import run_shell, shell_job
+from ybs.tools.builtin import run_shell, shell_job
 from ybs.tools.calls.arguments import Decoded, decode
 
 

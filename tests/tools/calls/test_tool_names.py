@@ -11,8 +11,8 @@ from rows import every_row
 from ybs.config.schema import Config
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Question
-from ybs.security.confirm import Gate
-from ybs.security.policy import Policy
+from ybs.security.policy.confirm import Gate
+from ybs.security.policy.policy import Policy
 from ybs.tools.calls.tool_names import find, short, unknown
 from ybs.tools.toolbox import LocalToolbox
 

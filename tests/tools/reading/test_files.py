@@ -15,7 +15,7 @@ import pytest
 
 from rows import every_row
 from ybs.core.errors import ToolError
-from ybs.security.opening import held
+from ybs.security.paths.opening import held
 from ybs.tools.reading import files
 from ybs.tools.reading.files import failure, open_regular, read_bytes, remark_on, write_atomically
 
@@ -240,7 +240,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from ybs.core.errors import ToolError
-from ybs.security.opening import held
+from ybs.security.paths.opening import held
 from ybs.tools.reading.files import write_atomically
 path = Path(sys.argv[2], "a").absolute()
 try:
@@ -284,7 +284,7 @@ import os, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from ybs.core.errors import ToolError
-from ybs.security.opening import held
+from ybs.security.paths.opening import held
 from ybs.tools.reading.files import read_bytes, write_atomically
 for name in ("protected", "folder/a", "folder/b", "secret"):
     try:

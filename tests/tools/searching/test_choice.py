@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from rows import every_row
 from ybs.core.errors import ToolError
-from ybs.security.globs import compiled
+from ybs.security.paths.globs import compiled
 from ybs.tools.searching.choice import Choice
 
 PATHS = [

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ybs.core.errors import ToolError
-from ybs.security.paths import Roots
+from ybs.security.paths.roots import Roots
 from ybs.tools.searching import child, engine, ripgrep
 from ybs.tools.searching.choice import Choice
 from ybs.tools.searching.dialect import pattern_of

@@ -9,8 +9,8 @@ import pytest
 from processes import comes
 from ybs.core.errors import ToolError
 from ybs.core.ports import ToolOutput
-from ybs.security.paths import Roots
-from ybs.tools.run_shell import Arguments, RunShell
+from ybs.security.paths.roots import Roots
+from ybs.tools.builtin.run_shell import Arguments, RunShell
 from ybs.tools.shell import jobs as room
 from ybs.tools.shell import process
 from ybs.tools.workspace import Workspace

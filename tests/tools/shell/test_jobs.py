@@ -13,7 +13,7 @@ import pytest
 
 from processes import comes, ends, is_alive, size_of
 from ybs.core.errors import ToolError
-from ybs.security.paths import Roots
+from ybs.security.paths.roots import Roots
 from ybs.tools.shell import jobs as room
 from ybs.tools.shell import process
 from ybs.tools.shell.jobs import Job, Jobs
@@ -194,7 +194,7 @@ def test_the_time_is_written_as_a_clock_so_that_waiting_is_no_repetition():
 OUTLIVED = """
 import asyncio, os, sys
 from pathlib import Path
-from ybs.security.paths import Roots
+from ybs.security.paths.roots import Roots
 from ybs.tools.shell.output import Live
 from ybs.tools.shell.shells import Shells
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from processes import comes, ends, is_alive, open_descriptors
-from ybs.security.launch import Bare, Launch
-from ybs.security.paths import Roots
+from ybs.security.paths.roots import Roots
+from ybs.security.sandbox.launch import Bare, Launch
 from ybs.tools.shell import process, pump
 from ybs.tools.shell.output import Live, Output
 from ybs.tools.shell.process import Command, Ended, Shell, run_command

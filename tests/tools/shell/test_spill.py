@@ -8,7 +8,7 @@ import pytest
 
 from ybs.config.paths import state_folder
 from ybs.core.errors import Refused
-from ybs.security.paths import Roots
+from ybs.security.paths.roots import Roots
 from ybs.tools.shell import spill as room
 from ybs.tools.shell.spill import Outputs, Spill, outputs_folder, sweep
 

@@ -12,23 +12,11 @@ from itertools import islice
 from pathlib import Path
 
 from ybs.core.errors import Refused
-from ybs.security.opening import held, open_listed, read_beginning
+from ybs.core.folder_names import ASIDE, OTHERS
+from ybs.security.paths.opening import held, open_listed, read_beginning
 
 MAX_BYTES = 64 * 1024
 MAX_FILES, MAX_FOLDERS, MAX_NAMES, MAX_LINKS = 200, 64, 2_000, 50
-#: What others made, or what is made from the sources.
-OTHERS = frozenset({
-    "node_modules", "venv", "env", "vendor", "vendors", "target", "dist", "build", "out", "deps",
-    "third_party", "thirdparty", "external", "bower_components", "__pycache__", "Pods", "Carthage",
-    "obj", "coverage", "site-packages",
-})  # fmt: skip
-#: Their projects are not what the folder is about.
-ASIDE = frozenset({
-    "tests", "test", "testing", "spec", "e2e", "t", "examples", "example", "samples", "sample",
-    "demo", "demos", "docs", "doc", "documentation", "website", "bench", "benches", "benchmark",
-    "benchmarks", "benchsuite", "fixtures", "testdata", "playground", "sandbox", "templates",
-    "template", "fuzz", "fuzzing", "extras", "contrib",
-})  # fmt: skip
 
 
 class Budget:

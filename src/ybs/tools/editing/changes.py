@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from ybs.core.errors import ToolError
 from ybs.core.ports import Preview
-from ybs.security.names import shown_name
-from ybs.tools.built_in import BuiltInTool
+from ybs.security.paths.names import shown_name
+from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.editing.diff import Diff, diff_of
 from ybs.tools.reading.document import Document, is_binary
 from ybs.tools.reading.files import failure, read_if_there, remark_on, write_atomically

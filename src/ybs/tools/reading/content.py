@@ -8,9 +8,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from ybs.core.errors import ToolError
-from ybs.security.names import shown_name
-from ybs.security.opening import open_listed
-from ybs.security.paths import Roots
+from ybs.security.paths.names import shown_name
+from ybs.security.paths.opening import open_listed
+from ybs.security.paths.roots import Roots
 from ybs.tools.reading.document import Document, is_binary, printable, text_of_part, wide_encoding
 from ybs.tools.reading.files import MOST_BYTES, failure, open_regular
 from ybs.tools.searching.walk import Deadline

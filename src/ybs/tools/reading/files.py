@@ -9,7 +9,7 @@ from typing import IO
 from zlib import crc32
 
 from ybs.core.errors import ToolError
-from ybs.security.opening import Place
+from ybs.security.paths.opening import Place
 
 MOST_BYTES = 20_000_000  # what is edited or compared is held in memory
 _CHUNK = 1_000_000

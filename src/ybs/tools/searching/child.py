@@ -9,11 +9,11 @@ from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 from time import monotonic
 from typing import IO, TYPE_CHECKING
 
-from ybs.security.stuck import OPENING, READING, is_stuck
+from ybs.security.sandbox.stuck import OPENING, READING, is_stuck
 from ybs.tools.searching.walk import Deadline
 
 if TYPE_CHECKING:
-    from ybs.security.launch import Launch
+    from ybs.security.sandbox.launch import Launch
 
 #: What a program may hold of memory that is its own, in bytes. `rg` holds a line as a whole, however long it is.
 MOST_MEMORY = 400_000_000

@@ -106,7 +106,7 @@ def _endings(globs: list[str]) -> tuple[str, ...] | None:
 
 def _compiled(pattern: str) -> re.Pattern[str]:
     """Compile a glob. Raises ToolError where it makes no sense."""
-    from ybs.security import globs  # not needed before the first call
+    from ybs.security.paths import globs  # not needed before the first call
 
     parts = [part if part == "**" else STARS.sub("*", part) for part in pattern.split("/")]
     is_costly = (

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from ybs.core.errors import ToolError
-from ybs.security.paths import Roots
+from ybs.security.paths.roots import Roots
 from ybs.tools.searching import ripgrep
 from ybs.tools.searching.child import Output, outputs_of
 from ybs.tools.searching.choice import Choice

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ybs.core.errors import ToolError
-from ybs.security.opening import held
+from ybs.security.paths.opening import held
 from ybs.tools.reading.files import read_bytes
 
 MOST_STARS = 3  # in one part of a path: matching takes (length of the name) to their power

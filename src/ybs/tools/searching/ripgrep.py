@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ybs.core.errors import Refused
-from ybs.security.paths import Roots
+from ybs.security.paths.roots import Roots
 from ybs.tools.searching.child import Output, output_of
 from ybs.tools.searching.walk import Deadline
 
@@ -122,7 +122,7 @@ def _output(
 
     It opens by path, and a command that still runs can put a link in the place of a folder at any moment.
     """
-    from ybs.security.git_sandbox import View, launch_reader  # not before the first search
+    from ybs.security.sandbox.view import View, launch_reader  # not before the first search
 
     shown = (str(start), *filter(os.path.isfile, [f"{folder}.gitignore"]))
     hidden = tuple(roots.blocked_in(str(start)))

@@ -7,8 +7,8 @@ from pathlib import Path
 from time import monotonic
 
 from ybs.core.errors import Refused
-from ybs.security.opening import open_below, open_listed
-from ybs.security.paths import Roots
+from ybs.security.paths.opening import open_below, open_listed
+from ybs.security.paths.roots import Roots
 from ybs.tools.searching.ignore import Ignore, rules_at
 
 _MOST_HELD = 64  # folders open at once

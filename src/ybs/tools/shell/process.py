@@ -13,7 +13,7 @@ from time import monotonic
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ybs.security.launch import Launch
+from ybs.security.sandbox.launch import Launch
 from ybs.tools.shell.output import Live, Output
 from ybs.tools.shell.pump import Pump
 from ybs.tools.shell.strays import Mark

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ybs.security.launch import Bare
+from ybs.security.sandbox.launch import Bare
 from ybs.tools.shell.spill import Outputs, Spill
 
 if TYPE_CHECKING:
-    from ybs.security.launch import Launch, Starter
-    from ybs.security.paths import Roots
+    from ybs.security.paths.roots import Roots
+    from ybs.security.sandbox.launch import Launch, Starter
     from ybs.tools.shell.jobs import Jobs
     from ybs.tools.shell.process import Shell
     from ybs.tools.shell.strays import Mark

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ybs.config.paths import state_folder
 from ybs.security.incognito import WRITES_NOTHING
-from ybs.security.paths import Roots
+from ybs.security.paths.roots import Roots
 
 MOST_BYTES = 1_000_000_000  # of one output
 MOST_BYTES_OF_ALL = 4_000_000_000  # older ones make room

@@ -1,0 +1,1 @@
+"""What a turn changed on disk, and the way back."""

@@ -1,0 +1,188 @@
+"""What a session keeps for undo: the turn that goes on, the contents it has seen, and the project's shelf."""
+
+from collections.abc import Callable, Iterable, Sequence, Set
+from contextlib import suppress
+
+from msgspec.structs import replace
+
+from ybs.checkpoints.objects import Pack
+from ybs.checkpoints.scan import Known, Listing, Scanner, Snapshot, TooMuch
+from ybs.checkpoints.states import Change, State, digest_of, state_at
+from ybs.checkpoints.store import Record, Running, shelf_of
+from ybs.checkpoints.turn import Turn
+from ybs.security.paths.roots import Roots
+
+#: Beyond it the contents are let go of, and all is read again.
+MOST_PACK_BYTES = 2_000_000_000
+#: How many looks at the project may be too much before no more are taken.
+MOST_FAILURES = 2
+#: A look that takes longer is felt around each command. After two of them in a row there is one before the first command
+#: and one after the turn.
+SLOW_SECONDS = 0.15
+_MOST_SLOW = 2
+
+Walk = Callable[[], Iterable[Listing]]
+
+
+class Keeper:
+    """Keeps what stood where. Used by one thread at a time."""
+
+    def __init__(self, roots: Roots) -> None:
+        self._roots = roots
+        self.shelf = shelf_of(roots.folder)
+        self._turn = Turn()
+        self._on_disk: set[str] = set()
+        self._noted: dict[str, Change] | None = None
+        self._pack: Pack | None = None
+        self._known: dict[str, Known] = {}
+        self.failures = self._slow = 0
+        self._is_coarse = self.has_given_up = False
+
+    @property
+    def is_busy(self) -> bool:
+        """Tell whether anything was kept in this turn."""
+        return bool(self._turn.changes) or self._turn.stretch.is_open
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether anything was kept that was not compared yet."""
+        return self._turn.stretch.is_open
+
+    def begin(self) -> None:
+        """Begin a turn."""
+        self._turn = Turn()
+        self._on_disk.clear()
+        self._noted = None
+
+    def touch(self, path: str) -> None:
+        """Keep what stands at an absolute path that a tool is about to change. Raises NoRoom and OSError."""
+        self._turn.touch(self._roots, path, self._take)
+
+    def scan(self, walk: Walk, is_over: Callable[[], bool], *, has_jobs: bool) -> None:
+        """Keep all of the project, unless a look from before still counts. Raises TooMuch, NoRoom and OSError."""
+        turn = self._turn
+        is_looking = turn.stretch.snapshot is not None
+        if is_looking and (has_jobs or self._is_coarse):
+            return
+        is_given_up = turn.is_given_up or self.failures >= MOST_FAILURES
+        turn.is_given_up = True  # until it is done
+        if is_given_up:
+            return
+        now = self._scanned(walk, is_over)
+        turn.is_given_up = False
+        if is_looking:  # a job has ended since
+            turn.join(self._roots, now, self._take)
+        turn.begin(now)
+
+    def settle(self, walk: Walk, is_over: Callable[[], bool], *, has_jobs: bool) -> None:
+        """See what a change left; what changes from now on is not the turn's. Raises NoRoom and OSError.
+
+        While a job runs, and where looks are slow or too much, that is left to the next look, or to the end.
+        """
+        now: Snapshot | None = None
+        if self._turn.stretch.snapshot is not None:
+            if has_jobs or self._is_coarse:
+                return
+            try:
+                now = self._scanned(walk, is_over)
+            except TooMuch:
+                self._is_coarse = True
+                return
+        self._turn.join(self._roots, now, self._take)
+
+    def end(self, walk: Walk, is_over: Callable[[], bool]) -> tuple[list[Change], Set[str]]:
+        """End the turn. Return what it changed, and which of these paths somebody else did too.
+
+        Where the last look is too much, the open stretch has only what tools changed, and `has_given_up` is set.
+        Raises NoRoom and OSError.
+        """
+        turn = self._turn
+        now: Snapshot | None = None
+        try:
+            is_looking = turn.stretch.snapshot is not None
+            if is_looking:
+                with suppress(TooMuch):
+                    now = self._scanned(walk, is_over)
+            self.has_given_up = is_looking and now is None
+            turn.is_given_up = turn.is_given_up or self.has_given_up
+            settled = turn.join(self._roots, now, self._take)
+            turn.compare(self._roots, self._take, settled=settled)
+        finally:
+            self.begin()
+        return turn.outcome, turn.shared
+
+    def note(self, session: str, turn: int, spell: Callable[[Change], Change]) -> None:
+        """Put on disk what the turn did until now, where tools did it. Raises YbsError and OSError."""
+        now, before = self._turn, self._noted
+        noted = {change.path: change for change in now.noted()}
+        fresh = [
+            change for path, change in noted.items() if before is None or before.get(path) != change
+        ]
+        for change in fresh:
+            digest = change.before.digest
+            if digest and digest not in self._on_disk:
+                self.shelf.put(digest, self._get)
+                self._on_disk.add(digest)
+        running = Running(
+            turn=turn,
+            changes=tuple(map(spell, fresh)),
+            open=frozenset(spell(noted[path]).path for path in now.open),
+            has_more=now.has_more,
+        )
+        self._noted = None  # until it is done
+        self.shelf.note(session, running, is_first=before is None)
+        self._noted = noted
+
+    def completed(self, change: Change, path: str, *, is_open: bool) -> Change:
+        """Return a change of a turn that was killed, with what stands there now."""
+        now = self.look_at(path)
+        is_nothing = change.before == change.after and not is_open
+        if now == change.after or is_nothing:
+            return change
+        # What a tool was at work on is its own; anything else somebody changed since.
+        return replace(change, after=now, is_broken=change.is_broken or not is_open)
+
+    def look_at(self, path: str, *, keeps: bool = True) -> State:
+        """Return what stands at an absolute path, and keep its content. Raises NoRoom."""
+        return state_at(self._roots, path, self._take if keeps else digest_of)
+
+    def add(self, session: str, changes: Sequence[Change]) -> Record:
+        """Keep the changes of a turn on disk. Raises YbsError and OSError."""
+        return self.shelf.add(session, changes, self._get)
+
+    def close(self) -> None:
+        """Let go of the contents."""
+        self.begin()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._known = {}
+        if self._pack is not None:
+            self._pack.close()
+            self._pack = None
+
+    def _scanned(self, walk: Walk, is_over: Callable[[], bool]) -> Snapshot:
+        if self._pack is not None and self._pack.size > MOST_PACK_BYTES and not self.is_busy:
+            self._forget()
+        snapshot, scanner = Snapshot(self._turn.since_ns), Scanner(self._roots, self._take, is_over)
+        is_first = not self._known  # it finds the disk cold
+        try:
+            scanner.scan(walk(), self._known, snapshot)
+        except TooMuch:
+            self._known.update(snapshot.known)  # the next look is the quicker for it
+            raise
+        self._known = snapshot.known
+        is_slow = scanner.seconds > SLOW_SECONDS and not is_first
+        self._slow = self._slow + 1 if is_slow else 0
+        self._is_coarse = self._is_coarse or self._slow >= _MOST_SLOW
+        return snapshot
+
+    def _take(self, data: bytes) -> str:
+        if self._pack is None:
+            self.shelf.make()
+            self._pack = Pack(self.shelf.folder)
+        return self._pack.take(data)
+
+    def _get(self, digest: str) -> bytes | None:
+        data = None if self._pack is None else self._pack.get(digest)
+        return self.shelf.objects.get(digest) if data is None else data

@@ -1,0 +1,163 @@
+"""A snapshot of the project: what stands at every path that is not ignored; only what changed is read again."""
+
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic, time_ns
+
+from msgspec import Struct
+
+from ybs.checkpoints.states import MOST_FILE_BYTES, State, Take, state_of
+from ybs.core.errors import Refused, YbsError
+from ybs.security.paths.opening import Place
+from ybs.security.paths.roots import Roots
+
+MOST_PATHS = 50_000
+MOST_NEW_BYTES = 1_000_000_000
+#: A file that changed so shortly before it was read may change again without another time: clocks are coarse.
+UNSETTLED_NS = 2_000_000_000
+
+
+class TooMuch(YbsError):
+    """The project is too large for a snapshot, or it takes too long."""
+
+
+class Listing(Struct):
+    """The paths below a folder, relative to it: files and links, folders, and what was passed over."""
+
+    folder: Path
+    files: list[str]
+    folders: list[str]
+    left_out: set[str]
+
+
+#: What is known of a path: the stamp that says whether it must be read again (None: it must), and its state.
+Known = tuple[tuple[int, ...] | None, State]
+
+
+class Snapshot:
+    """What stood at every path, and which paths were left out as ignored or blocked.
+
+    `fresh` are the files that were read and had changed since a moment.
+    """
+
+    def __init__(self, since_ns: int = sys.maxsize) -> None:
+        self.since_ns = since_ns
+        self.fresh: set[str] = set()
+        self.known: dict[str, Known] = {}
+        self.left_out: set[str] = set()
+        self.folders: list[str] = []
+
+    def covers(self, path: str) -> bool:
+        """Tell whether the path was looked at, or was not there: it is neither left out nor elsewhere."""
+        while path not in self.folders:
+            if path in self.left_out or path in ("/", ""):
+                return False
+            path = os.path.dirname(path)  # noqa: PTH120 - texts, many of them
+        return True
+
+
+class Scanner:
+    """Takes snapshots. `is_over` ends one early."""
+
+    def __init__(self, roots: Roots, take: Take, is_over: Callable[[], bool]) -> None:
+        self._roots, self._take, self._is_over = roots, take, is_over
+        self._new_bytes = 0
+        #: How long it took to find what must be read.
+        self.seconds = 0.0
+
+    def scan(
+        self, listings: Iterable[Listing], known: Mapping[str, Known], snapshot: Snapshot
+    ) -> None:
+        """Look at all paths; what is `known` with the same stamp is not read. Raises TooMuch and NoRoom."""
+        unread: list[tuple[str, list[str]]] = []
+        began = monotonic()
+        for listing in listings:
+            top = str(listing.folder).rstrip("/")
+            snapshot.folders.append(str(listing.folder))
+            snapshot.left_out.update(f"{top}/{path}" for path in listing.left_out)
+            if len(snapshot.known) + len(listing.files) + len(listing.folders) > MOST_PATHS:
+                raise TooMuch(f"there are more than {MOST_PATHS:,} files and folders")
+            for below, names in _by_folder(listing):
+                folder = f"{top}/{below}"
+                unread.append((folder, self._stat(folder, names, known, snapshot)))
+        self.seconds = monotonic() - began
+        if self._new_bytes > MOST_NEW_BYTES:
+            raise TooMuch(f"the files hold more than {MOST_NEW_BYTES:,} bytes")
+        for folder, names in unread:
+            self._read(folder, names, snapshot)
+
+    def _stat(
+        self, folder: str, names: list[str], known: Mapping[str, Known], snapshot: Snapshot
+    ) -> list[str]:
+        """Take over what is as it was in a folder, which ends in a slash; return the names that must be read."""
+        unread: list[str] = []
+        for place in self._places(folder, names):
+            if (status := _status(place)) is None:
+                continue
+            path = folder + place.name
+            if (old := known.get(path)) is not None and old[0] == _stamp(status):
+                snapshot.known[path] = old
+                continue
+            unread.append(place.name)
+            self._new_bytes += status.st_size if status.st_size <= MOST_FILE_BYTES else 0
+        return unread
+
+    def _read(self, folder: str, names: list[str], snapshot: Snapshot) -> None:
+        unsettled = time_ns() - UNSETTLED_NS
+        for place in self._places(folder, names):
+            if (status := _status(place)) is None:
+                continue
+            state = state_of(place, status, self._take)
+            path = folder + place.name
+            is_settled = max(status.st_mtime_ns, status.st_ctime_ns) < unsettled
+            is_file = stat.S_ISREG(status.st_mode)
+            if is_newer(status, snapshot.since_ns):
+                snapshot.fresh.add(path)
+            snapshot.known[path] = (_stamp(status) if is_settled and is_file else None), state
+            if state.kind == "folder" and not _is_open(place):
+                snapshot.left_out.add(path)
+
+    def _places(self, folder: str, names: list[str]) -> Iterator[Place]:
+        """Yield the places in a folder that is held open. One that has gone, or is a link by now, has none."""
+        if not names:
+            return
+        with suppress(OSError, Refused), self._roots.held(Path(folder) / "x") as place:
+            for name in names:
+                if self._is_over():
+                    raise TooMuch("reading the files takes too long")
+                yield place.beside(name)
+
+
+def _status(place: Place) -> os.stat_result | None:
+    with suppress(OSError):  # no right to enter its folder
+        return place.status()
+    return None
+
+
+def _stamp(status: os.stat_result) -> tuple[int, ...]:
+    """Return what changes with a file. The time of its last change of state is nobody's to set."""
+    times = status.st_mtime_ns, status.st_ctime_ns
+    return status.st_mode, status.st_size, *times, status.st_ino
+
+
+def is_newer(status: os.stat_result, since_ns: int) -> bool:
+    """Tell whether it is a file, or a link, that changed since then."""
+    return status.st_ctime_ns > since_ns and not stat.S_ISDIR(status.st_mode)
+
+
+def _is_open(place: Place) -> bool:
+    """Tell whether what is in a folder can be listed; of one that cannot nobody knows what was in it."""
+    return os.access(place.name, os.R_OK | os.X_OK, dir_fd=place.folder)
+
+
+def _by_folder(listing: Listing) -> Iterable[tuple[str, list[str]]]:
+    """Return the names by their folder, which is empty or ends in a slash."""
+    grouped: dict[str, list[str]] = {}
+    for path in (*listing.files, *listing.folders):
+        folder, slash, name = path.rpartition("/")
+        grouped.setdefault(folder + slash, []).append(name)
+    return grouped.items()

@@ -1,0 +1,126 @@
+"""What stands at a path: nothing, a file, a link or a folder; and what a turn made of it."""
+
+import os
+import stat
+from collections.abc import Callable
+from typing import Literal
+
+from msgspec import Struct
+
+from ybs.core.errors import Refused
+from ybs.security.paths.names import shown_name
+from ybs.security.paths.opening import Place
+from ybs.security.paths.roots import Roots
+
+MOST_FILE_BYTES = 10_000_000
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
+
+#: Takes what a file holds and returns its digest; it may keep it.
+Take = Callable[[bytes], str]
+
+
+class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What stands at a path. A file without `digest` is too large to be kept, or may not be read.
+
+    `mark` tells two of those apart. `target` is where a link leads, spelled as `shown_name` does.
+    """
+
+    kind: Literal["absent", "file", "link", "folder", "other"] = "absent"
+    mode: int = 0
+    size: int = 0
+    digest: str = ""
+    target: str = ""
+    mark: str = ""
+
+    @property
+    def is_kept(self) -> bool:
+        """Tell whether it can be made again."""
+        return self.kind != "other" and not self.mark
+
+
+ABSENT = State()
+
+
+class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A path that a turn changed: what stood there before and after.
+
+    `is_broken`: somebody else changed it between two changes of the turn, so what stood before is not all there was.
+    """
+
+    path: str
+    before: State = ABSENT
+    after: State = ABSENT
+    is_broken: bool = False
+
+    @property
+    def is_kept(self) -> bool:
+        """Tell whether both sides can be made again."""
+        return self.before.is_kept and self.after.is_kept
+
+
+def digest_of(data: bytes) -> str:
+    """Return the name of a content."""
+    from hashlib import blake2b  # nothing is kept before the first change
+
+    return blake2b(data, digest_size=20).hexdigest()
+
+
+def state_at(roots: Roots, path: str, take: Take = digest_of) -> State:
+    """Return what stands at an absolute path. A path through a link stands for nothing here."""
+    from pathlib import Path
+
+    try:
+        with roots.held(Path(path)) as place:
+            status = place.status()
+            return ABSENT if status is None else state_of(place, status, take)
+    except (Refused, FileNotFoundError, NotADirectoryError):
+        return ABSENT
+    except OSError as error:
+        return State(kind="other", mark=f"errno {error.errno}")
+
+
+def state_of(place: Place, status: os.stat_result, take: Take) -> State:
+    """Return the state of an entry whose status is known."""
+    mode = stat.S_IMODE(status.st_mode)
+    try:
+        if stat.S_ISREG(status.st_mode):
+            return _file_state(place, status, take)
+        if stat.S_ISDIR(status.st_mode):
+            return State(kind="folder", mode=mode)
+        if stat.S_ISLNK(status.st_mode):
+            target = os.readlink(place.name, dir_fd=place.folder)
+            return State(kind="link", target=shown_name(target))
+    except FileNotFoundError:
+        return ABSENT
+    except (OSError, Refused):  # it may not be read, or became something else in this moment
+        return State(kind="other", mode=mode, mark=_mark(status))
+    return State(kind="other", mode=mode, mark=_mark(status))
+
+
+def _file_state(place: Place, status: os.stat_result, take: Take) -> State:
+    mode, size = stat.S_IMODE(status.st_mode), status.st_size
+    if size > MOST_FILE_BYTES:
+        return State(kind="file", mode=mode, size=size, mark=_mark(status))
+    descriptor = place.open(_READ)
+    try:
+        data = _read(descriptor, size)
+    finally:
+        os.close(descriptor)
+    if len(data) > MOST_FILE_BYTES:  # it grew
+        return State(kind="file", mode=mode, size=len(data), mark=_mark(status))
+    return State(kind="file", mode=mode, size=len(data), digest=take(data))
+
+
+def _read(descriptor: int, size: int) -> bytes:
+    data = os.read(descriptor, size + 1)
+    if len(data) == size:  # mostly; one more read would say the same
+        return data
+    pieces, most = [data], MOST_FILE_BYTES + 1 - len(data)
+    while most > 0 and (piece := os.read(descriptor, min(most, 1_000_000))):
+        pieces.append(piece)
+        most -= len(piece)
+    return b"".join(pieces)
+
+
+def _mark(status: os.stat_result) -> str:
+    return f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"

@@ -1,0 +1,100 @@
+"""Commands about the conversation: begin anew, take out of it."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from ybs.security.incognito import WRITES_NOTHING
+from ybs.session.figures import number_in
+from ybs.session.journal import beginning
+from ybs.session.reply import Reply
+from ybs.session.session import Session
+
+if TYPE_CHECKING:
+    from ybs.core.messages import Message
+
+
+async def clear(session: Session, _argument: str) -> Reply:
+    """Forget the conversation."""
+    session.past.clear()
+    return Reply(text="The conversation is empty.")
+
+
+async def begin_anew(session: Session, _argument: str) -> Reply:
+    """Begin a new session with the same model and mode, incognito if this one is."""
+    has_jobs = bool(session.rooms.workspace.shells.running_jobs)
+    is_incognito = session.rooms.incognito.is_on
+    await session.start_anew(is_incognito=is_incognito)
+    kind = "A new, empty session" + ", incognito as before" * is_incognito
+    return Reply(text=f"{kind}.{' What ran in the background was ended.' * has_jobs}")
+
+
+async def copy(session: Session, argument: str) -> Reply:
+    """Copy an answer, or the last code block in one. The door says whether that worked."""
+    from ybs.security.unicode import printable
+    from ybs.session.answers import answers_of, last_code
+
+    words = argument.lower().split()
+    wants_code = "code" in words
+    numbers = [word for word in words if word != "code"]
+    answers = answers_of(session.conversation.messages)
+    number = number_in("".join(numbers) or "1")
+    if not number or len(numbers) > 1:
+        return Reply(text="Usage: /copy, /copy N or /copy code", is_error=True)
+    if number > len(answers):
+        there = "is no answer" if not answers else f"are only {len(answers)} answers"
+        there = "is only one answer" if len(answers) == 1 else there
+        return Reply(text=f"There {there} to copy.", is_error=True)
+    text = last_code(answers[number - 1]) if wants_code else answers[number - 1]
+    if text is None:
+        return Reply(text="There is no code block in that answer.", is_error=True)
+    what = "code block" if wants_code else "answer"
+    lines = text.count("\n") + 1
+    said = f"The {what}, {lines:,} line{'' if lines == 1 else 's'}:"
+    return Reply(text=said, clipboard=printable(text))
+
+
+async def export(session: Session, argument: str) -> Reply:
+    """Write the conversation into a new file: Markdown, or JSON lines where its name asks for them."""
+    import asyncio
+
+    from ybs.security.paths.new_file import find_place, write_new
+
+    if not session.rooms.incognito.may_write:
+        text = f"Not written: {WRITES_NOTHING}. /copy copies the last answer."
+        return Reply(text=text, is_error=True)
+    messages = tuple(session.conversation.messages)
+    if not messages:
+        return Reply(text="There is nothing to export yet.", is_error=True)
+    roots = session.rooms.workspace.roots
+    name = session.journal.name or f"session-{datetime.now():%Y%m%d-%H%M%S}"
+    place = find_place(roots, argument, f"{name}.md")
+    is_data = place.suffix.lower() in (".json", ".jsonl")
+    data = _as_data(session, messages, name) if is_data else _as_text(session, messages)
+    await asyncio.to_thread(write_new, roots, place, data)
+    return Reply(text=f"Exported {len(messages):,} messages: {place}")
+
+
+def _as_text(session: Session, messages: "Sequence[Message]") -> bytes:
+    from ybs.session.export import markdown_of
+
+    status = session.status()
+    title = session.journal.replay.title or next((said for _, said in session.past.prompts()), "")
+    about = f"{status.provider} {status.model}, in `{status.folder}`"
+    firewall = session.rooms.secrets.firewall
+    return markdown_of(messages, firewall, title=title, about=about).encode("utf-8", "replace")
+
+
+def _as_data(session: Session, messages: "Sequence[Message]", name: str) -> bytes:
+    from ybs.core.events import SystemPrompted
+    from ybs.session.export import event_of, lines_of
+
+    system = SystemPrompted(content=session.conversation.system)
+    events = [beginning(session.rooms, name), system, *map(event_of, messages)]
+    now = datetime.now(UTC)
+    return lines_of(((event, now) for event in events), session.rooms.secrets.firewall)
+
+
+async def leave(_session: Session, _argument: str) -> Reply:
+    """Leave ybs."""
+    return Reply(text="", wants_quit=True)

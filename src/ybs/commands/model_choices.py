@@ -1,0 +1,134 @@
+"""The models to choose from at a first start, as every door finds them: what this machine has, the best first."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
+
+from ybs.config.keys import find_variable
+from ybs.config.schema import Config, Llm
+from ybs.core.errors import ConfigError
+from ybs.providers.nearby import OLLAMA, NearModel, NearServer
+
+#: Settings by dotted key.
+Settings: TypeAlias = dict[str, Any]
+CLOUD = ("anthropic", "openai", "google", "mistral")
+#: A model in memory takes more than its file: its window too.
+_MEMORY_FACTOR = 1.25
+
+
+class Choice(Struct, frozen=True, kw_only=True):
+    """A model with the settings that choose it. `place` names its server or provider, `variable` holds its key."""
+
+    kind: Literal["server", "starter", "file", "key"]
+    model: str
+    settings: Settings
+    place: str = ""
+    size_bytes: int = 0
+    is_large: bool = False  # for the memory of this machine
+    is_far: bool = False  # a server here only passes the words on
+    variable: str = ""
+
+
+class Choices(Struct, frozen=True, kw_only=True):
+    """What was found: at servers on this machine, in files, and behind keys."""
+
+    served: list[Choice]
+    files: list[Choice]
+    keyed: list[Choice]
+
+
+async def find_choices(environ: Mapping[str, str], *, only_here: bool = False) -> Choices:
+    """Look for what can be chosen. Servers on this machine are asked what they have, and nobody else."""
+    from ybs.providers.nearby import find_servers
+
+    servers = await find_servers(environ)
+    return Choices(
+        served=served_choices(servers, memory_bytes(), only_here=only_here),
+        files=list(file_choices()),
+        keyed=[] if only_here else list(key_choices(environ)),
+    )
+
+
+def served_choices(
+    servers: Sequence[NearServer], memory: int | None, *, only_here: bool = False
+) -> list[Choice]:
+    """List what servers on this machine have: the best of each, then the others."""
+    found = [
+        [
+            choice
+            for model in server.models
+            if not ((choice := _served(server, model, memory)).is_far and only_here)
+        ]
+        for server in servers
+    ]
+    for own in found:  # what runs here first, then what fits into memory, then large ones
+        own.sort(key=lambda each: (each.is_far, each.is_large, -each.size_bytes))
+    return [each for own in found for each in own[:1]] + [each for own in found for each in own[1:]]
+
+
+def file_choices() -> Iterator[Choice]:
+    """List the starter model and other model files, where they are installed."""
+    from ybs.providers.local import STARTER_NAME
+    from ybs.providers.local.models import list_models, starter_installed, starter_path
+
+    def settings(name: str) -> Settings:
+        return {"llm.provider": "llamacpp", "llm.model": name}
+
+    if starter_installed():
+        yield Choice(kind="starter", model=STARTER_NAME, settings=settings(STARTER_NAME))
+    for file in list_models():
+        if file.path != starter_path():
+            yield Choice(
+                kind="file",
+                model=file.name,
+                settings=settings(file.name),
+                size_bytes=file.size_bytes,
+            )
+
+
+def key_choices(environ: Mapping[str, str]) -> Iterator[Choice]:
+    """List the models of the providers whose keys are there. Nobody is asked, and no key is kept."""
+    from ybs.providers.registry import find_provider
+
+    for name in CLOUD:
+        try:
+            provider = find_provider(name, Config())
+        except ConfigError:
+            continue
+        if found := find_variable(provider.key_variables, environ):
+            settings = {"llm.provider": name, "llm.model": provider.model}
+            yield Choice(
+                kind="key", model=provider.model, settings=settings, place=name, variable=found
+            )
+
+
+def _served(server: NearServer, model: NearModel, memory: int | None) -> Choice:
+    from ybs.providers.whereabouts import runs_here
+
+    settings: Settings = {"llm.provider": server.provider, "llm.model": model.name}
+    if server.wire != "ollama":
+        settings[f"providers.{server.provider}.endpoint"] = server.endpoint
+    elif server.endpoint != OLLAMA or os.environ.get("OLLAMA_HOST"):
+        settings["llm.endpoint"] = server.endpoint
+    size = model.size_bytes or 0
+    return Choice(
+        kind="server",
+        model=model.name,
+        settings=settings,
+        place=server.title,
+        size_bytes=size,
+        is_large=memory is not None and size * _MEMORY_FACTOR > memory,
+        is_far=not runs_here(
+            "ollama", model.name, Config(llm=Llm(provider="ollama", endpoint=OLLAMA))
+        ),
+    )
+
+
+def memory_bytes() -> int | None:
+    """Return the memory of this machine, or None where it does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError):
+        return None

@@ -1,0 +1,103 @@
+"""Commands about the model, its provider and the mode."""
+
+from typing import get_args
+
+from ybs.config.schema import Mode
+from ybs.session.reply import Menu, MenuItem, Reply
+from ybs.session.session import Session
+
+#: What each mode does without asking.
+MODES: dict[Mode, str] = {
+    "ask": "asks before new files, deletes and commands",
+    "accept-edits": "writes files, asks before deletes and commands",
+    "auto": "does all, asks before what destroys",
+    "plan": "only reads",
+    "deny": "as ask, with nobody to ask",
+    "bypass": "asks nothing",
+}
+
+
+async def change_provider(session: Session, argument: str) -> Reply:
+    """Offer the providers, or switch: `list`, `current`, or NAME [MODEL]."""
+    name, _, model = argument.partition(" ")
+    match name.lower():
+        case "" | "list":
+            from ybs.commands.offers import offer_providers
+
+            reply = await offer_providers(session)
+            return reply if not name else Reply(text=reply.text)
+        case "current":
+            return Reply(text=f"{session.rooms.provider} {session.rooms.model.name}")
+        case _ if not model and not _has_model(session, name):
+            from ybs.commands.offers import offer_models_at
+
+            return await offer_models_at(session, name)
+        case _:
+            return await switch(session, provider=name, model=model.strip() or None)
+
+
+def _has_model(session: Session, provider: str) -> bool:
+    """Tell whether a provider comes with a model, its own or that of the settings. Raises ConfigError."""
+    from ybs.providers.registry import chosen_name, find_provider
+
+    config = session.config
+    is_set = bool(config.llm.model) and provider == chosen_name(config)
+    return is_set or bool(find_provider(provider, config).model)
+
+
+async def change_model(session: Session, argument: str) -> Reply:
+    """Offer the models, or take another one of the same provider."""
+    if not argument:
+        from ybs.commands.offers import offer_models
+
+        return await offer_models(session)
+    return await switch(session, provider=None, model=argument)
+
+
+async def switch(session: Session, *, provider: str | None, model: str | None) -> Reply:
+    """Use another model from now on. The conversation stays; say so when it no longer fits."""
+    await session.switch_model(provider=provider, model=model)
+    status = session.status()
+    lines = [f"Now using {status.provider} {status.model}."]
+    tokens = session.estimated_tokens()
+    if tokens > session.rooms.window.room:
+        lines.append(
+            f"The conversation (about {tokens:,} tokens) does not fit its window of "
+            f"{status.window:,}: it is compacted with your next words."
+        )
+    if model is not None:
+        lines += await _doubts(session, model)
+    return Reply(text="\n".join(lines))
+
+
+async def _doubts(session: Session, model: str) -> list[str]:
+    """Name the nearest models if the provider, asked for a moment, does not list this one."""
+    from ybs.commands.offers import names_of
+
+    names = await names_of(session)
+    if not names or any(
+        name == model or name.startswith((f"{model}:", f"{model}-")) for name in names
+    ):
+        return []
+    from difflib import get_close_matches  # only after a doubtful name
+
+    near = get_close_matches(model, names, n=3, cutoff=0.5)
+    hint = f" Did you mean {' or '.join(near)}?" if near else " /model shows what it has."
+    return [f"{session.rooms.provider} does not list that model.{hint}"]
+
+
+async def change_mode(session: Session, argument: str) -> Reply:
+    """Show or choose what is allowed without asking."""
+    modes = get_args(Mode)
+    for mode in modes:
+        if argument.lower() == mode:
+            session.mode = mode
+            return Reply(text=f"Mode: {mode} ({MODES[mode]})")
+    if argument:
+        return Reply(text=f"No mode {argument!r}. Modes: {', '.join(modes)}", is_error=True)
+    items = tuple(
+        MenuItem(line=f"/mode {mode}", label=mode, detail=what, is_current=mode == session.mode)
+        for mode, what in MODES.items()
+    )
+    text = f"Mode: {session.mode}   (modes: {', '.join(modes)})"
+    return Reply(text=text, menu=Menu(title="What is done without asking", items=items))

@@ -1,0 +1,171 @@
+"""Menus of what can be reached: models and providers."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+from ybs.core.errors import ModelError
+from ybs.providers.catalog import facts_of, known_models
+from ybs.providers.http.client import host_of, is_loopback, port_of
+from ybs.providers.local.models import INSTALL_STARTER
+from ybs.providers.reach import Reach, in_time, list_models, look, models_here
+from ybs.providers.registry import chosen_name, provider_names
+from ybs.providers.whereabouts import runs_here
+from ybs.session.figures import amount
+from ybs.session.reply import Menu, MenuItem, Reply
+from ybs.session.session import Session
+
+_LONGEST_LABEL = 60
+_DETAILS: Final = {
+    "running": "running here",
+    "startable": "ready; the first request starts it",
+    "empty": f"no model yet: `{INSTALL_STARTER}`",
+    "keyed": "key found",
+}
+
+
+async def offer_models(session: Session) -> Reply:
+    """Offer the models of the provider in use, and those of other servers on this machine."""
+    config, used = session.config, session.rooms.provider
+    others = [name for name in provider_names(config) if name != used]
+    (names, note), found = await asyncio.gather(
+        _names_in_use(session), asyncio.gather(*(_others(name, session) for name in others))
+    )
+    model = session.rooms.model.name
+    own = [model, *(name for name in names if name != model)]
+    items = [_model_item(name, is_current=name == model) for name in _allowed(session, used, own)]
+    items += [item for more in found for item in more]
+    title = f"Models of {used}" + ", and of others here" * any(found)
+    notes = [note] if note else []
+    hint = "/model NAME takes another one; a number takes one of these."
+    menu = Menu(title=". ".join([title, *notes]), items=tuple(items))
+    return Reply(text="\n".join([f"{title}:", *menu.rows(), *notes, hint]), menu=menu)
+
+
+async def offer_providers(session: Session) -> Reply:
+    """Offer every provider with what is known of it; nobody beyond this machine is asked."""
+    names = provider_names(session.config)
+    reaches = await asyncio.gather(*(look(name, session.config) for name in names))
+    items = tuple(_provider_item(reach, session) for reach in reaches)
+    menu = Menu(title="Providers", items=items)
+    hint = "/provider NAME [MODEL] takes one, /provider NUMBER too; the conversation stays."
+    return Reply(text="\n".join(["Providers:", *menu.rows(), hint]), menu=menu)
+
+
+async def offer_models_at(session: Session, name: str) -> Reply:
+    """Offer the models of a provider that the person chose and that has no model of its own.
+
+    Raises ConfigError for one on another machine where only this one may be used.
+    """
+    incognito = session.rooms.incognito
+    if incognito.is_on and incognito.local_only:
+        is_here = runs_here(name, "", session.config)
+        incognito.check_model(name, "", is_here=is_here)
+    names: list[str] = []
+    with suppress(ModelError, TimeoutError):
+        names = await in_time(list_models(session.config, name))
+    if not names:
+        text = f"{name} has no model of its own: /provider {name} MODEL names one."
+        return Reply(text=text, is_error=True)
+    items = tuple(_item_at(name, model, "") for model in _allowed(session, name, names))
+    menu = Menu(title=f"Models of {name}", items=items)
+    return Reply(text="\n".join([f"{menu.title}:", *menu.rows()]), menu=menu)
+
+
+async def names_of(session: Session) -> list[str]:
+    """Ask the model in use for its neighbours; nothing where it does not say."""
+    return (await _asked(session))[0]
+
+
+async def _asked(session: Session) -> tuple[list[str], str]:
+    """Return the names that the model's server lists, or why there are none."""
+    used = session.rooms.provider
+    try:
+        return await in_time(session.rooms.model.list_models()), ""
+    except TimeoutError:
+        return [], f"{used} did not say in time which models it has"
+    except ModelError as error:
+        return [], str(error).split("\n", 1)[0].rstrip(".")
+
+
+async def _names_in_use(session: Session) -> tuple[list[str], str]:
+    names, why = await _asked(session)
+    if names or not why:
+        return names, ""
+    used = session.rooms.provider
+    is_here = runs_here(used, session.rooms.model.name, session.config)
+    known = [] if is_here else known_models(used)
+    return known, f"{why}{'; these are known from elsewhere' if known else ''}."
+
+
+async def _others(name: str, session: Session) -> list[MenuItem]:
+    """Return the models of another provider: asked here, else the one that the person's settings name."""
+    config = session.config
+    names = await models_here(name, config)
+    where = "running here"
+    if not names and (own := config.providers.get(name)) is not None and own.model:
+        reach = await look(name, config)
+        names, where = ([own.model], _detail(reach)) if reach.is_ready else ([], "")
+    return [_item_at(name, model, where) for model in _allowed(session, name, names)]
+
+
+def _item_at(name: str, model: str, where: str) -> MenuItem:
+    line = f"/provider {name} {model}"
+    return MenuItem(line=line, label=_label(f"{name} {model}"), detail=where)
+
+
+def _allowed(session: Session, provider: str, names: Sequence[str]) -> list[str]:
+    """Leave out what this session may not use."""
+    incognito = session.rooms.incognito
+    if not (incognito.is_on and incognito.local_only):
+        return list(names)
+    return [name for name in names if runs_here(provider, name, session.config)]
+
+
+def _model_item(name: str, *, is_current: bool) -> MenuItem:
+    window = facts_of(name).window
+    detail = f"{amount(window)} window" if window else ""
+    return MenuItem(line=f"/model {name}", label=_label(name), detail=detail, is_current=is_current)
+
+
+def _provider_item(reach: Reach, session: Session) -> MenuItem:
+    is_current = reach.provider == session.rooms.provider
+    detail = f"in use, {_detail(reach)}" if is_current else _detail(reach)
+    if (moved := _moved_to(reach, session)) and moved not in detail:
+        detail += f", at {moved}"
+    return MenuItem(
+        line=f"/provider {reach.provider}",
+        label=_label(reach.provider),
+        detail=detail,
+        is_current=is_current,
+    )
+
+
+def _moved_to(reach: Reach, session: Session) -> str:
+    """Return the host of the address that `llm.endpoint` gives a provider, where it gives it one."""
+    config = session.config
+    if not (config.llm.endpoint and reach.endpoint and reach.provider == chosen_name(config)):
+        return ""
+    host = host_of(reach.endpoint)
+    return f"{host}:{port_of(reach.endpoint)}" if is_loopback(host) else host
+
+
+def _detail(reach: Reach) -> str:
+    """Say in a few words what is known of a provider."""
+    match reach.state:
+        case "stopped":
+            place = f" at {reach.endpoint}"
+            return f"not running{f': {reach.advice}' if reach.advice else place}"
+        case "keyless":
+            return f"no key: set {reach.variable or 'one'}"
+        case "unasked":
+            return f"at {host_of(reach.endpoint)}"
+        case "unusable":
+            return reach.complaint
+        case plain:
+            return _DETAILS[plain]
+
+
+def _label(text: str) -> str:
+    return text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 1]}…"

@@ -1,0 +1,39 @@
+"""Open a session that has the slash commands."""
+
+from msgspec.structs import replace
+
+from ybs.session import wiring
+from ybs.session.options import Options
+from ybs.session.reply import Reply
+from ybs.session.session import Session
+
+
+def is_command(line: str) -> bool:
+    """Return whether the line is a command; a path such as `/etc/hosts` at the start is not one."""
+    word = line.split(maxsplit=1)[0] if line.strip() else ""
+    return word.startswith("/") and "/" not in word[1:]
+
+
+class SlashCommands:
+    """The slash commands; their table is loaded with the first one that is typed."""
+
+    def is_command(self, line: str) -> bool:
+        """Return whether the line is a command."""
+        return is_command(line)
+
+    async def run(self, session: Session, line: str) -> Reply:
+        """Run a command line; names ignore case."""
+        from ybs.commands.registry import run_command  # a prompt needs none
+
+        return await run_command(session, line)
+
+    def resumed(self, session: Session) -> Reply | None:
+        """Return what a frontend says and draws first of a session that goes on."""
+        from ybs.commands.sessions import resumed_reply  # few do
+
+        return resumed_reply(session, is_fork=session.journal.is_fork)
+
+
+def open_session(options: Options) -> Session:
+    """Open a session with the slash commands. Raises ConfigError for what makes a start impossible."""
+    return wiring.open_session(replace(options, commands=SlashCommands()))

@@ -1,0 +1,78 @@
+"""Commands about the project and what runs in it: jobs, trust, incognito."""
+
+from ybs.security.incognito import WRITES_NOTHING
+from ybs.session.reply import Reply
+from ybs.session.session import Session
+
+NO_TRUST = "This project was not trusted."
+FOR_ONE_RUN = "`ybs --trust` lets the project's files count in one run."
+
+
+async def show_jobs(session: Session, argument: str) -> Reply:
+    """List the commands that run in the background, or stop one."""
+    jobs = session.rooms.workspace.shells.jobs
+    action, _, name = argument.partition(" ")
+    match action.lower():
+        case "" | "list":
+            how = ["/jobs stop ID stops one."] if jobs.running else []
+            return Reply(text="\n".join([jobs.listing(), *how]))
+        case "stop" if name.strip():
+            job = jobs.find(name)
+            await job.stop()
+            return Reply(text=job.line)
+        case _:
+            return Reply(text="Usage: /jobs, or /jobs stop ID", is_error=True)
+
+
+async def send_to_background(session: Session, _argument: str) -> Reply:
+    """Let the running commands go on in the background; the turn goes on without waiting for them."""
+    count = session.send_to_background()
+    if not count:
+        return Reply(text="No command is running.", is_error=True)
+    return Reply(text="It goes on in the background. /jobs shows it.")
+
+
+async def change_trust(session: Session, argument: str) -> Reply:
+    """Show what the project's own files want, trust exactly that, or take it back: from the next start on."""
+    from ybs.trust.decision import give, revoke
+
+    review = session.loaded.review
+    if argument.lower() == "revoke":
+        was = revoke(session.rooms.folder)
+        return Reply(text="No longer trusted, from the next start on." if was else NO_TRUST)
+    if review is None:
+        return Reply(text="This project wants nothing that needs trust.")
+    match argument.lower():
+        case "" | "show":
+            from ybs.trust.wording import lines_of
+
+            state = "Trusted." if review.is_trusted else "Not trusted: all of this is ignored."
+            return Reply(text="\n".join([*lines_of(review), state]))
+        case "give" if not session.rooms.incognito.may_write:
+            return Reply(text=f"Not trusted: {WRITES_NOTHING}. {FOR_ONE_RUN}", is_error=True)
+        case "give":
+            if not review.is_trusted:
+                give(review)
+            return Reply(text="Trusted as it is now; it counts from the next start on.")
+        case _:
+            return Reply(text="Usage: /trust, /trust give or /trust revoke", is_error=True)
+
+
+async def change_incognito(session: Session, argument: str) -> Reply:
+    """Begin a new session of which nothing is written down, or with `off` one that is as usual."""
+    is_on, jobs = session.status().incognito, session.rooms.workspace.shells.running_jobs
+    ended = " What ran in the background was ended." if jobs else ""
+    match argument.lower(), is_on:
+        case (("" | "on"), False):
+            await session.start_anew(is_incognito=True)
+            text = "Incognito: a new, empty session, and nothing of it is written down."
+            return Reply(text=f"{text} The one before stays as it was.{ended}")
+        case "off", True:
+            await session.start_anew(is_incognito=False)
+            return Reply(text=f"No longer incognito: a new, empty session.{ended}")
+        case (("" | "on"), True):
+            return Reply(text="This session is incognito. `/incognito off` begins one that is not.")
+        case "off", False:
+            return Reply(text="This session is not incognito.")
+        case _:
+            return Reply(text="Usage: /incognito, or /incognito off", is_error=True)

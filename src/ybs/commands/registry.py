@@ -1,0 +1,115 @@
+"""Runs slash commands. A command answers with a reply and never asks the model."""
+
+from msgspec.structs import replace
+
+from ybs.commands.open import is_command
+from ybs.commands.table import COMMANDS, LISTED, Command
+from ybs.core.errors import YbsError
+from ybs.core.messages import Text
+from ybs.security.unicode import printable
+from ybs.session.figures import number_in
+from ybs.session.reply import Menu, Reply
+from ybs.session.session import Session
+
+_LONGEST_ECHO = 40
+
+
+def runs_beside_a_turn(line: str) -> bool:
+    """Tell whether a line is a command that need not wait for the end of a running turn."""
+    word, argument = _parts(line)
+    command = command_at(word)
+    if not is_command(line) or command is None:
+        return is_command(line)
+    return not command.waits or (command.shows_bare and not argument)
+
+
+def activity_of(line: str) -> str:
+    """Say what a command does that may take long; empty for any other line."""
+    command = command_at(_parts(line)[0]) if is_command(line) else None
+    return command.activity if command is not None else ""
+
+
+async def run_command(session: Session, line: str) -> Reply:
+    """Run a command line; names ignore case. A number takes an item of the menu that the command gave last.
+
+    The reply holds no secret and nothing that acts on a terminal.
+    """
+    return _shown(session, await _reply_to(session, line))
+
+
+async def _reply_to(session: Session, line: str) -> Reply:
+    word, argument = _parts(line)
+    command = command_at(word)
+    if command is None:
+        return unknown(word)
+    name = command.names[0]
+    is_begun = word[1:].lower() not in COMMANDS
+    if chosen := _chosen(session.offered.get(name), f"/{name} {argument}"):
+        word, argument = _parts(chosen)  # once: what is called so may be a number too
+        command = COMMANDS[word[1:]]
+        name = command.names[0]
+    if argument and not command.arguments:
+        return Reply(text=f"Usage: /{name}", is_error=True)
+    try:
+        reply = await command.run(session, argument)
+    except YbsError as error:
+        return Reply(text=str(error), is_error=True)
+    except OSError as error:  # a folder that may not be read, a disk that is full
+        why = error.strerror or str(error)
+        where = f": {error.filename}" if error.filename else ""
+        return Reply(text=f"{why}{where}", is_error=True)
+    if reply.menu is not None and reply.menu.is_numbered:
+        session.offered[name] = reply.menu
+    if is_begun and not reply.wants_quit:
+        reply = replace(reply, text=f"/{name}\n{reply.text}".rstrip())
+    return reply
+
+
+def command_at(word: str) -> "Command | None":
+    """Return the command with this name, or the only one with a name that begins so."""
+    typed = word[1:].lower()
+    if (command := COMMANDS.get(typed)) or not typed:
+        return command
+    begun = [each for each in LISTED if any(name.startswith(typed) for name in each.names)]
+    return begun[0] if len(begun) == 1 else None
+
+
+def _shown(session: Session, reply: Reply) -> Reply:
+    """Mask secrets, and let nothing act on a terminal: names of files and models, and what was typed, stand in it."""
+    from ybs.session.export import mask
+
+    firewall = session.rooms.secrets.firewall
+    text, diff = (mask(firewall, Text(text=each)).text for each in (reply.text, reply.diff))
+    menu = reply.menu
+    if menu is not None:
+        items = [
+            replace(each, label=printable(each.label), detail=printable(each.detail))
+            for each in menu.items
+        ]
+        menu = replace(menu, title=printable(menu.title), items=tuple(items))
+    return replace(reply, text=printable(text), diff=printable(diff), menu=menu)
+
+
+def unknown(word: str) -> Reply:
+    """Name the commands that are spelled most alike."""
+    from difflib import get_close_matches  # only after a typing error
+
+    typed, word = word[1:].lower(), printable(word[:_LONGEST_ECHO])
+    begun = [each.names[0] for each in LISTED if typed and each.names[0].startswith(typed)]
+    near = begun[:3] or get_close_matches(typed[:_LONGEST_ECHO], COMMANDS, n=3)
+    hint = f"Did you mean {' or '.join('/' + name for name in near)}? " if near else ""
+    return Reply(text=f"Unknown command: {word}. {hint}/help lists them all.", is_error=True)
+
+
+def _parts(line: str) -> tuple[str, str]:
+    word, argument = [*line.split(maxsplit=1), "", ""][:2]
+    return word, argument.strip()
+
+
+def _chosen(menu: Menu | None, line: str) -> str:
+    """Return the line of the item with this number, if that is one and no item means itself by it."""
+    number, items = number_in(_parts(line)[1]), () if menu is None else menu.items
+    if not 1 <= number <= len(items) or any(each.line == line for each in items):
+        return ""
+    chosen = items[number - 1].line
+    return "" if chosen.startswith(f"{line} ") else chosen

@@ -1,0 +1,69 @@
+"""What a project's files want, and whether the person trusts them: plain data that travels with the settings."""
+
+from hashlib import sha256
+from pathlib import Path
+
+from msgspec import Struct
+
+
+class ProjectFile(Struct, frozen=True):
+    """One file as it was read."""
+
+    data: bytes
+    is_executable: bool = False
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the content, marked where the file may be run."""
+        return sha256(self.data).hexdigest() + "+x" * self.is_executable
+
+
+class Item(Struct, frozen=True, kw_only=True):
+    """One thing that the project wants: where it says so, what it would do, in plain words, escaped."""
+
+    place: str
+    words: str
+    #: False: not worth a question by itself, such as a program in a folder named tools.
+    asks: bool = True
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """A file that is not as it was when the project was trusted; `difference` is a diff, escaped, cut."""
+
+    path: str
+    what: str
+    difference: str = ""
+
+
+class Review(Struct, frozen=True, kw_only=True):
+    """What a project wants, and whether it may.
+
+    `problem` says why it cannot be trusted at all; empty where it can. `once` tells that it was trusted for this
+    run alone.
+    """
+
+    folder: Path
+    items: tuple[Item, ...]
+    files: dict[str, ProjectFile]
+    is_trusted: bool = False
+    once: bool = False
+    changes: tuple[Change, ...] = ()
+    problem: str = ""
+
+    def __repr__(self) -> str:
+        # No content of a file must reach a log by way of a representation.
+        return f"Review(folder={self.folder!r}, is_trusted={self.is_trusted!r})"
+
+    @property
+    def needs_question(self) -> bool:
+        """Tell whether a person should be asked before the first request."""
+        return not self.is_trusted and not self.problem and any(item.asks for item in self.items)
+
+    def data(self, path: str) -> bytes | None:
+        """Return a trusted file's bytes, those that were hashed; None where there is no trust or no file."""
+        file = self.files.get(path)
+        return file.data if self.is_trusted and file is not None else None
+
+    def paths(self, folder: str) -> list[str]:
+        """List the trusted files below a folder of the project, such as `.ybs/commands`."""
+        return [path for path in self.files if self.is_trusted and path.startswith(f"{folder}/")]

@@ -1,0 +1,82 @@
+"""A prompt on the command line that is a line of a chat: a slash command or `!COMMAND`."""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+from ybs.core.errors import YbsError
+from ybs.frontends.headless.output import Format, Pipe, Result, make_output, tell
+
+if TYPE_CHECKING:
+    from ybs.session.options import Options
+    from ybs.session.reply import Reply
+    from ybs.session.session import Session
+
+    Opener: TypeAlias = Callable[[Options], Session]
+
+#: Commands that only show something, so that a prompt from a script cannot change anything by one of them.
+SHOWING = frozenset(
+    ("help", "?", "sessions", "session", "status", "context", "cost", "diff", "tools", "config")
+)
+
+
+def refusal_of(prompt: str) -> str:
+    """Say why a line of a chat is not run from the command line; nothing where it is.
+
+    Who writes a prompt for a script may not be the person: nothing is run or changed by it.
+    """
+    from ybs.commands.registry import command_at, unknown
+
+    prompt = prompt.strip()
+    as_words = "`ybs -- PROMPT` sends it to the model as it stands."
+    if prompt.startswith("!"):
+        return (
+            f"{prompt.split(maxsplit=1)[0]!r} at the start runs a command in a chat, and not on the command line. Run it "
+            f"in your shell and pipe its output: COMMAND | ybs --print 'PROMPT'. {as_words}"
+        )
+    word = prompt.split(maxsplit=1)[0]
+    command = command_at(word)
+    if command is None:
+        return f"{unknown(word).text} {as_words}"
+    if command.names[0] in SHOWING:
+        return ""
+    return (
+        f"/{command.names[0]} is a command of a chat and not of the command line, where only commands that show something "
+        f"are run ({', '.join('/' + name for name in sorted(SHOWING) if name.isalpha())}). Start ybs in a terminal "
+        f"and type it there. {as_words}"
+    )
+
+
+def run_command_once(
+    options: "Options", line: str, *, output_format: Format = "text", opener: "Opener | None" = None
+) -> int:
+    """Run a slash command, print what it answers, and return the exit code. No model is asked.
+
+    `opener` opens the session (another one in tests).
+    """
+    from ybs.commands.open import open_session
+    from ybs.frontends.headless.run import fail
+
+    output = make_output(output_format, Pipe(), is_verbose=False)
+    try:
+        session = (opener or open_session)(options)
+        for warning in session.warnings:
+            tell(f"ybs: {warning}")
+        reply = asyncio.run(_reply(session, line.strip()))
+    except YbsError as error:
+        return fail(error, output)
+    text = "\n".join(filter(None, (reply.text, reply.diff)))
+    if reply.is_error:
+        output.result(Result(result="", reason="error", is_error=True, exit_code=1, message=text))
+        return 1
+    output.result(Result(result=text, reason="done", is_error=False, exit_code=0))
+    return 0
+
+
+async def _reply(session: "Session", line: str) -> "Reply":
+    from ybs.session.reply import Reply
+
+    async with session:
+        reply = await session.handle(line)
+    assert isinstance(reply, Reply)  # noqa: S101 - no command of SHOWING asks a model
+    return reply

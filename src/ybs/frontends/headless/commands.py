@@ -1,0 +1,163 @@
+"""The subcommands that print data: settings, tools, and what was found on this machine."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ybs.frontends.headless.output import warn, write, write_json
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from ybs.config.layers import Loaded
+    from ybs.session.options import Options
+
+
+def run_subcommand(arguments: "Namespace", options: "Options") -> int:
+    """Run the subcommand that the arguments name and return its exit code."""
+    return _COMMANDS[arguments.subcommand](arguments, options)
+
+
+def _tools(arguments: "Namespace", options: "Options") -> int:
+    from ybs.frontends.headless.tools import list_tools
+
+    return list_tools(options, is_json=arguments.format == "json")
+
+
+def _firewall(arguments: "Namespace", options: "Options") -> int:
+    from ybs.frontends.headless.firewall import scan
+
+    return scan(arguments, settings(options).config.firewall)
+
+
+def _sandbox(arguments: "Namespace", options: "Options") -> int:
+    from ybs.frontends.headless.sandbox import execute
+
+    return execute(options, arguments.command, network=arguments.network)
+
+
+def _map(arguments: "Namespace", options: "Options") -> int:
+    from ybs.frontends.headless.map import map_project
+
+    return map_project(arguments, options)
+
+
+def _sessions(arguments: "Namespace", options: "Options") -> int:
+    from ybs.frontends.headless.sessions import sessions
+
+    return sessions(arguments, options)
+
+
+def _trust(arguments: "Namespace", options: "Options") -> int:
+    from ybs.frontends.headless.trust import trust
+
+    return trust(arguments.action, options.folder, is_json=arguments.format == "json")
+
+
+def _models(arguments: "Namespace", _options: "Options") -> int:
+    from ybs.frontends.headless.models import models
+
+    return models(arguments.action, is_json=arguments.format == "json")
+
+
+def _doctor(arguments: "Namespace", options: "Options") -> int:
+    from ybs.frontends.headless.doctor import doctor
+
+    return doctor(settings(options), is_json=arguments.format == "json")
+
+
+def config(arguments: "Namespace", options: "Options") -> int:
+    """Show the settings, print their JSON Schema, or check them (exit code 3 when something is wrong)."""
+    from ybs.config.report import json_schema
+
+    is_json = arguments.format == "json"
+    match arguments.action:
+        case "schema":
+            write_json(json_schema())
+            return 0
+        case "check":
+            return check_settings(settings(options), options, is_json=is_json)
+        case _:
+            show_settings(settings(options), is_json=is_json, with_sources=arguments.sources)
+            return 0
+
+
+def settings(options: "Options") -> "Loaded":
+    """Load the settings that a session with these options would have."""
+    from ybs.session.options import load_settings
+
+    return load_settings(options)
+
+
+def show_settings(loaded: "Loaded", *, is_json: bool, with_sources: bool) -> None:
+    """Print every setting, as `key = value` or as one JSON object by dotted key."""
+    from ybs.config.report import show
+
+    rows = show(loaded)
+    if is_json and with_sources:
+        write_json({row.key: {"value": row.value, **_source(row.origin)} for row in rows})
+    elif is_json:
+        write_json({row.key: row.value for row in rows})
+    else:
+        for row in rows:
+            value = msgspec.json.encode(row.value).decode()
+            place = "  ".join(filter(None, dict.fromkeys((row.origin.layer, row.origin.source))))
+            write(f"{row.key} = {value}" + (f"   ({place})" if with_sources else ""))
+    warn(loaded.warnings)
+
+
+def check_settings(loaded: "Loaded", options: "Options", *, is_json: bool) -> int:
+    """Print what is wrong with the settings: all that can be found, and what a start stops at."""
+    from ybs.config.report import check
+    from ybs.session.checking import check_options, problems_in
+
+    check_options(options, loaded.config)
+    found = list(problems_in(loaded, options.folder))
+    problems = [*check(loaded), *(each.text for each in found)]
+    if not any(each.stops for each in found) and (reason := _why_no_start(options, loaded)):
+        problems.append(reason)
+    if is_json:
+        write_json({"problems": list(problems)})
+    for problem in problems if not is_json else ():
+        write(problem)
+    if not problems and not is_json:
+        write("Nothing is wrong with the settings.")
+    return 3 if problems else 0
+
+
+def _why_no_start(options: "Options", loaded: "Loaded") -> str:
+    """Open a session as a start does and say why that fails. That no model or key is there is not the settings' fault."""
+    import asyncio
+
+    from msgspec.structs import replace
+
+    from ybs.commands.open import open_session
+    from ybs.core.errors import AuthError, ConfigError
+    from ybs.session.first_model import NothingConfigured
+
+    try:
+        session = open_session(replace(options, loaded=loaded))
+    except (NothingConfigured, AuthError):
+        return ""
+    except ConfigError as error:
+        return str(error)
+    asyncio.run(session.close())
+    return ""
+
+
+def _source(origin: Any) -> Mapping[str, str]:
+    return {"layer": origin.layer, "source": origin.source}
+
+
+_COMMANDS: "dict[str, Callable[[Namespace, Options], int]]" = {
+    "config": config,
+    "sessions": _sessions,
+    "tools": _tools,
+    "firewall": _firewall,
+    "sandbox": _sandbox,
+    "map": _map,
+    "trust": _trust,
+    "models": _models,
+    "doctor": _doctor,
+}

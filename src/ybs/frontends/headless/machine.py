@@ -1,0 +1,143 @@
+"""What `ybs doctor` says of this machine: sandbox, programs, folders, disk and clock."""
+
+import os
+import shutil
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import ybs
+from ybs.config import private_file
+from ybs.config.paths import config_folder, expand
+from ybs.config.schema import Config
+from ybs.frontends.headless.finding import Finding, install
+
+#: Programs that ybs uses where they are: the package they come in, and for what.
+PROGRAMS: Final = {
+    "rg": ("ripgrep", "fast search; without it ybs searches by itself"),
+    "git": ("git", "branch and history"),
+}
+_LEAST_FREE_BYTES: Final = 1_000_000_000
+_DAY_SECONDS: Final = 86_400
+#: Settings of Linux that keep bubblewrap from making namespaces, the value that does, and one that does not.
+_SWITCHES: Final = (
+    ("kernel.unprivileged_userns_clone", "0", "1"),
+    ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
+    ("user.max_user_namespaces", "0", "15000"),
+)
+
+
+def look_at_machine(config: Config) -> Iterator[Finding]:
+    """Look at what is around ybs."""
+    yield look_at_sandbox(config)
+    for program, (package, purpose) in PROGRAMS.items():
+        if path := shutil.which(program):
+            yield Finding(name=program, state="ok", detail=f"{path} ({purpose})")
+        else:
+            yield Finding(name=program, state="missing", detail=purpose, fix=install(package))
+    yield look_at_project(Path.cwd())
+    if config.session.auto_save and not config.incognito.enabled:
+        yield look_at_sessions(expand(config.session.storage_path, Path.cwd()))
+    else:
+        yield Finding(name="sessions", state="ok", detail="none is kept, as the settings ask for")
+    yield look_at_disk(shutil.disk_usage(_nearest(config_folder())).free)
+    yield look_at_clock(time.time())
+
+
+def look_at_sandbox(config: Config) -> Finding:
+    """Say which cage commands run in."""
+    from ybs.session.sandbox import Sandbox
+
+    sandbox = Sandbox(Path.cwd(), blocked=config.safety.sandbox_blocked_paths)
+    cage = sandbox.cage
+    if sandbox.state == "full":
+        return Finding(name="sandbox", state="ok", detail=f"{cage.name}: {cage.why}")
+    fix = fix_for_cage(cage.why)
+    if sandbox.state == "reduced":
+        detail = f"{cage.name}: {cage.why}; every command asks"
+        return Finding(name="sandbox", state="warning", detail=detail, fix=fix)
+    detail = f"{cage.why}; commands are refused"
+    return Finding(name="sandbox", state="error", detail=detail, fix=fix)
+
+
+def fix_for_cage(why: str, settings: Path = Path("/proc/sys")) -> str:
+    """Return what gives this machine the whole sandbox."""
+    if "not installed" in why:
+        return install("bubblewrap")
+    for name, bad, good in _SWITCHES:
+        try:
+            value = settings.joinpath(*name.split(".")).read_text().strip()
+        except OSError:
+            continue
+        if value == bad:
+            return f"sudo sysctl -w {name}={good}"
+    if "bwrap does not work" in why:
+        return "allow user namespaces here (in a container: that is up to whoever started it)"
+    return "see docs/security.md"
+
+
+def look_at_project(folder: Path) -> Finding:
+    """Say whether files can be written here."""
+    if os.access(folder, os.W_OK):
+        return Finding(name="folder", state="ok", detail=str(folder))
+    detail = f"{folder} cannot be written: nothing can be edited"
+    return Finding(
+        name="folder", state="warning", detail=detail, fix=f"sudo chown $USER '{folder}'"
+    )
+
+
+def look_at_sessions(folder: Path) -> Finding:
+    """Say whether what is written down about sessions is the person's alone, and whether it can be written."""
+    detail, fix = "", ""
+    try:
+        mode = stat.S_IMODE(folder.lstat().st_mode)
+        private_file.make_folder(folder)  # it is there, so it is only looked at
+    except FileNotFoundError:
+        return _place_for(folder)
+    except private_file.Unsafe as error:
+        detail, mode = f"no session is kept: {error}", 0
+    except OSError as error:
+        detail, mode = f"no session is kept: {folder}: {error.strerror}", 0
+    if mode & 0o077:
+        detail, fix = f"{folder} is open to others (mode {mode:o})", f"chmod 700 '{folder}'"
+    elif not detail and not os.access(folder, os.W_OK | os.X_OK):
+        detail, fix = f"no session is kept: {folder} cannot be written", f"chmod 700 '{folder}'"
+    if detail:
+        return Finding(name="sessions", state="warning", detail=detail, fix=fix)
+    return Finding(name="sessions", state="ok", detail=f"{folder}, private")
+
+
+def look_at_disk(free_bytes: int) -> Finding:
+    """Say whether there is room to write."""
+    detail = f"{free_bytes / 1e9:.1f} GB free"
+    if free_bytes >= _LEAST_FREE_BYTES:
+        return Finding(name="disk", state="ok", detail=detail)
+    return Finding(name="disk", state="warning", detail=detail, fix="du -xh ~ | sort -h | tail")
+
+
+def look_at_clock(now: float) -> Finding:
+    """Say whether the clock can be right: it is not before ybs was put here."""
+    shown = time.strftime("%Y-%m-%d %H:%M", time.localtime(now))
+    if now >= Path(ybs.__file__).stat().st_mtime - _DAY_SECONDS:
+        return Finding(name="clock", state="ok", detail=shown)
+    detail = f"{shown}, before ybs was installed; secure connections fail"
+    return Finding(
+        name="clock", state="warning", detail=detail, fix="sudo timedatectl set-ntp true"
+    )
+
+
+def _place_for(folder: Path) -> Finding:
+    above = _nearest(folder)
+    if os.access(above, os.W_OK):
+        return Finding(name="sessions", state="ok", detail=f"{folder}, made when needed")
+    detail = f"{folder} cannot be made: {above} cannot be written"
+    return Finding(
+        name="sessions", state="warning", detail=detail, fix=f"sudo chown $USER '{above}'"
+    )
+
+
+def _nearest(folder: Path) -> Path:
+    """Return the folder, or the nearest one above it that exists."""
+    return next(path for path in (folder, *folder.parents) if path.exists())

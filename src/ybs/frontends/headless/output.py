@@ -1,0 +1,263 @@
+"""What a run without a terminal writes: text, one JSON object, or one JSON line per event."""
+
+import sys
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, Literal, Protocol, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from ybs.core.events import (
+    Event,
+    Noticed,
+    RequestRetried,
+    ThinkingStreamed,
+    ToolFinished,
+    ToolStarted,
+)
+from ybs.core.messages import Usage
+from ybs.core.wording import plural
+from ybs.frontends.headless.advice import advice_for_scripts
+from ybs.security.gate import put, put_json, put_utf8
+from ybs.session.figures import in_columns
+
+Format: TypeAlias = Literal["text", "json", "stream-json"]
+#: Version of the JSON lines.
+VERSION = 1
+#: What the line about the end of a tool call shows of what came of it, in characters.
+MAX_SAID = 120
+
+
+class Result(Struct, frozen=True, kw_only=True, tag="result"):
+    """How a run ended. `message` says why, when it is not done; `session` names the session.
+
+    `warnings` are what the person was told on the way, such as files that a command left and that run later.
+    """
+
+    result: str
+    reason: str
+    is_error: bool
+    exit_code: int
+    message: str = ""
+    steps: int = 0
+    usage: dict[str, int] = {}
+    cost_usd: float | None = None
+    duration_seconds: float = 0.0
+    refusals: int = 0
+    model: str = ""
+    provider: str = ""
+    session: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+class Output(Protocol):
+    """Takes the events of a run and, last, its result."""
+
+    def event(self, event: Event) -> None:
+        """Take an event."""
+        ...
+
+    def result(self, result: Result) -> None:
+        """Take the end of the run."""
+        ...
+
+
+class Pipe:
+    """Standard output, which whoever reads it may close at any time, or which may be a full disk.
+
+    `on_close` is called once when that happens; from then on nothing is written. A reader that has gone
+    is no trouble; everything else is told.
+    """
+
+    def __init__(self) -> None:
+        self.is_closed = False
+        self.on_close: Callable[[], object] = lambda: None
+
+    def write_text(self, text: str) -> None:
+        """Write plain text through the gate, and flush."""
+        self._write(lambda: put_utf8(text, sys.stdout))
+
+    def write_json(self, data: bytes) -> None:
+        """Write JSON through the gate, and flush."""
+        self._write(lambda: put_json(data, sys.stdout))
+
+    def _write(self, write: Callable[[], None]) -> None:
+        if self.is_closed:
+            return
+        try:
+            write()
+        except (OSError, ValueError) as error:  # ValueError: the stream object itself is closed
+            self.is_closed = True
+            if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+                tell(f"ybs: cannot write: {error.strerror}")
+            self.on_close()
+
+
+class TextOutput:
+    """The answer on standard output; on standard error what the person has to know."""
+
+    def __init__(self, pipe: Pipe, *, is_verbose: bool = False) -> None:
+        self._pipe, self._is_verbose = pipe, is_verbose
+        self._thinking: list[str] = []
+
+    def event(self, event: Event) -> None:
+        """Write a line for what matters; with `-v` for every step."""
+        if isinstance(event, ThinkingStreamed):
+            self._thinking.append(event.text)
+            return
+        if self._is_verbose:
+            self._tell_thinking()
+        if line := line_of(event, is_verbose=self._is_verbose):
+            tell(line)
+
+    def result(self, result: Result) -> None:
+        """Write the answer, and why the run ended if it is not done."""
+        if result.result:
+            self._pipe.write_text(result.result.rstrip("\n") + "\n")
+        if result.message:
+            tell(f"ybs: {result.message}")
+        if self._is_verbose:
+            tell(usage_line(result))
+
+    def _tell_thinking(self) -> None:
+        text = "".join(self._thinking).strip()
+        self._thinking.clear()
+        if text:
+            tell(f"thinking: {text}")
+
+
+class JsonOutput:
+    """One JSON object at the end; warnings on standard error."""
+
+    def __init__(self, pipe: Pipe, *, is_verbose: bool = False) -> None:
+        self._pipe, self._is_verbose = pipe, is_verbose
+
+    def event(self, event: Event) -> None:
+        """Write a line for what matters; with `-v` for every step."""
+        if line := line_of(event, is_verbose=self._is_verbose):
+            tell(line)
+
+    def result(self, result: Result) -> None:
+        """Write the object."""
+        self._pipe.write_json(msgspec.json.encode(result) + b"\n")
+
+
+class StreamOutput:
+    """One JSON line per event, written at once; the last one is the result."""
+
+    def __init__(self, pipe: Pipe) -> None:
+        self._pipe = pipe
+        self._encoder = msgspec.json.Encoder()
+
+    def event(self, event: Event) -> None:
+        """Write the event's line."""
+        self._pipe.write_json(self._line(event))
+
+    def result(self, result: Result) -> None:
+        """Write the result's line."""
+        self._pipe.write_json(self._line(result))
+
+    def _line(self, record: Event | Result) -> bytes:
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00")
+        head = f'{{"timestamp":"{now}Z","v":{VERSION},'.encode()
+        return head + self._encoder.encode(record)[1:] + b"\n"
+
+
+def make_output(output_format: Format, pipe: Pipe, *, is_verbose: bool) -> Output:
+    """Make the output that the person chose."""
+    match output_format:
+        case "text":
+            return TextOutput(pipe, is_verbose=is_verbose)
+        case "json":
+            return JsonOutput(pipe, is_verbose=is_verbose)
+        case "stream-json":
+            return StreamOutput(pipe)
+
+
+def line_of(event: Event, *, is_verbose: bool) -> str:
+    """Say in a line what the person has to know of an event, and more when asked for; else nothing."""
+    match event:
+        case Noticed(level="warning" | "error"):
+            return f"{event.level}: {advice_for_scripts(event.text)}"
+        case RequestRetried():
+            what = event.message.split("\n", 1)[0]  # the advice comes with the last failure
+            return f"retry {event.attempt} in {event.wait_seconds:.1f} s: {what}"
+        case ToolFinished(is_refused=True):
+            # Not folded: it may hold a rule that has to be typed as it stands.
+            return f"refused: {event.name}: {event.output.removeprefix('Refused: ')}"
+        case _:
+            return step_line(event) if is_verbose else ""
+
+
+def step_line(event: Event) -> str:
+    """Say in a line what the agent does."""
+    match event:
+        case Noticed():
+            return advice_for_scripts(event.text)
+        case ToolStarted():
+            arguments = bytes(event.arguments).decode(errors="replace")
+            return f"> {event.name} {one_line(arguments, len(arguments))}"
+        case ToolFinished():
+            state = "done" if event.success else "failed"
+            said = one_line(event.summary or event.output, MAX_SAID)
+            first = f"  {event.name} {state} in {event.duration_seconds:.1f} s: {said}"
+            output = event.output.strip("\n")
+            is_said = " ".join(output.split()) == said
+            lines = () if is_said or not output else output.split("\n")
+            return "\n".join([first, *(f"    {line}".rstrip() for line in lines)])
+        case _:
+            return ""
+
+
+def one_line(text: str, max_chars: int = 300) -> str:
+    """Fold white space and cut at the end."""
+    folded = " ".join(text.split())
+    return folded if len(folded) <= max_chars else folded[: max_chars - 3] + "..."
+
+
+def usage_line(result: Result) -> str:
+    """Say what the run used."""
+    cost = f", ${result.cost_usd:.4f}" if result.cost_usd else ""
+    steps = plural(result.steps, "step")
+    return (
+        f"{steps}, {result.usage.get('input_tokens', 0):,} tokens in, "
+        f"{result.usage.get('output_tokens', 0):,} out{cost}, {result.duration_seconds:.1f} s"
+    )
+
+
+def counts(usage: Usage) -> dict[str, int]:
+    """List the token counts, zeros included, so that a script finds every key."""
+    named: dict[str, Any] = msgspec.structs.asdict(usage)
+    named.pop("cost_usd")
+    return named
+
+
+def tell(line: str) -> None:
+    """Write a line to standard error; a closed one is nobody's concern."""
+    try:
+        put(line, sys.stderr)
+    except (OSError, ValueError):
+        return
+
+
+def warn(warnings: Sequence[str]) -> None:
+    """Write warnings to standard error."""
+    for warning in warnings:
+        tell(f"ybs: {warning}")
+
+
+def write(line: str) -> None:
+    """Print a line, with nothing in it that acts on a terminal."""
+    put(line, sys.stdout)
+
+
+def write_table(rows: Sequence[Sequence[str]]) -> None:
+    """Print rows in columns; the last column is as long as it is."""
+    for line in in_columns(rows):
+        write(line)
+
+
+def write_json(data: Any) -> None:
+    """Print indented JSON, with nothing in it that acts on a terminal."""
+    put_json(msgspec.json.format(msgspec.json.encode(data), indent=2) + b"\n", sys.stdout)

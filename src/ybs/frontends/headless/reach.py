@@ -1,0 +1,125 @@
+"""What `ybs doctor` says of models: which one is chosen, where it would answer, which providers there are."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import assert_never
+
+from ybs.config.schema import Config
+from ybs.core.errors import AuthError, ModelError, YbsError
+from ybs.frontends.headless.finding import Finding
+from ybs.providers import reach
+from ybs.providers.local import models
+from ybs.providers.registry import chosen_name, find_provider, provider_names
+
+
+def look_at_model(config: Config, trouble: YbsError | None) -> Iterator[Finding]:
+    """Look at the provider and the model that a session would have."""
+    name = chosen_name(config)
+    if name is None and models.starter_installed():
+        yield Finding(name="provider", state="ok", detail="none chosen: the starter model answers")
+    elif name is None:
+        words = "none; `ybs setup` helps to choose one"
+        yield Finding(name="provider", state="missing", detail=words, fix="ybs setup")
+    elif trouble is not None:
+        words = str(trouble).partition("\n")[0]
+        yield Finding(
+            name="provider", state="error", detail=words, fix=_fix_of(trouble, name, config)
+        )
+    else:
+        yield Finding(name="provider", state="ok", detail=name)
+        yield _model(name, config)
+
+
+def look_at_providers(config: Config, needed: str | None = None) -> Iterator[Finding]:
+    """Look at every provider; only the one that is needed has to be there."""
+    for found in asyncio.run(_look(config)):
+        yield _provider(found, is_needed=found.provider == needed)
+
+
+async def _look(config: Config) -> list[reach.Reach]:
+    return await asyncio.gather(*(reach.look(name, config) for name in provider_names(config)))
+
+
+def look_at_starter() -> Finding:
+    """Look for the starter model. Where it is the chosen one and not there, the provider's line says so."""
+    if models.starter_installed():
+        return Finding(name="starter model", state="ok", detail=str(models.starter_path()))
+    words = f"`{models.INSTALL_STARTER}` fetches it ({models.STARTER_SIZE})"
+    return Finding(
+        name="starter model",
+        state="missing",
+        detail=words,
+        fix=models.INSTALL_STARTER,
+        is_needed=False,
+    )
+
+
+def _fix_of(trouble: YbsError, name: str, config: Config) -> str:
+    """Return what lets a session start."""
+    if not isinstance(trouble, AuthError):
+        return models.INSTALL_STARTER if models.INSTALL_STARTER in str(trouble) else "ybs setup"
+    variables = find_provider(name, config).key_variables
+    return f"export {variables[0]}=..." if variables else "ybs setup"
+
+
+def _model(name: str, config: Config) -> Finding:
+    """Say whether the chosen model is there. Only a server on this machine is asked."""
+    try:
+        found = asyncio.run(reach.look_at_model(name, config))
+    except ModelError as error:
+        return Finding(name="model", state="warning", detail=str(error), fix="ybs setup")
+    words = f"{found.name}, window {found.window:,}"
+    match found.state:
+        case "listed" | "embedded":
+            return Finding(name="model", state="ok", detail=words)
+        case "unasked":
+            return Finding(name="model", state="ok", detail=f"{words}, not asked")
+        case "unsaid":
+            return Finding(name="model", state="ok", detail=f"{found.name}, no answer about it")
+        case "unlisted":
+            words = f"{found.name} is not at {found.endpoint}"
+            fix = f"ollama pull {found.name}" if found.wire == "ollama" else "ybs setup"
+            return Finding(name="model", state="missing", detail=words, fix=fix)
+        case _:
+            assert_never(found.state)
+
+
+def _provider(found: reach.Reach, *, is_needed: bool) -> Finding:
+    """Say whether a provider could be used, and what mends it if not."""
+    name = f"provider {found.provider}"
+    if found.state == "unusable":
+        return Finding(name=name, state="warning", detail=found.complaint, fix="ybs config check")
+    if found.is_ready:
+        return Finding(name=name, state="ok", detail=_ready(found))
+    detail, fix = _lack(found)
+    return Finding(name=name, state="missing", detail=detail, fix=fix, is_needed=is_needed)
+
+
+def _ready(found: reach.Reach) -> str:
+    match found.state:
+        case "running":
+            return f"running at {found.endpoint}"
+        case "startable":
+            return "not running; the first request starts it"
+        case "keyed":
+            return f"key found ({found.variable or 'configuration'})"
+        case _:
+            return f"at {found.endpoint}, not asked"
+
+
+def _lack(found: reach.Reach) -> tuple[str, str]:
+    """Return what a provider lacks, and the line that gives it."""
+    match found.state:
+        case "empty":
+            return (
+                f"no model yet; `{models.INSTALL_STARTER}` fetches the starter",
+                models.INSTALL_STARTER,
+            )
+        case "stopped":
+            hint = f"; {found.advice}" if found.advice else ""
+            command = found.advice.split("`")[1] if "`" in found.advice else "ybs setup"
+            return f"not running at {found.endpoint}{hint}", command
+        case _ if found.variable:
+            return f"no key; set {found.variable}", f"export {found.variable}=..."
+        case _:
+            return "no key", ""

@@ -1,0 +1,197 @@
+"""Run one prompt without a terminal and end with the exit code that says how it went."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+from ybs.core.errors import ConfigError, ModelError, YbsError
+from ybs.core.events import Event, Noticed, SessionStarted, TurnFinished
+from ybs.frontends.headless.advice import advice_for_scripts, refuse
+from ybs.frontends.headless.output import Format, Output, Pipe, Result, counts, make_output, tell
+from ybs.frontends.headless.prompt import UsageError, read_piped, whole_prompt
+from ybs.frontends.headless.refusals import Refusals
+
+if TYPE_CHECKING:
+    from ybs.session.options import Options
+    from ybs.session.reply import Outcome
+    from ybs.session.session import Session
+
+    Opener: TypeAlias = Callable[[Options], Session]
+
+INTERRUPTED = 130
+#: Signals that end a run, and the exit code each leads to.
+SIGNALS = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: 143, signal.SIGHUP: 129}
+
+
+def run_once(
+    options: "Options",
+    *,
+    prompt: str | None,
+    output_format: Format = "text",
+    is_verbose: bool = False,
+    opener: "Opener | None" = None,
+) -> int:
+    """Take one turn and return the exit code. `opener` opens the session (another one in tests)."""
+    pipe = Pipe()
+    output = make_output(output_format, pipe, is_verbose=is_verbose)
+    try:
+        words = whole_prompt(prompt, read_piped())
+        session = (opener or _open)(options)
+    except UsageError as error:
+        tell(f"ybs: {error}")
+        return 2
+    except YbsError as error:
+        return fail(error, output)
+    code = asyncio.run(Run(session, pipe, output).go(words, typed=prompt or ""))
+    if pipe.is_closed:
+        forget_stdout()
+    return code
+
+
+def fail(error: YbsError, output: Output) -> int:
+    """Report an error that came before the turn, and return its exit code."""
+    code = code_of(error)
+    output.result(
+        Result(
+            result="",
+            reason="error",
+            is_error=True,
+            exit_code=code,
+            message=advice_for_scripts(str(error)),
+        )
+    )
+    return code
+
+
+def code_of(error: YbsError) -> int:
+    """Map an error to an exit code (design section 4)."""
+    from ybs.session.first_model import NothingConfigured
+    from ybs.session.options import BadOption
+
+    match error:
+        case NothingConfigured():
+            return 4
+        case BadOption():
+            return 2
+        case ConfigError():
+            return 3
+        case ModelError():
+            return 75 if error.temporary else 4
+        case _:
+            return 1
+
+
+def exit_code(finished: TurnFinished, *, is_blocked: bool) -> int:
+    """Map the end of a turn to an exit code; `is_blocked`: it came to its end, but a refusal stood in the way (ADR 0019)."""
+    match finished.reason:
+        case "interrupted":
+            return INTERRUPTED
+        case "limit":
+            return 6
+        case "loop":
+            return 7
+        case "dry_run":
+            return 0
+        case "error":
+            return 75 if finished.is_temporary else 4
+        case "done":
+            return 5 if is_blocked else 0
+
+
+class Run:
+    """One turn of one session, with the signals that may end it."""
+
+    def __init__(self, session: "Session", pipe: Pipe, output: Output) -> None:
+        self._session, self._pipe, self._output = session, pipe, output
+        self._signal_code = 0
+        self._begun = SessionStarted()
+        self._refusals = Refusals()
+        self._warnings: list[str] = []
+
+    async def go(self, words: str, *, typed: str) -> int:
+        """Take the turn, write the result, and return the exit code. What was piped in names no files."""
+        task = asyncio.current_task()
+        self._pipe.on_close = lambda: self._session.cancel() or (task and task.cancel())
+        self._session.confirm = refuse
+        self._session.subscribe(self._on_event)
+        self._catch_signals()
+        try:
+            async with self._session as session:
+                for warning in session.warnings:
+                    tell(f"ybs: {warning}")
+                outcome = await session.send(words, typed=typed)
+        except YbsError as error:
+            return fail(error, self._output)
+        except asyncio.CancelledError:  # a second signal, or one before the turn began
+            return self._signal_code or (1 if self._pipe.is_closed else INTERRUPTED)
+        self._pipe.on_close = lambda: None  # nothing is left to be stopped
+        code = self._code(outcome)
+        self._output.result(self._result(outcome, code))
+        return 1 if self._pipe.is_closed and not self._signal_code else code
+
+    def _code(self, outcome: "Outcome") -> int:
+        if outcome.finished.reason == "interrupted" and self._signal_code:
+            return self._signal_code
+        blocked = outcome.refusals and self._refusals.blocked(self._session.config.safety)
+        return exit_code(outcome.finished, is_blocked=bool(blocked))
+
+    def _result(self, outcome: "Outcome", code: int) -> Result:
+        finished = outcome.finished
+        return Result(
+            result=outcome.text,
+            reason=finished.reason,
+            is_error=code != 0,
+            exit_code=code,
+            message=advice_for_scripts(finished.message) or _refusal_note(outcome),
+            steps=finished.steps,
+            usage=counts(finished.usage),
+            cost_usd=finished.usage.cost_usd,
+            duration_seconds=round(finished.duration_seconds, 3),
+            refusals=outcome.refusals,
+            model=self._begun.config.get("model", ""),
+            provider=self._begun.config.get("provider", ""),
+            session=self._begun.session,
+            warnings=tuple(self._warnings),
+        )
+
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, SessionStarted):
+            self._begun = event
+        self._refusals.add(event)
+        if isinstance(event, Noticed) and event.level != "info":
+            self._warnings.append(event.text)
+        self._output.event(event)
+
+    def _catch_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        task = asyncio.current_task()
+        for number, code in SIGNALS.items():
+            loop.add_signal_handler(number, self._stop, code, task)
+
+    def _stop(self, code: int, task: asyncio.Task[int] | None) -> None:
+        is_first, self._signal_code = not self._signal_code, code
+        if not (is_first and self._session.cancel()) and task is not None:
+            task.cancel()
+
+
+def _refusal_note(outcome: "Outcome") -> str:
+    if not outcome.refusals:
+        return ""
+    calls = "1 call was" if outcome.refusals == 1 else f"{outcome.refusals} calls were"
+    return f"{calls} refused (see --allow, --add-dir and --mode)"
+
+
+def _open(options: "Options") -> "Session":
+    from ybs.commands.open import open_session
+
+    return open_session(options)
+
+
+def forget_stdout() -> None:
+    """Point standard output at nothing, so that Python's own flush at the end does not complain."""
+    import os
+
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)

@@ -1,0 +1,184 @@
+"""`ybs tools list` and `ybs tool call`: the tools without a model."""
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Raw
+from msgspec.structs import replace
+
+from ybs.core.errors import ToolError
+from ybs.core.events import Event, Noticed
+from ybs.core.messages import ToolCall, ToolResult
+from ybs.core.ports import Answer, Question, schema_of
+from ybs.frontends.headless.advice import refuse
+from ybs.frontends.headless.output import tell, warn, write_json, write_table
+from ybs.frontends.headless.prompt import UsageError, read_piped
+from ybs.frontends.headless.run import INTERRUPTED, SIGNALS
+from ybs.session.options import load_settings
+from ybs.session.workshop import Workshop, open_workshop
+from ybs.tools.registry import builtin_tools, is_enabled
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from ybs.core.ports import Confirm
+    from ybs.session.options import Options
+
+    #: Asks the person about a call, which runs with what the text says around it.
+    Ask = Callable[[Question, str], Awaitable[Answer]]
+
+_CALL_ID = "call"
+
+
+def list_tools(options: "Options", *, is_json: bool) -> int:
+    """Print the tools, those that are switched off too."""
+    loaded = load_settings(options)
+    config = loaded.config
+    workshop = Workshop(options, loaded)
+    builtin = {name: replace(tool, enabled=True) for name, tool in config.tools.builtin.items()}
+    all_on = replace(config, tools=replace(config.tools, builtin=builtin))
+    own = workshop.surroundings.tools()
+    tools = [*builtin_tools(all_on, workshop.workspace), *own]
+    on = {tool.name for tool in builtin_tools(config, workshop.workspace)}
+    on |= {tool.name for tool in own if is_enabled(config, tool)}
+    if is_json:
+        write_json(
+            [
+                {
+                    "name": tool.name,
+                    "effect": tool.effect,
+                    "source": "built-in",
+                    "enabled": tool.name in on,
+                    "description": tool.description,
+                    "parameters": schema_of(tool.arguments),
+                }
+                for tool in tools
+            ]
+        )
+    else:
+        write_table(
+            [
+                (tool.name, tool.effect, "on" if tool.name in on else "off", _first(tool))
+                for tool in tools
+            ]
+        )
+    warn(loaded.warnings)
+    return 0
+
+
+def call_tool(
+    options: "Options", name: str, json: str | None, *, is_yes: bool, confirm: "Ask | None"
+) -> int:
+    """Run one tool, print its result as JSON and return the exit code. `confirm` asks the person (None: nobody).
+
+    1: it failed, 2: the call makes no sense, 5: it was refused, 130 and the like: it was interrupted.
+    """
+    try:
+        call = ToolCall(id=_CALL_ID, name=name, arguments=arguments_of(json))
+        workshop = open_workshop(options)
+        workshop.toolbox.check(call)
+    except (UsageError, ToolError) as error:
+        tell(f"ybs: {error}")
+        write_json({"tool": name, "success": False, "error": str(error)})
+        return 2
+    warn(workshop.loaded.warnings)
+    ask = refuse_call if confirm is None else _asking(confirm, workshop)
+    workshop.gate.confirm = agree if is_yes else ask
+    return asyncio.run(Call(workshop).go(call))
+
+
+def arguments_of(json: str | None) -> Raw:
+    """Return the arguments given, or those piped in, or none. Raises UsageError for what is no JSON object."""
+    text = read_piped().strip() or "{}" if json is None or json == "-" else json
+    try:
+        value: Any = msgspec.json.decode(text)
+        if isinstance(value, dict):
+            return Raw(text.encode())
+        problem = "it is no object"
+    except (ValueError, RecursionError) as error:
+        problem = str(error)
+    raise UsageError(
+        f'the arguments are not one JSON object ({problem}); such as {{"path": "README.md"}}'
+    )
+
+
+async def agree(question: Question) -> Answer:
+    """Answer yes: the person said so for this one call."""
+    del question
+    return Answer(is_allowed=True)
+
+
+async def refuse_call(question: Question) -> Answer:
+    """Refuse, since nobody can be asked, and say how the person could allow it."""
+    answer = await refuse(question)
+    return replace(answer, reason=f"{answer.reason}, or say --yes")
+
+
+def _asking(ask: "Ask", workshop: Workshop) -> "Confirm":
+    async def confirm(question: Question) -> Answer:
+        is_command = question.effect == "execute"  # finding a sandbox takes its time
+        return await ask(question, workshop.sandbox.word if is_command else "")
+
+    return confirm
+
+
+class Call:
+    """One call, with the signals that may end it."""
+
+    def __init__(self, workshop: Workshop) -> None:
+        self._workshop = workshop
+        self._signal_code = 0
+
+    async def go(self, call: ToolCall) -> int:
+        """Run the call, print the result, and return the exit code."""
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        for number, code in SIGNALS.items():
+            loop.add_signal_handler(number, self._stop, code, task)
+        try:
+            result = await self._workshop.toolbox.run(call, _tell_event)
+        except asyncio.CancelledError:
+            tell("ybs: stopped")
+            return self._signal_code or INTERRUPTED
+        finally:
+            left = self._workshop.workspace.shells.running_jobs
+            await self._workshop.aclose()
+        if left:
+            tell(f"ybs: {left[0]} was ended: a background command lives as long as its session")
+        if self._signal_code:  # what the tool left is not the result that was asked for
+            tell("ybs: stopped")
+            return self._signal_code
+        write_json(shown(result))
+        if result.is_refused:
+            tell(f"ybs: {result.output}")
+            return 5
+        return 1 if result.is_error else 0
+
+    def _stop(self, code: int, task: "asyncio.Task[int] | None") -> None:
+        self._signal_code = code
+        if task is not None:
+            task.cancel()
+
+
+def shown(result: ToolResult) -> dict[str, Any]:
+    """Return the result as it is printed: `result` is the specification's object, `output` what a model reads."""
+    problem = result.output if result.is_refused else result.summary
+    return {
+        "tool": result.name,
+        "success": not result.is_error,
+        "error": problem if result.is_error else None,
+        "refused": result.is_refused,
+        "output": result.output,
+        "result": result.display,
+        "images": [image.media_type for image in result.images],
+        "duration_seconds": round(result.duration_seconds, 3),
+    }
+
+
+def _tell_event(event: Event) -> None:
+    if isinstance(event, Noticed):
+        tell(event.text)
+
+
+def _first(tool: Any) -> str:
+    return tool.description.partition(". ")[0].removesuffix(".")

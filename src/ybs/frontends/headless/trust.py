@@ -1,0 +1,61 @@
+"""`ybs trust`: see what a project wants, trust exactly that, or take the trust back."""
+
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from ybs.frontends.headless.output import write, write_json
+from ybs.trust.settings import load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ybs.config.review import Review
+
+Action: TypeAlias = Literal["show", "give", "revoke"]
+
+
+def trust(action: Action, folder: "Path", *, is_json: bool = False) -> int:
+    """Do it and return the exit code. Raises ConfigError for a project that cannot be trusted, and OSError."""
+    if action == "revoke":
+        return _revoke(folder, is_json=is_json)
+    review = load(folder=folder).review
+    if action == "give" and review is not None and not review.is_trusted:
+        from ybs.trust.decision import give
+
+        give(review)
+        _say(review, is_json=is_json, is_trusted=True)
+    else:
+        _say(review, is_json=is_json, is_trusted=review is not None and review.is_trusted)
+    return 0
+
+
+def _revoke(folder: "Path", *, is_json: bool) -> int:
+    from ybs.trust.decision import revoke
+
+    was_trusted = revoke(folder)
+    if is_json:
+        write_json({"folder": str(folder.resolve()), "is_trusted": False, "was": was_trusted})
+    else:
+        write("This project is not trusted any more." if was_trusted else "It was not trusted.")
+    return 0
+
+
+def _say(review: "Review | None", *, is_json: bool, is_trusted: bool) -> None:
+    if review is None:
+        if is_json:
+            write_json({"is_trusted": False, "wants": []})
+        else:
+            write("This project wants nothing that needs trust.")
+        return
+    from ybs.trust.wording import lines_of
+
+    lines = lines_of(review)
+    if is_json:
+        answer = {"folder": str(review.folder), "is_trusted": is_trusted, "wants": lines}
+        write_json({**answer, "files": list(review.files)})
+        return
+    for line in lines:
+        write(line)
+    if is_trusted:
+        write("Trusted, as it is now. One changed byte, and it is asked about again.")
+    elif not review.problem:
+        write("Not trusted: all of this is ignored. To trust it: ybs trust give")

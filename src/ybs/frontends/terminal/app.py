@@ -1,0 +1,117 @@
+"""The terminal door: opens a session, or helps to set one up, and lets the person talk until they leave."""
+
+import asyncio
+from collections.abc import Callable
+from errno import EIO
+from typing import TYPE_CHECKING, TypeAlias
+
+from ybs.frontends.tty import is_dumb
+
+if TYPE_CHECKING:
+    from ybs.session.options import Options
+    from ybs.session.session import Session
+
+    Opener: TypeAlias = Callable[[Options], Session]
+
+#: Exit code when the terminal has gone away.
+HANGUP = 129
+
+
+def chat(
+    options: "Options",
+    *,
+    prompt: str = "",
+    command: str = "",
+    is_verbose: bool = False,
+    opener: "Opener | None" = None,
+) -> int:
+    """Open a session, talk, and return the exit code. `opener` opens another session in tests.
+
+    `prompt` goes to the model, whatever it begins with; without one `command` is taken, as if it were typed.
+    """
+    session = (opener or open_or_set_up)(options)
+    session.view.is_verbose = is_verbose
+    try:
+        return asyncio.run(_talk(session, prompt, command))
+    except EOFError:  # the terminal was closed under us
+        return HANGUP
+    except OSError as error:
+        if error.errno != EIO:
+            raise
+        return HANGUP
+
+
+def open_or_set_up(options: "Options") -> "Session":
+    """Open a session; where nothing is configured the person chooses first."""
+    from ybs.commands.open import open_session
+    from ybs.session.first_model import NothingConfigured
+
+    try:
+        return open_session(with_trust(options))
+    except NothingConfigured:
+        chosen = with_choice(options)
+        if chosen is None:
+            raise
+        return open_session(chosen)
+
+
+def with_choice(options: "Options") -> "Options | None":
+    """Let the person choose a model; None where they do not. In incognito the choice is for this run only."""
+    from msgspec.structs import replace
+
+    from ybs.core.errors import ConfigError
+    from ybs.frontends.terminal.start.remarks import say
+    from ybs.frontends.terminal.start.setup import choose, keep, words_of  # the first run only
+    from ybs.session.options import load_settings
+
+    incognito = load_settings(options).config.incognito
+    only_here = incognito.enabled and incognito.local_only
+    settings = choose(is_incognito=incognito.enabled, only_here=only_here)
+    if settings is None:
+        return None
+    if incognito.enabled:
+        say(f"{words_of(settings)}, for this run; nothing was written.\n")
+    else:
+        try:
+            keep(settings)
+        except ConfigError as error:  # a home that cannot be written is no reason not to work
+            say(f"{error}\nThe choice counts for this run.\n")
+        else:
+            settings = {"llm.model": None}  # a --model before it was meant for no provider
+    return replace(options, overrides={**options.overrides, **settings}, loaded=None)
+
+
+def with_trust(options: "Options") -> "Options":
+    """Let the person decide what the project's own files may do, where they want more than any project may."""
+    from msgspec.structs import replace
+
+    from ybs.session.options import load_settings
+
+    loaded = load_settings(options)
+    review = loaded.review
+    is_asked = review is not None and not loaded.config.incognito.enabled  # a yes is written down
+    if review is not None and is_asked and review.needs_question:
+        from ybs.frontends.terminal.questions.trust import ask_trust  # few projects want anything
+
+        if ask_trust(review):
+            return options  # read again: what changed in the meantime is not trusted
+    return replace(options, loaded=loaded)
+
+
+async def _talk(session: "Session", prompt: str, command: str) -> int:
+    from ybs.frontends.terminal.mishaps import put_mishap  # not needed before the loop runs
+
+    asyncio.get_running_loop().set_exception_handler(
+        put_mishap
+    )  # its own would print past the gate
+    async with session:
+        if session.config.ui.plain or is_dumb():
+            from ybs.frontends.terminal.plain.plain import (
+                PlainTerminal,  # few want it, or have no other terminal
+            )
+
+            return await PlainTerminal(session).run(prompt, command)
+        from ybs.frontends.terminal.prompt.history import open_history
+        from ybs.frontends.terminal.terminal import Terminal
+
+        return await Terminal(session, history=open_history(session)).run(prompt, command)

@@ -1,0 +1,104 @@
+"""Puts text on the clipboard: by a program of this machine, and by asking the terminal, which may be far away."""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from prompt_toolkit.output import Output
+
+from ybs.frontends.terminal.notify import passed_on
+from ybs.frontends.terminal.output import act
+from ybs.security.unicode import printable
+
+#: Terminals drop longer sequences (xterm takes 100,000 characters, which are 75,000 bytes in base64).
+MAX_OSC_BYTES = 74_000
+PROGRAM_SECONDS = 3.0
+#: What these programs need of the environment beyond what any program gets; keys are not among it.
+_DESKTOP = ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "TMUX", "TMUX_TMPDIR")
+NO_PROGRAM = "there is no clipboard here: no wl-copy, xclip, xsel, pbcopy or tmux that works"
+
+
+def osc52(text: str, environ: Mapping[str, str] = os.environ) -> str:
+    """Return the sequence that asks the terminal to take the text (OSC 52); "" where it is too long for it."""
+    from base64 import b64encode  # few copy
+
+    data = printable(text).encode()
+    if len(data) > MAX_OSC_BYTES:
+        return ""
+    return passed_on(f"\x1b]52;c;{b64encode(data).decode()}\x07", environ)
+
+
+def programs(environ: Mapping[str, str] = os.environ) -> list[list[str]]:
+    """List the commands that take the clipboard's new content on standard input, the likeliest first."""
+    found: list[list[str]] = []
+    is_remote = bool(environ.get("SSH_CONNECTION") or environ.get("SSH_TTY"))
+    if not is_remote and sys.platform == "darwin":
+        found.append(["pbcopy"])
+    if not is_remote and environ.get("WAYLAND_DISPLAY"):
+        found.append(["wl-copy"])
+    if not is_remote and environ.get("DISPLAY"):
+        found += [["xclip", "-selection", "clipboard"], ["xsel", "--clipboard", "--input"]]
+    if environ.get("TMUX"):
+        found.append(["tmux", "load-buffer", "-w", "-"])
+    return found
+
+
+async def copy(text: str, output: Output, *, away_from: Path) -> str:
+    """Copy by a program of this machine, else by the terminal, which may stand elsewhere; say what was done."""
+    sequence = ""
+    program = await copy_by_program(text, away_from=away_from)
+    if not program and (sequence := osc52(text)):
+        act(output, sequence)
+    return said(text, program, is_sent=bool(sequence))
+
+
+async def copy_by_program(
+    text: str, environ: Mapping[str, str] = os.environ, *, away_from: Path
+) -> str:
+    """Give the text to the first program that takes it and return its name; "" where none does.
+
+    Programs of the project (`away_from`) are none, whatever PATH says.
+    """
+    from ybs.security.sandbox.environment import build_open  # few copy
+    from ybs.security.sandbox.programs import trusted_program
+
+    data = printable(text).encode()
+    desktop = {name: environ[name] for name in _DESKTOP if name in environ}
+    variables = build_open(environ, declared=desktop)
+    for name, *options in programs(environ):
+        path = trusted_program(name, away_from=away_from, environ=environ)
+        if path is not None and await _feed([str(path), *options], data, variables):
+            return name
+    return ""
+
+
+def said(text: str, program: str, *, is_sent: bool) -> str:
+    """Say what became of the text."""
+    size = f"{len(text):,} character{'s' * (len(text) != 1)}"
+    if program:
+        return f"copied {size} ({program})"
+    if is_sent:
+        return f"{size} sent to the terminal's clipboard (OSC 52; some terminals do not take it)"
+    return f"not copied: {size} are more than a terminal's clipboard takes (74,000 bytes)"
+
+
+async def _feed(command: list[str], data: bytes, variables: dict[str, str]) -> bool:
+    """Run a program with the text as its input; tell whether it did its work."""
+    import asyncio
+    from asyncio.subprocess import DEVNULL, PIPE
+
+    try:
+        program = await asyncio.create_subprocess_exec(
+            *command, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, env=variables
+        )
+    except OSError:
+        return False
+    try:
+        async with asyncio.timeout(PROGRAM_SECONDS):
+            await program.communicate(data)
+    except TimeoutError:
+        program.kill()
+        await program.wait()
+        return False
+    return program.returncode == 0

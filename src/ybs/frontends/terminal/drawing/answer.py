@@ -1,0 +1,106 @@
+"""Draws what the model says and thinks: each block when it is complete, the thinking in one line."""
+
+from collections.abc import Iterable
+
+from ybs.core.events import AssistantSaid, TextStreamed, ThinkingStreamed, ToolCallStreamed
+from ybs.frontends.terminal.drawing.blocks import Block
+from ybs.frontends.terminal.drawing.folds import Fold, Folds, Kept
+from ybs.frontends.terminal.drawing.page import Page
+from ybs.frontends.terminal.drawing.prose import prose_lines
+from ybs.frontends.terminal.words import dim_lines, duration, one_line, shorten, verb
+from ybs.session.status import View
+
+DECLINED = "the model declined to answer"
+#: Of one that holds calls: of any other the turn's own notice tells it.
+CUT_OFF = "the answer was cut off within a call: it reached llm.max_tokens"
+
+
+class Answer:
+    """Draws an answer on a page."""
+
+    def __init__(self, page: Page, folds: Folds, view: View) -> None:
+        self._page, self._live, self._folds, self._view = page, page.live, folds, view
+        self._has_streamed = self._is_shown_live = False
+        self._thought = Kept()
+        self._thinking_since = 0.0
+
+    def draw(
+        self, event: TextStreamed | ThinkingStreamed | ToolCallStreamed | AssistantSaid
+    ) -> None:
+        """Draw an event of an answer."""
+        if not isinstance(event, ThinkingStreamed):
+            self.end_thinking()
+        match event:
+            case TextStreamed():
+                self._stream(event.text)
+            case ThinkingStreamed():
+                self._think(event.text)
+            case ToolCallStreamed():
+                self._live.count_piece(f"writing a call of {verb(event.name)}", event.text)
+            case AssistantSaid():
+                self._end(event)
+
+    def begin(self) -> None:
+        """Draw what may be left of an answer that broke off without an end."""
+        self.flush()
+        self._has_streamed = False
+
+    def flush(self) -> None:
+        """Draw what is left of the open block."""
+        self._draw_blocks(self._live.blocks.finish())
+
+    def _stream(self, text: str) -> None:
+        if not self._has_streamed:  # whether it is shown live does not change in the middle
+            self._has_streamed, self._is_shown_live = True, self._view.streams
+        self._live.count_piece("answering", text)
+        if self._is_shown_live:
+            self._draw_blocks(self._live.blocks.feed(text))
+
+    def _end(self, event: AssistantSaid) -> None:
+        if not self._has_streamed or not self._is_shown_live:
+            self._draw_blocks(self._live.blocks.feed(event.content))
+        self._has_streamed = False
+        self.flush()
+        if event.stop_reason == "refusal":
+            self._page.note(DECLINED, "warning")
+        elif event.stop_reason == "length" and event.message.calls:
+            self._page.note(CUT_OFF, "warning")
+
+    def _draw_blocks(self, blocks: Iterable[Block]) -> None:
+        canvas = self._page.canvas
+        for block in blocks:
+            lines = prose_lines(block, canvas.width() - 1, canvas.paint)
+            self._page.put("text", "\n".join(lines), goes_on=block.goes_on)
+
+    @property
+    def thought_so_far(self) -> Fold | None:
+        """What the model is thinking now, as far as it has come."""
+        if not self._thought:
+            return None
+        return Fold(title="thinking", text=self._thought.text, kind="words")
+
+    def _think(self, text: str) -> None:
+        if not self._thought:
+            self._thinking_since = self._live.clock()
+        self._thought.add(text)
+        self._live.think(text)
+
+    def end_thinking(self) -> None:
+        """Draw what was thought in one line; the whole of it in the verbose view."""
+        self._live.thinking = ""
+        if not self._thought:
+            return
+        thought, self._thought = self._thought, Kept()
+        seconds = self._live.clock() - self._thinking_since
+        title = f"thought for {duration(seconds)}" if seconds >= 1 else "thought"
+        canvas = self._page.canvas
+        if not (words := one_line(thought.beginning)):
+            return
+        if self._view.is_verbose:
+            lines = dim_lines(thought.text, canvas.width() - 3, canvas.paint)
+            self._page.put("step", "\n".join([f"  {canvas.paint.dim(title)}", *lines]))
+            return
+        line = shorten(f"{title}: {words}", canvas.width() - 4, canvas.signs.more)
+        if line != f"{title}: {thought.text.strip()}":
+            self._folds.add(title, thought.text, "words")
+        self._page.note(line)

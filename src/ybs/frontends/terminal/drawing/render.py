@@ -1,0 +1,332 @@
+"""Draws the events of a session: each finished thing once, as lines that scroll away; the rest in `Live`."""
+
+from collections.abc import Iterable, Iterator
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from ybs.config.schema import Ui
+from ybs.core.events import (
+    AssistantSaid,
+    Compacted,
+    ConfirmationAnswered,
+    ConfirmationAsked,
+    Event,
+    FilesChanged,
+    FilesRestored,
+    Noticed,
+    Replaced,
+    RequestRetried,
+    RequestStarted,
+    Rewound,
+    SessionEnded,
+    SessionStarted,
+    SystemPrompted,
+    TextStreamed,
+    ThinkingStreamed,
+    Titled,
+    ToolCallStreamed,
+    ToolFinished,
+    ToolPrinted,
+    ToolStarted,
+    TurnFinished,
+    UserSaid,
+)
+from ybs.frontends.terminal.drawing.answer import Answer
+from ybs.frontends.terminal.drawing.folds import Fold, Folds
+from ybs.frontends.terminal.drawing.live import MAX_OUTPUT, Live, RunningCall
+from ybs.frontends.terminal.drawing.page import Canvas, Page
+from ybs.frontends.terminal.drawing.steps import (
+    NOT_RUN,
+    arguments_of,
+    detail_margin,
+    detail_of,
+    diff_lines,
+    diff_of,
+    draw_detail,
+    file_of,
+    hidden_text,
+    output_lines,
+    quiet_output_of,
+    short_diff,
+    step_line,
+)
+from ybs.frontends.terminal.drawing.typed import Typed
+from ybs.frontends.terminal.words import (
+    cells,
+    compaction_words,
+    dim_lines,
+    duration,
+    one_line,
+    reason_of,
+    retry_words,
+    shorten,
+    subject,
+    usage_line,
+    verb,
+)
+from ybs.session.shell import FAILED, command_of, ending_of
+from ybs.session.status import View
+
+#: Rows of it that are drawn at once: the screen's own memory has an end too.
+MOST_ROWS = 500
+#: What draws whole what was shortened; said once.
+UNFOLD_KEY = "ctrl-o"
+
+
+class Renderer(Page):
+    """A sink of events. `view` says what the person wants to see of them."""
+
+    def __init__(
+        self,
+        canvas: Canvas,
+        live: Live,
+        settings: Ui,
+        *,
+        retries: int = 0,
+        view: View | None = None,
+    ) -> None:
+        super().__init__(canvas, live)
+        self._settings = settings
+        self._retries, self._retry_reason = retries, ""
+        self._asked: set[str] = set()
+        self._unanswered: set[str] = set()
+        self._typed = Typed(canvas.signs.more)
+        self._view = view or View(streams=settings.stream_responses)
+        self._folds = Folds()
+        self._answer = Answer(self, self._folds, self._view)
+        self._has_told_key = False
+
+    def __call__(self, event: Event) -> None:
+        """Draw an event."""
+        match event:
+            case TextStreamed() | ThinkingStreamed() | ToolCallStreamed() | AssistantSaid():
+                self._answer.draw(event)
+            case ToolStarted() | ToolPrinted() | ToolFinished():
+                self._draw_call(event)
+            case RequestStarted() | RequestRetried() | Noticed() | Compacted() | TurnFinished():
+                self._draw_progress(event)
+            case UserSaid():
+                self._end_typed(event)
+            case ConfirmationAsked() | ConfirmationAnswered():
+                self._pause_call(event)
+            case SessionStarted() | SystemPrompted() | SessionEnded() | Titled():
+                pass
+            case Rewound() | Replaced() | FilesChanged() | FilesRestored():
+                pass  # whoever asked for it says so
+            case _:
+                assert_never(event)
+
+    def draw_again(self, events: Iterable[Event]) -> None:
+        """Draw what was said and done before this session went on."""
+        for event in events:
+            if isinstance(event, UserSaid):
+                self.echo(event.content)
+            else:
+                self(event)
+        self.flush()
+
+    def flush(self) -> None:
+        """Draw what is left of the open block."""
+        self._answer.flush()
+
+    def unfold(self) -> bool:
+        """Draw whole what was drawn shortened last, then what was before it; False if there is no more."""
+        fold = self._answer.thought_so_far or self._folds.next()
+        if fold is None:
+            return False
+        title = self.canvas.paint.bold(shorten(one_line(fold.title), self.canvas.width() - 3))
+        lines = self._whole(fold)
+        if (hidden := len(lines) - MOST_ROWS) > 0:
+            left_out = f"  {hidden_text(hidden, self.canvas.signs)} before these"
+            lines[:hidden] = [self.canvas.paint.dim(left_out)]
+        self.put("text", "\n".join(["  " + self.canvas.paint.dim(title), *lines]))
+        return True
+
+    def _whole(self, fold: Fold) -> list[str]:
+        paint, width = self.canvas.paint, self.canvas.width() - 1
+        match fold.kind:
+            case "words":
+                return dim_lines(fold.text, width - 2, paint)
+            case "diff":
+                return diff_lines(fold.text, width, paint, self.canvas.signs)
+            case "output":
+                lines = output_lines(fold.text, width - len(detail_margin(width)))
+                return [paint.dim(detail_margin(width) + line).rstrip() for line in lines]
+
+    def _draw_call(self, event: ToolStarted | ToolPrinted | ToolFinished) -> None:
+        match event:
+            case ToolStarted():
+                about = subject(bytes(event.arguments))
+                now = self.live.clock()
+                call = RunningCall(event.name, about, now, arguments=bytes(event.arguments))
+                self.live.calls[event.id] = call
+            case ToolPrinted() if event.id in self.live.calls:
+                self.live.add_output(event.id, event.text)
+            case ToolPrinted():
+                self._typed.is_whole = self._view.is_verbose
+                self._print_typed(self._typed.feed(event.text))
+            case ToolFinished():
+                self._end_call(event)
+
+    def _print_typed(self, lines: list[str]) -> None:
+        """Draw lines of a command that the person typed; its last ones pass by until it has ended."""
+        if lines:
+            self.put("step", "\n".join(f"  {line}".rstrip() for line in lines))
+        self.live.printed = self._typed.passing(MAX_OUTPUT)
+
+    def end_typed(self) -> None:
+        """Draw what is left of the output of a command that the person typed for themselves."""
+        self._finish_typed()
+
+    def _finish_typed(self, content: str = "") -> None:
+        self._print_typed(self._typed.finish())
+        if whole := self._typed.whole:
+            self._folds.add(f"! {command_of(content)}".rstrip(), whole)
+
+    def _end_typed(self, event: UserSaid) -> None:
+        self._finish_typed(event.content if event.origin == "shell" else "")
+        if event.origin == "guard":
+            self._tell_reminder(event.content)
+        elif event.origin == "shell":
+            self._say_ending(event.content)
+        elif event.origin == "context":
+            self._folds.add("told the model", event.content, "words")
+
+    def _tell_reminder(self, content: str) -> None:
+        """Say in a line what the model was reminded of; the rest of the words is for the model."""
+        room = self.canvas.width() - 3
+        line = f"reminded the model: {one_line(content)}"
+        if cells(line) > room:
+            self._folds.add("reminded the model", content, "words")
+        self.note(shorten(line, room, self.canvas.signs.more))
+
+    def _say_ending(self, content: str) -> None:
+        ending, is_good = ending_of(content)
+        if ending and not content.startswith(FAILED):
+            took = duration(self.live.worked_seconds)
+            ending = f"{ending} {self.canvas.signs.dot} {took}"
+        if ending:
+            self.note(ending, "info" if is_good else "error")
+
+    def _pause_call(self, event: ConfirmationAsked | ConfirmationAnswered) -> None:
+        if isinstance(event, ConfirmationAsked):
+            self._asked.add(event.id)
+            self._unanswered.add(event.id)
+            self.live.pause(event.id)
+        else:
+            self._unanswered.discard(event.id)
+            self.live.resume(event.id)
+
+    def _end_call(self, event: ToolFinished) -> None:
+        call = self.live.calls.pop(event.id, None)
+        was_asked = event.id in self._asked
+        self._asked.discard(event.id)
+        if event.id in self._unanswered and not event.is_refused:
+            event = replace(event, is_refused=True, summary=NOT_RUN)
+        self._unanswered.discard(event.id)
+        if not self._settings.show_tool_calls:
+            return
+        now = self.live.clock()
+        call = call or RunningCall(event.name, "", now)
+        took = event.duration_seconds or now - call.started_at  # what was stopped does not say
+        seconds = max(0.0, took - call.waited_seconds)
+        event = replace(event, duration_seconds=seconds)
+        self.put("step", "\n".join(self._call_lines(event, call, was_asked=was_asked)))
+
+    def _call_lines(
+        self, event: ToolFinished, call: RunningCall, *, was_asked: bool
+    ) -> Iterator[str]:
+        width, paint, signs = self.canvas.width() - 1, self.canvas.paint, self.canvas.signs
+        yield step_line(event, call.about, width, paint, signs)
+        if not (event.is_refused and was_asked):
+            yield from self._detail(event, call, width)
+        if event.success and not was_asked and (changed := diff_of(event)):
+            yield from self._diff(f"{verb(event.name)} {call.about}", changed, width)
+
+    def _detail(self, event: ToolFinished, call: RunningCall, width: int) -> Iterator[str]:
+        signs, room = self.canvas.signs, width - len(detail_margin(width))
+        is_whole = self._view.is_verbose
+        shown = detail_of(event, room, signs, call.tail, is_whole=is_whole)
+        if is_whole and not diff_of(event) and (given := arguments_of(call.arguments, call.about)):
+            yield draw_detail(output_lines(given, room), width, self.canvas.paint)
+        if shown.whole:
+            file = file_of(event)
+            whole = f"{shown.whole}\n(all of it: {file})" if file else shown.whole
+            self._folds.add(f"{verb(event.name)} {call.about}", whole)
+            self._name_key(shown.lines, room)
+        elif not is_whole and (quiet := quiet_output_of(event, call.tail)):
+            self._folds.add(f"{verb(event.name)} {call.about}", quiet)
+        if shown.lines:
+            yield draw_detail(shown.lines, width, self.canvas.paint)
+
+    def _name_key(self, lines: list[str], room: int) -> None:
+        """Name the key at the sign for what is left out."""
+        more = self.canvas.signs.more
+        if lines[0].startswith(more):
+            lines[0] += self._key_hint(room - cells(lines[0]))
+        elif lines[-1].endswith(more) and (hint := self._key_hint(room // 2)):
+            lines[-1] = shorten(lines[-1], room - len(hint), more) + hint
+
+    def _diff(self, title: str, text: str, width: int) -> Iterator[str]:
+        paint, signs = self.canvas.paint, self.canvas.signs
+        lines = diff_lines(text, width, paint, signs)
+        shown = lines if self._view.is_verbose else short_diff(lines, paint, signs)
+        yield from shown
+        if len(shown) < len(lines):
+            self._folds.add(title, text, "diff")
+            if hint := self._key_hint(width - 1):
+                yield paint.dim(" " + hint)
+
+    def _key_hint(self, room: int) -> str:
+        """Name the key that draws things whole, the first time that there is room for it."""
+        hint = f"   {UNFOLD_KEY} shows all"
+        if self._has_told_key or room < len(hint):
+            return ""
+        self._has_told_key = True
+        return hint
+
+    def _draw_progress(
+        self, event: RequestStarted | RequestRetried | Noticed | Compacted | TurnFinished
+    ) -> None:
+        match event:
+            case RequestStarted():
+                self._retry_reason = ""
+                self._answer.begin()
+                self.live.wait(f"waiting for {one_line(event.model)}")
+            case RequestRetried():
+                self._tell_retry(event)
+            case Noticed():
+                self.note(event.text, event.level)
+            case Compacted():
+                self.note(compaction_words(event, "→"))
+            case TurnFinished():
+                self._end_turn(event)
+
+    def _tell_retry(self, event: RequestRetried) -> None:
+        """Say why a request is sent again, once for each reason; how often is told in passing."""
+        reason = reason_of(event.message)
+        words = retry_words(event, reason, self._retries)
+        self.live.wait(words)
+        if reason != self._retry_reason:
+            self._retry_reason = reason
+            self.note(words)
+
+    def _end_turn(self, event: TurnFinished) -> None:
+        self._answer.end_thinking()
+        self.flush()
+        self._finish_typed()
+        seconds = max(0.0, event.duration_seconds - self.live.waited_seconds)
+        self.live.end()
+        match event.reason:
+            case "done":
+                pass
+            case "interrupted":
+                self.note(event.message or "stopped by you", "warning", "text")
+            case "error":
+                self.note(event.message, "error", "text")
+            case "limit" | "loop" | "dry_run":
+                self.note(event.message or event.reason, "warning", "text")
+        if self._settings.show_token_usage and event.usage.input_tokens:
+            used = usage_line(event.usage, seconds, self.canvas.signs.dot)
+            self.put("text", f"  {self.canvas.paint.dim(used)}")

@@ -1,0 +1,238 @@
+"""Draws one line per tool call, what went wrong below it, and diffs."""
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ybs.core.events import ToolFinished
+from ybs.frontends.terminal.signs import Paint, Signs
+from ybs.frontends.terminal.words import (
+    NARROW,
+    cells,
+    duration,
+    one_line,
+    shorten,
+    shown_line,
+    verb,
+    wrap,
+    wrap_marked,
+    wrap_words,
+)
+from ybs.security.unicode import printable
+
+#: Verbs stand in a column of this width where there is room.
+VERB_WIDTH = 10
+#: Lines at the end of a command's output that are shown, when it went well and when it failed.
+MAX_OUTPUT, MAX_FAILED_OUTPUT = 4, 12
+#: Lines of what a failed call tells the model that are shown, where there is room and where lines are short.
+MAX_MESSAGE, MAX_NARROW_MESSAGE = 1, 3
+#: Characters of it that are looked at.
+_MOST_READ = 4_000
+#: The summary of a call that was asked about and never answered.
+NOT_RUN = "not run"
+#: Lines of a diff that are shown below its step.
+MAX_DIFF = 40
+
+
+def step_line(finished: ToolFinished, about: str, width: int, paint: Paint, signs: Signs) -> str:
+    """Draw a finished call: sign, verb, what it was about, what came of it, how long it took."""
+    sign = signs.done if finished.success else signs.failed
+    shown = paint.accent(sign) if finished.success else paint.bad(sign)
+    is_timed = finished.duration_seconds > 0 and not finished.is_refused
+    took = duration(finished.duration_seconds) if is_timed else ""
+    name = shorten(verb(finished.name), width // 2, signs.more)
+    name = name.ljust(VERB_WIDTH - 1) + " " if width >= NARROW else name + " "
+    room = width - cells(sign) - 1 - cells(name)
+    if width >= NARROW:
+        room -= len(took) + 2 if took else 0
+    else:
+        took = ""
+    body = step_body(about, _said(finished), room, paint, signs)
+    line = f"{shown} {name}{body}"
+    return f"{line}{' ' * (width - cells(line) - len(took))}{paint.dim(took)}" if took else line
+
+
+def step_body(about: str, said: str, room: int, paint: Paint, signs: Signs) -> str:
+    """Put what a call is about and what came of it into `room` columns."""
+    if about and about in said:  # "Edited a.py (+1 -1)" behind "edit a.py" says it twice
+        about, said = about + said.partition(about)[2], ""
+    if not said:
+        return shorten(about, room, signs.more)
+    if not about:
+        return paint.dim(shorten(said, room, signs.more))
+    about = shorten(about, max(room - cells(said) - 3, room // 2), signs.more)
+    left = room - cells(about) - 3
+    return about if left < 4 else f"{about}   {paint.dim(shorten(said, left, signs.more))}"
+
+
+def running_line(call: str, seconds: float, width: int, paint: Paint, frame: str) -> str:
+    """Draw what runs behind a frame of the spinner, with the time it has taken so far."""
+    took = f"  {seconds:.0f} s" if seconds < 99.5 else f"  {duration(seconds)}"
+    took = took if seconds >= 1 else ""
+    text = shorten(f"{frame} {call}", width - len(took))
+    return paint.accent(text[:1]) + text[1:] + paint.dim(took)
+
+
+def call_text(name: str, about: str, width: int) -> str:
+    """Say which call it is."""
+    return f"{verb(name).ljust(VERB_WIDTH - 1) if width >= NARROW else verb(name)} {about}"
+
+
+class Detail(Struct):
+    """The lines below a step, plain; `whole` is what they were taken from where they are not all of it."""
+
+    lines: list[str] = []
+    whole: str = ""
+
+
+def detail_margin(width: int) -> str:
+    """Give what stands before the lines of a detail."""
+    return "    " if width >= NARROW else "  "
+
+
+def draw_detail(lines: list[str], width: int, paint: Paint) -> str:
+    """Draw the lines below a step."""
+    return "\n".join(paint.dim(detail_margin(width) + line) for line in lines)
+
+
+def detail_of(
+    finished: ToolFinished, width: int, signs: Signs, printed: str = "", *, is_whole: bool = False
+) -> Detail:
+    """Choose what is shown below a step: `is_whole` leaves nothing out."""
+    if not finished.is_refused and (output := streams_of(finished) or printed).strip():
+        if is_whole:
+            return Detail(output_lines(output, width))
+        lines, is_cut = _output_end(output, width, signs, is_whole=not finished.success)
+        return Detail(lines, output if is_cut else "")
+    if is_whole and (told := quiet_output_of(finished) or finished.output * (not finished.success)):
+        return Detail(output_lines(told, width))
+    if finished.success:
+        return Detail()
+    lines = wrap_words(one_line(finished.output[:_MOST_READ]), width)
+    most = MAX_MESSAGE if width >= NARROW else MAX_NARROW_MESSAGE
+    if len(lines) > most:
+        lines[most - 1 :] = [shorten("".join(lines[most - 1 :]), width, signs.more)]
+        return Detail(lines, finished.output)
+    return Detail(lines)
+
+
+def arguments_of(arguments: bytes, about: str) -> str:
+    """Return all arguments of a call on one line; nothing where what is said of the call says them all."""
+    try:
+        given = msgspec.json.decode(arguments, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return one_line(arguments.decode(errors="replace"))
+    values = list(given.values())
+    if not values or (
+        len(values) == 1 and isinstance(values[0], str) and one_line(values[0]) == about
+    ):
+        return ""
+    return printable(msgspec.json.encode(given).decode())
+
+
+def quiet_output_of(finished: ToolFinished, printed: str = "") -> str:
+    """Return what the model was given of a call below which nothing is drawn."""
+    is_drawn = (streams_of(finished) or printed).strip() or diff_of(finished)
+    if is_drawn or not finished.success or finished.output.strip() == finished.summary.strip():
+        return ""
+    return finished.output if finished.output.strip() else ""
+
+
+def output_lines(output: str, width: int) -> list[str]:
+    """Fold the whole output of a command."""
+    lines = (shown_line(line) for line in output.strip("\n").split("\n"))
+    return [piece for line in lines for piece in wrap(line, width)]
+
+
+def _output_end(output: str, width: int, signs: Signs, *, is_whole: bool) -> tuple[list[str], bool]:
+    """Keep the last lines, whole or each cut to one row, say how many are left out, and tell whether any is cut."""
+    lines = [shown for line in output.split("\n") if (shown := shown_line(line))]
+    most = MAX_FAILED_OUTPUT if is_whole else MAX_OUTPUT
+    rows: list[str] = []
+    hidden = len(lines)
+    for line in reversed(lines):
+        pieces = wrap(line, width) if is_whole else [shorten(line, width, signs.more)]
+        if rows and len(pieces) + len(rows) > most and hidden > 1:
+            break  # a line in the place of "1 line" costs nothing
+        rows, hidden = pieces + rows, hidden - 1
+    shown = rows[-most - 1 :]
+    is_cut = (
+        bool(hidden) or len(shown) < len(rows) or (not is_whole and lines[-len(rows) :] != rows)
+    )
+    return ([hidden_text(hidden, signs), *shown] if hidden else shown), is_cut
+
+
+def hidden_text(count: int, signs: Signs) -> str:
+    """Say how many lines are left out."""
+    return f"{signs.more} {count} lines"
+
+
+def diff_lines(text: str, width: int, paint: Paint, signs: Signs) -> list[str]:
+    """Draw a unified diff without its two lines of file names: whole, in colours, long lines folded."""
+    sources = printable(text).rstrip("\n").split("\n")
+    if len(sources) > 2 and sources[0].startswith("--- ") and sources[1].startswith("+++ "):
+        sources = sources[2:]
+    return [line for source in sources for line in _coloured(source, width, paint, signs)]
+
+
+def short_diff(lines: list[str], paint: Paint, signs: Signs) -> list[str]:
+    """Leave out the middle of a long diff, and say how much."""
+    if len(lines) <= MAX_DIFF + 1:
+        return lines
+    end = MAX_DIFF // 3
+    hidden = len(lines) - MAX_DIFF
+    middle = paint.dim("    " + hidden_text(hidden, signs))
+    return [*lines[: MAX_DIFF - end], middle, *lines[-end:]]
+
+
+def diff_of(finished: ToolFinished) -> str:
+    """Find the diff in what a tool hands over for the person."""
+    shown = _display(finished)
+    found = shown.get("diff")
+    return found if isinstance(found, str) else ""
+
+
+def _coloured(source: str, width: int, paint: Paint, signs: Signs) -> list[str]:
+    margin = detail_margin(width)
+    mark = f"{signs.folded} ".rjust(len(margin)) + " "  # behind the column of + and -
+    lines = wrap_marked(source, width, margin, mark)
+    match source[:1]:
+        case "+":
+            return [paint.good(line) for line in lines]
+        case "-":
+            return [paint.bad(line) for line in lines]
+        case "@":
+            return [paint.dim(line) for line in lines]
+        case _:
+            return lines
+
+
+def file_of(finished: ToolFinished) -> str:
+    """Name the file that holds all that a command wrote, where there is one."""
+    found = _display(finished).get("output_file")
+    return found if isinstance(found, str) else ""
+
+
+def _said(finished: ToolFinished) -> str:
+    if finished.is_refused:
+        return NOT_RUN if finished.summary == NOT_RUN else "refused"
+    if finished.success and _display(finished).get("exit_code") == 0:
+        return ""  # the sign says it
+    if finished.success or streams_of(finished):
+        return one_line(finished.summary)
+    return ""
+
+
+def streams_of(finished: ToolFinished) -> str:
+    """Join what a command wrote, as the tool hands it over."""
+    shown = _display(finished)
+    streams = [shown.get(name) for name in ("stdout", "stderr")]
+    return "\n".join(text for text in streams if isinstance(text, str) and text.strip())
+
+
+def _display(finished: ToolFinished) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(finished.display, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return {}

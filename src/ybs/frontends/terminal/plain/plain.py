@@ -1,0 +1,279 @@
+"""The terminal without cursor movements, colours or spinner: whole sentences, one line at a time.
+
+For `--plain`, `TERM=dumb`, editors' shells and screen readers.
+"""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from time import monotonic
+
+from msgspec.structs import replace
+
+from ybs import __version__
+from ybs.config.paths import short
+from ybs.core.errors import YbsError
+from ybs.core.events import Event, TurnFinished, UserSaid
+from ybs.core.ports import Answer, Question
+from ybs.frontends.terminal.notify import BELL, LONG_SECONDS
+from ybs.frontends.terminal.plain.line_input import Lines, as_answer, is_answer
+from ybs.frontends.terminal.plain.sentences import WIDTH, Sentences, Stopwatch, fold_line
+from ybs.frontends.terminal.questions.confirm import grant_text, whole_body, wish
+from ybs.frontends.terminal.signs import fit_encoding
+from ybs.frontends.terminal.words import fold_table, one_line
+from ybs.security.gate import put
+from ybs.security.unicode import printable
+from ybs.session.figures import number_in
+from ybs.session.reply import Menu, Outcome, Reply
+from ybs.session.session import Session
+
+TWICE_SECONDS = 2.0
+SIGNALS = {signal.SIGTERM: 143, signal.SIGHUP: 129}
+INTERRUPTED = 130
+LEAVING = ("/quit", "/exit")
+#: Before each line that the person types.
+PROMPT = "You: "
+#: Work that takes longer than this is told to go on; then after twice the time, and so on.
+STILL_SECONDS = 10.0
+TICK_SECONDS = 1.0
+KEYS = """\
+Ctrl-C stops what runs, and twice leaves. Ctrl-D leaves.
+While a turn runs, a command such as /background or /status answers at once;
+every other line waits for its end."""
+
+#: What is drawn and not said.
+_NO_BARS = str.maketrans("", "", "▏▎▍▌▋▊▉█")
+
+
+class PlainTerminal:
+    """Holds a session and reads lines; `clock` counts seconds."""
+
+    def __init__(self, session: Session, *, clock: Callable[[], float] = monotonic) -> None:
+        self.session, self._clock = session, clock
+        self.lines = Lines(clock, self._tell_early, self._take_beside)
+        self._beside: set[asyncio.Task[None]] = set()
+        self._watch = Stopwatch(clock)
+        self._sentences = Sentences(session, self._watch)
+        self._interrupted_at = -TWICE_SECONDS
+        self._one_question = asyncio.Lock()
+        self._code = 0
+        self._main: asyncio.Task[int] | None = None
+
+    async def run(self, prompt: str = "", command: str = "") -> int:
+        """Talk until the person leaves; return the exit code."""
+        self.session.confirm = self.ask
+        self.session.door_help = KEYS
+        self.session.view.columns = WIDTH
+        self.session.subscribe(self._tell_event)
+        self._main = asyncio.current_task()
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, self._interrupt)
+        for number, code in SIGNALS.items():
+            loop.add_signal_handler(number, self._leave, code)
+        try:
+            with self.lines:
+                return await self._talk(prompt, command)
+        except asyncio.CancelledError:
+            return self._code
+
+    async def ask(self, question: Question) -> Answer:
+        """Ask the person for a word, one question after the other; earlier lines are not an answer."""
+        async with self._one_question:
+            self._tell_question(question)
+            self._watch.pause()
+            try:
+                text = await self.lines.read_answer()
+            finally:
+                self._watch.resume()
+        return as_answer(text or "", may_always=bool(question.grant))
+
+    async def _talk(self, prompt: str, command: str) -> int:
+        before = self._greeting()
+        if (resumed := self.session.resumed) is not None:
+            self._write(before)
+            before = ""
+            await self._show_reply(resumed)
+        if prompt:
+            self._tell(f"{before}{PROMPT}{printable(prompt)}")
+            before = ""
+            await self._take(self.session.send(prompt))  # never a command
+        elif command:
+            self._tell(f"{before}{PROMPT}{command}")
+            before = ""
+            await self._take(self.session.handle(command))
+        while True:
+            # At once, so that what is typed on sight stands behind it.
+            self._write(f"{before}\n{PROMPT}")
+            before = ""
+            line = await self.lines.read()
+            if line is None:
+                self._tell("")
+                return 0
+            if line.strip() and await self._take(self.session.handle(line.strip())):
+                return 0
+
+    async def _take(self, turn: Awaitable[Reply | Outcome]) -> bool:
+        """Work off a line and what is chosen after it; tell whether the person wants to leave."""
+        done = await self._work(turn)
+        while isinstance(done, Reply):
+            if done.wants_quit:
+                return True
+            line = await self._show_reply(done)
+            done = await self._work(self.session.handle(line)) if line else None
+        if done is not None and done.finished.reason == "interrupted":
+            for line in self.lines.take_back():
+                self._tell(fold_line(f"Not sent, because you stopped: {printable(line)}"))
+        return False
+
+    def _take_beside(self, line: str) -> bool:
+        """Answer a command at once beside the running turn, where it can be; to leave waits, as in a script."""
+        from ybs.commands.registry import runs_beside_a_turn
+
+        line = line.strip()
+        is_free = self.session.is_busy and not self._one_question.locked()
+        may_run = is_free and runs_beside_a_turn(line) and line.lower() not in LEAVING
+        if may_run:
+            task = asyncio.create_task(self._answer_beside(line))
+            self._beside.add(task)
+            task.add_done_callback(self._beside.discard)
+        return may_run
+
+    async def _answer_beside(self, line: str) -> None:
+        try:
+            reply = await self.session.handle(line)
+        except YbsError as error:
+            self._tell(fold_line(f"Error: {error}"))
+            return
+        if isinstance(
+            reply, Reply
+        ):  # nobody is asked for a number now: the text of a menu has them
+            await self._show_reply(replace(reply, menu=None))
+
+    async def _work(self, turn: Awaitable[Reply | Outcome]) -> Reply | Outcome | None:
+        self._watch.start()
+        telling = asyncio.create_task(self._tell_still())
+        try:
+            return await turn
+        except YbsError as error:
+            self._tell(fold_line(f"Error: {error}"))
+            return None
+        finally:
+            telling.cancel()
+
+    async def _show_reply(self, reply: Reply) -> str:
+        """Tell a command's answer and return the line that the person chose, or nothing."""
+        if rest := self._sentences.end_typed():
+            self._tell(rest)
+        for event in reply.events:
+            self._tell_again(event)
+        if reply.menu is not None and reply.menu.items and not reply.is_error:
+            return await self._choose(reply.menu)
+        if reply.text:
+            bare = reply.text.translate(_NO_BARS)
+            text = printable(f"Error: {bare}" if reply.is_error else bare)
+            self._tell("\n".join(fold_table(text, WIDTH)))
+        if reply.diff:
+            self._tell(reply.diff.rstrip("\n"))
+        if reply.clipboard:
+            await self._copy(reply.clipboard)
+        if reply.draft:
+            self._tell(fold_line(f"Your words were: {printable(reply.draft)}"))
+        return ""
+
+    async def _choose(self, menu: Menu) -> str:
+        self._tell(f"{one_line(menu.title).rstrip(':.')}:")
+        for number, item in enumerate(menu.items, 1):
+            words = ", ".join(filter(None, (one_line(item.label), one_line(item.detail))))
+            self._tell(fold_line(f"{number}. {words}{', current' if item.is_current else ''}"))
+        self._write("Number, or nothing: ")
+        typed = (await self.lines.read_answer() or "").strip().rstrip(".")
+        if 1 <= (number := number_in(typed)) <= len(menu.items):
+            return menu.items[number - 1].line
+        self._tell("Nothing was chosen.")
+        return ""
+
+    async def _copy(self, text: str) -> None:
+        from ybs.frontends.terminal.clipboard import NO_PROGRAM, copy_by_program, said  # few copy
+
+        program = await copy_by_program(text, away_from=Path(self.session.status().folder))
+        done = said(text, program, is_sent=False) if program else f"not copied: {NO_PROGRAM}"
+        self._tell(fold_line(f"{done[:1].upper()}{done[1:]}."))
+
+    async def _tell_still(self) -> None:
+        """Say that the work goes on, less and less often."""
+        due = STILL_SECONDS
+        while True:
+            await asyncio.sleep(TICK_SECONDS)
+            seconds = self._watch.worked_seconds
+            if seconds >= due and not self._watch.is_paused:
+                self._tell(self._sentences.still(seconds))
+                due = 2 * seconds
+
+    def _greeting(self) -> str:
+        status = self.session.status()
+        mark = "incognito, " if status.incognito else ""
+        lines = (
+            f"ybs {__version__}: {status.provider} {status.model}, mode {status.mode},",
+            f"{mark}{status.sandbox}, in {short(status.folder)}. /help for more.",
+            *([fold_line(f"Documents: {', '.join(status.documents)}.")] * bool(status.documents)),
+            *(fold_line(f"Warning: {warning}") for warning in self.session.warnings),
+        )
+        return "".join(f"{line}\n" for line in lines)
+
+    def _tell_question(self, question: Question) -> None:
+        status = self.session.status()
+        self._call()
+        self._tell(f"\nQuestion: {wish(question, status.folder, status.sandbox)}:")
+        self._tell(whole_body(question))
+        if question.reason:
+            self._tell(fold_line(f"Asked because {printable(question.reason)}."))
+        for warning in question.warnings:
+            self._tell(fold_line(f"Warning: {printable(warning)}"))
+        if question.grant:
+            self._tell(f"always would allow, in this session: {grant_text(question)}")
+        words = "yes, no, always" if question.grant else "yes, no"
+        self._write(f"Answer {words} or no because ...: ")
+
+    def _tell_event(self, event: Event) -> None:
+        if text := self._sentences.of(event):
+            self._tell(text)
+        if isinstance(event, TurnFinished) and event.duration_seconds >= LONG_SECONDS:
+            self._call()
+
+    def _tell_again(self, event: Event) -> None:
+        """Tell what was said or done before this session went on."""
+        if isinstance(event, UserSaid):
+            self._tell(fold_line(f"{PROMPT}{event.content}"))
+        elif text := self._sentences.of(event):
+            self._tell(text)
+
+    def _tell_early(self, line: str) -> None:
+        what = "No answer, it came too early" if is_answer(line) else "Kept for later"
+        self._tell(fold_line(f"{what}: {printable(line)}"))
+
+    def _call(self) -> None:
+        """Ring, where the person wants to be called at all: such a terminal knows no other way."""
+        if self.session.config.ui.notify != "off":
+            put("", sys.stdout, end=BELL)
+
+    def _interrupt(self) -> None:
+        now = self._clock()
+        is_second = now - self._interrupted_at < TWICE_SECONDS
+        self._interrupted_at = now
+        if is_second:
+            self._leave(INTERRUPTED if self.session.is_busy else 0)
+        elif not self.session.cancel():
+            self._write(f"\nPress Ctrl-C again to leave.\n{PROMPT}")
+
+    def _leave(self, code: int) -> None:
+        self._code = code
+        if self._main is not None:
+            self._main.cancel()
+
+    def _tell(self, text: str) -> None:
+        self._write(text + "\n")
+
+    def _write(self, text: str) -> None:
+        put(fit_encoding(printable(text), sys.stdout.encoding), sys.stdout, end="")

@@ -1,0 +1,98 @@
+"""The person's own editor: has a text edited in a private file that is gone afterwards."""
+
+import asyncio
+import os
+import shlex
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ybs.core.errors import YbsError
+
+if TYPE_CHECKING:
+    from asyncio.subprocess import Process
+
+#: Tried in this order where $VISUAL and $EDITOR name none.
+USUAL = ("nano", "vim", "vi")
+MOST_BYTES = 20_000_000
+#: An editor that does not end when it is told to is ended after this time.
+GRACE_SECONDS = 1.0
+
+
+class NoEditor(YbsError):
+    """No editor was found, or it failed; the text is as it was."""
+
+
+def editor_command(away_from: Path, environ: Mapping[str, str] = os.environ) -> list[str]:
+    """Return the editor and its arguments. What lies in the project (`away_from`) is none. Raises NoEditor."""
+    from ybs.security.sandbox.programs import persons_program  # the first Ctrl-G only
+
+    for name in ("VISUAL", "EDITOR"):
+        try:
+            words = shlex.split(environ.get(name, ""))
+        except ValueError as error:
+            raise NoEditor(f"${name} cannot be read: {error}") from error
+        if words and words[0].startswith("/"):
+            return words
+        if words and (found := persons_program(words[0], away_from=away_from, environ=environ)):
+            return [found, *words[1:]]
+        if words:
+            raise NoEditor(f"${name} names no program outside of this project: {words[0]}")
+    for name in USUAL:
+        if found := persons_program(name, away_from=away_from, environ=environ):
+            return [found]
+    raise NoEditor("no editor found; set EDITOR")
+
+
+async def edit(text: str, command: list[str]) -> str:
+    """Have the text edited on this terminal and return it. Raises NoEditor."""
+    from asyncio.subprocess import create_subprocess_exec  # only here
+    from tempfile import TemporaryDirectory
+
+    from ybs.security.firewall.vault import without_secrets
+
+    with TemporaryDirectory(prefix="ybs-", ignore_cleanup_errors=True) as folder:  # 0700
+        file = _write(Path(folder), text)
+        try:
+            process = await create_subprocess_exec(
+                *command, str(file), env=without_secrets(os.environ)
+            )
+        except (OSError, ValueError) as error:
+            raise NoEditor(f"{command[0]} cannot be started: {error}") from error
+        try:
+            code = await process.wait()
+        finally:
+            if process.returncode is None:  # ybs ends
+                await _end(process)
+        if code:
+            raise NoEditor(f"{command[0]} ended with code {code}; nothing was changed")
+        return _read(file)
+
+
+async def _end(process: "Process") -> None:
+    process.terminate()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(GRACE_SECONDS):
+            await process.wait()
+            return
+    process.kill()
+    await process.wait()
+
+
+def _write(folder: Path, text: str) -> Path:
+    file = folder / "prompt.md"
+    file.touch(mode=0o600)
+    file.write_text(text, "utf-8", "replace")
+    return file
+
+
+def _read(file: Path) -> str:
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise NoEditor(f"the edited text cannot be read: {error}") from error
+    if len(data) > MOST_BYTES:
+        raise NoEditor(f"the edited text is larger than {MOST_BYTES:,} bytes")
+    return data.decode("utf-8", "replace").removesuffix("\n")

@@ -1,0 +1,227 @@
+"""The prompt: what may be typed, which keys mean something, and where everything stands on the screen."""
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prompt_toolkit.application.current import set_app
+from prompt_toolkit.application.run_in_terminal import in_terminal, run_in_terminal
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.cursor_shapes import ModalCursorShapeConfig
+from prompt_toolkit.enums import EditingMode
+from prompt_toolkit.filters import Condition, vi_navigation_mode
+from prompt_toolkit.formatted_text import AnyFormattedText
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding.key_processor import KeyProcessor
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.layout import (
+    AnyContainer,
+    BufferControl,
+    ConditionalContainer,
+    DynamicContainer,
+    FormattedTextControl,
+    HSplit,
+    Layout,
+    Window,
+)
+from prompt_toolkit.layout.dimension import Dimension
+from prompt_toolkit.output import ColorDepth, Output
+from prompt_toolkit.styles import Style
+from prompt_toolkit.widgets import SearchToolbar
+
+from ybs.frontends.terminal.drawing.fragments import fragments
+from ybs.frontends.terminal.prompt.draft import Draft
+from ybs.frontends.terminal.prompt.extended_keys import ExtendedKeys, read_extended
+from ybs.frontends.terminal.prompt.history import LineHistory
+from ybs.frontends.terminal.prompt.keys import bindings
+from ybs.frontends.terminal.prompt.paste import FoldedPastes
+from ybs.frontends.terminal.resize import SteadyApplication
+
+if TYPE_CHECKING:
+    from ybs.frontends.terminal.terminal import Terminal
+    from ybs.session.session import Session
+
+#: Seconds until a lone Esc counts as Esc (and not as the beginning of Alt-something).
+ESCAPE_SECONDS = 0.05
+#: Within this time the keys that make one together, such as vi's `gg`, have to come. Esc makes none: what Alt sends
+#: comes in one piece, and that has been waited for when a lone Esc is known to be one.
+TOGETHER_SECONDS = 1.0
+MAX_INPUT_ROWS = 10
+
+
+class Prompt:
+    """The lines at the bottom of the screen: passing things, the input, the status."""
+
+    def __init__(
+        self,
+        desk: "Terminal",
+        put_in: Input,
+        put_out: Output,
+        *,
+        has_colour: bool,
+        rule: str,
+        history: LineHistory | None = None,
+    ) -> None:
+        self.draft = Draft(history or LineHistory(), desk.hint)
+        self.reason = Buffer(multiline=False)
+        #: Whether another program has the terminal.
+        self.is_away = False
+        self._desk, self._rule = desk, rule
+        self._search = SearchToolbar(ignore_case=True, backward_search_prompt="search: ")
+        self._draft_window = self._input_window(
+            BufferControl(
+                self.draft,
+                input_processors=[FoldedPastes(self.draft.pastes)],
+                search_buffer_control=self._search.control,
+                preview_search=True,
+            )
+        )
+        self._reason_window = self._input_window(BufferControl(self.reason))
+        self._menu: AnyContainer = Window(height=0)
+        self._extended = ExtendedKeys(put_out)
+        read_extended(put_in)
+        self.app = SteadyApplication(
+            layout=Layout(self._rows(), focused_element=self._draft_window),
+            key_bindings=bindings(desk, self),
+            color_depth=None if has_colour else ColorDepth.DEPTH_1_BIT,
+            erase_when_done=True,
+            input=put_in,
+            output=put_out,
+        )
+        self.app.ttimeoutlen = ESCAPE_SECONDS
+        self.app.before_render += self._prepare
+        self.app.key_processor.after_key_press += self._note_wait
+
+    def use_vi(self) -> None:
+        """Edit as vi does; the cursor's shape and a word in the rule tell the mode."""
+        self.app.editing_mode = EditingMode.VI
+        self.app.cursor = ModalCursorShapeConfig()
+
+    async def run(self) -> int:
+        """Take keys until the application ends; return the exit code."""
+        with self._extended:
+            # Its own handler of errors prints what it is given, and asks for Enter.
+            return await self.app.run_async(set_exception_handler=False)
+
+    def complete(self, session: "Session") -> None:
+        """Complete from now on; what that needs is loaded after the first drawing."""
+        from ybs.frontends.terminal.prompt.completion import STYLE, YbsCompleter, menu
+
+        self.app.style = Style.from_dict(STYLE)
+        self._menu = menu(self._desk.canvas.signs.more)
+        self.draft.completer = YbsCompleter(session)
+        self.draft.complete_while_typing = Condition(lambda: True)
+        if self.draft.text:  # who began before gets the menu now
+            with set_app(self.app):
+                self.draft.start_completion(complete_event=CompleteEvent(text_inserted=True))
+
+    def edit(self) -> None:
+        """Open the draft in the person's editor."""
+        if self.draft.lines.may_write():
+            self.app.create_background_task(self._edit())
+        else:  # an editor needs a file, and leaves others behind
+            self._desk.hint("incognito writes nothing down, so there is no editor")
+
+    def suspend(self) -> None:
+        """Give the terminal back to the shell until it calls ybs to the foreground."""
+
+        def stop() -> None:
+            with self._extended.away():
+                os.kill(0, signal.SIGTSTP)  # whoever was started by ybs too
+            self._desk.note_hidden()
+
+        run_in_terminal(stop)
+
+    def focus(self) -> None:
+        """Let the keyboard write where the next words belong."""
+        window = self._reason_window if self._desk.asking.is_explaining else self._draft_window
+        self.app.layout.search_links.clear()  # a search that a question came upon is over
+        self.app.layout.focus(window)
+
+    def _rows(self) -> HSplit:
+        desk = self._desk
+        is_tall = Condition(lambda: self.app.output.get_size().rows >= 8)
+        is_free = Condition(lambda: not (desk.asking.is_open or desk.picking.is_open))
+        return HSplit(
+            [
+                Window(
+                    _text(lambda: fragments(desk.above())), dont_extend_height=True, wrap_lines=True
+                ),
+                ConditionalContainer(self._draft_window, is_free),
+                ConditionalContainer(
+                    Window(_text(lambda: fragments(desk.menu())), dont_extend_height=True),
+                    Condition(lambda: desk.picking.is_open),
+                ),
+                ConditionalContainer(
+                    self._reason_window, Condition(lambda: desk.asking.is_explaining)
+                ),
+                ConditionalContainer(
+                    HSplit([self._search, DynamicContainer(lambda: self._menu)]), is_free
+                ),
+                ConditionalContainer(
+                    Window(_text(self._mode), height=1, char=self._rule, style="dim"), is_tall
+                ),
+                ConditionalContainer(
+                    Window(_text(desk.below), height=1, style="dim", dont_extend_height=True),
+                    is_tall,
+                ),
+            ]
+        )
+
+    def _input_window(self, control: BufferControl) -> Window:
+        def prefix(line: int, wrapped: int) -> AnyFormattedText:
+            is_first = line == 0 and wrapped == 0
+            return fragments(self._desk.prompt()) if is_first else "  "
+
+        return Window(
+            control,
+            height=Dimension(min=1, max=MAX_INPUT_ROWS),
+            wrap_lines=True,
+            dont_extend_height=True,
+            get_line_prefix=prefix,
+        )
+
+    def _mode(self) -> str:
+        return f"{self._rule * 2} normal " if vi_navigation_mode() else ""
+
+    def _note_wait(self, keys: KeyProcessor) -> None:
+        is_escape = [press.key for press in keys.key_buffer] == [Keys.Escape]
+        self.app.timeoutlen = 0.0 if is_escape else TOGETHER_SECONDS
+
+    def _prepare(self, _app: object) -> None:
+        if self.draft.lines.forget():
+            self.draft.reset(self.draft.document)
+
+    async def _edit(self) -> None:
+        from ybs.frontends.terminal.prompt.editor import (  # few use one
+            NoEditor,
+            edit,
+            editor_command,
+        )
+
+        before = self.draft.text
+        try:
+            command = editor_command(Path(self._desk.state.folder))
+            self.is_away = True
+            async with in_terminal():
+                with self._extended.away():
+                    text = await edit(self.draft.words, command)
+                self._desk.note_hidden()
+        except NoEditor as error:
+            self._desk.hint(str(error))
+        else:
+            given_back = self.draft.text.removesuffix(before).strip("\n")
+            if given_back:  # while the editor had the terminal
+                self.draft.set(before)
+            self.draft.replace(text)
+            if given_back:
+                self.draft.set(given_back, keeps=True)
+        finally:
+            self.is_away = False
+
+
+def _text(read: Callable[[], AnyFormattedText]) -> FormattedTextControl:
+    return FormattedTextControl(read)

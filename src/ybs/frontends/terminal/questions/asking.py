@@ -1,0 +1,214 @@
+"""Questions on the terminal: one after the other, answered by a key."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from prompt_toolkit.key_binding import KeyPressEvent
+from prompt_toolkit.keys import Keys
+
+from ybs.core.ports import Answer, Question
+from ybs.frontends.terminal.drawing.render import Canvas, Renderer
+from ybs.frontends.terminal.notify import WAITS
+from ybs.frontends.terminal.prompt.input import Prompt
+from ybs.frontends.terminal.questions.confirm import (
+    Choice,
+    answer_text,
+    choice_lines,
+    question_text,
+)
+from ybs.frontends.terminal.words import one_line, shorten
+from ybs.session.status import Status
+
+TOO_EARLY = "that key came too soon to be an answer: press it again"
+MODE_WAITS = "answer first: the mode is for the calls after this one"
+REASON_KEYS = "  Enter: no, with these words   Esc: back"
+
+
+class Front(Protocol):
+    """Where questions are drawn, and where their keys come from."""
+
+    canvas: Canvas
+    renderer: Renderer
+    window: Prompt
+    state: Status
+
+    def interrupt(self) -> None:
+        """Take Ctrl-C."""
+        ...
+
+    def call(self, words: str) -> None:
+        """Call the person, who may look elsewhere."""
+        ...
+
+    def hint(self, text: str) -> None:
+        """Say something for a moment."""
+        ...
+
+
+class Asking:
+    """Asks the person; what else is asked meanwhile waits. `clock` counts seconds."""
+
+    def __init__(self, front: Front, clock: Callable[[], float]) -> None:
+        self._front, self._clock = front, clock
+        self._choice: Choice | None = None
+        self._held = ""
+        self._one = asyncio.Lock()
+        self._open = self._answered = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether a question stands on the screen."""
+        return self._choice is not None
+
+    @property
+    def is_choosing(self) -> bool:
+        """Tell whether a question waits for a key."""
+        return self._choice is not None and not self._choice.wants_reason
+
+    @property
+    def is_explaining(self) -> bool:
+        """Tell whether the reason for a no is being typed."""
+        return self._choice is not None and self._choice.wants_reason
+
+    @property
+    def is_holding(self) -> bool:
+        """Tell whether a key waits whether another follows it at once."""
+        return self._choice is not None and self._choice.is_holding
+
+    async def ask(self, question: Question) -> Answer:
+        """Ask when the questions before have been answered."""
+        if not self._open:
+            self._front.call(WAITS)
+        self._open += 1
+        try:
+            async with self._one:
+                return await self._ask(question)
+        finally:
+            self._open -= 1
+            self._answered = self._answered + 1 if self._open else 0
+
+    def lines(self, width: int) -> list[str]:
+        """Draw the keys that answer the question, or end the reason."""
+        if self._choice is None:
+            return []
+        canvas = self._front.canvas
+        if self._choice.wants_reason:
+            keys = canvas.paint.dim(shorten(REASON_KEYS, width, canvas.signs.more))
+            return ["", keys, *self._waiting_words(width)]
+        lines = choice_lines(self._choice.question, width, canvas.paint, canvas.signs)
+        if self._answered + self._open > 1:
+            number = f"  ({self._answered + 1} of {self._answered + self._open})"
+            lines.append(canvas.paint.dim(number))
+        return ["", *lines, *self._waiting_words(width)]
+
+    def _waiting_words(self, width: int) -> list[str]:
+        """Show what stands in the prompt, whose place the question has taken."""
+        canvas, draft = self._front.canvas, self._front.window.draft
+        if not draft.text.strip():
+            return []
+        words = f"  your words wait: {one_line(draft.pastes.label(draft.text))}"
+        return [canvas.paint.dim(shorten(words, width, canvas.signs.more))]
+
+    def note_drawn(self) -> None:
+        """Note that what is open stands on the screen now."""
+        if self._choice is not None:
+            self._choice.show()
+
+    def note_hidden(self) -> None:
+        """Note that another program had the screen."""
+        if self._choice is not None:
+            self._choice.hide()
+
+    def explain(self, text: str) -> None:
+        """Take the reason for a no."""
+        if self._choice is not None:
+            self._choice.give_reason(text)
+
+    def step_back(self) -> None:
+        """Go from the reason back to the question, and from there to a no."""
+        if self._choice is None:
+            return
+        if self._choice.wants_reason:
+            self._choice.ask_again()
+            self._show()
+        else:
+            self._choice.press("escape")
+
+    def dismiss(self) -> None:
+        """Answer no, whatever is being typed."""
+        if self._choice is not None:
+            self._choice.press("escape")
+
+    def take_key(self, event: KeyPressEvent) -> None:
+        """Take a key while a question waits; what came too early goes on in the draft."""
+        key, text = event.key_sequence[0].key, event.data
+        choice, draft = self._choice, self._front.window.draft
+        if choice is None:
+            return
+        is_lone = choice.is_over and not event.key_processor.input_queue
+        choice.begin()  # every key begins the silence anew, so that no end of a burst is an answer
+        if choice.is_holding:
+            choice.let_go()
+            self._keep(self._held, is_burst=text.isprintable())
+        if key in (Keys.ControlC, Keys.SIGINT):
+            self._front.interrupt()
+        elif key is Keys.BackTab:
+            self._front.hint(MODE_WAITS)
+        elif key is Keys.Escape:
+            choice.press("escape")
+        elif key is Keys.BracketedPaste:
+            draft.paste(text)
+        elif is_lone:
+            self._held = text
+            choice.hold(lambda: self._press(choice, text))
+        else:
+            self._keep(text, is_burst=bool(event.key_processor.input_queue))
+
+    def _press(self, choice: Choice, text: str) -> None:
+        """Take a key that came alone."""
+        if choice is self._choice:
+            choice.press(text)
+            self._show()
+
+    def _keep(self, text: str, *, is_burst: bool) -> None:
+        """Let a key that is no answer go on in what is being typed.
+
+        Where nothing is and no other key came with it, say that it was not taken.
+        """
+        draft = self._front.window.draft
+        text = "\n" if text == "\r" and is_burst else text
+        if (draft.text or is_burst) and (text.isprintable() or text == "\n"):
+            draft.insert_text(text, fire_event=False)
+        else:
+            self._front.hint(TOO_EARLY)
+
+    async def _ask(self, question: Question) -> Answer:
+        front, paint = self._front, self._front.canvas.paint
+        self._take_typed_keys()
+        front.renderer.flush()
+        width = front.canvas.width() - 1
+        text = question_text(question, front.state, width, paint, front.canvas.signs)
+        front.renderer.put("question", text)
+        choice = self._choice = Choice(question, self._clock)
+        front.window.reason.reset()
+        front.window.app.invalidate()
+        try:
+            answer = await choice.answer
+        finally:
+            self._choice = None
+            self._show()
+        front.renderer.put("question", paint.dim(f"  {answer_text(answer, question)}"))
+        return answer
+
+    def _show(self) -> None:
+        self._front.window.focus()
+        self._front.window.app.invalidate()
+
+    def _take_typed_keys(self) -> None:
+        """Read what was typed up to now into the draft, before a question could be meant by it."""
+        app = self._front.window.app
+        if self._front.window.is_away:  # they are another program's
+            return
+        app.key_processor.feed_multiple(app.input.read_keys())
+        app.key_processor.process_keys()

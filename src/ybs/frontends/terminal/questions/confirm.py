@@ -1,0 +1,228 @@
+"""A question to the person: what is shown, and which keys count as an answer.
+
+Keys that were typed before the question could be read are not consent: a key counts only when the question has
+been on the screen for a moment, no other key came in that moment, and none came in the same burst.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable, Sequence
+from time import monotonic
+
+from ybs.config.paths import short
+from ybs.core.ports import Answer, Question
+from ybs.frontends.terminal.drawing.steps import diff_lines
+from ybs.frontends.terminal.signs import Paint, Signs
+from ybs.frontends.terminal.words import cells, fold, wrap_marked, wrap_words
+from ybs.security.unicode import printable
+from ybs.session.status import Status
+
+#: How long the question must have been visible, and the keyboard silent.
+GUARD_SECONDS = 0.3
+#: So long a key is held before it counts: what another follows sooner is part of a burst.
+HOLD_SECONDS = 0.03
+#: What the model reads after a plain no.
+NO_REASON = "the person said no"
+#: Blanks that push what follows out of sight: within a line, and whole lines.
+_GAP = re.compile("[ \t\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]{40,}")
+_EMPTY_LINES = re.compile(r"\n(?:\s*\n){4,}")
+#: Of a body with more lines than this the number is said below it, where the keys are.
+_MANY_LINES = 20
+
+
+class Silence:
+    """The moment of silence after something has come up, in which keys mean something else. `clock` counts seconds."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._is_shown = False
+        self._counts_from = 0.0
+        self._held: asyncio.TimerHandle | None = None
+
+    def show(self) -> None:
+        """Note that it is on the screen now."""
+        if not self._is_shown:
+            self._is_shown = True
+            self.begin()
+
+    def hide(self) -> None:
+        """Note that something else is on the screen: nothing counts until a moment after the next drawing."""
+        self._is_shown = False
+        self.let_go()
+
+    def begin(self) -> None:
+        """Begin the moment anew."""
+        self._counts_from = self._clock() + GUARD_SECONDS
+
+    @property
+    def is_over(self) -> bool:
+        """Tell whether it has been on the screen for a moment."""
+        return self._is_shown and self._clock() >= self._counts_from
+
+    def is_too_early(self) -> bool:
+        """Tell whether a key pressed now was meant for something else; the silence then starts anew."""
+        if self.is_over:
+            return False
+        self.begin()
+        return True
+
+    @property
+    def is_holding(self) -> bool:
+        """Tell whether a key waits whether another follows it at once."""
+        return self._held is not None
+
+    def hold(self, act: Callable[[], None]) -> None:
+        """Do what a key stands for, if no other key comes that lets go of it."""
+
+        def end() -> None:
+            self._held = None
+            act()
+
+        self.let_go()
+        self._held = asyncio.get_running_loop().call_later(HOLD_SECONDS, end)
+
+    def let_go(self) -> None:
+        """Forget the key that is held."""
+        if self._held is not None:
+            self._held.cancel()
+            self._held = None
+
+
+class Choice(Silence):
+    """One question that waits for its answer."""
+
+    def __init__(self, question: Question, clock: Callable[[], float] = monotonic) -> None:
+        super().__init__(clock)
+        self.question = question
+        self.answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self.wants_reason = False
+
+    def press(self, key: str) -> None:
+        """Take a key that counts: a letter, or the number of the answer in the order in which they are drawn."""
+        match key.lower():
+            case "y" | "1":
+                self.settle(Answer(is_allowed=True))
+            case "n" | "2" | "escape":
+                self.settle(Answer(is_allowed=False, reason=NO_REASON))
+            case "r" | "3":
+                self.wants_reason = True
+            case "a" | "4" if self.question.grant:
+                self.settle(Answer(is_allowed=True, is_for_session=True))
+            case _:
+                pass
+
+    def ask_again(self) -> None:
+        """Go back from the reason to the question."""
+        self.wants_reason = False
+        self.hide()
+
+    def give_reason(self, text: str) -> None:
+        """Say no, with the words that the model reads."""
+        self.settle(Answer(is_allowed=False, reason=text.strip() or NO_REASON))
+
+    def settle(self, answer: Answer) -> None:
+        """Give the answer, once."""
+        if not self.answer.done():
+            self.answer.set_result(answer)
+
+
+def question_text(question: Question, state: Status, width: int, paint: Paint, signs: Signs) -> str:
+    """Draw the whole question: who wants what where, all of it, and what to beware of."""
+    who = f"{signs.question} {wish(question, state.folder, state.sandbox)}"
+    lines = _title(f"{who}:", width, paint)
+    if body := _body(question, width, paint, signs):
+        lines += ["", *body]
+    if question.effect in ("write", "edit") and len(body) > _MANY_LINES:  # it has scrolled away
+        lines += ["", *_title(f"{who} ({len(body):,} lines above)", width, paint)]
+    lines += [""] if question.warnings or question.reason else []
+    if question.reason:
+        lines += [paint.dim(f"  {line}") for line in fold(printable(question.reason), width - 4)]
+    for warning in question.warnings:
+        first, *rest = fold(printable(warning), width - 6)
+        lines.append(f"  {paint.warn('!')} {paint.bold(first)}")
+        lines += [f"    {paint.bold(line)}" for line in rest]
+    return "\n".join(lines).rstrip("\n")
+
+
+def wish(question: Question, folder: str, sandbox: str) -> str:
+    """Say in words which tool wants to do what, where, and with what around it."""
+    preview = question.preview
+    if question.effect == "execute":
+        place = next(iter(preview.paths), folder)
+        how = " in the background" if " in the background" in preview.title else ""
+        name = question.call.name
+        return printable(f"{name} wants to run{how}, in {short(place)}, {sandbox}")
+    what = preview.title[:1].lower() + preview.title[1:]
+    where = (
+        f", in {short(folder)}" if preview.paths else ""
+    )  # what is ybs's own says its place itself
+    return printable(f"{question.call.name} wants to {what}{where}")
+
+
+def whole_body(question: Question) -> str:
+    """Return all that is asked about, with long gaps in it counted instead of shown."""
+    text = printable(question.preview.body or question.preview.title).strip("\n")
+    text = _GAP.sub(lambda gap: f" <{len(gap[0])} spaces> ", text)
+    text = _EMPTY_LINES.sub(lambda gap: f"\n<{gap[0].count(chr(10)) - 1} empty lines>\n", text)
+    lines = text.count("\n") + 1
+    return f"{text}\n<{lines} lines in all>" if lines > _MANY_LINES else text
+
+
+def choice_lines(question: Question, width: int, paint: Paint, signs: Signs) -> list[str]:
+    """Draw the keys that answer, with the rule that "always" would store, and what ends more than the call."""
+    options = [("y", "yes"), ("n", "no"), ("r", f"no, because{signs.more}")]
+    if rule := grant_text(question):
+        options.append(("a", f"always this session: {rule}"))
+    words = [f"[{key}] {text}" for key, text in options]
+    hint = f"   esc no {signs.dot} ctrl-c stops the turn"
+    for end in (hint, ""):
+        for row in (words, words[:3]):  # all in one line, or all but the rule
+            if cells("   ".join(row) + end) + 2 <= width:
+                first = "  " + "   ".join(_key(word, paint) for word in row)
+                first += paint.dim(end) if end else ""
+                return [first, *_below(words[len(row) :], width, paint)]
+    return _below(words, width, paint)  # one below the other
+
+
+def grant_text(question: Question) -> str:
+    """Show the rule that "always" stores, in words where its grammar is not plain."""
+    rule = printable(question.grant)
+    return f"{rule}, the project's files" if rule.endswith("(**)") else rule
+
+
+def answer_text(answer: Answer, question: Question) -> str:
+    """Say what was answered, for the record on the screen."""
+    if answer.is_for_session:
+        return f"[a] always this session: {printable(question.grant)}"
+    if answer.is_allowed:
+        return "[y] yes"
+    return (
+        "[n] no" if answer.reason == NO_REASON else f"[r] no, because: {printable(answer.reason)}"
+    )
+
+
+def _title(text: str, width: int, paint: Paint) -> list[str]:
+    first, *rest = fold(text, width - 2)
+    return [
+        paint.warn(first[:1]) + paint.bold(first[1:]),
+        *(f"  {paint.bold(line)}" for line in rest),
+    ]
+
+
+def _body(question: Question, width: int, paint: Paint, signs: Signs) -> list[str]:
+    body = question.preview.body
+    if question.effect in ("write", "edit"):
+        return diff_lines(body, width, paint, signs) if body else []
+    return wrap_marked(whole_body(question), width, "    ", f"  {signs.folded} ")
+
+
+def _below(words: Sequence[str], width: int, paint: Paint) -> list[str]:
+    return [
+        f"      {line}" if index else f"  {_key(line, paint)}"
+        for word in words
+        for index, line in enumerate(wrap_words(word, width - 6))
+    ]
+
+
+def _key(word: str, paint: Paint) -> str:
+    return paint.accent(word[:3]) + word[3:]

@@ -1,0 +1,29 @@
+"""A line that the person typed after its question could be read; what was typed ahead is no answer."""
+
+import sys
+from collections.abc import Callable
+from time import monotonic
+
+from ybs.frontends.terminal.start.remarks import say
+from ybs.security.gate import ask_line, put
+
+
+def ask_late(
+    question: str, read: Callable[[str], str] = ask_line, clock: Callable[[], float] = monotonic
+) -> str:
+    """Ask until a line comes that was not typed ahead, nor pasted with others. Raises EOFError at the end of input."""
+    from ybs.frontends.terminal.plain.line_input import forget_typed, is_followed
+    from ybs.frontends.terminal.questions.confirm import GUARD_SECONDS  # few starts ask
+
+    if not sys.stdin.isatty():  # nobody types there
+        return read(question)
+    number = sys.stdin.fileno()
+    while True:
+        put(question, sys.stdout, end="")
+        sys.stdout.flush()
+        forget_typed(number)
+        counts_from = clock() + GUARD_SECONDS
+        line = read("")
+        if clock() >= counts_from and not is_followed(number):
+            return line
+        say("That was typed too early to be an answer.")

@@ -1,0 +1,220 @@
+"""A menu in the place of the prompt: arrows move, letters filter, Enter chooses, Esc closes."""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from prompt_toolkit.key_binding import KeyPressEvent
+from prompt_toolkit.keys import Keys
+
+from ybs.frontends.terminal.questions import confirm
+from ybs.frontends.terminal.questions.confirm import Silence
+from ybs.frontends.terminal.signs import Paint, Signs
+from ybs.frontends.terminal.words import cells, one_line, shorten
+from ybs.session.figures import number_in
+from ybs.session.reply import Menu, MenuItem
+
+if TYPE_CHECKING:
+    from ybs.frontends.terminal.terminal import Terminal
+
+#: Items that are seen at once, where the screen has the room.
+MAX_ROWS = 10
+#: Lines of the screen that are not for items: title, help, the blank line, rule and status line.
+OTHER_ROWS = 6
+#: A detail is left out where it would have fewer columns than this.
+MIN_DETAIL = 8
+#: A label is never shortened to fewer columns than this for the sake of its detail.
+MIN_LABEL = 36
+HELP = ("type to filter, Enter chooses, Esc closes", "Enter chooses, Esc closes", "")
+
+
+class Picker:
+    """One menu on the screen: what was typed, and where the mark stands."""
+
+    def __init__(self, menu: Menu) -> None:
+        self.menu = menu
+        self.query = ""
+        self.items = list(menu.items)
+        self.place = next((n for n, item in enumerate(self.items) if item.is_current), 0)
+        self._top = 0
+        self._rows = MAX_ROWS
+
+    @property
+    def chosen(self) -> MenuItem | None:
+        """The item that the mark is on."""
+        return self.items[self.place] if self.items else None
+
+    def move(self, by: int) -> None:
+        """Move the mark; it stays at the ends."""
+        self.place = max(0, min(len(self.items) - 1, self.place + by))
+
+    def filter(self, query: str) -> None:
+        """Keep the items that hold the words, then those that hold their letters in this order."""
+        self.query = query
+        wanted = query.casefold().split()
+        near = [(_nearness(item, wanted), item) for item in self.menu.items]
+        self.items = [item for rank in (0, 1) for nearness, item in near if nearness == rank]
+        if (named := self._named(query)) is not None:
+            self.items = [named, *(item for item in self.items if item is not named)]
+        self.place = self._top = 0
+
+    def _named(self, query: str) -> MenuItem | None:
+        """Return the item with this number, where the menu has numbers."""
+        number = number_in(query.strip())
+        is_one = self.menu.is_numbered and 1 <= number <= len(self.menu.items)
+        return self.menu.items[number - 1] if is_one else None
+
+    def press(self, key: Keys | str, text: str) -> None:
+        """Take a key that moves the mark or changes the filter."""
+        if key in _STEPS:
+            self.move(_STEPS[key])
+        elif key in (Keys.PageUp, Keys.PageDown):
+            self.move(self._rows if key is Keys.PageDown else -self._rows)
+        elif key in (Keys.Backspace, Keys.ControlH):
+            self.filter(self.query[:-1])
+        elif key is Keys.ControlU:
+            self.filter("")
+        elif key is Keys.BracketedPaste:
+            self.filter(self.query + one_line(text))
+        elif len(text) == 1 and text.isprintable():
+            self.filter(self.query + text)
+
+    def lines(self, width: int, height: int, paint: Paint, signs: Signs) -> list[str]:
+        """Draw the menu in at most `height` lines, as far as that is possible."""
+        self._rows = max(1, min(MAX_ROWS, height - OTHER_ROWS))
+        self._top = min(max(self._top, self.place - self._rows + 1), self.place)
+        shown = self.items[self._top : self._top + self._rows]
+        lines = [self._title(width, paint, signs)]
+        lines += self._rows_of(shown, width, paint, signs)
+        if not shown:
+            lines.append(paint.dim(shorten("  nothing matches; Backspace", width, signs.more)))
+        lines.append(paint.dim(shorten(f"  {self._foot(len(shown), width)}", width, signs.more)))
+        return lines
+
+    def _title(self, width: int, paint: Paint, signs: Signs) -> str:
+        title = one_line(self.menu.title).rstrip(":")
+        if not self.query:
+            return paint.bold(shorten(title, width, signs.more))
+        typed = self.query[-max(1, width // 2) :]
+        room = width - cells(typed) - 2
+        return f"{paint.bold(shorten(title, room, signs.more))}: {paint.accent(typed)}"
+
+    def _rows_of(
+        self, shown: list[MenuItem], width: int, paint: Paint, signs: Signs
+    ) -> Iterator[str]:
+        labels = [self._number_of(item) + one_line(item.label) for item in shown]
+        details = max((cells(one_line(item.detail)) for item in shown), default=0)
+        for_labels = max(MIN_LABEL, width // 2, width - 6 - details)
+        widest = min(max(map(cells, labels), default=0), width - 4, for_labels)
+        for item, label in zip(shown, labels, strict=True):
+            is_chosen = item is self.chosen
+            marks = f"{signs.prompt if is_chosen else ' '} {signs.done if item.is_current else ' '}"
+            room = width - 6 - widest
+            detail = one_line(item.detail) if room >= MIN_DETAIL else ""
+            label = shorten(label, widest if detail else width - 4, signs.more)
+            gap = " " * (widest - cells(label) + 2) if detail else ""
+            text = f"{marks} {label}"
+            end = paint.dim(gap + shorten(detail, room, signs.more)) if detail else ""
+            yield (paint.bold(paint.accent(text)) if is_chosen else text) + end
+
+    def _number_of(self, item: MenuItem) -> str:
+        """Return what stands before an item: the number that chooses it."""
+        if not self.menu.is_numbered:
+            return ""
+        number = next(n for n, each in enumerate(self.menu.items, 1) if each is item)
+        return f"{number:>{len(str(len(self.menu.items)))}} "
+
+    def _foot(self, shown: int, width: int) -> str:
+        count = len(self.items)
+        where = f"{self._top + 1}-{self._top + shown} of {count}. " if count > shown > 0 else ""
+        return next(where + text for text in HELP if cells(where + text) <= width - 2 or not text)
+
+
+def _nearness(item: MenuItem, wanted: list[str]) -> int:
+    """Return 0 for an item that holds all words, 1 where its label has their letters in order, else 2."""
+    label, detail = item.label.casefold(), item.detail.casefold()
+    if all(word in label or word in detail for word in wanted):
+        return 0
+    letters = iter(label)
+    return 1 if all(letter in letters for letter in "".join(wanted)) else 2
+
+
+_STEPS: dict[Keys | str, int] = {
+    Keys.Up: -1,
+    Keys.ControlP: -1,
+    Keys.BackTab: -1,
+    Keys.Down: 1,
+    Keys.ControlN: 1,
+    Keys.Tab: 1,
+    Keys.Home: -1_000_000,
+    Keys.End: 1_000_000,
+}
+
+
+class Picking:
+    """Shows one menu at a time; a question comes first. `clock` counts seconds."""
+
+    def __init__(self, front: "Terminal", clock: Callable[[], float]) -> None:
+        self._front, self._clock = front, clock
+        self._picker: Picker | None = None
+        self._silence = Silence(clock)
+        self._lone_from = 0.0
+        self._was_typing = False
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether a menu stands on the screen."""
+        return self._picker is not None and not self._front.asking.is_open
+
+    @property
+    def is_holding(self) -> bool:
+        """Tell whether Enter waits whether another key follows it at once."""
+        return self._silence.is_holding
+
+    def show(self, menu: Menu) -> None:
+        """Show a menu in place of the prompt. Who was typing a line there is not choosing yet."""
+        self._picker = Picker(menu)
+        self._silence = Silence(self._clock)
+        self._was_typing = bool(self._front.window.draft.text)
+        self._front.window.app.invalidate()
+
+    def note_drawn(self) -> None:
+        """Note what stands on the screen now: the menu, or a question in its place."""
+        if self.is_open:
+            self._silence.show()
+        else:
+            self._silence.hide()
+
+    def note_hidden(self) -> None:
+        """Note that another program had the screen."""
+        self._silence.hide()
+
+    def lines(self, width: int, height: int) -> list[str]:
+        """Draw the menu."""
+        if self._picker is None:
+            return []
+        return self._picker.lines(width, height, self._front.canvas.paint, self._front.canvas.signs)
+
+    def take_key(self, event: KeyPressEvent) -> None:
+        """Take a key while a menu is shown: close it, with the line of the item on Enter, or let it have the key."""
+        press, picker = event.key_sequence[0], self._picker
+        if picker is None:
+            return
+        is_lone = self._clock() >= self._lone_from and not event.key_processor.input_queue
+        self._lone_from = self._clock() + confirm.HOLD_SECONDS
+        self._silence.let_go()
+        if press.key in (Keys.Escape, Keys.ControlC, Keys.SIGINT):
+            self._picker = None
+        elif self._was_typing and self._silence.is_too_early():
+            if press.data.isprintable():
+                self._front.window.draft.insert_text(press.data)
+        elif press.key not in (Keys.Enter, Keys.ControlJ):
+            picker.press(press.key, press.data)
+        elif is_lone and not self._silence.is_too_early():
+            self._silence.hold(lambda: self._choose(picker))
+
+    def _choose(self, picker: Picker) -> None:
+        """Send the line of the item, after an Enter that came alone."""
+        if picker is self._picker and picker.chosen is not None:
+            self._picker = None
+            self._front.work.choose(picker.chosen.line)
+            self._front.window.app.invalidate()

@@ -1,0 +1,36 @@
+"""The question whether a project's own settings and programs may count. It comes before the first request."""
+
+from typing import TYPE_CHECKING
+
+from ybs.frontends.terminal.questions.late import ask_late
+from ybs.frontends.terminal.start.offers import Read
+from ybs.frontends.terminal.start.remarks import say
+
+if TYPE_CHECKING:
+    from ybs.config.review import Review
+
+_YES = ("y", "yes")
+
+
+def ask_trust(review: "Review", read: Read = ask_late) -> bool:
+    """Show what the project wants and ask; whatever is not clearly a yes is a no. Write a yes down.
+
+    Raises OSError or ConfigError where it cannot be written.
+    """
+    from ybs.trust.decision import give
+    from ybs.trust.wording import lines_of
+
+    verb = "was changed and wants" if review.changes else "wants"
+    say(f"This project {verb} what only you can allow:\n")
+    for line in lines_of(review):
+        say(f"  {line}")
+    say("\nTrust it only if you know where it comes from. Without trust all of this is ignored.")
+    try:
+        word = read("Trust exactly this? [y/N] ").strip().lower()
+    except (EOFError, KeyboardInterrupt):
+        word = ""
+    say("")
+    if word not in _YES:
+        return False
+    give(review)
+    return True

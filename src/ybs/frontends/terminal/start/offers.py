@@ -1,0 +1,66 @@
+"""The lines of the first choice: what was found, in words, and in which order it is shown."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from ybs.commands.model_choices import Choice, Settings
+
+#: Asks for a line; raises EOFError when there is none.
+Read: TypeAlias = Callable[[str], str]
+STARTER = "the starter model"
+#: So many lines are shown at once.
+PAGE = 12
+_FEWEST_LOCAL = 4
+
+
+class Offer(Struct, frozen=True, kw_only=True):
+    """One line of the choice, and what it leads to: settings, or a question that ends in some (None: back)."""
+
+    name: str
+    detail: str = ""
+    settings: Settings | None = None
+    ask: "Callable[[Read], Settings | None] | None" = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Tell whether taking it asks and fetches nothing more."""
+        return self.settings is not None
+
+
+def order(local: Sequence[Offer], others: Sequence[Offer]) -> list[Offer]:
+    """Put the best local models first, the rest behind what must not be overlooked."""
+    room = max(_FEWEST_LOCAL, PAGE - len(others))
+    return [*local[:room], *others, *local[room:]]
+
+
+def offer_of(choice: Choice) -> Offer:
+    """Offer what was found."""
+    return Offer(name=choice.model, detail=detail_of(choice), settings=choice.settings)
+
+
+def detail_of(choice: Choice) -> str:
+    """Say of what was found where it is and what speaks for or against it."""
+    match choice.kind:
+        case "server":
+            return f"{choice.place}, {_facts(choice)}"
+        case "starter":
+            return f"{STARTER}, on this machine"
+        case "file":
+            return f"a file on this machine, {_gigabytes(choice.size_bytes)}"
+        case "key":
+            return f"{choice.place}, key found in {choice.variable}"
+
+
+def _facts(choice: Choice) -> str:
+    if choice.is_far:
+        return "sent on to its cloud"
+    if not choice.size_bytes:
+        return "running here"
+    size = _gigabytes(choice.size_bytes)
+    return f"{size}, too large here" if choice.is_large else f"running here, {size}"
+
+
+def _gigabytes(size_bytes: int) -> str:
+    return f"{size_bytes / 1e9:.1f} GB" if size_bytes >= 5e7 else f"{size_bytes / 1e6:.1f} MB"

@@ -1,0 +1,149 @@
+"""The first choice: which model answers. One question in plain lines, so that it works in any terminal."""
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ybs.commands.model_choices import Settings, find_choices
+from ybs.config.paths import short
+from ybs.config.settings_file import write_settings
+from ybs.core.errors import ConfigError, YbsError
+from ybs.frontends.terminal.questions.late import ask_late
+from ybs.frontends.terminal.start.obtain import ask_server, fetch_starter, starter_facts
+from ybs.frontends.terminal.start.offers import PAGE, STARTER, Offer, Read, offer_of, order
+from ybs.frontends.terminal.start.remarks import say, show
+from ybs.providers.local.models import STARTER_SIZE
+from ybs.session.figures import number_in
+
+QUESTION = "Which model shall ybs talk to?"
+NOTHING_FOUND = """\
+No model was found on this machine. There are three ways to one:
+
+  The starter model: small, runs here, fetched once ({size}).
+  Ollama: get it from https://ollama.com, then type in another terminal
+  `ollama pull qwen3:8b`
+  A provider's key: set {keys} and start ybs again.
+"""
+KEYS = "ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or MISTRAL_API_KEY"
+_QUIT = ("q", "quit", "exit")
+
+
+def set_up(read: Read = ask_late, environ: Mapping[str, str] | None = None) -> bool:
+    """Let the person choose and write the choice down. Tell whether something was chosen.
+
+    Raises ConfigError when it cannot be written.
+    """
+    settings = choose(read, environ)
+    if settings is not None:
+        keep(settings)
+    return settings is not None
+
+
+def choose(
+    read: Read = ask_late,
+    environ: Mapping[str, str] | None = None,
+    *,
+    is_incognito: bool = False,
+    only_here: bool = False,
+) -> Settings | None:
+    """Ask which model; return the settings that say so, or None. Nothing is written.
+
+    `is_incognito` offers nothing that stays on the disk, `only_here` no model beyond this machine.
+    """
+    environ = os.environ if environ is None else environ
+    try:
+        while True:
+            offers = find_offers(environ, is_incognito=is_incognito, only_here=only_here)
+            if (done := _Choice(offers, read).run()) is not None:
+                return done or None
+    except (EOFError, KeyboardInterrupt):
+        say("")
+        return None
+
+
+def keep(settings: Settings) -> None:
+    """Write a choice into the person's own file and say so in a line. Raises ConfigError."""
+    from ybs.trust.settings import load
+
+    before = load(folder=Path.cwd())
+    llm, origin = before.config.llm, before.origins["llm.api_key"]
+    if llm.api_key and origin.layer == "user" and llm.provider != settings["llm.provider"]:
+        raise ConfigError(
+            f"{origin.source} holds llm.api_key, which is not {settings['llm.provider']}'s.\n"
+            "Move that key into its provider's variable, then choose again. Nothing was written."
+        )
+    path = write_settings({"llm.endpoint": None, **settings})  # it was the old provider's
+    say(f"{words_of(settings)}. Kept in {short(str(path))}; `ybs setup` or /model changes it.")
+    after = load(folder=Path.cwd())
+    if after.config.llm.provider != settings["llm.provider"]:
+        rival = after.origins["llm.provider"]
+        say(f"But {rival.source} says {after.config.llm.provider}, and goes before it.")
+    say("")
+
+
+def words_of(settings: Settings) -> str:
+    """Name what was chosen."""
+    return ", ".join(filter(None, (settings["llm.model"], settings["llm.provider"])))
+
+
+def find_offers(
+    environ: Mapping[str, str], *, is_incognito: bool = False, only_here: bool = False
+) -> list[Offer]:
+    """List what can be chosen. Servers on this machine are asked what they have, and nobody else."""
+    found = asyncio.run(find_choices(environ, only_here=only_here))
+    others = [offer_of(each) for each in (*found.files, *found.keyed)]
+    others.append(Offer(name="another server\u2026", detail="by its address", ask=ask_server))
+    if not found.files and not is_incognito:
+        others.append(Offer(name=f"download {STARTER}", detail=starter_facts(), ask=fetch_starter))
+    return order([offer_of(each) for each in found.served], others)
+
+
+class _Choice:
+    """One list on the screen and the answer to it."""
+
+    def __init__(self, offers: Sequence[Offer], read: Read) -> None:
+        self._offers, self._read = offers, read
+        self._shown = 0
+        self._has_ready = offers[0].is_ready
+
+    def run(self) -> Settings | None:
+        """Return what was chosen, nothing ({}) for leaving, or None to look again."""
+        if self._has_ready:
+            say(f"{QUESTION}\n")
+        else:
+            say(NOTHING_FOUND.format(size=STARTER_SIZE, keys=KEYS))
+        self._show_more()
+        enter = "Enter for 1" if self._has_ready else "Enter to look again"
+        while True:
+            word = self._read(f"Number, {enter}, q to quit: ").strip()
+            if word.lower() in _QUIT:
+                return {}
+            if not word and not self._has_ready:
+                return None
+            if word.lower() == "m" and self._shown < len(self._offers):
+                self._show_more()
+            elif (offer := self._named(word or "1")) is None:
+                say(f"Please type a number from 1 to {len(self._offers)}, or q.")
+            elif settings := self._take(offer):
+                return settings
+
+    def _named(self, word: str) -> Offer | None:
+        if 1 <= (number := number_in(word)) <= len(self._offers):
+            return self._offers[number - 1]
+        return next((each for each in self._offers if each.name == word), None)
+
+    def _take(self, offer: Offer) -> Settings | None:
+        try:
+            return offer.settings if offer.ask is None else offer.ask(self._read)
+        except YbsError as error:
+            say(f"{error}\n")
+            return None
+
+    def _show_more(self) -> None:
+        page = self._offers[self._shown : self._shown + PAGE]
+        show([(each.name, each.detail) for each in page], begin=self._shown + 1)
+        self._shown += len(page)
+        if rest := len(self._offers) - self._shown:
+            say(f"  m  {rest} more")
+        say("")

@@ -1,0 +1,393 @@
+"""The terminal at work: keys in, turns taken one after the other, events drawn above the prompt."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic
+from typing import TypeAlias
+
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.input import Input, create_input
+from prompt_toolkit.output import Output
+
+from ybs import __version__
+from ybs.core.events import Event, ToolFinished, TurnFinished
+from ybs.frontends.terminal.drawing.live import Live
+from ybs.frontends.terminal.drawing.render import Canvas, Renderer
+from ybs.frontends.terminal.drawing.scroll import Scroll
+from ybs.frontends.terminal.mishaps import Mishaps
+from ybs.frontends.terminal.notify import DONE, LONG_SECONDS, call
+from ybs.frontends.terminal.output import GatedOutput, act
+from ybs.frontends.terminal.prompt.history import LineHistory
+from ybs.frontends.terminal.prompt.input import Prompt
+from ybs.frontends.terminal.prompt.keys import keys_text
+from ybs.frontends.terminal.questions.asking import Asking
+from ybs.frontends.terminal.questions.picker import Picking
+from ybs.frontends.terminal.signs import Paint, fit_encoding, signs_for
+from ybs.frontends.terminal.status import second_line, start_line, toolbar
+from ybs.frontends.terminal.work import Work
+from ybs.frontends.tty import has_colour
+from ybs.security.gate import drawn
+from ybs.session.reply import Reply
+from ybs.session.session import Session
+
+Clock: TypeAlias = Callable[[], float]
+#: Within this time a second Ctrl-C leaves.
+TWICE_SECONDS = 2.0
+#: Within this time a second Esc empties the prompt, or goes back to earlier.
+ESCAPES_SECONDS = 0.5
+#: The hints that a second Ctrl-C answers.
+STOPPING, LEAVING = "stopping; Ctrl-C again leaves", "press Ctrl-C again to leave"
+#: Rich is loaded this long after the prompt is drawn, while the person reads or types.
+WARM_UP_SECONDS = 0.15
+#: Signals that end the session, and the exit code each leads to.
+SIGNALS = {signal.SIGTERM: 143, signal.SIGHUP: 129}
+INTERRUPTED = 130
+#: While something runs in the background, the bottom line looks this often whether it still does.
+JOBS_SECONDS = 2.0
+#: The modes that Shift-Tab goes through.
+MODES = ("ask", "accept-edits", "plan", "auto")
+
+
+class Terminal:
+    """Holds a session and a prompt; `clock` counts seconds."""
+
+    def __init__(
+        self,
+        session: Session,
+        *,
+        put_in: Input | None = None,
+        put_out: Output | None = None,
+        clock: Clock = monotonic,
+        history: LineHistory | None = None,
+    ) -> None:
+        self.session, self._clock = session, clock
+        self._output = put_out or quiet_output()
+        colour = session.config.ui.color and has_colour()
+        paint, signs = Paint(has_colour=colour), signs_for(sys.stdout)
+        self.canvas = Canvas(self._put, self._width, paint, signs)
+        self.live = Live(paint, signs, clock)
+        retries = session.config.agent.retry_attempts
+        self.renderer = Renderer(
+            self.canvas, self.live, session.config.ui, retries=retries, view=session.view
+        )
+        self.asking, self.picking = Asking(self, clock), Picking(self, clock)
+        self.window = Prompt(
+            self,
+            put_in or create_input(),
+            self._output,
+            has_colour=colour,
+            rule=signs.rule,
+            history=history,
+        )
+        self._is_vi = session.config.ui.editing_mode == "vi"
+        if self._is_vi:
+            self.window.use_vi()
+        self._scroll = Scroll(self.window.app, self._write)
+        self.work = Work(session, self)
+        self._interrupted_at = -TWICE_SECONDS
+        #: When Esc came last with nothing to stop, and what was typed then.
+        self.escaped: tuple[float, str] = (-ESCAPES_SECONDS, "")
+        self._hint = ""
+        self._hiding: asyncio.TimerHandle | None = None
+        self._looking_again: asyncio.TimerHandle | None = None
+        self._preparing: asyncio.Task[None] | None = None
+
+    async def run(self, prompt: str = "", command: str = "") -> int:
+        """Talk until the person leaves; return the exit code."""
+        self.session.confirm = self.asking.ask
+        self.session.subscribe(self.renderer)
+        self.session.subscribe(self.work.on_event)
+        self.session.subscribe(self._on_event)
+        self.session.door_help = keys_text(is_vi=self._is_vi)
+        self._refresh()
+        self._greet()
+        if (resumed := self.session.resumed) is not None:
+            await self.show_reply(resumed)
+        app = self.window.app
+        app.after_render += self._on_drawn
+        loop = asyncio.get_running_loop()
+        for number, code in SIGNALS.items():
+            loop.add_signal_handler(number, self._exit, code)
+        mishaps = loop.get_exception_handler()
+        loop.set_exception_handler(Mishaps(self.show_error, self._crash))
+        warm_up = loop.call_later(WARM_UP_SECONDS, self._warm_up)
+        if prompt:
+            loop.call_soon(self.work.begin, prompt)
+        elif command:
+            loop.call_soon(self.work.submit, command)
+        try:
+            return await self.window.run()
+        finally:
+            self._end_warm_up(warm_up)
+            self.asking.dismiss()
+            await self.work.abandon()
+            self.window.draft.keep()
+            self._scroll.draw()
+            loop.set_exception_handler(mishaps)
+
+    # What the keys do
+
+    def is_waiting(self) -> bool:
+        """Tell whether a line waits for the running turn's next step or its end."""
+        return bool(self.live.steering or self.live.queued)
+
+    def recall(self) -> None:
+        """Put the newest line that waits back into the prompt."""
+        self.give_back([self.work.recall()])
+
+    def show_keys(self) -> None:
+        """Draw the keys."""
+        self.renderer.say(keys_text(is_vi=self._is_vi))
+
+    def unfold(self) -> None:
+        """Draw whole what was drawn shortened."""
+        if not self.renderer.unfold():
+            self.hint("nothing more to show")
+
+    def interrupt(self) -> None:
+        """Take Ctrl-C: stop the turn and its question, empty the prompt, or leave the second time."""
+        now, draft = self._clock(), self.window.draft
+        is_busy = self.work.is_busy and not self.session.is_ending
+        is_told = self._hint in (STOPPING, LEAVING) and now - self._interrupted_at < TWICE_SECONDS
+        self._interrupted_at = now
+        if is_told and not draft.text:
+            self._exit(INTERRUPTED if is_busy else 0)
+        elif is_busy and not is_told:
+            self.work.stop()
+            self.hint(STOPPING)
+        elif draft.text:
+            draft.clear()
+            self.hint(STOPPING if is_busy else "")
+        else:
+            self.hint(LEAVING)
+
+    def escape(self) -> None:
+        """Take an Esc that stops nothing: the second one empties the prompt or, where it is empty, goes back to earlier."""
+        now, text = self._clock(), self.window.draft.text
+        at, before = self.escaped
+        is_second = now - at < ESCAPES_SECONDS and text == before
+        self.escaped = (-ESCAPES_SECONDS if is_second else now, text)
+        if not is_second or self.work.is_busy:
+            return
+        if self.window.draft.text:
+            self.window.draft.clear()
+        else:
+            self.work.submit("/rewind")
+
+    def stop(self) -> None:
+        """Take Esc: go back from a reason to its question, or stop the running turn."""
+        if self.asking.is_open:
+            self.asking.step_back()
+        else:
+            self.work.stop()
+
+    def leave(self) -> None:
+        """Leave; the running turn ends with the session."""
+        self._exit(0)
+
+    def next_mode(self) -> None:
+        """Go to the next of the usual modes."""
+        place = MODES.index(self.session.mode) if self.session.mode in MODES else -1
+        self.session.mode = MODES[(place + 1) % len(MODES)]
+        self._refresh()
+
+    # What stands on the screen
+
+    def above(self) -> str:
+        """Draw the passing lines, or the keys that answer a question."""
+        width = self._width()
+        if self.asking.is_open:
+            return self._fit("\n".join(self.asking.lines(width)))
+        rows = self._output.get_size().rows - 6
+        rows -= len(self._menu_lines()) if self.picking.is_open else 0
+        lines = self.live.lines(width - 1, max(1, rows))
+        if lines and self.renderer.is_gap_due:
+            lines.insert(0, "")
+        return self._fit("\n".join([*lines, ""]))
+
+    def menu(self) -> str:
+        """Draw the menu that stands in the place of the prompt."""
+        return self._fit("\n".join(self._menu_lines()))
+
+    def below(self) -> StyleAndTextTuples:
+        """Draw the bottom line."""
+        line = toolbar(self.state, self._width() - 1, self.canvas.signs, self._hint)
+        return [(style, self._fit(text)) for style, text in line]
+
+    def prompt(self) -> str:
+        """Draw the sign before the input."""
+        if self.asking.is_explaining:
+            return self.canvas.paint.warn("because: ")
+        sign = self.canvas.paint.accent(self.canvas.signs.prompt)
+        return (self.canvas.paint.ground(sign) if self.state.incognito else sign) + " "
+
+    # What the work shows
+
+    def echo(self, line: str) -> None:
+        """Draw what the person sent."""
+        self.session.view.columns = self._width() - 1
+        shown = self.shorten(line)
+        self.window.draft.lines.write_down(shown)
+        self.renderer.echo(shown)
+
+    def shorten(self, line: str) -> str:
+        """Return the line as it is shown, without what was pasted."""
+        return self.window.draft.pastes.shorten(line)
+
+    def show_error(self, text: str) -> None:
+        """Draw what went wrong."""
+        self.renderer.note(text, "error")
+
+    async def show_reply(self, reply: Reply) -> None:
+        """Draw a command's answer and do what it asks of the door."""
+        self.renderer.end_typed()
+        self.renderer.draw_again(reply.events)
+        if reply.is_error:
+            self.show_error(reply.text)
+        elif reply.menu is not None and reply.menu.items:
+            self.picking.show(reply.menu)
+        elif reply.text:
+            self.renderer.say(reply.text)
+        if reply.diff:
+            self.renderer.draw_diff(reply.diff)
+        if reply.clipboard:
+            from ybs.frontends.terminal.clipboard import copy  # few copy
+
+            folder = Path(self.state.folder)
+            self.renderer.note(await copy(reply.clipboard, self._output, away_from=folder))
+        if reply.draft:
+            self.give_back([reply.draft])
+        if reply.wants_quit:
+            self._exit(0)
+
+    def end_line(self) -> None:
+        """Draw anew what a line of input may have changed."""
+        if self._hint != LEAVING:  # pressed when the turn was over and what it left was being kept
+            self._hint = ""
+        self._refresh()
+
+    def give_back(self, lines: list[str]) -> None:
+        """Put lines into the prompt that nobody has read."""
+        self.window.draft.give("\n".join(lines))
+
+    def redraw(self) -> None:
+        """Draw the passing lines again."""
+        self.window.app.invalidate()
+
+    def call(self, words: str) -> None:
+        """Call the person, who may look elsewhere."""
+        for sequence in call(self.session.config.ui.notify, words):
+            act(self._output, sequence)
+
+    # Small things
+
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, ToolFinished):
+            self._refresh()  # it may have begun a job, or changed the branch
+        elif isinstance(event, TurnFinished):
+            self._hint = ""  # what it leaves behind may take a moment to be kept
+            is_news = event.reason != "interrupted" and event.duration_seconds >= LONG_SECONDS
+            if is_news and not self.work.has_more:
+                self.call(DONE)
+
+    def _menu_lines(self) -> list[str]:
+        return self.picking.lines(self._width() - 1, self._output.get_size().rows)
+
+    def _greet(self) -> None:
+        canvas = self.canvas
+        first = start_line(__version__, self.state, self._width() - 1, canvas.paint, canvas.signs)
+        second = second_line(self.state, self._width() - 1, canvas.signs)
+        self.renderer.put("text", f"{first}\n{canvas.paint.dim(second)}")
+        for warning in self.session.warnings:
+            self.renderer.note(warning, "warning")
+
+    def _refresh(self) -> None:
+        self.state = status = self.session.status()
+        if self._looking_again is not None:
+            self._looking_again.cancel()
+        if status.jobs:  # nobody tells when one has ended
+            loop = asyncio.get_running_loop()
+            self._looking_again = loop.call_later(JOBS_SECONDS, self._refresh)
+        self.window.app.invalidate()
+
+    def hint(self, text: str) -> None:
+        """Say something for a moment, in the bottom line."""
+        self._hint = text
+        if self._hiding is not None:
+            self._hiding.cancel()
+        self._hiding = asyncio.get_running_loop().call_later(TWICE_SECONDS, self._drop_hint)
+        self.window.app.invalidate()
+
+    def _drop_hint(self) -> None:
+        self._hint = ""
+        self.window.app.invalidate()
+
+    def note_hidden(self) -> None:
+        """Note that another program had the screen."""
+        self.asking.note_hidden()
+        self.picking.note_hidden()
+
+    def _on_drawn(self, _app: object) -> None:
+        self.asking.note_drawn()
+        self.picking.note_drawn()
+
+    def _exit(self, code: int) -> None:
+        if self.window.app.is_running and not self.window.app.is_done:
+            self.window.app.exit(result=code)
+
+    def _crash(self, error: BaseException) -> bool:
+        is_open = self.window.app.is_running and not self.window.app.is_done
+        if is_open:
+            self.window.app.exit(exception=error)
+        return is_open
+
+    def _put(self, text: str) -> None:
+        self._scroll.put(text)
+
+    def _write(self, text: str) -> None:
+        self._output.write_raw(self._fit(text).replace("\n", "\r\n"))
+        self._output.flush()
+
+    def _fit(self, text: str) -> str:
+        return fit_encoding(drawn(text), self._output.encoding())
+
+    def _width(self) -> int:
+        return max(4, self._output.get_size().columns)
+
+    def _warm_up(self) -> None:
+        loading = asyncio.get_running_loop().run_in_executor(None, _load, "prompt.completion")
+        loading.add_done_callback(self._complete)
+        self._preparing = asyncio.create_task(self.session.prepare())
+        self._preparing.add_done_callback(self._prepared)
+
+    def _prepared(self, done: "asyncio.Task[None]") -> None:
+        if not done.cancelled() and done.exception() is None and not self.session.is_busy:
+            self._refresh()
+
+    def _end_warm_up(self, timer: asyncio.TimerHandle) -> None:
+        timer.cancel()
+        if self._preparing is not None:
+            self._preparing.cancel()
+
+    def _complete(self, _loaded: object) -> None:
+        if self.window.app.is_running:
+            self.window.complete(self.session)
+            # rich takes a moment
+            asyncio.get_running_loop().run_in_executor(None, _load, "drawing.markdown")
+
+
+def quiet_output() -> Output:
+    """Make the output without asking the terminal where its cursor is; nothing here needs to know."""
+    output = GatedOutput.from_pty(sys.stdout, term=os.environ.get("TERM"))
+    output.enable_cpr = False
+    return output
+
+
+def _load(part: str) -> None:
+    from importlib import import_module
+
+    import_module(f"ybs.frontends.terminal.{part}")

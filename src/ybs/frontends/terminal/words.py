@@ -1,0 +1,251 @@
+"""Short words for calls, times, numbers and folders, as the terminal shows them."""
+
+import re
+from typing import Any
+
+import msgspec
+
+from ybs.core.events import Compacted, RequestRetried
+from ybs.core.messages import Usage
+from ybs.core.wording import plural
+from ybs.frontends.terminal.signs import Paint
+from ybs.security.unicode import printable
+from ybs.session.figures import amount, money
+
+VERBS = {
+    "read_file": "read",
+    "write_file": "write",
+    "edit_file": "edit",
+    "delete_file": "delete",
+    "list_files": "list",
+    "search_files": "search",
+    "run_shell": "shell",
+    "shell_job": "job",
+}
+#: Narrower screens have no columns, only lines.
+NARROW = 50
+#: The argument that says best what a call is about, the first that is there.
+SUBJECTS = ("command", "pattern", "query", "path", "url", "name", "id", "job_id")
+_LAST_COLUMN = re.compile(r"\s*\S.*?\s{2,}(?=\S)")
+_ROW = re.compile(r"\s*(\S.*?)\s{2,}(\S.*)")
+_IN_BRACKETS = re.compile(r"\(([^()]+)\)\.?$")
+_COLOURS = re.compile("\x1b\\[[0-9;]*m")
+_ATTRIBUTES = re.compile("(\x1b\\[[0-9;]*m)")
+
+
+def verb(name: str) -> str:
+    """Name a tool by its verb."""
+    return VERBS.get(name) or one_line(name)
+
+
+def subject(arguments: bytes) -> str:
+    """Say in a few words what a call is about, from its arguments (JSON)."""
+    try:
+        given = msgspec.json.decode(arguments, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return ""
+    for key in SUBJECTS:
+        if isinstance(value := given.get(key), str) and value:
+            if key in ("id", "job_id") and value.isdecimal():
+                return ""  # the result names it better
+            text = f'"{value}"' if key in ("pattern", "query") else value
+            place = given.get("path") if key in ("pattern", "query") else None
+            return one_line(f"{text} in {place}" if isinstance(place, str) else text)
+    return ""
+
+
+def one_line(text: str) -> str:
+    """Make the text one printable line."""
+    return " ".join(printable(text).split())
+
+
+def cells(text: str) -> int:
+    """Count the columns that the text takes, attributes left out."""
+    from prompt_toolkit.utils import get_cwidth  # here, so that the plain screen need not load it
+
+    if "\x1b" in text:
+        text = _COLOURS.sub("", text)
+    return len(text) if text.isascii() and text.isprintable() else get_cwidth(text)
+
+
+def shorten(text: str, width: int, more: str = "…") -> str:
+    """Cut the end of the text so that it takes at most `width` columns."""
+    if cells(text) <= width:
+        return text
+    room = max(0, width - cells(more))
+    used = 0
+    for index, character in enumerate(text):
+        used += cells(character)
+        if used > room:
+            return text[:index].rstrip() + more[: max(0, width)]
+    return text
+
+
+def wrap(text: str, width: int, indent: str = "") -> list[str]:
+    """Break the text into lines of at most `width` columns, leaving nothing out.
+
+    The rest of a long line goes on below, one level deeper than `indent`.
+    """
+    lines: list[str] = []
+    for line in text.expandtabs(4).split("\n"):
+        start = indent
+        for piece in _pieces(line, max(4, width - cells(indent) - 2)):
+            lines.append(start + piece)
+            start = indent + "  "
+    return lines
+
+
+def wrap_words(text: str, width: int) -> list[str]:
+    """Break the text after spaces where it can be, leaving nothing out, not even a space."""
+    lines: list[str] = []
+    width = max(4, width)
+    while cells(text) > width:
+        piece = _pieces(text, width)[0]
+        after_space = piece.rfind(" ") + 1
+        if after_space > len(piece) // 3:
+            piece = piece[:after_space]
+        lines.append(piece)
+        text = text[len(piece) :]
+    return [*lines, text]
+
+
+def wrap_marked(text: str, width: int, margin: str, mark: str) -> list[str]:
+    """Break lines as `wrap_words` does; what goes on below has a mark in the place of the margin."""
+    room = width - max(cells(margin), cells(mark))
+    lines: list[str] = []
+    for line in text.expandtabs(4).split("\n"):
+        first, *rest = wrap_words(line, room)
+        lines += [margin + first, *(mark + piece for piece in rest)]
+    return lines
+
+
+def fold_drawn(line: str, width: int) -> list[str]:
+    """Break a line that is drawn already, at `width` columns; its attributes go on below."""
+    if cells(line) <= width:
+        return [line]
+    lines: list[str] = []
+    start, used = "", 0
+    for index, part in enumerate(_ATTRIBUTES.split(line)):
+        if index % 2:
+            start += part
+            continue
+        first, *rest = _pieces(part, width, used)
+        lines += [start + first, *rest][: len(rest)]
+        start, used = (rest[-1], cells(rest[-1])) if rest else (start + first, used + cells(first))
+    return [*lines, start]
+
+
+def fold(text: str, width: int) -> list[str]:
+    """Break prose between words into lines of about `width` columns."""
+    from textwrap import wrap as fold_line  # only where something is said
+
+    width = max(8, width)
+    lines: list[str] = []
+    for line in text.expandtabs(4).split("\n"):
+        parts = fold_line(line, width, break_on_hyphens=False)
+        for part in parts or [""]:  # counts letters, some of which are wide
+            lines += [part] if part.isascii() else fold_drawn(part, width)
+    return lines
+
+
+def dim_lines(text: str, width: int, paint: Paint) -> list[str]:
+    """Draw many words as secondary, behind a margin."""
+    return [paint.dim("  " + line) if line else "" for line in fold(printable(text).strip(), width)]
+
+
+def fold_table(text: str, width: int) -> list[str]:
+    """Break lines between words; the rest of a row goes on below the start of its last column."""
+    from textwrap import wrap as fold_line
+
+    lines: list[str] = []
+    sources = text.expandtabs(4).split("\n")
+    if width < NARROW and any(cells(line) > width for line in sources):
+        return _stacked(sources, width)
+    for line in sources:
+        start = _LAST_COLUMN.match(line)
+        indent = len(start[0]) if start and len(start[0]) <= width // 2 else 4
+        room = max(16, width)
+        lines += fold_line(line, room, subsequent_indent=" " * indent, drop_whitespace=False) or [
+            ""
+        ]
+    return [piece for line in lines for piece in fold_drawn(line.rstrip(), max(16, width))]
+
+
+def shown_line(line: str) -> str:
+    """Return a line of output as a terminal would leave it: no colours, nothing that was overwritten."""
+    left = _COLOURS.sub("", line).rstrip("\r").rpartition("\r")[2]
+    return printable(left).expandtabs(4).rstrip()
+
+
+def reason_of(message: str) -> str:
+    """Say shortly why something is tried again: what stands in brackets at the end, else the first line."""
+    first = message.strip().split("\n", 1)[0]
+    found = _IN_BRACKETS.search(first)
+    return one_line(found[1] if found else first).removesuffix(".")
+
+
+def retry_words(event: RequestRetried, reason: str, retries: int) -> str:
+    """Say when a request is sent again, for the which time, and why."""
+    times = f" ({event.attempt} of {retries})" if event.attempt <= retries else ""
+    return f"retrying in {duration(event.wait_seconds)}{times}: {reason}"
+
+
+def compaction_words(event: Compacted, arrow: str = "->") -> str:
+    """Say in a line what a compaction did, and why where that is not plain."""
+    why = {"refused": "too long for the provider: ", "smaller": "the window is smaller now: "}
+    before, after = amount(event.tokens_before), amount(event.tokens_after)
+    sizes = f"{why.get(event.reason, '')}compacted {before} {arrow} {after} tokens"
+    outputs = plural(event.outputs, "tool output")
+    how = "" if event.is_by_model or not event.summarised else " without the model"
+    aside = [f"{outputs} set aside"] * bool(event.outputs)
+    summed = [f"{event.summarised} messages summed up{how}"] * bool(event.summarised)
+    return "; ".join(filter(None, [sizes, ", ".join([*aside, *summed])])) + " (/restore)"
+
+
+def duration(seconds: float) -> str:
+    """Say how long something took, in at most six characters."""
+    if seconds < 0.9995:
+        return f"{max(1, round(seconds * 1000))} ms"
+    if seconds < 99.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min" if minutes > 99 else f"{minutes}m {rest:02}s"
+
+
+def usage_line(usage: Usage, seconds: float, dot: str = "·") -> str:
+    """Say what a turn used."""
+    parts = [f"{amount(usage.input_tokens)} in", f"{amount(usage.output_tokens)} out"]
+    if usage.cached_tokens:
+        parts.append(f"{amount(usage.cached_tokens)} cached")
+    if usage.cost_usd:
+        parts.append(money(usage.cost_usd))
+    return f" {dot} ".join([*parts, duration(seconds)])
+
+
+def _stacked(rows: list[str], width: int) -> list[str]:
+    """Put the second column of every row below the first."""
+    lines: list[str] = []
+    for row in rows:
+        if found := _ROW.fullmatch(row):
+            lines += fold(found[1], width)
+            lines += ["    " + line for line in fold(found[2], width - 4)]
+        else:
+            lines += fold(row, width)
+    return lines
+
+
+def _pieces(line: str, width: int, used: int = 0) -> list[str]:
+    """Break the line at `width` columns, of which the first line has `used` some already."""
+    pieces: list[str] = []
+    if line.isascii():  # the common case, and fast
+        first = max(0, width - used)
+        rest = range(first, len(line), width)
+        return [line[:first], *(line[start : start + width] for start in rest)]
+    start = 0
+    for index, character in enumerate(line):
+        size = cells(character)
+        if used + size > width:
+            pieces.append(line[start:index])
+            start, used = index, 0
+        used += size
+    return [*pieces, line[start:]]

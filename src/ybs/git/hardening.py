@@ -1,0 +1,216 @@
+"""The walls around ybs's own git: the commands that it runs, what overrides a repository's settings, its environment.
+
+https://git-scm.com/docs/git-config
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from ybs.core.errors import ToolError
+from ybs.security.paths.repository import Repository
+
+#: Whatever the repository says, this holds.
+_SETTINGS: tuple[str, ...] = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.pager=cat",
+    "core.editor=false",
+    "sequence.editor=false",
+    "core.askPass=false",
+    "core.sshCommand=false",
+    "core.gitProxy=false",
+    "core.alternateRefsCommand=false",
+    "core.attributesFile=/dev/null",
+    "core.excludesFile=/dev/null",
+    "core.commentChar=#",
+    "i18n.commitEncoding=UTF-8",
+    "i18n.logOutputEncoding=UTF-8",
+    "diff.external=",
+    "diff.ignoreSubmodules=all",
+    "diff.submodule=short",
+    "diff.noprefix=false",
+    "diff.mnemonicPrefix=false",
+    "status.submoduleSummary=false",
+    "submodule.recurse=false",
+    "interactive.diffFilter=",
+    "protocol.allow=never",
+    "protocol.file.allow=never",
+    "protocol.ext.allow=never",
+    "safe.bareRepository=explicit",
+    "commit.gpgSign=false",
+    "tag.gpgSign=false",
+    "log.showSignature=false",
+    "gpg.format=openpgp",
+    "gpg.program=false",
+    "gpg.openpgp.program=false",
+    "gpg.x509.program=false",
+    "gpg.ssh.program=false",
+    "gpg.ssh.defaultKeyCommand=",
+    "credential.helper=",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "rerere.enabled=false",
+    "color.ui=false",
+    # Large files live elsewhere with this one, so without it their place-holders would be overwritten.
+    "filter.lfs.required=true",
+    "filter.lfs.clean=false",
+    "filter.lfs.smudge=false",
+    "filter.lfs.process=",
+)
+OPTIONS = ("--no-pager", "--no-optional-locks", "--literal-pathspecs")
+_DIFF = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all")
+#: The commands, and what each gets before its own arguments.
+_COMMANDS: Mapping[str, tuple[str, ...]] = {
+    "branch": (),
+    "check-attr": (),
+    "checkout-index": (),
+    "commit-tree": ("--no-gpg-sign",),
+    "diff": _DIFF,
+    "log": ("--no-ext-diff", "--no-textconv", "--no-color"),
+    "ls-files": (),
+    "ls-tree": (),
+    "read-tree": (),
+    "rev-parse": (),
+    "status": ("--ignore-submodules=all",),
+    "symbolic-ref": (),
+    "update-index": (),
+    "update-ref": (),
+    "write-tree": (),
+}
+#: What `Git.commit` does one by one, for a shell: "$@" is git with all its options.
+COMMIT = """set -e
+"$@" update-index --add --remove --replace -z --stdin
+tree=$("$@" write-tree)
+new=$(printf %s "$YBS_MESSAGE" | "$@" commit-tree --no-gpg-sign ${YBS_PARENT:+-p "$YBS_PARENT"} "$tree")
+"$@" update-ref -m "$YBS_TITLE" HEAD "$new" "$YBS_PARENT"
+echo "$new"
+"""
+#: They write in git's own folder.
+WRITE = (
+    *("branch", "checkout-index", "commit-tree", "read-tree"),
+    *("symbolic-ref", "update-index", "update-ref", "write-tree"),
+)
+#: They look at the files of the work tree; the others do not even see them.
+LOOKS_AT_FILES = ("check-attr", "diff", "ls-files", "read-tree", "status", "update-index")
+#: They write who did it and when, in the commit or in the log of a branch.
+SIGNED = ("branch", "commit-tree", "symbolic-ref", "update-ref")
+#: They leave out what the person's own list of ignored files names.
+HEED_IGNORED = ("status", "ls-files")
+#: Options that would bring a program back, ask, or write elsewhere; git takes abbreviations, too.
+_FORBIDDEN = (
+    *("--ext-diff", "--textconv", "--output", "--gpg-sign", "--edit", "--interactive", "--patch"),
+    *(
+        "--pathspec-from-file",
+        "--template",
+        "--prefix",
+        "--show-signature",
+        "--recurse-submodules",
+    ),
+    *(
+        "--submodule",
+        "--ignore-submodules",
+        "--exec-path",
+        "--strategy",
+        "--trailer",
+        "--index-output",
+    ),
+)
+_FORBIDDEN_LETTERS = "SOeipsX"
+#: Their short options are others, and harmless.
+_PLUMBING = (
+    *("commit-tree", "update-index", "update-ref", "read-tree", "write-tree", "rev-parse"),
+    *("checkout-index", "symbolic-ref"),
+)
+#: Settings that name programs of a section with a name of the repository's own choice, and what takes their place.
+#: `false` with `required` makes git fail on the first file that the filter is for, rather than write it unfiltered.
+_NAMED = {
+    "filter": ("required=true", "clean=false", "smudge=false", "process="),
+    "merge": ("driver=false",),
+    "diff": ("command=", "textconv="),
+    "credential": ("helper=",),
+    "remote": ("uploadpack=false", "receivepack=false", "proxy=", "vcs="),
+    "gpg": ("program=false",),
+    "trailer": ("command=false", "cmd=false"),
+    "submodule": ("update=none", "ignore=all"),
+}
+_SECTION_NAME = re.compile(r"[A-Za-z0-9_./@:+-]{1,200}\Z")
+
+
+class GitError(ToolError):
+    """Git could not do it; the text says why."""
+
+
+def overrides(settings: Iterable[str]) -> list[str]:
+    """Return `-c` options for all that holds, and for the programs that a repository's own settings name.
+
+    `settings` are the keys of those. Raises GitError for what cannot be overridden.
+    """
+    found = list(_SETTINGS)
+    for key in settings:
+        section, _, rest = key.partition(".")
+        name, dot, last = rest.rpartition(".")
+        if section in ("include", "includeif"):
+            raise GitError(
+                f"the repository's settings include other files ({key}); use git yourself"
+            )
+        if section == "pager":
+            found.append(f"{_usable(key)}=false")
+        named = _NAMED.get(section, ()) if dot else ()
+        if any(last == each.partition("=")[0] for each in named):
+            found += [f"{section}.{_usable(name)}.{each}" for each in named]
+    return [word for setting in dict.fromkeys(found) for word in ("-c", setting)]
+
+
+def environment(repository: Repository | None, more: Mapping[str, str]) -> dict[str, str]:
+    """Make git's environment anew: nothing of the person's, and no looking for a repository."""
+    environ = {
+        "PATH": "/usr/bin:/bin",
+        "HOME": "/nonexistent",  # so that a setting with ~ in it is no error
+        "LC_ALL": "C",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_ALLOW_PROTOCOL": "",
+        "GIT_ASKPASS": "false",
+        "GIT_EDITOR": "false",
+        "GIT_SEQUENCE_EDITOR": "false",
+        "GIT_PAGER": "cat",
+        "GIT_SSH_COMMAND": "false",
+        "GIT_DIR": "/dev/null",
+    }
+    if repository is not None:
+        environ["GIT_DIR"] = str(repository.git_folder)
+        environ["GIT_COMMON_DIR"] = str(repository.common_folder)
+        environ["GIT_WORK_TREE"] = str(repository.work_tree)
+    environ |= more
+    return {name: value for name, value in environ.items() if value or name == "GIT_ALLOW_PROTOCOL"}
+
+
+def words_for(command: str, arguments: Sequence[str]) -> tuple[str, ...]:
+    """Return the command with what stands before its arguments. Raises GitError for what git is not run for."""
+    before = _COMMANDS.get(command)
+    if before is None:
+        raise GitError(f"git {command} is not among what ybs's own git does")
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    for word in options:
+        if "\0" in word or _is_forbidden(command, word):
+            raise GitError(f"{word!r} is not among what ybs's own git does")
+    return (command, *before, *arguments)
+
+
+def _is_forbidden(command: str, word: str) -> bool:
+    if word.startswith("--"):
+        name = word.partition("=")[0]
+        return any(bad.startswith(name) or name.startswith(bad) for bad in _FORBIDDEN)
+    is_short = word.startswith("-") and command not in _PLUMBING
+    return is_short and any(letter in word for letter in _FORBIDDEN_LETTERS)
+
+
+def _usable(name: str) -> str:
+    if not _SECTION_NAME.match(name):
+        raise GitError(f"the repository's settings have an odd name in them ({name!r})")
+    return name

@@ -1,0 +1,1 @@
+"""HTTP for providers: a small client of its own for http, httpx2 for https."""

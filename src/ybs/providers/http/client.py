@@ -1,0 +1,367 @@
+"""The HTTP client: one endpoint, its connections, timeouts, and errors in ybs's own words.
+
+It sends one call and yields the frames of the answer. Sending again after a failure is RemoteModel's part:
+only it knows whether anything was shown.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from math import inf
+from os import environ
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from ybs.core.errors import ConfigError, ModelError
+from ybs.providers.http import failures
+from ybs.providers.http.failures import Site
+from ybs.providers.http.plain_http import PlainTransport
+from ybs.providers.http.transport import Call, CutOff, Response, Transport, Unreachable
+from ybs.providers.wire.adapter import Frame, Framing
+from ybs.providers.wire.framing import BrokenFrame, FrameReader
+from ybs.providers.wire.loose_json import as_object
+
+_ERROR_BODY_BYTES: Final = 65_536
+_SHORT_ANSWER_BYTES: Final = 16 * 1024 * 1024
+#: How long is waited for what a server has at hand: error bodies, lists of models.
+_SHORT_SECONDS: Final = 10.0
+_ACCEPTED: Final[dict[Framing, str]] = {
+    "sse": "text/event-stream, application/json",
+    "ndjson": "application/x-ndjson, application/json",
+}
+
+
+#: So long, in seconds, a server may keep an answer open with signs of life alone: comments, pings, empty frames.
+LONGEST_SILENCE: Final = 600.0
+
+
+class Patience(Struct, frozen=True, kw_only=True):
+    """How long is waited, in seconds: for a connection, for the first chunk, and for each later one."""
+
+    connect: float = 10.0
+    first: float = 120.0
+    later: float = 120.0
+
+    @classmethod
+    def of(cls, endpoint: str, timeout_seconds: float) -> "Patience":
+        """Fit it to the endpoint: a local server is near, but may read a long prompt for minutes."""
+        host = host_of(endpoint)
+        return cls(
+            connect=5.0 if is_loopback(host) else 10.0,
+            first=max(600.0, timeout_seconds) if is_local(host) else timeout_seconds,
+            later=timeout_seconds,
+        )
+
+
+class _Clock:
+    """How long one answer may be waited for. What says nothing (comments, empty frames) keeps it open for so long only.
+
+    `linger` says how much longer once the answer is complete; `progress` changes with each piece of the answer.
+    """
+
+    def __init__(
+        self,
+        patience: Patience,
+        linger: Callable[[], float | None],
+        progress: Callable[[], object] | None,
+    ) -> None:
+        self._patience, self._linger, self._progress = patience, linger, progress
+        self._longest = max(LONGEST_SILENCE, patience.first, patience.later)
+        self._now = asyncio.get_running_loop().time
+        self._said_until = self._now() + self._longest
+        self._ends_at = inf
+        self._last: object = None
+        self.has_begun = False
+
+    @property
+    def seconds(self) -> float:
+        """How long to wait for the next chunk."""
+        if (rest := self._linger()) is not None:
+            self._ends_at = min(self._ends_at, self._now() + rest)
+            return max(self._ends_at - self._now(), 0.0)
+        allowed = self._patience.later if self.has_begun else self._patience.first
+        return max(min(allowed, self._said_until - self._now()), 0.0)
+
+    @property
+    def silence(self) -> float:
+        """How long nothing was said where that was too long."""
+        allowed = self._patience.later if self.has_begun else self._patience.first
+        return allowed if self._now() < self._said_until else self._longest
+
+    def frame_came(self) -> None:
+        """Count a frame that says something."""
+        said = object() if self._progress is None else self._progress()
+        if said != self._last:
+            self._last, self._said_until = said, self._now() + self._longest
+
+
+def host_of(endpoint: str) -> str:
+    """Return the host name of an address. Raises ConfigError for what is no http address."""
+    try:
+        parts = urlsplit(endpoint)
+        _ = parts.port  # raises ValueError for one that is no number
+    except ValueError as error:
+        raise ConfigError(f"{endpoint!r} is no address: {error}") from error
+    is_plain = endpoint.isprintable() and " " not in endpoint
+    if parts.scheme not in {"http", "https"} or not parts.hostname or not is_plain:
+        raise ConfigError(f"{endpoint!r} is no address. Write it like http://127.0.0.1:8080/v1")
+    return parts.hostname
+
+
+def checked_headers(headers: Mapping[str, str], provider: str) -> dict[str, str]:
+    """Return a provider's headers in lower case. Raises ConfigError for one that is not valid."""
+    for name, value in headers.items():
+        is_name = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
+        if not is_name or not (value.isascii() and value.isprintable()):
+            raise ConfigError(f"providers.{provider}.headers: {name!r} is no valid header.")
+    return {name.lower(): value for name, value in headers.items()}
+
+
+def port_of(endpoint: str) -> int:
+    """Return the port of an address that `host_of` accepts."""
+    parts = urlsplit(endpoint)
+    return parts.port or (443 if parts.scheme == "https" else 80)
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether the host is this machine."""
+    if host in {"localhost", "::1"}:
+        return True
+    return _numbers(host)[:1] == [127] or host == "0.0.0.0"  # noqa: S104 - compared only
+
+
+def is_local(host: str) -> bool:
+    """Tell whether the host is this machine or in a private network."""
+    if is_loopback(host) or host.endswith((".local", ".lan", ".internal")):
+        return True
+    if ":" in host:
+        return host.startswith(("fc", "fd", "fe80"))
+    match _numbers(host):
+        case [10, *_] | [192, 168, *_] | [169, 254, *_]:
+            return True
+        case [172, second, *_]:
+            return 16 <= second < 32
+        case _:
+            return "." not in host.strip(".")
+
+
+def _numbers(host: str) -> list[int]:
+    """Return the four numbers of an IPv4 address, or none."""
+    parts = host.split(".")
+    is_address = len(parts) == 4 and all(part.isdecimal() for part in parts)
+    return [int(part) for part in parts] if is_address else []
+
+
+def start_importing(endpoint: str) -> None:
+    """Begin to import what calls to this endpoint need, beside other work. Plain HTTP needs nothing."""
+    if _needs_httpx(endpoint):
+        from ybs.providers.http import httpx_transport  # heavy in the end; asked for on purpose
+
+        httpx_transport.start_importing()
+
+
+def open_transport(endpoint: str, *, connect_seconds: float) -> Transport:
+    """Choose the transport for an endpoint."""
+    if _needs_httpx(endpoint):
+        from ybs.providers.http.httpx_transport import HttpxTransport  # only for TLS and proxies
+
+        is_far = not is_loopback(host_of(endpoint))
+        return HttpxTransport(connect_seconds=connect_seconds, uses_proxies=is_far)
+    return PlainTransport(endpoint, connect_seconds=connect_seconds)
+
+
+def _needs_httpx(endpoint: str) -> bool:
+    """Tell whether the endpoint is reached by TLS, through a proxy or with a password in its address."""
+    parts = urlsplit(endpoint)
+    if parts.scheme == "https" or "@" in parts.netloc:
+        return True
+    proxies = {"http_proxy", "all_proxy"}
+    return not is_loopback(parts.hostname or "") and any(
+        name.lower() in proxies and value for name, value in environ.items()
+    )
+
+
+def never_done() -> float | None:
+    """Say that the answer is not complete, see `HttpClient.stream`."""
+    return None
+
+
+class HttpClient:
+    """Sends calls to one endpoint. `secret` is the key: it never stands in a message."""
+
+    def __init__(
+        self,
+        site: Site,
+        *,
+        patience: Patience | None = None,
+        headers: Mapping[str, str] | None = None,
+        secret: str | None = None,
+        transport: Transport | None = None,
+    ) -> None:
+        self.site = site
+        self._patience = patience or Patience.of(site.endpoint, 120.0)
+        first, later = self._patience.first, self._patience.later
+        self._short = Patience(first=min(first, _SHORT_SECONDS), later=min(later, _SHORT_SECONDS))
+        self._headers = {"user-agent": "ybs", "accept-encoding": "identity", **(headers or {})}
+        self._secret = secret
+        self._transport = transport
+
+    @property
+    def _wire(self) -> Transport:
+        if self._transport is None:
+            connect_seconds = self._patience.connect
+            self._transport = open_transport(self.site.endpoint, connect_seconds=connect_seconds)
+        return self._transport
+
+    async def warm_up(self) -> None:
+        """Do ahead what the first call needs: imports, certificates, a connection. Never fails."""
+        await self._wire.warm_up()
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        if self._transport is not None:
+            await self._transport.aclose()
+
+    async def stream(
+        self,
+        path: str,
+        body: Any,
+        *,
+        framing: Framing = "sse",
+        linger: Callable[[], float | None] = never_done,
+        progress: Callable[[], object] | None = None,
+    ) -> AsyncGenerator[Frame, None]:
+        """POST a body and yield the frames of the answer, whether it is streamed or whole.
+
+        `linger` says, once the answer is complete, for how many seconds more may be waited for; what goes
+        wrong then is no longer an error. `progress` gives something that changes with each frame that says something;
+        without it every frame does. Raises ModelError. Close the generator to stop the server's work.
+        """
+        call = self._call("POST", path, body, accept=_ACCEPTED[framing])
+        response = await self._send(call, patience=self._patience)
+        try:
+            clock = _Clock(self._patience, linger, progress)
+            async with aclosing(self._frames(response, linger, clock)) as frames:
+                async for frame in frames:
+                    yield frame
+        finally:
+            await response.aclose()
+
+    async def fetch(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        """Send a short call and return the JSON object of its answer. Raises ModelError."""
+        call = self._call(method, path, body, accept="application/json")
+        response = await self._send(call, patience=self._short)
+        try:
+            data = await self._read(response, at_most=_SHORT_ANSWER_BYTES)
+        finally:
+            await response.aclose()
+        try:
+            value = msgspec.json.decode(data)
+        except (ValueError, RecursionError) as error:
+            raise failures.senseless(self.site, data, secret=self._secret) from error
+        return as_object(value)
+
+    def _call(self, method: str, path: str, body: Any, *, accept: str) -> Call:
+        headers = {**self._headers, "accept": accept}
+        if body is not None:
+            headers["content-type"] = "application/json"
+        url = path if "://" in path else self.site.endpoint + path
+        return Call(method=method, url=url, headers=headers, body=encode_json(body))
+
+    async def _send(self, call: Call, *, patience: Patience) -> Response:
+        """Send a call and return its answer if the status is good. Raises ModelError."""
+        try:
+            async with asyncio.timeout(patience.first):
+                response = await self._wire.send(call)
+        except Unreachable as error:
+            raise failures.unreachable(self.site, str(error)) from error
+        except CutOff as error:
+            raise failures.broke_off(self.site, str(error)) from error
+        except TimeoutError as error:
+            raise failures.stalled(self.site, patience.first, has_begun=False) from error
+        if 200 <= response.status < 300:
+            return response
+        try:
+            body = await self._read(response, at_most=_ERROR_BODY_BYTES)
+        except ModelError:
+            body = b""
+        finally:
+            await response.aclose()
+        raise failures.of_status(
+            self.site, response.status, response.headers, body, secret=self._secret
+        )
+
+    async def _read(self, response: Response, *, at_most: int) -> bytes:
+        data = bytearray()
+        clock = _Clock(self._short, never_done, None)
+        async with aclosing(self._chunks(response, never_done, clock)) as chunks:
+            async for chunk in chunks:
+                data += chunk
+                if len(data) > at_most:
+                    break
+        return bytes(data[:at_most])
+
+    async def _frames(
+        self, response: Response, linger: Callable[[], float | None], clock: _Clock
+    ) -> AsyncGenerator[Frame, None]:
+        reader = FrameReader()
+        try:
+            async with aclosing(self._chunks(response, linger, clock)) as chunks:
+                async for chunk in chunks:
+                    for frame in reader.feed(chunk):
+                        yield self._checked(frame)
+                        clock.frame_came()
+            for frame in reader.close():
+                yield self._checked(frame)
+        except BrokenFrame as error:
+            if linger() is None:
+                raise failures.senseless(self.site, error.sample, secret=self._secret) from error
+
+    def _checked(self, frame: Frame) -> Frame:
+        if (error := failures.of_frame(self.site, frame, secret=self._secret)) is not None:
+            raise error
+        return frame
+
+    async def _chunks(
+        self, response: Response, linger: Callable[[], float | None], clock: _Clock
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield the body, with a time limit on every chunk, and on all that say nothing. Raises ProviderDown."""
+        async with aclosing(response.chunks()) as chunks:
+            while True:
+                try:
+                    async with asyncio.timeout(clock.seconds):
+                        chunk = await anext(chunks, None)
+                except (TimeoutError, CutOff) as error:
+                    if linger() is not None:
+                        return
+                    if isinstance(error, CutOff):
+                        raise failures.broke_off(self.site, str(error)) from error
+                    begun = clock.has_begun
+                    raise failures.stalled(self.site, clock.silence, has_begun=begun) from error
+                if chunk is None:
+                    return
+                yield chunk
+                clock.has_begun = True
+
+
+def encode_json(body: Any) -> bytes:
+    """Encode plain data; nothing is the empty body."""
+    if body is None:
+        return b""
+    try:
+        return msgspec.json.encode(body)
+    except UnicodeEncodeError:  # half a surrogate, from a broken file name or terminal
+        return msgspec.json.encode(_without_surrogates(body))
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()
+    if isinstance(value, dict):
+        return {key: _without_surrogates(each) for key, each in as_object(value).items()}
+    if isinstance(value, list):
+        return [_without_surrogates(each) for each in value]  # pyright: ignore[reportUnknownVariableType] - JSON
+    return value

@@ -1,0 +1,298 @@
+"""What a provider's failure means: statuses, error bodies and broken answers become errors of `core.errors`.
+
+Pure functions. Every message says what happened, where, and what to do, in two lines at most. What a server
+wrote is shown without control characters, cut short, and never with the key in it.
+"""
+
+from collections.abc import Mapping
+from re import IGNORECASE, search
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from ybs.core.errors import AuthError, ContextTooLong, ModelError, ProviderDown, RateLimited
+from ybs.providers.wire.loose_json import as_list, as_object, as_text
+from ybs.providers.wire.quirks import refuses_tools
+
+_SHOWN_CHARACTERS: Final = 300
+#: So long is the line that says what is wrong, where ybs itself knows what the server's words mean.
+_LINE_CHARACTERS: Final = 76
+_SMALLEST_SAID: Final = 12
+#: Statuses that may pass by themselves.
+_PASSING: Final = frozenset({408, 409, 425, 500, 502, 503, 504, 520, 522, 524, 529})
+_CANNOT_BE_LENGTH: Final = frozenset({401, 403, 404, 429})
+
+#: How servers say that a request does not fit the window.
+_TOO_LONG: Final = (
+    r"context.?length|context.?window|context.?size|context limit|maximum context|max(imum)?.{0,12}prompt.?length"
+    r"|(prompt|input|request|conversation) (is |are |was )?too (long|large)"
+    r"|(input|prompt) token(s| count).{0,60}exceed|exceeds? the (maximum )?(number of|limit of).{0,20}tokens"
+    r"|reduce the length|too many (input |prompt )?tokens|too large for model"
+    r"|inputs` (tokens .{0,40}must be <=|must have less than)|prompt exceeds max|range of input length"
+    r"|exceeded model token limit"
+)
+_NO_CREDIT: Final = r"insufficient.?(quota|balance|credit|funds)|exceeded your current quota|billing|credit balance|payment required"
+_HTML: Final = rb"\s*<(!doctype|html|head|body|\?xml)"
+
+
+class Site(Struct, frozen=True, kw_only=True):
+    """Who was asked, for messages. `host` has the port; `*_advice` is half a sentence for the person."""
+
+    provider: str
+    endpoint: str
+    host: str
+    model: str = ""
+    key_variable: str = ""
+    start_advice: str = ""
+    model_advice: str = ""
+
+    @property
+    def name(self) -> str:
+        """Return what it is called in messages."""
+        return f"{self.provider} at {self.host}"
+
+    @property
+    def path(self) -> str:
+        """Return the path of the endpoint; its host stands in the name already."""
+        return "/" + self.endpoint.partition("://")[2].partition("/")[2]
+
+
+class Unavailable(ProviderDown):
+    """The server is there but cannot answer now; it may say when to ask again."""
+
+    def __init__(
+        self, message: str, *, retry_after_seconds: float | None = None, is_loading: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
+        #: True while a local server reads its model from disk: that takes longer than other troubles.
+        self.is_loading = is_loading
+
+
+class BadRequest(ModelError):
+    """The server refuses the request as it stands. `said` is what it says, cleaned."""
+
+    def __init__(self, message: str, *, said: str) -> None:
+        super().__init__(message)
+        self.said = said
+
+
+def clean(text: str, secret: str | None = None) -> str:
+    """Make a server's words fit to show: one line, no control characters, cut, without the key."""
+    if secret:
+        text = text.replace(secret, "****")
+    line = " ".join("".join(c if c.isprintable() else " " for c in text[:4000]).split())
+    return line if len(line) <= _SHOWN_CHARACTERS else line[: _SHOWN_CHARACTERS - 1] + "…"
+
+
+def of_status(
+    site: Site, status: int, headers: Mapping[str, str], body: bytes, *, secret: str | None = None
+) -> ModelError:
+    """Say what an answer with an error status means."""
+    kind, text = _read_body(body)
+    said = clean(text, secret)
+    words = f"{kind} {text}"
+    if (error := _of_words(site, status, words, said)) is not None:
+        return error
+    if status in {401, 403}:
+        return _refused_key(site, status, said)
+    if status == 404:
+        return _not_found(site, said)
+    is_of_template = "roles must alternate" in said  # of llama.cpp, as a 500; it would never pass
+    if status == 429 or (status in _PASSING and not is_of_template):
+        return _busy(site, status, said, retry_after_seconds(headers))
+    if 300 <= status < 400:
+        to = clean(headers.get("location", ""), secret) or "another address"
+        return ModelError(f"{site.name} redirects to {to}.\nSet that address with --endpoint.")
+    return _bad_request(site, status, said)
+
+
+def of_frame(
+    site: Site, frame: Mapping[str, Any], *, secret: str | None = None
+) -> ModelError | None:
+    """Return the error that a frame of a stream reports, or None."""
+    if not frame.get("error") and frame.get("object") != "error" and frame.get("type") != "error":
+        return None
+    kind, text = _read_object(frame)
+    said = clean(text, secret)
+    code = as_object(frame.get("error")).get("code") or frame.get("code")
+    status = code if isinstance(code, int) and 400 <= code < 600 else _status_of(kind)
+    if status:
+        return of_status(site, status, {}, msgspec.json.encode(frame), secret=secret)
+    words = f"{kind} {text}"
+    if (error := _of_words(site, 400, words, said)) is not None:
+        return error
+    return ProviderDown(f"{site.name} broke its answer off{_colon(said)}\nTry again.")
+
+
+def unreachable(site: Site, reason: str) -> ProviderDown:
+    """Say that no connection came about."""
+    advice = site.start_advice or "Check the network and the address"
+    error = ProviderDown(
+        f"{site.name} does not answer ({clean(reason)}).\n{advice}, or choose another: /provider"
+    )
+    error.temporary = not reason.startswith("TLS")  # a certificate does not mend itself
+    return error
+
+
+def stalled(site: Site, seconds: float, *, has_begun: bool) -> ProviderDown:
+    """Say that the server fell silent."""
+    what = "stopped in mid-answer" if has_begun else "sent no answer"
+    return ProviderDown(
+        f"{site.name} {what}: nothing came for {seconds:g} s.\n"
+        "Try again, or allow more time with llm.timeout_seconds."
+    )
+
+
+def broke_off(site: Site, reason: str = "") -> ProviderDown:
+    """Say that the answer ended before its end."""
+    why = f" ({clean(reason)})" if reason else ""
+    return ProviderDown(f"{site.name}: the answer broke off{why}.\nTry again.")
+
+
+def senseless(site: Site, sample: bytes, *, secret: str | None = None) -> ModelError:
+    """Say that the answer is not what the wire format asks for. A web page will not pass; half a frame may."""
+    if search(_HTML, sample[:200], IGNORECASE):
+        return ModelError(
+            f"{site.name} sent a web page instead of an answer.\n"
+            f"Is the path of its address right ({site.path}), and is no login page between?"
+        )
+    said = clean(sample.decode("utf-8", "replace"), secret)
+    return ProviderDown(
+        f"{site.name} sent something that is no whole JSON: {said or 'nothing'}\n"
+        f"Try again; if it stays, check the path of its address: {site.path}"
+    )
+
+
+def retry_after_seconds(headers: Mapping[str, str], *, now: float | None = None) -> float | None:
+    """Read `retry-after-ms` or `Retry-After` (seconds or an HTTP date), from lower-case headers.
+
+    https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3
+    """
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = headers.get(name, "").strip()
+        if search(r"^\d+(\.\d+)?$", value):
+            return float(value) * unit
+    if not (date := headers.get("retry-after", "")):
+        return None
+    from email.utils import parsedate_to_datetime  # slow to import
+    from time import time
+
+    try:
+        then = parsedate_to_datetime(date).timestamp()
+    except ValueError:
+        return None
+    return max(0.0, then - (time() if now is None else now))
+
+
+def _of_words(site: Site, status: int, words: str, said: str) -> ModelError | None:
+    """Recognise what servers say under many statuses: no tools, no credit, and a request that is too long."""
+    if refuses_tools(words):  # OpenRouter says it with a 404, llama.cpp with a 500
+        return _bad_request(site, status, said)
+    if status not in {401, 404} and search(_NO_CREDIT, words, IGNORECASE):
+        return ModelError(
+            f"{_headline(f'{site.name}: the account has no credit left', said)}\n"
+            "Add credit there, or choose another: /provider"
+        )
+    is_too_long = status == 413 or (
+        status not in _CANNOT_BE_LENGTH and search(_TOO_LONG, words, IGNORECASE)
+    )
+    if not is_too_long:
+        return None
+    return ContextTooLong(
+        f"The conversation is too long for {site.model or 'the model'} ({site.name}){_colon(said)}\n"
+        "Start afresh with /clear, or choose a model with a larger window: /model"
+    )
+
+
+def _bad_request(site: Site, status: int, said: str) -> BadRequest:
+    return BadRequest(
+        f"{site.name} refused the request ({status}){_colon(said)}\n"
+        "Choose another model with /model, or start afresh with /clear",
+        said=said,
+    )
+
+
+def _busy(site: Site, status: int, said: str, after: float | None) -> ModelError:
+    when = "in a while" if after is None else f"in {_duration(after)}"
+    advice = f"Try again {when}, or choose another: /provider"
+    if status == 429:
+        message = f"{_headline(f'{site.name} asks to slow down (429)', said)}\n{advice}"
+        return RateLimited(message, retry_after_seconds=after)
+    message = f"{site.name} cannot answer now ({status}){_colon(said)}\n{advice}"
+    is_loading = status == 503 and "loading model" in said.lower()
+    return Unavailable(message, retry_after_seconds=after, is_loading=is_loading)
+
+
+def _refused_key(site: Site, status: int, said: str) -> AuthError:
+    if site.key_variable:
+        advice = f"Set {site.key_variable} to a valid key, or choose another: /provider"
+    else:
+        advice = "Set its key (providers.NAME.api_key_env), or choose another: /provider"
+    return AuthError(f"{_headline(f'{site.name} refused the key ({status})', said)}\n{advice}")
+
+
+def _not_found(site: Site, said: str) -> ModelError:
+    advice = (
+        site.model_advice.format(model=site.model) if site.model_advice else "Choose one: /model"
+    )
+    return ModelError(
+        f"{_headline(f'{site.name} knows no model {site.model!r} (404)', said)}\n"
+        f"{advice}, or check the path of its address: {site.path}"
+    )
+
+
+def _headline(what: str, said: str) -> str:
+    """Say what is wrong, and as much of what the server said as there is room for in the line."""
+    room = _LINE_CHARACTERS - len(what) - len(": ")
+    if len(said) > room:
+        said = f"{said[: room - 1].rstrip()}…" if room >= _SMALLEST_SAID else ""
+    return what + _colon(said)
+
+
+def _colon(said: str) -> str:
+    return f": {said}" if said else ""
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _status_of(kind: str) -> int:
+    """Return the status that the type of an error in a stream would have had."""
+    known = {
+        "overloaded": 529,
+        "rate_limit": 429,
+        "authentication": 401,
+        "permission": 403,
+        "not_found": 404,
+        "unavailable": 503,
+        "server_error": 500,
+        "api_error": 500,
+        "timeout": 504,
+    }
+    return next((status for word, status in known.items() if word in kind.lower()), 0)
+
+
+def _read_body(body: bytes) -> tuple[str, str]:
+    """Return the kind and the text of an error body, in whichever shape it comes."""
+    try:
+        value = msgspec.json.decode(body)
+    except (ValueError, RecursionError):
+        if search(_HTML, body[:200], IGNORECASE):
+            return "", "a web page"
+        return "", body.decode("utf-8", "replace")
+    return _read_object(as_object((as_list(value) or [value])[0]))
+
+
+def _read_object(value: Mapping[str, Any]) -> tuple[str, str]:
+    error = value.get("error")
+    inner = as_object(error) or value
+    text = as_text(error) if isinstance(error, str) else ""
+    text = text or as_text(inner.get("message")) or as_text(inner.get("detail"))
+    kinds = (inner.get("type"), inner.get("code"), inner.get("status"))
+    kind = " ".join(str(each) for each in kinds if isinstance(each, str | int))
+    return kind, text or (bytes(msgspec.json.encode(value)).decode() if value else "")

@@ -1,0 +1,100 @@
+"""httpx2 as a transport: for https:// endpoints and behind proxies. Imported only when one is used."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from importlib import import_module
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from ybs.providers.http.transport import Call, CutOff, Unreachable, reason_of
+
+if TYPE_CHECKING:
+    import httpx2
+
+#: Mounted on nothing, these go before the proxies of the environment, whose certificates still count.
+_ALL_SCHEMES = ("all://", "http://", "https://")
+_importing: Thread | None = None
+
+
+def start_importing() -> Thread:
+    """Begin to import httpx2 in a thread, while other things are read and waited for."""
+    global _importing
+    if _importing is None:
+        _importing = Thread(target=_import, name="import httpx2", daemon=True)
+        _importing.start()
+    return _importing
+
+
+def _import() -> None:
+    # The last two are what httpx2 imports late, at its first client and at its first connection.
+    for name in ("httpx2", "httpcore2", "anyio._backends._asyncio"):
+        import_module(name)
+
+
+class HttpxResponse:
+    """An answer of httpx2."""
+
+    def __init__(self, response: "httpx2.Response") -> None:
+        self._response = response
+        self.status: int = response.status_code
+        self.headers: Mapping[str, str] = response.headers
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """Yield the body as it comes."""
+        import httpx2  # imported by now
+
+        try:
+            async for chunk in self._response.aiter_bytes():
+                yield chunk
+        except httpx2.HTTPError as error:
+            raise CutOff("the connection was closed") from error
+
+    async def aclose(self) -> None:
+        """Close the answer."""
+        await self._response.aclose()
+
+
+class HttpxTransport:
+    """One httpx2.AsyncClient, made at the first call. `uses_proxies`: those of the environment."""
+
+    def __init__(self, *, connect_seconds: float, uses_proxies: bool = True) -> None:
+        self._connect_seconds = connect_seconds
+        self._uses_proxies = uses_proxies
+        self._made: httpx2.AsyncClient | None = None
+
+    async def warm_up(self) -> None:
+        """Import httpx2 and read the certificates, in a thread."""
+        await asyncio.to_thread(self._client)
+
+    async def send(self, call: Call) -> HttpxResponse:
+        """Send a call through the pool."""
+        start_importing().join()
+        import httpx2  # imported by now
+
+        client = self._client()
+        try:
+            request = client.build_request(
+                call.method, call.url, headers=dict(call.headers), content=call.body
+            )
+            return HttpxResponse(await client.send(request, stream=True))
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
+            raise Unreachable(reason_of(error)) from error
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise CutOff(" ".join(str(error).split())[:200] or "the connection broke") from error
+
+    async def aclose(self) -> None:
+        """Close the pool."""
+        if self._made is not None:
+            await self._made.aclose()
+
+    def _client(self) -> "httpx2.AsyncClient":
+        if self._made is None:
+            start_importing().join()
+            import httpx2  # imported by now
+
+            self._made = httpx2.AsyncClient(
+                timeout=httpx2.Timeout(None, connect=self._connect_seconds),
+                limits=httpx2.Limits(keepalive_expiry=60),
+                mounts=None if self._uses_proxies else dict.fromkeys(_ALL_SCHEMES),
+            )
+        return self._made

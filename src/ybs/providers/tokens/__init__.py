@@ -1,0 +1,1 @@
+"""Token estimates: by features of the text, corrected by what providers report."""

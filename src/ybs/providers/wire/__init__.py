@@ -1,0 +1,1 @@
+"""Wire formats: one adapter per protocol, and what they share."""

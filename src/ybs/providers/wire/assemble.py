@@ -1,0 +1,313 @@
+"""Assembly: collects the pieces of an answer into one AssistantMessage that is always valid to send back."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw
+
+from ybs.core.errors import ModelError
+from ybs.core.events import Event, TextStreamed, ThinkingStreamed, ToolCallStreamed
+from ybs.core.messages import (
+    AssistantMessage,
+    AssistantPart,
+    Message,
+    StopReason,
+    Text,
+    Thinking,
+    ToolCall,
+    Usage,
+)
+from ybs.providers.wire.quirks import Quirks
+
+#: A token is rarely longer than this; what is longer in sum belongs to a model that never stops.
+_CHARACTERS_PER_TOKEN: Final = 64
+_FEWEST_CHARACTERS: Final = 262_144
+
+
+class _Prose:
+    """A text or thinking part in the making."""
+
+    __slots__ = ("is_thinking", "pieces", "redacted", "signature")
+
+    def __init__(self, *, is_thinking: bool) -> None:
+        self.is_thinking = is_thinking
+        self.pieces: list[str] = []
+        self.signature = self.redacted = ""
+
+
+class _Call:
+    """A tool call in the making. `given_id` is the server's id, `id` the one that ybs uses."""
+
+    __slots__ = ("given_id", "id", "name", "pieces")
+
+    def __init__(self, id: str, given_id: str, name: str) -> None:
+        self.id, self.given_id, self.name = id, given_id, name
+        self.pieces: list[str] = []
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+    def begins_anew(self, given_id: str, name: str, arguments: str) -> bool:
+        """Tell whether a piece belongs to another call although it came under this one's index.
+
+        Servers number several whole calls alike, or repeat id and name in every piece of one call.
+        """
+        if not (name and self.name):
+            return False
+        if name != self.name or (given_id and self.given_id and given_id != self.given_id):
+            return True
+        return bool(arguments.strip()) and _read_object(self.text) is not None and bool(self.pieces)
+
+
+class Assembly:
+    """One answer in the making. `add_*` take what a frame says and return the events to show.
+
+    `model` and `wire` mark the message and its thinking. `messages` is the history that the answer follows:
+    call ids are made unique in it. `max_tokens` bounds how much may be streamed before it is given up.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        wire: str,
+        *,
+        quirks: Quirks | None = None,
+        messages: Sequence[Message] = (),
+        max_tokens: int = 4096,
+    ) -> None:
+        self.model, self.wire = model, wire
+        #: The server's quirks, for `Adapter.decode`.
+        self.quirks = quirks or Quirks()
+        #: Why the model stopped; None until the server said so.
+        self.stop_reason: StopReason | None = None
+        #: True once the server said that nothing more will come.
+        self.has_ended = False
+        self.usage = Usage()
+        self._messages = messages
+        self._taken: set[str] | None = None
+        self._parts: list[_Prose | _Call] = []
+        self._calls: dict[int | str, _Call] = {}
+        self._last_call: _Call | None = None
+        self._room = max(_FEWEST_CHARACTERS, max_tokens * _CHARACTERS_PER_TOKEN)
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether nothing was said and nothing called."""
+        return not self._parts
+
+    @property
+    def progress(self) -> tuple[object, ...]:
+        """Something that changes with each piece of the answer."""
+        return (self._room, len(self._parts), self.stop_reason, self.has_ended)
+
+    def add_text(self, text: str) -> tuple[Event, ...]:
+        """Add a piece of the answer's text."""
+        if not text:
+            return ()
+        self._add_prose(text, is_thinking=False)
+        return (TextStreamed(text=text),)
+
+    def add_thinking(self, text: str) -> tuple[Event, ...]:
+        """Add a piece of the model's thinking."""
+        if not text:
+            return ()
+        self._add_prose(text, is_thinking=True)
+        return (ThinkingStreamed(text=text),)
+
+    def sign_thinking(self, signature: str) -> None:
+        """Add (a piece of) the signature of the thinking at hand; thinking without text is made for it."""
+        self._prose(is_thinking=True).signature += signature
+
+    def add_redacted(self, data: str) -> None:
+        """Add thinking that only the provider can read, to be sent back as it came."""
+        self.end_part()
+        self._prose(is_thinking=True).redacted = data
+        self.end_part()
+
+    def end_part(self) -> None:
+        """Close the text or thinking at hand: the next piece begins a part of its own."""
+        if self._parts and isinstance(last := self._parts[-1], _Prose) and _is_filled(last):
+            self._parts.append(_Prose(is_thinking=last.is_thinking))
+
+    def add_call_piece(
+        self,
+        index: int | None = None,
+        *,
+        id: str = "",
+        name: str = "",
+        arguments: str | Mapping[str, Any] | None = None,
+    ) -> tuple[Event, ...]:
+        """Add a piece of a tool call, or a whole one; `arguments` is JSON text or, whole, an object.
+
+        The piece belongs to the call that has its index; without one to the call that has its id; without
+        both to the last one. A piece that names a tool may begin a new call, see `_Call.begins_anew`.
+        """
+        text = arguments if isinstance(arguments, str) else _encode(arguments)
+        call = self._find_call(index, id, name)
+        if call is None or call.begins_anew(id, name, text):
+            call = self._start_call(index, id, name)
+        elif name and not call.name:
+            call.name = name
+        if not text:
+            return ()
+        self._count(text)
+        call.pieces.append(text)
+        return (ToolCallStreamed(id=call.id, name=call.name, text=text),)
+
+    def has_call_at(self, index: int | None) -> bool:
+        """Tell whether a call has begun at this place."""
+        return index in self._calls
+
+    def add_call(
+        self, *, id: str = "", name: str, arguments: str | Mapping[str, Any] | None = None
+    ) -> tuple[Event, ...]:
+        """Add a whole tool call, as servers do that never send one in pieces."""
+        call = self._start_call(None, id, name)
+        text = arguments if isinstance(arguments, str) else _encode(arguments)
+        self._count(text)
+        call.pieces.append(text)
+        return (ToolCallStreamed(id=call.id, name=call.name, text=text),)
+
+    def set_usage(
+        self,
+        *,
+        input_tokens: int | None = None,
+        output_tokens: int | None = None,
+        cached_tokens: int | None = None,
+        cache_write_tokens: int | None = None,
+    ) -> None:
+        """Note token counts as they come; None leaves what is known."""
+        was = self.usage
+        self.usage = Usage(
+            input_tokens=was.input_tokens if input_tokens is None else input_tokens,
+            output_tokens=was.output_tokens if output_tokens is None else output_tokens,
+            cached_tokens=was.cached_tokens if cached_tokens is None else cached_tokens,
+            cache_write_tokens=(
+                was.cache_write_tokens if cache_write_tokens is None else cache_write_tokens
+            ),
+        )
+
+    def stop(self, reason: StopReason) -> None:
+        """Note why the model stopped. Usage may still come."""
+        self.stop_reason = reason
+
+    def end(self) -> None:
+        """Note that the server said its last word."""
+        self.has_ended = True
+
+    def has_whole_calls(self) -> bool:
+        """Tell whether the arguments of every call are complete."""
+        return all(_read_object(call.text) is not None for call in self._all_calls())
+
+    def message(self) -> AssistantMessage:
+        """Return the answer: parts in the order they began, ids unique, arguments valid."""
+        content = tuple(part for each in self._parts if (part := self._finished(each)) is not None)
+        reason = self.stop_reason or "end"
+        has_calls = any(isinstance(part, ToolCall) for part in content)
+        if has_calls and reason == "end":
+            reason = "tool_calls"
+        elif reason == "tool_calls" and not has_calls:
+            reason = "end"
+        return AssistantMessage(
+            content=content, stop_reason=reason, model=self.model, usage=self.usage
+        )
+
+    def _all_calls(self) -> list[_Call]:
+        return [part for part in self._parts if isinstance(part, _Call)]
+
+    def _prose(self, *, is_thinking: bool) -> _Prose:
+        last = self._parts[-1] if self._parts else None
+        if isinstance(last, _Prose) and last.is_thinking == is_thinking:
+            return last
+        if isinstance(last, _Prose) and not _is_filled(last):
+            self._parts.pop()
+        self._parts.append(prose := _Prose(is_thinking=is_thinking))
+        return prose
+
+    def _add_prose(self, text: str, *, is_thinking: bool) -> None:
+        self._count(text)
+        self._prose(is_thinking=is_thinking).pieces.append(text)
+
+    def _count(self, text: str) -> None:
+        self._room -= len(text)
+        if self._room < 0:
+            raise ModelError(
+                f"{self.model} did not stop: its answer is far longer than it may be, so it was cut off.\n"
+                "Ask again in other words, or choose another model with /model."
+            )
+
+    def _find_call(self, index: int | None, given_id: str, name: str) -> _Call | None:
+        if index is not None and (call := self._calls.get(index)):
+            return call
+        if given_id and not (index is not None and name) and (call := self._calls.get(given_id)):
+            return call
+        return self._last_call if not name and not given_id else None
+
+    def _start_call(self, index: int | None, given_id: str, name: str) -> _Call:
+        call = _Call(self._make_id(given_id), given_id, name)
+        self._count(name + given_id)
+        self._parts.append(call)
+        self._last_call = call
+        if index is not None:
+            self._calls[index] = call
+        if given_id:
+            self._calls[given_id] = call
+        return call
+
+    def _make_id(self, given_id: str) -> str:
+        """Return the server's id where nothing else has it, or a new one."""
+        if self._taken is None:
+            answers = [m.content for m in self._messages if isinstance(m, AssistantMessage)]
+            self._taken = {p.id for parts in answers for p in parts if isinstance(p, ToolCall)}
+        made, number = given_id, len(self._taken)
+        while not made or made in self._taken:
+            number += 1
+            made = f"call_{number}"
+        self._taken.add(made)
+        return made
+
+    def _finished(self, part: _Prose | _Call) -> AssistantPart | None:
+        if isinstance(part, _Call):
+            return _finished_call(part)
+        text = "".join(part.pieces)
+        if not _is_filled(part):
+            return None
+        if part.is_thinking:
+            return Thinking(
+                text=text, signature=part.signature, redacted=part.redacted, provider=self.wire
+            )
+        return Text(text=text)
+
+
+def _is_filled(part: _Prose) -> bool:
+    return bool(part.pieces or part.signature or part.redacted)
+
+
+def _finished_call(call: _Call) -> ToolCall:
+    text = call.text
+    arguments = _read_object(text)
+    # A call without a name cannot be sent back; the toolbox answers that it knows no such tool.
+    name = call.name or "unknown"
+    if arguments is None:
+        return ToolCall(id=call.id, name=name, invalid=text)
+    return ToolCall(id=call.id, name=name, arguments=arguments)
+
+
+def _encode(arguments: Mapping[str, Any] | None) -> str:
+    return "" if arguments is None else msgspec.json.encode(arguments).decode()
+
+
+def _read_object(text: str) -> Raw | None:
+    """Return the JSON object that the text is (nothing at all is `{}`), or None."""
+    if not (text := text.strip()):
+        return Raw(b"{}")
+    try:
+        value = msgspec.json.decode(text)
+        if isinstance(value, str):  # an object in a string: JSON encoded twice
+            text = value
+            value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+    return Raw(text.encode()) if isinstance(value, dict) else None

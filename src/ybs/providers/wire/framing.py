@@ -1,0 +1,108 @@
+"""Bytes to frames: one tolerant reader for SSE, for JSON lines and for an answer that came whole.
+
+httpx2's EventSource is not used: it insists on the content type `text/event-stream`, which local servers do not
+always send, and cannot read an answer that came in one piece. Lines are split on bytes, so a character cut
+between two chunks is whole again before anything is decoded. Only `data` counts: no format needs event names.
+Bare carriage returns as line ends, which SSE allows and nobody sends, are not recognised.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from ybs.providers.wire.adapter import Frame
+from ybs.providers.wire.loose_json import as_list
+
+#: What `data: [DONE]` becomes: the server's last word. Compare with `is`.
+DONE: Final[Frame] = {}
+_LARGEST_FRAME_BYTES: Final = 16 * 1024 * 1024
+
+
+class BrokenFrame(Exception):
+    """The bytes at hand are no JSON object; `sample` is their beginning."""
+
+    def __init__(self, sample: bytes) -> None:
+        super().__init__()
+        self.sample = sample[:600]
+
+
+class FrameReader:
+    """Cuts a body into frames. Feed it chunks, then `close` it."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()  # a line without its end
+        self._value = b""  # a JSON value without its end
+
+    def feed(self, chunk: bytes) -> Iterator[Frame]:
+        """Yield the frames that the chunk completes. Raises BrokenFrame."""
+        self._rest += chunk
+        if len(self._rest) + len(self._value) > _LARGEST_FRAME_BYTES:
+            raise BrokenFrame(b"a frame of more than 16 MB")
+        if b"\n" not in chunk:
+            return
+        *lines, rest = self._rest.split(b"\n")
+        self._rest = rest
+        for line in lines:
+            yield from self._read_line(bytes(line))
+
+    def close(self) -> Iterator[Frame]:
+        """Yield what was left without a line end. Raises BrokenFrame for half a frame."""
+        yield from self._read_line(bytes(self._rest))
+        yield from self._read_line(b"")
+
+    def _read_line(self, line: bytes) -> Iterator[Frame]:
+        if data := _data_of(line):
+            self._value = self._value + b"\n" + data if self._value else data
+            if data[-1:] in b"}]":  # else it cannot be whole yet
+                yield from self._read_value(must_be_whole=False)
+        elif self._value:
+            yield from self._read_value(must_be_whole=True)
+
+    def _read_value(self, *, must_be_whole: bool) -> Iterator[Frame]:
+        if self._value == b"[DONE]":
+            self._value = b""
+            yield DONE
+            return
+        try:
+            values = _decode(self._value)
+        except (ValueError, RecursionError) as error:
+            if must_be_whole:
+                raise BrokenFrame(self._value) from error
+            return
+        self._value = b""
+        yield from values
+
+
+def _data_of(line: bytes) -> bytes:
+    """Return what a line says: the value of `data:`, or the line itself where it is JSON."""
+    line = line.strip()
+    if line.startswith(b"data:"):
+        return line[5:].strip()
+    is_field = line.startswith((b":", b"event:", b"id:", b"retry:"))
+    return b"" if is_field else line.removeprefix(b"\xef\xbb\xbf")
+
+
+def _decode(value: bytes) -> list[Frame]:
+    """Decode a JSON object, several on one line, or a list of them. Raises ValueError."""
+    try:
+        found: list[Any] = [msgspec.json.decode(value)]
+    except ValueError:
+        found = list(_decode_loosely(value.decode()))
+    if isinstance(found[0], list):
+        found = as_list(found[0])
+    if not all(isinstance(each, dict) for each in found):
+        raise ValueError("not a JSON object")
+    return found
+
+
+def _decode_loosely(text: str) -> Iterator[Any]:
+    """Decode values that stand side by side, and half surrogates, which msgspec refuses."""
+    import json  # needed for odd servers only
+
+    decoder, position = json.JSONDecoder(), 0
+    while position < len(text):
+        value, end = decoder.raw_decode(text, position)
+        clean = json.dumps(value, ensure_ascii=False).encode(errors="replace")
+        yield msgspec.json.decode(clean)
+        position = end + (len(text[end:]) - len(text[end:].lstrip()))

@@ -1,0 +1,174 @@
+"""The Ollama wire format: `/api/chat`, one JSON object per line.
+
+https://github.com/ollama/ollama/blob/main/docs/api.md
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, Final
+
+from ybs.core.events import Event
+from ybs.core.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    StopReason,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+from ybs.core.ports import Request
+from ybs.providers.ollama_host import PORT, endpoint_in
+from ybs.providers.registry import Provider
+from ybs.providers.wire.adapter import Frame, Framing, Options
+from ybs.providers.wire.assemble import Assembly
+from ybs.providers.wire.history import History, Said
+from ybs.providers.wire.loose_json import as_list, as_object, as_text, count_at
+from ybs.providers.wire.pictures import base64_of, caption_of, pictures_before, without_pictures
+from ybs.providers.wire.quirks import Quirks
+
+_STOP_REASONS: Final[dict[str, StopReason]] = {"length": "length"}
+
+
+class OllamaAdapter:
+    """Ollama's native chat, streamed as JSON lines."""
+
+    name = "ollama"
+    path = "/api/chat"
+    framing: Framing = "ndjson"
+
+    def __init__(self) -> None:
+        self._history = History()
+
+    def encode(self, request: Request, options: Options) -> dict[str, Any]:
+        """Make the request body.
+
+        `num_ctx` is always sent: without it Ollama takes a small window and silently drops the beginning
+        of what does not fit. `keep_alive` is left to the server.
+        """
+        quirks = options.quirks
+        settings: dict[str, Any] = {
+            "num_ctx": options.window,
+            "num_predict": options.max_tokens,
+        }
+        if options.temperature is not None and quirks.accepts_temperature:
+            settings["temperature"] = options.temperature
+        body: dict[str, Any] = {
+            "model": options.model,
+            "messages": self._encode_messages(request, quirks),
+        }
+        if request.tools:
+            body["tools"] = [
+                {
+                    "type": "function",
+                    "function": {
+                        "name": tool.name,
+                        "description": tool.description,
+                        "parameters": tool.parameters,
+                    },
+                }
+                for tool in request.tools
+            ]
+        return body | {"stream": options.stream, "options": settings} | quirks.extra_body
+
+    def decode(self, frame: Frame, draft: Assembly) -> Iterator[Event]:
+        """Put one line of the stream, or a whole answer, into the draft."""
+        message = as_object(frame.get("message"))
+        thoughts = (as_text(message.get(field)) for field in draft.quirks.reasoning_fields)
+        yield from draft.add_thinking(next(filter(None, thoughts), ""))
+        yield from draft.add_text(as_text(message.get("content")))
+        for call in as_list(message.get("tool_calls")):
+            yield from _decode_call(as_object(call), draft)
+        if frame.get("done") is True:
+            draft.set_usage(
+                input_tokens=count_at(frame, "prompt_eval_count"),
+                output_tokens=count_at(frame, "eval_count"),
+            )
+            draft.stop(_STOP_REASONS.get(as_text(frame.get("done_reason")), "end"))
+            draft.end()
+
+    def headers(self, key: str | None) -> dict[str, str]:
+        """Make the headers: none for a local server, a bearer token for ollama.com."""
+        return {"authorization": f"Bearer {key}"} if key else {}
+
+    def _encode_messages(self, request: Request, quirks: Quirks) -> Said:
+        system = request.system
+        first = [{"role": quirks.system_role, "content": system}] if system else []
+        add = partial(_add, quirks=quirks)
+        said = self._history.said(request.messages, add, first=first, terms=(system, quirks))
+        _show(said, request.messages, len(request.messages), quirks)
+        return said
+
+
+def _decode_call(call: dict[str, Any], draft: Assembly) -> Iterator[Event]:
+    """Read a tool call; Ollama never sends one in pieces."""
+    function = as_object(call.get("function")) or call
+    arguments = function.get("arguments")
+    yield from draft.add_call(
+        id=as_text(call.get("id")),
+        name=as_text(function.get("name")),
+        arguments=arguments if isinstance(arguments, str) else as_object(arguments),
+    )
+
+
+def _add(said: Said, messages: Sequence[Message], place: int, quirks: Quirks) -> None:
+    message = messages[place]
+    if not isinstance(message, ToolResult):
+        _show(said, messages, place, quirks)
+    match message:
+        case UserMessage():
+            said.append(_encode_user(message.content, quirks))
+        case AssistantMessage():
+            said.extend(_encode_assistant(message, quirks))
+        case ToolResult():
+            said.append({"role": "tool", "content": message.output, "tool_name": message.name})
+
+
+def _show(said: Said, messages: Sequence[Message], place: int, quirks: Quirks) -> None:
+    """Add the pictures of the results before that place: templates show pictures in user messages only."""
+    if images := pictures_before(messages, place):
+        said.append(_encode_user((Text(text=caption_of(images)), *images), quirks))
+
+
+def _encode_user(content: tuple[Text | Image, ...], quirks: Quirks) -> dict[str, Any]:
+    if not quirks.sees_images:
+        content = without_pictures(content)
+    text = "".join(part.text for part in content if isinstance(part, Text))
+    said: dict[str, Any] = {"role": "user", "content": text}
+    if pictures := [base64_of(part) for part in content if isinstance(part, Image)]:
+        said["images"] = pictures
+    return said
+
+
+def _encode_assistant(message: AssistantMessage, quirks: Quirks) -> Iterator[dict[str, Any]]:
+    """Make the message; nothing at all where only thinking is left of it."""
+    said: dict[str, Any] = {"role": "assistant", "content": message.text}
+    thoughts = (part for part in message.content if isinstance(part, Thinking))
+    thought = "".join(part.text for part in thoughts if part.provider == OllamaAdapter.name)
+    if thought and quirks.reasoning_sent_as:
+        said[quirks.reasoning_sent_as] = thought
+    if calls := message.calls:
+        said["tool_calls"] = [_encode_call(call) for call in calls]
+    if calls or message.text:
+        yield said
+
+
+def _encode_call(call: ToolCall) -> dict[str, Any]:
+    return {"function": {"name": call.name, "arguments": call.arguments}}
+
+
+#: Ollama on this machine, or where OLLAMA_HOST says.
+PROVIDER = Provider(
+    name="ollama",
+    wire="ollama",
+    endpoint=f"http://localhost:{PORT}",
+    locate=endpoint_in,
+    model="qwen3:14b",
+    key_variables=("OLLAMA_API_KEY",),
+    needs_key=False,
+    quirks=Quirks(reasoning_fields=("thinking",), reasoning_sent_as="thinking"),
+    start_advice="Start it with `ollama serve`",
+    model_advice="Fetch it with `ollama pull {model}`",
+)

@@ -1,0 +1,254 @@
+"""The rank: the files of a project in the order in which a request is likely to be about them.
+
+Words come first: all files get a worth from what costs little (their words, when they last changed, what commits said
+of them). The best of these are looked at again (their names, their companions), and the best of those are parsed, so
+that what they use of each other counts too. `bench/repo_map.py` measures the order, and WEIGHTS were fitted with it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import nlargest
+
+from msgspec import Struct
+
+from ybs.core.folder_names import ASIDE, OTHERS
+from ybs.repo_map.graph import edges_among, page_rank
+from ybs.repo_map.history import History
+from ybs.repo_map.index import Index
+from ybs.repo_map.languages import is_source
+from ybs.repo_map.query import Query
+from ybs.repo_map.search import bm25, rarity_of
+from ybs.repo_map.tags import Tags
+from ybs.repo_map.words import stems_of
+
+#: How many files are looked at again, how many of those say who belongs with them, and how many are parsed.
+MOST_LOOKED_AT, MOST_LEADING, MOST_PARSED = 400, 15, 40
+#: How many commits are the last ones; how many files are given an order.
+MOST_LATEST, MOST_RANKED = 3, 5000
+
+#: What each sign counts, from 0 to 1 within one request; bench/repo_map.py tells on which repositories it was fitted.
+WEIGHTS = {
+    "words": 1.3,  # BM25 of all words
+    "first": 1.1,  # of those in the first line
+    "whole": 1.0,  # of compound names
+    "recent": 1.2,  # changed lately and often
+    "latest": 1.2,  # changed by the very last commits
+    "told": 2.0,  # changed by commits with such titles
+    "named": 1.0,  # the file's name has words of the request
+    "folder": 0.9,  # the folders above it have
+    "defines": 0.5,  # it defines a name of the request
+    "mentioned": 2.0,  # its path is in the request
+    "companion": 1.6,  # the test of a good file, its header, or what a good test tests
+    "together": 0.3,  # changed together with good files
+    "tests": -0.25,  # is a test
+    "tests wanted": 0.85,  # and the request speaks of tests
+    "other": -4.0,  # no source: documents, settings, data
+    "other wanted": 3.5,  # and the request speaks of documents
+    "used": 0.3,  # PageRank: other good files use it
+    "aside": 0.0,  # an example, a test, a document, or what others or a tool made
+}
+#: Without words the project is shown as a whole: its own sources, and of them what others use counts most; more files
+#: are parsed to see it.
+OVERVIEW = {**WEIGHTS, "used": 2.0, "aside": -3.0, "tests": -1.0}
+MOST_PARSED_OVERVIEW = 100
+
+_IS_TEST = re.compile(
+    r"(?:^|/)(?:tests?|specs?|__tests__|testing|testdata|fixtures?|t)/|(?:^|/)tests?[_.-]"
+    r"|[_.-](?:tests?|spec)\.|[a-z]Tests?\.[a-z]+$",
+)
+_ASIDE = ASIDE | OTHERS
+_WORD = re.compile(r"\w+")
+_TEST_WORDS = re.compile(r"^(?:tests?_?|spec_)|(?:[_.-]?tests?|[_.-]?spec)$")
+
+Column = dict[int, float]
+
+
+class Ranked(Struct, frozen=True, kw_only=True):
+    """A file in its place. `tags` are there for the first ones; `linked` is the worth of its names to other files."""
+
+    file: int
+    path: str
+    worth: float
+    tags: Tags | None = None
+    linked: Mapping[str, float] = {}
+
+
+def rank(index: Index, history: History, query: Query) -> list[Ranked]:
+    """Return the files of the index, the likeliest first; without words an overview of what matters lately."""
+    look = Look(index, history, query)
+    look.at_all()
+    look.again(look.best(MOST_LOOKED_AT))
+    parsed = look.inside(look.best(MOST_PARSED if query.terms else MOST_PARSED_OVERVIEW))
+    order = look.best(MOST_RANKED)
+    return [
+        Ranked(
+            file=file,
+            path=index.paths[file],
+            worth=look.worth[file],
+            tags=parsed.get(file),
+            linked=look.linked.get(file, {}),
+        )
+        for file in order
+    ]
+
+
+class Look:
+    """Looks at files, ever fewer and ever closer; `worth` is what they are worth so far."""
+
+    def __init__(self, index: Index, history: History, query: Query) -> None:
+        self._index, self._history, self._query = index, history, query
+        self.paths: Sequence[str] = index.paths
+        self._files = {path: file for file, path in enumerate(self.paths)}
+        self.worth = [0.0] * len(self.paths)
+        self._weights = WEIGHTS if query.terms else OVERVIEW
+        self.linked: dict[int, dict[str, float]] = {}
+
+    def best(self, most: int) -> list[int]:
+        """Return the best files so far."""
+        return nlargest(most, range(len(self.worth)), key=self.worth.__getitem__)
+
+    def add(self, sign: str, column: Column) -> None:
+        """Count a sign, its values made 1 for the file that has most of it."""
+        weight = self._weights[sign]
+        most = max(column.values(), default=0.0)
+        if most <= 0:
+            return
+        for file, value in column.items():
+            self.worth[file] += weight * value / most
+
+    def mark(self, sign: str, files: Iterable[int]) -> None:
+        """Count a sign that a file has or has not."""
+        weight = self._weights[sign]
+        for file in files:
+            self.worth[file] += weight
+
+    def at_all(self) -> None:
+        """Look at what costs little."""
+        index, query = self._index, self._query
+        whole = {term: 1.0 for name in query.names for term in stems_of(name)[-1:]}
+        self.add("words", bm25(index, query.terms))
+        self.add("first", bm25(index, query.first))
+        self.add("whole", bm25(index, whole))
+        self.add("recent", self._of_paths(self._history.recencies()))
+        self.add("latest", self._of_paths(self._latest()))
+        self.add("told", self._of_paths(self._history.told(query.first)))
+        others = [
+            file
+            for file, path in enumerate(self.paths)
+            if not index.language(file) and not is_source(path)
+        ]
+        self.mark("other", others)
+        if not query.terms:
+            self.mark("aside", (n for n, path in enumerate(self.paths) if _is_aside(path)))
+        if query.speaks_of_documents:
+            self.mark("other wanted", others)
+
+    def again(self, files: Sequence[int]) -> None:
+        """Look at the paths of the best files, and at what goes with them."""
+        tests = [file for file in files if _IS_TEST.search(self.paths[file])]
+        names = {file: _stem_of(self.paths[file]) for file in files}
+        self.add("named", self._spoken(names, self._query.terms, is_whole=True))
+        folders = {file: self.paths[file].rpartition("/")[0] for file in files}
+        self.add("folder", self._spoken(folders, self._query.first))
+        self.add("defines", self._defining())
+        self.add("mentioned", self._mentioned(files))
+        self.mark("tests", tests)
+        if self._query.speaks_of_tests:
+            self.mark("tests wanted", tests)
+        leading = self.best(MOST_LEADING)
+        weights = {file: 1 / (2 + place) for place, file in enumerate(leading)}
+        self.add("companion", self._companions(files, weights))
+        together = self._history.together({self.paths[file]: weights[file] for file in leading})
+        self.add("together", self._of_paths(together))
+
+    def inside(self, files: Sequence[int]) -> dict[int, Tags]:
+        """Parse the best files and follow what they use; return their tags."""
+        tags = {file: self._index.tags(file) for file in files}
+        definers: dict[str, set[int]] = {}
+        for file, found in tags.items():
+            for tag in found.definitions:
+                definers.setdefault(tag.name, set()).add(file)
+        nobody: set[int] = set()
+        links = edges_among(
+            files, tags, lambda name: definers.get(name, nobody), mentioned=self._query.names
+        )
+        lowest = min((self.worth[file] for file in files), default=0.0)
+        ranks = page_rank(links.edges, {file: self.worth[file] - lowest for file in files})
+        self.linked = links.worth_of_names(ranks)
+        self.add("used", ranks)
+        return tags
+
+    def _of_paths(self, values: Mapping[str, float]) -> Column:
+        files = self._files
+        return {files[path]: value for path, value in values.items() if path in files}
+
+    def _latest(self) -> dict[str, float]:
+        """Return the files of the last commits: what is worked on often goes on."""
+        found: dict[str, float] = {}
+        for place, paths in enumerate(self._history.commits[:MOST_LATEST]):
+            for path in paths:
+                found.setdefault(path, 1 / (1 + place))
+        return found
+
+    def _spoken(
+        self, texts: Mapping[int, str], terms: Mapping[str, float], *, is_whole: bool = False
+    ) -> Column:
+        """Return what the terms in a part of each path are worth, rare ones more; `is_whole`: as a share of that part."""
+        stems = {file: _stems_of(text) for file, text in texts.items()}
+        having = Counter(stem for each in stems.values() for stem in each if stem in terms)
+        rarity = {stem: rarity_of(count, len(self.paths)) for stem, count in having.items()}
+        return {
+            file: sum(rarity[stem] for stem in found) / (len(each) if is_whole else 1)
+            for file, each in stems.items()
+            if (found := each & terms.keys())
+        }
+
+    def _defining(self) -> Column:
+        found: Column = {}
+        for name in self._query.names:
+            files = self._index.defining(name)
+            for file in files:
+                found[file] = found.get(file, 0.0) + rarity_of(len(files), len(self.paths))
+        return found
+
+    def _mentioned(self, files: Iterable[int]) -> Column:
+        """Return the files whose path, or the end of it from a name on, stands in the request."""
+        wanted = self._query.paths
+        if not wanted:
+            return {}
+        ends = tuple(f"/{path}" for path in wanted)
+        return {
+            file: 1.0
+            for file in files
+            if (low := self.paths[file].lower()) in wanted or low.endswith(ends)
+        }
+
+    def _companions(self, files: Iterable[int], weights: Mapping[int, float]) -> Column:
+        """Return the files whose names say that they belong to a good one: its test, its header, or it itself."""
+        best: dict[str, float] = {}
+        for file, weight in weights.items():
+            key = _companion_key(self.paths[file])
+            best[key] = max(best.get(key, 0.0), weight)
+        return {
+            file: best[key] for file in files if (key := _companion_key(self.paths[file])) in best
+        }
+
+
+def _stems_of(text: str) -> set[str]:
+    return {stem for word in _WORD.findall(text) for stem in stems_of(word)}
+
+
+def _is_aside(path: str) -> bool:
+    *folders, _ = path.lower().split("/")
+    return not _ASIDE.isdisjoint(folders)
+
+
+def _stem_of(path: str) -> str:
+    """Return a file's name without its suffix."""
+    name = path.rpartition("/")[2]
+    return name.rpartition(".")[0] or name
+
+
+def _companion_key(path: str) -> str:
+    return _TEST_WORDS.sub("", path.rpartition("/")[2].lower().partition(".")[0])

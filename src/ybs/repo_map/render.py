@@ -1,0 +1,178 @@
+"""The text of the map: the first files with their names, then paths, within a number of tokens.
+
+src/shop/cart.py: Total{round}
+  class Cart
+    def add(self, item: Item) -> None
+src/shop/tax.py: rate_of Table{row total}
+tests/shop/: test_cart.py test_tax.py
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import Struct
+
+from ybs.repo_map.lines import (
+    PathLines,
+    cost_of,
+    signature_lines,
+    signed,
+    word_line,
+    worded,
+)
+from ybs.repo_map.naming import Named, by_worth
+from ybs.repo_map.tags import Tags
+from ybs.security.paths.names import shown_name
+
+#: Files with names take this much of the budget; more where all paths fit into less than the rest.
+NAMED_SHARE = 0.2
+#: In small maps they take up to half, so that the first ones have names at all.
+NAMED_LEAST = 120.0
+#: Signatures take at most this much of that.
+SIGNED_SHARE = 0.2
+
+
+class Share(Struct, frozen=True):
+    """What a file gets of the room that is left: a part of it, more where few files are left, in tokens."""
+
+    part: float
+    least: float
+    most: float
+
+    def of(self, left: float, files_left: int) -> float:
+        """Return the tokens for the next file."""
+        return max(min(left * self.part, self.most), left / files_left, self.least)
+
+
+SIGNED = Share(part=0.5, least=0.0, most=120.0)
+WORDED = Share(part=0.1, least=12.0, most=100.0)
+#: Of so many files that come first, those of one name (`mod.rs`) stand in full there: a path can be searched for.
+REPEATED_AMONG = 150
+#: So many paths that do not fit are passed over for shorter ones.
+MOST_MISSES = 100
+#: How often the text is counted at most, and how full the budget is when that is good enough.
+_ROUNDS, _FULL = 6, 0.97
+
+
+class Candidate(Struct, frozen=True, kw_only=True):
+    """A file in its place of the order. `wanted` are the stems of the request with their weights.
+
+    `tags` is there for files that were parsed. `linked` is the worth of names that other files use
+    (`Links.worth_of_names`).
+    """
+
+    path: str
+    tags: Tags | None = None
+    wanted: Mapping[str, float] = {}
+    linked: Mapping[str, float] = {}
+
+
+class Rendered(Struct, frozen=True, kw_only=True):
+    """The text, the paths that stand in it (as they are on the disk, the best first), and its tokens.
+
+    `named` is how many of them stand with names.
+    """
+
+    text: str
+    files: list[str]
+    tokens: int
+    named: int = 0
+
+
+def render(ranked: Sequence[Candidate], budget: int, count: Callable[[str], int]) -> Rendered:
+    """Write as much of the map as fits into `budget` tokens as `count` counts them; the first files come first."""
+    best = Rendered(text="", files=[], tokens=0)
+    if budget < 1 or not ranked:
+        return best
+    sheet = _Sheet(ranked[: budget + MOST_MISSES])
+    room = float(budget)
+    for _ in range(_ROUNDS):
+        text, files, named = sheet.write(room)
+        tokens = count(text) if text else 0
+        if best.tokens < tokens <= budget:
+            best = Rendered(text=text, files=files, tokens=tokens, named=named)
+        if tokens <= budget and (sheet.is_whole or tokens >= budget * _FULL):
+            break
+        # A guess that was too high is mended with a little to spare.
+        room *= 0.99 * budget / tokens if tokens else 1.5
+    return best
+
+
+class _Sheet:
+    """Writes the map into different rooms; what a file's names are worth is worked out once."""
+
+    def __init__(self, ranked: Sequence[Candidate]) -> None:
+        self._ranked = ranked
+        self._paths = [each.path for each in ranked]
+        self._names: dict[int, list[Named]] = {}
+        counts = Counter(map(_name_of, self._paths[:REPEATED_AMONG]))
+        self._repeated = {name for name, count in counts.items() if count > 1}
+        listed = PathLines(self._repeated)
+        self._costs = [listed.add(path) for path in self._paths]
+        self._all_paths = sum(self._costs)
+        #: Whether the last text left nothing out.
+        self.is_whole = False
+
+    def write(self, room: float) -> tuple[str, list[str], int]:
+        """Return the text, its files, and how many of those stand with names."""
+        self.is_whole = True
+        lines, named, spent = self._named_lines(room)
+        tail = PathLines(self._repeated)
+        shown = self._fill(tail, named, room - spent)
+        files = [path for place, path in enumerate(self._paths) if place in shown]
+        return "\n".join([*lines, *tail.lines()]), files, len(named)
+
+    def _named_lines(self, room: float) -> tuple[list[str], set[int], float]:
+        """Write the first files with names; return the lines, the places of the files, and what they take."""
+        fits = self._all_paths <= room
+        left = max(room * NAMED_SHARE, min(room / 2, NAMED_LEAST))
+        left = max(left, room - self._all_paths if fits else 0)
+        signing, spent = left * SIGNED_SHARE, 0.0
+        lines: list[str] = []
+        named: set[int] = set()
+        for place, path in enumerate(self._paths):
+            head = 1 + cost_of(shown_name(path))
+            # Where all paths fit, the room is what they leave: this one was counted already.
+            more = head - (self._costs[place] if fits else 0.0)
+            if left < more + WORDED.least:
+                self.is_whole = False
+                break
+            if not (names := self._names_of(place)):
+                continue
+            files_left = len(self._paths) - place
+            first, size = signed(names, SIGNED.of(signing, files_left))
+            signing -= size
+            rest, words = worded(names[len(first) :], WORDED.of(left - more - size, files_left))
+            self.is_whole &= len(first) == len(names)
+            if first or rest:
+                lines += [word_line(path, rest), *signature_lines(first, names)]
+                named.add(place)
+                left -= more + size + words
+                spent += head + size + words
+        return lines, named, spent
+
+    def _fill(self, tail: PathLines, named: set[int], room: float) -> set[int]:
+        """Put paths into the tail as long as there is room; return the places of all files shown."""
+        shown, misses = set(named), 0
+        for place, path in enumerate(self._paths):
+            if place in named:
+                continue
+            if cost := tail.add(path, room):
+                shown.add(place)
+                room -= cost
+                continue
+            self.is_whole = False
+            misses += 1
+            if misses > MOST_MISSES or room < 1:
+                break
+        return shown
+
+    def _names_of(self, place: int) -> list[Named]:
+        if place not in self._names:
+            each = self._ranked[place]
+            self._names[place] = by_worth(each.tags, each.wanted, each.linked)
+        return self._names[place]
+
+
+def _name_of(path: str) -> str:
+    return shown_name(path).rpartition("/")[2]

@@ -1,0 +1,1 @@
+"""Shell commands: their syntax, and what is dangerous in them."""

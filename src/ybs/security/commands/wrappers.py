@@ -1,0 +1,209 @@
+"""Programs that run other programs (`env`, `nohup`, `sh -c`, `xargs`, `find -exec`): what they may run."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct, field
+
+from ybs.security.commands import options, syntax
+from ybs.security.commands.command import GRAMMAR, Command, Script, parse, scan
+
+SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"})
+#: Programs that run other languages.
+INTERPRETED = frozenset(
+    ("python", "perl", "ruby", "node", "php", "lua", "deno", "bun", "osascript", "pwsh", "Rscript")
+) | {"tclsh", "julia", "nodejs", "irb", "ghci", "groovy", "scala", "elixir", "guile", "expect"}
+_MODULES = re.compile(r"(?:python|pypy)[\d.]*")
+#: Their arguments together are one text.
+_JOINING = frozenset({"eval", "watch", "ssh", "parallel"})
+#: Programs with a word of their own (a duration, a folder, a person) before the command.
+_WITH_OPERAND = frozenset({"timeout", "chroot", "taskset", "chrt", "flock", "su", "runuser", "ssh"})
+_WRAPPERS = frozenset[str]().union(
+    SHELLS,
+    _JOINING,
+    _WITH_OPERAND,
+    ("env", "command", "builtin", "exec", "nohup", "time", "nice", "ionice", "stdbuf", "setsid"),
+    ("xargs", "sudo", "doas", "pkexec", "strace", "ltrace", "caffeinate", "unshare", "nsenter"),
+    ("busybox", "toybox", "script", "trap", "alias", "systemd-run", "setpriv", "prlimit"),
+    ("unbuffer", "proot", "fakeroot", "coproc", "valgrind", "hyperfine", "rlwrap", "entr"),
+    ("firejail", "catchsegv", "chronic", "sg", "at", "batch", "npx", "uvx", "bunx", "watchexec"),
+)
+#: Programs that are wrappers with one of these verbs.
+_WITH_VERB = {
+    **dict.fromkeys(("uv", "poetry", "pipenv", "pdm", "rye", "hatch", "conda", "pipx"), ("run",)),
+    **dict.fromkeys(("bundle", "direnv", "mise", "npm", "pnpm", "yarn"), ("exec", "x", "dlx")),
+    **dict.fromkeys(("docker", "podman", "kubectl"), ("exec", "run")),
+    "git": ("bisect", "foreach"),
+    "tox": ("exec", "e"),
+    "mix": ("cmd", "run"),
+    "nix": ("-c", "--command"),
+    "nix-shell": ("--run", "--command"),
+    "perf": ("stat", "record"),
+    "tmux": ("new", "new-session", "new-window", "split-window", "send-keys", "run-shell"),
+}
+_FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"})
+_TEXT = re.compile(r"[\s;&|<>()$`'\"\\*?\[]")
+_FINDERS = frozenset({"find", "fd", "fdfind"})
+_KNOWN = _WRAPPERS | _FINDERS | set(_WITH_VERB) | set(options.RUNNING)
+#: Beyond these a text is not clear, and is only scanned.
+_DEEPEST = 5
+_MOST_WORDS = 5_000
+
+
+class Reading(Struct):
+    """What a text runs: each program, without its folder, with its arguments, those in wrappers included.
+
+    `script` is the flat line; `doubts` say in words why a text is not clear.
+    """
+
+    text: str
+    script: Script
+    runs: list[Command]
+    is_clear: bool = True
+    doubts: dict[str, None] = field(default_factory=dict[str, None])
+    word_count: int = 0
+    words: list[str] = field(default_factory=list[str])
+
+    @property
+    def scanned(self) -> list[str]:
+        """All that could be words of a command; empty for a text that is clear."""
+        if self.is_clear:
+            return []
+        if not self.words:
+            self.words = scan(self.text)
+        return self.words
+
+    def doubt(self, reason: str) -> None:
+        """Note why the text cannot be judged for certain."""
+        self.doubts[reason] = None
+        self.is_clear = False
+
+
+def words_that_run(words: Sequence[str]) -> Iterator[str]:
+    """Yield the words behind the program by which it runs another one: `exec` of `tox exec`, `-exec` of `find`."""
+    name = words[0].rpartition("/")[2].lower()
+    wanted = _FIND_RUNS if name in _FINDERS else _WITH_VERB.get(name, ())
+    ends = len(words) if name in _FINDERS or "--" not in words else words.index("--")
+    yield from (word for word in words[1:ends] if word in wanted)
+
+
+def read(text: str) -> Reading:
+    """Read a command line, and through the wrappers in it."""
+    script = parse(text)
+    reading = Reading(text=text, script=script, runs=[])
+    for command in _commands_of(text, script, reading):
+        _follow(command, reading, 0)
+    return reading
+
+
+def _commands_of(text: str, flat: Script, reading: Reading) -> list[Command]:
+    """Return the commands of a text, read twice: where the two readings disagree, both are judged.
+
+    One command of plain and quoted words has one reading in every shell, so it is read once.
+    """
+    if flat.is_simple:
+        return flat.commands
+    whole = syntax.parse(text, is_flat=flat.is_clear)
+    for reason in whole.doubts:
+        reading.doubt(reason)
+    if not flat.is_clear:
+        return whole.commands or flat.commands
+    if whole.commands == flat.commands:
+        return flat.commands
+    reading.doubt("two ways to read it disagree")
+    return flat.commands + whole.commands
+
+
+def _follow(command: Command, reading: Reading, depth: int) -> None:
+    """Add a command and what it may run to the reading."""
+    argv = command.argv
+    reading.word_count += len(argv)
+    if depth > _DEEPEST or reading.word_count > _MOST_WORDS:
+        reading.doubt("it is too long or nested too deeply to be judged")
+        return
+    name = argv[0].rpartition("/")[2].lower() if argv else ""
+    run = _run_of(command, name)
+    reading.runs.append(run)
+    if name in GRAMMAR and name != "coproc":
+        reading.doubt(f"{name!r} stands where a program should")  # `time ! x`
+    if name in _KNOWN or _MODULES.match(name):  # most programs are none of these
+        _follow_wrapper(run, name, reading, depth + 1)
+
+
+def _run_of(command: Command, name: str) -> Command:
+    """Return the command with the program's bare name (in small letters, as some file systems ignore case), its assignments beside its words."""
+    argv = command.argv
+    run = command
+    if command.start or (argv and name != argv[0]):
+        run = Command(
+            [name, *argv[1:]] if argv else [],
+            command.targets,
+            command.is_piped_into,
+            given=command.given,
+            sets=command.words[: command.start],
+        )
+    return run
+
+
+def _follow_wrapper(run: Command, name: str, reading: Reading, depth: int) -> None:
+    argv = run.words
+    for words in _commands_run_by(name, argv[1:]):
+        _follow(Command(words, [], run.is_piped_into), reading, depth)
+        if _TEXT.search(words[0]):
+            _follow_text(words[0], reading, depth)
+    if name in _JOINING:
+        _follow_text(" ".join(argv[1:]), reading, depth)
+    if run.given and name in SHELLS:
+        _follow_text(run.given, reading, depth)
+    for option in options.running(run.words) if name in options.RUNNING else ():
+        if option.value:
+            _follow_text(option.value, reading, depth)
+
+
+def _follow_text(text: str, reading: Reading, depth: int) -> None:
+    if depth > _DEEPEST:
+        reading.doubt("it is too long or nested too deeply to be judged")
+        return
+    for command in _commands_of(text, parse(text), reading):
+        _follow(command, reading, depth)
+
+
+def _commands_run_by(name: str, words: list[str]) -> Iterator[list[str]]:
+    """Yield every argument list that the program may run as a command."""
+    if name in _FINDERS:
+        starts = (place + 1 for place, word in enumerate(words) if word in _FIND_RUNS)
+        yield from (words[start:] for start in starts if words[start:])
+    elif name in _WRAPPERS:
+        if not (name == "command" and {"-v", "-V"} & set(words[:2])):
+            yield from _starts(name, words)
+    elif _MODULES.fullmatch(name):
+        if "-m" in words[:-1]:  # `python -m pip uninstall`
+            yield words[words.index("-m") + 1 :]
+        elif words and not words[0].startswith("-"):
+            yield words
+    elif name in _WITH_VERB:
+        verbs = _WITH_VERB[name]
+        place = next((place for place, word in enumerate(words) if word in verbs), len(words))
+        yield from _starts(name, words[place + 1 :])
+
+
+def _starts(name: str, words: list[str]) -> Iterator[list[str]]:
+    """Yield from every word that may be the program, up to the one that can be nothing else."""
+    operands_left = 1 + (name in _WITH_OPERAND or name in _WITH_VERB)
+    is_behind_option = False
+    for place, word in enumerate(words):
+        if first := _program_in(word, is_alias=name == "alias"):
+            yield [first, *words[place + 1 :]]
+        is_option = word.startswith("-")
+        is_own = is_option or is_behind_option or "=" in word or word[:1].isdigit()
+        is_behind_option = is_option
+        operands_left -= not is_own
+        if not operands_left:
+            return
+
+
+def _program_in(word: str, *, is_alias: bool) -> str:
+    """Return the word, or what is glued to an option: `-Sprogram`, `--split-string=program`."""
+    if word.startswith("-") and not word.startswith("--"):
+        return word[2:]
+    return word.partition("=")[2] if "=" in word and (is_alias or word[0] == "-") else word

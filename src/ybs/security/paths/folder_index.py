@@ -1,0 +1,198 @@
+"""Where a project's repositories are, and the files that run later: an index of all folders, kept between commands.
+
+Every folder is listed once. Later only those are listed again whose time of change is another one: a folder's entries
+cannot change without that, and nobody can set it. Nothing is passed over but what lies in a repository's own folder. What
+could not be looked at in time is named (`unseen`), so that whoever relies on the index can close it.
+"""
+
+import os
+import stat
+from functools import cache
+from threading import Lock
+from time import monotonic, time_ns
+
+from msgspec import Struct
+
+from ybs.security.paths.later import NAMES, kind_of
+
+#: How long one look may take. The next one goes on where it ended.
+LOOK_SECONDS = 10.0
+#: Folders that version control keeps its settings and hooks in. What lies in them is theirs.
+REPOSITORIES = frozenset({".git", ".hg", ".jj", ".sl"})
+#: What is installed here comes by the thousand, and nobody opens a folder in it: repositories alone count.
+_DEPENDENCIES = frozenset(
+    {"node_modules", "bower_components", "site-packages", "dist-packages", "vendor", "pods"}
+    | {".tox", ".nox", ".pnpm-store", ".gradle"}
+)
+#: Looked at last, so that a look that takes too long has seen the project's own folders.
+_LAST = _DEPENDENCIES | {".venv", "venv", "target", "dist", "build", "__pycache__"}
+_CLOCK_NS = 20_000_000  # file times may lag behind the clock by a tick of the kernel
+#: Names of the top and pairs of names below it are held.
+_HELD_DEPTH = 2
+
+
+class Found(Struct):
+    """What an index knows: absolute paths.
+
+    `repositories` are folders of version control (or the files in their place) and bare repositories; of a repository
+    whose `.git` is a link `linked` has the folder around it. `later` are the files that run or are read later, `held` those
+    entries at the root's top that the sandbox holds. `unseen` are folders that were not looked at.
+    """
+
+    repositories: list[str] = []
+    linked: list[str] = []
+    later: list[str] = []
+    held: list[str] = []
+    unseen: list[str] = []
+
+
+class _Folder(Struct, gc=False):
+    """One folder: its stamp (None: it may change again unseen), the folders in it, and what counts among its entries."""
+
+    stamp: int | None
+    folders: tuple[str, ...] = ()
+    repositories: tuple[str, ...] = ()
+    later: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
+    is_linked: bool = False
+    is_bare: bool = False
+
+
+class FolderIndex:
+    """The folders below a root. Used by several threads."""
+
+    def __init__(self, root: str, look_seconds: float | None = None) -> None:
+        self._root = root
+        self._look_seconds = LOOK_SECONDS if look_seconds is None else look_seconds
+        self._folders: dict[str, _Folder] = {}
+        self._lock = Lock()
+        self._found = Found()
+        self._ended = self._took = 0.0
+
+    def look(self, *, is_fresh: bool = False) -> Found:
+        """Return what there is now, or unless `is_fresh` was just now where a look takes long."""
+        with self._lock:
+            began = monotonic()
+            if is_fresh or began - self._ended >= self._took:
+                self._found = self._looked(began + self._look_seconds)
+                self._ended = monotonic()
+                self._took = self._ended - began
+            return self._found
+
+    def _looked(self, end: float) -> Found:
+        found, known, fresh = Found(), self._folders, dict[str, _Folder]()
+        pending, last = [_Below(self._root, depth=0)], list[_Below]()
+        while pending or last:
+            below = (pending or last).pop()
+            path = below.path
+            if monotonic() > end:
+                found.unseen += [path, *(each.path for each in (*pending, *last))]
+                break
+            if (folder := _folder_at(below, known.get(path))) is None:
+                continue  # it has gone, or nobody may look into it
+            fresh[path] = folder
+            if folder.repositories or folder.later or folder.held or folder.is_bare:
+                _add(found, below, folder)
+            for name in folder.folders:
+                (last if name.lower() in _LAST else pending).append(below.one(name))
+        # What was not come to is looked at next time, and what is known of it need not be listed again.
+        self._folders = {**known, **fresh} if found.unseen else fresh
+        return found
+
+
+class _Below:
+    """A folder on the way: how deep, whether its files run later, and whether it lies among dependencies."""
+
+    __slots__ = ("depth", "is_installed", "is_later", "path")
+
+    def __init__(
+        self, path: str, *, depth: int, is_later: bool = False, is_installed: bool = False
+    ) -> None:
+        self.path, self.depth = path, depth
+        self.is_later, self.is_installed = is_later, is_installed
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2].lower()
+
+    def one(self, name: str) -> "_Below":
+        lower = name.lower()
+        return _Below(
+            f"{self.path}/{name}",
+            depth=self.depth + 1,
+            is_later=self.is_later or kind_of(lower, self.name) is not None,
+            is_installed=self.is_installed or lower in _DEPENDENCIES,
+        )
+
+
+@cache
+def index_of(root: str) -> FolderIndex:
+    """Return the index of a folder, one for the whole process."""
+    return FolderIndex(root)
+
+
+def _folder_at(below: _Below, known: _Folder | None) -> _Folder | None:
+    try:
+        status = os.lstat(below.path)
+        if not stat.S_ISDIR(status.st_mode):
+            return None
+        is_settled = status.st_ctime_ns + _CLOCK_NS < time_ns()
+        stamp = hash((status.st_dev, status.st_ino, status.st_ctime_ns)) if is_settled else None
+        if known is not None and stamp is not None and known.stamp == stamp:
+            return known
+        return _listed(below, stamp)
+    except OSError:
+        return None
+
+
+def _listed(below: _Below, stamp: int | None) -> _Folder:
+    folders, others, links = list[str](), list[str](), list[str]()
+    with os.scandir(below.path) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(entry.name)
+            else:
+                (links if entry.is_symlink() else others).append(entry.name)
+    names = {*folders, *others, *links}
+    repositories = names & REPOSITORIES
+    if below.depth and _is_bare(names):
+        return _Folder(stamp, is_bare=True)
+    files = () if below.is_installed else _later_files(below, [*others, *links])
+    return _Folder(
+        stamp,
+        folders=tuple(name for name in folders if name not in repositories),
+        repositories=tuple(repositories),
+        later=tuple(files),
+        held=tuple(_held(below, names - repositories)) if below.depth < _HELD_DEPTH else (),
+        is_linked=".git" in links,
+    )
+
+
+def _is_bare(names: set[str]) -> bool:
+    """Return whether git takes a folder with these entries for a repository."""
+    return "HEAD" in names and ("commondir" in names or {"objects", "refs"} <= names)
+
+
+def _later_files(below: _Below, names: list[str]) -> list[str]:
+    if below.is_later:
+        return names
+    above = below.name
+    return [name for name in names if kind_of(name.lower(), above)]
+
+
+def _held(below: _Below, names: set[str]) -> list[str]:
+    """Return what the sandbox holds: at the top by its name, one folder below it by two names."""
+    if not below.depth:
+        return [name for name in names if kind_of(name.lower()) == "held"]
+    above = below.name
+    return [name for name in names if NAMES.get(f"{above}/{name.lower()}") == "held"]
+
+
+def _add(found: Found, below: _Below, folder: _Folder) -> None:
+    path = below.path
+    if folder.is_bare:
+        found.repositories.append(path)
+    found.repositories += [f"{path}/{name}" for name in folder.repositories]
+    found.linked += [path] if folder.is_linked else []
+    found.later += [f"{path}/{name}" for name in folder.later]
+    found.held += [f"{path}/{name}" for name in folder.held]

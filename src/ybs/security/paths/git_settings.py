@@ -1,0 +1,139 @@
+"""The parts of a project that the person's own git settings name: hooks, included settings, programs for files.
+
+They run at the person's next commit, so the sandbox holds them and file tools ask. Settings are read as text, without git
+(https://git-scm.com/docs/git-config#_syntax), once for each state of a file.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from ybs.config import paths as own
+from ybs.security.paths.opening import read_beginning
+from ybs.security.sandbox.places import lies_in
+
+_MOST_BYTES = 1_000_000
+_MOST_FILES = 50
+_SECTION = re.compile(r'\s*\[\s*([^\s\]"]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\](.*)')
+_ENTRY = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*=(.*)", re.DOTALL)
+#: Keys whose value is a path, then those whose value is a command, which may name a file of the project.
+_PATHS = frozenset({"core.hookspath", "init.templatedir"})
+_INCLUDES = frozenset({"include.path", "includeif.path"})
+_COMMANDS = frozenset(
+    {"core.fsmonitor", "core.editor", "core.pager", "core.sshcommand", "core.askpass"}
+    | {"core.gitproxy", "sequence.editor", "gpg.program", "credential.helper", "diff.external"}
+    | {"diff.textconv", "diff.command", "merge.driver", "filter.clean", "filter.smudge"}
+    | {"filter.process", "interactive.difffilter", "mergetool.cmd", "difftool.cmd"}
+    | {"trailer.command", "trailer.cmd", "core.alternaterefscommand"}
+)
+#: Section and key in lower case, without the subsection, and the value.
+_Entry = tuple[str, str]
+_known: dict[str, tuple[tuple[int, ...], list[_Entry]]] = {}
+
+
+def named_by_git(root: str) -> list[str]:
+    """Return the paths below the root that settings outside of any command's reach name; they need not exist."""
+    found = dict.fromkeys(path for path in _named(root) if path != root and lies_in(path, root))
+    return list(found)
+
+
+def _named(root: str) -> Iterator[str]:
+    top = _top(root)
+    pending, seen = [*_files(top)], set[str]()
+    while pending and len(seen) < _MOST_FILES:
+        file = pending.pop()
+        if file in seen:
+            continue
+        seen.add(file)
+        for key, value in _entries(file):
+            if key in _INCLUDES:
+                included = _resolved(value, os.path.dirname(file))  # noqa: PTH120 - texts throughout
+                pending.append(included)
+                yield included
+            elif key in _PATHS:
+                yield _resolved(value, top)
+            elif key in _COMMANDS or key.startswith(("alias.", "hook.")):
+                words = (_resolved(word, top) for word in re.split(r"[\s'\"!;&|]+", value) if word)
+                yield from (path for path in words if os.path.isfile(path))  # noqa: PTH113
+
+
+def _top(root: str) -> str:
+    """Return the folder of the repository around the root, or the root."""
+    above = (str(folder) for folder in (Path(root), *Path(root).parents))
+    return next((folder for folder in above if os.path.lexists(f"{folder}/.git")), root)
+
+
+def _files(top: str) -> Iterator[str]:
+    """Yield the files that git reads for a repository, the person's and the machine's first."""
+    home = str(own.home())
+    config = os.environ.get("XDG_CONFIG_HOME", "")
+    yield from ("/etc/gitconfig", f"{home}/.gitconfig")
+    yield f"{config if config.startswith('/') else f'{home}/.config'}/git/config"
+    folder = f"{top}/.git"
+    if pointer := _said(folder).removeprefix("gitdir:").strip():  # a worktree or submodule
+        folder = _resolved(pointer, top)
+    common = _said(f"{folder}/commondir").strip()
+    yield from (f"{folder}/config.worktree", f"{_resolved(common, folder)}/config")
+
+
+def _said(file: str) -> str:
+    """Return what a short file says; nothing where it is a folder, a link, or not there."""
+    try:
+        return os.fsdecode(read_beginning(file, _MOST_BYTES) or b"")
+    except (OSError, ValueError):
+        return ""
+
+
+def _resolved(value: str, folder: str) -> str:
+    if value.startswith("~/"):
+        value = f"{own.home()}/{value[2:]}"
+    return os.path.realpath(value if value.startswith("/") else f"{folder}/{value}")
+
+
+def _entries(file: str) -> list[_Entry]:
+    """Return what a file says; nothing of one that is not there or cannot be read."""
+    try:
+        status = os.stat(file)  # noqa: PTH116
+        stamp = (
+            status.st_dev,
+            status.st_ino,
+            status.st_size,
+            status.st_mtime_ns,
+            status.st_ctime_ns,
+        )
+        if (known := _known.get(file)) is not None and known[0] == stamp:
+            return known[1]
+        data = read_beginning(os.path.realpath(file), _MOST_BYTES)
+    except (OSError, ValueError):
+        return []
+    entries = list(_parsed(os.fsdecode(data or b"")))
+    _known[file] = (stamp, entries)
+    return entries
+
+
+def _parsed(text: str) -> Iterator[_Entry]:
+    section = ""
+    for line in text.replace("\r\n", "\n").replace("\\\n", "").split("\n"):
+        rest = line
+        if begun := _SECTION.match(line):
+            section, rest = begun[1].lower().partition(".")[0], begun[2]
+        if entry := _ENTRY.match(rest):
+            yield f"{section}.{entry[1].lower()}", _value(entry[2])
+
+
+def _value(text: str) -> str:
+    r"""Return a value without its quotes, escapes and comment."""
+    said: list[str] = []
+    is_quoted = False
+    pieces = iter(text.strip())
+    for sign in pieces:
+        if sign == "\\":
+            said.append(next(pieces, ""))
+        elif sign == '"':
+            is_quoted = not is_quoted
+        elif sign in "#;" and not is_quoted:
+            break
+        else:
+            said.append(sign)
+    return "".join(said).strip()

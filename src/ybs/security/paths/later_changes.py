@@ -1,0 +1,126 @@
+"""What appeared or changed between two looks among the files that run later, are read later, or hold a repository's settings."""
+
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from ybs.core.errors import Refused
+from ybs.security.paths.folder_index import index_of
+from ybs.security.paths.git_settings import named_by_git
+from ybs.security.paths.opening import read_beginning
+from ybs.security.sandbox.places import lies_in
+
+#: What git runs or obeys in a repository; other systems keep theirs in files of these names or in `.hg/hgrc`.
+_OF_REPOSITORIES = ("config", "config.worktree", "commondir", "hooks", "hgrc", "repo/config.toml")
+_MOST_BYTES = 256_000
+_MOST_READ = 2_000
+_MOST_FOLDERS = 200
+
+#: What tells a state from another one: the mode, and the content or, of large files, the time of the last change.
+_State = tuple[int, int]
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """A path that is new, or another one than before; `is_repository`: version control keeps its settings there."""
+
+    path: str
+    is_new: bool
+    is_repository: bool = False
+
+
+class LaterFiles:
+    """Those below some folders. Used by one thread at a time."""
+
+    def __init__(self, folders: Sequence[str]) -> None:
+        self._folders = folders
+        self._states: dict[str, _State] | None = None
+        self._repositories: dict[str, tuple[_State | None, ...]] = {}
+        self._read: dict[str, tuple[int, int]] = {}
+        #: Folders that could not be looked at in time.
+        self.unseen: tuple[str, ...] = ()
+
+    def look(self) -> list[Change]:
+        """Return what appeared or changed since the last look; nothing the first time."""
+        found = [index_of(folder).look(is_fresh=True) for folder in self._folders]
+        unseen, self.unseen = self.unseen, tuple(path for each in found for path in each.unseen)
+        old, old_repositories = self._states, self._repositories
+        known, self._read = self._read, {}
+        later = {path for each in found for path in each.later}
+        for folder in self._folders:
+            later.update(path for named in named_by_git(folder) for path in _files_in(named))
+        states = ((path, self._state(path, known)) for path in later)
+        self._states = new = {path: state for path, state in states if state is not None}
+        self._repositories = {
+            path: tuple(_settings(path)) for each in found for path in each.repositories
+        }
+        if old is None:
+            return []
+        changes = [
+            *(Change(path=path, is_new=path not in old) for path in _other(new, old)),
+            *(
+                Change(path=path, is_new=path not in old_repositories, is_repository=True)
+                for path in _other(self._repositories, old_repositories)
+            ),
+        ]
+        # What was not seen before is not known to be new; the sandbox held it.
+        return sorted(
+            (each for each in changes if not _is_in(each.path, unseen)), key=lambda each: each.path
+        )
+
+    def _state(self, path: str, known: dict[str, tuple[int, int]]) -> _State | None:
+        """Return the state of a file, or None where it is gone; a link counts with what it leads to."""
+        try:
+            own, status = os.lstat(path), os.stat(path)  # noqa: PTH116 - texts throughout
+        except OSError:
+            return None if not os.path.lexists(path) else (0, 0)  # a link that leads nowhere
+        stamp = hash((own.st_ino, own.st_ctime_ns, status.st_ino, status.st_ctime_ns))
+        old = known.get(path)
+        content = old[1] if old is not None and old[0] == stamp else self._content(path, status)
+        self._read[path] = (stamp, content)
+        return status.st_mode, content
+
+    def _content(self, path: str, status: os.stat_result) -> int:
+        is_small = stat.S_ISREG(status.st_mode) and status.st_size <= _MOST_BYTES
+        if is_small and len(self._read) < _MOST_READ:
+            try:
+                data = read_beginning(os.path.realpath(path), _MOST_BYTES + 1)
+            except (OSError, ValueError, Refused):
+                data = None
+            if data is not None:
+                return hash(data)
+        return hash((status.st_ino, status.st_ctime_ns))
+
+
+def _files_in(path: str) -> Iterator[str]:
+    """Yield the files below a path, or the path itself; of very many the first."""
+    if not os.path.isdir(path):  # noqa: PTH112
+        yield path
+        return
+    for count, (folder, _, names) in enumerate(os.walk(path)):
+        if count == _MOST_FOLDERS:
+            return
+        yield from (f"{folder}/{name}" for name in names)
+
+
+def _other(new: Mapping[str, object], old: Mapping[str, object]) -> Iterator[str]:
+    return (path for path, state in new.items() if old.get(path) != state)
+
+
+def _is_in(path: str, folders: Sequence[str]) -> bool:
+    return any(lies_in(path, folder) for folder in folders)
+
+
+def _settings(repository: str) -> Iterator[_State | None]:
+    """Yield what tells whether a repository's settings or hooks are other ones than before."""
+    for name in ("", *_OF_REPOSITORIES):
+        try:
+            status = os.lstat(f"{repository}/{name}" if name else repository)
+        except OSError:
+            yield None
+            continue
+        is_content = not stat.S_ISDIR(status.st_mode)
+        # A folder's own time changes with each commit; that of its hooks does not.
+        changed = status.st_ctime_ns if is_content or name == "hooks" else 0
+        yield status.st_mode, hash((status.st_ino, changed))

@@ -1,0 +1,79 @@
+"""A new file where the person wants it: whole or not at all, for its owner's eyes, never in another one's place."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ybs.config.paths import expand
+from ybs.core.errors import Refused, YbsError
+from ybs.security.unicode import printable
+
+if TYPE_CHECKING:
+    from ybs.security.paths.roots import Roots
+
+_MODE = 0o600
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def find_place(roots: "Roots", named: str, default: str) -> Path:
+    """Return where a new file goes: `named` hangs on the project's folder, and may be a folder or be left out.
+
+    It may lie outside the folders that tools work in, but never where credentials or ybs's own files are.
+    Raises YbsError.
+    """
+    if printable(named) != named or "\n" in named or "\0" in named:
+        raise YbsError("There are characters in that name that nobody sees. Choose another.")
+    asked = expand(named or default, roots.folder)
+    try:
+        return _judged(roots, asked / default if asked.is_dir() else asked)
+    except OSError as error:
+        raise YbsError(f"That cannot be a file's name: {error.strerror or error}.") from error
+
+
+def _judged(roots: "Roots", asked: Path) -> Path:
+    place = Path(os.path.realpath(asked.parent)) / asked.name
+    if roots.is_blocked(str(place)) or roots.is_blocked(os.path.realpath(asked)):
+        raise Refused(f"{asked} lies in a blocked path. Choose another place.")
+    if _counts(roots, asked, place):
+        raise Refused(f"Other programs would run {asked} or take settings from it. Choose another.")
+    if os.path.lexists(place):
+        raise YbsError(f"{asked} is there already, and nothing is overwritten. Name another file.")
+    if not place.parent.is_dir():
+        raise YbsError(f"There is no folder {asked.parent}. Make it first, or name another.")
+    return place
+
+
+def _counts(roots: "Roots", asked: Path, place: Path) -> bool:
+    """Tell whether a program acts on a file of this name, as write_file is not let near it unasked."""
+    from ybs.security.paths.git_names import means_git, repository_on_the_way
+
+    return (
+        any(map(means_git, (*asked.parts, *place.parts)))
+        or bool(roots.runs_later(place))
+        or bool(repository_on_the_way(str(place), "/"))
+    )
+
+
+def write_new(roots: "Roots", place: Path, data: bytes) -> None:
+    """Write a file that `find_place` gave. Raises YbsError, and then there is none."""
+    fresh = f".ybs-{os.urandom(8).hex()}.tmp"
+    try:
+        with roots.held(place) as held:
+            folder = held.folder
+            handle = os.open(fresh, _FLAGS, _MODE, dir_fd=folder)
+            try:
+                with open(handle, "wb") as file:  # noqa: PTH123 - opened by descriptor
+                    os.fchmod(handle, _MODE)
+                    file.write(data)
+                    file.flush()
+                    os.fsync(handle)
+                # A link fails where a file is; a rename would replace it.
+                os.link(fresh, held.name, src_dir_fd=folder, dst_dir_fd=folder)
+            finally:
+                with suppress(FileNotFoundError):
+                    os.unlink(fresh, dir_fd=folder)
+    except FileExistsError as error:
+        raise YbsError(f"{place} is there already, and nothing is overwritten.") from error
+    except OSError as error:
+        raise YbsError(f"{place} cannot be written: {error.strerror or error}.") from error

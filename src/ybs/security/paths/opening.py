@@ -1,0 +1,151 @@
+"""Opening by a walk from the top, folder by folder, that follows no link: what was judged is what is opened.
+
+A path is resolved and judged first (`paths.Roots`), so it holds no link any more. Whoever puts one there
+afterwards loses: each step is taken from the descriptor of the step before, with O_NOFOLLOW
+(https://man7.org/linux/man-pages/man2/open.2.html), and a link on the way is refused.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from ybs.core.errors import Refused
+from ybs.security.paths.names import shown_name
+
+#: Only Linux has descriptors that need no right to read the folder.
+_STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+#: Raises Refused for a file that may not be used, by the status of what was opened.
+Judge = Callable[[os.stat_result], None]
+
+
+class Place:
+    """An entry of an open folder: whatever is done to it is done in that folder, wherever it is moved to."""
+
+    def __init__(self, folder: int, name: str, judge: Judge | None = None) -> None:
+        self.folder, self.name, self._judge = folder, name, judge
+
+    def open(self, flags: int, mode: int = 0o666) -> int:
+        """Open the entry itself; the caller closes the descriptor.
+
+        Raises OSError (ELOOP for a link), or Refused for what the judge does not let through.
+        """
+        flags |= os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(self.name, flags, mode, dir_fd=self.folder)
+        if self._judge is not None:
+            try:
+                self._judge(os.fstat(descriptor))
+            except BaseException:
+                os.close(descriptor)
+                raise
+        return descriptor
+
+    def beside(self, name: str) -> "Place":
+        """Return another entry of the same folder."""
+        return Place(self.folder, name, self._judge)
+
+    def status(self) -> os.stat_result | None:
+        """Return the entry's own status, that of a link too, or None where there is nothing."""
+        try:
+            return os.stat(self.name, dir_fd=self.folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+    def unlink(self) -> None:
+        """Remove the entry. Raises OSError."""
+        os.unlink(self.name, dir_fd=self.folder)
+
+    def replace(self, other: "Place") -> None:
+        """Give this entry the place of the other one in one step. Raises OSError."""
+        os.replace(self.name, other.name, src_dir_fd=self.folder, dst_dir_fd=other.folder)
+
+
+@contextmanager
+def held(path: Path, *, make_folders: bool = False, judge: Judge | None = None) -> Generator[Place]:
+    """Hold the folder of the resolved path open and give the place in it.
+
+    `make_folders` makes the ones that are missing. Raises OSError, or Refused for a link on the way.
+    """
+    folder = _walk(path.parent, make_folders=make_folders)
+    try:
+        yield Place(folder, path.name or ".", judge)
+    finally:
+        os.close(folder)
+
+
+def open_listed(path: Path) -> int:
+    """Open the resolved folder so that its names can be listed. Raises OSError, or Refused for a link."""
+    if path.parent == path:
+        return os.open(path, _LISTED)
+    with held(path) as place:
+        return _stepped(place.folder, place.name, path, _LISTED)
+
+
+def open_below(folder: int, name: str) -> int:
+    """Open a folder in an open one so that its names can be listed. Raises OSError, also for a link."""
+    return os.open(name, _LISTED, dir_fd=folder)
+
+
+def read_beginning(path: str | Path, most_bytes: int, *, folder: int | None = None) -> bytes | None:
+    """Return the first bytes of a regular file, of a name in an open folder where one is given; None for what is none.
+
+    Nobody waits for a pipe or a device. Raises OSError (also for a link) and ValueError.
+    """
+    handle = os.open(path, _READ, dir_fd=folder)
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return None
+        with open(handle, "rb", closefd=False) as file:
+            return file.read(most_bytes)
+    finally:
+        os.close(handle)
+
+
+def _walk(path: Path, *, make_folders: bool) -> int:
+    """Return a descriptor of the folder."""
+    here = os.open(path.anchor or "/", _STEP)
+    for name in path.parts[1:]:
+        try:
+            below = _entered(here, name, path, make_folders=make_folders)
+        finally:
+            os.close(here)
+        here = below
+    return here
+
+
+def _entered(folder: int, name: str, path: Path, *, make_folders: bool) -> int:
+    try:
+        return _stepped(folder, name, path, _STEP)
+    except FileNotFoundError:
+        if not make_folders:
+            raise
+    with suppress(
+        FileExistsError
+    ):  # somebody else made it in this moment; what it is shows at once
+        os.mkdir(name, dir_fd=folder)
+    return _stepped(folder, name, path, _STEP)
+
+
+def _stepped(folder: int, name: str, path: Path, flags: int) -> int:
+    try:
+        return os.open(name, flags, dir_fd=folder)
+    except NotADirectoryError:
+        if _is_link(folder, name):
+            raise Refused(
+                f"{shown_name(str(path))} changed while it was being used: {shown_name(name)!r} became a link; "
+                "nothing was done"
+            ) from None
+        raise
+
+
+def _is_link(folder: int, name: str) -> bool:
+    try:
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return True  # it is being changed under our hands
+    return stat.S_ISLNK(status.st_mode)

@@ -1,0 +1,70 @@
+"""What a model may give as a path, before anything is looked at."""
+
+import os
+
+from ybs.core.errors import ToolError
+from ybs.security.paths.names import real_name
+
+LONGEST_PATH = 4096  # PATH_MAX of Linux
+
+
+def path_of(text: str) -> str:
+    r"""Return the path that the text means; `\xNN` stands for a byte. Nothing else is expanded.
+
+    Raises ToolError for a text that is no path.
+    """
+    if problem := _problem_of(text):
+        shown = text if len(text) <= 80 else f"{text[:80]}..."
+        raise ToolError(
+            f"The path {shown!r} {problem}. Give a path relative to the project's folder."
+        )
+    return real_name(text)
+
+
+def _problem_of(text: str) -> str:
+    scheme, is_address, _ = text.partition("://")
+    problems = (
+        (not text.strip(), "is empty"),
+        (len(text) > LONGEST_PATH, f"is {len(text)} characters long; {LONGEST_PATH} are possible"),
+        ("\0" in text or "\\x00" in text, "holds a NUL, which no name can have"),
+        (
+            not text.isprintable() and _has_control(text),
+            r"holds a control character; in a name it is written as \xNN, so a newline as \x0a",
+        ),
+        (
+            text.startswith("~"),
+            "begins with ~, which is not expanded; a file of that name is ./~NAME",
+        ),
+        (
+            text.startswith("$") and (text[1:2].isidentifier() or text[1:2] == "{"),
+            "begins with $, and variables are not expanded; a file of that name is ./$NAME",
+        ),
+        (is_address and scheme.isalnum(), "is an address, not a path"),
+        (
+            not text.isascii() and not _can_be_encoded(text),
+            "holds characters that no name can have",
+        ),
+    )
+    return next((problem for is_so, problem in problems if is_so), "")
+
+
+def _has_control(text: str) -> bool:
+    return any(character < " " or character == "\x7f" for character in text)
+
+
+def _can_be_encoded(text: str) -> bool:
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def spelled(path: str) -> str:
+    """Return a path so that no other paths look like it in a list."""
+    return repr(path) if any(sign in path for sign in ",'\"") else path
+
+
+def is_open(path: str) -> bool:
+    """Return whether a path lies in the project and no part of it is hidden, which other programs read by themselves."""
+    return not any(not part or part.startswith(".") for part in path.split("/"))

@@ -1,0 +1,193 @@
+"""Where a repository really is, found by looking at names, so that git is told and looks for nothing itself."""
+
+import os
+import re
+import stat
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path, PurePath
+
+from msgspec import Struct
+
+from ybs.security.paths.opening import read_beginning
+
+_MOST_BYTES = 4096
+#: So many names of branches that lead to others are followed, as by git.
+_MOST_STEPS = 5
+_COMMIT = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
+#: What git itself makes as plain files; it would wait at a pipe, and write through a link.
+_FILES = ("HEAD", "config", "config.worktree", "index", "packed-refs", "ORIG_HEAD", "shallow")
+
+
+class Repository(Struct, frozen=True):
+    """A work tree, its git folder, and the folder that holds settings and objects (the same but for worktrees)."""
+
+    work_tree: Path
+    git_folder: Path
+    common_folder: Path
+
+    @property
+    def config_files(self) -> list[Path]:
+        """The files of the repository's own settings."""
+        files = (self.common_folder / "config", self.git_folder / "config.worktree")
+        return [file for file in files if os.path.lexists(file)]
+
+
+def find_repository(folder: Path) -> Repository:
+    """Return the repository around a folder.
+
+    Raises ValueError where there is none, or one that is put together as git itself never does, and OSError.
+    """
+    folder = folder.resolve()
+    for parent in (folder, *folder.parents):
+        mark = parent / ".git"
+        try:
+            mode = mark.lstat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        if stat.S_ISDIR(mode):
+            return _checked(Repository(parent, mark, mark))
+        if stat.S_ISREG(mode):
+            return _checked(_elsewhere(parent, mark))
+        raise ValueError(f"{mark} is a link or no file, which git does not make")
+    raise ValueError("it lies in no repository")
+
+
+def is_in_repository(folder: Path) -> bool:
+    """Tell whether git can be used in a folder, as far as a look at names tells."""
+    try:
+        find_repository(folder)
+    except (OSError, ValueError, RuntimeError):
+        return False
+    return True
+
+
+def _elsewhere(work_tree: Path, mark: Path) -> Repository:
+    """Follow the file that a worktree or a submodule has in the place of its git folder."""
+    words = _read(mark)
+    if not words.startswith("gitdir:"):
+        raise ValueError(f"{mark} names no git folder")
+    git_folder = (work_tree / words.removeprefix("gitdir:").strip()).resolve(strict=True)
+    if git_folder.parent.name == "worktrees":
+        common = git_folder.parent.parent
+        back = Path(_read(git_folder / "gitdir"))
+        named = (git_folder / _read(git_folder / "commondir")).resolve()
+        if (git_folder / back).resolve() != mark or named != common:
+            raise ValueError(f"{git_folder} does not belong to {mark}")
+        return Repository(work_tree, git_folder, common)
+    above = Path(*git_folder.parts[: [*git_folder.parts, "modules"].index("modules")])
+    if above.name != ".git" or not work_tree.is_relative_to(above.parent):
+        raise ValueError(f"{mark} leads to {git_folder}, which is no worktree's and no submodule's")
+    return Repository(work_tree, git_folder, git_folder)
+
+
+def _checked(repository: Repository) -> Repository:
+    common, own = repository.common_folder, repository.git_folder
+    if own == common and os.path.lexists(own / "commondir"):
+        raise ValueError(f"{own} has a file named commondir, which only a worktree's may have")
+    owners = {0, os.getuid(), repository.work_tree.stat().st_uid}
+    for path in (own, common, own / "HEAD", common / "config"):
+        facts = path.lstat()
+        if stat.S_ISLNK(facts.st_mode) or facts.st_uid not in owners:
+            raise ValueError(f"{path} is a link or somebody else's")
+    for path in (common / "objects", common / "refs"):
+        if not stat.S_ISDIR(path.lstat().st_mode):
+            raise ValueError(f"{path} is no folder")
+    for path in (folder / name for folder in {own, common} for name in _FILES):
+        if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
+            raise ValueError(f"{path} is no regular file")
+    _check_branch(repository)
+    return repository
+
+
+def _check_branch(repository: Repository) -> None:
+    """Raise ValueError where the branch is a link, which may name a commit of another repository, or a pipe."""
+    words = _read(repository.git_folder / "HEAD")
+    for _ in range(_MOST_STEPS):
+        if not words.startswith("ref:"):
+            return
+        words = _ref(repository.common_folder, words.removeprefix("ref:").strip())
+
+
+def _ref(folder: Path, name: str) -> str:
+    """Return what stands in the file of a branch; nothing where it has none."""
+    path = folder
+    for part in name.split("/"):
+        path = path / part
+        try:
+            mode = path.lstat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return ""
+        if part == ".." or not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+            raise ValueError(f"{path} is a link or no file, which git does not make")
+    return _read(path) if path.is_file() else ""
+
+
+def commit_at_head(repository: Repository) -> str:
+    """Return the commit that HEAD is at, in full, where plain files say so; empty where git must be asked.
+
+    Raises ValueError and OSError.
+    """
+    words = _read(repository.git_folder / "HEAD")
+    for _ in range(_MOST_STEPS):
+        if not words.startswith("ref:"):
+            break
+        words = _ref(repository.common_folder, words.removeprefix("ref:").strip())
+    return words if _COMMIT.fullmatch(words) else ""
+
+
+def has_attributes(repository: Repository, paths: Iterable[str]) -> bool:
+    """Return whether any file of the work tree or of git's folder may give these paths attributes."""
+    folders = {parent for path in paths for parent in PurePath(path).parents}
+    files = [repository.work_tree / folder / ".gitattributes" for folder in folders]
+    return any(map(os.path.lexists, (repository.common_folder / "info/attributes", *files)))
+
+
+def check_complete(repository: Repository) -> None:
+    """Raise ValueError where objects lie in another repository, which a sandbox around this one does not show."""
+    place = repository.common_folder / "objects/info/alternates"
+    if os.path.lexists(place) and not _is_empty(place):
+        raise ValueError(
+            "some of its objects lie in another repository (objects/info/alternates), which ybs's own git does not "
+            "read; use git yourself"
+        )
+
+
+def _is_empty(place: Path) -> bool:
+    data = read_beginning(place, _MOST_BYTES)
+    return data is not None and all(not row or row.startswith(b"#") for row in data.splitlines())
+
+
+def check_writable(repository: Repository) -> None:
+    """Raise ValueError where git, when it writes, would be led elsewhere: it follows links in its own folder."""
+    for folder in {repository.git_folder, repository.common_folder}:
+        for name in ("logs", "refs"):
+            _check_tree(folder / name)
+    _check_folder(repository.common_folder / "objects")
+
+
+def _check_tree(folder: Path) -> None:
+    waiting = [str(folder)]
+    if os.path.islink(folder):  # noqa: PTH114 - texts throughout
+        raise ValueError(f"{folder} is a link, which git does not make")
+    while waiting:
+        waiting += _check_folder(waiting.pop())
+
+
+def _check_folder(folder: str | Path) -> list[str]:
+    """Return the folders in a folder. Raises ValueError where anything else than files and folders is in it."""
+    folders: list[str] = []
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(entry.path)
+            elif not entry.is_file(follow_symlinks=False):
+                raise ValueError(f"{entry.path} is a link or no file, which git does not make")
+    return folders
+
+
+def _read(path: Path) -> str:
+    data = read_beginning(path, _MOST_BYTES)
+    if data is None:
+        raise ValueError(f"{path} is no regular file")
+    return data.decode().strip()

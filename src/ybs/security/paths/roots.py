@@ -1,0 +1,287 @@
+"""The folders that tools may work in: every path of a model is resolved and judged here, and opened from here.
+
+Paths are compared part by part after links are resolved; blocked paths come before allowed ones. What was judged
+is then reached by a walk that follows no link (`opening`), and judged once more by what was opened.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ybs.config import paths as own
+from ybs.core.errors import Refused
+from ybs.security.paths.names import shown_name
+
+if TYPE_CHECKING:
+    # What the first path needs is loaded when it comes: a start has none.
+    from ybs.security.paths.links import BlockedFiles
+    from ybs.security.paths.opening import Place
+
+_MAGIC = ("/proc", "/dev", "/sys")
+
+
+class Roots:
+    """The project's folder, the other folders allowed, and the paths that are blocked even inside them.
+
+    `allowed` and `blocked` are a person's own settings: `~` means the home folder, and relative ones
+    hang on the project's folder. All are resolved once, here; a root whose link changes later stays as it was.
+    The places of credentials are blocked without being named.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        allowed: Sequence[str | Path] = ("./",),
+        blocked: Sequence[str | Path] = (),
+    ) -> None:
+        self.folder = Path(os.path.realpath(folder))
+        mine = (own.config_folder(), own.state_folder(), own.cache_folder(), own.home_config_file())
+        self._blocked = tuple(self._expanded(blocked))
+        self._own = tuple(self._expanded(mine))
+        self._named = frozenset(_key(path) for path in self._blocked)
+        self._roots: list[str] = []
+        self._readable: list[str] = []
+        for path in self._expanded(allowed):
+            self.add(Path(path))
+
+    def add(self, folder: Path, *, is_read_only: bool = False) -> None:
+        """Allow one more folder. A read-only one may be read even where it lies in a blocked path."""
+        (self._readable if is_read_only else self._roots).append(os.path.realpath(folder))
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The folders that may be written in, resolved."""
+        return tuple(Path(root) for root in self._roots)
+
+    def everywhere(self) -> "Roots":
+        """Return the roots of a person, who may name any file but the blocked ones."""
+        return Roots(self.folder, ("/",), self._blocked)
+
+    def resolve(self, path: str, *, is_write: bool = False, is_link_followed: bool = True) -> Path:
+        r"""Return the absolute path with links resolved; `\xNN` in the text of a model stands for a byte.
+
+        `is_link_followed=False` leaves the last part as it is, so that a link itself can be deleted.
+        Raises ToolError for a text that is no path here, Refused for a path that tools may not touch.
+        """
+        from ybs.security.paths.path_text import path_of
+
+        return self.judge(path_of(path), is_write=is_write, is_link_followed=is_link_followed)
+
+    def judge(self, name: str, *, is_write: bool = False, is_link_followed: bool = True) -> Path:
+        """Do what `resolve` does for a name as the system has it. Raises Refused."""
+        asked = name if name.startswith("/") else f"{self.folder}/{name}"
+        shown = shown_name(name)
+        try:
+            real = os.path.realpath(asked) if is_link_followed else _real_entry(asked)
+        except OSError as error:  # a link that turned into a folder between two looks
+            raise Refused(f"{shown} changed while it was being used; nothing was done") from error
+        _check_magic(shown, os.path.normpath(asked), real)
+        if not is_write and self._is_readable(real):
+            return Path(real)
+        self._check_blocked(shown, os.path.normpath(asked), real)
+        root = next((root for root in self._roots if _lies_in(real, root)), None)
+        if root is None:
+            raise Refused(
+                f"{shown} is outside the folders that ybs may work in ({self._root_names()}). "
+                "The person can allow its folder with --add-dir DIR."
+            )
+        if is_write:
+            _check_git(name, real, root)
+        return Path(real)
+
+    def held(self, path: Path, *, make_folders: bool = False) -> "AbstractContextManager[Place]":
+        """Hold the folder of a path that `resolve` gave, to open what is in it; no link is followed.
+
+        What is opened there is judged as well. Raises OSError, or Refused where the way has changed.
+        """
+        from ybs.security.paths.opening import held
+
+        def judge(status: os.stat_result) -> None:
+            self.check_file(path, status)
+
+        return held(path, make_folders=make_folders, judge=judge)
+
+    def check_file(self, path: Path, status: os.stat_result) -> None:
+        """Raise Refused if the opened file is a blocked one under another name (a hard link)."""
+        if self._is_blocked_link(str(path), status):
+            raise Refused(
+                f"{self.show(path)} is a hard link to a file of a blocked path. Work without it."
+            )
+
+    def is_blocked_link(self, real: str) -> bool:
+        """Tell whether the file is a blocked one under another name; for files that another program opens."""
+        try:
+            return self._is_blocked_link(real, os.lstat(real))
+        except OSError:
+            return False  # it has gone
+
+    def is_blocked(self, real: str) -> bool:
+        """Tell whether the absolute path, its links resolved, lies in a blocked one."""
+        key = _key(real)
+        return _is_among(key, self._always) or _is_among(key, self._named)
+
+    def blocked_in(self, folder: str) -> list[str]:
+        """Return the blocked paths in a folder that are there now, and are no links that somebody has put there."""
+        return [
+            path
+            for path in (*self._blocked, *self._never)
+            if _lies_in(path, folder) and os.path.lexists(path) and os.path.realpath(path) == path
+        ]
+
+    def holds_blocked(self, folder: Path) -> bool:
+        """Tell whether a blocked path lies in the folder, or the folder in one."""
+        key = _key(str(folder))
+        return self.is_blocked(str(folder)) or any(
+            _lies_in(path, key) for paths in (self._always, self._named) for path in paths
+        )
+
+    def show(self, path: Path) -> str:
+        r"""Return the path as a model reads and writes it: relative in the project's folder, with `\xNN`."""
+        return shown_name(self._relative(path))
+
+    def runs_later(self, path: Path, asked: str = "") -> str:
+        """Return the part of the path that makes it a file which other programs act on later, or nothing.
+
+        The name as asked counts too, and so does a link of such a name at the top of the project that leads here.
+        """
+        from ybs.security.paths.git_names import plain
+        from ybs.security.paths.later import part_of
+
+        named = os.path.normpath(f"{self.folder}/{asked}" if asked[:1] != "/" else asked)
+        names = (*map(self._in_its_root, (str(path), named)), *self._links_to(str(path)))
+        parts = (part_of([plain(part) for part in name.split("/")]) for name in names)
+        return next(filter(None, parts), "") or self._named_by_git(str(path))
+
+    def _named_by_git(self, real: str) -> str:
+        from ybs.security.paths.git_settings import named_by_git
+
+        named = (path for root in self._roots for path in named_by_git(root))
+        return next((self.show(Path(path)) for path in named if _lies_in(real, path)), "")
+
+    @cached_property
+    def _never(self) -> tuple[str, ...]:
+        # A hundred looks at the disk, so not before the first path of a model.
+        return (*self._own, *_credentials())
+
+    @cached_property
+    def _always(self) -> frozenset[str]:
+        return frozenset(_key(path) for path in self._never)
+
+    @cached_property
+    def _blocked_files(self) -> "BlockedFiles":
+        from ybs.security.paths.links import BlockedFiles
+
+        return BlockedFiles((*self._blocked, *self._never))
+
+    def _relative(self, path: Path) -> str:
+        text, folder = str(path), str(self.folder)
+        if text == folder:
+            return "."
+        return text[len(folder.rstrip("/")) + 1 :] if _lies_in(text, folder) else text
+
+    def _in_its_root(self, path: str) -> str:
+        root = max((root for root in self._roots if _lies_in(path, root)), key=len, default="/")
+        return path[len(root.rstrip("/")) + 1 :]
+
+    def _links_to(self, real: str) -> Iterable[str]:
+        """Yield the names of the links at the project's top that lead to the path or to a folder above it."""
+        try:
+            with os.scandir(self.folder) as entries:
+                links = [entry for entry in entries if entry.is_symlink()]
+        except OSError:
+            return
+        yield from (link.name for link in links if _lies_in(real, os.path.realpath(link.path)))
+
+    def _expanded(self, paths: Iterable[str | Path]) -> Iterable[str]:
+        for path in paths:
+            yield os.path.realpath(own.expand(str(path), self.folder))
+
+    def _root_names(self) -> str:
+        return ", ".join(
+            self.show(Path(root)) if root != str(self.folder) else shown_name(root)
+            for root in self._roots
+        )
+
+    def _is_readable(self, real: str) -> bool:
+        return any(_lies_in(real, root) for root in self._readable)
+
+    def _check_blocked(self, shown: str, asked: str, real: str) -> None:
+        for path in (real,) if asked == real else (real, asked):
+            key = _key(path)
+            if _is_among(key, self._named):
+                raise Refused(
+                    f"{shown} is in a blocked path. Work without it; only the person's own settings "
+                    "(safety.sandbox_blocked_paths) can change that, --add-dir cannot."
+                )
+            if _is_among(key, self._always):
+                raise Refused(
+                    f"{shown} is blocked: credentials, histories or ybs's own files are there, and no "
+                    "setting opens them to tools. Work without it."
+                )
+
+    def _is_blocked_link(self, real: str, status: os.stat_result) -> bool:
+        if status.st_nlink < 2:  # mostly
+            return False
+        return not self._is_readable(real) and self._blocked_files.hold(status)
+
+
+def _credentials() -> Iterable[str]:
+    from ybs.security.paths import credentials
+
+    yield from credentials.resolved(os.path.realpath(own.home()).rstrip("/"))
+    yield from credentials.SYSTEM
+
+
+def _check_magic(shown: str, asked: str, real: str) -> None:
+    for one in (asked, real):
+        if any(_lies_in(one, folder) for folder in _MAGIC):
+            raise Refused(
+                f"{shown} is no ordinary file: files of /proc, /dev and /sys are not used"
+            )
+
+
+def _check_git(name: str, real: str, root: str) -> None:
+    from ybs.security.paths.git_names import means_git, repository_on_the_way
+
+    # The names as asked count too: `.git` may be a link to a folder with another name.
+    if any(means_git(part) for part in (*real.split("/"), *os.path.normpath(name).split("/"))):
+        raise Refused(
+            f"{shown_name(name)}: .git is read-only for file tools; use git commands instead"
+        )
+    if folder := repository_on_the_way(real, root):
+        raise Refused(
+            f"{shown_name(name)}: git takes {shown_name(folder)} for a repository, or would with this file; "
+            "it is read-only for file tools. Use git commands instead."
+        )
+
+
+def _real_entry(asked: str) -> str:
+    folder, name = os.path.split(asked.rstrip("/"))
+    if name in ("", ".", ".."):
+        return os.path.realpath(asked)
+    return f"{os.path.realpath(folder).rstrip('/')}/{name}"
+
+
+def _lies_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder if folder.endswith("/") else folder + "/")
+
+
+def _is_among(key: str, keys: frozenset[str]) -> bool:
+    """Tell whether the path or a folder above it is one of these."""
+    while key not in keys:
+        key, _, name = key.rpartition("/")
+        if not name:
+            return "/" in keys
+    return True
+
+
+def _key(path: str) -> str:
+    """Return the path as a file system without regard for case and accents' spelling sees it."""
+    if path.isascii():
+        return path.lower()
+    import unicodedata  # rarely needed, and it loads a table
+
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())

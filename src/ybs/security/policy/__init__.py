@@ -1,0 +1,1 @@
+"""The policy: what is allowed, asked about or refused, and what a grant covers."""

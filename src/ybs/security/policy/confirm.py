@@ -1,0 +1,90 @@
+"""Confirmation: one question at a time to the person, remembered for the session where they say so."""
+
+import asyncio
+
+from msgspec.structs import replace
+
+from ybs.core.events import ConfirmationAnswered, ConfirmationAsked, Emit
+from ybs.core.messages import ToolCall
+from ybs.core.ports import Answer, Confirm, Effect, Preview, Question
+from ybs.security.policy.policy import Allow, Ask, Decision, Deny, Policy, Subject
+
+
+async def nobody(question: Question) -> Answer:
+    """Answer no: there is nobody to ask."""
+    return Answer(
+        is_allowed=False,
+        reason=f"{question.call.name} needs a confirmation and nobody is there to give it",
+        is_unattended=True,
+    )
+
+
+class Gate:
+    """Stands before every call: it asks the policy, and the person where the policy says so.
+
+    `confirm` asks the person and may be set at any time.
+    """
+
+    def __init__(self, policy: Policy, confirm: Confirm = nobody) -> None:
+        self.policy, self.confirm = policy, confirm
+        self._lock = asyncio.Lock()
+
+    async def admit(
+        self,
+        call: ToolCall,
+        effect: Effect,
+        preview: Preview,
+        subject: Subject,
+        emit: Emit,
+        *,
+        needs: str = "",
+    ) -> Allow | Deny:
+        """Return whether the call may run; Deny holds the words for the model. `needs` is that of `Policy.decide`."""
+
+        def decide() -> Decision:
+            return self.policy.decide(call, effect, preview, subject, needs=needs)
+
+        def remedies() -> tuple[str, ...]:
+            from ybs.security.policy.remedy import Trial  # only for a question
+
+            def judge(policy: Policy) -> bool:
+                return isinstance(policy.decide(call, effect, preview, subject, needs=needs), Allow)
+
+            return Trial(self.policy, call, subject, judge).remedies()
+
+        decision = decide()
+        if isinstance(decision, Ask):
+            async with self._lock:
+                decision = decide()  # the answer before may have granted this one too
+                if isinstance(decision, Ask):
+                    question = replace(decision.question, remedies=remedies())
+                    return await self._ask(question, emit)
+        if isinstance(decision, Deny):
+            emit(ConfirmationAnswered(id=call.id, is_allowed=False, reason=decision.reason))
+        return decision
+
+    async def _ask(self, question: Question, emit: Emit) -> Allow | Deny:
+        call = question.call
+        emit(
+            ConfirmationAsked(
+                id=call.id,
+                name=call.name,
+                title=question.preview.title,
+                preview=question.preview.body,
+                warnings=question.warnings,
+                grant=question.grant,
+                reason=question.reason,
+            )
+        )
+        answer = await self.confirm(question)
+        grant = question.grant if answer.is_allowed and answer.is_for_session else ""
+        if grant:
+            self.policy.grant(grant)
+        emit(
+            ConfirmationAnswered(
+                id=call.id, is_allowed=answer.is_allowed, reason=answer.reason, grant=grant
+            )
+        )
+        if answer.is_allowed:
+            return Allow("person")
+        return Deny(f"Refused: {answer.reason}" if answer.reason else "The person refused.")

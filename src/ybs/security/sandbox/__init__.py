@@ -1,0 +1,1 @@
+"""The sandbox: bubblewrap, Landlock or seatbelt around the programs that are started."""

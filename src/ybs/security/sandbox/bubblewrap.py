@@ -1,0 +1,263 @@
+"""The cage of Linux: bubblewrap with an empty root, namespaces of its own, and a system call filter."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from ybs.security.sandbox import environment
+from ybs.security.sandbox.launch import Launch
+from ybs.security.sandbox.mounts import checked
+from ybs.security.sandbox.places import SYSTEM, Places, lies_in, system_folders
+from ybs.security.sandbox.programs import BUBBLEWRAP, system_program
+from ybs.security.sandbox.protected import git_folders, host_secrets, linked, protected
+from ybs.security.sandbox.scratch import PrivateFolder
+from ybs.security.sandbox.seccomp import confining, is_known
+
+_NAMESPACES = (
+    *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
+)
+# Not `--new-session`: whoever spawns makes the session (and so takes the terminal away), the filter refuses to type
+# into one, and a second session puts the two processes into scheduler groups of their own, which is most of a start.
+_BOUND = ("--die-with-parent", "--cap-drop", "ALL", "--hostname", "ybs")
+_NO_MORE_USERS = "--disable-userns"  # bubblewrap 0.8 and later
+_TMP = "/tmp"  # noqa: S108 - the cage's own
+_UNSHARED = "/var/tmp"  # noqa: S108 - the cage's own
+_TRY_SECONDS = 10
+_MOST_PIECES = 200
+
+
+class Bubblewrap:
+    """Wraps commands with one bwrap program that has been tried."""
+
+    name = "bubblewrap"
+    is_reduced = False
+
+    def __init__(
+        self,
+        places: Places,
+        program: str,
+        options: tuple[str, ...],
+        why: str,
+        private: PrivateFolder | None = None,
+    ) -> None:
+        self.places, self.why = places, why
+        self.private = private  # without one, every command has a /tmp of its own
+        self._program, self._options = program, options
+        self._system = list(_system(places))
+        self._readable = list(_bind("--ro-bind", (*places.toolchains, *places.seen)))
+
+    def launch(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        environ: Mapping[str, str],
+        *,
+        network: bool = False,
+        read_only: bool = False,
+        declared: Mapping[str, str] | None = None,
+    ) -> Launch:
+        """Return what starts the command in the cage. Raises Refused for a folder outside of it."""
+        inside = self.places.check_folder(folder)
+        if read_only:
+            environ = self.places.with_system_programs(environ)
+        variables = environment.build(
+            environ,
+            home=self.places.inner_home,
+            temporary=_UNSHARED if read_only else _TMP,
+            network=network,
+            declared=declared,
+        )
+        shared = self.private.shared if self.private else ""
+        arguments = self._arguments(shared, network=network, read_only=read_only)
+        opened = list(self._opened(read_only=read_only))
+        command = checked(opened, command)
+        descriptor = _filter_file(has_unix_sockets=not network)
+        return Launch(
+            argv=(
+                *(self._program, *arguments, *opened, "--remount-ro", "/", "--chdir", inside),
+                *("--seccomp", str(descriptor), "--", *command),
+            ),
+            environ=variables,
+            descriptors=(descriptor,),
+            scratch=self.private.path if self.private and shared else "",
+        )
+
+    def _arguments(self, shared: str, *, network: bool, read_only: bool) -> list[str]:
+        made = [*_NAMESPACES, *self._options, *_BOUND]
+        if not network:
+            made.append("--unshare-net")
+        made += ("--tmpfs", "/", *_temporary(self.places, shared, read_only=read_only))
+        made += self._system
+        if network:
+            made += _resolver()
+        return [*made, *self._readable]
+
+    def _opened(self, *, read_only: bool) -> Iterator[str]:
+        """Yield what caged programs could reach and change, so what has to be looked at again."""
+        show = _read_only if read_only else _writable
+        for top in self.places.tops:
+            yield from show(self.places, top)
+        yield from _hidden(self.places.hidden)
+
+
+def find() -> str | None:
+    """Return the bwrap program of the system: one that only root can have put there."""
+    return system_program(BUBBLEWRAP)
+
+
+def attempt(program: str) -> tuple[tuple[str, ...] | None, str]:
+    """Start one process in namespaces, to see whether this machine allows it; return options and reason.
+
+    The options are None where it does not work.
+    """
+    machine = os.uname().machine
+    if not is_known(machine):
+        return None, f"there is no system call filter for {machine}"
+    said = _try(program, (_NO_MORE_USERS,))
+    if not said:
+        return (_NO_MORE_USERS,), program
+    # Older than 0.8, or a container where that setting cannot be written. The filter refuses namespaces too.
+    if not (said := _try(program, ())):
+        return (), f"{program} without {_NO_MORE_USERS}"
+    return None, f"{program} does not work here: {said}"
+
+
+def _try(program: str, options: tuple[str, ...]) -> str:
+    """Return what bwrap says against it, or nothing."""
+    from subprocess import DEVNULL, PIPE, SubprocessError, run  # when the first command is near
+
+    descriptor = _filter_file()
+    given = (*_NAMESPACES, "--unshare-net", *options, *_BOUND)
+    seen = ("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev")
+    try:
+        done = run(
+            (program, *given, *seen, "--seccomp", str(descriptor), "--", "/bin/sh", "-c", ":"),
+            stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE, env={}, pass_fds=(descriptor,),
+            timeout=_TRY_SECONDS, check=False,
+        )  # fmt: skip
+    except (OSError, SubprocessError) as error:
+        return str(error)
+    finally:
+        os.close(descriptor)
+    if done.returncode == 0:
+        return ""
+    return os.fsdecode(done.stderr).strip() or f"exit code {done.returncode}"
+
+
+def _filter_file(*, has_unix_sockets: bool = True) -> int:
+    """Return a descriptor to read the filter from. Whoever spawns closes it."""
+    descriptor = os.memfd_create("ybs-filter")
+    os.write(descriptor, confining(os.uname().machine, has_unix_sockets=has_unix_sockets))
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+def _system(places: Places) -> Iterator[str]:
+    """Yield what is the same for every command: the system, its secrets hidden, an empty home."""
+    for folder, target in system_folders():
+        yield from ("--symlink", target, folder) if target else ("--ro-bind", folder, folder)
+    yield from _hidden(host_secrets())
+    yield from ("--proc", "/proc")
+    if places.uid == 0:
+        # The kernel lets uid 0 write there without any capability: `sys/kernel/core_pattern`, `bus/pci`, `irq`.
+        yield from ("--remount-ro", "/proc")
+    yield from ("--dev", "/dev", "--dir", "/run")
+    yield from _bind("--ro-bind", ("/sys/devices/system/cpu",))
+    if places.inner_home == places.home:
+        yield from ("--tmpfs", places.home)
+
+
+def _temporary(places: Places, shared: str, *, read_only: bool) -> Iterator[str]:
+    """Yield the session's /tmp. What runs read-only has a place of its own to write to, which no other command sees."""
+    if not shared:
+        yield from ("--tmpfs", _TMP)
+    else:
+        yield from ("--ro-bind" if read_only else "--bind", shared, _TMP)
+        for name in _first_names_in_tmp(places):
+            # What is mounted below stands in a folder that no command could put there: bubblewrap makes the way to it.
+            with suppress(FileExistsError):
+                Path(shared, name).mkdir()
+            yield from ("--tmpfs", f"{_TMP}/{name}")
+    yield from ("--tmpfs", _UNSHARED) if read_only else ("--symlink", _TMP, _UNSHARED)
+
+
+def _first_names_in_tmp(places: Places) -> list[str]:
+    paths = (places.home, *places.writable, *places.readable)
+    found = [path.split("/")[2] for path in paths if lies_in(path, _TMP) and path != _TMP]
+    return list(dict.fromkeys(found))
+
+
+def _bind(how: str, paths: Iterable[str]) -> Iterator[str]:
+    for path in paths:
+        if os.path.exists(path):  # noqa: PTH110 - dozens of names at every start
+            yield from (how, path, path)
+
+
+def _hidden(paths: Iterable[str]) -> Iterator[str]:
+    for path in paths:
+        if Path(path).is_dir():
+            # Without capabilities even uid 0 cannot write into it.
+            yield from ("--perms", "0555", "--tmpfs", path)
+        else:
+            yield from ("--ro-bind", "/dev/null", path)
+
+
+def _resolver() -> Iterator[str]:
+    """Yield the binding of the name servers' file where it is a link into a folder that is not shown."""
+    real = os.path.realpath("/etc/resolv.conf")
+    if not any(lies_in(real, folder) for folder in SYSTEM):
+        yield from _bind("--ro-bind", (real,))
+
+
+def _writable(places: Places, top: str) -> Iterator[str]:
+    yield from ("--bind", top, top)
+    roots = places.roots_in(top)
+    in_pieces = list(dict.fromkeys(folder for root in roots for folder in linked(root)))
+    for folder in in_pieces:
+        # A mount does not hold a link, and a repository in its place would run what it likes. So the folder
+        # itself is read-only, and what lies in it is writable piece by piece.
+        yield from ("--ro-bind", folder, folder)
+        yield from _bind("--bind", _pieces(folder))
+    yield from _bind("--bind", (path for path in _pins(places, top) if path not in in_pieces))
+    for root in roots:
+        yield from _bind("--ro-bind", (*_held(root), *git_folders(root)))
+
+
+def _read_only(places: Places, top: str) -> Iterator[str]:
+    yield from ("--ro-bind", top, top)
+    for root in places.roots_in(top):
+        yield from _bind("--ro-bind", git_folders(root))
+
+
+def _pins(places: Places, top: str) -> list[str]:
+    """Return the folders on the way to blocked paths: what is mounted cannot be renamed, to be found bare next time."""
+    way = (
+        str(folder)
+        for path in places.hidden
+        if lies_in(path, top)
+        for folder in reversed(Path(path).parents)
+        if lies_in(str(folder), top)
+    )
+    return [folder for folder in dict.fromkeys(way) if folder != top]
+
+
+def _pieces(folder: str) -> list[str]:
+    """Return what lies in a folder but for links; nothing of a very full one, which is read-only as a whole then."""
+    try:
+        with os.scandir(folder) as entries:
+            pieces = [entry.path for entry in entries if not entry.is_symlink()]
+    except OSError:
+        return []
+    return pieces if len(pieces) <= _MOST_PIECES else []
+
+
+def _held(root: str) -> Iterator[str]:
+    """Yield the protected paths, and for a link what it points to where that can be written."""
+    for path in protected(root):
+        if not os.path.islink(path):  # noqa: PTH114 - there may be hundreds
+            yield path
+            continue
+        real = os.path.realpath(path)
+        if real != root and lies_in(real, root):
+            yield real

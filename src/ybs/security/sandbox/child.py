@@ -1,0 +1,154 @@
+"""A program of the host, run for ybs itself: a group of its own, bounds on time and output, a certain end."""
+
+import asyncio
+import os
+import signal
+from asyncio.subprocess import DEVNULL, PIPE, Process, create_subprocess_exec
+from contextlib import suppress
+from pathlib import Path
+
+from ybs.security.sandbox.launch import Launch
+from ybs.security.sandbox.stuck import is_stuck
+
+_CHUNK = 65_536
+_DRAIN_SECONDS = 1.0
+_MOST_ERROR_BYTES = 20_000
+_LOOK_SECONDS = 0.5  # between two looks at whether it hangs
+STUCK = "it waits at a named pipe that stands where a file should be, such as a .gitignore"
+
+
+class Failed(Exception):
+    """The program ended with an error (then there is a `code`), ran too long, or printed too much."""
+
+    def __init__(self, words: str, code: int = 0) -> None:
+        super().__init__(words)
+        self.code = code
+
+
+async def run_child(
+    launch: Launch,
+    *,
+    folder: Path,
+    stdin: bytes | None,
+    timeout_seconds: float,
+    most_bytes: int,
+    has_own_group: bool = True,
+) -> bytes:
+    """Run a program to its end and return what it printed. Raises Failed and OSError; closes the descriptors.
+
+    Without a group of its own it dies with the group of this process, but what it starts may live on.
+    """
+    try:
+        process = await create_subprocess_exec(
+            *launch.argv,
+            cwd=folder,
+            env=dict(launch.environ),
+            stdin=DEVNULL if stdin is None else PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            start_new_session=has_own_group,
+            pass_fds=launch.descriptors,
+            preexec_fn=launch.before_exec,
+        )
+    finally:
+        for descriptor in launch.descriptors:
+            os.close(descriptor)
+    watch = _Watch(process, has_own_group=has_own_group)
+    try:
+        async with asyncio.timeout(timeout_seconds):
+            printed, said = await _talk(process, stdin, most_bytes)
+            code = await process.wait()
+    except TimeoutError as error:
+        raise Failed(f"it took longer than {timeout_seconds:g} s") from error
+    finally:
+        watch.end()
+        await _end(process, has_own_group=has_own_group)
+    if watch.has_killed:
+        raise Failed(STUCK)
+    if code:
+        words = said.decode(errors="replace").strip()
+        raise Failed(words or f"it ended with code {code}", code)
+    return printed
+
+
+class _Watch:
+    """Kills a program that hangs at a named pipe: it would hang until its time is over."""
+
+    def __init__(self, process: Process, *, has_own_group: bool) -> None:
+        self._process, self._has_own_group = process, has_own_group
+        self._was_stuck = self.has_killed = False
+        self._wait()
+
+    def end(self) -> None:
+        """Look no more."""
+        self._timer.cancel()
+
+    def _wait(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(_LOOK_SECONDS, self._look)
+
+    def _look(self) -> None:
+        is_now = is_stuck(self._process.pid)
+        if is_now and self._was_stuck:  # not merely for a moment
+            self.has_killed = True
+            _kill(self._process, has_own_group=self._has_own_group)
+            return
+        self._was_stuck = is_now
+        self._wait()
+
+
+async def _talk(process: Process, stdin: bytes | None, most_bytes: int) -> tuple[bytes, bytes]:
+    assert process.stdout is not None  # noqa: S101 - both are pipes
+    assert process.stderr is not None  # noqa: S101
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            printed = tasks.create_task(_read(process.stdout, most_bytes))
+            said = tasks.create_task(_read(process.stderr, _MOST_ERROR_BYTES, keeps_reading=True))
+            tasks.create_task(_write(process, stdin))
+    except* Failed as group:
+        raise Failed(str(group.exceptions[0])) from None
+    return printed.result(), said.result()
+
+
+async def _read(
+    stream: asyncio.StreamReader, most_bytes: int, *, keeps_reading: bool = False
+) -> bytes:
+    kept = bytearray()
+    while data := await stream.read(_CHUNK):
+        kept += data[: max(most_bytes + 1 - len(kept), 0)]
+        if len(kept) > most_bytes and not keeps_reading:
+            raise Failed(f"it printed more than {most_bytes:,} bytes")
+    return bytes(kept)
+
+
+async def _write(process: Process, data: bytes | None) -> None:
+    if process.stdin is None:
+        return
+    with suppress(BrokenPipeError, ConnectionResetError):  # it ended without reading all
+        process.stdin.write(data or b"")
+        await process.stdin.drain()
+    process.stdin.close()
+
+
+async def _end(process: Process, *, has_own_group: bool) -> None:
+    """Kill what is left of the group, the program itself first, so that its number is not another's yet."""
+    if process.returncode is None:
+        _kill(process, has_own_group=has_own_group)
+    # To asyncio a process has ended when its pipes have, and one that is full and that nobody reads never does.
+    draining = {asyncio.ensure_future(_drain(each)) for each in (process.stdout, process.stderr)}
+    await process.wait()
+    await asyncio.wait(draining, timeout=_DRAIN_SECONDS)
+    for each in draining:
+        each.cancel()
+
+
+async def _drain(stream: asyncio.StreamReader | None) -> None:
+    while stream is not None and await stream.read(_CHUNK):
+        pass
+
+
+def _kill(process: Process, *, has_own_group: bool) -> None:
+    with suppress(ProcessLookupError):
+        if has_own_group:
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()

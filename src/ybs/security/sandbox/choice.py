@@ -1,0 +1,174 @@
+"""The sandbox: which cage this machine has, and how a program is started in it.
+
+Shell commands, external tools and MCP servers use the same seam: `choose(see(project)).launch(command, ...)`.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from ybs.core.errors import Refused
+from ybs.security.sandbox import environment
+from ybs.security.sandbox.launch import Launch
+from ybs.security.sandbox.places import Places, see
+from ybs.security.sandbox.scratch import PrivateFolder
+
+if TYPE_CHECKING:
+    from ybs.security.sandbox.entry import Kernel
+
+__all__ = ["Cage", "Launch", "NoCage", "Open", "Places", "choose", "see"]
+
+
+class Cage(Protocol):
+    """What programs are started in.
+
+    Whoever holds one asks before every command if it is reduced.
+    """
+
+    @property
+    def name(self) -> str:
+        """What the status line says."""
+        ...
+
+    @property
+    def why(self) -> str:
+        """How it came to be this one."""
+        ...
+
+    @property
+    def is_reduced(self) -> bool:
+        """True where every command has to be asked for."""
+        ...
+
+    def launch(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        environ: Mapping[str, str],
+        *,
+        network: bool = False,
+        read_only: bool = False,
+        declared: Mapping[str, str] | None = None,
+    ) -> Launch:
+        """Return what starts `command` in `folder`, which lies in the project or another writable root.
+
+        `environ` is the whole environment of ybs; what is safe is taken from it. `declared` are variables that
+        the person's settings give to this program. `read_only`: nothing can be written that another program will
+        see, and programs are found in the system's folders only. Whoever spawns closes `descriptors` afterwards, also when
+        the spawn fails, gives the process no input, and a session of its own (`start_new_session`), so that it has
+        no terminal and its group can be killed at the end.
+        Raises Refused where it may not or cannot be run, OSError where the system is out of something.
+        """
+        ...
+
+
+class NoCage:
+    """Stands where no cage can be had: refuses every command."""
+
+    name = "none"
+    is_reduced = True
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+    def launch(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        environ: Mapping[str, str],
+        *,
+        network: bool = False,
+        read_only: bool = False,
+        declared: Mapping[str, str] | None = None,
+    ) -> Launch:
+        """Raise Refused, with the reason and the way out."""
+        raise Refused(
+            f"There is no sandbox here: {self.why}. Nothing was run. The person can install bubblewrap, "
+            "or start ybs with --no-sandbox."
+        )
+
+
+class Open:
+    """No cage, because the person said so on the command line. The environment is still a built one."""
+
+    name = "none"
+    why = "--no-sandbox"
+    is_reduced = True
+
+    def launch(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        environ: Mapping[str, str],
+        *,
+        network: bool = False,
+        read_only: bool = False,
+        declared: Mapping[str, str] | None = None,
+    ) -> Launch:
+        """Return the command as it is."""
+        return Launch(tuple(command), environment.build_open(environ, declared=declared))
+
+
+def choose(places: Places, private: PrivateFolder | None = None) -> Cage:
+    """Return the best cage of this machine; the machine is tried once, which takes some 30 ms.
+
+    `private` is the session's own folder: what its commands have in common outside of the project.
+    """
+    if sys.platform == "darwin":
+        return _on_macos(places, private)
+    if sys.platform == "linux":
+        return _on_linux(places, private)
+    return NoCage(f"ybs knows no sandbox for {sys.platform}")
+
+
+def has_bubblewrap() -> bool:
+    """Return whether bubblewrap works on this machine, which is tried once."""
+    return _tried_bubblewrap()[0] is not None
+
+
+def landlock_kernel() -> "Kernel | None":
+    """Return the kernel's interface if Landlock can be used."""
+    return _tried_landlock()[0]
+
+
+def _on_linux(places: Places, private: PrivateFolder | None) -> Cage:
+    program, options, said = _tried_bubblewrap()
+    if program is not None:
+        from ybs.security.sandbox import bubblewrap  # only the cage that is used is loaded
+
+        return bubblewrap.Bubblewrap(places, program, options, said, private)
+    from ybs.security.sandbox import landlock  # with ctypes
+
+    kernel, found = _tried_landlock()
+    if kernel is None:
+        return NoCage(f"{said}; {found}")
+    return landlock.Landlock(places, kernel, f"{said}; {found} stands in for it", private)
+
+
+def _on_macos(places: Places, private: PrivateFolder | None) -> Cage:
+    from ybs.security.sandbox import seatbelt
+
+    program = seatbelt.find()
+    if program is None:
+        return NoCage(f"{seatbelt.PROGRAM} is missing")
+    return seatbelt.SandboxExec(places, private)
+
+
+@cache
+def _tried_bubblewrap() -> tuple[str | None, tuple[str, ...], str]:
+    from ybs.security.sandbox import bubblewrap
+
+    program = bubblewrap.find()
+    if program is None:
+        return None, (), "bubblewrap is not installed for the whole system"
+    options, said = bubblewrap.attempt(program)
+    return (None, (), said) if options is None else (program, options, said)
+
+
+@cache
+def _tried_landlock() -> "tuple[Kernel | None, str]":
+    from ybs.security.sandbox import entry, landlock
+
+    return landlock.attempt(entry.open_kernel())

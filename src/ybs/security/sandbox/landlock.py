@@ -1,0 +1,221 @@
+"""The reduced cage of Linux, where no namespaces can be had: Landlock rules and a wider system call filter.
+
+Landlock only adds up rights below a folder and never takes one away. So a folder that holds something protected is
+opened piece by piece, and nothing new can be made directly in it. What stays open, measured: modes and times of the
+person's own files can be changed, the machine's processes and network interfaces can be listed.
+Interface: https://docs.kernel.org/userspace-api/landlock.html
+"""
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ybs.core.errors import Refused
+from ybs.security.paths.opening import held
+from ybs.security.sandbox import environment
+from ybs.security.sandbox.entry import Entry, Kernel, prepare
+from ybs.security.sandbox.launch import Launch
+from ybs.security.sandbox.places import Places, lies_in, system_folders
+from ybs.security.sandbox.protected import git_folders, host_secrets, protected
+from ybs.security.sandbox.scratch import PrivateFolder
+from ybs.security.sandbox.seccomp import is_known, replacing_namespaces
+
+if TYPE_CHECKING:
+    from ybs.security.sandbox.view import View
+
+_PATH = getattr(os, "O_PATH", 0) | os.O_CLOEXEC  # only Linux has it
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 1 << 1, 1 << 2, 1 << 3
+_REFER, _TRUNCATE, _IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
+_ALL_OF_FIRST = (1 << 13) - 1
+_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
+_READ = _EXECUTE | _READ_FILE | _READ_DIR
+_TCP = 0b11
+_SCOPES = 0b11  # abstract unix sockets and signals
+_REFER_ABI, _TRUNCATE_ABI, _TCP_ABI, _IOCTL_ABI, _SCOPES_ABI = 2, 3, 4, 5, 6
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+#: Toolchains find themselves by these, since the home folder inside is another one.
+_FOUND_BY = {"PYENV_ROOT": ".pyenv", "RUSTUP_HOME": ".rustup", "NVM_DIR": ".nvm"}
+
+
+class Landlock:
+    """Wraps commands by what their process does to itself between fork and exec."""
+
+    name = "landlock (reduced)"
+    is_reduced = True
+
+    def __init__(
+        self, places: Places, kernel: Kernel, why: str, private: PrivateFolder | None = None
+    ) -> None:
+        self.places, self.why = places, why
+        self._kernel = kernel
+        self.private = private or PrivateFolder()
+
+    def launch(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        environ: Mapping[str, str],
+        *,
+        network: bool = False,
+        read_only: bool = False,
+        declared: Mapping[str, str] | None = None,
+    ) -> Launch:
+        """Return what starts the command in the cage. Raises Refused for a folder outside of it."""
+        self.places.check_folder(folder)
+        if read_only:
+            environ = self.places.with_system_programs(environ)
+        private = self.private
+        variables = environment.build(
+            {**self._toolchain_variables(), **environ},
+            home=private.unshared if read_only else private.home,
+            temporary=private.unshared if read_only else private.temporary,
+            network=network,
+            declared=declared,
+        )
+        ruleset = self._ruleset(network=network, read_only=read_only)
+        program = replacing_namespaces(
+            os.uname().machine, network=network, can_deny_truncate=self._kernel.abi >= _TRUNCATE_ABI
+        )
+        entry: Entry = prepare(self._kernel, ruleset, program)
+        return Launch(
+            argv=tuple(command),
+            environ=variables,
+            descriptors=(ruleset,),
+            before_exec=entry,
+            scratch=self.private.path,
+        )
+
+    def _toolchain_variables(self) -> dict[str, str]:
+        home = self.places.home
+        found = {variable: f"{home}/{name}" for variable, name in _FOUND_BY.items()}
+        return {variable: path for variable, path in found.items() if Path(path).is_dir()}
+
+    def _ruleset(self, *, network: bool, read_only: bool) -> int:
+        abi = self._kernel.abi
+        handled = handled_rights(abi)
+        ruleset = self._kernel.create_ruleset(
+            handled,
+            network=0 if network or abi < _TCP_ABI else _TCP,
+            scopes=_SCOPES if abi >= _SCOPES_ABI else 0,
+        )
+        try:
+            rules = _rules(self.places, self.private, network=network, read_only=read_only)
+            for path, rights in rules:
+                self._allow(ruleset, path, rights & handled)
+        except BaseException:
+            os.close(ruleset)
+            raise
+        return ruleset
+
+    def _allow(self, ruleset: int, path: str, rights: int) -> None:
+        try:
+            descriptor = self._opened(path)
+        except (OSError, Refused):
+            return  # gone meanwhile, unreadable, or a link by now: nothing is allowed then
+        _allow(self._kernel, ruleset, descriptor, rights)
+
+    def _opened(self, path: str) -> int:
+        """Open the path; in what caged programs can change no link is followed, since one still running may put it there."""
+        if not any(lies_in(path, top) for top in self.places.tops):
+            return os.open(path, _PATH)
+        with held(Path(path)) as place:
+            return place.open(os.O_PATH)
+
+
+def attempt(kernel: Kernel | None) -> tuple[Kernel | None, str]:
+    """Return the kernel's interface if Landlock can be used, and the reason."""
+    machine = os.uname().machine
+    if kernel is None or kernel.abi < 1:
+        return None, "the kernel offers no Landlock"
+    if not is_known(machine):
+        return None, f"there is no system call filter for {machine}"
+    return kernel, f"Landlock ABI {kernel.abi}"
+
+
+def handled_rights(abi: int) -> int:
+    """Return every right to files that this version of Landlock can withhold."""
+    rights = _ALL_OF_FIRST
+    rights |= _REFER if abi >= _REFER_ABI else 0
+    rights |= _TRUNCATE if abi >= _TRUNCATE_ABI else 0
+    return rights | (_IOCTL_DEV if abi >= _IOCTL_ABI else 0)
+
+
+def git_ruleset(kernel: Kernel, system: Iterable[str], devices: Iterable[str], view: "View") -> int:
+    """Return a ruleset with which ybs's own git sees the view, and of the system what it needs. Raises OSError."""
+    abi = kernel.abi
+    handled = handled_rights(abi)
+    everything = handled & ~_IOCTL_DEV
+    ruleset = kernel.create_ruleset(
+        handled,
+        network=0 if abi < _TCP_ABI else _TCP,
+        scopes=_SCOPES if abi >= _SCOPES_ABI else 0,
+    )
+    shown = [pair for path in view.shown for pair in _split(path, view.hidden, _READ)]
+    shown += [(path, everything if view.is_writing else _READ) for path in view.git_folders]
+    try:
+        for path in system:
+            with suppress(OSError):  # there are systems without it
+                _allow(kernel, ruleset, os.open(path, _PATH), _READ & handled)
+        for path in devices:
+            _allow(kernel, ruleset, os.open(path, _PATH), (_READ_FILE | _WRITE_FILE) & handled)
+        for path, rights in shown:
+            with suppress(OSError, Refused), held(Path(path)) as place:  # gone, or a link by now
+                _allow(kernel, ruleset, place.open(os.O_PATH), rights & handled)
+    except BaseException:
+        os.close(ruleset)
+        raise
+    return ruleset
+
+
+def _allow(kernel: Kernel, ruleset: int, descriptor: int, rights: int) -> None:
+    """Allow rights to what the descriptor stands for, and close it. Raises OSError."""
+    try:
+        is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
+        kernel.allow(ruleset, descriptor, rights if is_folder else rights & _OF_FILES)
+    finally:
+        os.close(descriptor)
+
+
+def _rules(
+    places: Places, private: PrivateFolder, *, network: bool, read_only: bool
+) -> Iterator[tuple[str, int]]:
+    everything = handled_rights(_IOCTL_ABI)
+    secrets = [*host_secrets(), *places.hidden]
+    shown = [folder for folder, target in system_folders() if not target]
+    for folder in (*shown, *places.toolchains, *places.seen, *places.tops):
+        yield from _split(folder, secrets, _READ)
+    for top in places.tops:
+        roots = places.roots_in(top)
+        kept = [path for root in roots for path in protected(root)]
+        if not read_only:
+            yield from _split(top, [*kept, *secrets], everything & ~_IOCTL_DEV)
+        yield from ((folder, _READ) for root in roots for folder in git_folders(root))
+    own = (private.unshared,) if read_only else (private.home, private.temporary)
+    yield from ((path, everything & ~_IOCTL_DEV) for path in own)
+    if read_only:
+        yield private.temporary, _READ
+    yield from ((path, _READ_FILE | _WRITE_FILE | _TRUNCATE) for path in _DEVICES)
+    yield from (("/proc", _READ), ("/sys/devices/system/cpu", _READ))
+    if network:
+        yield os.path.realpath("/etc/resolv.conf"), _READ_FILE
+
+
+def _split(folder: str, hidden: Iterable[str], rights: int) -> Iterator[tuple[str, int]]:
+    """Yield rules for all of a folder but what is hidden: the folder, or its entries one by one."""
+    below = [path for path in hidden if lies_in(path, folder)]
+    if folder in below:
+        return
+    if not below:
+        yield folder, rights
+        return
+    yield folder, _READ_DIR
+    try:
+        with os.scandir(folder) as entries:
+            inside = [entry.path for entry in entries if not entry.is_symlink()]
+    except OSError:
+        return
+    for path in inside:
+        yield from _split(path, below, rights)

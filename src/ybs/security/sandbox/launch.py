@@ -1,0 +1,86 @@
+"""What is started for a shell command: a value, so that a sandbox can put itself around it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+
+class Launch(Struct, frozen=True):
+    """A program to start.
+
+    `descriptors` are inherited by it, and closed on this side as soon as it was started or could not be.
+    `before_exec` runs in the child before the program does; that is slower to start, so None where it can be.
+    `scratch` is a folder of the cage's own on this disk, which goes with the session.
+    """
+
+    argv: Sequence[str]
+    environ: Mapping[str, str]
+    descriptors: tuple[int, ...] = ()
+    before_exec: Callable[[], None] | None = None
+    scratch: str = ""
+
+
+class Starter(Protocol):
+    """Says how shell commands are started: as they are, or in a cage."""
+
+    def check(self) -> None:
+        """Raise Refused where no command can be run, so that nobody is asked about one."""
+
+    def launch(
+        self,
+        command: str,
+        folder: Path,
+        environ: Mapping[str, str],
+        *,
+        network: bool = False,
+        read_only: bool = False,
+    ) -> Launch:
+        """Return what starts the command, with the project read-only where that is wanted.
+
+        May raise OSError or ToolError.
+        """
+        ...
+
+    def remark(self, output: str, *, read_only: bool = False) -> str:
+        """Return what the reader of a failed command's output should know; empty if nothing."""
+        ...
+
+    def needs_more(self, exit_code: int, errors: str, output: str) -> str:
+        """Return why a command that ran read-only could not do what it wanted; empty where that was not the reason."""
+        ...
+
+
+class Bare:
+    """Starts the shell as it is, with nothing around it."""
+
+    def check(self) -> None:
+        """Let everything be run."""
+
+    def launch(
+        self,
+        command: str,
+        folder: Path,
+        environ: Mapping[str, str],
+        *,
+        network: bool = False,
+        read_only: bool = False,
+    ) -> Launch:
+        """Return the command in a shell, without the secrets of the surroundings."""
+        from ybs.security.sandbox.environment import (
+            build_open,  # not needed before the first command
+        )
+
+        del folder, network, read_only  # nothing can be held back without a sandbox
+        return Launch(("/bin/sh", "-c", command), build_open(environ))
+
+    def remark(self, output: str, *, read_only: bool = False) -> str:
+        """Return nothing: no sandbox can be the reason."""
+        del output, read_only
+        return ""
+
+    def needs_more(self, exit_code: int, errors: str, output: str) -> str:
+        """Return nothing: no sandbox can be the reason."""
+        del exit_code, errors, output
+        return ""

@@ -1,0 +1,242 @@
+"""What a cage lets a program see: the project, other folders, and what stays hidden in them."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from ybs.config import paths as own
+from ybs.core.errors import Refused
+from ybs.security.paths import credentials
+
+#: Programs, libraries and their settings: the same for everybody on the machine.
+SYSTEM = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt"),
+    *("/nix", "/gnu", "/snap"),
+)
+#: Toolchains of the home folder. Their neighbours hold keys: `.cargo/credentials.toml`, `.m2/settings.xml`,
+#: `.gem/credentials`, `.local/share/uv/credentials`.
+TOOLCHAINS = (
+    *(".pyenv", ".nvm", ".rustup", ".cargo/bin", ".cargo/registry", ".cargo/git", ".rbenv"),
+    *(".local/bin", ".local/lib", ".local/share/uv/python", ".local/share/uv/tools"),
+    *(".local/share/mise/installs", ".local/share/pnpm", ".local/share/fnm", ".asdf/installs"),
+    *(".asdf/shims", ".volta/bin", ".volta/tools", ".bun/bin", ".deno/bin", "go/bin", "go/pkg"),
+    *(".sdkman/candidates", ".m2/repository", ".gradle/wrapper", ".dotnet", ".ghcup/bin", ".elan"),
+    *(".juliaup", ".gem/ruby", "miniconda3", "anaconda3", "miniforge3"),
+)
+#: Those that hold what somebody has published, by the thousand.
+_CACHES = (
+    *(".cargo/registry", ".cargo/git", ".m2/repository", ".gradle/wrapper", "go/pkg"),
+    *(".local/share/pnpm", ".gem/ruby", ".local/bin", ".cargo/bin", "go/bin"),
+)
+#: Variables that name a toolchain which the person has switched on, and what shows that there is one.
+_SWITCHES = {
+    "VIRTUAL_ENV": "pyvenv.cfg",
+    "CONDA_PREFIX": "conda-meta",
+    "JAVA_HOME": "bin/java",
+    "GOROOT": "bin/go",
+}
+#: Folders that no program is let loose on: other people's files and sockets lie in them, or the system does.
+_NEVER = (
+    *SYSTEM,
+    *("/", "/boot", "/dev", "/home", "/proc", "/root", "/run", "/sys", "/tmp", "/var"),  # noqa: S108
+    *("/var/tmp", "/var/run", "/var/lib", "/Users", "/Library", "/System"),  # noqa: S108
+    *("/Applications", "/private", "/private/tmp", "/private/var"),
+)
+_KERNEL = ("/proc", "/sys", "/dev")
+
+
+class Places(Struct, frozen=True, kw_only=True):
+    """Absolute paths, links resolved. Writable ones include the project; `home` is what the program finds empty.
+
+    `covered` are those of the blocked paths that the other folders would show.
+    """
+
+    project: str
+    home: str
+    writable: tuple[str, ...]
+    readable: tuple[str, ...]
+    blocked: tuple[str, ...]
+    covered: tuple[str, ...]
+    uid: int
+
+    @property
+    def toolchains(self) -> list[str]:
+        """The toolchains that lie in the home folder and in no blocked path."""
+        found = (f"{self.home}/{name}" for name in TOOLCHAINS)
+        return [
+            path
+            for path in found
+            if os.path.exists(path)  # noqa: PTH110 - one call for each of forty names
+            and not any(lies_in(os.path.realpath(path), blocked) for blocked in self.blocked)
+        ]
+
+    @property
+    def tops(self) -> list[str]:
+        """The writable folders that lie in no other one.
+
+        Only these are opened by their path: one inside of another could have been swapped for a link by now.
+        """
+        there = [root for root in self.writable if os.path.exists(root)]  # noqa: PTH110 - asked at every start
+        return [
+            root
+            for root in there
+            if not any(root != other and lies_in(root, other) for other in there)
+        ]
+
+    @property
+    def seen(self) -> list[str]:
+        """The readable folders that lie in no writable one, where they are seen anyway."""
+        return [
+            folder
+            for folder in self.readable
+            if not any(lies_in(folder, root) for root in self.writable)
+        ]
+
+    def roots_in(self, top: str) -> list[str]:
+        """Return the writable folders in one of `tops`, itself included, that are still what they were."""
+        return [
+            root for root in self.writable if lies_in(root, top) and os.path.realpath(root) == root
+        ]
+
+    @property
+    def hidden(self) -> list[str]:
+        """The blocked paths that are there now, and are no links that somebody has put there."""
+        return [path for path in self.covered if self._can_be_hidden(path)]
+
+    def _can_be_hidden(self, path: str) -> bool:
+        if not os.path.lexists(path):
+            return False
+        # Where no command can write, a folder on the way may well be a link: a toolchain on another disk.
+        is_open = any(lies_in(path, root) for root in self.writable)
+        return os.path.realpath(path) == path or not (is_open or os.path.islink(path))  # noqa: PTH114
+
+    @property
+    def inner_home(self) -> str:
+        """Where the home folder is inside: at its own place, or in /tmp where that belongs to the system."""
+        in_system = any(lies_in(self.home, folder) for folder in (*SYSTEM, *_KERNEL))
+        return "/tmp" if in_system or self.home in ("/", "/tmp", "/var/tmp") else self.home  # noqa: S108
+
+    def with_system_programs(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """Return the variables with a PATH of the system's folders, which no project and no toolchain has filled."""
+        kept = [
+            real
+            for entry in environ.get("PATH", "").split(":")
+            if entry.startswith("/")
+            and any(lies_in(real := os.path.realpath(entry), folder) for folder in SYSTEM)
+            and not any(lies_in(real, own) for own in (*self.writable, self.home))
+        ]
+        return {**environ, "PATH": ":".join(kept)}  # without any, the usual ones
+
+    def check_folder(self, folder: Path) -> str:
+        """Return the folder resolved. Raises Refused where it lies in no writable one."""
+        real = os.path.realpath(folder)
+        if not any(lies_in(real, root) for root in self.writable):
+            raise Refused(f"{folder} lies outside the folders that the sandbox opens")
+        return real
+
+
+def see(
+    project: Path,
+    *,
+    home: Path | None = None,
+    writable: Sequence[Path] = (),
+    readable: Sequence[Path] = (),
+    blocked: Iterable[str | Path] = (),
+    uid: int | None = None,
+) -> Places:
+    """Resolve and judge the folders. ybs's own folders and the places of keys are blocked unnamed.
+
+    Raises Refused for a folder that is too much to open: the system, the home folder, or one that holds it.
+    """
+    real_home = os.path.realpath(own.home() if home is None else home)
+    root = os.path.realpath(project)
+    mine = (own.config_folder(), own.state_folder(), own.cache_folder(), own.home_config_file())
+    hidden = tuple(os.path.realpath(own.expand(str(path), Path(root))) for path in blocked)
+    hidden += tuple(os.path.realpath(path) for path in mine)
+    hidden += tuple(f"{real_home}/{name}" for name in credentials.HOME)
+    hidden = tuple(dict.fromkeys(hidden))
+    opened = (root, *(os.path.realpath(path) for path in writable))
+    seen = tuple(os.path.realpath(path) for path in readable)
+    for folder in (*opened, *seen):
+        _check(folder, real_home, hidden)
+    shown = (*SYSTEM, *(f"{real_home}/{name}" for name in TOOLCHAINS), *opened, *seen)
+    linked = _linked(real_home, (*opened, *seen))
+    kept = _kept_in(shown, real_home, opened)
+    return Places(
+        project=root,
+        home=real_home,
+        writable=tuple(dict.fromkeys(opened)),
+        readable=tuple(dict.fromkeys(seen)),
+        blocked=hidden,
+        covered=tuple(
+            path
+            for path in dict.fromkeys((*hidden, *linked, *kept))
+            if any(lies_in(path, folder) for folder in shown)
+        ),
+        uid=os.getuid() if uid is None else uid,
+    )
+
+
+def switched_on(environ: Mapping[str, str]) -> list[Path]:
+    """Return the folders of toolchains that the person's own environment names, wherever they lie."""
+    return [
+        Path(folder)
+        for variable, proof in _SWITCHES.items()
+        if (folder := environ.get(variable, "")).startswith("/") and Path(folder, proof).exists()
+    ]
+
+
+def system_folders() -> Iterator[tuple[str, str]]:
+    """Yield the system's folders that exist; for one that is a link into another of them, what the link says."""
+    for folder in SYSTEM:
+        real = os.path.realpath(folder)
+        if real != folder and any(lies_in(real, other) for other in SYSTEM):
+            yield folder, str(Path(folder).readlink())
+        elif Path(folder).is_dir():
+            yield folder, ""
+
+
+def lies_in(path: str, folder: str) -> bool:
+    """Compare part by part: `/work2` does not lie in `/work`."""
+    return path == folder or path.startswith(folder if folder.endswith("/") else folder + "/")
+
+
+def _linked(home: str, folders: tuple[str, ...]) -> list[str]:
+    """Return what the places of keys are links to, where it lies inside of one of the folders.
+
+    That is how people keep their settings in a repository. Never a folder itself: a link must not close a project.
+    """
+    return [
+        path
+        for path in credentials.resolved(home)
+        if any(path != folder and lies_in(path, folder) for folder in folders)
+    ]
+
+
+def _kept_in(shown: Iterable[str], home: str, opened: Sequence[str]) -> list[str]:
+    """Return the places of keys in what is shown of toolchains: those of the home folder, and those switched on."""
+    toolchains = (
+        folder
+        for folder in shown
+        if folder not in SYSTEM and not any(lies_in(folder, root) for root in opened)
+    )
+    caches = {f"{home}/{name}" for name in _CACHES}
+    return [
+        path
+        for folder in toolchains
+        for path in credentials.in_toolchain(folder, is_cache=folder in caches)
+    ]
+
+
+def _check(folder: str, home: str, blocked: tuple[str, ...]) -> None:
+    if lies_in(home, folder):
+        raise Refused(
+            f"{folder} is your home folder or holds it; a sandbox around all of it would protect nothing. "
+            "Start ybs in the folder of a project."
+        )
+    if folder in _NEVER or any(lies_in(folder, kernel) for kernel in _KERNEL):
+        raise Refused(f"{folder} belongs to the system; start ybs in the folder of a project.")
+    if any(lies_in(folder, path) for path in blocked):
+        raise Refused(f"{folder} lies in a blocked path (safety.sandbox_blocked_paths).")

@@ -1,0 +1,99 @@
+"""What a caged program may read in a writable folder but not change: files that others act on later."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from ybs.security.paths import credentials
+from ybs.security.paths.folder_index import REPOSITORIES, index_of
+from ybs.security.paths.git_settings import named_by_git
+from ybs.security.paths.later import NAMES as LATER
+from ybs.security.sandbox.places import lies_in
+
+GIT = ".git"
+#: Names at the top of a project that are held, for the sandbox that goes by names.
+NAMES = (*sorted(REPOSITORIES), *sorted(name for name, kind in LATER.items() if kind == "held"))
+#: bubblewrap needs a time for each mount that grows with their number: 500 take half a second.
+MOST_HELD = 500
+_LONGEST_POINTER = 4096
+
+
+def protected(root: str) -> list[str]:
+    """Return what a sandboxed program may not change: repositories at any depth, and what runs later at the top.
+
+    What the person's git settings name in the project belongs to it.
+
+    Of very many, and where not all folders could be looked at in time, whole folders stand for what is in them.
+    Never a name that is missing: hiding one leaves an empty file behind.
+    """
+    found = index_of(root).look()
+    named = [path for path in named_by_git(root) if os.path.lexists(path)]
+    held = sorted({*found.held, *named})
+    return [*held, *_folded([*found.repositories, *found.unseen], root, MOST_HELD)]
+
+
+def linked(root: str) -> list[str]:
+    """Return the folders whose `.git` is a link, which a mount cannot protect: it can be swapped for a folder."""
+    return sorted(index_of(root).look().linked)
+
+
+def _folded(paths: list[str], root: str, most: int) -> list[str]:
+    """Return the paths; where there are more than `most`, folders stand for what is in them, as few and as deep as can be."""
+    kept = sorted(paths)
+    while len(kept) > most:
+        counts = Counter(folder for path in kept for folder in _above(path, root))
+        enough = [folder for folder, count in counts.items() if len(kept) - count < most]
+        # One that suffices and is deep; else the fullest one. The root always suffices.
+        folder = max(enough, key=lambda folder: (folder.count("/"), counts[folder]))
+        fullest = max(counts, key=lambda folder: (folder != root, counts[folder]))
+        folder = fullest if folder == root else folder
+        kept = sorted({folder, *(path for path in kept if not lies_in(path, folder))})
+    return kept
+
+
+def _above(path: str, root: str) -> Iterator[str]:
+    while path != root:
+        path = path.rpartition("/")[0]
+        yield path
+
+
+def host_secrets() -> list[str]:
+    """Return the secrets of the system that this person could read."""
+    try:
+        keys = [name for name in os.listdir("/etc/ssh") if name.startswith("ssh_host_")]  # noqa: PTH208
+    except OSError:
+        keys = []
+    named = (*credentials.SYSTEM, *(f"/etc/ssh/{name}" for name in keys if name.endswith("_key")))
+    return [path for path in named if os.access(path, os.R_OK)]
+
+
+def git_folders(root: str) -> list[str]:
+    """Return the folders outside `root` that a worktree's `.git` file points to, if they are proved.
+
+    A caged program could write such a file to have any folder shown, so the folder has to point back:
+    git writes that for its worktrees, and nobody in the cage can write it outside of the project.
+    """
+    pointer = Path(root, ".git")
+    if pointer.is_symlink() or not pointer.is_file():
+        return []
+    named = _text_of(pointer)
+    if not named.startswith("gitdir:"):
+        return []
+    folder = Path(os.path.realpath(Path(root, named.removeprefix("gitdir:").strip())))
+    if lies_in(str(folder), root):
+        return []
+    back = _text_of(folder / "gitdir").strip()
+    if not back or os.path.realpath(back) != str(pointer):
+        return []
+    common = folder.parent.parent
+    is_one = folder.parent.name == "worktrees" and (common / "HEAD").is_file()
+    return [str(common)] if is_one and (common / "objects").is_dir() else []
+
+
+def _text_of(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return os.fsdecode(file.read(_LONGEST_POINTER))
+    except OSError:
+        return ""

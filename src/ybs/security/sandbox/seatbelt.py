@@ -1,0 +1,204 @@
+"""The cage of macOS: a profile for sandbox-exec. Paths go in as parameters, never as text of the profile."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ybs.security.sandbox import environment
+from ybs.security.sandbox.launch import Launch
+from ybs.security.sandbox.places import Places
+from ybs.security.sandbox.protected import GIT, NAMES, git_folders
+from ybs.security.sandbox.scratch import UNSHARED, PrivateFolder
+
+if TYPE_CHECKING:
+    from ybs.security.sandbox.view import View
+
+PROGRAM = "/usr/bin/sandbox-exec"
+#: Folders of the system that programs read. The home folder is in none of them.
+_SYSTEM = (
+    *("/System", "/usr", "/bin", "/sbin", "/Library/Apple", "/Library/Developer", "/private/etc"),
+    *("/Library/Frameworks", "/Library/Java", "/opt", "/nix", "/private/var/db/timezone"),
+    *("/private/var/select", "/Applications/Xcode.app", "/Library/Preferences/Logging"),
+)
+_HIDDEN = ("/private/etc/master.passwd", "/private/etc/sudoers", "/private/etc/sudoers.d")
+_DEVICES = ("null", "zero", "random", "urandom", "dtracehelper", "fd", "stdin", "stdout", "stderr")
+_SYSCTLS = (
+    *("hw.activecpu", "hw.byteorder", "hw.cachelinesize", "hw.cpufamily", "hw.logicalcpu"),
+    *("hw.logicalcpu_max", "hw.machine", "hw.memsize", "hw.model", "hw.ncpu", "hw.pagesize"),
+    *("hw.pagesize_compat", "hw.physicalcpu", "hw.physicalcpu_max", "hw.tbfrequency"),
+    *(
+        "kern.argmax",
+        "kern.hostname",
+        "kern.maxfilesperproc",
+        "kern.maxproc",
+        "kern.osproductversion",
+    ),
+    *("kern.osrelease", "kern.ostype", "kern.osversion", "kern.secure_kernel", "kern.version"),
+    *("kern.usrstack64", "machdep.cpu.brand_string", "sysctl.proc_cputype", "vm.loadavg"),
+)
+_BASE = """(version 1)
+(deny default)
+(allow process-exec)
+(allow process-fork)
+(allow signal (target same-sandbox))
+(allow process-info* (target same-sandbox))
+(allow pseudo-tty)
+(allow ipc-posix-sem)
+(allow file-read-metadata)
+(allow file-read* (literal "/"))
+(allow mach-lookup
+  (global-name "com.apple.system.opendirectoryd.libinfo")
+  (global-name "com.apple.cfprefsd.daemon")
+  (global-name "com.apple.cfprefsd.agent"))
+"""
+
+
+class SandboxExec:
+    """Wraps commands with sandbox-exec and one profile for each command."""
+
+    name = "sandbox-exec"
+    is_reduced = False
+    why = PROGRAM
+
+    def __init__(self, places: Places, private: PrivateFolder | None = None) -> None:
+        self.places = places
+        self.private = private or PrivateFolder()
+
+    def launch(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        environ: Mapping[str, str],
+        *,
+        network: bool = False,
+        read_only: bool = False,
+        declared: Mapping[str, str] | None = None,
+    ) -> Launch:
+        """Return what starts the command in the cage. Raises Refused for a folder outside of it."""
+        self.places.check_folder(folder)
+        if read_only:
+            environ = self.places.with_system_programs(environ)
+        private = self.private
+        variables = environment.build(
+            environ,
+            home=private.unshared if read_only else private.home,
+            temporary=private.unshared if read_only else private.temporary,
+            network=network,
+            declared=declared,
+        )
+        text, parameters = profile(self.places, private.path, network=network, read_only=read_only)
+        defined = [f"-D{name}={value}" for name, value in parameters.items()]
+        argv = (PROGRAM, "-p", text, *defined, "--", *command)
+        return Launch(argv=argv, environ=variables, scratch=private.path)
+
+
+def find() -> str | None:
+    """Return the program of the system, where there is one."""
+    return PROGRAM if os.access(PROGRAM, os.X_OK) else None
+
+
+def profile(
+    places: Places, private: str, *, network: bool, read_only: bool = False
+) -> tuple[str, dict[str, str]]:
+    """Return the profile's text and the parameters that its paths stand in."""
+    own = f"{private}/{UNSHARED}" if read_only else private
+    names = _Names()
+    seen = (*_SYSTEM, *places.toolchains, *places.readable, *_git_folders(places))
+    readable = _subpaths(names, "READ", (*seen, *places.writable))
+    hidden = _subpaths(
+        names, "HIDDEN", (*_HIDDEN, *dict.fromkeys((*places.blocked, *places.covered)))
+    )
+    lines = [
+        _BASE,
+        f"(allow file-read* {readable})",
+        f"(allow file-read* file-write-data file-ioctl {_devices()})",
+        f"(allow sysctl-read {' '.join(_quoted('sysctl-name', name) for name in _SYSCTLS)})",
+        *(_writable(names, root) for root in places.writable if not read_only),
+        # The last rule that matches decides: what is hidden stays so, wherever it lies, but for the session's own folder.
+        f"(deny file-read* file-write* {hidden})",
+        f"(allow file-read* {_subpaths(names, 'OWN', (private,))})",
+        f'(allow file-write* (subpath (param "{names.add("PRIVATE", own)}")))',
+    ]
+    if network:
+        lines.append(_network())
+    return "\n".join(lines) + "\n", names.values
+
+
+def git_profile(view: "View", programs: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """Return the profile in which ybs's own git sees the view, and the parameters that its paths stand in."""
+    names = _Names()
+    seen = (*_SYSTEM, *programs, *view.shown)
+    lines = [
+        _BASE,
+        f"(allow file-read* {_subpaths(names, 'READ', seen)})",
+        f"(allow file-read* file-write-data file-ioctl {_devices()})",
+        f"(allow sysctl-read {' '.join(_quoted('sysctl-name', name) for name in _SYSCTLS)})",
+    ]
+    if view.hidden:
+        lines.append(f"(deny file-read* {_subpaths(names, 'HIDDEN', view.hidden)})")
+    may = "file-read* file-write*" if view.is_writing else "file-read*"
+    if view.git_folders:  # a rule without a path would be one for all of them
+        lines.append(f"(allow {may} {_subpaths(names, 'GIT', view.git_folders)})")
+    return "\n".join(lines) + "\n", names.values
+
+
+class _Names:
+    """Gives every path a parameter name of its own."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, str] = {}
+
+    def add(self, kind: str, path: str) -> str:
+        name = f"{kind}_{len(self.values)}"
+        self.values[name] = path
+        return name
+
+
+def _subpaths(names: _Names, kind: str, paths: Sequence[str]) -> str:
+    return " ".join(f'(subpath (param "{names.add(kind, path)}"))' for path in paths)
+
+
+def _git_folders(places: Places) -> list[str]:
+    return [folder for root in places.writable for folder in git_folders(root)]
+
+
+def _devices() -> str:
+    return " ".join(f'(subpath "/dev/{name}")' for name in _DEVICES)
+
+
+def _quoted(kind: str, name: str) -> str:
+    return f'({kind} "{name}")'
+
+
+def _writable(names: _Names, root: str) -> str:
+    """Allow writing below a root, but to none of the protected names, missing ones included.
+
+    Patterns, because APFS takes `.GIT` for `.git`. `.git` is meant at any depth, for repositories in the repository.
+    """
+    parameter = names.add("ROOT", root)
+    top = "|".join(_any_case(name) for name in NAMES)
+    return (
+        f'(allow file-write* (require-all (subpath (param "{parameter}"))'
+        f' (require-not (literal (param "{parameter}")))'
+        f" (require-not {_below(parameter, f'({top})')})"
+        f" (require-not {_below(parameter, f'(.*/)?{_any_case(GIT)}')})))"
+    )
+
+
+def _below(parameter: str, pattern: str) -> str:
+    return f'(regex (string-append "^" (regex-quote (param "{parameter}")) "/{pattern}(/.*)?$"))'
+
+
+def _any_case(name: str) -> str:
+    """Return a pattern that matches the name whatever the case of its letters; it has no other signs than dots."""
+    return "".join(
+        f"[{letter}{letter.upper()}]" if letter.isalpha() else f"[{letter}]" for letter in name
+    )
+
+
+def _network() -> str:
+    return (
+        "(allow network-outbound (remote ip))\n(allow network-inbound (local ip))\n"
+        '(allow network-outbound (literal "/private/var/run/mDNSResponder"))\n(allow system-socket)'
+    )

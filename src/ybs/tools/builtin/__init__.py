@@ -1,0 +1,1 @@
+"""The built-in tools, one file each, with the prompt beside it."""

@@ -1,0 +1,61 @@
+"""What all built-in tools share: their workspace, and their prompt from the `.md` file beside them."""
+
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+from msgspec import Struct
+
+from ybs.core.errors import ToolError
+from ybs.core.ports import Effect
+from ybs.security.policy.policy import Subject
+from ybs.tools.workspace import Workspace
+
+
+@cache
+def prompt_of(name: str) -> str:
+    """Return the text of `NAME.md` beside this module. Its first line is the short form."""
+    return Path(__file__).with_name(f"{name}.md").read_text("utf-8").strip()
+
+
+class BuiltInTool:
+    """Base of the built-in tools."""
+
+    name: ClassVar[str]
+    effect: ClassVar[Effect]
+    arguments: ClassVar[type[Struct]]
+    #: Arguments that the short form for small models leaves out.
+    rare: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+
+    @property
+    def description(self) -> str:
+        """What the model is told about the tool."""
+        return " ".join(prompt_of(self.name).split("\n"))
+
+    @property
+    def short_description(self) -> str:
+        """What a small model is told."""
+        return prompt_of(self.name).partition("\n")[0]
+
+    def subject(self, arguments: Any) -> Subject:
+        """Say what the policy judges: by default the path among the arguments.
+
+        Raises ToolError for a path that tools may not touch.
+        """
+        roots = self.workspace.roots
+        path = roots.resolve(arguments.path, is_write=self.effect != "read")
+        return Subject(
+            paths=(roots.show(path),),
+            is_seen=self.workspace.reads.knows(path),
+            runs_later="" if self.effect == "read" else roots.runs_later(path, arguments.path),
+        )
+
+
+def positive(value: int, name: str, *, at_most: int) -> int:
+    """Return the number within bounds. Raises ToolError where it is below 1."""
+    if value < 1:
+        raise ToolError(f"`{name}` must be 1 or more, not {value}")
+    return min(value, at_most)

@@ -1,0 +1,114 @@
+"""delete_file: one file, or a link, removed."""
+
+import os
+import stat
+from collections.abc import Callable
+from errno import ENOENT
+from pathlib import Path
+from typing import ClassVar
+
+from msgspec import Struct
+
+from ybs.core.errors import ToolError
+from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.core.wording import plural
+from ybs.security.paths.names import shown_name
+from ybs.security.paths.opening import Place
+from ybs.security.policy.policy import Subject
+from ybs.tools.builtin.base import BuiltInTool
+from ybs.tools.editing.changes import text_diff
+from ybs.tools.reading.files import failure, read_bytes
+from ybs.tools.workspace import Workspace
+
+_SHOWN_BYTES = 1_000_000
+
+
+class Arguments(Struct, frozen=True, kw_only=True):
+    """What delete_file takes."""
+
+    path: str
+
+
+class DeleteFile(BuiltInTool):
+    """Deletes. Of a link it deletes the link, not what it leads to."""
+
+    name: ClassVar[str] = "delete_file"
+    effect: ClassVar[Effect] = "delete"
+    arguments: ClassVar[type[Struct]] = Arguments
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
+        self._shown: dict[Arguments, _Mark] = {}
+
+    def subject(self, arguments: Arguments) -> Subject:
+        """Name the file or link itself."""
+        path, shown = self._target(arguments)
+        return Subject(
+            paths=(shown,), runs_later=self.workspace.roots.runs_later(path, arguments.path)
+        )
+
+    def preview(self, arguments: Arguments) -> Preview:
+        """Show what would be gone."""
+        path, shown = self._target(arguments)
+        try:
+            with self.workspace.roots.held(path) as place:
+                status = _status(place, shown)
+                body = _body(place, status, shown)
+        except OSError as error:
+            raise failure(error, shown) from error
+        self._shown[arguments] = _mark(status)
+        return Preview(title=f"Delete {shown}", body=body, paths=(shown_name(str(path)),))
+
+    async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
+        """Delete it."""
+        del print_live
+        path, shown = self._target(arguments)
+        try:
+            with self.workspace.roots.held(path) as place:
+                now = _mark(_status(place, shown))
+                if self._shown.pop(arguments, now) != now:
+                    raise ToolError(
+                        f"{shown} changed in the meantime; it was not deleted. Look at it again."
+                    )
+                place.unlink()
+        except OSError as error:
+            raise failure(error, shown) from error
+        self.workspace.reads.forget(path)
+        return ToolOutput(
+            output=f"Deleted {shown}.",
+            summary=f"Deleted {shown}",
+            display={"success": True, "path": shown},
+        )
+
+    def _target(self, arguments: Arguments) -> tuple[Path, str]:
+        roots = self.workspace.roots
+        path = roots.resolve(arguments.path, is_write=True, is_link_followed=False)
+        return path, roots.show(path)
+
+
+_Mark = tuple[int, int, int, int]
+
+
+def _mark(status: os.stat_result) -> _Mark:
+    """Return what tells this file in this state from another one."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _status(place: Place, shown: str) -> os.stat_result:
+    """Return the status of the entry itself. Raises ToolError for a folder, OSError where nothing is."""
+    status = place.status()
+    if status is None:
+        raise FileNotFoundError(ENOENT, os.strerror(ENOENT))
+    if stat.S_ISDIR(status.st_mode):
+        raise ToolError(f"{shown} is a folder; delete_file deletes files only")
+    return status
+
+
+def _body(place: Place, status: os.stat_result, shown: str) -> str:
+    if stat.S_ISLNK(status.st_mode):
+        return f"a link to {shown_name(os.readlink(place.name, dir_fd=place.folder))}"
+    if not stat.S_ISREG(status.st_mode):
+        return "no ordinary file"
+    if status.st_size > _SHOWN_BYTES:
+        return f"a file of {plural(status.st_size, 'byte')}"
+    return text_diff(read_bytes(place, shown)[0], b"", shown).text

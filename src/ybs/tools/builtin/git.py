@@ -1,0 +1,101 @@
+"""git: looks at the repository, commits, makes and switches branches, puts files back."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+
+from msgspec import UNSET, Struct, UnsetType
+
+from ybs.core.errors import ToolError
+from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.core.wording import plural
+from ybs.security.policy.policy import Subject
+from ybs.tools.builtin.base import BuiltInTool
+from ybs.tools.workspace import Workspace
+
+if TYPE_CHECKING:
+    # The first request needs none of it.
+    from ybs.tools.builtin.git_plan import Plan
+    from ybs.tools.builtin.work_tree import WorkTree
+
+Action: TypeAlias = Literal["status", "diff", "log", "add", "commit", "branch", "restore"]
+
+
+class Arguments(Struct, frozen=True, kw_only=True):
+    """What git takes. UNSET keeps the schema short: each byte of it is in every request."""
+
+    action: Action | UnsetType = UNSET
+    paths: tuple[str, ...] | UnsetType = UNSET
+    text: str | UnsetType = UNSET
+
+
+class Git(BuiltInTool):
+    """Git without the programs that a repository names. What only looks needs no question."""
+
+    name: ClassVar[str] = "git"
+    effect: ClassVar[Effect] = "delete"  # the most that it does; see `Subject.only_reads`
+    arguments: ClassVar[type[Struct]] = Arguments
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
+        self._tree: WorkTree | None = None
+        self._shown: dict[Arguments, Plan] = {}
+
+    @property
+    def tree(self) -> "WorkTree":
+        """The repository around the project."""
+        from ybs.tools.builtin.work_tree import WorkTree
+
+        self._tree = self._tree or WorkTree(self.workspace)
+        return self._tree
+
+    def preview(self, arguments: Arguments) -> Preview:
+        """Show what would be done. It blocks, so it is called in a thread."""
+        plan = self._shown[arguments] = self._planned(arguments)
+        paths = tuple(f"{self.tree.top}/{name}" for name in plan.names)
+        return Preview(title=plan.title, body=plan.body, paths=paths)
+
+    def subject(self, arguments: Arguments) -> Subject:
+        """Name the files."""
+        plan = self._shown.get(arguments) or self._planned(arguments)
+        roots, top = self.workspace.roots, self.tree.git.repository().work_tree
+        written = plan.names if plan.destroys or plan.is_switch else ()
+        later = (roots.runs_later(top / name) for name in written)
+        return Subject(
+            paths=tuple(map(self.tree.show, plan.names)),
+            detail=plan.action,
+            runs_later=next(filter(None, later), ""),
+            only_reads=plan.only_reads,
+            is_plain=True,
+            destroys=plan.destroys,
+        )
+
+    async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
+        """Do it, if it still is what was shown."""
+        from ybs.tools.builtin.git_plan import done, plan_of
+
+        del print_live
+        shown = self._shown.pop(arguments, None)
+        plan = await plan_of(self.tree, arguments)
+        if shown is not None and shown != plan and not plan.only_reads:
+            raise ToolError("The repository changed in the meantime; nothing was done. Look again.")
+        text = await done(self.tree, arguments, plan)
+        return ToolOutput(
+            output=text,
+            summary=_summary(plan.action, text) if plan.only_reads else text,
+            display={"success": True, "action": plan.action, "output": text},
+        )
+
+    def _planned(self, arguments: Arguments) -> "Plan":
+        import asyncio
+
+        from ybs.tools.builtin.git_plan import plan_of
+
+        return asyncio.run(plan_of(self.tree, arguments))
+
+
+def _summary(action: str, text: str) -> str:
+    first, *rest = text.splitlines()
+    if action == "status":
+        count = len(rest) if rest != ["no changes"] else 0
+        return f"{first.removeprefix('## ')}: {plural(count, 'change')}"
+    return f"{action}: {plural(len(rest) + 1, 'line')}" if rest else first

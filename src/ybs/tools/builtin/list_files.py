@@ -1,0 +1,126 @@
+"""list_files: the files that a glob pattern matches."""
+
+import asyncio
+from collections.abc import Callable
+from heapq import nsmallest
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from msgspec import Meta, Struct
+
+from ybs.core.errors import ToolError
+from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.core.wording import plural
+from ybs.security.paths.names import shown_name
+from ybs.tools.builtin.base import BuiltInTool, positive
+from ybs.tools.searching.walk import Deadline, Walk
+
+if TYPE_CHECKING:
+    from ybs.tools.searching.choice import Choice
+
+MOST_RESULTS = 10_000
+TIME_LIMIT_SECONDS = 30.0
+
+
+class Arguments(Struct, frozen=True, kw_only=True):
+    """What list_files takes."""
+
+    pattern: Annotated[str, Meta(description="glob: **/*.py or src/*.{ts,tsx}")]
+    path: str = "."
+    max_results: int = 100
+    include_ignored: bool = False
+
+
+class ListFiles(BuiltInTool):
+    """Lists."""
+
+    name: ClassVar[str] = "list_files"
+    effect: ClassVar[Effect] = "read"
+    arguments: ClassVar[type[Struct]] = Arguments
+    rare: ClassVar[frozenset[str]] = frozenset({"max_results", "include_ignored"})
+
+    def preview(self, arguments: Arguments) -> Preview:
+        """Name pattern and folder."""
+        folder = self.workspace.roots.resolve(arguments.path)
+        return Preview(
+            title=f"List {arguments.pattern} in {arguments.path}", paths=(shown_name(str(folder)),)
+        )
+
+    async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
+        """Walk the folder in a thread and return the paths, sorted.
+
+        The order is that of the paths, not newest first: it needs no look at each file, and the same question
+        has the same answer until files come or go, which keeps the prompt's prefix the same as well.
+        """
+        del print_live
+        from ybs.tools.searching.choice import Choice  # not needed before the first call
+
+        most = positive(arguments.max_results, "max_results", at_most=MOST_RESULTS)
+        folder = self.workspace.roots.resolve(arguments.path)
+        if not folder.is_dir():
+            raise ToolError(
+                f"{self.workspace.roots.show(folder)} is no folder; give a folder as `path`"
+            )
+        choice = Choice(arguments.pattern)
+        deadline = Deadline(TIME_LIMIT_SECONDS)
+        walk = Walk(
+            self.workspace.roots,
+            folder,
+            deadline=deadline,
+            depth=choice.depth,
+            includes_ignored=arguments.include_ignored,
+        )
+        start = self.workspace.roots.show(folder)
+        prefix = "" if start == "." else f"{start.rstrip('/')}/"
+        try:
+            listing = await asyncio.to_thread(_listing, walk, choice, prefix, most)
+        finally:
+            deadline.cancel()
+        return self._output(listing, most, was_cut=walk.was_cut)
+
+    def _output(
+        self, listing: tuple[list[str], int, list[str]], most: int, *, was_cut: bool
+    ) -> ToolOutput:
+        files, total, folders = listing
+        shown = _within(files, self.workspace.max_output_chars - 500)
+        is_truncated = was_cut or len(shown) < total
+        parts = ["\n".join(shown)] if shown else ["No files match."]
+        if folders:
+            parts.append("Folders: " + " ".join(_within(folders[:most], 300)))
+        if len(shown) < total:
+            parts.append(
+                f"[{len(shown)} of {total:,} files shown; narrow the pattern or raise max_results]"
+            )
+        if was_cut:
+            parts.append("[the search took too long and was ended early; narrow `path`]")
+        display: dict[str, Any] = {
+            "files": shown,
+            "total_matches": total,
+            "truncated": is_truncated,
+        }
+        if folders:
+            display["folders"] = folders[:most]
+        return ToolOutput(output="\n".join(parts), summary=plural(total, "file"), display=display)
+
+
+def _listing(
+    walk: Walk, choice: "Choice", prefix: str, most: int
+) -> tuple[list[str], int, list[str]]:
+    """Return the first of the files, how many there are, and the folders that match."""
+    files = choice.of(walk.paths())
+    # Few of many need no sorting of them all.
+    first = nsmallest(most, files) if most * 20 < len(files) else sorted(files)[:most]
+    folders = [] if choice.depth is None else sorted(choice.of(walk.folders))
+    return (
+        [prefix + shown_name(path) for path in first],
+        len(files),
+        [f"{prefix}{shown_name(path)}/" for path in folders],
+    )
+
+
+def _within(paths: list[str], budget: int) -> list[str]:
+    """Return as many of the paths as fit in the budget of characters, at least one."""
+    for count, path in enumerate(paths):
+        budget -= len(path) + 1
+        if budget < 0 and count:
+            return paths[:count]
+    return paths

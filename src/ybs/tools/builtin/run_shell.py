@@ -1,0 +1,251 @@
+"""run_shell: a shell command in the project, with a time limit."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from signal import SIGTERM
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from ybs.core.errors import ToolError
+from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.security.policy.policy import Subject
+from ybs.tools.builtin.base import BuiltInTool
+from ybs.tools.workspace import Workspace
+
+if TYPE_CHECKING:
+    from ybs.tools.calls.read_only import ReadOnlyRun
+    from ybs.tools.shell.jobs import Job
+    from ybs.tools.shell.output import Live, Output
+    from ybs.tools.shell.process import Ended
+
+DEFAULT_SECONDS = 60
+MOST_SECONDS = 600
+FIRST_SECONDS = 1.0  # a background command that ends within them needs no job
+_NOTE_ROOM = 400
+CANCELLED = "cancelled after {:.1f} s, before it finished; its output so far is above. Nothing is known about its effect"
+HANDED_OVER = "[the person sent it to the background as {name}, where it goes on]"
+_LONGEST_COMMAND = 30_000  # the system takes 128 KiB; nobody can judge that much
+
+
+class Arguments(Struct, frozen=True, kw_only=True):
+    """What run_shell takes."""
+
+    command: str
+    working_dir: str = ""
+    timeout: Annotated[int, Meta(description="seconds, at most 600")] = DEFAULT_SECONDS
+    background: bool = False
+    network: bool = False
+
+
+class RunShell(BuiltInTool):
+    """Runs commands. `default_seconds` is the configured limit for calls that name none."""
+
+    name: ClassVar[str] = "run_shell"
+    effect: ClassVar[Effect] = "execute"
+    arguments: ClassVar[type[Struct]] = Arguments
+    rare: ClassVar[frozenset[str]] = frozenset({"working_dir", "background", "network"})
+
+    def __init__(self, workspace: Workspace, default_seconds: int | None = None) -> None:
+        super().__init__(workspace)
+        self.default_seconds = min(default_seconds or DEFAULT_SECONDS, MOST_SECONDS)
+
+    def subject(self, arguments: Arguments) -> Subject:
+        """Give the command and, where it is not the project's, the folder."""
+        folder = self._folder(arguments)
+        elsewhere = folder != self.workspace.roots.folder
+        detail = f"in {self.workspace.roots.show(folder)}" if elsewhere else ""
+        return Subject(command=arguments.command.strip(), detail=detail, network=arguments.network)
+
+    def preview(self, arguments: Arguments) -> Preview:
+        """Show the whole command and where it will run."""
+        if not arguments.command.strip():
+            raise ToolError("The command is empty.")
+        if "\0" in arguments.command:
+            raise ToolError("The command holds a NUL character, which no command can have.")
+        if len(arguments.command) > _LONGEST_COMMAND:
+            raise ToolError("The command is too long; put it into a script file and run that.")
+        self.workspace.shells.starter.check()
+        folder = self._folder(arguments)
+        if not folder.is_dir():
+            raise ToolError(f"working_dir {self.workspace.roots.show(folder)} is no folder")
+        where = self.workspace.roots.show(folder)
+        how = " in the background" if arguments.background else ""
+        how += " with the network open" if arguments.network else ""
+        return Preview(
+            title=f"Run a shell command{how}" + ("" if where == "." else f" in {where}"),
+            body=arguments.command,
+            paths=(str(folder),),
+        )
+
+    async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
+        """Run the command, to its end or in the background. One that fails is an error, with its output as the text."""
+        return await self._run(arguments, print_live, read_only=False)
+
+    async def run_read_only(
+        self, arguments: Arguments, print_live: Callable[[str], None]
+    ) -> "ReadOnlyRun":
+        """Run the command with the project read-only; say so where it fails for that."""
+        from ybs.tools.calls.read_only import ReadOnlyRun
+
+        output = await self._run(arguments, print_live, read_only=True)
+        ran: dict[str, Any] = output.display
+        needs = ""
+        if ran["exit_code"] is not None:
+            starter, errors = self.workspace.shells.starter, ran.get("stderr", "")
+            needs = starter.needs_more(ran["exit_code"], errors, ran["stdout"])
+        return ReadOnlyRun(output=output, needs=needs)
+
+    async def _run(
+        self, arguments: Arguments, print_live: Callable[[str], None], *, read_only: bool
+    ) -> ToolOutput:
+        from ybs.tools.shell.output import Live
+
+        live = Live(print_live)
+        try:
+            if arguments.background:
+                return await self._begin(arguments, live, read_only=read_only)
+            return await self._finish(arguments, live, read_only=read_only)
+        except OSError as error:
+            raise ToolError(
+                f"The command could not be started: {error.strerror or error}"
+            ) from error
+
+    async def _finish(self, arguments: Arguments, live: "Live", *, read_only: bool) -> ToolOutput:
+        from ybs.tools.shell.output import Output
+        from ybs.tools.shell.process import (  # asyncio's process parts load here
+            Command,
+            Ended,
+            Shell,
+            run_command,
+        )
+
+        seconds, folder = self._seconds(arguments), self._folder(arguments)
+        shells, started = self.workspace.shells, monotonic()
+        launch, mark = shells.prepare(
+            arguments.command, folder, network=arguments.network, read_only=read_only
+        )
+        output = Output(self.workspace.max_output_chars, spill=shells.spill(self._room))
+
+        def told(ended: Ended) -> ToolOutput:
+            return self._output(ended, output, seconds, monotonic() - started)
+
+        command = Command(
+            launch=launch,
+            folder=folder,
+            mark=mark,
+            output=output,
+            watch=shells.watch,
+            live=live,
+            in_front=shells.in_front,
+        )
+        try:
+            ended = await run_command(command, seconds)
+        except asyncio.CancelledError:
+            if output.size:  # what it wrote is not lost with it
+                live.leave(told(Ended(exit_code=-SIGTERM, was_cancelled=True)))
+            raise
+        if isinstance(ended, Shell):
+            live.close()
+            job = shells.jobs.adopt(arguments.command, ended, output, read_only=read_only)
+            return self._handed_over(job)
+        return self._remarked(told(ended), read_only=read_only)
+
+    async def _begin(self, arguments: Arguments, live: "Live", *, read_only: bool) -> ToolOutput:
+        jobs = self.workspace.shells.jobs
+        job = jobs.start(
+            arguments.command,
+            self._folder(arguments),
+            most_chars=self.workspace.max_output_chars,
+            live=live,
+            network=arguments.network,
+            read_only=read_only,
+        )
+        try:
+            await job.wait(FIRST_SECONDS)
+        except BaseException:  # nobody has heard of the job yet
+            await job.stop()
+            raise
+        finally:
+            live.close()  # what comes later belongs to no call
+        told = job.told(self.workspace.max_output_chars)
+        if job.ended is None:
+            return told
+        jobs.forget(job)
+        return replace(told, is_error=job.ended.exit_code != 0)
+
+    def _handed_over(self, job: "Job") -> ToolOutput:
+        told = job.told(self.workspace.max_output_chars)
+        return replace(told, output=f"{told.output}\n{HANDED_OVER.format(name=job.name)}")
+
+    @property
+    def _room(self) -> int:
+        return max(self.workspace.max_output_chars - _NOTE_ROOM, 2)
+
+    def _output(
+        self, ended: "Ended", output: "Output", seconds: int, duration: float
+    ) -> ToolOutput:
+        display: dict[str, Any] = {
+            "exit_code": ended.exit_code,
+            "stdout": output.stdout.text(),
+            "stderr": output.stderr.text(),
+            "timed_out": ended.timed_out,
+            "duration": round(duration, 3),
+        }
+        how = ended.how
+        notes = [f"[{how}, {duration:.1f} s]"]
+        if ended.timed_out:
+            how = f"timed out after {seconds} s"
+            so_far = "its output so far is above" if output.size else "it wrote nothing"
+            notes = [f"[stopped after the time limit of {seconds} s; {so_far}]"]
+        if ended.was_cancelled:
+            how, display["cancelled"] = "cancelled", True
+            notes = [f"[{CANCELLED.format(duration)}]"]
+        if ended.left_running:
+            notes.append("[processes it left in the background were ended with it]")
+        kept = output.spill.note() if output.spill else ""
+        room = max(self._room - len(kept), 2)
+        stderr_room = max(room // 2, room - output.stdout.size)
+        stdout, stdout_cut = output.stdout.shown(room - min(stderr_room, output.stderr.size))
+        stderr, stderr_cut = output.stderr.shown(stderr_room)
+        if stdout_cut or stderr_cut:
+            notes[:0] = [kept] if kept else []
+            if output.spill and output.spill.path:
+                display["output_file"] = str(output.spill.path)
+        elif output.spill:
+            output.spill.discard()
+        parts = (stdout.strip("\n"), _headed(stderr.strip("\n"), has_more=bool(stdout)), *notes)
+        return ToolOutput(
+            output="\n".join(part for part in parts if part),
+            summary=how,
+            display=display,
+            is_error=ended.timed_out or ended.exit_code != 0,
+        )
+
+    def _remarked(self, told: ToolOutput, *, read_only: bool) -> ToolOutput:
+        """Add what is to be said of the sandbox where the command failed."""
+        ran: dict[str, Any] = told.display
+        if not ran["exit_code"]:
+            return told
+        starter, said = self.workspace.shells.starter, ran["stderr"] or ran["stdout"]
+        remark = starter.remark(said, read_only=read_only)
+        return replace(told, output=f"{told.output}\n{remark}") if remark else told
+
+    def _folder(self, arguments: Arguments) -> Path:
+        return self.workspace.roots.resolve(arguments.working_dir or ".")
+
+    def _seconds(self, arguments: Arguments) -> int:
+        # The schema's default stands for the configured limit.
+        asked = arguments.timeout
+        return (
+            self.default_seconds
+            if asked == DEFAULT_SECONDS or asked < 1
+            else min(asked, MOST_SECONDS)
+        )
+
+
+def _headed(stderr: str, *, has_more: bool) -> str:
+    return f"[stderr]\n{stderr}" if stderr and has_more else stderr

@@ -1,0 +1,214 @@
+"""search_files: the lines that a regular expression matches, with the lines around them."""
+
+import asyncio
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from msgspec import Meta, Struct
+
+from ybs.core.errors import Refused, ToolError
+from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.core.wording import plural
+from ybs.security.paths.names import shown_name
+from ybs.security.paths.roots import Roots
+from ybs.tools.builtin.base import BuiltInTool, positive
+from ybs.tools.searching.walk import Deadline
+
+if TYPE_CHECKING:
+    from ybs.tools.searching.dialect import Pattern
+    from ybs.tools.searching.engine import Found
+    from ybs.tools.searching.excerpt import Match
+
+MOST_RESULTS = 2000
+MOST_CONTEXT = 20
+_NOTE_ROOM = 300
+_MOST_NAMES = 3  # of files that were not searched
+LONGEST_NAME = 80
+_ESCAPED = re.compile(r"\\[|(){}+?]")
+TIME_LIMIT_SECONDS = 30.0
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
+
+
+class Arguments(Struct, frozen=True, kw_only=True):
+    """What search_files takes."""
+
+    pattern: str
+    path: str = "."
+    file_pattern: Annotated[str, Meta(description="e.g. *.py or !*.js")] = ""
+    context_lines: int = 2
+    max_results: int = 50
+    ignore_case: bool = False
+    include_ignored: bool = False
+
+
+class SearchFiles(BuiltInTool):
+    """Searches."""
+
+    name: ClassVar[str] = "search_files"
+    effect: ClassVar[Effect] = "read"
+    arguments: ClassVar[type[Struct]] = Arguments
+    rare: ClassVar[frozenset[str]] = frozenset(
+        {"context_lines", "max_results", "ignore_case", "include_ignored"}
+    )
+
+    def preview(self, arguments: Arguments) -> Preview:
+        """Name pattern and place."""
+        place = self.workspace.roots.resolve(arguments.path)
+        return Preview(
+            title=f"Search {arguments.pattern} in {arguments.path}", paths=(shown_name(str(place)),)
+        )
+
+    async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
+        """Search in a thread, so that the terminal stays alive."""
+        del print_live
+        from ybs.tools.searching.dialect import pattern_of  # not needed before the first call
+
+        positive(arguments.max_results, "max_results", at_most=MOST_RESULTS)
+        pattern = pattern_of(arguments.pattern, ignore_case=arguments.ignore_case)
+        deadline = Deadline(TIME_LIMIT_SECONDS)
+        try:
+            found, matches = await asyncio.to_thread(self._search, arguments, pattern, deadline)
+        finally:
+            deadline.cancel()
+        return self._output(found, matches, arguments)
+
+    def _search(
+        self, arguments: Arguments, pattern: "Pattern", deadline: Deadline
+    ) -> "tuple[Found, list[Match]]":
+        from ybs.tools.searching import engine  # not needed before the first call
+        from ybs.tools.searching.choice import Choice
+
+        roots = self.workspace.roots
+        start = roots.resolve(arguments.path)
+        most = min(arguments.max_results, MOST_RESULTS)
+        if start.is_dir():
+            scope = engine.Scope(
+                start=start,
+                choice=Choice(arguments.file_pattern or "**", names_anywhere=True),
+                most=most,
+                includes_ignored=arguments.include_ignored,
+            )
+            found = engine.find(pattern, scope, roots, deadline)
+        elif start.exists():
+            _check_file(roots, start)
+            found = engine.find_in_file(pattern, start, most, deadline)
+            start = start.parent
+        else:
+            raise ToolError(f"{roots.show(start)} does not exist")
+        shown = roots.show(start)
+        prefix = "" if shown == "." else f"{shown.rstrip('/')}/"
+        context = max(0, min(arguments.context_lines, MOST_CONTEXT))
+        return found, _matches(roots, found, start, prefix, context)
+
+    def _output(
+        self, found: "Found", matches: "Sequence[Match]", arguments: Arguments
+    ) -> ToolOutput:
+        blocks = list(_blocks(matches))
+        shown = _within(blocks, self.workspace.max_output_chars - _NOTE_ROOM)
+        is_truncated = found.was_cut or bool(found.slow) or found.total > len(shown)
+        parts = shown[:] or ["No matches."]
+        if found.total > len(shown):
+            parts.append(
+                f"[{len(shown)} of {found.total:,} matches in {plural(found.files, 'file')} shown; "
+                "narrow the pattern, path or file_pattern]"
+            )
+        parts += _remarks(found, arguments.pattern)
+        display: dict[str, Any] = {
+            "matches": matches[: len(shown)],
+            "total_matches": found.total,
+            "total_files": found.files,
+            "truncated": is_truncated,
+        }
+        summary = f"{plural(found.total, 'match')} for {arguments.pattern}"
+        if found.total:
+            summary += f" in {plural(found.files, 'file')}"
+        return ToolOutput(output="\n".join(parts), summary=summary, display=display)
+
+
+def _remarks(found: "Found", pattern: str) -> Iterator[str]:
+    """Yield what the model has to know beside the matches."""
+    if found.was_cut:
+        yield "[the search took too long and was ended early; narrow `path` or write the pattern simpler]"
+    if found.skipped:
+        yield f"[not searched, could not be read: {names_of(found.skipped)}]"
+    if found.shortened:
+        yield f"[only the beginning of very long lines was searched in: {names_of(found.shortened)}]"
+    if found.slow:
+        yield f"[not searched to the end, the pattern takes too long there: {names_of(found.slow)}]"
+    if found.binary:
+        yield f"[not searched, it holds no text: {names_of(found.binary)}]"
+    if not found.total and (escaped := _ESCAPED.search(pattern)):
+        yield (
+            f"[`{escaped[0]}` means the character `{escaped[0][1]}` itself; as an operator it has no backslash]"
+        )
+
+
+def _check_file(roots: Roots, path: Path) -> None:
+    """Raise ToolError for what is no ordinary file, or is a blocked one under another name."""
+    from ybs.tools.reading.files import failure, open_regular  # not needed before the first call
+
+    shown = roots.show(path)
+    try:
+        with roots.held(path) as place:
+            os.close(open_regular(place, shown)[0])
+    except OSError as error:
+        raise failure(error, shown) from error
+
+
+def _matches(roots: Roots, found: "Found", start: Path, prefix: str, context: int) -> "list[Match]":
+    """Read the lines that were found; files that cannot be read any more are told as skipped.
+
+    They are opened as every file is that a model reads: by a walk that follows no link, and judged.
+    """
+    from ybs.tools.searching.excerpt import matches_in  # not needed before the first call
+
+    matches: list[Match] = []
+    for path, places in found.places.items():
+        try:
+            with roots.held(start / path) as place:
+                descriptor = place.open(_READ)
+            matches += matches_in(descriptor, prefix + shown_name(path), places, context)
+        except (OSError, Refused):
+            found.skipped.append(path)
+    return matches
+
+
+def names_of(files: Iterable[str]) -> str:
+    """Name the first few of the files."""
+    names = list(files)
+    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(shown_name(name)[:LONGEST_NAME] for name in names[:_MOST_NAMES]) + more
+
+
+def _blocks(matches: "Sequence[Match]") -> Iterator[str]:
+    """Yield the text of each match: the file's name once, then `12:` for matches, `12-` for lines around."""
+    file, last = "", 0
+    for match, following in zip_longest(matches, matches[1:]):
+        lines: list[str] = []
+        if match.file != file:
+            file, last = match.file, 0
+            lines.append(file)
+        is_near = following is not None and following.file == file
+        until = (
+            following.line if following is not None and is_near else match.line + MOST_CONTEXT + 1
+        )
+        first = match.line - len(match.context_before)
+        before = enumerate(match.context_before, first)
+        lines += [f"{number}-\t{line}" for number, line in before if number > last]
+        lines.append(f"{match.line}:\t{match.content}")
+        after = list(enumerate(match.context_after, match.line + 1))[: until - match.line - 1]
+        lines += [f"{number}-\t{line}" for number, line in after]
+        last = match.line + len(after)
+        yield "\n".join(lines)
+
+
+def _within(blocks: list[str], budget: int) -> list[str]:
+    for count, text in enumerate(blocks):
+        budget -= len(text) + 1
+        if budget < 0 and count:
+            return blocks[:count]
+    return blocks

@@ -1,0 +1,153 @@
+"""Trust in a project, bound to its folder and to every byte that it is about.
+
+A record holds the folder's real path and the digest of each file that could make ybs do something (`trust_files`). One
+byte changed, one file more or less, and the project is not trusted any more; the difference is shown.
+"""
+
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ybs.config import private_file
+from ybs.config.document import visible
+from ybs.config.paths import config_folder
+from ybs.config.review import Change, Item, ProjectFile, Review
+from ybs.core.errors import ConfigError
+from ybs.trust.files import Untrustable, read_one
+
+#: The text of a file is kept for showing a difference, up to this size.
+MOST_KEPT = 64_000
+MOST_KEPT_IN_ALL = 1_000_000
+LARGEST_RECORD = 8_000_000
+
+
+class TrustedFile(Struct, frozen=True):
+    """What a record knows of a file. `text` is empty where it was too large to be kept."""
+
+    digest: str
+    text: str = ""
+
+
+class Record(Struct, frozen=True, kw_only=True):
+    """What the trust store holds of one folder."""
+
+    folder: str
+    files: dict[str, TrustedFile]
+    version: int = 1
+
+    def __repr__(self) -> str:
+        return f"Record(folder={self.folder!r})"
+
+
+def is_unchanged(review: Review, path: str) -> bool:
+    """Read a trusted file again, before it is run, and return whether it is still what was trusted."""
+    file = review.files.get(path)
+    if not review.is_trusted or file is None:
+        return False
+    try:
+        now = read_one(review.folder, path)
+    except (OSError, Untrustable):
+        return False
+    return now is not None and now.digest == file.digest
+
+
+def judge(
+    folder: Path,
+    files: dict[str, ProjectFile],
+    items: tuple[Item, ...],
+    *,
+    once: bool = False,
+    environ: Mapping[str, str] | None = None,
+) -> Review:
+    """Compare what was read with what was trusted. `folder` is the real path."""
+    record = recall(folder, environ)
+    known = record.files if record else {}
+    is_known = record is not None and {path: file.digest for path, file in known.items()} == {
+        path: file.digest for path, file in files.items()
+    }
+    changes = () if record is None or is_known else tuple(_changes(known, files))
+    return Review(
+        folder=folder,
+        items=items,
+        files=files,
+        is_trusted=is_known or once,
+        once=once and not is_known,
+        changes=changes,
+    )
+
+
+def give(review: Review, environ: Mapping[str, str] | None = None) -> None:
+    """Trust exactly what was reviewed. Raises ConfigError and OSError."""
+    if review.problem:
+        raise ConfigError(f"{visible(str(review.folder))} cannot be trusted: {review.problem}")
+    room = MOST_KEPT_IN_ALL
+    kept: dict[str, TrustedFile] = {}
+    for path, file in review.files.items():
+        text = _text_of(file.data) if len(file.data) <= min(MOST_KEPT, room) else ""
+        room -= len(text)
+        kept[path] = TrustedFile(file.digest, text)
+    record = Record(folder=str(review.folder), files=kept)
+    private_file.replace(record_file(review.folder, environ), msgspec.json.encode(record))
+
+
+def revoke(folder: Path, environ: Mapping[str, str] | None = None) -> bool:
+    """Forget a project. Tell whether it had been trusted."""
+    return private_file.remove(record_file(folder.resolve(), environ))
+
+
+def recall(folder: Path, environ: Mapping[str, str] | None = None) -> Record | None:
+    """Return what was trusted in this folder; None where nothing was, or the record is of no use."""
+    try:
+        data = private_file.read(record_file(folder, environ), most_bytes=LARGEST_RECORD)
+        record = msgspec.json.decode(data, type=Record) if data is not None else None
+    except (OSError, ConfigError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    # The name of the file is a digest of the path; the path in it must agree.
+    return record if record is not None and record.folder == str(folder) else None
+
+
+def record_file(folder: Path, environ: Mapping[str, str] | None = None) -> Path:
+    """Return where the trust in a folder is kept."""
+    name = sha256(str(folder).encode(errors="surrogateescape")).hexdigest()
+    return config_folder(environ) / "trust" / f"{name}.json"
+
+
+def _changes(known: Mapping[str, TrustedFile], files: Mapping[str, ProjectFile]) -> list[Change]:
+    changes: list[Change] = []
+    for path in sorted({*known, *files}):
+        was, now = known.get(path), files.get(path)
+        if was is None:
+            changes.append(Change(path=visible(path), what="is new"))
+        elif now is None:
+            changes.append(Change(path=visible(path), what="is gone"))
+        elif was.digest != now.digest:
+            changes.append(_change(path, was, now))
+    return changes
+
+
+def _change(path: str, was: TrustedFile, now: ProjectFile) -> Change:
+    text = _text_of(now.data) if len(now.data) <= MOST_KEPT else ""
+    if was.digest.removesuffix("+x") == now.digest.removesuffix("+x"):
+        may = "may be run now" if now.is_executable else "may not be run any more"
+        return Change(path=visible(path), what=may)
+    if not was.text or not text:
+        return Change(path=visible(path), what=f"has changed ({len(now.data):,} bytes now)")
+    from ybs.trust.wording import difference  # difflib, needed only here
+
+    return Change(path=visible(path), what="has changed", difference=difference(was.text, text))
+
+
+def _text_of(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return ""
+
+
+def plain(value: Any) -> str:
+    """Write a value as JSON that is safe to show, whole: nothing may hide behind a cut."""
+    return visible(msgspec.json.encode(value).decode(), 20_000)

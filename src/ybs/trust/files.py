@@ -1,0 +1,191 @@
+"""The files of a project that could make ybs do something: found, and read once, before anybody trusts them.
+
+The bytes in hand are the ones that are hashed, shown and used, so swapping a file in between changes nothing.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path, PurePosixPath
+
+from ybs.config.document import visible
+from ybs.config.review import ProjectFile
+
+MCP_FILE = ".mcp.json"
+#: Everything below these counts.
+FOLDERS = (".ybs/agents", ".ybs/commands", ".ybs/hooks", ".ybs/skills", ".ybs/tools")
+SKILLS = ".ybs/skills/"
+#: A folder of this name is common, so only programs and descriptions of tools right in it count.
+TOOLS_FOLDER = "tools"
+SIDECAR = ".tool.json"
+
+MOST_FILES = 400
+MOST_BYTES_OF_FILE = 1_000_000
+MOST_BYTES = 8_000_000
+_DEEPEST = 6
+_MOST_WORDS = 200
+_PLAIN_TEXT = (".md", ".txt")
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+
+
+class Untrustable(Exception):
+    """Something is there that cannot be bound to its content; the text says what."""
+
+
+def gather(
+    folder: Path, words_of: Callable[[ProjectFile | None], Iterable[str]] = lambda _: ()
+) -> dict[str, ProjectFile]:
+    """Read the files by their path from the folder.
+
+    `words_of`, given the file of MCP servers, returns words of settings that may name more files. The project's
+    settings are not among the files: they are in hand already. Raises Untrustable and OSError.
+    """
+    reader = _Reader(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+    try:
+        reader.add(MCP_FILE)
+        for name in FOLDERS:
+            reader.add_folder(name)
+        reader.add_tools()
+        for path in named_files(words_of(reader.files.get(MCP_FILE))):
+            reader.add(path)
+        return _without_plain_skills(reader.files)
+    finally:
+        os.close(reader.root)
+
+
+def read_one(folder: Path, path: str) -> ProjectFile | None:
+    """Read one such file again; None where it is gone. Raises Untrustable and OSError."""
+    reader = _Reader(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+    try:
+        reader.add(path)
+    finally:
+        os.close(reader.root)
+    return reader.files.get(path)
+
+
+def named_files(words: Iterable[str]) -> Iterator[str]:
+    """Yield the words that may be files of the project: `node ./server.js` is bound to what server.js says."""
+    seen = dict.fromkeys(piece for word in words for piece in (word, *word.split()))
+    for word in list(seen)[:_MOST_WORDS]:
+        path = PurePosixPath(word.strip("\"';"))
+        if "\0" not in word and not path.is_absolute() and ".." not in path.parts and path.parts:
+            yield str(path)
+
+
+class _Reader:
+    """Reads below one folder, each step without following a link."""
+
+    def __init__(self, root: int) -> None:
+        self.root, self.files, self.bytes_read = root, dict[str, ProjectFile](), 0
+
+    def add(self, path: str) -> None:
+        """Read a file if it is there and no folder."""
+        folder = self._open_folder(PurePosixPath(path).parts[:-1])
+        if folder is None:
+            return
+        try:
+            name = PurePosixPath(path).name
+            try:
+                mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+            except OSError:  # it is not there, or its name cannot be a file's
+                return
+            if not stat.S_ISDIR(mode):
+                self._read(folder, name, path)
+        finally:
+            os.close(folder)
+
+    def add_folder(self, path: str, *, deepest: int = _DEEPEST) -> None:
+        """Read all files below a folder."""
+        for entry_path, mode in self._entries(path):
+            if not stat.S_ISDIR(mode):
+                self.add(entry_path)
+            elif deepest:
+                self.add_folder(entry_path, deepest=deepest - 1)
+            else:
+                raise Untrustable(f"{visible(entry_path)} is nested too deep")
+
+    def add_tools(self) -> None:
+        """Read programs, and descriptions of tools, that lie in the folder of tools."""
+        for path, mode in self._entries(TOOLS_FOLDER):
+            is_program = bool(mode & 0o111) and not stat.S_ISDIR(mode)
+            if is_program or path.endswith(SIDECAR):
+                self.add(path)
+
+    def _entries(self, path: str) -> Iterator[tuple[str, int]]:
+        folder = self._open_folder(PurePosixPath(path).parts)
+        if folder is None:
+            return
+        try:
+            for count, name in enumerate(sorted(os.listdir(folder))):  # noqa: PTH208 - by descriptor
+                if count > 4 * MOST_FILES:
+                    raise Untrustable(f"{visible(path)} holds too many files")
+                facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                yield f"{path}/{name}", facts.st_mode
+        finally:
+            os.close(folder)
+
+    def _open_folder(self, parts: tuple[str, ...]) -> int | None:
+        handle = os.dup(self.root)
+        for index, part in enumerate(parts):
+            try:
+                below = os.open(part, _FLAGS | os.O_DIRECTORY, dir_fd=handle)
+            except OSError:
+                if parts[0] == ".ybs" and _is_link(part, handle):
+                    raise Untrustable(_LINK.format(visible("/".join(parts[: index + 1])))) from None
+                return None
+            finally:
+                os.close(handle)
+            handle = below
+        return handle
+
+    def _read(self, folder: int, name: str, path: str) -> None:
+        if path in self.files:
+            return
+        # Looking first keeps devices unopened; looking again at the open file closes the gap between.
+        _check(path, os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+        handle = os.open(name, _FLAGS, dir_fd=folder)
+        with open(handle, "rb") as file:  # noqa: PTH123 - opened by descriptor
+            mode = os.fstat(handle).st_mode
+            _check(path, mode)
+            data = file.read(MOST_BYTES_OF_FILE + 1)
+        self.bytes_read += len(data)
+        if len(data) > MOST_BYTES_OF_FILE or self.bytes_read > MOST_BYTES:
+            raise Untrustable(f"{visible(path)} is too large to be trusted")
+        if len(self.files) >= MOST_FILES:
+            raise Untrustable(f"there are more than {MOST_FILES} files to trust")
+        self.files[path] = ProjectFile(data, bool(mode & 0o111))
+
+
+_LINK = "{} is a link, and what a link leads to cannot be trusted"
+
+
+def _check(path: str, mode: int) -> None:
+    if stat.S_ISLNK(mode):
+        raise Untrustable(_LINK.format(visible(path)))
+    if not stat.S_ISREG(mode):
+        raise Untrustable(f"{visible(path)} is no regular file")
+
+
+def _is_link(name: str, folder: int) -> bool:
+    try:
+        return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def _without_plain_skills(files: dict[str, ProjectFile]) -> dict[str, ProjectFile]:
+    """Leave out skills that are words only; with a script in it, all of a skill counts."""
+    scripted = {_skill_of(path) for path, file in files.items() if not _is_words(path, file)}
+    return {
+        path: file
+        for path, file in files.items()
+        if not path.startswith(SKILLS) or _skill_of(path) in scripted
+    }
+
+
+def _skill_of(path: str) -> str:
+    return path.removeprefix(SKILLS).partition("/")[0]
+
+
+def _is_words(path: str, file: ProjectFile) -> bool:
+    return not path.startswith(SKILLS) or (path.endswith(_PLAIN_TEXT) and not file.is_executable)

@@ -1,0 +1,221 @@
+"""What a trusted project adds to the settings: never a key, never less safety, and nothing in place of the user's own.
+
+A key is bound to the address that it was set for. An address that a project names gets none of the user's keys.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from ybs.config.document import Document, dotted, visible
+from ybs.config.tree import Leaf, Tree, find, is_list, is_object, leaves_of, put
+from ybs.config.variables import has_reference
+from ybs.trust.project_settings import needing_trust, rule_of
+
+#: Not even trust lets a project set them.
+NEVER = {
+    "llm.api_key",
+    "safety.mode",
+    "safety.safe_commands",
+    "safety.sandbox_allowed_paths",
+    "safety.sandbox_network",
+    *("session", "profiles", "memory", "gateway", "firewall", "incognito"),
+}
+#: Names that mean a certain maker's server, wherever they are said.
+BUILT_IN_PROVIDERS = {
+    *("ollama", "openai", "anthropic", "google", "mistral", "llamacpp", "apple", "claude-cli"),
+}
+#: The name of a provider that a project describes by its address alone.
+OF_THE_PROJECT = "project"
+_KEYS = ("api_key", "api_key_env")
+#: A project adds entries to these sections and changes none of the user's.
+_ADD_ONLY = {"providers", "mcpServers", "hooks", "skills", "router"}
+#: Features replace variables in these by themselves, and the person has seen which.
+_MAY_READ_VARIABLES = {"mcpServers", "hooks"}
+_WIRES = {"ollama": "ollama", "anthropic": "anthropic"}
+
+
+class Powerful(Struct, frozen=True):
+    """What a project's file asks for beyond the harmless: `values` to take over once it is trusted."""
+
+    values: dict[str, Any]
+    never: list[tuple[str, ...]]
+    reading: list[tuple[str, ...]]
+
+    def warn(self, document: Document) -> None:
+        """Say what is left out although the project is trusted."""
+        if self.never:
+            document.warn_of_all(self.never, "ignored, for no project's file may set it")
+        if self.reading:
+            document.warn_of_all(self.reading, "ignored, for it would read your variables")
+
+
+def take_powerful(document: Document) -> Powerful:
+    """Sort what needs trust into what a project may set with it, and what it may not set even then."""
+    found = Powerful({}, [], [])
+    for path, value in needing_trust(document):
+        if rule_of(path) in NEVER:
+            found.never.append(path)
+        elif path[0] not in _MAY_READ_VARIABLES and _has_reference(value):
+            found.reading.append(path)
+        elif value := _without_keys(value, found.never) if path == ("providers",) else value:
+            put(found.values, path, value)
+    return found
+
+
+def _without_keys(providers: Any, never: list[tuple[str, ...]]) -> Any:
+    if not is_object(providers):
+        return providers
+    path = ("providers",)
+    kept: dict[str, Any] = {}
+    for name, value in providers.items():
+        if name in BUILT_IN_PROVIDERS:
+            never.append((*path, name))
+            continue
+        never += [(*path, name, key) for key in _KEYS if is_object(value) and key in value]
+        is_one = is_object(value)
+        kept[name] = {k: v for k, v in value.items() if k not in _KEYS} if is_one else value
+    return kept
+
+
+def _has_reference(value: Any) -> bool:
+    if isinstance(value, str):
+        return has_reference(value)
+    if is_object(value):
+        return any(_has_reference(each) for each in value.values())
+    return is_list(value) and any(_has_reference(each) for each in value)
+
+
+def add_to(user: Tree, project: Tree) -> tuple[Tree, list[tuple[str, ...]]]:
+    """Lay a trusted project's settings over the user's. Return them, and the ways to what the user has already."""
+    taken: list[tuple[str, ...]] = []
+    merged = dict(user)
+    for section, values in project.items():
+        own = user.get(section)
+        if section in _ADD_ONLY and is_object(own) and is_object(values):
+            merged[section] = _add_entries(section, own, values, taken)
+        elif is_object(own) and is_object(values):
+            merged[section] = _over(own, values)
+        else:
+            merged[section] = values
+    return merged, taken
+
+
+def _add_entries(
+    section: str, own: Tree, values: Tree, taken: list[tuple[str, ...]]
+) -> dict[str, Any]:
+    added = dict(own)
+    for name, value in values.items():
+        mine = own.get(name)
+        if mine is None:
+            added[name] = value
+        elif section == "hooks" and _is_list(mine) and _is_list(value):
+            added[name] = Leaf([*mine.value, *value.value], value.origin)
+        else:
+            taken.append((section, name))
+    return added
+
+
+def _over(own: Tree, values: Tree) -> Tree:
+    """Lay settings over settings; equal ones stay the user's, and lists of programs grow."""
+    merged = dict(own)
+    for name, value in values.items():
+        mine = own.get(name)
+        if is_object(mine) and is_object(value):
+            merged[name] = _over(mine, value)
+        elif isinstance(mine, Leaf) and isinstance(value, Leaf):
+            merged[name] = _grown(mine, value)
+        else:
+            merged[name] = value
+    return merged
+
+
+def _grown(mine: Leaf, value: Leaf) -> Leaf:
+    if mine.value == value.value:
+        return mine
+    if is_list(mine.value) and is_list(value.value):
+        return Leaf([*mine.value, *_new(mine.value, value.value)], value.origin)
+    return value
+
+
+def _new(mine: list[Any], values: list[Any]) -> list[Any]:
+    """Return the entries that are not there yet, by their name where they have one."""
+    names = {each.get("name") for each in mine if is_object(each)}
+    return [
+        each
+        for each in values
+        if each not in mine and not (is_object(each) and each.get("name") in names)
+    ]
+
+
+def _is_list(leaf: Any) -> bool:
+    return isinstance(leaf, Leaf) and is_list(leaf.value)
+
+
+def bind_keys(tree: Tree) -> list[str]:
+    """Take every key and header of the user's away from addresses that a project names. Return warnings."""
+    warnings = list(_unmix(tree))
+    llm: Tree = tree.get("llm", {})
+    _let_the_person_choose(llm)
+    if _is_projects(llm.get("endpoint")):
+        _describe(tree, llm)
+    name = llm.get("provider")
+    address = find(tree, ("providers", name.value, "endpoint")) if isinstance(name, Leaf) else None
+    if (_is_projects(name) or _is_projects(address)) and "api_key" in llm:
+        leaf = llm.pop("api_key")
+        where = visible(leaf.origin.source)
+        warnings.append(f"{where}: llm.api_key: left out, for a project's file names the address")
+    return warnings
+
+
+def _unmix(tree: Tree) -> Iterator[str]:
+    """Take a project's part out of entries that the user's later files set, too, for nobody knows whose those are."""
+    for section in ("providers", "mcpServers"):
+        entries: Tree = tree.get(section, {})
+        for name, entry in list(entries.items()):
+            leaves = list(leaves_of(entry)) if is_object(entry) else []
+            origins = {leaf.origin.layer == "project" for _, leaf in leaves}
+            if origins == {True, False}:
+                entries[name] = _without_projects(entry)
+                where = visible(next(x.origin.source for _, x in leaves if _is_projects(x)))
+                yield f"{where}: {dotted((section, name))}: left out, for your own settings name it"
+
+
+def _without_projects(tree: Tree) -> Tree:
+    return {
+        name: _without_projects(each) if is_object(each) else each
+        for name, each in tree.items()
+        if not _is_projects(each)
+    }
+
+
+def _let_the_person_choose(llm: Tree) -> None:
+    """Drop a project's address where a stronger layer has chosen a provider."""
+    name = llm.get("provider")
+    stronger = ("file", "profile", "environment", "option")
+    if (
+        _is_projects(llm.get("endpoint"))
+        and isinstance(name, Leaf)
+        and name.origin.layer in stronger
+    ):
+        del llm["endpoint"]
+
+
+def _describe(tree: Tree, llm: Tree) -> None:
+    """Make a provider of a project's bare address, so that no variable's key belongs to it."""
+    endpoint, provider = llm.pop("endpoint"), llm.get("provider")
+    base = provider.value if isinstance(provider, Leaf) else "openai"
+    providers: Tree = tree.setdefault("providers", {})
+    wire = find(providers, (base, "wire"))
+    name = OF_THE_PROJECT
+    while name in providers:
+        name += "_"
+    origin = endpoint.origin
+    speaks = wire if isinstance(wire, Leaf) else Leaf(_WIRES.get(base, "openai"), origin)
+    providers[name] = {"endpoint": endpoint, "wire": Leaf(speaks.value, origin)}
+    llm["provider"] = Leaf(name, origin)
+
+
+def _is_projects(leaf: Any) -> bool:
+    return isinstance(leaf, Leaf) and leaf.origin.layer == "project"

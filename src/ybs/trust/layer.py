@@ -1,0 +1,141 @@
+"""The layer of a project's own files: the harmless part always, the powerful part once the person trusts it."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ybs.config.document import Document, parse, visible
+from ybs.config.files import LARGEST_BYTES, Unusable, place_of
+from ybs.config.provider_change import without_strangers
+from ybs.config.review import Item, ProjectFile, Review
+from ybs.config.schema import Config
+from ybs.config.shape import Fitting, current_of
+from ybs.config.tree import Leaf, Origin, Tree, is_object, label, merge, put
+from ybs.trust.decision import judge
+from ybs.trust.files import MCP_FILE, Untrustable, gather
+from ybs.trust.grants import Powerful, add_to, bind_keys, take_powerful
+from ybs.trust.project_settings import take_harmless, take_tighter, warn_of_powerful
+from ybs.trust.wording import items_of_files, items_of_settings, words_in
+
+_SERVERS = "mcpServers"
+_SEARCH_PATHS = ("tools", "search_paths")
+_MOST_NAMED = 8
+_HOW = "see what it wants, and trust it, with `ybs trust`"
+
+
+class ProjectLayer:
+    """What a project's files say, read once, and what of it holds."""
+
+    def __init__(
+        self, file: Path, text: str | None, *, is_trusted: bool, environ: Mapping[str, str]
+    ) -> None:
+        self.file, self.united = file, dict[tuple[str, ...], Leaf]()
+        self._early: list[str] = []
+        self.document = self._parse(file, text) or Document(str(file))
+        self.servers: Document | None = None
+        self.powerful = take_powerful(self.document)
+        self.review = self._review(text or "", once=is_trusted, environ=environ)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Everything that the person should know."""
+        servers = self.servers.all_warnings() if self.servers else []
+        return [*self._early, *self.document.all_warnings(), *servers]
+
+    def bind_keys(self, tree: Tree) -> list[str]:
+        """Take the person's keys away from addresses that the project names; return warnings."""
+        return bind_keys(tree)
+
+    def lay_over(self, user: Tree) -> Tree:
+        """Return the user's settings with the project's over them."""
+        if self.review is not None and self.review.is_trusted:
+            user = self._lay_powerful(user, self.powerful)
+        else:
+            self._warn_of_distrust()
+        document, origin = self.document, Origin("project", self.document.source)
+        fitting = Fitting(document.warn, may_address=False).section(take_harmless(document), Config)
+        kept, united = take_tighter(document, fitting, lambda path: current_of(user, path))
+        self.united = {path: Leaf(added, origin) for path, added in united.items()}
+        return merge(user, label(kept, origin))
+
+    def _lay_powerful(self, user: Tree, powerful: Powerful) -> Tree:
+        document = self.document
+        powerful.warn(document)
+        values = Fitting(document.warn, may_address=False).section(powerful.values, Config)
+        if added := values.get("tools", {}).get("search_paths"):
+            known = current_of(user, _SEARCH_PATHS)
+            put(values, _SEARCH_PATHS, list(dict.fromkeys([*known, *added])))
+        project = label(values, Origin("project", document.source))
+        if self.servers is not None:
+            described: Any = {_SERVERS: self.servers.tree.get(_SERVERS)}
+            named = Fitting(self.servers.warn).section(described, Config)
+            project = merge(label(named, Origin("project", self.servers.source)), project)
+        user, warnings = without_strangers(user, {"llm": project.get("llm", {})})
+        merged, taken = add_to(user, project)
+        if taken:
+            document.warn_of_all(taken, "ignored, for your own settings have it already")
+        self._early += warnings
+        return merged
+
+    def _warn_of_distrust(self) -> None:
+        review = self.review
+        if review is None:  # nothing waits for trust, so that is not what is missing
+            self.powerful.warn(self.document)
+            return
+        was = " any more, for it has changed" if review.changes else ""
+        why = f"ignored, for this project is not trusted{was}; {_HOW}"
+        if review.problem:
+            why = f"ignored, for this project cannot be trusted ({review.problem})"
+        warn_of_powerful(self.document, why)
+        asking = {item.place for item in review.items if item.asks}
+        files = sorted(asking - {self.file.name})
+        if files or review.problem:
+            more = f" and {len(files) - _MOST_NAMED} more" if len(files) > _MOST_NAMED else ""
+            named = ", ".join(files[:_MOST_NAMED]) or "its programs"
+            self._early.append(f"{visible(str(self.file.parent))}: {why}: {named}{more}")
+
+    def _review(self, text: str, *, once: bool, environ: Mapping[str, str] | None) -> Review | None:
+        """Read the rest of what could do something, and compare it with what was trusted."""
+        folder = self.file.parent
+        items = list(items_of_settings(self.file.name, self.powerful.values))
+        try:
+            folder = folder.resolve()
+            files = gather(folder, self._words_of)
+        except (Untrustable, OSError) as error:
+            words = str(error) if isinstance(error, Untrustable) else error.strerror or "?"
+            return Review(folder=folder, items=tuple(items), files={}, problem=words)
+        if items:
+            files[self.file.name] = ProjectFile(text.encode())
+        if not files:
+            return None
+        if self.servers is not None:
+            items += items_of_settings(MCP_FILE, {_SERVERS: self.servers.tree.get(_SERVERS)})
+        elif MCP_FILE in files:
+            items.append(Item(place=MCP_FILE, words="cannot be read"))
+        items += items_of_files(files)
+        return judge(folder, files, tuple(items), once=once, environ=environ)
+
+    def _words_of(self, servers: ProjectFile | None) -> Iterable[str]:
+        self.servers = self._parse_servers(servers)
+        yield from words_in(self.powerful.values)
+        yield from words_in(self.servers.tree if self.servers else None)
+
+    def _parse_servers(self, file: ProjectFile | None) -> Document | None:
+        if file is None:
+            return None
+        if len(file.data) > LARGEST_BYTES:
+            raise Untrustable(f"{MCP_FILE} is larger than {LARGEST_BYTES // 1000} kB")
+        try:
+            text = file.data.decode()
+        except UnicodeDecodeError:
+            self._early.append(f"{MCP_FILE}: IGNORED as a whole, for it is not UTF-8 text")
+            return None
+        document = self._parse(self.file.parent / MCP_FILE, text)
+        return document if document and is_object(document.tree.get(_SERVERS)) else None
+
+    def _parse(self, path: Path, text: str | None) -> Document | None:
+        try:
+            return None if text is None else parse(path, text)
+        except Unusable as error:
+            self._early.append(f"{place_of(path, error)}: IGNORED as a whole, for it {error}")
+            return None

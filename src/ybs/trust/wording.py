@@ -1,0 +1,111 @@
+"""What a project wants, in plain words for the person who decides, with nothing in them that acts on a terminal."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import unified_diff
+from typing import Any
+
+from ybs.config.document import dotted, visible
+from ybs.config.report import mask_address
+from ybs.config.review import Item, ProjectFile, Review
+from ybs.config.tree import is_list, is_object
+from ybs.config.variables import names_in
+from ybs.trust.decision import plain
+from ybs.trust.files import FOLDERS, SIDECAR, TOOLS_FOLDER
+
+MOST_DIFFERENCE_LINES = 60
+_LONGEST_LINE = 400
+_KINDS = {
+    ".ybs/agents": "describes a helper agent",
+    ".ybs/commands": "adds a command",
+    ".ybs/hooks": "is a program that hooks may run",
+    ".ybs/skills": "belongs to a skill with a program in it",
+    ".ybs/tools": "is a tool that the model may call",
+}
+#: What single settings do; `{name}` is the setting's own.
+_SETTINGS = {
+    ("llm", "endpoint"): "sends what you say, and your files, to",
+    ("llm", "provider"): "chooses the provider",
+    ("tools", "external"): "lets the model run these programs:",
+    ("tools", "search_paths"): "looks for tools, which are programs, in",
+}
+#: What the entries of a section do; `{name}` is the entry's.
+_SECTIONS = {
+    "providers": "describes the provider {name}, to which your words may be sent:",
+    "mcpServers": "starts or reaches the MCP server {name}:",
+    "hooks": "runs programs at {name}:",
+}
+
+
+def items_of_settings(place: str, tree: Mapping[str, Any]) -> Iterator[Item]:
+    """Say what the powerful settings of a file would do, one by one."""
+    for name, value in tree.items():
+        if is_object(value) and value:
+            for inner, each in value.items():
+                yield Item(place=place, words=_words_of(name, inner, each))
+        else:
+            yield Item(place=place, words=f"sets {dotted((name,))} to {plain(value)}")
+
+
+def items_of_files(files: Mapping[str, ProjectFile]) -> Iterator[Item]:
+    """Say what the files of a project are for."""
+    for path in files:
+        folder = next((name for name in FOLDERS if path.startswith(f"{name}/")), "")
+        if folder:
+            yield Item(place=visible(path), words=_KINDS[folder])
+        elif path.startswith(f"{TOOLS_FOLDER}/"):
+            described = path.endswith(SIDECAR) or path + SIDECAR in files
+            words = "is a program that is looked at as a tool for the model"
+            yield Item(place=visible(path), words=words, asks=described)
+
+
+def lines_of(review: Review) -> list[str]:
+    """Say it all, a line each: what is wanted, and how it differs from what was trusted before."""
+    lines = [f"{item.place}: {item.words}" for item in review.items]
+    for change in review.changes:
+        lines.append(f"{change.path} {change.what} since you trusted this project")
+        lines += [f"  {line}" for line in change.difference.splitlines()]
+    if review.problem:
+        lines.append(f"This project cannot be trusted: {review.problem}")
+    return lines
+
+
+def words_in(value: Any) -> Iterator[str]:
+    """Yield every text in a value."""
+    if isinstance(value, str):
+        yield value
+    elif is_object(value):
+        for each in value.values():
+            yield from words_in(each)
+    elif is_list(value):
+        for each in value:
+            yield from words_in(each)
+
+
+def difference(was: str, now: str) -> str:
+    """Show what has changed in a text, line by line, escaped."""
+    shown = list(unified_diff(was.splitlines(), now.splitlines(), lineterm="", n=1))[2:]
+    lines = [visible(line, _LONGEST_LINE) for line in shown[:MOST_DIFFERENCE_LINES]]
+    if not shown:
+        lines = ["only ends of lines, or the end of the file, differ"]
+    if len(shown) > MOST_DIFFERENCE_LINES:
+        lines.append(f"... and {len(shown) - MOST_DIFFERENCE_LINES} more lines")
+    return "\n".join(lines)
+
+
+def _words_of(section: str, name: str, value: Any) -> str:
+    shown = plain(value) if not isinstance(value, str) else visible(mask_address(value), 20_000)
+    words = _SETTINGS.get((section, name)) or _SECTIONS.get(section) or "sets {name} to"
+    known = (section, name) in _SETTINGS or section not in _SECTIONS
+    named = dotted((section, name)) if known else visible(name)
+    read = _variables(value) if section in _SECTIONS else ""
+    return f"{words.format(name=named)} {shown}{read}"
+
+
+def _variables(value: Any) -> str:
+    read = list(dict.fromkeys(_names(words_in(value))))
+    return f"; it is given your variables {visible(', '.join(read))}" if read else ""
+
+
+def _names(texts: Iterable[str]) -> Iterator[str]:
+    for text in texts:
+        yield from names_in(text)

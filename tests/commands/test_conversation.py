@@ -1,0 +1,269 @@
+"""/new, /rewind, /copy and /export: what a person does with a conversation."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec import Raw
+
+from ybs.commands.open import SlashCommands
+from ybs.core.messages import (
+    AssistantMessage,
+    Image,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+from ybs.session.answers import last_code
+from ybs.session.export import fenced
+from ybs.session.reply import Reply
+from ybs.session.session import Session
+from ybs.testing import Interrupted, OpenAIServer, RecordedEvents
+
+Open = Callable[..., tuple[Session, RecordedEvents]]
+TOKEN = "ghp_" + "A7b3C9d2E5f8G1h4J6k0L2m5N8p1Q4r7S9t3"
+
+
+@pytest.fixture
+def quiet(project: Path) -> Session:
+    """A session that sends nothing."""
+    return Session.open(
+        project,
+        commands=SlashCommands(),
+        provider="openai",
+        endpoint="http://127.0.0.1:9",
+        model="m",
+        sandbox=False,
+    )
+
+
+async def said(session: Session, line: str) -> Reply:
+    reply = await session.handle(line)
+    assert isinstance(reply, Reply)
+    return reply
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def talk(session: Session, *turns: tuple[str, str]) -> None:
+    for words, text in turns:
+        session.conversation.append(UserMessage.of(words))
+        session.conversation.append(AssistantMessage(content=(Text(text=text),), model="m"))
+
+
+async def test_what_makes_no_sense_is_an_error_and_changes_nothing(quiet: Session):
+    talk(quiet, ("one", "first"), ("two", "second"))
+    wrong = ("/rewind 0", "/rewind 3", "/rewind x", "/rewind ²", "/rewind 1 2", "/new now")
+    for line in (*wrong, "/copy 0", "/copy 3", "/copy x", "/copy 1 2", "/copy code", "/copy -1"):
+        reply = await said(quiet, line)
+        assert reply.is_error, line
+        assert (reply.draft, reply.clipboard) == ("", ""), line
+    assert len(quiet.conversation.messages) == 4
+    usage = (await said(quiet, "/rewind 1 words")).text
+    assert usage == "Usage: /rewind, or /rewind N (1 to 2), then both, conversation or files"
+
+
+async def test_an_empty_conversation_has_nothing_to_take_out(quiet: Session, project: Path):
+    assert (await said(quiet, "/copy")).text == "There is no answer to copy."
+    assert (await said(quiet, "/export")).text == "There is nothing to export yet."
+    assert (await said(quiet, "/rewind")).text == "There is nothing to go back to."
+    assert (await said(quiet, "/rewind 1")).is_error
+    assert names_in(project) == []
+
+
+async def test_while_a_turn_runs_the_conversation_stays_and_can_be_copied(open_session: Open):
+    async with OpenAIServer(["first", Interrupted(how="stall")]) as server:
+        session, _ = open_session(server)
+        async with session:
+            await session.send("one")
+            turn = asyncio.create_task(session.send("two"))
+            await server.received(2)
+            for line in ("/new", "/clear", "/rewind 1", "/model other", "/incognito"):
+                reply = await said(session, line)
+                assert reply.is_error, line
+                assert "A turn is running" in reply.text, line
+            assert (await said(session, "/copy")).clipboard == "first"
+            assert (await said(session, "/rewind")).menu is not None
+            assert "one is running" in (await said(session, "/status")).text
+            session.cancel()
+            await turn
+            assert session.past.prompts()[1][1] == "two"
+
+
+async def test_rewind_offers_the_prompts_and_gives_the_words_back(quiet: Session):
+    talk(quiet, ("one", "first"), ("two\nlines \x1b[2J" + "x" * 99, "second"))
+    quiet.conversation.append(UserMessage.of("a command's output", origin="shell"))
+    offer = await said(quiet, "/rewind")
+    assert offer.menu is not None
+    assert [item.line for item in offer.menu.items] == ["/rewind 1 of 2", "/rewind 2 of 2"]
+    assert offer.menu.items[0].label.startswith("two lines ␛[2Jxxx")
+    assert len(offer.menu.items[0].label) <= 60
+    assert "Files stay as they are" in offer.menu.title
+    assert "  2  one" in offer.text
+    reply = await said(quiet, "/rewind 2")
+    assert reply.draft == "one"
+    assert "Files stay as they are" in reply.text
+    assert list(quiet.conversation.messages) == []
+
+
+async def test_what_was_offered_before_more_was_said_is_not_gone_back_to(quiet: Session):
+    talk(quiet, ("one", "first"), ("two\x1b[2J", "second"))
+    offer = await said(quiet, "/rewind")
+    assert offer.menu is not None
+    stale = offer.menu.items[1].line
+    quiet.conversation.append(UserMessage.of("steered meanwhile"))
+    reply = await said(quiet, stale)
+    assert reply.is_error
+    assert "has gone on" in reply.text
+    await quiet.past.rewind(2)
+    talk(quiet, ("another", "answer"))  # as many as were offered, but not the same
+    assert (await said(quiet, offer.menu.items[0].line)).is_error
+    assert len(quiet.conversation.messages) == 4
+    assert (await said(quiet, stale)).draft == "one"  # the same words in the same place
+    talk(quiet, ("two\x1b[2J", "second"))
+    offer = await said(quiet, "/rewind")
+    assert offer.menu is not None
+    assert (await said(quiet, offer.menu.items[0].line)).draft == "two\x1b[2J"
+    talk(quiet, ("three", "third"), ("four", "fourth"))
+    assert (await said(quiet, "/rewind 2")).draft == "three"  # typed, it counts from now
+
+
+async def test_rewind_leaves_what_was_attached_out_of_the_draft(quiet: Session):
+    parts = (Text(text="look"), Text(text="<file>"), Image(media_type="image/png", data=b"x"))
+    quiet.conversation.append(UserMessage(content=parts))
+    assert (await said(quiet, "/rewind 1")).draft == "look"
+
+
+@pytest.mark.parametrize("is_incognito", [False, True])
+async def test_new_keeps_model_mode_and_incognito(project: Path, *, is_incognito: bool):
+    session = Session.open(
+        project,
+        commands=SlashCommands(),
+        provider="openai",
+        endpoint="http://127.0.0.1:9",
+        model="m",
+        sandbox=False,
+        incognito=is_incognito,
+    )
+    async with session:
+        session.mode = "plan"
+        talk(session, ("one", "first"))
+        session.view.is_verbose = True
+        reply = await said(session, "/NEW")
+        status = session.status()
+        assert (status.model, status.mode, status.incognito) == ("m", "plan", is_incognito)
+        assert ("incognito" in reply.text) is is_incognito
+        assert list(session.conversation.messages) == session.turns == []
+        assert session.view.is_verbose
+        settings = (await said(session, "/config")).text
+        assert "/incognito)" not in settings, "nobody said so"
+
+
+async def test_copy_takes_the_last_words_of_a_turn(quiet: Session):
+    talk(quiet, ("one", "first"), ("two", "I look."))
+    call = ToolCall(id="c", name="read_file")
+    quiet.conversation.append(AssistantMessage(content=(Text(text="Now."), call)))
+    quiet.conversation.append(ToolResult(call_id="c", name="read_file", output="x"))
+    quiet.conversation.append(UserMessage.of("mind the time", origin="guard"))
+    quiet.conversation.append(AssistantMessage(content=(Text(text="It \x1b[2Jis.\n"),)))
+    quiet.conversation.append(UserMessage.of("three"))
+    reply = await said(quiet, "/copy")
+    assert reply.clipboard == "It ␛[2Jis."
+    assert reply.text == "The answer, 1 line:"
+    assert (await said(quiet, "/copy 2")).clipboard == "first"
+    assert "only 2 answers" in (await said(quiet, "/copy 3")).text
+
+
+async def test_copy_takes_the_last_code_of_an_answer(quiet: Session):
+    talk(quiet, ("one", "a\n```py\nx = 1\n```\nb\n~~~\ny\n```\n~~~\n"), ("two", "none"))
+    assert (await said(quiet, "/copy code 2")).clipboard == "y\n```"
+    assert "no code block" in (await said(quiet, "/copy CODE")).text
+
+
+def test_code_blocks_end_where_markdown_ends_them():
+    for text, code in (
+        ("no code", None),
+        ("```x``` in a line", None),
+        ("```\nnever closed", "never closed"),
+        ("````md\n```\ninner\n```\n````", "```\ninner\n```"),
+        ("1. do\n   ```sh\n   ls\n     -l\n   ```", "ls\n  -l"),
+        ("```\n```", ""),
+    ):
+        assert last_code(text) == code, text
+
+
+async def test_export_is_refused_in_incognito_and_where_it_must_not_go(
+    quiet: Session, home: Path, project: Path
+):
+    talk(quiet, ("one", "first"))
+    (home / ".ssh").mkdir()
+    (project / "there.md").write_text("mine")
+    for name in ("~/.ssh/x.md", "there.md", "no/such/folder.md", "a\x1b.md"):
+        assert (await said(quiet, f"/export {name}")).is_error, name
+    await said(quiet, "/incognito")
+    talk(quiet, ("one", "first"))
+    reply = await said(quiet, "/export x.md")
+    assert reply.is_error
+    assert reply.text.startswith("Not written: incognito writes nothing down. /copy")
+    assert names_in(project) == ["there.md"]
+    assert (project / "there.md").read_text() == "mine"
+
+
+async def test_an_export_is_markdown_with_secrets_masked(quiet: Session, project: Path):
+    given = Raw(msgspec.json.encode({"path": "a", "content": f"token = '{TOKEN}'"}))
+    picture = Image(media_type="image/png", data=b"1234")
+    first = UserMessage(content=(Text(text=f"# use {TOKEN}\ud800"), Text(text="```\n"), picture))
+    quiet.conversation.append(first)
+    call = ToolCall(id="c", name="write_file", arguments=given)
+    thought = Thinking(text=f"the {TOKEN}", signature="proof")
+    quiet.conversation.append(
+        AssistantMessage(content=(thought, Text(text="ok \x1b"), call), model="m")
+    )
+    result = ToolResult(call_id="c", name="write_file", output="no", is_error=True, is_refused=True)
+    quiet.conversation.append(result)
+    reply = await said(quiet, "/export")
+    (name,) = names_in(project)
+    file = project / name
+    assert reply.text == f"Exported 3 messages: {file}"
+    assert file.name.startswith("session-")
+    assert file.stat().st_mode & 0o777 == 0o600
+    text = file.read_text()
+    for part in (
+        "## You\n",
+        "````text\n```\n````",
+        "(a picture",
+        "## m\n",
+        "`write_file`",
+        "Refused:",
+    ):
+        assert part in text, part
+    assert "[ybs:secret:github" in text
+    assert "\x1b" not in text
+    data = await said(quiet, "/export All.JSONL")
+    assert not data.is_error
+    lines = [
+        msgspec.json.decode(line) for line in (project / "All.JSONL").read_bytes().splitlines()
+    ]
+    assert [line["type"] for line in lines] == [
+        "session_start",
+        "system",
+        "user",
+        "assistant",
+        "tool_result",
+    ]
+    parts = {part["type"]: part for part in lines[3]["parts"]}
+    assert parts["thinking"] == {"type": "thinking", "text": "the [ybs:secret:github-token#1]"}
+    for name in names_in(project):
+        assert TOKEN not in (project / name).read_text()
+    assert (await said(quiet, "/secrets")).text == "Nothing was masked in this session."
+
+
+def test_no_text_ends_its_code_block():
+    assert fenced("a\n`````\nb").splitlines()[0] == "``````"
+    assert fenced("a", "py") == "```py\na\n```"

@@ -1,0 +1,49 @@
+"""/focus: shown, set and cleared, and told to the conversation that runs."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ybs.commands.focus import focus
+from ybs.session.session import Session
+from ybs.testing import OpenAIServer, RecordedEvents
+
+Open = Callable[..., tuple[Session, RecordedEvents]]
+
+
+async def test_a_focus_is_kept_and_told_with_the_next_words(open_session: Open, project: Path):
+    async with OpenAIServer(["one", "two", "three"]) as server:
+        session, _ = open_session(server, overrides={"context.repo_map_tokens": 0})
+        async with session:
+            assert "no focus" in (await focus(session, "")).text
+            assert "no focus" in (await focus(session, "clear")).text
+            await session.send("hello")
+            await focus(session, "Taken back before a word was said.")
+            reply = await focus(session, "The parser only.")
+            assert (reply.is_error, ".ybs/FOCUS.md" in reply.text) == (False, True)
+            assert (project / ".ybs/FOCUS.md").read_text() == "The parser only.\n"
+            assert (await focus(session, "")).text == "The parser only."
+            await session.send("go on")
+            assert "Cleared" in (await focus(session, "Clear")).text
+            await session.send("and now")
+            await session.handle("/export talk.md")
+        said = [str(request.body) for request in server.requests]
+        assert "The parser only." not in said[0]
+        assert said[1].count("The parser only.") == 1
+        assert "Taken back" not in said[1]
+        assert "no special focus" in said[2]
+    assert "no special focus" in (project / "talk.md").read_text()
+    assert not (project / ".ybs/FOCUS.md").exists()
+
+
+async def test_in_incognito_the_focus_is_shown_and_stays(open_session: Open, project: Path):
+    (project / ".ybs").mkdir()
+    (project / ".ybs/FOCUS.md").write_text("The parser.")
+    async with OpenAIServer([]) as server:
+        session, _ = open_session(server, incognito=True)
+        async with session:
+            assert (await focus(session, "")).text == "The parser."
+            for argument in ("Something else.", "clear"):
+                reply = await focus(session, argument)
+                assert reply.is_error
+                assert "incognito writes nothing down" in reply.text
+    assert (project / ".ybs/FOCUS.md").read_text() == "The parser."

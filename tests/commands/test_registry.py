@@ -1,0 +1,253 @@
+"""Slash commands: plain answers, no request to the model."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ybs.commands.registry import is_command, runs_beside_a_turn
+from ybs.commands.table import LISTED
+from ybs.session.reply import Reply
+from ybs.session.session import Session
+from ybs.testing import OpenAIServer, RecordedEvents
+
+Open = Callable[..., tuple[Session, RecordedEvents]]
+
+
+async def reply_to(open_session: Open, line: str, **options: object) -> Reply:
+    async with OpenAIServer([]) as server:
+        session, _ = open_session(server, **options)
+        async with session:
+            reply = await session.handle(line)
+        assert not server.requests
+    assert isinstance(reply, Reply)
+    return reply
+
+
+async def test_help_lists_every_command(open_session: Open):
+    text = (await reply_to(open_session, "/help")).text
+    for command in LISTED:
+        assert f"/{command.names[0]}" in text
+    assert "!COMMAND" in text
+    assert "!!COMMAND" in text
+
+
+@pytest.mark.parametrize("line", ["/HELP", "/Help ", "/?"])
+async def test_commands_ignore_case(open_session: Open, line: str):
+    assert "/tools" in (await reply_to(open_session, line)).text
+
+
+async def test_an_unknown_command_names_the_nearest(open_session: Open):
+    reply = await reply_to(open_session, "/modle gpt")
+    assert reply.is_error
+    assert reply.text.startswith("Unknown command: /modle. Did you mean ")
+    assert "/model" in reply.text.split("?")[0]
+
+
+async def test_the_beginning_of_a_command_names_those_that_begin_so(open_session: Open):
+    assert "Did you mean" not in (await reply_to(open_session, "/")).text
+    text = (await reply_to(open_session, "/CON")).text
+    assert text == "Unknown command: /CON. Did you mean /context or /config? /help lists them all."
+
+
+async def test_a_word_like_nothing_points_to_help(open_session: Open):
+    reply = await reply_to(open_session, "/xyzzy")
+    assert reply.text == "Unknown command: /xyzzy. /help lists them all."
+
+
+@pytest.mark.parametrize("line", ["/quit", "/exit", "/EXIT"])
+async def test_quit_and_exit_leave(open_session: Open, line: str):
+    assert (await reply_to(open_session, line)).wants_quit
+
+
+async def test_tools_are_listed_with_one_line_each(open_session: Open):
+    text = (await reply_to(open_session, "/tools")).text
+    for name in (
+        "read_file",
+        "write_file",
+        "edit_file",
+        "list_files",
+        "search_files",
+        "run_shell",
+        "shell_job",
+        "delete_file",
+        "repo_map",
+        "memorize",
+        "set_thought",
+    ):
+        assert name in text
+    assert text.endswith("11 tools")
+
+
+async def test_the_provider_in_use_is_shown(open_session: Open):
+    assert (await reply_to(open_session, "/provider current")).text == "openai scripted"
+
+
+async def test_provider_list_names_them_all(open_session: Open):
+    text = (await reply_to(open_session, "/provider list")).text
+    for name in ("ollama", "openai", "anthropic", "llamacpp"):
+        assert name in text
+
+
+async def test_model_changes_the_model_only(open_session: Open):
+    text = (await reply_to(open_session, "/model other-7b")).text
+    assert text.startswith("Now using openai other-7b.")
+
+
+async def test_mode_is_shown_and_changed(open_session: Open):
+    assert (await reply_to(open_session, "/mode")).text.startswith("Mode: ask")
+    assert (await reply_to(open_session, "/mode PLAN")).text == "Mode: plan (only reads)"
+    wrong = await reply_to(open_session, "/mode yolo")
+    assert wrong.is_error
+    assert "bypass" in wrong.text
+
+
+async def test_config_shows_what_is_not_default_and_where_it_comes_from(open_session: Open):
+    text = (await reply_to(open_session, "/config", mode="plan")).text
+    assert "  safety.mode = plan   (option)\n" in text.replace('"', "")
+    assert "llm.model" in text
+
+
+async def test_config_masks_a_key(home: Path, open_session: Open):
+    secret = "sk-" + "x" * 12 + "tail"
+    (home / ".ybs.json").write_text(f'{{"llm": {{"api_key": "{secret}"}}}}')
+    (home / ".ybs.json").chmod(0o600)
+    text = (await reply_to(open_session, "/config")).text
+    assert "llm.api_key" in text
+    assert secret not in text
+
+
+async def test_config_names_the_file_and_what_kind_of_file_it_is(home: Path, open_session: Open):
+    (home / ".ybs.json").write_text('{"llm": {"temperature": 1}}')
+    text = (await reply_to(open_session, "/config")).text
+    assert f"(home {home / '.ybs.json'})" in text
+
+
+async def test_clear_empties_the_conversation(open_session: Open):
+    async with OpenAIServer(["hi"]) as server:
+        session, _ = open_session(server)
+        async with session:
+            await session.send("hello")
+            await session.handle("/clear")
+            assert list(session.conversation.messages) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("/help", True),
+        ("/x y/z", True),
+        ("/etc/hosts is odd", False),
+        ("", False),
+        ("help", False),
+        (" /", True),
+    ],
+)
+def test_a_path_at_the_start_is_no_command(line: str, expected: bool):
+    assert is_command(line) is expected
+
+
+async def test_help_fits_a_terminal_and_ends_with_the_keys_of_the_door(open_session: Open):
+    async with OpenAIServer([]) as server:
+        session, _ = open_session(server)
+        session.door_help = "  Ctrl-X  does something"
+        async with session:
+            reply = await session.handle("/help")
+    assert isinstance(reply, Reply)
+    lines = reply.text.splitlines()
+    assert max(map(len, lines)) <= 76
+    assert lines[-1] == "  Ctrl-X  does something"
+
+
+def test_names_are_told_apart_and_every_command_says_what_it_does():
+    names = [name for command in LISTED for name in command.names]
+    assert len(names) == len(set(names))
+    assert {"exit", "ps", "?"} < set(names)
+    for command in LISTED:
+        assert command.summary
+        assert not command.summary.endswith(".")
+
+
+@pytest.mark.parametrize("name", ["model", "provider", "rewind"])
+def test_a_menu_is_shown_beside_a_turn_and_its_choice_waits(name: str):
+    assert runs_beside_a_turn(f"/{name}")
+    assert runs_beside_a_turn(f" /{name.upper()}  ")
+    assert not runs_beside_a_turn(f"/{name} 1")
+
+
+def test_what_only_looks_runs_beside_a_turn():
+    looking = (
+        "status context cost diff copy export stream verbose help tools config jobs mode trust"
+    )
+    waiting = [name for name in looking.split() if not runs_beside_a_turn(f"/{name} x")]
+    assert waiting == []
+    assert runs_beside_a_turn("/nonsense")
+    assert not any(runs_beside_a_turn(line) for line in ("/new", "/clear", "/incognito", "words"))
+
+
+async def test_odd_characters_reach_neither_a_reply_nor_break_a_command(open_session: Open):
+    odd = ("\x1b[2J", "\u202e", "\x9b31m", "\ud800", "\0", "e\u0301" * 3, "日本語", "²", "9" * 5000)
+    async with OpenAIServer([]) as server:
+        session, _ = open_session(server)
+        async with session:
+            for command in LISTED:
+                for text in odd:
+                    if command.names[0] in ("quit", "incognito", "model", "provider"):
+                        continue
+                    reply = await session.handle(f"/{command.names[0]} {text}")
+                    assert isinstance(reply, Reply), command.names
+                    assert not set(reply.text) & set("\x1b\u202e\x9b\0\ud800"), (
+                        command.names,
+                        text,
+                    )
+    assert (await reply_to(open_session, "/x\x1b[2Jy")).text.startswith("Unknown command: /x\u241b")
+
+
+async def test_words_are_parted_by_any_white_space(open_session: Open):
+    assert (await reply_to(open_session, "  /mode\u00a0\tplan ")).text == "Mode: plan (only reads)"
+
+
+async def test_choices_are_what_a_command_takes(open_session: Open):
+    async with OpenAIServer([]) as server:
+        session, _ = open_session(server)
+        async with session:
+            given = {c.names[0]: list(c.choices(session)) for c in LISTED if c.choices}
+            assert given["mode"][:2] == ["ask", "accept-edits"]
+            assert "mistral" in given["provider"]
+            assert given["stream"] == ["on", "off"]
+            assert given["model"] == given["jobs"] == []
+            await session.handle("/verbose on")
+            assert session.view.is_verbose
+            for name in ("stream", "verbose", "mode", "diff", "trust"):
+                for word in given[name]:
+                    reply = await session.handle(f"/{name} {word}")
+                    assert isinstance(reply, Reply)
+                    assert not reply.is_error, (name, word)
+
+
+async def test_streaming_and_verbosity_are_turned_on_off_and_round(open_session: Open):
+    async with OpenAIServer([]) as server:
+        session, _ = open_session(server)
+        async with session:
+            wrong = await session.handle("/stream maybe")
+            assert isinstance(wrong, Reply)
+            assert wrong.is_error
+            assert "/stream on" in wrong.text
+            states: list[tuple[bool, bool]] = []
+            for line in ("/stream", "/verbose", "/stream ON", "/verbose off", "/verbose x"):
+                await session.handle(line)
+                states.append((session.view.streams, session.view.is_verbose))
+    assert states == [(False, False), (False, True), (True, True), (True, False), (True, False)]
+
+
+async def test_the_beginning_of_one_command_alone_is_that_command(open_session: Open):
+    reply = await reply_to(open_session, "/STAT")
+    assert reply.text.startswith("/status\n")
+    assert not reply.is_error
+    assert (await reply_to(open_session, "/qui")).wants_quit
+    assert not (await reply_to(open_session, "/p")).text.startswith("/jobs")  # /ps, /provider
+    several = await reply_to(open_session, "/mo")
+    assert several.is_error
+    assert "Did you mean /model or /mode?" in several.text
+    assert not runs_beside_a_turn("/clea")
+    assert runs_beside_a_turn("/stat")

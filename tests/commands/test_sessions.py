@@ -1,0 +1,290 @@
+"""/sessions, /resume, /save, /fork, /rename and /session: what a person does with saved sessions."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import Raw
+
+from ybs.commands.open import SlashCommands
+from ybs.commands.registry import activity_of, runs_beside_a_turn
+from ybs.commands.sessions import age, file_name
+from ybs.config.paths import sessions_folder
+from ybs.core.events import (
+    AssistantSaid,
+    Event,
+    Noticed,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+    UserSaid,
+)
+from ybs.core.messages import AssistantMessage, Text, ToolCall, ToolResult, UserMessage
+from ybs.session.exchange import MOST_STEPS, last_exchange
+from ybs.session.journal import beginning
+from ybs.session.reply import Reply
+from ybs.session.session import Session
+from ybs.transcripts.store import Store
+
+
+def opened(project: Path, **options: Any) -> Session:
+    """Open a session that sends nothing."""
+    known = {"provider": "openai", "endpoint": "http://127.0.0.1:9", "model": "m"}
+    return Session.open(project, commands=SlashCommands(), **{**known, "sandbox": False, **options})
+
+
+async def said(session: Session, line: str) -> Reply:
+    reply = await session.handle(line)
+    assert isinstance(reply, Reply)
+    return reply
+
+
+def talk(session: Session, *words: str, model: str = "m") -> str:
+    """Have turns without a model; return the session's name."""
+    name = session.journal.begin()
+    session.emit(beginning(session.rooms, name))
+    for text in words:
+        session.conversation.append(UserMessage.of(text))
+        session.emit(UserSaid(content=text))
+        answer = AssistantMessage(content=(Text(text=f"done: {text}"),), model=model)
+        session.conversation.append(answer)
+        session.emit(AssistantSaid.of(answer))
+        session.emit(TurnFinished(reason="done"))
+    return name
+
+
+def file_of(name: str) -> Path:
+    return sessions_folder() / f"{name}.jsonl"
+
+
+async def saved(project: Path, name: str, *words: str, age_seconds: int = 0, **options: Any) -> str:
+    """Leave a saved session behind."""
+    async with opened(project, **options) as session:
+        first = talk(session, *words)
+        await said(session, f"/rename {name} it is")
+    file_of(first).rename(file_of(name))
+    now = file_of(name).stat().st_mtime
+    os.utime(file_of(name), (now - age_seconds, now - age_seconds))
+    return name
+
+
+async def test_what_makes_no_sense_is_an_error_and_changes_nothing(project: Path):
+    async with opened(project) as session:
+        assert (await said(session, "/sessions")).text.startswith("No session was saved in this")
+        assert (await said(session, "/sessions all")).text == "No session was saved yet."
+        assert "Nothing was said" in (await said(session, "/session")).text
+        wrong = ("/sessions some", "/resume nothing", "/load 3", "/resume ../x", "/resume x fork")
+        for line in (*wrong, "/fork", "/fork x", "/save", "/save x", "/session x"):
+            assert (await said(session, line)).is_error, line
+        name = talk(session, "one")
+        for line in ("/save ../..", "/save 12", f"/resume {name}", "/resume 9"):
+            assert (await said(session, line)).is_error, line
+        assert session.journal.name == name
+        assert "session-" in (await said(session, "/save")).text
+    assert [each.name for each in sessions_folder().iterdir()] == [f"{name}.jsonl"]
+
+
+async def test_sessions_are_offered_newest_first_and_taken_by_number(project: Path):
+    other = project.parent / "other"
+    other.mkdir()
+    await saved(project, "old", "a", "b", age_seconds=7_300)
+    await saved(other, "far", "c", age_seconds=60)
+    async with opened(project) as session:
+        name = talk(session, "now")
+        offer = await said(session, "/sessions")
+        assert offer.menu is not None
+        assert [(i.line, i.label, i.is_current) for i in offer.menu.items] == [
+            (f"/resume {name}", offer.menu.items[0].label, True),
+            ("/resume old", "old it is", False),
+        ]
+        assert offer.menu.items[1].detail == "2 h ago, 4 messages"
+        assert "  2  old it is  2 h ago" in offer.text
+        assert "/sessions all" in offer.text
+        everywhere = await said(session, "/sessions ALL")
+        assert everywhere.menu is not None
+        assert everywhere.menu.items[2].line == "/resume far"
+        assert everywhere.menu.items[2].detail.endswith(f", {other}")
+        assert "current" not in everywhere.menu.items[2].detail
+        assert (await said(session, "/load 3")).text.startswith("Resumed “far it is”, 2 messages.")
+        assert session.journal.name == "far"
+        assert (await said(session, "/resume 1")).text.startswith("Resumed"), "of this folder"
+        assert session.journal.name == name
+        assert (await said(session, "/sessions 2")).text.startswith("Resumed “old it is”")
+        assert session.journal.name == "old"
+        await said(session, "/sessions all")
+        assert (await said(session, "/sessions 3")).text.startswith("Resumed “far it is”")
+        assert (await said(session, "/sessions 99")).is_error
+
+
+async def test_a_resumed_session_is_as_it_was_and_what_differs_is_said(project: Path):
+    other = project.parent / "other"
+    other.mkdir()
+    await saved(other, "far", "look", "mend it\n" + "x\n" * 20)
+    with file_of("far").open("ab") as file:
+        file.write(b'{"torn\n{"type": "user"\n')
+    async with opened(project, mode="plan") as session:
+        talk(session, "now")
+        reply = await said(session, "/resume far it is")
+        first, answer, *rest = session.conversation.messages
+        assert first == UserMessage.of("look")
+        assert answer == AssistantMessage(content=(Text(text="done: look"),), model="m")
+        assert len(rest) == 2
+        lines = reply.text.splitlines()
+        assert lines[0] == "Resumed “far it is”, 4 messages."
+        assert "2 damaged lines" in lines[1]
+        assert str(other) in lines[2]
+        assert str(project) in lines[2]
+        assert len(lines) == 3
+        words, last = reply.events
+        assert isinstance(words, UserSaid)
+        assert words.content.startswith("mend it\nx")
+        assert words.content.endswith("…")
+        assert isinstance(last, AssistantSaid)
+        assert session.mode == "plan"
+        assert (await said(session, "/session")).text.count("far") == 3
+
+
+async def test_a_session_of_another_model_names_the_way_back(project: Path):
+    await saved(project, "old", "a")
+    async with opened(project) as session:
+        text = (await said(session, "/resume old")).text
+        assert "/model m goes back" not in text
+    async with opened(project, model="small") as session:
+        text = (await said(session, "/resume old")).text
+        assert "m answered then, small does now; /model m goes back." in text
+    async with opened(project, provider="llamacpp", incognito=True) as session:
+        text = (await said(session, "/resume old")).text
+        assert "/provider openai m goes back" in text
+        assert "not saved: incognito writes nothing down" in text
+        before = file_of("old").read_bytes()
+        talk(session, "secret")
+        assert (await said(session, "/fork")).is_error
+        assert (await said(session, "/save x")).is_error
+        assert file_of("old").read_bytes() == before
+
+
+async def test_what_another_ybs_has_open_goes_on_in_a_copy(project: Path):
+    async with opened(project) as first:
+        name = talk(first, "one")
+        async with opened(project) as session:
+            offer = await said(session, "/resume")
+            assert offer.menu is not None
+            assert "open in another ybs" in offer.menu.items[0].detail
+            reply = await said(session, "/resume 1")
+            assert reply.is_error
+            assert f"`/resume {name} fork`" in reply.text
+            assert session.journal.name == ""
+            reply = await said(session, f"/resume {name} fork")
+            assert session.journal.name in reply.text
+            assert session.journal.name not in ("", name)
+            assert len(session.conversation.messages) == 2
+
+
+async def test_a_fork_leaves_the_first_file_as_it_is(project: Path):
+    async with opened(project) as session:
+        name = talk(session, "one")
+        reply = await said(session, "/fork")
+        assert session.journal.name != name
+        assert reply.text.startswith(f"From here on it goes into {session.journal.name}; {name}")
+        before = file_of(name).read_bytes()
+        talk(session, "two")
+        assert file_of(name).read_bytes() == before
+        assert len(session.conversation.messages) == 4
+
+
+async def test_a_copy_has_a_safe_name_and_overwrites_nothing(project: Path):
+    async with opened(project) as session:
+        talk(session, "one")
+        assert (await said(session, "/save Über: the ../bug\x1b[2J")).text.startswith(
+            "Saved as Über-"
+        )
+        (copy,) = [path for path in sessions_folder().iterdir() if path.name.startswith("Ü")]
+        assert copy.parent == sessions_folder()
+        before = copy.read_bytes()
+        assert (await said(session, "/save Über: the ../bug\x1b[2J")).is_error
+        assert copy.read_bytes() == before
+        talk(session, "two")
+        assert copy.read_bytes() == before
+        assert (await said(session, f"/resume {copy.stem}")).text.startswith(
+            "Resumed “Über: the .."
+        )
+
+
+async def test_without_auto_save_only_a_save_writes(project: Path):
+    async with opened(project, overrides={"session.auto_save": False}) as session:
+        talk(session, "one")
+        assert not sessions_folder().exists()
+        assert "session.auto_save is off" in (await said(session, "/session")).text
+        assert (await said(session, "/fork")).is_error
+        assert (await said(session, "/save mine")).text.startswith("Saved as mine.")
+        assert [path.name for path in sessions_folder().iterdir()] == ["mine.jsonl"]
+        assert (await said(session, "/save")).text.startswith("Saved as session-")
+        assert (await said(session, "/resume mine")).text.startswith("Resumed “mine”, 2 messages.")
+
+
+async def test_a_title_is_given_shown_and_kept(project: Path):
+    async with opened(project) as session:
+        assert "no title" in (await said(session, "/rename")).text
+        name = talk(session, "one")
+        assert (await said(session, "/rename Mend\x1b the   cart")).text == "Title: Mend␛ the cart"
+        assert (await said(session, "/rename")).text == "Title: Mend␛ the cart"
+        text = (await said(session, "/session")).text
+        for part in ("Mend␛ the cart", name, f"{name}.jsonl", "messages  2", "as it goes", "20"):
+            assert part in text, part
+    async with opened(project) as session:
+        assert (await said(session, f"/resume {name}")).text.startswith("Resumed “Mend␛ the cart”")
+
+
+def test_the_last_exchange_is_short_and_says_what_is_missing():
+    assert last_exchange([]) == ()
+    calls = [ToolCall(id=str(n), name="read_file", arguments=Raw(b"{}")) for n in range(10)]
+    messages: list[Any] = [UserMessage.of("before"), UserMessage.of("go")]
+    for call in calls[:-1]:
+        messages.append(AssistantMessage(content=(Text(text=f"step {call.id}"), call)))
+        messages.append(ToolResult(call_id=call.id, name=call.name, output="x"))
+    messages.append(UserMessage.of("steered"))
+    messages.append(UserMessage.of("mind the time", origin="guard"))
+    messages.append(AssistantMessage(content=(calls[-1],), stop_reason="cut_off"))
+    events = last_exchange(messages, 1)
+    kinds: list[type[Event]] = [type(event) for event in events]
+    assert kinds.count(UserSaid) == 2
+    assert kinds.count(ToolStarted) == kinds.count(ToolFinished) == MOST_STEPS
+    notes = [event.text for event in events if isinstance(event, Noticed)]
+    assert notes == [
+        "earlier steps are left out",
+        "the session ended while read_file ran",
+        "it was stopped here",
+    ]
+    assert last_exchange(messages[1:]) == events, "words amid the work begin no turn"
+    finished = [*messages[1:], AssistantMessage(content=(Text(text="so"),)), UserMessage.of("new")]
+    assert last_exchange(finished, 0) == (UserSaid(content="new"),)
+    shell = UserMessage.of("[Shell command output]\nCommand: ls\nExit code: 0", origin="shell")
+    (event,) = last_exchange([shell])
+    assert isinstance(event, UserSaid)
+    assert event.content == "!ls"
+
+
+def test_small_words():
+    ages = {0: "just now", 59: "just now", 60: "1 min ago", 7_300: "2 h ago", 90_000: "1 day ago"}
+    assert {seconds: age(seconds) for seconds in ages} == ages
+    names = {"a b": "a-b", "../x": "x", "x.jsonl": "x", "…": "", "-x": "x", "é" * 200: "é" * 80}
+    assert {name: file_name(name) for name in names} == names
+    assert activity_of("/compact the plan") == "compacting"
+    assert activity_of("/etc/hosts") == activity_of("words") == activity_of("/clear") == ""
+    beside = {"/sessions": True, "/resume": True, "/resume 1": False, "/undo": False}
+    beside |= {"/redo": False, "/compact": False, "/restore": False, "/fork": False, "/save": True}
+    assert {line: runs_beside_a_turn(line) for line in beside} == beside
+
+
+async def test_a_disk_that_is_full_is_told_and_nothing_breaks(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device", "/x/y.jsonl")
+
+    async with opened(project) as session:
+        talk(session, "one")
+        monkeypatch.setattr(Store, "copy", full)
+        reply = await said(session, "/save x")
+        assert reply == Reply(text="No space left on device: /x/y.jsonl", is_error=True)

@@ -1,0 +1,270 @@
+"""/undo, /redo, /rewind, /compact and /restore: the ways back, in words and in files."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ybs.commands.open import SlashCommands
+from ybs.commands.undo import FILES_STAY, STILL_RUNS, told
+from ybs.core.events import AssistantSaid, Compacted, TurnFinished, UserSaid
+from ybs.core.messages import AssistantMessage, Text, Usage, UserMessage
+from ybs.session.past import WayBack
+from ybs.session.reply import Reply
+from ybs.session.session import Session
+from ybs.session.undoing import Restored
+from ybs.testing import OpenAIServer, RecordedEvents, call
+
+Open = Callable[..., tuple[Session, RecordedEvents]]
+
+
+async def said(session: Session, line: str) -> Reply:
+    reply = await session.handle(line)
+    assert isinstance(reply, Reply)
+    return reply
+
+
+def names_in(folder: Path, pattern: str = "*") -> list[str]:
+    return sorted(path.name for path in folder.glob(pattern))
+
+
+@pytest.fixture
+def quiet(project: Path) -> Session:
+    """A session that sends nothing."""
+    return Session.open(
+        project,
+        commands=SlashCommands(),
+        provider="openai",
+        endpoint="http://127.0.0.1:9",
+        model="m",
+        sandbox=False,
+    )
+
+
+def writes(path: str, content: str) -> list[Any]:
+    """Script a turn that writes a file."""
+    return [call("write_file", path=path, content=content), f"Wrote {path}."]
+
+
+def talk(session: Session, *words: str) -> None:
+    session.journal.begin()
+    for text in words:
+        session.conversation.append(UserMessage.of(text))
+        session.emit(UserSaid(content=text))
+        answer = AssistantMessage(content=(Text(text="yes"),), model="m")
+        session.conversation.append(answer)
+        session.emit(AssistantSaid.of(answer))
+        session.emit(TurnFinished(reason="done"))
+
+
+async def test_what_makes_no_sense_is_an_error_and_changes_nothing(quiet: Session):
+    async with quiet:
+        for line in ("/undo", "/redo", "/restore"):
+            assert (await said(quiet, line)).text.startswith(("There is nothing", "Nothing was")), (
+                line
+            )
+        talk(quiet, "one")
+        wrong = ("/undo 0", "/undo x", "/undo 1 2", "/undo -1", "/redo 1", "/redo", "/restore 1")
+        more = ("/rewind 1 some", "/rewind 1 force x", "/diff 0", "/diff -1", "/restore")
+        for line in (*wrong, *more):
+            assert (await said(quiet, line)).is_error, line
+        assert len(quiet.conversation.messages) == 2
+
+
+async def test_an_undo_takes_words_and_files_back_and_a_redo_does_them_again(
+    open_session: Open, project: Path
+):
+    script = [*writes("a.py", "x = 1\n"), *writes("a.py", "x = 2\n"), "Nothing to do."]
+    async with OpenAIServer(script) as server:
+        session, _ = open_session(server, mode="bypass")
+        async with session:
+            for words in ("write it", "another\none", "talk"):
+                await session.send(words)
+            reply = await said(session, "/undo")
+            assert reply == Reply(text=f"Took back the last turn. {FILES_STAY}", draft="talk")
+            first = await said(session, "/diff 2")
+            assert "+x = 1" in first.diff
+            assert "2 from the last" in first.text
+            assert "-x = 1" not in first.diff
+            assert "+x = 1" in (await said(session, "/diff all")).diff
+            assert (await said(session, "/diff 3")).text == "Only 2 turns changed files."
+            reply = await said(session, "/undo 2")
+            assert reply.text == "Took back 2 turns. 1 file is as before: a.py."
+            assert reply.draft == "write it"
+            assert not (project / "a.py").exists()
+            assert list(session.conversation.messages) == []
+            reply = await said(session, "/redo")
+            assert reply.text == "Did again what was taken back: a.py."
+            assert (project / "a.py").read_text() == "x = 2\n"
+            assert len(session.past.prompts()) == 2
+            (project / "a.py").write_text("mine\n")
+            reply = await said(session, "/undo")
+            assert reply.is_error
+            assert (
+                "Changed since, by you or another program: a.py.\n/undo force overwrites it."
+                in reply.text
+            )
+            assert (project / "a.py").read_text() == "mine\n"
+            assert (await said(session, "/undo force")).draft == "another\none"
+            assert (project / "a.py").read_text() == "x = 1\n"
+
+
+async def test_a_copy_of_a_session_knows_what_its_turns_changed(open_session: Open, project: Path):
+    script = [*writes("a.py", "1"), *writes("b.py", "2")]
+    async with OpenAIServer(script) as server:
+        session, _ = open_session(server, mode="bypass")
+        async with session:
+            await session.send("one")
+            await session.send("two")
+            for line in ("/undo", "/redo"):
+                assert not (await said(session, line)).is_error
+            for done in ("b.py", "a.py"):
+                assert not (await said(session, "/fork")).is_error
+                reply = await said(session, "/undo")
+                assert reply.text == f"Took back the last turn. 1 file is as before: {done}."
+    assert names_in(project) == []
+
+
+async def test_a_rewind_over_changes_asks_what_is_to_go_back(open_session: Open, project: Path):
+    script = [*writes("a.py", "1"), *writes("b.py", "2"), *writes("b.py", "3")]
+    async with OpenAIServer(script) as server:
+        session, _ = open_session(server, mode="bypass")
+        async with session:
+            for words in ("one", "two", "three"):
+                await session.send(words)
+            offer = await said(session, "/rewind")
+            assert offer.menu is not None
+            assert "1 file changed since" in offer.menu.items[0].detail
+            assert "2 files changed since" in offer.menu.items[2].detail
+            second = await said(session, offer.menu.items[1].line)
+            assert second.menu is not None
+            lines = [item.line for item in second.menu.items]
+            ways = ("both", "conversation", "files")
+            assert lines == [f"/rewind 2 of 3 {way}" for way in ways]
+            assert len(session.conversation.messages) == 12
+            again = await said(session, "/rewind 1")
+            assert again.menu is not None
+            assert again.menu.items[0].line == "/rewind 1 both", "no item of the menu before"
+            reply = await said(session, lines[2])
+            assert reply.text == "Took the files back. 1 file is as before: b.py."
+            assert reply.draft == ""
+            assert names_in(project) == ["a.py"]
+            reply = await said(session, lines[0])
+            assert (reply.text, reply.draft) == (f"Went back by 2 prompts. {FILES_STAY}", "two")
+            reply = await said(session, "/rewind 1 conversation")
+            assert (reply.text, reply.draft) == (f"Went back by one prompt. {FILES_STAY}", "one")
+            assert (project / "a.py").exists()
+            assert (await said(session, "/diff")).diff, "it is still there"
+
+
+async def test_an_undo_of_a_typed_command_gives_the_command_back(open_session: Open, project: Path):
+    async with OpenAIServer(["I see."]) as server:
+        session, _ = open_session(server, mode="bypass")
+        async with session:
+            await session.handle("!touch made")
+            assert names_in(project) == ["made"]
+            assert (await said(session, "/undo")).draft == "!touch made"
+    assert names_in(project) == []
+
+
+async def test_an_undo_after_a_clear_promises_no_words_back(open_session: Open, project: Path):
+    async with OpenAIServer(writes("a.py", "1")) as server:
+        session, _ = open_session(server, mode="bypass")
+        async with session:
+            await session.send("one")
+            await said(session, "/clear")
+            reply = await said(session, "/undo")
+            assert reply.text.splitlines() == [
+                "Took back the last turn. 1 file is as before: a.py.",
+                "The conversation stays: the words of that turn are no longer in it.",
+            ]
+            assert (await said(session, "/restore")).is_error
+    assert names_in(project) == []
+
+
+async def test_an_undo_in_incognito_says_that_files_are_not_kept(
+    open_session: Open, project: Path, home: Path
+):
+    async with OpenAIServer(writes("a.py", "x")) as server:
+        session, _ = open_session(server, mode="bypass", incognito=True)
+        async with session:
+            await session.send("write it")
+            assert "+x" in (await said(session, "/diff")).diff
+            offer = await said(session, "/rewind")
+            assert FILES_STAY in offer.text
+            reply = await said(session, "/undo")
+            assert reply.draft == "write it"
+            assert "incognito keeps none" in reply.text
+    assert (project / "a.py").exists()
+    assert names_in(home, "**/*.jsonl") == []
+
+
+async def test_compacting_is_told_as_an_event_and_can_be_stopped(
+    quiet: Session, monkeypatch: pytest.MonkeyPatch
+):
+    begun = asyncio.Event()
+    asked: list[str] = []
+    short = (UserMessage.of("summed up", origin="summary"),)
+    done = Compacted(messages=short, reason="asked", tokens_before=9, tokens_after=1, summarised=4)
+
+    async def compact(
+        _conversation: Any, emit: Any, *, reason: str, focus: str
+    ) -> Compacted | None:
+        asked.append(f"{reason}: {focus}")
+        quiet.rooms.window.compaction.usage += Usage(input_tokens=7)
+        if focus == "long":
+            begun.set()
+            await asyncio.Event().wait()
+        if focus == "none":
+            return None
+        quiet.conversation.replace(short)
+        emit(done)
+        return done
+
+    monkeypatch.setattr(quiet.rooms.window.compaction, "compact", compact)
+    async with quiet:
+        talk(quiet, "one", "two")
+        running = asyncio.ensure_future(quiet.handle("/compact long"))
+        await begun.wait()
+        assert (await said(quiet, "/undo")).text.startswith("The conversation is being compacted.")
+        assert quiet.cancel()
+        assert await running == Reply(text="Stopped by you; nothing was changed.", is_error=True)
+        assert "nothing to gain" in (await said(quiet, "/compact none")).text
+        assert (await said(quiet, "/compact the plan")) == Reply(text="")
+        assert asked[-1] == "asked: the plan"
+        assert quiet.usage == Usage(input_tokens=21), (
+            "what a summary used counts, also a stopped one's"
+        )
+        assert [(turn.words, turn.usage.input_tokens) for turn in quiet.turns] == [
+            ("/compact long", 7),
+            ("/compact none", 7),
+            ("/compact the plan", 7),
+        ]
+        reply = await said(quiet, "/undo")
+        assert reply.text.startswith("There is nothing to undo: what was said was compacted.")
+        assert (await said(quiet, "/restore")).text.startswith(
+            "All of it is back: 4 messages, about"
+        )
+        assert [words for _, words in quiet.past.prompts()] == ["one", "two"]
+        assert (await said(quiet, "/undo")).draft == "two"
+
+
+async def test_what_could_not_be_done_is_said(quiet: Session, monkeypatch: pytest.MonkeyPatch):
+    kept = Restored(paths=tuple("abcde"), unkept=("big.bin",), is_done=True)
+    way = WayBack(files=kept, words="w", turns=2, reverted=2, was_cut=True)
+    monkeypatch.setattr(type(quiet.rooms.workspace.shells), "running_jobs", ["job"])
+    reply = told(quiet, way, done="Took back 2 turns.", force="/undo 2 force")
+    assert reply.text.splitlines() == [
+        "Took back 2 turns. 5 files are as before: a, b, c, d and 1 more. 2 commits were reverted.",
+        "Not brought back, as it was too large to be kept, or no plain file: big.bin.",
+        STILL_RUNS,
+    ]
+    half = WayBack(files=Restored(problem="The disk is full."), words="w")
+    reply = told(quiet, half, done="Took back the last turn.", force="/undo force")
+    assert reply == Reply(text="The disk is full.", is_error=True)
+    compacted = WayBack(files=Restored(paths=("a",), is_done=True), words="w", turns=1)
+    reply = told(quiet, compacted, done="Took back the last turn.", force="/undo force")
+    assert reply.text.splitlines()[1].startswith("The conversation stays: the words")
+    assert reply.draft == ""

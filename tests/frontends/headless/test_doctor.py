@@ -1,0 +1,323 @@
+"""`ybs doctor`: what works, what does not, and what mends it."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from serving import serving
+from ybs import cli
+from ybs.frontends.headless import machine, screen
+from ybs.frontends.headless.finding import Finding, install, summary, write_findings
+from ybs.session.sandbox import Sandbox
+
+KEY = "sk-" + "abcdefgh" * 4
+
+
+@pytest.fixture(autouse=True)
+def no_tmux(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stand in a project, and not in somebody's tmux."""
+    monkeypatch.delenv("TMUX", raising=False)
+
+
+@pytest.fixture
+def user_file(home: Path) -> Path:
+    path = home / ".config" / "ybs" / "config.json"
+    path.parent.mkdir(parents=True)
+    return path
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """Return a port of this machine that listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening.getsockname()[1]
+
+
+def found_by_the_doctor(
+    capsys: pytest.CaptureFixture[str], *words: str, code: int = 0
+) -> dict[str, Any]:
+    assert cli.main([*words, "doctor", "--format", "json"]) == code
+    return {each["name"]: each for each in msgspec.json.decode(capsys.readouterr().out)}
+
+
+def test_the_doctor_names_what_is_there_and_what_is_not(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    found = found_by_the_doctor(capsys)
+    assert found["provider openai"] == {
+        "name": "provider openai",
+        "state": "ok",
+        "detail": "key found (OPENAI_API_KEY)",
+        "fix": "",
+        "is_needed": True,
+    }
+    assert found["provider anthropic"] == {
+        "name": "provider anthropic",
+        "state": "missing",
+        "detail": "no key; set ANTHROPIC_API_KEY",
+        "fix": "export ANTHROPIC_API_KEY=...",
+        "is_needed": False,
+    }
+    states = {"full": "ok", "reduced": "warning", "none": "error"}
+    assert found["sandbox"]["state"] == states[Sandbox(project).state]
+    names = "ybs python system configuration provider rg git folder sessions disk clock terminal"
+    assert set(names.split()) <= set(found)
+    assert found["provider"]["fix"] == "ybs setup"
+    assert found["configuration"]["state"] == "ok", "nobody needs a file of settings"
+    assert found["configuration"]["detail"].startswith("as shipped; ")
+
+
+def test_what_is_well_takes_a_line_and_what_is_not_comes_with_its_fix(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.main(["doctor"]) == 0
+    *lines, empty, last = capsys.readouterr().out.splitlines()
+    place = next(n for n, line in enumerate(lines) if line.startswith("missing  provider  "))
+    assert lines[place + 1] == "         fix: ybs setup"
+    assert not any("fix: export" in line for line in lines)  # nobody needs all providers
+    fixes = sum("  fix: " in line for line in lines)
+    assert (empty, last.split()[0]) == ("", str(fixes))
+
+
+def test_the_last_line_says_how_much_there_is_to_do() -> None:
+    bad = Finding(name="a", state="warning", detail="")
+    spare = Finding(name="b", state="missing", detail="", is_needed=False)
+    assert summary([spare]) == "Nothing to mend."
+    assert summary([bad, spare]) == "1 thing to mend."
+    assert summary([bad, bad]) == "2 things to mend."
+
+
+def test_on_a_terminal_what_is_well_is_dim_and_nothing_is_broken_in_forty_columns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "40")
+    fix = "run-this " * 9
+    write_findings(
+        [
+            Finding(name="x" * 30, state="ok", detail="fine \x1b[2J and rather more of it"),
+            Finding(name="b", state="warning", detail="not so fine", fix=fix),
+        ]
+    )
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"\x1b[2mok       {'x' * 30}\n         fine ␛[2J")
+    assert f"\nwarning  b  not so fine\n         fix: {fix}\n" in shown
+    monkeypatch.setenv("TERM", "dumb")
+    write_findings([Finding(name="a", state="ok", detail="fine")])
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_a_start_that_is_impossible_is_an_error_with_the_code_of_that_start(
+    user_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = found_by_the_doctor(capsys, "-p", "openai", code=4)
+    assert found["provider"]["state"] == "error"
+    assert found["provider"]["fix"] == "export OPENAI_API_KEY=..."
+    assert not found["provider openai"]["is_needed"]  # it is said already
+    found = found_by_the_doctor(capsys, "-p", "opneai", code=3)
+    assert "There is no provider 'opneai'" in found["provider"]["detail"]
+    found = found_by_the_doctor(capsys, "-p", "llamacpp", code=3)
+    assert found["provider"]["fix"] == "ybs models install"
+    user_file.write_text(
+        '{"llm": {"provider": "own"}, "providers": {"own": {"endpoint": "ftp://x"}}}'
+    )
+    found = found_by_the_doctor(capsys, code=3)
+    assert found["provider"]["state"] == "error"
+
+
+def test_a_provider_that_cannot_be_loaded_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(_name: str, _config: object) -> None:
+        raise ImportError("no module named x")
+
+    monkeypatch.setattr("ybs.providers.registry.find_provider", broken)
+    assert found_by_the_doctor(capsys)["provider openai"]["state"] == "warning"
+
+
+def test_a_warning_about_the_settings_is_one_to_mend(
+    home: Path, user_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    user_file.write_text('{"lmm": {}}')
+    (home / ".ybs.json").write_text("{}")
+    assert cli.main(["doctor"]) == 0
+    shown = capsys.readouterr().out
+    assert "lmm: is not a setting" in shown
+    assert "fix: ybs config check" in shown
+    assert str(home / ".ybs.json") in shown
+
+
+def test_a_local_provider_is_ok_only_while_it_listens(
+    user_file: Path, port: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = {
+        "up": {"endpoint": f"http://127.0.0.1:{port}/v1"},
+        "down": {"endpoint": "http://127.0.0.1:1/v1"},
+        "far": {"endpoint": "http://models.example.org/v1"},
+        "odd": {"endpoint": "http://127.0.0.1:99999/v1"},
+    }
+    user_file.write_text(msgspec.json.encode({"providers": own}).decode())
+    found = found_by_the_doctor(capsys)
+    assert found["provider up"]["state"] == "ok"
+    assert found["provider down"]["state"] == "missing"
+    assert "not running at http://127.0.0.1:1/v1" in found["provider down"]["detail"]
+    assert found["provider far"]["detail"] == "at http://models.example.org/v1, not asked"
+    assert found["provider odd"]["state"] == "warning"
+
+
+def test_the_doctor_says_how_a_provider_is_started(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def never(_endpoint: str) -> bool:
+        return False
+
+    monkeypatch.setattr("ybs.providers.reach.listens", never)
+    found = found_by_the_doctor(capsys)
+    assert found["provider ollama"]["fix"] == "ollama serve"
+    assert not found["provider ollama"]["is_needed"]
+    assert "not running" in found["provider ollama"]["detail"]
+    assert found["provider llamacpp"]["fix"] == "ybs models install"
+    monkeypatch.setattr("ybs.providers.local.models.starter_installed", lambda: True)
+    found = found_by_the_doctor(capsys)
+    assert found["provider llamacpp"]["detail"] == "not running; the first request starts it"
+    assert found["provider"]["detail"] == "none chosen: the starter model answers"
+    assert found["starter model"]["state"] == "ok"
+
+
+def test_a_chosen_server_that_does_not_run_is_needed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    endpoint = "http://127.0.0.1:1"
+    found = found_by_the_doctor(capsys, "-p", "ollama", "--endpoint", endpoint, "-m", "x")
+    provider = found["provider ollama"]
+    assert (provider["state"], provider["is_needed"]) == ("missing", True)
+    assert provider["fix"] == "ollama serve"
+    assert found["model"]["detail"] == "x, no answer about it"
+
+
+def test_the_chosen_model_is_looked_for_on_this_machine_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving([]) as server:
+        found = found_by_the_doctor(capsys, "--endpoint", server.url, "-m", "scripted")
+        assert found["provider openai"]["detail"] == f"running at {server.url}"
+        assert found["model"]["detail"].startswith("scripted, window ")
+        found = found_by_the_doctor(capsys, "--endpoint", server.url, "-m", "other")
+        assert found["model"]["state"] == "missing"
+        assert found["model"]["detail"] == f"other is not at {server.url}"
+        assert not server.requests
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    found = found_by_the_doctor(capsys, "-p", "openai", "-m", "gpt-4.1")
+    assert found["model"]["detail"] == "gpt-4.1, window 1,047,576, not asked"
+
+
+def test_the_fix_for_a_sandbox_is_what_keeps_it_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: name if name == "dnf" else None)
+    why = "bubblewrap is not installed for the whole system; landlock stands in for it"
+    assert machine.fix_for_cage(why) == "sudo dnf install bubblewrap"
+    broken = "/usr/bin/bwrap does not work here: setting up uid map: Permission denied"
+    (tmp_path / "kernel").mkdir()
+    restricted = tmp_path / "kernel" / "apparmor_restrict_unprivileged_userns"
+    restricted.write_text("1\n")
+    fix = "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
+    assert machine.fix_for_cage(broken, tmp_path) == fix
+    restricted.write_text("0\n")
+    assert "user namespaces" in machine.fix_for_cage(broken, tmp_path)
+    assert machine.fix_for_cage("no filter for this machine", tmp_path) == "see docs/security.md"
+    monkeypatch.setattr("shutil.which", lambda _name: None)
+    assert install("git") == "install git"
+
+
+def test_a_reduced_cage_is_a_warning_and_none_an_error(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ybs.config.schema import Config
+    from ybs.security.sandbox.choice import NoCage
+
+    cage = NoCage("nothing here")
+    monkeypatch.setattr("ybs.security.sandbox.choice.choose", lambda *_: cage)
+    found = machine.look_at_sandbox(Config())
+    assert (found.state, found.detail) == ("error", "nothing here; commands are refused")
+    cage.name = "landlock (reduced)"
+    found = machine.look_at_sandbox(Config())
+    assert (found.state, found.is_to_mend) == ("warning", True)
+    assert "every command asks" in found.detail
+
+
+def test_what_is_wrong_with_folders_disk_and_clock_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.chmod(0o700)
+    assert machine.look_at_sessions(tmp_path).state == "ok"
+    tmp_path.chmod(0o750)
+    opened = machine.look_at_sessions(tmp_path)
+    assert opened.fix == f"chmod 700 '{tmp_path}'"
+    assert "mode 750" in opened.detail
+    tmp_path.chmod(0o770)
+    assert "can be written by others" in machine.look_at_sessions(tmp_path).detail
+    tmp_path.chmod(0o700)
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    linked = machine.look_at_sessions(tmp_path / "link")
+    assert "no session is kept" in linked.detail
+    assert "is a link" in linked.detail
+    assert machine.look_at_sessions(tmp_path / "a" / "b").state == "ok"
+    (tmp_path / "file").write_text("")
+    assert machine.look_at_sessions(tmp_path / "file" / "a").state == "warning"
+    assert machine.look_at_disk(10**10).state == "ok"
+    assert machine.look_at_disk(10**8).is_to_mend
+    assert machine.look_at_clock(0.0).fix == "sudo timedatectl set-ntp true"
+    assert machine.look_at_clock(4e9).state == "ok"
+    monkeypatch.setattr("os.access", lambda *_: False)
+    assert "cannot be written" in machine.look_at_sessions(tmp_path).detail
+    assert machine.look_at_project(tmp_path).is_to_mend
+    assert "cannot be made" in machine.look_at_sessions(tmp_path / "a").detail
+
+
+def test_a_missing_program_comes_with_what_installs_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: name if name == "apk" else None)
+    found = found_by_the_doctor(capsys)
+    assert found["rg"]["fix"] == "sudo apk add ripgrep"
+    assert found["git"]["state"] == "missing"
+
+
+def test_the_terminal_is_judged_by_what_it_can_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "100")
+    (kind, signs) = screen.look_at_screen({"TERM": "xterm-256color"})
+    assert (kind.state, signs.state) == ("ok", "ok")
+    assert "100 columns, 256 colours" in kind.detail
+    assert screen.look_at_kind("", {"TERM": "dumb"}).fix == "export TERM=xterm-256color"
+    assert screen.look_at_kind("", {}).is_to_mend
+    monkeypatch.setenv("COLUMNS", "30")
+    assert screen.look_at_kind("", {"TERM": "xterm"}).is_to_mend
+    assert screen.look_at_encoding("ascii").fix == "export LC_ALL=C.UTF-8"
+    assert screen.look_at_encoding("no such").is_to_mend
+    assert screen.colours({"TERM": "xterm", "NO_COLOR": "1"}) == "no colour (NO_COLOR)"
+    assert screen.colours({"TERM": "dumb", "COLORTERM": "truecolor"}) == "no colour"
+    assert screen.colours({"TERM": "xterm", "COLORTERM": "truecolor"}) == "all colours"
+    assert screen.colours({"TERM": "xterm"}) == "8 colours"
+
+
+def test_what_tmux_keeps_to_itself_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    tmux = tmp_path / "tmux"
+    tmux.write_text('#!/bin/sh\n[ "$3" = set-clipboard ] && echo external || echo off\n')
+    tmux.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    inside = {"TERM": "tmux-256color", "TMUX": "/tmp/x,1,0"}
+    *_, only = screen.look_at_screen(inside)
+    assert (only.name, only.fix) == ("tmux", "tmux set -s extended-keys on")
+    tmux.write_text("no program\n\0")
+    assert list(screen.look_at_tmux()) == []
+    tmux.unlink()
+    assert list(screen.look_at_tmux()) == []

@@ -1,0 +1,143 @@
+"""`--continue`, `--resume` and `--fork`: a session that was left goes on, in its own file or in a copy."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+import pytest
+
+from serving import serving
+from ybs import cli
+from ybs.commands.open import SlashCommands
+from ybs.config.paths import sessions_folder
+from ybs.session.journal import beginning
+from ybs.session.session import Session
+from ybs.testing.servers import OpenAIServer
+from ybs.transcripts.log import Log
+
+Print: TypeAlias = Callable[..., Any]
+
+
+@pytest.fixture
+def server(project: Path) -> Iterator[Any]:
+    with serving(["first", "second", "third", "fourth"]) as running:
+        yield running
+
+
+@pytest.fixture
+def printed(
+    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Print]:
+    """Give a function that takes one turn without a terminal and returns its JSON object."""
+
+    def run(*words: str, code: int = 0) -> Any:
+        where = ("--endpoint", server.url, "-m", "scripted", "--no-sandbox")
+        assert cli.main([*where, "-P", "--output-format", "json", *words]) == code
+        return msgspec.json.decode(capsys.readouterr().out)
+
+    with Path(os.devnull).open() as nothing:
+        monkeypatch.setattr(sys, "stdin", nothing)
+        yield run
+
+
+def files() -> list[str]:
+    return sorted(path.stem for path in sessions_folder().glob("*.jsonl"))
+
+
+def said_in(server: OpenAIServer) -> list[str]:
+    """Return what stood in the last request, without the system prompt."""
+    return [each["content"] for each in server.requests[-1].body["messages"][1:]]
+
+
+def test_a_session_goes_on_in_its_file_and_a_fork_in_another(
+    printed: Print, server: OpenAIServer
+) -> None:
+    name = printed("one")["session"]
+    assert files() == [name]
+    assert printed("--continue", "two")["session"] == name
+    assert said_in(server) == ["one", "first", "two"]
+    fork = printed("--resume", "1", "--fork", "three")["session"]
+    assert files() == sorted({name, fork})
+    assert len(files()) == 2
+    assert said_in(server) == ["one", "first", "two", "second", "three"]
+    assert printed("--resume", name, "four")["session"] == name
+    assert said_in(server) == ["one", "first", "two", "second", "four"]
+
+
+def test_what_cannot_go_on_says_why_and_what_to_do(
+    printed: Print, server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = printed("--continue", "go", code=1)
+    assert "No session was saved in" in result["message"]
+    assert "`ybs sessions list --all`" in result["message"]
+    name = printed("mend the lamp")["session"]
+    result = printed("--resume", "mend_the_lmap", "go", code=1)
+    assert f"the nearest: {name}" in result["message"]
+    with_lock = Log(sessions_folder() / f"{name}.jsonl", last=99)
+    result = printed("--continue", "go", code=1)
+    assert result["message"].endswith("or go on in a copy of it: --fork")
+    assert printed("--continue", "--fork", "go")["session"] != name
+    with_lock.close()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert printed("--continue", "go", code=1)["is_error"]
+    assert printed("--resume", name, "go")["session"] == name
+
+
+async def test_where_all_was_taken_back_continue_says_so(
+    server: OpenAIServer, project: Path
+) -> None:
+    where = {"provider": "openai", "endpoint": server.url, "model": "scripted", "sandbox": False}
+    async with Session.open(project, commands=SlashCommands(), **where) as session:
+        await session.send("one")
+        await session.handle("/clear")
+        name = session.journal.name
+    async with Session.open(project, commands=SlashCommands(), resume="", **where) as session:
+        assert "taken back or cleared, so a new one begins" in session.warnings[-1]
+        assert "--resume ID goes on" in session.warnings[-1]
+        assert session.resumed is None
+    async with Session.open(project, commands=SlashCommands(), resume=name, **where) as session:
+        assert session.journal.name == name
+
+
+@pytest.mark.parametrize("fork", [False, True])
+async def test_after_a_kill_before_the_first_words_continue_begins_a_new_session(
+    server: OpenAIServer, project: Path, *, fork: bool
+) -> None:
+    where = {"provider": "openai", "endpoint": server.url, "model": "scripted", "sandbox": False}
+    session = Session.open(project, commands=SlashCommands(), **where)
+    killed = session.journal.begin()  # its file has this one line; nobody ends the session
+    session.emit(beginning(session.rooms, killed))
+    session.journal.close()
+    async with Session.open(
+        project, commands=SlashCommands(), resume="", fork=fork, **where
+    ) as again:
+        assert "a new one begins" in again.warnings[-1]
+        assert (await again.send("go")).finished.reason == "done"
+        assert again.journal.name != killed
+    await session.close()
+
+
+async def test_a_program_goes_on_with_a_session_and_incognito_writes_nothing(
+    server: OpenAIServer, project: Path
+) -> None:
+    where = {"provider": "openai", "endpoint": server.url, "model": "scripted", "sandbox": False}
+    async with Session.open(project, commands=SlashCommands(), **where) as session:
+        await session.send("one")
+        name = session.journal.name
+    async with Session.open(
+        project, commands=SlashCommands(), resume=name, fork=True, **where
+    ) as session:
+        await session.send("two")
+        assert session.journal.name != name
+    assert said_in(server) == ["one", "first", "two"]
+    before = {path: path.read_bytes() for path in sessions_folder().iterdir()}
+    async with Session.open(
+        project, commands=SlashCommands(), resume=name, incognito=True, **where
+    ) as session:
+        await session.send("three")
+    assert said_in(server) == ["one", "first", "three"]
+    assert {path: path.read_bytes() for path in sessions_folder().iterdir()} == before

@@ -1,0 +1,210 @@
+"""The draft in the person's own editor."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from stage import Stage, staged
+
+from fake_session import FakeSession
+from ybs.core.events import TextStreamed
+from ybs.frontends.terminal.prompt.editor import NoEditor, edit, editor_command
+from ybs.frontends.terminal.prompt.history import LineHistory
+
+CTRL_G = "\x07"
+
+
+@pytest.fixture
+def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """Make an editor of a shell script, which finds the file as $1; return where it may leave notes."""
+
+    def make(script: str) -> Path:
+        program, notes = tmp_path / "my editor", tmp_path / "notes"
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o700)
+        monkeypatch.setenv("NOTES", str(notes))
+        monkeypatch.setenv("VISUAL", f"'{program}' ")
+        monkeypatch.setenv("EDITOR", "/nonexistent")
+        return notes
+
+    return make
+
+
+def text_of(stage: Stage) -> str:
+    return stage.terminal.window.draft.text
+
+
+def left_of(notes: Path) -> tuple[list[int], bool]:
+    """Return the modes of the folder and the file that an editor saw, and whether the file is still there."""
+    *modes, file = notes.read_text().split()
+    return [int(mode, 8) for mode in modes], Path(file).exists()
+
+
+async def test_the_draft_is_edited_in_a_private_file_that_is_gone_afterwards(
+    editor: Callable[[str], Path],
+) -> None:
+    notes = editor(
+        'stat -c %a "$(dirname "$1")" "$1" > "$NOTES"; echo "$1" >> "$NOTES"; echo more >> "$1"'
+    )
+    async with staged(FakeSession()) as stage:
+        stage.keys("ü draft" + CTRL_G)
+        await stage.sees("› ü draftmore")
+        assert text_of(stage) == "ü draftmore"
+        stage.keys("\x1f")
+        await stage.until(lambda: text_of(stage) == "ü draft")
+    assert left_of(notes) == ([0o700, 0o600], False)
+
+
+async def test_pastes_are_whole_in_the_editor_and_folded_again_behind_it(
+    editor: Callable[[str], Path],
+) -> None:
+    notes = editor('cp "$1" "$NOTES"; printf " and this\\033[2J" >> "$1"')
+    pasted = "\n".join(map(str, range(30)))
+    async with staged(FakeSession()) as stage:
+        stage.keys(f"a \x1b[200~{pasted}\x1b[201~ b")
+        await stage.sees("[pasted 30 lines #1] b")
+        stage.keys(CTRL_G)
+        await stage.sees("› a [pasted 30 lines #1] b and this[2J")
+        assert stage.terminal.window.draft.words == f"a {pasted} b and this[2J"
+    assert notes.read_text() == f"a {pasted} b"
+
+
+@pytest.mark.parametrize(
+    ("script", "hint"),
+    [
+        ("echo gone > $1; exit 3", "ended with code 3; nothing was changed"),
+        ('rm "$1"', "the edited text cannot be read"),
+        ("kill -9 $$", "ended with code -9"),
+    ],
+)
+async def test_an_editor_that_fails_changes_nothing(
+    editor: Callable[[str], Path], script: str, hint: str
+) -> None:
+    editor(script)
+    async with staged(FakeSession(), columns=200) as stage:
+        stage.keys("draft" + CTRL_G)
+        await stage.sees(hint)
+        assert text_of(stage) == "draft"
+        stage.keys(" goes on")
+        await stage.sees("› draft goes on")
+
+
+async def test_what_a_turn_says_meanwhile_is_drawn_afterwards(
+    editor: Callable[[str], Path], tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    editor(f'cat "{gate}" > /dev/null')
+    release = asyncio.Event()
+
+    async def speaks(session: FakeSession) -> None:
+        await release.wait()
+        session.emit(TextStreamed(text="said meanwhile\n\nand more\n\n"))
+
+    async with staged(FakeSession(speaks), prompt="go") as stage:
+        await stage.until(lambda: stage.session.is_busy)
+        stage.keys("draft" + CTRL_G)
+        await stage.until(lambda: stage.terminal.window.is_away)
+        opened = await asyncio.to_thread(gate.open, "wb")  # the editor reads it
+        before = stage.raw
+        stage.size = stage.size._replace(columns=60)
+        stage.terminal.window.app._on_resize()
+        assert stage.raw == before  # the editor's screen is not ours
+        release.set()
+        await stage.until(lambda: not stage.terminal.work.is_busy)
+        await stage.settles()
+        assert "said meanwhile" not in stage.raw[len(before) :]
+        opened.close()
+        await stage.sees("and more")
+        assert stage.screen.count("said meanwhile") == 1
+        await stage.sees("› draft")
+
+
+async def test_incognito_opens_no_editor(editor: Callable[[str], Path]) -> None:
+    notes = editor('echo x > "$NOTES"')
+    async with staged(FakeSession(), history=LineHistory(may_write=lambda: False)) as stage:
+        stage.keys("draft" + CTRL_G)
+        await stage.sees("incognito writes nothing down, so there is no editor")
+    assert not os.path.exists(notes)  # noqa: ASYNC240, PTH110 - a test
+
+
+def test_the_editor_is_the_persons_or_a_usual_one_and_never_the_projects(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, inside = tmp_path / "own", project / "bin"
+    for folder in (own, inside):
+        folder.mkdir()
+        for name in ("nano", "vim", "code"):
+            (folder / name).touch(0o700)
+    (project / "nano").touch(0o700)
+    (own / "circle").symlink_to("circle")
+    (own / "theirs").symlink_to(inside / "vim")
+    monkeypatch.chdir(project)
+    path = f".:bin::/{'x' * 300}:{inside}:{own}"
+
+    def command(**environ: str) -> list[str]:
+        return editor_command(project, {"PATH": path, **environ})
+
+    assert command(VISUAL="code --wait 'a b'", EDITOR="vim") == [f"{own}/code", "--wait", "a b"]
+    assert command(VISUAL=" ", EDITOR="vim") == [f"{own}/vim"]
+    assert command(EDITOR="/any/where -x") == ["/any/where", "-x"]
+    assert command() == [f"{own}/nano"]
+    (own / "nano").unlink()
+    assert command() == [f"{own}/vim"]
+    for wrong in ("nano", "./nano", "bin/vim", "theirs", "circle", "x\0"):
+        with pytest.raises(NoEditor, match="outside of this project"):
+            command(EDITOR=wrong)
+    with pytest.raises(NoEditor, match="set EDITOR"):
+        editor_command(project, {"PATH": str(inside)})
+    with pytest.raises(NoEditor, match="VISUAL"):
+        command(VISUAL="vi 'unclosed")
+
+
+async def test_the_editor_sees_no_keys(
+    editor: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes = editor('env > "$NOTES"')
+    monkeypatch.setenv("OPENAI_API_KEY", "canary-key-1234567")
+    monkeypatch.setenv("LESS", "-R")
+    assert await edit("x", [str(notes.parent / "my editor")]) == "x"
+    seen = notes.read_text()
+    assert "LESS=-R" in seen
+    assert "canary" not in seen
+
+
+async def test_an_editor_that_cannot_be_started_or_writes_too_much_is_said(
+    editor: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(NoEditor, match="cannot be started"):
+        await edit("x", ["/nonexistent/editor"])
+    monkeypatch.setattr("ybs.frontends.terminal.prompt.editor.MOST_BYTES", 3)
+    with pytest.raises(NoEditor, match="larger than 3"):
+        await edit("four", ["true"])
+
+
+@pytest.mark.parametrize("command", ["exec sleep 60", "trap '' TERM; exec sleep 60"])
+async def test_an_editor_ends_with_ybs(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    monkeypatch.setattr("ybs.frontends.terminal.prompt.editor.GRACE_SECONDS", 0.05)
+    task = asyncio.create_task(edit("x", ["sh", "-c", command]))
+    while not any("sleep" in (child or "") for child in _children()):  # noqa: ASYNC110
+        await asyncio.sleep(0.005)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    while any("sleep" in (child or "") for child in _children()):  # noqa: ASYNC110
+        await asyncio.sleep(0.005)
+
+
+def _children() -> list[str]:
+    own = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+    names: list[str] = []
+    for pid in own:
+        try:
+            status = Path(f"/proc/{pid}/stat").read_text()
+        except OSError:
+            continue
+        if ") Z " not in status:
+            names.append(status)
+    return names

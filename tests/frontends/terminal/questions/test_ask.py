@@ -1,0 +1,75 @@
+"""A question outside of a chat."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from msgspec import Raw
+from msgspec.structs import replace
+
+from ybs.core.messages import ToolCall
+from ybs.core.ports import Preview, Question
+from ybs.frontends.terminal.questions.ask import ask
+from ybs.frontends.terminal.questions.confirm import NO_REASON
+
+CALL = ToolCall(id="1", name="write_file", arguments=Raw(b'{"path":"a"}'))
+QUESTION = Question(
+    call=CALL,
+    effect="write",
+    preview=Preview(title="Create a (+1 -0)", body="+x\x1b[2J"),
+    warnings=("odd \x07",),
+)
+
+
+@pytest.fixture
+def keyboard(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """Put a pipe in the place of standard input; return the end that is written to."""
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        monkeypatch.setattr("ybs.frontends.terminal.plain.line_input.GUARD_SECONDS", 0.0)
+        yield writing
+
+
+@pytest.mark.parametrize(
+    ("typed", "is_allowed", "reason"),
+    [
+        (b"yes\n", True, ""),
+        (b"y\n", True, ""),
+        (b"always\n", False, NO_REASON),
+        (b"\n", False, NO_REASON),
+        (b"no because it is late\n", False, "it is late"),
+        (b"", False, NO_REASON),
+    ],
+)
+async def test_only_a_clear_yes_is_one(
+    typed: bytes,
+    is_allowed: bool,
+    reason: str,
+    keyboard: int,
+    project: Any,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    os.write(keyboard, b"yes\n")  # typed before the question: no answer
+    asking = asyncio.ensure_future(ask(QUESTION, ""))
+    await asyncio.sleep(0)  # now it is asked
+    os.write(keyboard, typed)
+    os.close(keyboard)
+    answer = await asking
+    assert (answer.is_allowed, answer.reason, answer.is_for_session) == (is_allowed, reason, False)
+    out, err = capsys.readouterr()
+    assert out == "", "standard output is for the result"
+    assert "write_file wants to create a (+1 -0)" in err
+    assert "+x␛[2J" in err
+    assert "Warning: odd ␇" in err
+    assert err.endswith("Answer yes, no or no because ...: ")
+
+
+async def test_a_command_is_asked_about_with_what_is_around_it(
+    keyboard: int, project: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.close(keyboard)
+    await ask(replace(QUESTION, effect="execute"), "reduced sandbox")
+    assert ", reduced sandbox:\n" in capsys.readouterr().err

@@ -1,0 +1,390 @@
+"""Questions: what is shown, and what counts as an answer."""
+
+import asyncio
+
+import pytest
+from prompt_toolkit.data_structures import Size
+from stage import FakeClock, staged
+
+from fake_session import FakeSession, asks, question_of
+from ybs.core.messages import Usage
+from ybs.core.ports import Answer, Question
+from ybs.frontends.terminal.questions.confirm import (
+    NO_REASON,
+    Choice,
+    answer_text,
+    choice_lines,
+    question_text,
+    wish,
+)
+from ybs.frontends.terminal.signs import ASCII, UNICODE, Paint
+from ybs.session.status import Status
+
+PLAIN = Paint(has_colour=False)
+STATE = Status(
+    provider="",
+    model="",
+    mode="ask",
+    branch="",
+    window=1,
+    context_tokens=0,
+    usage=Usage(),
+    folder="/srv/shop",
+    sandbox="no sandbox",
+)
+YES, NO = Answer(is_allowed=True), Answer(is_allowed=False, reason=NO_REASON)
+ALWAYS = Answer(is_allowed=True, is_for_session=True)
+
+
+def bare(text: str) -> str:
+    return text.replace("\x1b[1m", "").replace("\x1b[22m", "").replace("\x1b[2m", "")
+
+
+def drawn(question: Question, width: int = 80) -> str:
+    return bare(question_text(question, STATE, width, PLAIN, ASCII))
+
+
+def test_the_question_shows_the_whole_command_and_its_dangers() -> None:
+    question = question_of(body="git log -5 && rm -rf build/", warnings=("deletes files: build/",))
+    assert drawn(question) == (
+        "? run_shell wants to run, in /srv/shop, no sandbox:\n\n"
+        "    git log -5 && rm -rf build/\n\n"
+        "  ! deletes files: build/"
+    )
+
+
+def test_a_long_command_is_wrapped_and_never_shortened() -> None:
+    command = "echo " + "abcdefghij" * 40 + "; rm -rf important"
+    for body in (command, "git -c core.pager=cat log --oneline -5 &&  rm -rf build/"):
+        lines = drawn(question_of(body=body), 40).split("\n")
+        place = lines.index("") + 1
+        assert "".join(line[4:] for line in lines[place:]) == body
+        assert all(line.startswith("  > ") for line in lines[place + 1 :])
+        assert all(len(line) <= 40 for line in lines)
+    assert lines[place] == "    git -c core.pager=cat log --oneline "  # not within a word
+
+
+def test_a_long_title_goes_on_behind_its_sign() -> None:
+    lines = drawn(question_of(body="ls"), 40).split("\n")
+    assert lines[:2] == ["? run_shell wants to run, in", "  /srv/shop, no sandbox:"]
+
+
+def test_every_line_of_a_command_is_shown() -> None:
+    assert "    one\n    two\n    three" in drawn(question_of(body="one\ntwo\nthree"))
+
+
+def test_hidden_and_acting_characters_are_made_visible() -> None:
+    shown = drawn(question_of(body="ls\u202e\x1b[8m; rm x\x1b[0m\r"))
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert "ls<U+202E>; rm x" in shown
+
+
+def test_a_command_in_another_folder_names_that_folder() -> None:
+    question = question_of()
+    elsewhere = Question(
+        call=question.call,
+        effect="execute",
+        preview=question.preview.__class__(title="t", body="ls", paths=("/srv/shop/sub",)),
+    )
+    assert (
+        wish(elsewhere, "/srv/shop", "no sandbox")
+        == "run_shell wants to run, in /srv/shop/sub, no sandbox"
+    )
+
+
+def test_a_write_is_shown_as_its_diff() -> None:
+    body = "--- a.py\n+++ a.py\n@@ -1 +1 @@\n-old\n+new"
+    question = question_of("write_file", "write", body, title="Write a.py (+1 -1)", path="a.py")
+    assert drawn(question) == (
+        "? write_file wants to write a.py (+1 -1), in /srv/shop:\n\n    @@ -1 +1 @@\n    -old\n    +new"
+    )
+
+
+def test_always_is_offered_only_with_the_rule_that_it_stores() -> None:
+    assert "[a]" not in "".join(choice_lines(question_of(grant=""), 80, PLAIN, UNICODE))
+    lines = choice_lines(question_of(grant="run_shell(ls)"), 79, PLAIN, UNICODE)
+    assert [bare(line) for line in lines] == [
+        "  [y] yes   [n] no   [r] no, because…   esc no · ctrl-c stops the turn",
+        "  [a] always this session: run_shell(ls)",
+    ]
+    (line,) = choice_lines(question_of(grant="write_file(**)"), 140, PLAIN, ASCII)
+    assert bare(line).endswith(
+        "[a] always this session: write_file(**), the project's files   esc no | ctrl-c stops the turn"
+    )
+
+
+def test_the_rule_takes_a_line_of_its_own_where_the_line_is_short() -> None:
+    lines = choice_lines(question_of(grant="run_shell(pytest -q)"), 60, PLAIN, ASCII)
+    assert lines == [
+        "  [y] yes   [n] no   [r] no, because...",
+        "  [a] always this session: run_shell(pytest -q)",
+    ]
+
+
+def test_a_rule_is_broken_between_its_words() -> None:
+    rule = "run_shell(echo hello > made && cat made)"
+    lines = choice_lines(question_of(grant=rule), 40, PLAIN, ASCII)
+    assert [line.rstrip() for line in lines[1:]] == [
+        "  [a] always this session:",
+        "      run_shell(echo hello > made &&",
+        "      cat made)",
+    ]
+
+
+def test_a_rule_that_does_not_fit_is_wrapped_whole() -> None:
+    lines = choice_lines(question_of(grant="run_shell(" + "x" * 60 + ")"), 30, PLAIN, ASCII)
+    assert all(len(line) <= 30 for line in lines)
+    assert "".join(lines).replace(" ", "").count("x") == 60
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (YES, "[y] yes"),
+        (NO, "[n] no"),
+        (ALWAYS, "[a] always this session: run_shell(pytest -q)"),
+        (Answer(is_allowed=False, reason="use\x1b make"), "[r] no, because: use␛ make"),
+    ],
+)
+def test_the_answer_is_kept_on_the_screen(answer: Answer, said: str) -> None:
+    assert answer_text(answer, question_of()) == said
+
+
+@pytest.mark.parametrize(
+    ("key", "answer"),
+    [("y", YES), ("Y", YES), ("n", NO), ("a", ALWAYS), ("escape", NO), ("1", YES), ("2", NO)],
+)
+async def test_a_key_answers(key: str, answer: Answer) -> None:
+    choice = Choice(question_of(), FakeClock())
+    choice.press(key)
+    assert await choice.answer == answer
+
+
+@pytest.mark.parametrize("key", ["x", "", "yes", "\r", " ", "5", "0"])
+async def test_any_other_key_answers_nothing(key: str) -> None:
+    choice = Choice(question_of(), FakeClock())
+    choice.press(key)
+    assert not choice.answer.done()
+
+
+async def test_always_answers_nothing_where_it_is_not_offered() -> None:
+    choice = Choice(question_of(grant=""), FakeClock())
+    choice.press("a")
+    assert not choice.answer.done()
+
+
+async def test_a_reason_goes_to_the_model_and_an_empty_one_is_a_plain_no() -> None:
+    choice = Choice(question_of(), FakeClock())
+    choice.press("r")
+    assert choice.wants_reason
+    choice.give_reason(" use make ")
+    choice.give_reason("something else")
+    assert await choice.answer == Answer(is_allowed=False, reason="use make")
+    other = Choice(question_of(), FakeClock())
+    other.give_reason("  ")
+    assert await other.answer == NO
+
+
+async def test_a_key_counts_only_after_a_moment_of_silence() -> None:
+    clock = FakeClock()
+    choice = Choice(question_of(), clock)
+    assert choice.is_too_early()  # not even drawn
+    choice.show()
+    clock.now += 0.29
+    assert choice.is_too_early()
+    clock.now += 0.29  # silence begins anew with every key
+    assert choice.is_too_early()
+    clock.now += 0.31
+    assert not choice.is_too_early()
+
+
+async def test_the_silence_is_counted_from_the_first_drawing() -> None:
+    clock = FakeClock()
+    choice = Choice(question_of(), clock)
+    choice.show()
+    clock.now += 0.31
+    choice.show()
+    assert not choice.is_too_early()
+
+
+@pytest.mark.parametrize(("key", "answer"), [("y", YES), ("n", NO), ("a", ALWAYS), ("\x1b", NO)])
+async def test_keys_in_the_terminal_answer(key: str, answer: Answer) -> None:
+    session = FakeSession(asks(question_of()))
+    async with staged(session) as stage:
+        stage.keys("go\r")
+        await stage.sees("[y] yes   [n] no")
+        stage.clock.now += 1
+        stage.keys(key)
+        await stage.until(lambda: session.answers)
+        assert session.answers == [answer]
+        await stage.sees("done")
+
+
+async def test_the_silence_is_over_however_often_the_question_is_drawn_anew() -> None:
+    session = FakeSession(asks(question_of()))
+    async with staged(session) as stage:
+        stage.keys("go\r")
+        await stage.sees("[y] yes   [n] no")
+        stage.clock.now += 0.31
+        for columns in (40, 100, 80):
+            stage.size = Size(rows=24, columns=columns)
+            stage.terminal.window.app._on_resize()  # as SIGWINCH does
+            await stage.settles()
+        stage.keys("y")
+        await stage.until(lambda: session.answers)
+        assert session.answers == [YES]
+
+
+async def test_a_key_that_came_too_soon_is_told_and_counts_the_second_time() -> None:
+    session = FakeSession(asks(question_of()))
+    async with staged(session) as stage:
+        stage.keys("go\r")
+        await stage.sees("[y] yes")
+        stage.keys("y")
+        await stage.sees("that key came too soon to be an answer: press it again")
+        assert session.answers == []
+        stage.clock.now += 0.31
+        stage.keys("y")
+        await stage.until(lambda: session.answers)
+        assert session.answers == [YES]
+
+
+async def test_the_mode_is_not_switched_at_a_question_and_the_key_says_so() -> None:
+    session = FakeSession(asks(question_of()))
+    async with staged(session) as stage:
+        stage.keys("go\r")
+        await stage.sees("[y] yes")
+        stage.clock.now += 1
+        before = session.mode
+        stage.keys("\x1b[Z")
+        await stage.sees("answer first: the mode is for the calls after this one")
+        assert (session.mode, session.answers) == (before, [])
+        stage.clock.now += 1
+        stage.keys("y")
+        await stage.until(lambda: session.answers)
+
+
+async def test_a_reason_is_typed_in_a_line_of_its_own() -> None:
+    session = FakeSession(asks(question_of()))
+    async with staged(session) as stage:
+        stage.keys("go\r")
+        await stage.sees("[y] yes")
+        stage.clock.now += 1
+        stage.keys("r")
+        await stage.sees("because:")
+        stage.keys("use make\r")
+        await stage.until(lambda: session.answers)
+        assert session.answers == [Answer(is_allowed=False, reason="use make")]
+        await stage.sees("[r] no, because: use make")
+
+
+async def test_escape_while_explaining_goes_back_to_the_question_and_nothing_is_allowed_by_it() -> (
+    None
+):
+    session = FakeSession(asks(question_of()))
+    async with staged(session) as stage:
+        stage.keys("go\r")
+        await stage.sees("[y] yes")
+        stage.clock.now += 1
+        stage.keys("3")
+        await stage.sees("because:")
+        stage.keys("half a rea\x1by")  # Alt-y, as a terminal sends it
+        await stage.until(lambda: stage.terminal.asking.is_choosing)
+        await stage.settles()
+        assert session.answers == []
+        stage.clock.now += 1
+        stage.keys("r")
+        await stage.sees("because: half a rea")
+        stage.keys("\x1b")
+        await stage.until(lambda: stage.terminal.asking.is_choosing)
+        stage.keys("\x1b")
+        await stage.until(lambda: session.answers)
+        assert session.answers == [NO]
+
+
+async def test_questions_of_parallel_calls_come_one_after_the_other_and_are_counted() -> None:
+    async def three(session: FakeSession) -> None:
+        bodies = ("first", "second", "third")
+        asked = (session.confirm(question_of(body=body)) for body in bodies)
+        session.answers += await asyncio.gather(*asked)
+
+    session = FakeSession(three)
+    async with staged(session, prompt="go") as stage:
+        for number, body in enumerate(("first", "second", "third"), 1):
+            await stage.sees(f"({number} of 3)")
+            assert stage.screen.count("wants to run") == number
+            assert f"    {body}\n" in stage.screen
+            stage.clock.now += 1
+            stage.keys("yny"[number - 1])
+        await stage.until(lambda: session.answers)
+        assert session.answers == [YES, NO, YES]
+
+
+def test_a_body_longer_than_a_screen_is_whole_counted_and_named_again_below_it() -> None:
+    body = "\n".join(["--- a", "+++ a", "@@ -1 +1,5000 @@", *(f"+line {n}" for n in range(5000))])
+    question = question_of("write_file", "write", body, title="Write a (+5000 -0)")
+    lines = drawn(question).split("\n")
+    assert sum(line.strip().startswith("+line ") for line in lines) == 5000
+    assert lines[-1] == "? write_file wants to write a (+5000 -0), in /srv/shop (5,001 lines above)"
+
+
+async def test_what_was_typed_before_the_question_is_no_consent_and_not_lost() -> None:
+    session = FakeSession(asks(question_of()))
+    async with staged(session) as stage:
+        stage.terminal.work.submit("go")
+        stage.keys("yyy")  # it lies in the terminal's buffer before the question comes up
+        await stage.sees("[y] yes")
+        await stage.settles()
+        assert session.answers == []
+        assert stage.terminal.window.draft.text == "yyy"
+
+
+async def test_going_on_typing_into_a_question_is_no_consent_and_not_lost() -> None:
+    session = FakeSession(asks(question_of()))
+    async with staged(session) as stage:
+        stage.terminal.window.draft.text = "next, tr"
+        stage.terminal.window.draft.cursor_position = 8
+        stage.terminal.work.submit("go")
+        await stage.sees("[y] yes")
+        for letter in "y ":
+            stage.keys(letter)
+            stage.clock.now += 0.2
+            await stage.settles()
+        assert session.answers == []
+        assert stage.terminal.window.draft.text == "next, try "
+
+
+@pytest.mark.parametrize("paste", ["\x1b[200~y\n\x1b[201~", "\x1b[200~y\x1b[201~", "y\r", "yes"])
+async def test_t05_pasted_text_is_no_consent(paste: str) -> None:
+    session = FakeSession(asks(question_of()))
+    async with staged(session) as stage:
+        stage.keys("go\r")
+        await stage.sees("[y] yes")
+        stage.clock.now += 1
+        stage.keys(paste)
+        await stage.settles()
+        assert session.answers == []
+
+
+async def test_the_draft_is_there_again_after_the_question() -> None:
+    session = FakeSession(asks(question_of()))
+    async with staged(session) as stage:
+        stage.terminal.window.draft.text = "kept"
+        stage.terminal.work.submit("go")
+        await stage.sees("[y] yes")
+        stage.clock.now += 1
+        stage.keys("n")
+        await stage.until(lambda: not stage.terminal.work.is_busy)
+        await stage.sees("› kept")
+
+
+async def test_a_question_of_a_turn_that_is_stopped_goes_away() -> None:
+    session = FakeSession(asks(question_of()))
+    async with staged(session) as stage:
+        stage.keys("go\r")
+        await stage.sees("[y] yes")
+        session.cancel()
+        await stage.sees("stopped by you")
+        assert not stage.terminal.asking.is_choosing
+        assert session.answers == []

@@ -1,0 +1,33 @@
+"""What is offered at the first start, in words, and in which order."""
+
+from msgspec.structs import replace
+
+from ybs.commands.model_choices import Choice
+from ybs.frontends.terminal.start.offers import PAGE, Offer, detail_of, order
+
+
+def test_what_was_found_is_said_in_a_few_words() -> None:
+    ollama = Choice(kind="server", model="m", settings={}, place="ollama")
+    sized = replace(ollama, size_bytes=9_000_000_000)
+    file = Choice(kind="file", model="own", settings={}, size_bytes=1_000_000)
+    key = Choice(kind="key", model="m", settings={}, place="google", variable="GOOGLE_API_KEY")
+    for choice, said in (
+        (ollama, "ollama, running here"),
+        (sized, "ollama, running here, 9.0 GB"),
+        (replace(sized, is_large=True), "ollama, 9.0 GB, too large here"),
+        (replace(sized, is_far=True), "ollama, sent on to its cloud"),
+        (replace(file, kind="starter"), "the starter model, on this machine"),
+        (file, "a file on this machine, 1.0 MB"),
+        (key, "google, key found in GOOGLE_API_KEY"),
+    ):
+        assert detail_of(choice) == said
+
+
+def test_many_local_models_leave_room_for_the_rest() -> None:
+    local = [Offer(name=f"m{n}") for n in range(20)]
+    others = [Offer(name="key"), Offer(name="another")]
+    names = [offer.name for offer in order(local, others)]
+    assert names[:PAGE] == [*(f"m{n}" for n in range(PAGE - 2)), "key", "another"]
+    assert sorted(names) == sorted(each.name for each in [*local, *others])
+    crowded = order(local, [Offer(name=f"k{n}") for n in range(PAGE)])
+    assert [offer.name for offer in crowded[:4]] == ["m0", "m1", "m2", "m3"]

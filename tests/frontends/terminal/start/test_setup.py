@@ -1,0 +1,284 @@
+"""The first choice."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from ybs.core.errors import ConfigError, YbsError
+from ybs.frontends.terminal.start.setup import choose, find_offers, set_up
+from ybs.providers.nearby import OLLAMA, NearModel, NearServer
+
+KEYS = {"OPENAI_API_KEY": "sk-" + "x" * 20}
+
+
+@pytest.fixture(autouse=True)
+def servers(monkeypatch: pytest.MonkeyPatch, project: Path) -> list[NearServer]:
+    """Give the list of the servers that are found; this machine's own are not asked."""
+    found: list[NearServer] = []
+
+    async def find(_environ: Mapping[str, str]) -> list[NearServer]:
+        return found
+
+    monkeypatch.setattr("ybs.providers.nearby.find_servers", find)
+    return found
+
+
+def server(*names: str) -> NearServer:
+    models = tuple(NearModel(name=name) for name in names)
+    return NearServer(
+        title="ollama", provider="ollama", wire="ollama", endpoint=OLLAMA, models=models
+    )
+
+
+def reader(*lines: str | BaseException) -> Callable[[str], str]:
+    left = list(lines)
+
+    def read(_question: str) -> str:
+        match left.pop(0) if left else EOFError():
+            case str() as line:
+                return line
+            case error:
+                raise error
+
+    return read
+
+
+def written(home: Path) -> Any:
+    return msgspec.json.decode((home / ".config" / "ybs" / "config.json").read_bytes())
+
+
+def number_of(words: str, environ: dict[str, str] | None = None) -> str:
+    names = [offer.name for offer in find_offers(environ or {})]
+    return str(next(number for number, name in enumerate(names, 1) if words in name))
+
+
+def test_enter_takes_the_first_and_it_is_written_down_and_said(
+    servers: list[NearServer], home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    servers.append(server("qwen3:14b", "small"))
+    assert set_up(reader(""), KEYS)
+    assert written(home) == {"llm": {"provider": "ollama", "model": "qwen3:14b"}}
+    shown = capsys.readouterr().out
+    assert "  1  qwen3:14b" in shown
+    assert "ollama, running here" in shown
+    assert "openai, key found in OPENAI_API_KEY" in shown
+    assert KEYS["OPENAI_API_KEY"] not in shown
+    said = (
+        "qwen3:14b, ollama. Kept in ~/.config/ybs/config.json; `ybs setup` or /model changes it.\n"
+    )
+    assert said in shown
+
+
+def test_a_number_or_a_name_chooses_and_nonsense_does_not(
+    servers: list[NearServer], home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    servers.append(server("qwen3:14b", "small"))
+    assert choose(reader("0", "99", "x", "-1", "m", "²", "9" * 5000, "2"), {}) == {
+        "llm.provider": "ollama",
+        "llm.model": "small",
+    }
+    assert capsys.readouterr().out.count("Please type a number from 1 to 4, or q.") == 7
+    assert choose(reader("small"), {}) == choose(reader(" 2 "), {})
+    assert not (home / ".config").exists()
+
+
+def test_leaving_writes_nothing_at_every_question(servers: list[NearServer], home: Path) -> None:
+    servers.append(server("a", "b"))
+    address = "http://127.0.0.1:1/v1"
+    another = number_of("another server")
+    for lines in ([], ["q"], ["QUIT"], [another], [another, address], [another, "", "q"]):
+        for end in (EOFError(), KeyboardInterrupt()):
+            assert set_up(reader(*lines, end), {}) is False, lines
+    assert not (home / ".config").exists()
+
+
+def test_more_than_a_page_is_shown_on_m(
+    servers: list[NearServer], capsys: pytest.CaptureFixture[str]
+) -> None:
+    servers.append(server(*(f"model-{n:02d}" for n in range(30))))
+    chosen = choose(reader("m", "m", "32"), {})
+    shown = capsys.readouterr().out
+    first, second, third = shown.split("  m  ")
+    assert "another server" in first
+    assert second.startswith("20 more")
+    assert third.startswith("8 more")
+    assert "m  -" not in shown
+    assert " 32  model-29" in third
+    assert chosen == {"llm.provider": "ollama", "llm.model": "model-29"}
+
+
+def test_a_machine_with_nothing_is_told_the_three_ways_and_enter_looks_again(
+    servers: list[NearServer], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def read(_question: str) -> str:
+        servers.append(server("new"))  # it was started meanwhile
+        return ""
+
+    assert choose(read, {}) == {"llm.provider": "ollama", "llm.model": "new"}
+    shown = capsys.readouterr().out
+    for way in ("download the starter model", "`ollama pull", "OPENAI_API_KEY"):
+        assert way in shown
+
+
+def test_incognito_offers_nothing_that_stays_and_local_only_nothing_far(
+    servers: list[NearServer],
+) -> None:
+    servers.append(server("near", "far-cloud"))
+    names = [offer.name for offer in find_offers(KEYS, is_incognito=True, only_here=True)]
+    assert names == ["near", "another server\u2026"]
+    assert len(find_offers(KEYS, is_incognito=True)) == 4
+
+
+def test_an_address_of_the_old_provider_is_forgotten(servers: list[NearServer], home: Path) -> None:
+    answers = (number_of("another server"), "http://127.0.0.1:1/v1", "m")
+    assert set_up(reader(*answers), {})
+    assert written(home)["llm"]["endpoint"] == "http://127.0.0.1:1/v1"
+    assert set_up(reader(""), KEYS)
+    assert "endpoint" not in written(home)["llm"]
+    assert written(home)["llm"]["model"]
+
+
+def test_a_server_at_an_address_is_asked_for_its_models(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names: list[str] = []
+
+    async def ask(_endpoint: str) -> NearServer:
+        return server(*names)
+
+    monkeypatch.setattr("ybs.providers.nearby.ask_openai", ask)
+    number, address = number_of("another server"), "http://127.0.0.1:1"
+    taken: list[Any] = []
+    for models, answers in (
+        (["only"], []),
+        (["a", "b"], ["9", "2"]),
+        (["a", "b"], ["a"]),
+        (["a", "b"], [""]),
+        ([], [""]),
+    ):
+        names[:] = models
+        chosen = choose(reader(number, address, *answers), {})
+        assert chosen is not None
+        assert (chosen["llm.provider"], chosen["llm.endpoint"]) == ("openai", address)
+        taken.append(chosen["llm.model"])
+    assert taken == ["only", "b", "a", "a", None]
+    assert "number or a name from the list" in capsys.readouterr().out
+
+
+def test_what_is_no_address_is_asked_again_and_a_host_and_port_are_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[str] = []
+
+    async def ask(endpoint: str) -> None:
+        asked.append(endpoint)
+
+    monkeypatch.setattr("ybs.providers.nearby.ask_openai", ask)
+    number = number_of("another server")
+    assert choose(reader(number, "nonsense", "ftp://a", "http://a:x", "", "q"), {}) is None
+    shown = capsys.readouterr().out
+    assert "'nonsense' is no address" in shown
+    assert (shown.count("is no address"), shown.count("Which model"), asked) == (3, 0, [])
+    for typed, whole in (
+        ("127.0.0.1:18765", "http://127.0.0.1:18765"),
+        ("localhost", "http://localhost"),
+        ("box:8080/v1", "http://box:8080/v1"),
+        ("models.example.org", "https://models.example.org"),
+    ):
+        chosen = choose(reader(number, "nonsense", typed, "m"), {})
+        assert chosen is not None
+        assert chosen["llm.endpoint"] == whole
+        assert asked[-1] == f"{whole.removesuffix('/v1')}/v1"
+    assert "Nobody answers at http://127.0.0.1:18765/v1 now." in capsys.readouterr().out
+
+
+def test_the_download_asks_first_and_ctrl_c_there_leads_back_to_the_choice(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun: list[bool] = []
+
+    async def install(_progress: object) -> Path:
+        begun.append(True)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ybs.providers.local.fetch.install_starter", install)
+    number = number_of("starter model")
+    assert choose(reader(number, "n", number, KeyboardInterrupt(), "q"), {}) is None
+    assert begun == []
+    assert choose(reader(number, "y", number, "", "q"), {}) is None
+    assert begun == [True, True], "each time the choice came again"
+    assert "goes on with the parts that have arrived" in capsys.readouterr().out
+
+
+def test_the_starter_model_is_fetched_when_it_is_chosen(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def install(progress: Callable[[int, int, str], None]) -> Path:
+        progress(50, 100, "fetching")
+        progress(50, 100, "fetching")
+        progress(100, 100, "checking the hash")
+        return home / "starter.gguf"
+
+    async def fail(_progress: object) -> Path:
+        raise YbsError("the disk is full")
+
+    number = number_of("starter model")
+    monkeypatch.setattr("ybs.providers.local.fetch.install_starter", fail)
+    assert set_up(reader(number, "", "q"), {}) is False
+    assert not (home / ".config").exists()
+    monkeypatch.setattr("ybs.providers.local.fetch.install_starter", install)
+    assert set_up(reader(number, "yes"), {})
+    assert written(home)["llm"]["provider"] == "llamacpp"
+    shown = capsys.readouterr().out
+    assert shown.count("fetching: 50%") == 1
+    for words in ("1.1 GB", "the disk is full", "checking the hash", "~/starter.gguf"):
+        assert words in shown
+
+
+def test_a_file_that_cannot_be_written_is_an_error(home: Path) -> None:
+    file = home / ".config" / "ybs" / "config.json"
+    file.parent.mkdir(parents=True)
+    file.write_text("{broken")
+    with pytest.raises(ConfigError, match="mend it first"):
+        set_up(reader(""), KEYS)
+
+
+def test_a_key_of_another_provider_is_never_handed_on(home: Path) -> None:
+    file = home / ".config" / "ybs" / "config.json"
+    file.parent.mkdir(parents=True)
+    before = '{"llm": {"provider": "anthropic", "api_key": "sk-ant-of-somebody"}}'
+    file.write_text(before)
+    file.chmod(0o600)
+    with pytest.raises(ConfigError, match=r"holds llm\.api_key, which is not openai's"):
+        set_up(reader(""), KEYS)
+    assert file.read_text() == before
+    file.write_text(before.replace("anthropic", "openai"))
+    assert set_up(reader(""), KEYS)
+    assert written(home)["llm"]["api_key"] == "sk-ant-of-somebody"
+
+
+def test_what_goes_before_the_choice_is_named(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / ".ybs.json").write_text('{"llm": {"provider": "mistral"}}')
+    assert set_up(reader(""), KEYS)
+    assert f"But {home / '.ybs.json'} says mistral, and goes before it." in capsys.readouterr().out
+
+
+def test_forty_columns_break_no_word(
+    servers: list[NearServer],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "40")
+    choose(reader("q"), {})
+    servers.append(server("qwen3:14b"))
+    choose(reader("q"), KEYS)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(len(line) for line in lines) < 40
+    assert "  1  qwen3:14b" in lines
+    assert "     ollama, running here" in lines

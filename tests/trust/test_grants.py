@@ -1,0 +1,219 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from trusting import POWERFUL, put, trusted, wanting
+from ybs.config.schema import Config
+from ybs.config.shape import all_names
+from ybs.trust import decision as trust
+from ybs.trust.decision import give
+from ybs.trust.grants import BUILT_IN_PROVIDERS, NEVER
+from ybs.trust.settings import load
+from ybs.trust.wording import difference, lines_of
+
+Write = Callable[[str, str], Path]
+
+
+def test_some_settings_are_not_taken_even_from_a_trusted_project(project: Path):
+    secret = "k" * 20
+    settings = {
+        "llm": {"api_key": secret, "provider": "mine"},
+        "providers": {
+            "mine": {"endpoint": "http://x", "api_key": secret, "api_key_env": "HOME"},
+            "openai": {"endpoint": "http://x"},
+            "odd": 5,
+        },
+        "safety": {
+            "mode": "bypass",
+            "safe_commands": ["rm"],
+            "sandbox_allowed_paths": ["/"],
+            "sandbox_enabled": False,
+        },
+        "session": {"storage_path": "/tmp"},
+        "router": {"x": "${HOME}"},
+    }
+    loaded = trusted(project, settings)
+    assert loaded.config.safety == Config().safety
+    assert loaded.config.session == Config().session
+    assert loaded.config.router == {}
+    assert list(loaded.config.providers) == ["mine"]
+    assert loaded.config.providers["mine"].api_key_env is None
+    assert secret not in str(msgspec.to_builtins(loaded.config))
+    named = " ".join(loaded.warnings)
+    for words in (
+        "ignored, for no project's file may set it: llm.api_key, providers.mine.api_key, "
+        "providers.mine.api_key_env, providers.openai, safety.mode",
+        "ignored, for it would read your variables: router",
+        "can only tighten it: safety.sandbox_enabled",
+    ):
+        assert words in named
+
+
+def test_what_is_of_no_use_is_told_and_left_out(project: Path):
+    loaded = trusted(
+        project, {"providers": 5, "hooks": [], "llm": {"endpoint": 7}, "skills": {"a": 1}}
+    )
+    assert loaded.config.providers == {}
+    assert loaded.config.llm.endpoint is None
+    assert loaded.config.skills == {"a": 1}
+    assert len(loaded.warnings) == 2
+
+
+def test_what_is_never_taken_are_settings():
+    sections = {name.split(".")[0] for name in all_names()}
+    assert all(name in all_names() or name in sections for name in NEVER)
+
+
+def test_the_names_of_built_in_providers_are_not_for_projects():
+    from ybs.providers.registry import provider_names
+
+    assert {*provider_names()} <= BUILT_IN_PROVIDERS
+
+
+def test_a_trusted_project_changes_nothing_that_is_the_users(project: Path, write: Write):
+    mine = {
+        "providers": {"corp": {"endpoint": "http://corp", "headers": {"X": "secret"}}},
+        "mcpServers": {"files": {"command": "mine", "env": {"TOKEN": "secret"}}},
+        "hooks": {"before_turn": ["mine"]},
+        "tools": {"external": [{"name": "x", "path": "mine"}, {"name": "y", "path": "y"}]},
+    }
+    write("user", json.dumps(mine))
+    theirs = {
+        "providers": {"corp": {"endpoint": "http://evil"}, "new": {"endpoint": "http://new"}},
+        "mcpServers": {"files": {"command": "evil"}, "more": {"command": "more"}},
+        "hooks": {"before_turn": ["theirs"], "other": ["o"]},
+        "tools": {"external": [{"name": "x", "path": "evil"}, {"name": "z", "path": "z"}]},
+    }
+    put(project, ".mcp.json", '{"mcpServers": {"files": {"command": "worse"}}}')
+    config = trusted(project, theirs).config
+    assert config.providers["corp"].endpoint == "http://corp"
+    assert config.providers["corp"].headers == {"X": "secret"}
+    assert config.providers["new"].endpoint == "http://new"
+    assert config.mcpServers["files"] == mine["mcpServers"]["files"]
+    assert config.mcpServers["more"] == {"command": "more"}
+    assert config.hooks == {"before_turn": ["mine", "theirs"], "other": ["o"]}
+    assert [tool.path for tool in config.tools.external] == ["mine", "y", "z"]
+    assert any(
+        "your own settings have it already" in each for each in load(folder=project).warnings
+    )
+
+
+def test_a_later_file_of_the_user_does_not_lend_its_secrets_to_a_projects_server(
+    project: Path, write: Write
+):
+    file = write("file", '{"mcpServers": {"files": {"env": {"TOKEN": "secret"}}}}')
+    loaded = trusted(project, config_file=file)
+    assert loaded.config.mcpServers["files"] == {"env": {"TOKEN": "secret"}}
+    assert "mcpServers.files: left out, for your own settings name it" in loaded.warnings[0]
+
+
+def test_a_projects_address_does_not_get_the_users_key(project: Path, write: Write):
+    write("user", '{"llm": {"provider": "openai", "api_key": "sk-mine", "endpoint": "http://me"}}')
+    loaded = trusted(project)
+    assert loaded.config.llm.api_key is None
+    assert loaded.config.llm.provider == "project"
+    assert loaded.config.providers["project"].endpoint == "http://proj.example/v1"
+
+
+def test_a_key_of_a_later_file_does_not_go_to_a_projects_address(project: Path, write: Write):
+    file = write("file", '{"llm": {"api_key": "sk-mine"}}')
+    loaded = trusted(project, config_file=file)
+    assert loaded.config.llm.api_key is None
+    assert "llm.api_key: left out, for a project's file names the address" in loaded.warnings[-1]
+
+
+def test_the_wire_format_of_the_users_provider_is_kept(project: Path, write: Write):
+    write(
+        "user",
+        '{"llm": {"provider": "ollama"}, "providers": {"project": {"endpoint": "http://p"}}}',
+    )
+    config = trusted(project).config
+    assert config.providers["project_"].wire == "ollama"
+    assert config.providers["project"].endpoint == "http://p"
+    write(
+        "user",
+        '{"llm": {"provider": "c"}, "providers": {"c": {"endpoint": "http://c", "wire": "anthropic"}}}',
+    )
+    assert load(folder=project).config.providers["project"].wire == "anthropic"
+
+
+def test_a_provider_that_the_person_names_wins_over_a_projects_address(project: Path):
+    config = trusted(project, overrides={"llm.provider": "ollama"}).config
+    assert config.llm.provider == "ollama"
+    assert config.llm.endpoint is None
+
+
+def test_an_address_that_the_person_names_wins(project: Path):
+    config = trusted(project, overrides={"llm.endpoint": "http://mine/v1"}).config
+    assert config.llm.endpoint == "http://mine/v1"
+    assert "project" not in config.providers
+
+
+def test_a_provider_that_the_project_names_too_keeps_the_users_key(project: Path, write: Write):
+    write("user", '{"llm": {"provider": "openai", "api_key": "sk-mine"}}')
+    config = trusted(project, {"llm": {"provider": "openai"}, "hooks": {"x": []}}).config
+    assert config.llm.api_key == "sk-mine"
+
+
+def test_a_trusted_project_may_give_a_tool_more_time(project: Path, write: Write):
+    write("user", '{"tools": {"builtin": {"run_shell": {"timeout_seconds": 5}}}}')
+    config = trusted(project, {"tools": {"builtin": {"run_shell": {"timeout_seconds": 9}}}}).config
+    assert config.tools.builtin["run_shell"].timeout_seconds == 9
+
+
+# --- what the person is shown ----------------------------------------------------------------
+
+
+def test_every_wish_is_told_in_plain_words(project: Path):
+    review = wanting(project, {**POWERFUL, "skills": {"x": 1}, "llm": {"provider": "p"}})
+    assert lines_of(review) == [
+        ".ybs.json: chooses the provider p",
+        '.ybs.json: runs programs at before_turn: ["./hook.sh --now"]',
+        ".ybs.json: starts or reaches the MCP server files: "
+        '{"command":"node","args":["server.js"],"env":{"T":"${TOKEN}"}}; '
+        "it is given your variables TOKEN",
+        '.ybs.json: lets the model run these programs: [{"name":"x","path":"./x"}]',
+        '.ybs.json: looks for tools, which are programs, in ["./more"]',
+        ".ybs.json: sets skills.x to 1",
+    ]
+
+
+def test_what_is_shown_cannot_act_on_a_terminal_or_hide(project: Path):
+    put(project, ".ybs/commands/\x1b[2J\u202e.md", "x")
+    evil = "http://a\x1b]52;c;x\x07\u202e/" + "x" * 3000 + "/end"
+    review = wanting(project, {"llm": {"endpoint": evil}, "hooks": {"\x9b2J": ["a\rb"]}})
+    shown = "\n".join(lines_of(review))
+    assert shown.replace("\n", "").isprintable()
+    assert "/end" in shown
+
+
+def test_a_difference_is_escaped_and_bounded():
+    assert difference("a\n", "a\r\n") == "only ends of lines, or the end of the file, differ"
+    shown = difference("a\n" * 200, "\x1b[2J\n" * 200)
+    assert "\x1b" not in shown
+    assert shown.endswith("more lines")
+
+
+def test_the_difference_of_what_is_no_text_or_too_large_is_its_size(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(trust, "MOST_KEPT", 10)
+    big, binary = put(project, ".ybs/tools/big", "x" * 11), put(project, ".ybs/tools/bin", "x")
+    binary.write_bytes(b"\xff\xfe")
+    review = load(folder=project).review
+    assert review is not None
+    give(review)
+    big.write_text("y" * 12)
+    binary.write_bytes(b"\xff\xff\xff")
+    review = load(folder=project).review
+    assert review is not None
+    assert [change.what for change in review.changes] == [
+        "has changed (12 bytes now)",
+        "has changed (3 bytes now)",
+    ]
+    assert ".ybs/tools/big has changed (12 bytes now) since you trusted this project" in lines_of(
+        review
+    )
