@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 DONE := $(VENV)/.done
 export VENV
 unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH
+unexport PYTHONDONTWRITEBYTECODE # each worker of the suite, and each ybs that it starts, would compile everything anew
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check fix bench test-real test-slow test-versions cover docs pictures lock clean

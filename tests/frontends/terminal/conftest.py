@@ -5,9 +5,11 @@ import os
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any
 
 import pytest
+from prompt_toolkit.application import application
 from stage import FakeClock
 
 from fake_session import FakeSession
@@ -21,6 +23,15 @@ def colour_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stand in a terminal with colours."""
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def keys_of_the_library() -> Iterator[None]:
+    """Make prompt_toolkit's own key bindings once: a thousand of them, for each of hundreds of terminals."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("load_key_bindings", "load_page_navigation_bindings"):
+            patch.setattr(application, name, cache(getattr(application, name)))
+        yield
 
 
 class Talk:

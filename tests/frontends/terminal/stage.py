@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from io import BytesIO, TextIOWrapper
+from typing import Any
 
 import pyte
 from prompt_toolkit.data_structures import Size
@@ -25,6 +26,35 @@ class FakeClock:
         return self.now
 
 
+class Picture(pyte.HistoryScreen):
+    """A screen that draws only what is new. Nobody pages back here, so no event has to be told of before and after."""
+
+    __getattribute__ = object.__getattribute__
+
+    def __init__(self, columns: int, rows: int, history: int) -> None:
+        super().__init__(columns, rows, history=history)
+        self._above: dict[int, tuple[Any, str]] = {}
+        self._below = dict.fromkeys(range(rows), "")
+        self._width = columns
+
+    def text_of(self, columns: int) -> str:
+        """Return what is seen, with what scrolled away above it."""
+        if columns != self._width:
+            self._width, self._above = columns, {}
+        above = [
+            self._above.get(id(line)) or (line, _text(line, columns)) for line in self.history.top
+        ]
+        self._above = {id(line): (line, text) for line, text in above}
+        self._below |= {row: _text(self.buffer[row], self.columns) for row in self.dirty}
+        self.dirty.clear()
+        below = (self._below[row] for row in range(self.lines))
+        return "\n".join([*(text for _, text in above), *below]).rstrip()
+
+
+def _text(line: Any, columns: int) -> str:
+    return "".join(line[column].data for column in range(columns)).rstrip()
+
+
 class Stage:
     """A running terminal, its keyboard and its screen."""
 
@@ -39,7 +69,7 @@ class Stage:
         self.terminal = Terminal(
             session.as_session, put_in=pipe, put_out=output, clock=self.clock, history=history
         )
-        self._history = pyte.HistoryScreen(columns, rows, history=2000)
+        self._history = Picture(columns, rows, history=2000)
         self._stream = pyte.Stream(self._history)
         self._seen = (0, 0)
         self._text = ""
@@ -60,12 +90,7 @@ class Stage:
             return self._text
         self._stream.feed(text[self._seen[0] :])
         self._seen = (len(text), self.size.columns)
-        above = [
-            "".join(line[column].data for column in range(self.size.columns)).rstrip()
-            for line in self._history.history.top
-        ]
-        below = (line.rstrip() for line in self._history.display)
-        self._text = "\n".join([*above, *below]).rstrip()
+        self._text = self._history.text_of(self.size.columns)
         return self._text
 
     def keys(self, text: str) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 from ybs.security.firewall.anchors import WORD, Anchors, cores_in
 from ybs.security.firewall.checks import go_on_at
@@ -96,6 +97,12 @@ class Engine:
             return None, 0
         go_on = go_on_at(rule, data, match, self._level)
         return (match.span(pattern.groups), 0) if go_on is None else (None, go_on)
+
+
+@cache
+def engine_of(level: Level) -> Engine:
+    """Return the engine of the built-in rules. It keeps nothing of what it has searched, so all sessions share it."""
+    return Engine(level)
 
 
 def _is_within(data: bytes, place: int) -> bool:

@@ -11,7 +11,7 @@ from ybs.config.schema import Firewall as FirewallSettings
 from ybs.security.firewall.allowed import AllowList
 from ybs.security.firewall.anchors import cores_in
 from ybs.security.firewall.decode import LINES, views
-from ybs.security.firewall.engine import LEAST_SECRET, Engine, Span, merged
+from ybs.security.firewall.engine import LEAST_SECRET, Engine, Span, engine_of, merged
 from ybs.security.firewall.lazy import lazy
 from ybs.security.firewall.memory import Finding, Memory
 from ybs.security.firewall.report import Report
@@ -73,7 +73,7 @@ class Firewall:
         settings = settings or FirewallSettings()
         self.vault = Vault(own)
         self.report = Report()
-        self.engine = Engine(settings.sensitivity)
+        self.engine = engine_of(settings.sensitivity)
         self._allowed = AllowList(settings.allow)
         self._memory = Memory()
         #: What was known of secrets when the memory was begun.

@@ -1,7 +1,7 @@
 """What a cage lets a program see: the project, other folders, and what stays hidden in them."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 
 from msgspec import Struct
@@ -164,6 +164,7 @@ def see(
     shown = (*SYSTEM, *(f"{real_home}/{name}" for name in TOOLCHAINS), *opened, *seen)
     linked = _linked(real_home, (*opened, *seen))
     kept = _kept_in(shown, real_home, opened)
+    folders = frozenset(shown)
     return Places(
         project=root,
         home=real_home,
@@ -173,7 +174,7 @@ def see(
         covered=tuple(
             path
             for path in dict.fromkeys((*hidden, *linked, *kept))
-            if any(lies_in(path, folder) for folder in shown)
+            if _lies_in_one(path, folders)
         ),
         uid=os.getuid() if uid is None else uid,
     )
@@ -201,6 +202,16 @@ def system_folders() -> Iterator[tuple[str, str]]:
 def lies_in(path: str, folder: str) -> bool:
     """Compare part by part: `/work2` does not lie in `/work`."""
     return path == folder or path.startswith(folder if folder.endswith("/") else folder + "/")
+
+
+def _lies_in_one(path: str, folders: Set[str]) -> bool:
+    """Return whether `lies_in` holds for one of many folders, without asking for each of them."""
+    while path not in folders:
+        above = path.rpartition("/")[0]
+        if not above:
+            return "/" in folders
+        path = above
+    return True
 
 
 def _linked(home: str, folders: tuple[str, ...]) -> list[str]:
