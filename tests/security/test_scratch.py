@@ -87,7 +87,7 @@ def test_what_it_holds_is_removed_whatever_it_is(home: Path, tmp_path: Path) -> 
     for folder in ("a/b/c", "a/b", "a", "."):
         (top / folder).chmod(0)
     deep = os.open(private.home, os.O_RDONLY)
-    for _ in range(1500):  # deeper than a path may be, and than a recursion
+    for _ in range(1100):  # deeper than a path may be, and than a recursion
         os.mkdir("deep-and-deeper", dir_fd=deep)
         below = os.open("deep-and-deeper", os.O_RDONLY, dir_fd=deep)
         os.close(deep)
