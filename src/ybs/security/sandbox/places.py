@@ -172,9 +172,7 @@ def see(
         readable=tuple(dict.fromkeys(seen)),
         blocked=hidden,
         covered=tuple(
-            path
-            for path in dict.fromkeys((*hidden, *linked, *kept))
-            if _lies_in_one(path, folders)
+            path for path in dict.fromkeys((*hidden, *linked, *kept)) if _lies_in_one(path, folders)
         ),
         uid=os.getuid() if uid is None else uid,
     )
