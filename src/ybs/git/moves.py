@@ -10,18 +10,8 @@ from msgspec import Struct
 from ybs.git.checkout import make_folders, put_files
 from ybs.git.client import Git
 from ybs.git.hardening import GitError
-from ybs.security.paths.repository import Repository
+from ybs.security.paths.repository import Repository, under_way
 
-#: What git leaves in its folder while something is under way there that the next commit would end.
-_UNDER_WAY = {
-    "MERGE_HEAD": "a merge",
-    "CHERRY_PICK_HEAD": "a cherry-pick",
-    "REVERT_HEAD": "a revert",
-    "BISECT_LOG": "a bisection",
-    "rebase-merge": "a rebase",
-    "rebase-apply": "a rebase",
-    "sequencer": "a series of picks",
-}
 #: The tree without files, by the length of its name; git knows it without being told.
 _EMPTY_TREE = {
     40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
@@ -51,12 +41,6 @@ class Known(Struct, frozen=True):
     parent: str
     parent_tree: str
     title: str
-
-
-def under_way(repository: Repository) -> str:
-    """Say what is under way in a repository, such as `a merge`; empty where nothing is."""
-    folder = repository.git_folder
-    return next((what for name, what in _UNDER_WAY.items() if os.path.lexists(folder / name)), "")
 
 
 def is_on_branch(repository: Repository) -> bool:

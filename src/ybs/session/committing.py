@@ -12,7 +12,7 @@ from msgspec import Struct
 from ybs.config.paths import home
 from ybs.config.schema import Git as Settings
 from ybs.core.wording import listed
-from ybs.security.paths.repository import is_in_repository
+from ybs.security.paths.repository import is_in_repository, under_way
 
 if TYPE_CHECKING:
     from ybs.git.client import Git
@@ -206,7 +206,6 @@ class Committer:
 async def _look(git: "Git") -> _Seen:
     """Look at the work tree, with one run of git where all is well."""
     from ybs.git.hardening import GitError
-    from ybs.git.moves import under_way
 
     try:
         branch, rows = await git.look()

@@ -17,6 +17,16 @@ _MOST_STEPS = 5
 _COMMIT = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 #: What git itself makes as plain files; it would wait at a pipe, and write through a link.
 _FILES = ("HEAD", "config", "config.worktree", "index", "packed-refs", "ORIG_HEAD", "shallow")
+#: What git leaves in its folder while something is under way there that the next commit would end.
+_UNDER_WAY = {
+    "MERGE_HEAD": "a merge",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "BISECT_LOG": "a bisection",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+    "sequencer": "a series of picks",
+}
 
 
 class Repository(Struct, frozen=True):
@@ -191,3 +201,9 @@ def _read(path: Path) -> str:
     if data is None:
         raise ValueError(f"{path} is no regular file")
     return data.decode().strip()
+
+
+def under_way(repository: Repository) -> str:
+    """Return what is under way in a repository, such as `a merge`; empty where nothing is."""
+    folder = repository.git_folder
+    return next((what for name, what in _UNDER_WAY.items() if os.path.lexists(folder / name)), "")

@@ -11,6 +11,7 @@ from ybs.core.errors import ToolError
 from ybs.core.wording import plural
 from ybs.git import moves as git_moves
 from ybs.git.client import Change, plain_message
+from ybs.security.paths.repository import under_way
 from ybs.security.unicode import printable
 from ybs.tools.builtin.work_tree import WorkTree
 
@@ -50,7 +51,7 @@ async def plan_of(tree: WorkTree, arguments: "Arguments") -> Plan:
         return Plan(action=action, title=f"Look at git {action}", only_reads=True)
     if action == "branch":
         return await _plan_branch(tree, text)
-    if what := git_moves.under_way(tree.git.repository()):
+    if what := under_way(tree.git.repository()):
         raise ToolError(f"{what} is under way; the person has to end it first")
     if action == "commit":
         return await _plan_commit(tree, paths, text)
@@ -164,7 +165,7 @@ async def _branch(tree: WorkTree, name: str, plan: Plan) -> str:
 async def _status(tree: WorkTree, scope: list[str]) -> str:
     branch, rows = await tree.changes(scope)
     lines = [f"{row.letters} {tree.show(row.path)}" for row in rows]
-    what = git_moves.under_way(tree.git.repository())
+    what = under_way(tree.git.repository())
     heads = [f"## {branch}", *([f"{what} is under way"] if what else [])]
     return "\n".join([*heads, *(lines or ["no changes"])])
 
