@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from ybs.core.errors import YbsError
 from ybs.core.events import Emit, FilesChanged, Noticed, Titled
-from ybs.core.ports import Effect
+from ybs.core.ports import Effect, Model
+from ybs.session.warming import Warming
 
 if TYPE_CHECKING:
     from ybs.session.committing import Committer
@@ -25,6 +26,7 @@ class Upkeep:
 
     def __init__(self, rooms: "Rooms") -> None:
         self._rooms = rooms
+        self._warming = Warming(has_sandbox=rooms.workspace.has_sandbox)
         self._emit: Emit | None = None
         self._is_changing = self._has_cleaned = self._has_recovered = False
 
@@ -95,6 +97,11 @@ class Upkeep:
         await journal.synced()
         await checkpoints.told()
 
+    @property
+    def awaited(self) -> Model:
+        """The session's model; while it is waited for, what comes after its answer is made ready."""
+        return self._warming.awaiting(self._rooms.model)
+
     def begin_turn(self, emit: Emit) -> None:
         """Note that a turn begins; nothing is looked at before something changes."""
         self._emit, self._is_changing = emit, False
@@ -107,7 +114,8 @@ class Upkeep:
         if effect == "execute":
             await self.later.before(self._emit)
         try:
-            await self.committer.begin()
+            with self._warming.waiting():
+                await self.committer.begin()
         finally:
             await self.checkpoints.before_change(effect, paths)
 
@@ -150,8 +158,12 @@ class Upkeep:
             raise
 
     async def _end(self, emit: Emit) -> None:
+        cleaning = asyncio.ensure_future(self._clean())  # in a thread, while git is waited for
         try:
-            await self._end_all(emit)
+            try:
+                await self._end_all(emit)
+            finally:
+                await cleaning
         except (YbsError, OSError) as error:  # how the turn went stands all the same
             text = f"Not all that belongs to this turn could be kept: {error}."
             emit(Noticed(level="warning", text=text))
@@ -170,7 +182,6 @@ class Upkeep:
         await self._rooms.journal.synced()
         if self._is_changing:
             await self.checkpoints.told()
-        await self._clean()
 
     def close(self) -> None:
         """Let go of what was held for the session alone."""
@@ -202,9 +213,10 @@ class Upkeep:
             emit(Noticed(level="warning", text=notice))
         commit = None
         try:
-            commit = await self.committer.after_turn(
-                kept.paths if kept else (), words, shared=kept.shared if kept else ()
-            )
+            with self._warming.waiting():
+                commit = await self.committer.after_turn(
+                    kept.paths if kept else (), words, shared=kept.shared if kept else ()
+                )
         finally:
             if kept is not None:
                 made = commit.commit if commit else ""

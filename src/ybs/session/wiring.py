@@ -69,7 +69,7 @@ class Rooms(Workshop):
     def begin_turn(self, conversation: Conversation, emit: Emit) -> tuple[Model, Toolbox]:
         """Return model and tools for a turn that begins now, behind the firewall, and under its time limit."""
         self.upkeep.begin_turn(emit)
-        model: Model = LegibleModel(self._calls.bounding(self.model), self._legible)
+        model: Model = LegibleModel(self._calls.bounding(self.upkeep.awaited), self._legible)
         toolbox: Toolbox = self.toolbox
         if self._deadline is not None:
             self._deadline.begin()

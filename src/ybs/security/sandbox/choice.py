@@ -123,6 +123,12 @@ def choose(places: Places, private: PrivateFolder | None = None) -> Cage:
     return NoCage(f"ybs knows no sandbox for {sys.platform}")
 
 
+def try_machine() -> None:
+    """Find out ahead of the first command what this machine allows."""
+    if sys.platform == "linux":
+        _tried_bubblewrap()
+
+
 def has_bubblewrap() -> bool:
     """Return whether bubblewrap works on this machine, which is tried once."""
     return _tried_bubblewrap()[0] is not None

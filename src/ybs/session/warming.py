@@ -1,0 +1,85 @@
+"""What the next steps of a session most likely need is loaded while it waits: for a model to answer, for git to look."""
+
+import asyncio
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from threading import Thread
+
+from ybs.core.ports import Model
+from ybs.providers.awaited import AwaitedModel
+
+#: What a first edit needs, in the order in which it does.
+FOR_EDITS = (
+    *("ybs.tools.calls.leash", "ybs.tools.calls.live", "ybs.tools.reading.content"),
+    *("ybs.tools.editing.matcher", "ybs.session.undoing", "ybs.checkpoints.keeping"),
+    *("ybs.session.committing", "ybs.git.client", "ybs.security.sandbox.child"),
+    "ybs.session.project_walk",
+)
+#: What a first command needs.
+FOR_COMMANDS = (
+    *(
+        "ybs.security.commands.quoting",
+        "ybs.security.commands.syntax",
+        "ybs.security.commands.wrappers",
+    ),
+    *(
+        "ybs.security.policy.scopes",
+        "ybs.security.commands.dangers",
+        "ybs.security.policy.concerns",
+    ),
+    *("ybs.security.policy.command_case", "ybs.session.later_watch"),
+    *("ybs.tools.shell.output", "ybs.tools.shell.process"),
+)
+#: What the end of a first turn needs.
+FOR_ENDS = ("ybs.transcripts.title", "ybs.checkpoints.pruning")
+#: A model that answers sooner is not kept waiting.
+MODEL_SECONDS = 0.005
+#: Between two steps: what is waited for most likely comes in several pieces, and each of them goes first.
+PAUSE_SECONDS = 0.0007
+
+
+class Warming:
+    """Takes one step after the other, each of a few milliseconds, while somebody says that they are waiting.
+
+    `has_sandbox`: which sandbox this machine has is found out as well.
+    """
+
+    def __init__(self, *, has_sandbox: bool) -> None:
+        self._steps = _steps(has_sandbox=has_sandbox)
+
+    @contextmanager
+    def waiting(self, after_seconds: float = 0.0) -> Generator[None]:
+        """Take steps from now on, or a little later, until this is left. The loop has its turn between them."""
+        loop = asyncio.get_running_loop()
+
+        def step() -> None:
+            nonlocal timer
+            if next(self._steps, None) is not None:
+                timer = loop.call_later(PAUSE_SECONDS, step)
+
+        timer: asyncio.Handle = loop.call_later(after_seconds, step)
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def awaiting(self, model: Model) -> Model:
+        """Return the model, with the time until it answers used."""
+        return AwaitedModel(model, lambda: self.waiting(MODEL_SECONDS))
+
+
+def _steps(*, has_sandbox: bool) -> Iterator[str]:
+    """Yield the name of each thing that is ready now."""
+    for name in FOR_EDITS:
+        import_module(name)
+        yield name
+    if has_sandbox:
+        from ybs.security.sandbox.choice import try_machine
+
+        # It waits for a process. Where a command comes first, that one tries for itself.
+        Thread(target=try_machine, name="ybs-sandbox", daemon=True).start()
+        yield "the sandbox"
+    for name in (*FOR_COMMANDS, *FOR_ENDS):
+        import_module(name)
+        yield name
