@@ -3,14 +3,14 @@
     python scripts/mutate.py src/ybs/security/paths/roots.py [MORE ...] [--tests tests/security] [--most 40] [--seed 1]
 
 Each change (a mutant) is tried in a copy of the package with only those tests that reach its line, by a coverage run made
-first. A mutant that no test notices is printed with its line. Some are equivalent: the program does the same. Judge those
+first (`--keep FOLDER` keeps it for the next time). A mutant that no test notices is printed with its line. Some are equivalent: the program does the same. Judge those
 by hand: scripts/mutants_equivalent.txt holds them, a comment with the reason above; they do not count.
 Exit status 1 where fewer than 95 % of the others were noticed. Run by hand; minutes for a module.
 """
 
 import argparse
 import ast
-import copy
+import compileall
 import os
 import random
 import shutil
@@ -27,8 +27,8 @@ SOURCE = ROOT / "src"
 EQUIVALENT = ROOT / "scripts" / "mutants_equivalent.txt"
 FLOOR = 0.95
 IMPORT = "import"  # stands for a line that the import of the module runs
-MOST_TESTS = 25  # a mutant that the nearest ones do not notice, further ones seldom do
-SECONDS = 90
+NEAREST = 40  # so many tests are tried first; the others only where those notice nothing
+SECONDS = 120
 
 SWAPPED: Mapping[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -43,6 +43,9 @@ class Mutant:
 
     file: Path
     line: int
+    statement: (
+        int  # the first line of the statement, for coverage does not name each line of a long one
+    )
     change: str
     text: str
 
@@ -56,26 +59,34 @@ class Mutant:
 def mutants_of(file: Path) -> Iterator[Mutant]:
     """Yield every mutant of a module."""
     tree = ast.parse(file.read_text())
-    notes = _annotations(tree)
-    for number in range(sum(1 for _ in ast.walk(tree))):
-        if number in notes:
+    untouched = _annotations(tree)
+    for node, statement in _with_statements(tree, 0):
+        if id(node) in untouched:
             continue
-        changed = copy.deepcopy(tree)
-        node = next(each for at, each in enumerate(ast.walk(changed)) if at == number)
+        before = dict(vars(node))
         for change in _changes(node):
-            yield Mutant(file, getattr(node, "lineno", 0), change, ast.unparse(changed))
+            line = getattr(node, "lineno", 0)
+            yield Mutant(file, line, statement, change, ast.unparse(tree))
+            vars(node).update(before)
+
+
+def _with_statements(node: ast.AST, statement: int) -> Iterator[tuple[ast.AST, int]]:
+    """Yield each node below with the first line of the statement it is part of."""
+    for below in list(ast.iter_child_nodes(node)):
+        line = below.lineno if isinstance(below, ast.stmt) else statement
+        yield below, line
+        yield from _with_statements(below, line)
 
 
 def _annotations(tree: ast.AST) -> set[int]:
-    """Return the numbers of the nodes that only say what type something has, and of docstrings."""
-    typing = {
+    """Return the identities of the nodes that only say what type something has."""
+    return {
         id(below)
         for node in ast.walk(tree)
         for field in ("annotation", "returns")
         if isinstance(note := getattr(node, field, None), ast.AST)
         for below in ast.walk(note)
     }
-    return {number for number, node in enumerate(ast.walk(tree)) if id(node) in typing}
 
 
 def _changes(node: ast.AST) -> Iterator[str]:
@@ -139,27 +150,41 @@ class Bench:
 
     def __init__(self, folder: Path, tests: Sequence[str]) -> None:
         self.source, self._tests = folder / "src", tests
-        shutil.copytree(SOURCE, self.source, ignore=shutil.ignore_patterns("__pycache__"))
         self._database = folder / "coverage"
         self._reached: dict[Path, dict[int, list[str]]] = {}
 
     def look(self) -> None:
-        """Run the tests once with coverage, each line with the tests that reach it. Raises SystemExit where one fails."""
+        """Run the tests once with coverage, each line with the tests that reach it. Raises SystemExit where one fails.
+
+        A folder that holds what an earlier run saw is taken as it is, but for the package.
+        """
+        shutil.rmtree(self.source, ignore_errors=True)
+        shutil.copytree(SOURCE, self.source, ignore=shutil.ignore_patterns("__pycache__"))
+        compileall.compile_dir(self.source, quiet=2)
+        if self._database.exists():
+            return
         config = self._database.with_suffix(".ini")
         config.write_text(
-            f"[run]\nsource = ybs\nbranch = false\ndata_file = {self._database}\n"
-            "dynamic_context = test_function\nconcurrency = thread\n"
+            f"[run]\nsource = ybs\nbranch = false\ndata_file = {self._database}\nconcurrency = thread\n"
         )
-        words = ("-m", "coverage", "run", f"--rcfile={config}", "-m", "pytest")
+        words = ("-m", "coverage", "run", f"--rcfile={config}", "-m", "pytest", "-p", "mutate")
         if self._pytest(words, self._tests, 1_800):
+            self._database.unlink(missing_ok=True)
             raise SystemExit("the tests fail without any change")
 
-    def tests_of(self, file: Path, line: int) -> list[str]:
-        """Return the tests that reach a line, those that reach the fewest lines first; all for one run by the import."""
+    def tests_of(self, mutant: Mutant) -> list[str]:
+        """Return the tests that reach a line: those of the module's own test file first, then the smaller ones first."""
+        file = mutant.file
         if file not in self._reached:
             self._reached[file] = self._lines_of(file)
-        found = self._reached[file].get(line, [])
-        return list(self._tests) if IMPORT in found else found[:MOST_TESTS]
+        lines = self._reached[file]
+        found = lines.get(mutant.line) or lines.get(mutant.statement, [])
+        if found == [IMPORT]:
+            found = list(dict.fromkeys(test for tests in lines.values() for test in tests))
+            found = [test for test in found if test != IMPORT] or list(self._tests)  # only data
+        own = [test for test in found if f"/test_{file.stem}.py::" in test]
+        others = [test for test in found if test not in own]
+        return own + others
 
     def _lines_of(self, file: Path) -> dict[int, list[str]]:
         from coverage.numbits import numbits_to_nums
@@ -174,11 +199,11 @@ class Bench:
                 (copied,),
             )
             for context, bits in rows.fetchall():
-                if test := _node_of(context) if context else IMPORT:
-                    numbers = numbits_to_nums(bits)
-                    sizes[test] = sizes.get(test, 0) + len(numbers)
-                    for number in numbers:
-                        lines.setdefault(number, set()).add(test)
+                test = context.partition("[")[0] or IMPORT  # a change may rename the rows
+                numbers = numbits_to_nums(bits)
+                sizes[test] = sizes.get(test, 0) + len(numbers)
+                for number in numbers:
+                    lines.setdefault(number, set()).add(test)
         return {
             line: sorted(found - {IMPORT} or found, key=lambda test: (sizes[test], test))
             for line, found in lines.items()
@@ -186,44 +211,63 @@ class Bench:
 
     def is_noticed(self, mutant: Mutant) -> bool:
         """Return whether a test fails with the change."""
-        tests = self.tests_of(mutant.file, mutant.line)
+        tests = self.tests_of(mutant)
         if not tests:
             return False
         file = self.source / mutant.file.relative_to(SOURCE)
-        before = file.read_text()
+        before, times = file.read_text(), file.stat()
         file.write_text(mutant.text)
         try:
-            return bool(self._pytest(("-m", "pytest", "-x"), tests, SECONDS))
+            parts = (tests[:NEAREST], tests[NEAREST:])
+            return not self._imports(file) or any(
+                self._pytest(("-m", "pytest", "-x"), part, SECONDS * number)
+                for number, part in enumerate(parts, 1)
+                if part
+            )
         finally:
             file.write_text(before)
+            os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))  # its compiled form holds
+
+    def _imports(self, file: Path) -> bool:
+        """Return whether a module can still be imported: where it cannot, pytest finds no test to run."""
+        name = ".".join(file.relative_to(self.source).with_suffix("").parts)
+        command = (sys.executable, "-c", f"import {name}")
+        done = subprocess.run(
+            command,
+            env={**os.environ, "PYTHONPATH": str(self.source)},
+            capture_output=True,
+            check=False,
+        )
+        return not done.returncode
 
     def _pytest(self, words: Sequence[str], tests: Sequence[str], seconds: float) -> int:
-        command = (
-            sys.executable,
-            *words,
-            "-n",
-            "0",
-            "-q",
-            "--no-header",
-            "-p",
-            "no:cacheprovider",
-            *tests,
-        )
-        environ = {**os.environ, "PYTHONPATH": str(self.source), "PYTHONDONTWRITEBYTECODE": "1"}
+        command = (sys.executable, *words, "-n", "0", "-q", "--no-header", "--tb=no")
+        environ = {
+            **os.environ,
+            "PYTHONPATH": f"{self.source}{os.pathsep}{Path(__file__).parent}",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
         try:
             done = subprocess.run(
-                command, cwd=ROOT, env=environ, capture_output=True, timeout=seconds, check=False
+                (*command, "-p", "no:cacheprovider", *tests),
+                cwd=ROOT, env=environ, capture_output=True, timeout=seconds, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return 1  # a test that does not end any more has noticed
-        return done.returncode
+        if b"ERROR: not found" in done.stdout:
+            raise SystemExit("a test that was there is gone: begin with a new folder")
+        return int(done.returncode not in (0, 5))  # 5: all were left out
 
 
-def _node_of(context: str) -> str:
-    """Return pytest's name of the test that coverage calls `tests.core.test_agent.test_words`."""
-    module, _, function = context.rpartition(".")
-    path = ROOT / (module.replace(".", "/") + ".py")
-    return f"{path.relative_to(ROOT)}::{function}" if function and path.is_file() else ""
+def pytest_runtest_logstart(nodeid: str) -> None:
+    """Tell coverage which test begins: this file is a plugin of the run with coverage.
+
+    Coverage could name the test by its function, but then what runs in another task or in a fixture has no name.
+    """
+    import coverage
+
+    if running := coverage.Coverage.current():
+        running.switch_context(nodeid)
 
 
 def tests_beside(files: Sequence[Path]) -> list[str]:
@@ -245,36 +289,46 @@ def main() -> int:
         "--tests", nargs="*", default=None, help="default: the folders that mirror the modules"
     )
     parser.add_argument(
-        "--most", type=int, default=0, help="at most so many mutants, drawn by chance"
+        "--most", type=int, default=0, help="at most so many mutants of a module, drawn by chance"
     )
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--line", type=int, default=0, help="only this line")
+    parser.add_argument("--lines", type=int, nargs="*", default=(), help="only these lines")
+    parser.add_argument("--keep", type=Path, help="keep the coverage here, and use what is there")
     given = parser.parse_args()
     files = [path.resolve() for path in given.modules]
     equivalent = set(EQUIVALENT.read_text().splitlines())
-    with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(Path(folder).resolve(), given.tests or tests_beside(files))
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = (given.keep or Path(scratch)).resolve()
+        folder.mkdir(exist_ok=True)
+        bench = Bench(folder, given.tests or tests_beside(files))
         bench.look()
-        mutants = [
-            each for file in files for each in mutants_of(file) if given.line in (0, each.line)
-        ]
-        mutants = [each for each in mutants if each.name not in equivalent]
-        if given.most and given.most < len(mutants):
-            mutants = random.Random(given.seed).sample(mutants, given.most)  # noqa: S311 - a sample
-        return judge(bench, mutants)
+        noticed = tried = 0
+        for file in files:
+            mutants = [
+                each
+                for each in mutants_of(file)
+                if (not given.lines or each.line in given.lines) and each.name not in equivalent
+            ]
+            if 0 < given.most < len(mutants):
+                mutants = random.Random(given.seed).sample(mutants, given.most)  # noqa: S311 - a sample
+            noticed += judge(bench, file, mutants)
+            tried += len(mutants)
+    share = noticed / tried if tried else 1.0
+    print(f"{noticed} of {tried} noticed: {share:.1%}")
+    return int(share < FLOOR)
 
 
-def judge(bench: Bench, mutants: Sequence[Mutant]) -> int:
-    """Try each mutant; print those that nobody noticed, and the share of the others."""
+def judge(bench: Bench, file: Path, mutants: Sequence[Mutant]) -> int:
+    """Try each mutant of a module; print those that nobody noticed; return how many somebody did."""
     survivors = 0
-    for mutant in sorted(mutants, key=lambda each: (str(each.file), each.line)):
+    for mutant in sorted(mutants, key=lambda each: each.line):
         if not bench.is_noticed(mutant):
             survivors += 1
-            reach = "" if bench.tests_of(mutant.file, mutant.line) else "  (no test reaches it)"
+            reach = "" if bench.tests_of(mutant) else "  (no test reaches it)"
             print(f"{mutant.line:5} {mutant.name}{reach}", flush=True)
-    share = 1 - survivors / len(mutants) if mutants else 1.0
-    print(f"{len(mutants) - survivors} of {len(mutants)} noticed: {share:.1%}")
-    return int(share < FLOOR)
+    noticed = len(mutants) - survivors
+    print(f"{file.relative_to(ROOT)}: {noticed} of {len(mutants)} noticed", flush=True)
+    return noticed
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ def test_s02_s03_s08_an_option_that_runs_something_is_found_with_what_it_runs(
             "git config core.pager",
         ),
         *("git switch -c x", "ls --pre x", "less x", "rg - --", "git config --get user.name"),
-        *("git --no-pager log", "git --git-dir x log"),
+        *("git --no-pager log", "git --git-dir x log", "git log alias.py x", "rg - x"),
     ],
 )
 def test_other_options_run_nothing(command: str):

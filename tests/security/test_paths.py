@@ -175,6 +175,14 @@ def test_a_link_inside_is_followed_or_left(roots: Roots, project: Path):
     assert roots.resolve("sub/..", is_link_followed=False) == project
 
 
+def test_a_name_is_judged_for_reading_and_its_link_followed_where_nothing_else_is_said(
+    roots: Roots, project: Path
+):
+    (project / ".git").mkdir()
+    (project / "link").symlink_to(".git/config")
+    assert roots.judge("link") == project.resolve() / ".git/config"
+
+
 def test_a_refusal_names_the_folder_that_is_allowed(roots: Roots, project: Path):
     assert f"({project})" in refused(roots, "/etc/passwd")
 

@@ -311,6 +311,8 @@ def test_the_mode_can_be_switched():
 def test_blocked_commands_can_be_asked_about_directly():
     assert policy_of().blocked("ls; sudo x") == "sudo"
     assert policy_of().blocked("ls") == ""
+    for wrapper in ("", "env ", "nohup env A=1 "):
+        assert policy_of().blocked(f"{wrapper}sh <<E\nsudo x\nE") == "sudo"
 
 
 def test_a_wrong_rule_is_a_configuration_error():
@@ -462,3 +464,15 @@ def test_a_reader_that_needs_more_is_asked_about_and_a_rule_of_its_own_lets_it()
     policy.mode = "ask"
     policy.grant("run_shell(sort a)")
     assert again("sort a") == Allow("grant")
+
+
+def test_the_question_shows_what_to_look_at_and_the_network_beside_what_is_destroyed():
+    policy = policy_of("ask", find_sandbox=lambda: "full")
+    code = decide(policy, "run_shell", command="python3 -c 'print(1)' && make")
+    assert isinstance(code, Ask)
+    assert code.question.warnings == ("python3 runs the program that its argument holds",)
+    destroying = network_call(policy, command="rm -r x")
+    assert isinstance(destroying, Ask)
+    network, *others = destroying.question.warnings
+    assert network == NETWORK
+    assert others

@@ -57,6 +57,7 @@ def test_one_command_that_is_read_once_has_the_same_words_for_the_grammar(text: 
         ("a | # x\nb", [["a"], ["b"]]),
         ("é x", [["é", "x"]]),
         ("(a) > b", [["a"]]),
+        ("time (sudo id)", [["time"], ["sudo", "id"]]),
         ("(", []),
     ],
 )
@@ -126,11 +127,35 @@ def test_what_is_not_certain_is_doubted(text: str):
         *("echo $(a) `b` $x ${x} ${#x} ${x:-y} ${x%.py} $((1+2))", "a # b", "a \\\n  b", "a\n\nb"),
         *("cat <<E\n$x\nE", "python3 - <<'E'\na\nE", "x=$(a)", "a\n# b\nc", "echo {1..3} {a,b}"),
         *("[ $x -eq 1 ]", "[ -f x ] && a", "echo 'a\nb'", 'echo "a\nb"', "a &&\nb", "a |\n  b"),
+        *("for x in a; do echo {}; done", "echo a $ b", "test $a == b", "[ ( a ) ]\n" * 60),
         *("echo ‘x’", "a 2>&1 | b", "sleep 1 &\nwait", "echo $(( 3 * x ))", ""),
     ],
 )
 def test_ordinary_syntax_is_clear(text: str):
     assert syntax.parse(text).doubts == {}
+
+
+@every_row(
+    ("text", "reason"),
+    [
+        ("\\ f", "a part of it is not understood"),
+        ("a\n\\\n> f", "the end of a command is not certain"),
+        ("true\n" * 99 + "{ " * 60 + "a" + "; }" * 60, "it is nested too deeply"),
+    ],
+)
+def test_the_person_is_told_why_a_text_is_doubted(text: str, reason: str):
+    assert list(syntax.parse(text).doubts) == [reason]
+
+
+@every_row("place", ["statement", "part"])
+def test_what_a_later_grammar_adds_is_doubted(place: str):
+    node: Any = SimpleNamespace(type="spawn", start_byte=0, end_byte=1, children=[])
+    reader, command = syntax._Reader(b"a", "a"), commands.Command([], [])  # pyright: ignore[reportPrivateUsage] - no text makes an unknown node
+    if place == "statement":
+        reader.statement(node, is_fed=False)
+    else:
+        reader._odd_part(node, command)  # pyright: ignore[reportPrivateUsage] - likewise
+    assert reader.script.doubts
 
 
 def test_what_no_token_covers_is_doubted():

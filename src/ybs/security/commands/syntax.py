@@ -132,8 +132,7 @@ class _Reader(Words):
         elif kind in WORDS:
             self.word(node)
         else:
-            if kind not in _PUNCTUATION:
-                self.doubt(f"it is not understood at {self.text(node)[:20]!r}")
+            self.doubt(f"it is not understood at {self.text(node)[:20]!r}")
             self._container(node, is_fed=is_fed)
 
     def _container(self, node: "Node", *, is_fed: bool) -> None:
@@ -289,9 +288,7 @@ class _Reader(Words):
 
     def _name(self, node: "Node", command: Command) -> None:
         raw = self.text(node)
-        children = node.children
-        first = self.word(children[0])
-        word = first if len(children) == 1 else "".join([first, *map(self.word, children[1:])])
+        word = "".join(map(self.word, node.children))
         command.words.append(word)
         if word != "[" and (is_open(raw) or "`" in raw):
             self.doubt(f"the program {raw[:40]!r} is only known when it runs")
@@ -317,7 +314,7 @@ class _Reader(Words):
         self._add(command)
         self._check_gaps(node)
         self._flatten(node, command.words)
-        first = command.words[0] if command.words else ""
+        first = next(iter(command.words), "")
         if first in ("[[", "((") or (first == "[" and _VARIABLE_TEST.search(self.text(node))):
             self.doubt(_DIFFERENT.format(first))
 
@@ -360,4 +357,3 @@ class _Reader(Words):
 
 _BASH_ONLY = frozenset({"((", "[[", "select", "function", ";&", ";;&"})
 _SIGNS = frozenset({"$", "==", "=~"})
-_PUNCTUATION = frozenset({"heredoc_body", "heredoc_start", "heredoc_end", "file_descriptor"})

@@ -148,7 +148,7 @@ def _run_of(command: Command, name: str) -> Command:
 def _follow_wrapper(run: Command, name: str, reading: Reading, depth: int) -> None:
     argv = run.words
     for words in _commands_run_by(name, argv[1:]):
-        _follow(Command(words, [], run.is_piped_into), reading, depth)
+        _follow(Command(words, [], run.is_piped_into, given=run.given), reading, depth)
         if _TEXT.search(words[0]):
             _follow_text(words[0], reading, depth)
     if name in _JOINING:
@@ -206,4 +206,4 @@ def _program_in(word: str, *, is_alias: bool) -> str:
     """Return the word, or what is glued to an option: `-Sprogram`, `--split-string=program`."""
     if word.startswith("-") and not word.startswith("--"):
         return word[2:]
-    return word.partition("=")[2] if "=" in word and (is_alias or word[0] == "-") else word
+    return word.partition("=")[2] if "=" in word and (is_alias or word.startswith("-")) else word
