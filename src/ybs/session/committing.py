@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from ybs.config.paths import home
 from ybs.config.schema import Git as Settings
+from ybs.core.lazy import lazy
 from ybs.core.wording import listed
 from ybs.security.paths.repository import is_in_repository, under_way
 
@@ -28,7 +29,7 @@ _NESTED = "they lie in a repository of their own"
 _SHARED = "somebody else changed them as well"
 _FILTERED = "they go through a filter, such as LFS"
 _SECRET = "they are new, and such files hold keys and passwords"  # noqa: S105 - a reason
-_SECRET_NAME = re.compile(
+_SECRET_NAME = lazy(
     r"\.env(?:\.(?!example$|sample$|template$|dist$|defaults$).*)?|\.envrc|id_(?:rsa|dsa|ecdsa|ed25519)"
     r"|.*\.(?:pem|key|p12|pfx|jks|keystore|kdbx)|\.netrc|_netrc|\.pgpass|\.git-credentials|\.htpasswd",
     re.IGNORECASE,
@@ -286,7 +287,7 @@ async def _sorted_out(
 
 
 def _is_secret(path: str) -> bool:
-    return _SECRET_NAME.fullmatch(os.path.basename(path)) is not None  # noqa: PTH119
+    return _SECRET_NAME().fullmatch(os.path.basename(path)) is not None  # noqa: PTH119
 
 
 def message_for(prefix: str, words: str, paths: Sequence[str]) -> str:

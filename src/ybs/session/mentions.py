@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from ybs.core.lazy import lazy
+
 #: What is looked at of very long words.
 MOST_MENTIONS = 200
 #: An @ counts at the start of a word: not in mail addresses.
@@ -13,22 +15,22 @@ _MENTION = re.compile(
     rf'{_START}@(?:"((?:\\"|[^"\n])+)(?:"(:\d+(?:-\d+)?)?|$)|((?:\\ |[^\s@"])(?:\\ |\S)*))',
     re.MULTILINE,
 )
-_OPEN = re.compile(rf'{_START}@(?:"((?:\\"|[^"\n])*)|((?:[^\s@"]\S*)?))$')
-_LINES = re.compile(r"(.+?):(\d{1,9})(?:-(\d{1,9}))?")
+_OPEN = lazy(rf'{_START}@(?:"((?:\\"|[^"\n])*)|((?:[^\s@"]\S*)?))$')
+_LINES = lazy(r"(.+?):(\d{1,9})(?:-(\d{1,9}))?")
 #: Signs that end a sentence or close a bracket more often than they end a name.
 _AFTER = ".,;:!?)]}>'\"`"
 #: Where the path alone would be read as something else: it needs quotes.
-_NEEDS_QUOTES = re.compile(rf"[\s\"]|[{re.escape(_AFTER)}]$|:\d+(?:-\d+)?$")
+_NEEDS_QUOTES = lazy(rf"[\s\"]|[{re.escape(_AFTER)}]$|:\d+(?:-\d+)?$")
 _PICTURE = re.compile(
     r"""(?:^|(?<=\s))(?:'((?:file://)?[/~][^'\n]*)'|"((?:file://)?[/~][^"\n]*)"|((?:file://)?[/~](?:\\.|[^\s\\'"])*))(?=\s|$)""",
     re.MULTILINE,
 )
 #: A name that ends as files do, and holds nothing that a call or an address has.
-_FILE_NAME = re.compile(
+_FILE_NAME = lazy(
     r"[^()@<>{}=;]*[\w-]\.(?:py|pyi|js|jsx|mjs|ts|tsx|vue|css|scss|html|md|rst|txt|json|jsonl|toml|ya?ml|ini|cfg|conf|env"
     r"|rs|go|c|h|cc|cpp|hpp|cs|java|kt|swift|rb|php|lua|sh|sql|csv|tsv|xml|log|lock|diff|patch|pdf|png|jpe?g|gif|webp|svg)"
 )
-_PICTURE_NAME = re.compile(r"\.(?:png|jpe?g|gif|webp)$", re.IGNORECASE)
+_PICTURE_NAME = lazy(r"\.(?:png|jpe?g|gif|webp)$", re.IGNORECASE)
 
 
 class Reading(Struct, frozen=True):
@@ -60,7 +62,7 @@ def _readings(text: str, *, is_quoted: bool) -> tuple[Reading, ...]:
     readings: list[Reading] = []
     while text:
         readings.append(Reading(text))
-        if lines := _LINES.fullmatch(text):
+        if lines := _LINES().fullmatch(text):
             first = max(int(lines[2]), 1)
             readings.append(Reading(lines[1], first, max(int(lines[3] or first), first)))
         if is_quoted or text[-1] not in _AFTER:
@@ -71,7 +73,7 @@ def _readings(text: str, *, is_quoted: bool) -> tuple[Reading, ...]:
 
 def looks_like_path(name: str) -> bool:
     """Tell whether a mention can only be a path: decorators (`@app.route`) and packages (`@types/node`) can not."""
-    return name.startswith(("/", "./", "../", "~/")) or _FILE_NAME.fullmatch(name) is not None
+    return name.startswith(("/", "./", "../", "~/")) or _FILE_NAME().fullmatch(name) is not None
 
 
 def pictures_in(words: str) -> list[str]:
@@ -82,7 +84,7 @@ def pictures_in(words: str) -> list[str]:
 
 def is_picture_name(path: str) -> bool:
     """Tell whether a file of this name should be a picture."""
-    return _PICTURE_NAME.search(path) is not None
+    return _PICTURE_NAME().search(path) is not None
 
 
 def _path_of(single: str | None, double: str | None, bare: str | None) -> str:
@@ -98,14 +100,14 @@ def mention_of(path: str) -> str:
     """Write the mention of a path, as `security.names.shown_name` spells it; it needs quotes where it holds spaces."""
     if path.startswith(("~", "$")):  # only there do they mean something else
         path = f"./{path}"
-    if not _NEEDS_QUOTES.search(path):
+    if not _NEEDS_QUOTES().search(path):
         return f"@{path}"
     return '@"' + path.replace('"', '\\"') + '"'
 
 
 def open_mention(line: str) -> tuple[str, int] | None:
     """Return the unfinished mention at the end of a line: its text, and its length with @ and quote."""
-    found = _OPEN.search(line)
+    found = _OPEN().search(line)
     if found is None:
         return None
     quoted, bare = found.groups()

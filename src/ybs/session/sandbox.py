@@ -1,7 +1,6 @@
 """The sandbox of a session: chosen when the first command needs it, the same one until the end."""
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +10,7 @@ from msgspec.structs import replace
 
 from ybs.config.paths import state_folder
 from ybs.core.errors import Refused
+from ybs.core.lazy import lazy
 
 if TYPE_CHECKING:
     from ybs.security.policy.policy import Sandboxing
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
     from ybs.security.sandbox.scratch import PrivateFolder
 
 #: What programs say when a wall of the sandbox is in their way.
-_WALLS = re.compile(
+_WALLS = lazy(
     r"Read-only file system|Permission denied|Operation not permitted|Network is unreachable"
     r"|Connection refused|Couldn't connect to server|ECONNREFUSED|(?:/tmp/|~).*No such file"
     r"|Temporary failure in name resolution|Could not resolve|Name or service not known"
     r"|No such file or directory: '?/(?:home|root|run|var)|EROFS|EACCES|ENOTFOUND|EAI_AGAIN"
 )
-_WRITE_REFUSED = re.compile(r"Read-only file system|\bEROFS\b")
+_WRITE_REFUSED = lazy(r"Read-only file system|\bEROFS\b")
 #: How the sandboxes without mounts say it, and other things too.
-_REFUSED = re.compile(r"Permission denied|Operation not permitted|\bEACCES\b|\bEPERM\b")
+_REFUSED = lazy(r"Permission denied|Operation not permitted|\bEACCES\b|\bEPERM\b")
 _WRITES = "it tried to change a file, and what runs without a question only reads"
 _FOREIGN = (
     "a program in it is not one of the system's, and what runs without a question uses no other"
 )
 _NOT_FOUND = 127  # what shells say of a program that is missing
-_MISSING = re.compile(r"([\w.+-]+): (?:command )?not found")
+_MISSING = lazy(r"([\w.+-]+): (?:command )?not found")
 
 
 def _is_there(said: str) -> bool:
     """Return whether a program that was not found lies somewhere else on the person's PATH."""
     from shutil import which  # rare
 
-    return any(which(found[1]) for found in _MISSING.finditer(said))
+    return any(which(found[1]) for found in _MISSING().finditer(said))
 
 
 class Sandbox:
@@ -140,7 +140,7 @@ class Sandbox:
 
     def remark(self, output: str, *, read_only: bool = False) -> str:
         """Tell the model about the cage where it may be the reason for a failure."""
-        if self.state == "none" or not _WALLS.search(output):
+        if self.state == "none" or not _WALLS().search(output):
             return ""
         net = (
             ""
@@ -160,9 +160,9 @@ class Sandbox:
     def needs_more(self, exit_code: int, errors: str, output: str) -> str:
         """Say why a command that ran read-only could not do what it wanted; nothing where that was not the reason."""
         said = errors + output if exit_code else errors
-        if _WRITE_REFUSED.search(said):
+        if _WRITE_REFUSED().search(said):
             return _WRITES
-        if self.cage.name != "bubblewrap" and _REFUSED.search(said):
+        if self.cage.name != "bubblewrap" and _REFUSED().search(said):
             return _WRITES
         return _FOREIGN if exit_code == _NOT_FOUND and _is_there(said) else ""
 

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from ybs.core.errors import ConfigError
+from ybs.core.lazy import lazy
 
 
 class Quirks(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -100,7 +101,7 @@ _LESSONS = (
     ),
 )
 #: How servers say that a model takes no tools: Ollama, OpenAI and its kin, OpenRouter (a 404), vLLM, llama.cpp (a 500).
-_NO_TOOLS = re.compile(
+_NO_TOOLS = lazy(
     r"\b(?:does|do)(?: not|n't) support (?:the use of )?(?:`|')?(?:tool|function)"
     r"|\b(?:tools?|tool[ _]?(?:use|calls?|calling)|function[ _]?calls?|function[ _]?calling)(?:`|'|\")? "
     r"(?:is|are)(?: not|n't) (?:currently |yet )?(?:supported|enabled|available|allowed)"
@@ -113,7 +114,7 @@ _WITHOUT_TOOLS = (
 
 
 #: A bad value is the person's to mend; only what a server does not take at all is left out.
-_REFUSED = re.compile(
+_REFUSED = lazy(
     r"not (?:be )?(?:supported|allowed|permitted|accepted|recogni[sz]ed|valid for)|not support|unsupported"
     r"|unknown|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)|cannot|can't|only the default|deprecated"
     r"|must be (?:set to )?(?:false|none)|must alternate|set \w+ to|does not (?:see|take|accept)|no such (?:field|parameter)|instead"
@@ -122,7 +123,7 @@ _REFUSED = re.compile(
 
 def refuses_tools(refusal: str) -> bool:
     """Return whether a server says that the model takes no tools."""
-    return _NO_TOOLS.search(refusal.lower()) is not None
+    return _NO_TOOLS().search(refusal.lower()) is not None
 
 
 def learn(
@@ -135,7 +136,7 @@ def learn(
     said = refusal.lower()
     if has_tools and quirks.takes_tools and refuses_tools(said):
         return msgspec.structs.replace(quirks, takes_tools=False), _WITHOUT_TOOLS
-    if not _REFUSED.search(said):
+    if not _REFUSED().search(said):
         return None
     for lesson in _LESSONS:
         is_named = re.search(rf"\b{lesson.word}(?:s|ing)?\b", said)

@@ -8,6 +8,7 @@ from posixpath import normpath
 
 from msgspec import Struct
 
+from ybs.core.lazy import lazy
 from ybs.security.commands import roundabout
 from ybs.security.commands.command import Command, parse, scan
 from ybs.security.commands.destruction import BY_PROGRAM, VERB_PLACES
@@ -23,13 +24,13 @@ _SQL = re.compile(
     re.IGNORECASE,
 )
 _PROGRAMS = "\n" + "\n".join(sorted(BY_PROGRAM)) + "\n"
-_CODE_OPTION = re.compile(r"-[a-zA-Z]*[ceErp]|--eval|--print|--execute")
-_DELETING = re.compile(
+_CODE_OPTION = lazy(r"-[a-zA-Z]*[ceErp]|--eval|--print|--execute")
+_DELETING = lazy(
     r"\b(?:rmtree|removedirs|rmSync|rmdirSync|unlinkSync|rm_rf|remove_dir_all|FileUtils\.rm\w*|os\.remove|os\.unlink"
     r"|File\.delete|shutil\.move|\.unlink\(|unlink\s*[(<$*\"'])"
 )
 _EVERYTHING = frozenset({"*", "./*", "../*", "/*", "~/*", ".*", "**"})
-_FUNCTION = re.compile(r"[\w:.]+$")
+_FUNCTION = lazy(r"[\w:.]+$")
 _WILD = re.compile(r"[*?\[]")
 #: A word without its folder, version and kind: `python3.11`, `mkfs.ext4`.
 _STEM = re.compile(r"(?<![^\s/])([^\s/\d.]++)[^\s/]*+(?=\s|$)")
@@ -209,7 +210,7 @@ def _dangers_of_run(run: Command) -> Iterator[str]:
 def _dangers_of_code(name: str, run: Command) -> Iterator[str]:
     """Yield what a program given as text would do: `python -c`, or a here-document."""
     for code in (*codes_in(run), *roundabout.codes_of(run), run.given):
-        if code and _DELETING.search(code):
+        if code and _DELETING().search(code):
             yield f"{name}: its program deletes files"
         words = dict.fromkeys(scan(code))
         if len(words) > _MOST_WORDS:
@@ -224,7 +225,7 @@ def codes_in(run: Command) -> list[str]:
     return [
         words[place + 1]
         for place, word in enumerate(words[:-1])
-        if place and _CODE_OPTION.fullmatch(word)
+        if place and _CODE_OPTION().fullmatch(word)
     ]
 
 
@@ -285,7 +286,7 @@ def _is_fork_bomb(text: str) -> bool:
         return False
     head, *bodies = _squeezed(text).split("(){")
     for body in bodies:
-        name = _FUNCTION.findall(head[-40:]) if "|" in body else []
+        name = _FUNCTION().findall(head[-40:]) if "|" in body else []
         if name and f"{name[-1]}|{name[-1]}" in body.partition("}")[0]:
             return True
         head = body

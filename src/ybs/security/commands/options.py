@@ -6,6 +6,8 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
+from ybs.core.lazy import lazy
+
 #: Programs, and options whose value is a command. A long option may be abbreviated; `-O` may stand in a cluster.
 _RUNNING_ROWS: tuple[tuple[str, str], ...] = (
     ("rg", "--pre --hostname-bin"),
@@ -85,15 +87,15 @@ def _table(rows: tuple[tuple[str, str], ...]) -> dict[str, tuple[str, ...]]:
 
 RUNNING = _table(_RUNNING_ROWS)
 _WRITING = _table(_WRITING_ROWS)
-_AWK = re.compile(r"system|getline|[|>@]")
+_AWK = lazy(r"system|getline|[|>@]")
 _ADDRESS = r"(?:\d+|\$|/[^/\n]*/)"
 _SED_STEP = (
     rf"(?:{_ADDRESS}(?:,{_ADDRESS})?)?!?(?:[pdqDgGhHx=]|"
     r"s([/|,#:])(?:(?!\1)[^\\\n]|\\[^\n])*\1(?:(?!\1)[^\\\n]|\\[^\n])*\1[gpiI\d]*)"
 )
-_SED = re.compile(rf"\s*{_SED_STEP}\s*")
+_SED = lazy(rf"\s*{_SED_STEP}\s*")
 _SED_OPTIONS = frozenset("nErsuz")
-_GIT_KEYS = re.compile(
+_GIT_KEYS = lazy(
     r"(?:alias|filter|include|includeif|credential|url|remote|protocol)\.|"
     r"core\.(?:pager|editor|sshcommand|hookspath|fsmonitor|askpass|gitproxy|worktree|attributesfile)|"
     r"pager\.|diff\..*(?:command|textconv|external)|diff\.external|merge.*\.(?:cmd|driver|path)|"
@@ -127,7 +129,7 @@ def writing(words: list[str]) -> str:
         return found.name
     operands = operands_of(words)
     if name in ("awk", "gawk", "mawk", "nawk"):
-        return next((word for word in words[1:] if _AWK.search(word)), "")
+        return next((word for word in words[1:] if _AWK().search(word)), "")
     if name in ("sed", "gsed"):
         return "" if _is_plain_sed(words) else "its script"
     if name == "uniq" and len(operands) > 1:
@@ -169,7 +171,7 @@ def _is_plain_sed(words: list[str]) -> bool:
     letters = {letter for word in words[1:] if word.startswith("-") for letter in word[1:]}
     if not operands or not letters <= _SED_OPTIONS:
         return False
-    return all(_SED.fullmatch(step) for step in operands[0].split(";"))
+    return all(_SED().fullmatch(step) for step in operands[0].split(";"))
 
 
 def _found(words: list[str], names: tuple[str, ...]) -> Iterator[Option]:
@@ -214,7 +216,7 @@ def _running_by_git(words: list[str]) -> Iterator[Option]:
         yield from _found(words[place:], _GIT_LETTERS[verb])
     yield from (Option(word) for word in words[place:] if word.startswith("ext::"))
     if verb == "config":
-        keys = [at for at in range(place + 1, len(words)) if _GIT_KEYS.match(words[at])]
+        keys = [at for at in range(place + 1, len(words)) if _GIT_KEYS().match(words[at])]
         yield from (
             Option(words[at], words[at + 1].lstrip("!")) for at in keys if at + 1 < len(words)
         )

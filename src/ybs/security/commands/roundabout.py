@@ -6,6 +6,7 @@ No parser sees every spelling. What is not seen here is bounded by the sandbox a
 import re
 from collections.abc import Iterator, Sequence
 
+from ybs.core.lazy import lazy
 from ybs.security.commands.command import Command
 from ybs.security.commands.destruction import BY_PROGRAM
 from ybs.security.commands.options import operands_of
@@ -33,18 +34,18 @@ _FEEDERS = frozenset({"find", "fd", "fdfind", "xargs", "parallel"})
 _DELETERS = frozenset({"rm", "unlink", "shred", "srm", "rmdir", "trash"})
 _AWKS = frozenset({"awk", "gawk", "mawk", "nawk"})
 _SEDS = frozenset({"sed", "gsed"})
-_AWK_RUNS = re.compile(r"system\s*\(|\|\s*(?:getline|\"|')|[\"']\s*\||\|&")
+_AWK_RUNS = lazy(r"system\s*\(|\|\s*(?:getline|\"|')|[\"']\s*\||\|&")
 #: The command `e` of GNU sed at the start of a step, or the flag `e` of a substitution.
-_SED_RUNS = re.compile(
+_SED_RUNS = lazy(
     r"(?:^|[;{}\n])\s*(?:\d+|\$|/(?:[^/\\]|\\.)*/)?(?:,(?:\d+|\$|/(?:[^/\\]|\\.)*/))?!?\s*e(?:\s|$)"
     r"|s([/|,#:@!])(?:(?!\1)[^\\]|\\.)*\1(?:(?!\1)[^\\]|\\.)*\1[gpiIm\d]*e"
 )
 #: Programs that take lines of their own language, and the line by which each starts a shell.
 _ESCAPES = {
-    **dict.fromkeys(("sqlite3", "sqlite"), re.compile(r"\.(?:shell|system)\b|\bedit\s*\(", re.I)),
-    **dict.fromkeys(("ed", "ex", "red", "gdb", "lldb", "ftp", "bc"), re.compile(r"(?:^|[\s'\"n;])[rwe]?\s*!\s*\w|\bshell\s+\w")),
-    **dict.fromkeys(("psql", "mysql", "mariadb"), re.compile(r"\\!|\\\\!|\bsystem\s+\w")),
-    "m4": re.compile(r"\bsyscmd|\besyscmd"),
+    **dict.fromkeys(("sqlite3", "sqlite"), lazy(r"\.(?:shell|system)\b|\bedit\s*\(", re.I)),
+    **dict.fromkeys(("ed", "ex", "red", "gdb", "lldb", "ftp", "bc"), lazy(r"(?:^|[\s'\"n;])[rwe]?\s*!\s*\w|\bshell\s+\w")),
+    **dict.fromkeys(("psql", "mysql", "mariadb"), lazy(r"\\!|\\\\!|\bsystem\s+\w")),
+    "m4": lazy(r"\bsyscmd|\besyscmd"),
 }  # fmt: skip
 
 
@@ -81,9 +82,9 @@ def concerns_about(text: str, reading: Reading) -> Iterator[str]:
         name, words = run.words[0] if run.words else "", run.words
         if name in _WITH_OPTIONS and (word := _open_word(words, values)):
             yield f"{word[:40]!r} may be an option of {name}, which is only known when it runs"
-        if name in _SEDS and any(_SED_RUNS.search(word) for word in words[1:]):
+        if name in _SEDS and any(_SED_RUNS().search(word) for word in words[1:]):
             yield f"{name} runs commands that its script holds"
-        if name in _ESCAPES and _ESCAPES[name].search(text):
+        if name in _ESCAPES and _ESCAPES[name]().search(text):
             yield f"{name} runs commands that its input holds"
 
 
@@ -91,7 +92,7 @@ def codes_of(run: Command) -> Sequence[str]:
     """Return the scripts of a program that may run commands, `awk`'s where it does."""
     if run.words[0] not in _AWKS:
         return ()
-    return [word for word in operands_of(run.words) if _AWK_RUNS.search(word)]
+    return [word for word in operands_of(run.words) if _AWK_RUNS().search(word)]
 
 
 def _names(words: Sequence[str]) -> Iterator[str]:

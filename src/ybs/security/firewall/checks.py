@@ -4,8 +4,8 @@ import re
 from binascii import Error, a2b_base64
 from collections.abc import Callable, Mapping
 
+from ybs.core.lazy import lazy
 from ybs.security.firewall.entropy import entropy, is_random, stands_in
-from ybs.security.firewall.lazy import lazy
 from ybs.security.firewall.rule import Level, Rule
 
 #: What stands in for a password in examples.

@@ -8,7 +8,7 @@ from binascii import a2b_base64, unhexlify
 from collections.abc import Iterator
 from functools import lru_cache
 
-from ybs.security.firewall.lazy import lazy
+from ybs.core.lazy import lazy
 from ybs.security.firewall.views import View, pieces, substituted
 
 #: The kinds that are undone.

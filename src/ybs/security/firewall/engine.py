@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 
+from ybs.core.lazy import lazy
 from ybs.security.firewall.anchors import WORD, Anchors, cores_in
 from ybs.security.firewall.checks import go_on_at
-from ybs.security.firewall.lazy import lazy
 from ybs.security.firewall.rule import EDGE, NEAR, Level, Rule
 from ybs.security.firewall.rules import ASSIGNED, RULES
 

@@ -4,7 +4,7 @@ import re
 from itertools import pairwise
 from math import log2
 
-from ybs.security.firewall.lazy import lazy
+from ybs.core.lazy import lazy
 
 #: What people write where a secret would stand, anywhere in a value (lower case).
 _STANDS_IN = lazy(

@@ -8,11 +8,11 @@ import msgspec
 from msgspec import Raw
 
 from ybs.config.schema import Firewall as FirewallSettings
+from ybs.core.lazy import lazy
 from ybs.security.firewall.allowed import AllowList
 from ybs.security.firewall.anchors import cores_in
 from ybs.security.firewall.decode import LINES, views
 from ybs.security.firewall.engine import LEAST_SECRET, Engine, Span, engine_of, merged
-from ybs.security.firewall.lazy import lazy
 from ybs.security.firewall.memory import Finding, Memory
 from ybs.security.firewall.report import Report
 from ybs.security.firewall.rules import ASSIGNED, KINDS

@@ -1,6 +1,6 @@
 """Masks a text that comes in pieces: nothing goes on that could be the beginning of a secret."""
 
-from ybs.security.firewall.lazy import lazy
+from ybs.core.lazy import lazy
 from ybs.security.firewall.masking import Firewall
 
 #: What went on is kept for so long, in characters: a value may be known by the name before it.

@@ -4,9 +4,9 @@ from typing import Any, TypeVar, cast
 
 from msgspec import DecodeError, Raw, Struct, json, structs
 
+from ybs.core.lazy import lazy
 from ybs.core.messages import Image, Text, Thinking
 from ybs.security.firewall.images import metadata, stripped
-from ybs.security.firewall.lazy import lazy
 from ybs.security.firewall.masking import Firewall
 
 _T = TypeVar("_T")

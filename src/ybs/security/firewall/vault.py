@@ -4,8 +4,8 @@ from binascii import b2a_base64
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
+from ybs.core.lazy import lazy
 from ybs.security.firewall.checks import is_word
-from ybs.security.firewall.lazy import lazy
 from ybs.security.firewall.rules import KINDS, OWN
 
 PLACEHOLDER = lazy(r"\[ybs:secret:([a-z0-9-]{1,40})#(\d{1,6})\]")

@@ -4,7 +4,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 
-from ybs.security.firewall.lazy import lazy
+from ybs.core.lazy import lazy
 
 #: Stands between parts that have nothing to do with each other; no rule reaches across it.
 SEPARATOR = b"\x01\n"

@@ -6,6 +6,7 @@ from posixpath import normpath
 from unicodedata import name as name_of
 from unicodedata import normalize
 
+from ybs.core.lazy import lazy
 from ybs.security.commands import options
 from ybs.security.commands.command import Command
 from ybs.security.commands.dangers import INTERPRETERS, codes_in, stem_of
@@ -34,7 +35,7 @@ _WITH_SUBSCRIPTS = _SETTING | {
     "readarray",
 }
 #: Variables that say which programs run, or how.
-_POWERFUL = re.compile(
+_POWERFUL = lazy(
     r"(?:PATH|CDPATH|IFS|ENV|HOME|SHELL|SHELLOPTS|BASHOPTS|PS[0-4]|PROMPT_COMMAND|TERMINFO|TMPDIR|BROWSER|CC|CXX"
     r"|LD|MAKEFLAGS|MAKEFILES|PAGER|MANPAGER|EDITOR|VISUAL|FCEDIT|FPATH|ZDOTDIR|INPUTRC|LESS\w*|GCONV_PATH|RUSTC\w*"
     r"|PYTHON(?:PATH|HOME|STARTUP|BREAKPOINT|WARNINGS|INSPECT|EXECUTABLE|USERBASE)"
@@ -110,7 +111,7 @@ def _concerns_of_run(run: Command, *, moves: bool) -> Iterator[str]:
         if reason := _reach_of(target, moves=moves):
             yield f"writes to {target!r}, {reason}"
     for assignment in run.sets:
-        if _POWERFUL.match(assignment):
+        if _POWERFUL().match(assignment):
             yield _setting(assignment)
     if run.words:
         yield from _concerns_of_words(run, moves=moves)
@@ -143,7 +144,7 @@ def _concerns_by_name(name: str, words: list[str], *, moves: bool) -> Iterator[s
             if not word.startswith("-") and (reason := _reach_of(word, moves=moves)):
                 yield f"writes to {word!r}, {reason}"
     elif name in _SETTING:
-        yield from (_setting(word) for word in words[1:] if _POWERFUL.match(word))
+        yield from (_setting(word) for word in words[1:] if _POWERFUL().match(word))
     if name in _WITH_SUBSCRIPTS and any("[" in word and _SUBSTITUTED(word) for word in words[1:]):
         yield f"{name} runs the substitution within a subscript"
 

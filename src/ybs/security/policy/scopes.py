@@ -7,6 +7,7 @@ reaches outside the project or makes the program run or write something else.
 import re
 from collections.abc import Sequence
 
+from ybs.core.lazy import lazy
 from ybs.security.commands import options, wrappers
 from ybs.security.commands.command import Command
 from ybs.security.commands.options import operands_of
@@ -49,7 +50,7 @@ _BY_PROGRAM: dict[str, list[list[str]]] = {}
 for _words in _BEGINNINGS:
     _BY_PROGRAM.setdefault(_words[0], []).append(list(_words))
 #: Options by which these programs load or run code from elsewhere, or write where they are told.
-_REACHING = re.compile(
+_REACHING = lazy(
     r"-(?:-?exec|-?toolexec|-?vettool|-?overlay|-?modfile|o|p|c|C|f|D|I|P|W|X)(?:=|$)|-[cpo].+"
     r"|--(?:config|rootdir|confcutdir|basetemp|output|out|prefix|manifest-path|target-dir|plugin|require|import"
     r"|loader|node-options|script-shell|ext-diff|textconv|no-index|python-executable|custom-typeshed-dir|init-hook"
@@ -57,7 +58,7 @@ _REACHING = re.compile(
     r"|override-ini|junit|html|report|project|workdir|cwd|pre|files-from|to-command|delete|write|in-place)"
 )
 _NAME = re.compile(r"[A-Za-z][\w:-]*")
-_OFFERED = re.compile(r"run_shell\(([\w./:| -]+) \*\)")
+_OFFERED = lazy(r"run_shell\(([\w./:| -]+) \*\)")
 _WILD_START = tuple("*?[{~")
 #: Programs for which nothing is ever remembered, not even the exact command.
 _NEVER = frozenset(
@@ -159,7 +160,7 @@ def text_of(scopes: list[str]) -> str:
 
 def scopes_in(text: str) -> list[str]:
     """Read what `text_of` wrote; empty for every other text."""
-    pieces = [_OFFERED.fullmatch(piece) for piece in text.split(" + ")]
+    pieces = [_OFFERED().fullmatch(piece) for piece in text.split(" + ")]
     scopes = [f"{piece[1]} *" for piece in pieces if piece is not None]
     is_whole = len(scopes) == len(pieces) and all(
         scope == GIT_READ_ONLY or scope_of(Command(scope[:-2].split(), [])) == scope
@@ -183,6 +184,6 @@ def _stays(words: list[str], size: int, globs: Sequence[str] = ()) -> bool:
 def _reaches(word: str, *, is_reader: bool) -> bool:
     """Return whether a word loads or writes something elsewhere, or may."""
     value = word.partition("=")[2] if word.startswith("-") else word
-    if not is_reader and _REACHING.match(word):
+    if not is_reader and _REACHING().match(word):
         return True
     return value.startswith(("/", *_WILD_START)) or ".." in value.split("/")

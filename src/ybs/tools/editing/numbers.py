@@ -9,15 +9,16 @@ from itertools import pairwise
 
 from msgspec import Struct
 
+from ybs.core.lazy import lazy
 from ybs.tools.editing.lines import Lines
 from ybs.tools.editing.spelling import indent_of
 
 LINE_NUMBERS = "line numbers"
-_ROW = re.compile(
+_ROW = lazy(
     r"[ \t]*(?:(?P<path>[^\s:\d][^\s:]{0,200}?)(?P<sep>[:-]))??(?P<label>L|[Ll]ine )?(?P<number>\d{1,7})"
     r"(?P<mark>(?(sep)(?P=sep)|(?: *[|\u2502\u2192]|[\t:-]|$)))(?P<body>.*)"
 )
-_HEADING = re.compile(r"\S*[./]\S*|(?:\S+[: ])?(?:L|[Ll]ines? )?\d+ ?[-\u2013] ?L?\d+:?")
+_HEADING = lazy(r"\S*[./]\S*|(?:\S+[: ])?(?:L|[Ll]ines? )?\d+ ?[-\u2013] ?L?\d+:?")
 _SAME = str.maketrans("-", ":")  # grep marks lines around a match with `-`
 
 
@@ -69,14 +70,14 @@ def without_numbers(lines: Lines, old: str, new: str) -> Iterator[Bare]:
     if (copy := _copy_of(whole)) and not _is_own(copy, lines.text):
         yield _bare(lines, copy, new)
     first = next((at for at, line in enumerate(whole) if line.strip()), 0)
-    if _HEADING.fullmatch(whole[first].strip()) and (copy := _copy_of(whole[first + 1 :])):
+    if _HEADING().fullmatch(whole[first].strip()) and (copy := _copy_of(whole[first + 1 :])):
         yield _bare(lines, copy, new.removeprefix(f"{whole[first]}\n"))
 
 
 def has_numbers(new: str, old: str, text: str) -> bool:
     """Return whether only the new text has line numbers: they begin with the place's, or go on from one line to the next."""
     rows = [line for line in new.split("\n") if line.strip()]
-    if not rows or not _ROW.match(rows[0]) or rows[0] in old:
+    if not rows or not _ROW().match(rows[0]) or rows[0] in old:
         return False
     copy = _copy_of(rows)
     kept = {line.strip() for line in old.split("\n") if line.strip()}
@@ -91,7 +92,7 @@ def has_numbers(new: str, old: str, text: str) -> bool:
 
 def _copy_of(lines: Sequence[str], *, rises: bool = True) -> Copy | None:
     """Return the lines apart from their numbers; None unless all have some, or all but the first."""
-    hits = [_ROW.fullmatch(line) for line in lines]
+    hits = [_ROW().fullmatch(line) for line in lines]
     solid = [at for at, line in enumerate(lines) if line.strip()]
     if len(solid) > 2 and hits[solid[0]] is None:  # a first line and two more
         solid = solid[1:]
@@ -195,7 +196,7 @@ def _in_part(copy: Copy, gap: str, new: Sequence[str], *, is_own: bool) -> Bare:
     is_mixed = is_odd = False
     is_certain = is_placed = is_after_kept = True
     for line in new:
-        hit = _ROW.fullmatch(line)
+        hit = _ROW().fullmatch(line)
         body = hit["body"].removeprefix(gap) if hit else ""
         is_same = hit is not None and _style_of(hit) == copy.style
         if hit and is_same and (int(hit["number"]), body.rstrip()) in kept:
