@@ -7,8 +7,8 @@ import pytest
 
 from hostile_git import TRAPS, Sandpit, hook, needs_git, template_in
 from ybs.git import moves as git_moves
-from ybs.git.client import Change, Git, plain_message
-from ybs.git.hardening import GitError
+from ybs.git.client import Change, Git
+from ybs.git.hardening import GitError, plain_message
 
 pytestmark = needs_git
 

@@ -40,6 +40,7 @@ async def turn(
 ) -> Commit | None:
     """Take a turn that writes these files, or deletes them."""
     await one.begin()
+    are_edits = all(text is not None and (pit.top / name).is_file() for name, text in files.items())
     for name, text in files.items():
         path = pit.top / name
         if text is None:
@@ -47,7 +48,7 @@ async def turn(
         else:
             path.parent.mkdir(exist_ok=True, parents=True)
             path.write_text(text)
-    return await one.after_turn(list(files), words)
+    return await one.after_turn(list(files), words, are_edits=are_edits)
 
 
 def status(pit: Sandpit) -> list[str]:
@@ -345,6 +346,31 @@ async def test_a_commit_takes_few_runs_of_git_where_nothing_is_staged(
         "fresh.txt",
     ]
     assert status(pit) == []
+    ran.clear()
+    edited = await turn(one, pit, {"a.txt": "newer\n", "b.txt": "newer\n"})
+    assert edited is not None
+    assert edited.paths == ("a.txt", "b.txt")
+    assert ran == ["status", "together"]  # where files are edited alone, both is done in one run
+    assert (status(pit), titles(pit)[0]) == ([], edited.title)
+    ran.clear()
+    await one.begin()
+    for name in ("a.txt", "b.txt"):  # the second one is somebody else's
+        (pit.top / name).write_text("newest\n")
+    mine = await one.after_turn(["a.txt"], "Do it", are_edits=True)
+    assert mine is not None
+    assert mine.paths == ("a.txt",)
+    assert ran == [
+        "status",
+        "together",
+        "status",
+        "together",
+    ]  # it looked otherwise, so it is sorted out
+    assert status(pit) == [" M b.txt"]
+    ran.clear()
+    dirty = await turn(one, pit, {"a.txt": "new again\n"})
+    assert dirty is not None
+    assert (dirty.paths, ran, status(pit)) == (("a.txt",), ["status", "together"], [" M b.txt"])
+    pit.plain("commit", "-aqm", "theirs")
     ran.clear()
     with monkeypatch.context() as patch:
         patch.setattr(Git, "_can_script", lambda _git: False)

@@ -134,7 +134,7 @@ async def proposed_message(
 
 def _title_in(said: str) -> str:
     """Return the line of an answer that can be a title; nothing where there is none."""
-    from ybs.git.client import plain_message
+    from ybs.git.hardening import plain_message
 
     for line in plain_message(said).splitlines():
         title = _LABEL.sub("", line.strip(" \t`*#\"'-"), count=1).strip("`*\"' ").rstrip(".")

@@ -25,6 +25,7 @@ from ybs.git.hardening import (
     GitError,
     environment,
     overrides,
+    plain_message,
     words_for,
 )
 from ybs.git.sandbox import GitSandbox
@@ -155,19 +156,25 @@ class Git:
         ordered = sorted(names, key=lambda name: _is_entry(top / name))
         return b"".join(os.fsencode(name) + b"\0" for name in ordered)
 
-    async def commit(self, message: str, *paths: str, is_sorted_out: bool = False) -> str:
+    async def commit(
+        self, message: str, *paths: str, is_sorted_out: bool = False, status: str = ""
+    ) -> str:
         """Commit the index, or these paths alone, and return the new commit. No hook runs.
 
-        With paths, the rest of the index stays as it is. `is_sorted_out` says that there is nothing else in the index
-        than in HEAD, and that none of the paths is unfit. It is done step by step, for `git commit` looks into
-        submodules, and their settings are nobody's.
+        With paths, the rest of the index stays as it is. `is_sorted_out`: there is nothing else in the index than in HEAD,
+        and none of the paths is unfit. With a `status` it is done only where git says exactly that, without `-z`; the
+        result is empty where it says something else, or cannot be asked in the same run. It is done step by step, for
+        `git commit` looks into submodules, and their settings are nobody's.
         """
         message = plain_message(message)
         parent = await self.head()
         title = f"commit: {message.partition(chr(10))[0]}"
-        if is_sorted_out and self._can_script():
+        if (is_sorted_out or status) and self._can_script():
             names = {"YBS_PARENT": parent, "YBS_TITLE": title, "YBS_MESSAGE": message}
+            names["YBS_STATUS"] = status
             return _line(await self._run_script(COMMIT, names, self._listed(paths)))
+        if status:
+            return ""
         if is_sorted_out:
             await self._put(paths)
         if not paths or is_sorted_out:
@@ -181,17 +188,19 @@ class Git:
         return new
 
     def _can_script(self) -> bool:
-        program = trusted_program("git", away_from=self.folder, environ=self.environ)
-        return takes_scripts(str(program))
+        found = trusted_program("git", away_from=self.folder, environ=self.environ)
+        return takes_scripts(str(found))
 
     async def _run_script(self, script: str, names: Mapping[str, str], stdin: bytes) -> bytes:
         """Run several commands that write in one sandbox, which takes longer to make than they take."""
         repository = self.repository(is_write=True)
         settings = await self._settings_of(repository)
-        view = self._sandbox.view(repository, self.folder, "update-index")
+        ignored = list(filter(None, [await self._ignored()]))
+        view = self._sandbox.view(repository, self.folder, "update-index", ignored)
         if view is not None:
             self._tried(check_complete, repository)
         words = [*OPTIONS, *overrides(key for key, _ in settings)]
+        words += [word for file in ignored for word in ("-c", f"core.excludesFile={file}")]
         environ = environment(repository, {**await self._who(settings), **names})
         return await self._start(words, environ, stdin, view, script=script)
 
@@ -346,15 +355,6 @@ class Git:
         except (OSError, ValueError, Failed) as error:
             said = str(error)[:_MOST_ERROR_CHARS]
             raise GitError(f"git failed: {said}") from error
-
-
-def plain_message(text: str) -> str:
-    """Leave out of a commit's message what acts on a terminal or hides from the eye."""
-    from ybs.security.unicode import replace_hidden
-
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ")
-    text = text.encode("utf-8", "ignore").decode()
-    return replace_hidden(text, lambda _: "", "[\x00-\x09\x0b-\x1f\x7f-\x9f]").strip()
 
 
 def elsewhere(top: Path, path: str) -> str:

@@ -78,7 +78,12 @@ _COMMANDS: Mapping[str, tuple[str, ...]] = {
     "write-tree": (),
 }
 #: What `Git.commit` does one by one, for a shell: "$@" is git with all its options.
+#: Where YBS_STATUS is set, that is what `git status` must say; else nothing is done, and nothing printed.
 COMMIT = """set -e
+if [ "$YBS_STATUS" ]; then
+said=$("$@" status --ignore-submodules=all --porcelain=v1 --branch --no-renames --untracked-files=all) || exit 0
+[ "$said" = "$YBS_STATUS" ] || exit 0
+fi
 "$@" update-index --add --remove --replace -z --stdin
 tree=$("$@" write-tree)
 new=$(printf %s "$YBS_MESSAGE" | "$@" commit-tree --no-gpg-sign ${YBS_PARENT:+-p "$YBS_PARENT"} "$tree")
@@ -214,3 +219,12 @@ def _usable(name: str) -> str:
     if not _SECTION_NAME.match(name):
         raise GitError(f"the repository's settings have an odd name in them ({name!r})")
     return name
+
+
+def plain_message(text: str) -> str:
+    """Leave out of a commit's message what acts on a terminal or hides from the eye."""
+    from ybs.security.unicode import replace_hidden
+
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ")
+    text = text.encode("utf-8", "ignore").decode()
+    return replace_hidden(text, lambda _: "", "[\x00-\x09\x0b-\x1f\x7f-\x9f]").strip()

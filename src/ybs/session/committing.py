@@ -8,6 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ybs.config.paths import home
 from ybs.config.schema import Git as Settings
@@ -34,6 +35,9 @@ _SECRET_NAME = lazy(
     r"|.*\.(?:pem|key|p12|pfx|jks|keystore|kdbx)|\.netrc|_netrc|\.pgpass|\.git-credentials|\.htpasswd",
     re.IGNORECASE,
 )
+#: What git shows without quotes. Attributes may say what becomes of other files.
+_PLAIN_NAME = lazy(r"(?!(?:.*/)?\.gitattributes\Z)[\w./@+-]+", re.ASCII)
+_MOST_STATUS = 50_000  # characters that one variable of a process holds anywhere
 HOW_TO_END = "Set git.auto_commit to false to end that."
 
 
@@ -52,12 +56,13 @@ class Commit(Struct, frozen=True, kw_only=True):
 class _Seen(Struct, frozen=True):
     """A look at the work tree: the letters of each path that differs, and why nothing can be committed.
 
-    `shared` are paths that somebody else has changed since.
+    `shared` are paths that somebody else has changed since, `branch` is what git says of the branch.
     """
 
     changes: Mapping[str, str]
     trouble: str = ""
     shared: frozenset[str] = frozenset()
+    branch: str = ""
 
 
 def _as_it_is(text: str) -> str:
@@ -101,11 +106,17 @@ class Committer:
         self._before = None
 
     async def after_turn(
-        self, paths: Sequence[str | Path], words: str, *, shared: Sequence[str | Path] = ()
+        self,
+        paths: Sequence[str | Path],
+        words: str,
+        *,
+        shared: Sequence[str | Path] = (),
+        are_edits: bool = False,
     ) -> Commit | None:
         """End the turn (each one, also with no paths) and commit these files; None: there is nothing to tell.
 
         The paths are absolute or relative to the project's folder. The `shared` ones are not committed.
+        `are_edits`: none of them is new or gone.
         """
         before, self._before = self._before, None
         git = self._repository()
@@ -115,8 +126,10 @@ class Committer:
 
         try:
             others = frozenset(names_within(git, self._folder, shared))
-            before = _Seen(before.changes, before.trouble, others)
-            return await self._commit(git, before, names_within(git, self._folder, paths), words)
+            before = replace(before, shared=others)
+            names = names_within(git, self._folder, paths)
+            done = await self._commit_edits(git, before, names, words) if are_edits else None
+            return done or await self._commit(git, before, names, words)
         except GitError as error:
             return self._refused(str(error))
 
@@ -161,6 +174,16 @@ class Committer:
         # A repository of the home folder holds settings, and no project below it.
         return git if owners == {os.getuid()} and not is_of_home else None
 
+    async def _commit_edits(
+        self, git: "Git", before: _Seen, names: Sequence[str], words: str
+    ) -> Commit | None:
+        """Commit in one run of git, where nothing else has changed since the turn began; None where it may have."""
+        if not (status := await _status_after(git, before, names)):
+            return None
+        message = message_for(self._prefix, self._mask(words), names)
+        commit = await git.commit(message, *names, status=status)
+        return self._made(commit, message, names) if commit else None
+
     async def _commit(
         self, git: "Git", before: _Seen, names: Sequence[str], words: str
     ) -> Commit | None:
@@ -176,13 +199,17 @@ class Committer:
         if not mine:
             return Commit(notice=notices) if notices else None
         message = message_for(self._prefix, self._mask(words), mine)
-        title = message.partition("\n")[0]
         commit = await git.commit(message, *mine, is_sorted_out=_is_as_head(git, now.changes))
+        return self._made(commit, message, mine, notices)
+
+    def _made(self, commit: str, message: str, paths: Sequence[str], notices: str = "") -> Commit:
+        """Return what was done; the first time the person is told how to end it."""
+        title = message.partition("\n")[0]
         if not self._has_committed:
             self._has_committed = True
             begun = f"ybs commits what each turn changed: {title} ({commit[:7]}). {HOW_TO_END}"
             notices = f"{begun}\n{notices}".rstrip()
-        return Commit(commit=commit, title=title, paths=tuple(mine), notice=notices)
+        return Commit(commit=commit, title=title, paths=tuple(paths), notice=notices)
 
     def _refused(self, reason: str) -> Commit | None:
         """Say once why nothing is committed."""
@@ -223,7 +250,7 @@ async def _look(git: "Git") -> _Seen:
         return _Seen(changes, "HEAD is on no branch")
     if has_conflicts(changes.values()):
         return _Seen(changes, "there are conflicts")
-    return _Seen(changes)
+    return _Seen(changes, branch=branch)
 
 
 def has_conflicts(letters: Iterable[str]) -> bool:
@@ -256,6 +283,29 @@ def _is_as_head(git: "Git", letters: Mapping[str, str]) -> bool:
     """Return whether the index holds what HEAD does. A look at the work tree passes over submodules."""
     has_submodules = os.path.lexists(git.repository().work_tree / ".gitmodules")
     return not has_submodules and all(each[0] in " ?" for each in letters.values())
+
+
+async def _status_after(git: "Git", before: _Seen, names: Sequence[str]) -> str:
+    """Return what git says where these files alone were edited since, and may be committed; empty where that is not certain."""
+    from ybs.git.client import elsewhere
+
+    top = git.repository().work_tree
+    changes = {**before.changes, **dict.fromkeys(names, " M")}
+    if (
+        not before.branch
+        or len(changes) != len(before.changes) + len(names)  # some differed before
+        or before.shared.intersection(names)
+        or not _is_as_head(git, changes)
+        or not all(map(_PLAIN_NAME().fullmatch, changes))
+        or any(elsewhere(top, name) for name in names)
+        or under_way(git.repository())
+        or await git.is_bare()
+        or await git.may_be_filtered(names)
+    ):
+        return ""
+    rows = sorted((letters == "??", name, letters) for name, letters in changes.items())
+    said = "\n".join([f"## {before.branch}", *(f"{letters} {name}" for _, name, letters in rows)])
+    return said if len(said) < _MOST_STATUS else ""
 
 
 async def _sorted_out(
@@ -292,7 +342,7 @@ def _is_secret(path: str) -> bool:
 
 def message_for(prefix: str, words: str, paths: Sequence[str]) -> str:
     """Make a commit's message of the person's words, which stand below in full where the title cannot hold them."""
-    from ybs.git.client import plain_message
+    from ybs.git.hardening import plain_message
     from ybs.session.figures import first_words
 
     words = plain_message(words)[:_MOST_WORDS].strip()

@@ -32,12 +32,14 @@ class Kept(Struct, frozen=True, kw_only=True):
     """What a turn changed and was kept under a name.
 
     `unkept` are changed paths that no undo brings back, `shared` those that somebody else changed during the turn as well.
+    `are_edits`: all of them were files before, and are files now.
     """
 
     name: str
     paths: tuple[str, ...] = ()
     unkept: tuple[str, ...] = ()
     shared: tuple[str, ...] = ()
+    are_edits: bool = False
 
 
 class Restored(Struct, frozen=True, kw_only=True):
@@ -295,7 +297,13 @@ class Checkpoints:
 
     def _kept(self, record: "Record") -> Kept:
         unkept = (change.path for change in record.changes if not change.is_kept)
-        return Kept(name=record.name, paths=_named(record.changes), unkept=tuple(unkept))
+        are_edits = all({c.before.kind, c.after.kind} == {"file"} for c in record.changes)
+        return Kept(
+            name=record.name,
+            paths=_named(record.changes),
+            unkept=tuple(unkept),
+            are_edits=are_edits,
+        )
 
     def _spelled(self, change: "Change") -> "Change":
         from msgspec.structs import replace

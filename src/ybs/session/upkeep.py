@@ -214,9 +214,12 @@ class Upkeep:
         commit = None
         try:
             with self._warming.waiting():
-                commit = await self.committer.after_turn(
-                    kept.paths if kept else (), words, shared=kept.shared if kept else ()
-                )
+                if kept is None:
+                    await self.committer.after_turn((), words)
+                else:
+                    commit = await self.committer.after_turn(
+                        kept.paths, words, shared=kept.shared, are_edits=kept.are_edits
+                    )
         finally:
             if kept is not None:
                 made = commit.commit if commit else ""

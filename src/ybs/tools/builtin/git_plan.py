@@ -10,7 +10,8 @@ from msgspec import Struct
 from ybs.core.errors import ToolError
 from ybs.core.wording import plural
 from ybs.git import moves as git_moves
-from ybs.git.client import Change, plain_message
+from ybs.git.client import Change
+from ybs.git.hardening import plain_message
 from ybs.security.paths.repository import under_way
 from ybs.security.unicode import printable
 from ybs.tools.builtin.work_tree import WorkTree
