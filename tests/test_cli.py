@@ -70,6 +70,12 @@ def test_importing_the_command_loads_no_heavy_library() -> None:
     assert not loaded & {"httpx2", "rich", "prompt_toolkit", "tree_sitter", "asyncio", "msgspec"}
 
 
+def test_a_prompt_of_many_words_is_not_compared_with_the_subcommands() -> None:
+    words = ["fix the tests of the parser"]
+    assert "difflib" not in modules_after("from ybs.parser import parse", f"parse({words})")
+    assert "difflib" in modules_after("from ybs.parser import parse", "parse(['hello there'])")
+
+
 def test_version_and_help_end_with_zero(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--version"]) == 0
     assert cli.main(["--verbose", "--version"]) == 0

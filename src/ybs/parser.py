@@ -349,6 +349,8 @@ def refuse_unknown(
 def refuse_misspelled(prompt: str) -> None:
     """Fail at a prompt of one word that is nearly a subcommand: a slip should not cost a request."""
     known = (*SUBCOMMANDS, HELP)
+    if len(prompt) >= 2 * max(map(len, known)):
+        return  # it is at most two thirds alike, so difflib is not loaded for it
     if prompt[:1].isalpha() and (near := nearest(prompt.lower(), known, cutoff=_CUTOFF)):
         fail(f"there is no subcommand {prompt!r}; `ybs -- {prompt}` sends it as a prompt", near)
 

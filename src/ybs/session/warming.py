@@ -14,7 +14,7 @@ FOR_EDITS = (
     *("ybs.tools.calls.leash", "ybs.tools.calls.live", "ybs.tools.reading.content"),
     *("ybs.tools.editing.matcher", "ybs.session.undoing", "ybs.checkpoints.keeping"),
     *("ybs.session.committing", "ybs.git.client", "ybs.security.sandbox.child"),
-    "ybs.session.project_walk",
+    *("ybs.session.project_walk", "hashlib"),
 )
 #: What a first command needs.
 FOR_COMMANDS = (
