@@ -13,6 +13,7 @@ from ybs.core.events import (
     AssistantSaid,
     Emit,
     Event,
+    RequestStarted,
     TextStreamed,
     ToolFinished,
     ToolPrinted,
@@ -93,6 +94,17 @@ async def test_a_model_that_is_down_ends_the_turn_and_keeps_the_prompt():
 async def test_a_refused_key_is_no_temporary_error():
     finished = await Scene(AuthError("no key")).run()
     assert (finished.reason, finished.is_temporary) == ("error", False)
+
+
+async def test_each_request_of_a_turn_is_announced_with_its_number_and_a_good_end_is_no_error():
+    scene = Scene(call("look"), call("look"), "done")
+    finished = await scene.run()
+    assert [(each.model, each.step) for each in scene.events.of(RequestStarted)] == [
+        ("scripted", 1),
+        ("scripted", 2),
+        ("scripted", 3),
+    ]
+    assert (finished.reason, finished.message, finished.is_temporary) == ("done", "", False)
 
 
 async def test_an_error_in_mid_stream_keeps_the_partial_text_marked_cut_off():

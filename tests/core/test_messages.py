@@ -1,5 +1,7 @@
 """Messages and events: encoding them and reading them back changes nothing."""
 
+from typing import get_args
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -94,6 +96,18 @@ def test_defaults_are_left_out_of_the_transcript():
     assert (
         msgspec.json.encode(TurnFinished(reason="done")) == b'{"type":"turn_end","reason":"done"}'
     )
+
+
+def test_what_an_old_line_does_not_say_is_no_error():
+    event = msgspec.json.decode(b'{"type":"turn_end","reason":"done"}', type=Event)
+    assert event == TurnFinished(reason="done", message="", is_temporary=False)
+
+
+@every_row("kind", [*get_args(Event), *get_args(Message), Text, Image, Thinking, ToolCall, Usage])
+def test_who_is_told_of_something_cannot_change_it_for_the_others(kind: type[msgspec.Struct]):
+    assert kind.__struct_config__.frozen
+    with pytest.raises(TypeError, match="positional"):
+        kind("x")
 
 
 counts = st.integers(min_value=0, max_value=10**9)

@@ -127,7 +127,13 @@ def test_what_is_not_certain_is_doubted(text: str):
         *("echo $(a) `b` $x ${x} ${#x} ${x:-y} ${x%.py} $((1+2))", "a # b", "a \\\n  b", "a\n\nb"),
         *("cat <<E\n$x\nE", "python3 - <<'E'\na\nE", "x=$(a)", "a\n# b\nc", "echo {1..3} {a,b}"),
         *("[ $x -eq 1 ]", "[ -f x ] && a", "echo 'a\nb'", 'echo "a\nb"', "a &&\nb", "a |\n  b"),
-        *("for x in a; do echo {}; done", "echo a $ b", "test $a == b", "[ ( a ) ]\n" * 60),
+        *(
+            "for x in a; do echo {}; done",
+            "cat <<-E\n\tx\n\tE",
+            "echo a $ b",
+            "test $a == b",
+            "[ ( a ) ]\n" * 60,
+        ),
         *("echo ‘x’", "a 2>&1 | b", "sleep 1 &\nwait", "echo $(( 3 * x ))", ""),
     ],
 )
@@ -139,6 +145,7 @@ def test_ordinary_syntax_is_clear(text: str):
     ("text", "reason"),
     [
         ("\\ f", "a part of it is not understood"),
+        ("cat <<E\n)$(sudo id)\nE", "a part of it is not understood"),
         ("a\n\\\n> f", "the end of a command is not certain"),
         ("true\n" * 99 + "{ " * 60 + "a" + "; }" * 60, "it is nested too deeply"),
     ],

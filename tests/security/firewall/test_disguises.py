@@ -119,6 +119,11 @@ def test_a_token_is_masked_in_two_disguises(token: tuple[str, str], pair: tuple[
     assert not left("see: {} there", token[1], *pair)
 
 
+def test_one_token_is_masked_in_every_two_disguises() -> None:
+    token = TOKENS[0][1]
+    assert [pair for pair in PAIRS if left("see: {} there", token, *pair)] == []
+
+
 @every_row(
     ("way", "before", "behind"),
     [

@@ -202,6 +202,14 @@ def test_a_member_is_judged_with_its_name(firewall: Firewall) -> None:
     assert firewall.mask_data(data) != data
 
 
+@every_row("value", [int("9134705826" * 3), 1.5, True, None, ["one", "two"], {"size": 3}])
+def test_a_member_that_is_not_a_text_keeps_its_value(firewall: Firewall, value: object) -> None:
+    assert firewall.mask_data({"api_key": value, "password": value}) == {
+        "api_key": value,
+        "password": value,
+    }
+
+
 def test_what_is_no_json_is_masked_as_text(firewall: Firewall, token: str) -> None:
     assert token.encode() not in bytes(firewall.mask_json(Raw(b'{"a": ' + token.encode())))
     broken = Raw(b"{nothing")

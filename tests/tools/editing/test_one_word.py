@@ -72,6 +72,61 @@ def test_a_word_of_code_is_not_overlooked(line: str, right: str, wrong: str):
     assert edited(text, old, old.replace("2", "3")) == "absent"
 
 
+COMMENTS = "# Some words of comment\n// Some words of comment\n"
+
+
+@every_row(
+    ("above", "line", "below"),
+    [
+        (COMMENTS, "x = 1;  // they ask (large or not) for it\n", ""),
+        (COMMENTS, "x = 1 # take large files\n", ""),
+        (COMMENTS, "/* take large files too */\n", ""),
+        (COMMENTS, "say(f'files of {one} and large size there')\n", ""),
+        ("", "(every large row of the table is here)\n", ""),
+        ("", "Run `x()` and see which of them are large, then call `y()` again\n", ""),
+        ("", "large files of the user `y()`\n", ""),
+        ("", "`y()` keeps what the user calls large\n", ""),
+        ('def f():\n    """One.\n\n', "    Takes large files too\n", '    """\n'),
+        ('"""One.\n\nIt\'s # not all "here" // so\n', "Takes large files too\n", '"""\n'),
+        ('/* it\'s "one" # thing\n * // all of it\n', " * Takes large files\n", " */\n"),
+    ],
+)
+def test_a_word_is_one_of_a_sentence_by_what_stands_around_it(above: str, line: str, below: str):
+    text = f"{above}{line}{ABOVE}{BELOW}{below}"
+    old = text.replace("large", "big")
+    assert edited(text, old, old.replace("(2)", "(3)")) == text.replace("(2)", "(3)")
+
+
+@every_row(
+    ("above", "line"),
+    [
+        (COMMENTS, "x = 1 # large files\n"),
+        (COMMENTS, "x = 1# take large files too\n"),
+        (COMMENTS, "x = '# take large files too\n"),
+        (COMMENTS, "'x = # take large files too\n"),
+        (COMMENTS, "# +take large files too\n"),
+        (COMMENTS, "# @take large files too\n"),
+        (COMMENTS, "call(); /* take it */ large files too\n"),
+        (COMMENTS, "say(f'files of {large size} there')\n"),
+        (COMMENTS, "say('files `of large size` there')\n"),
+        ("", "x = 1 # take large files too\n"),
+        ("", "`x()` large files `y()` of these parts\n"),
+        ("", "a_b large of\n"),
+        ("", '"""A b c.""" if large else x\n'),
+        ("", '"""large files."""\n'),
+        ("/*\n * one\n", "   do files */ large(of the rest)\n"),
+        ('def f():\n    """One."""\n', "    take large files too\n"),
+        ('"""One\'s own /* thing."""\n', "take large files too\n"),
+        ('x = "/* not a comment"\n', "take large files too\n"),
+        ('x = 1 // it\'s """ not a text\n', "take large files too\n"),
+    ],
+)
+def test_a_word_is_one_of_code_by_what_stands_around_it(above: str, line: str):
+    text = f"{above}{line}{ABOVE}{BELOW}"
+    old = text.replace("large", "big")
+    assert edited(text, old, old.replace("(2)", "(3)")) == "absent"
+
+
 @every_row(
     ("text", "old", "reason"),
     [
