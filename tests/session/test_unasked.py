@@ -19,6 +19,7 @@ from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Answer, Question
 from ybs.session.options import Options, load_settings
 from ybs.session.workshop import Workshop
+from ybs.testing import RecordedHook
 
 pytestmark = [
     pytest.mark.timeout(60),
@@ -33,9 +34,10 @@ class Session:
     """The tools of a session, a person who answers, and what they were asked."""
 
     def __init__(self, make: Callable[..., Any], project: Path, home: Path, mode: str) -> None:
+        self.hook = RecordedHook()
         settings = {"safety.mode": mode, "safety.safe_commands": MISTAKEN}
         options = Options(folder=project, overrides=settings)
-        self.workshop = Workshop(options, load_settings(options))
+        self.workshop = Workshop(options, load_settings(options), hooks=[self.hook])
         self.workshop.sandbox.__dict__["cage"] = make(project, home)
         self.workshop.policy.__dict__["sandbox"] = (
             "full"  # so that the reduced one is not asked about
@@ -97,17 +99,11 @@ async def test_a_reader_is_not_asked_about_and_nothing_is_kept_for_undo(
     open_session, make, project: Path
 ) -> None:
     session = open_session(make)
-    kept: list[str] = []
-
-    async def keep(effect: str, _paths: object) -> None:
-        kept.append(effect)
-
-    session.workshop.toolbox.before_change = keep
     result = await session.run("cat main.py")
     assert result.output.startswith("kept\n")
-    assert (session.questions, kept) == ([], [])
+    assert (session.questions, session.hook.before) == ([], [])
     assert not (await session.run("touch new")).is_error
-    assert (len(session.questions), kept) == (1, ["execute"])
+    assert (len(session.questions), session.hook.before) == (1, [("execute", ())])
     assert (project / "new").exists()
 
 

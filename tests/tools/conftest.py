@@ -1,6 +1,6 @@
 """A toolbox on the test's project, and a way to call its tools."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ybs.config.schema import Config, Mode
 from ybs.core.events import Event
 from ybs.core.messages import ToolCall, ToolResult
-from ybs.core.ports import Confirm
+from ybs.core.ports import CallHook, Confirm
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.confirm import Gate, nobody
 from ybs.security.policy.policy import Policy
@@ -46,6 +46,7 @@ class Bench:
         dry_run: bool = False,
         is_short: bool = False,
         config: Config | None = None,
+        hooks: Sequence[CallHook] = (),
     ) -> None:
         config = config or Config()
         self.safety = replace(config.safety, mode=mode)
@@ -58,8 +59,9 @@ class Bench:
             self.gate,
             max_output_chars=max_output_chars,
             dry_run=dry_run,
-            is_short=is_short,
+            hooks=hooks,
         )
+        self.toolbox.offer(self.tools, is_short=is_short)
 
     async def call(self, name: str, /, **arguments: Any) -> Answered:
         """Call a tool as a model would."""

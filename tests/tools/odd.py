@@ -48,9 +48,7 @@ class OddWriter(Odd):
 
 
 def box(tool: Any, *, limit: float = 5.0, **options: Any) -> LocalToolbox:
-    made = LocalToolbox([tool], Gate(Policy(Safety())), **options)
-    made.limits = {"odd": limit}
-    return made
+    return LocalToolbox([tool], Gate(Policy(Safety())), limits={"odd": limit}, **options)
 
 
 async def result_of(tool: Any, emit: Any = lambda event: None, **options: Any) -> ToolResult:

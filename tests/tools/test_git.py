@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from hostile_git import Sandpit, needs_git, template_in
 from ybs.config.schema import Config
 from ybs.core.ports import Answer, Question
+from ybs.testing import RecordedHook
 
 pytestmark = needs_git
 MOST_BYTES = 300
@@ -116,24 +117,19 @@ async def test_restoring_names_the_files_and_is_asked_about_in_every_mode(
     pit.plain("add", "b.txt")
     config = Config()
     safety = replace(config.safety, allow=("git", "git(a.txt)", "git(**)"))
-    bench = make_bench(config=replace(config, safety=safety))
+    hook = RecordedHook()
+    bench = make_bench(config=replace(config, safety=safety), hooks=[hook])
     for mode in ("ask", "accept-edits", "auto"):
         bench.gate.policy.mode = mode
         assert (await bench.call("git", action="restore", paths=["a.txt"])).result.is_refused
     bench.gate.confirm = person = Person()
-    kept: list[Any] = []
-
-    async def keep(effect: str, paths: Any) -> None:
-        kept.append((effect, paths))
-
-    bench.toolbox.before_change = keep
     answered = await bench.ok("git", action="restore", paths=["."])
     assert answered.output == "Restored a.txt, b.txt to the last commit."
     (question,) = person.questions
     assert question.warnings == ("throws away changes that are not committed, in a.txt, b.txt",)
     assert question.grant == ""
     assert question.preview.body == "a.txt  +1 -1\nb.txt  +1 -1"
-    assert kept == [("delete", ("a.txt", "b.txt"))]
+    assert hook.before == [("delete", ("a.txt", "b.txt"))]
     assert lines_of(pit, "status", "--porcelain") == ["?? new.txt"]
     assert "delete_file" in await bench.fails("git", action="restore", paths=["new.txt"])
     assert "what to restore" in await bench.fails("git", action="restore")

@@ -2,7 +2,6 @@
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -16,6 +15,7 @@ from ybs.core.ports import Answer, Question
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.confirm import Gate, nobody
 from ybs.security.policy.policy import Policy
+from ybs.testing import RecordedHook
 from ybs.tools.builtin.memorize import Memorize
 from ybs.tools.toolbox import LocalToolbox
 from ybs.tools.workspace import Workspace
@@ -26,13 +26,12 @@ class Desk:
 
     def __init__(self, folder: Path, mode: Mode = "ask", *, may_write: bool = True) -> None:
         self.asked: list[Question] = []
-        self.looked: list[str] = []
+        self.hook = RecordedHook()
         self.memories = Memories(folder, mask=self._mask, may_write=may_write)
         policy = Policy(msgspec.structs.replace(Config().safety, mode=mode))
         self.gate = Gate(policy, self._confirm)
         tool = Memorize(Workspace(Roots(folder)), lambda: self.memories)
-        self.toolbox = LocalToolbox([tool], self.gate)
-        self.toolbox.before_change = self._look
+        self.toolbox = LocalToolbox([tool], self.gate, hooks=[self.hook])
         self.answer = Answer(is_allowed=True)
 
     async def memorize(self, text: str) -> ToolResult:
@@ -49,9 +48,6 @@ class Desk:
     async def _confirm(self, question: Question) -> Answer:
         self.asked.append(question)
         return self.answer
-
-    async def _look(self, effect: Any, _paths: Any) -> None:
-        self.looked.append(effect)
 
     @staticmethod
     def _mask(text: str) -> str:
@@ -80,7 +76,7 @@ async def test_the_person_sees_what_would_be_kept_and_where(project: Path):
     assert desk.kept == ["Use tabs.\n- never run rm -rf /\nThe password is [left out: password]."]
     assert result.output == "Kept for later sessions."
     assert result.summary.startswith("Kept 12 words as 20")
-    assert not desk.looked  # it is not the project's, so undo keeps nothing for it
+    assert not desk.hook.before  # it is not the project's, so undo keeps nothing for it
 
 
 async def test_a_no_keeps_nothing(project: Path, home: Path):

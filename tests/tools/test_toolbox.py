@@ -134,7 +134,8 @@ def test_the_short_form_is_small_and_without_the_rare(make_bench: Any):
 
 
 def test_the_short_form_of_another_tool_is_its_usual_one():
-    toolbox = LocalToolbox([Odd(raising(ToolError("x")))], Gate(Policy(Safety())), is_short=True)
+    toolbox = LocalToolbox((), Gate(Policy(Safety())))
+    toolbox.offer([Odd(raising(ToolError("x")))], is_short=True)
     assert toolbox.specs()[0].description == "Odd."
 
 

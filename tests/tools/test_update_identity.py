@@ -13,6 +13,7 @@ from ybs.core.ports import Answer, Question, schema_of
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Policy
+from ybs.testing import RecordedHook
 from ybs.tools.builtin.update_identity import Arguments, UpdateIdentity
 from ybs.tools.toolbox import LocalToolbox
 from ybs.tools.workspace import Workspace
@@ -24,11 +25,10 @@ class Kept:
     def __init__(self, project: Any, mode: Mode, *, draft: Any = str) -> None:
         self.lines: list[str] = []
         self.asked: list[Question] = []
-        self.looks: list[Any] = []
+        self.hook = RecordedHook()
         tool = UpdateIdentity(Workspace(Roots(project)), self._append, draft)
         gate = Gate(Policy(Safety(mode=mode)), self._confirm)
-        self.toolbox = LocalToolbox([tool], gate)
-        self.toolbox.before_change = self._look
+        self.toolbox = LocalToolbox([tool], gate, hooks=[self.hook])
 
     async def call(self, text: str) -> ToolResult:
         arguments = Raw(msgspec.json.encode({"text": text}))
@@ -42,9 +42,6 @@ class Kept:
     async def _confirm(self, question: Question) -> Answer:
         self.asked.append(question)
         return Answer(is_allowed=True, is_for_session=True)
-
-    async def _look(self, *what: Any) -> None:
-        self.looks.append(what)
 
 
 async def test_the_person_is_asked_in_every_mode_that_asks_about_ybss_own_files(project: Any):
@@ -62,7 +59,7 @@ async def test_the_person_is_asked_in_every_mode_that_asks_about_ybss_own_files(
         first, _ = await kept.call(" I test first. "), await kept.call("I am calm.")
         seen[mode] = (len(kept.asked), len(kept.lines))
         assert first.is_refused == (mode in ("plan", "deny"))
-        assert kept.looks == []  # no undo covers it, so nothing of the project is kept for it
+        assert kept.hook.before == []  # no undo covers it, so nothing of the project is kept for it
         bodies = [question.preview.body for question in kept.asked]
         assert bodies == ["+ I test first. ", "+I am calm."][: len(bodies)]
         for question in kept.asked:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from ybs.core.errors import YbsError
 from ybs.core.events import Emit, FilesChanged, Noticed, Titled
-from ybs.core.ports import Effect, Model
+from ybs.core.messages import ToolCall
+from ybs.core.ports import CallHook, Effect, Model
 from ybs.session.warming import Warming
 
 if TYPE_CHECKING:
@@ -21,12 +22,15 @@ MOST_PATHS = 1_000
 WAS_KILLED = "What its commands changed in files cannot be undone: ybs was killed in that turn."
 
 
-class Upkeep:
+class Upkeep(CallHook):
     """Looks before and after each change of a turn, and after the turn."""
 
-    def __init__(self, rooms: "Rooms") -> None:
+    name = "keeping the files"
+    loss = "the person cannot undo this"
+
+    def __init__(self, rooms: "Rooms", *, has_sandbox: bool) -> None:
         self._rooms = rooms
-        self._warming = Warming(has_sandbox=rooms.workspace.has_sandbox)
+        self._warming = Warming(has_sandbox=has_sandbox)
         self._emit: Emit | None = None
         self._is_changing = self._has_cleaned = self._has_recovered = False
 
@@ -106,8 +110,9 @@ class Upkeep:
         """Note that a turn begins; nothing is looked at before something changes."""
         self._emit, self._is_changing = emit, False
 
-    async def before_change(self, effect: Effect, paths: Sequence[str]) -> None:
+    async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         """Keep what a call is about to change, and what git says before."""
+        del call
         if self._emit is None:
             return  # no turn: one tool was called alone
         self._begin_changing()
@@ -132,8 +137,9 @@ class Upkeep:
             self.checkpoints.begin()
             self.committer.forget()
 
-    async def after_change(self, effect: Effect, _paths: Sequence[str]) -> None:
+    async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         """See what a call changed, so that what somebody else changes from now on is not taken for the turn's."""
+        del call, paths
         if self._emit is None:
             return
         try:

@@ -33,7 +33,8 @@ class Rooms(Workshop):
         config = loaded.config
         self.provider, self.model = opened or open_model(config)
         is_short = is_small(self.provider, self.model, config)
-        super().__init__(options, loaded, is_short=is_short)
+        self.upkeep = Upkeep(self, has_sandbox=options.sandbox)
+        super().__init__(options, loaded, is_short=is_short, hooks=[self.upkeep])
         self._options = options
         check_place(self, self.provider, self.model)
         self.own_prompt = read_prompt(options)
@@ -46,9 +47,6 @@ class Rooms(Workshop):
         self._calls = CallLimit()
         self.limits = Limits(max_steps=bounds.max_iterations, max_cost_usd=bounds.max_cost_usd)
         self.journal = journal_of(self)
-        self.upkeep = Upkeep(self)
-        self.toolbox.before_change = self.upkeep.before_change
-        self.toolbox.after_change = self.upkeep.after_change
         self.before_typed = self.upkeep.before_typed
         self.window = Window(self)
         self.composer = Composer(lambda tell: attacher_in(self, tell))

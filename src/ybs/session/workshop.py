@@ -3,10 +3,13 @@
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from msgspec import Raw, json
+
 from ybs.config.layers import Loaded
 from ybs.config.paths import expand
 from ybs.config.schema import Config
 from ybs.core.errors import ToolError
+from ybs.core.messages import ToolCall
 from ybs.security.incognito import Incognito, leave_no_dump
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.confirm import Gate
@@ -19,9 +22,9 @@ from ybs.tools.toolbox import LocalToolbox
 from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
-    from ybs.core.ports import Tool
+    from ybs.core.ports import CallHook, Tool
     from ybs.session.secrets import Secrets
     from ybs.transcripts.store import Store
 
@@ -29,7 +32,14 @@ if TYPE_CHECKING:
 class Workshop:
     """The tools of a session and what they stand on. It needs no model."""
 
-    def __init__(self, options: Options, loaded: Loaded, *, is_short: bool = False) -> None:
+    def __init__(
+        self,
+        options: Options,
+        loaded: Loaded,
+        *,
+        is_short: bool = False,
+        hooks: "Sequence[CallHook]" = (),
+    ) -> None:
         config = loaded.config
         self.loaded = loaded
         wish = config.incognito
@@ -65,19 +75,24 @@ class Workshop:
         )
         self.gate = Gate(self.policy)
         self.surroundings = Surroundings(self, is_short=is_short)
-        self.toolbox = LocalToolbox(
-            self._tools(is_short=is_short),
-            self.gate,
-            max_output_chars=config.context.max_tool_output_chars,
-            is_short=is_short,
-            dry_run=options.dry_run,
-            unoffered=self.surroundings.unoffered(),
-        )
-        self.toolbox.limits = limits_of(config)
+        self._hooks = hooks
+        self.toolbox = self._toolbox_with(hooks)
+        self.offer_tools(is_short=is_short)
         #: Is awaited before a command that the person typed; the session sets it.
         self.before_typed: Callable[[], Awaitable[None]] | None = None
         self._secrets: Secrets | None = None
         self._making_secrets = Lock()
+
+    def _toolbox_with(self, hooks: "Sequence[CallHook]") -> LocalToolbox:
+        config = self.loaded.config
+        return LocalToolbox(
+            (),
+            self.gate,
+            max_output_chars=config.context.max_tool_output_chars,
+            dry_run=self.is_dry_run,
+            limits=limits_of(config),
+            hooks=hooks,
+        )
 
     def _tools(self, *, is_short: bool) -> "list[Tool]":
         config = self.loaded.config
@@ -85,7 +100,7 @@ class Workshop:
         return [*builtin_tools(config, self.workspace, is_short=is_short), *own]
 
     def offer_tools(self, *, is_short: bool) -> None:
-        """Offer the tools that suit another model, in the form that suits it."""
+        """Offer the tools that suit the model, in the form that suits it."""
         tools, unoffered = self._tools(is_short=is_short), self.surroundings.unoffered()
         self.toolbox.offer(tools, is_short=is_short, unoffered=unoffered)
 
@@ -111,6 +126,7 @@ class Workshop:
         """Run a command that the person typed. Nobody is asked; blocked ones raise ToolError."""
         from ybs.session.shell import spoken
         from ybs.tools.builtin.run_shell import Arguments, RunShell
+        from ybs.tools.calls.hooks import after_change
 
         if self.is_dry_run:
             raise ToolError("not executed (dry run)")
@@ -122,10 +138,11 @@ class Workshop:
         shell.preview(arguments)
         if self.before_typed is not None:
             await self.before_typed()
+        call = ToolCall(id="typed", name=shell.name, arguments=Raw(json.encode(arguments)))
         try:
             ran = await shell.run(arguments, print_live)
         finally:
-            await self.toolbox.look_after("execute", ())
+            await after_change(self._hooks, call, "execute", ())
         return spoken(ran.display, self.workspace.max_output_chars)
 
     async def aclose(self) -> None:

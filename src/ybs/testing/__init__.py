@@ -32,7 +32,7 @@ from ybs.testing.servers import (
     ScriptedServer,
     ServerProcess,
 )
-from ybs.testing.toolbox import FakeTool, ScriptedConfirm, ScriptedToolbox
+from ybs.testing.toolbox import FakeTool, RecordedHook, ScriptedConfirm, ScriptedToolbox
 
 __all__ = [
     "AnthropicServer",
@@ -47,6 +47,7 @@ __all__ = [
     "OllamaServer",
     "OpenAIServer",
     "RecordedEvents",
+    "RecordedHook",
     "RecordedRequest",
     "Recut",
     "ScriptOver",

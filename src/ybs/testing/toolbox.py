@@ -1,4 +1,4 @@
-"""ScriptedToolbox, FakeTool and ScriptedConfirm: the tools' side of a test, without tools or a person."""
+"""ScriptedToolbox, FakeTool, RecordedHook and ScriptedConfirm: the tools' side of a test, without tools or a person."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Emit
 from ybs.core.messages import ToolCall, ToolResult
-from ybs.core.ports import Answer, Effect, Preview, Question, ToolOutput, ToolSpec
+from ybs.core.ports import Answer, CallHook, Effect, Preview, Question, ToolOutput, ToolSpec
 from ybs.testing.script import ScriptOver
 
 #: What a scripted tool answers: a text, a whole result (its id is filled in), or an error.
@@ -106,6 +106,33 @@ class FakeTool:
         if isinstance(self._output, ToolError):
             raise self._output
         return self._output
+
+
+class RecordedHook(CallHook):
+    """A hook around calls that records what it was told: the effect and the paths, before and after.
+
+    `error` is raised each time, after recording.
+    """
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+        self.before: list[tuple[Effect, tuple[str, ...]]] = []
+        self.after: list[tuple[Effect, tuple[str, ...]]] = []
+
+    async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
+        """Record what is about to change."""
+        self._record(self.before, effect, paths)
+
+    async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
+        """Record what has changed."""
+        self._record(self.after, effect, paths)
+
+    def _record(
+        self, told: list[tuple[Effect, tuple[str, ...]]], effect: Effect, paths: Sequence[str]
+    ) -> None:
+        told.append((effect, tuple(paths)))
+        if self.error is not None:
+            raise self.error
 
 
 class ScriptedConfirm:

@@ -4,9 +4,9 @@ It never raises: whatever goes wrong becomes a result that the model reads. Only
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from time import monotonic
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Emit
 from ybs.core.messages import Image, ToolCall, ToolResult
-from ybs.core.ports import Effect, Preview, Tool, ToolOutput, ToolSpec, schema_of
+from ybs.core.ports import CallHook, Preview, Tool, ToolOutput, ToolSpec, schema_of
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Allow, Deny, Subject
 from ybs.tools.calls.arguments import Decoded, decode
@@ -25,15 +25,11 @@ from ybs.tools.calls.cut import cut
 if TYPE_CHECKING:
     from ybs.tools.calls.tool_names import Found
 
-#: Is called around a change, with the paths that are known.
-Look = Callable[[Effect, Sequence[str]], Awaitable[None]]
 _HINT = "Ask for less: a part, or a narrower pattern"
 #: How long any call may take. run_shell ends by itself after 600 s at most, and other tools much sooner.
 MOST_SECONDS = 660.0
 #: How long a tool may look at a call before the person is asked.
 PREPARE_SECONDS = 60.0
-#: How long it may take to keep what a call is about to change.
-KEEP_SECONDS = 60.0
 _MOST_SUMMARY = 1_000  # characters
 _MOST_DISPLAY = 8_000_000  # bytes
 
@@ -81,12 +77,9 @@ class Ready(Struct, frozen=True):
 class LocalToolbox:
     """The tools of a session on this machine.
 
-    `dry_run`: calls are checked and shown, never run. `is_short`: the specs are the short form, for small models.
-    `unoffered` names tools that can be called and that models are not told of by themselves.
+    `dry_run`: calls are checked and shown, never run.
     `limits` are the seconds that a call may take, by the tool's name; a tool may have its own `longest_seconds`.
-    `before_change` is called, with the paths that are known, right before a tool changes something: to keep what is
-    there. Where it fails the tool runs all the same, and the model is told. `after_change` is called in the same way right
-    after the tool, however that ended.
+    `hooks` run around each call that may change something.
     """
 
     def __init__(
@@ -96,20 +89,24 @@ class LocalToolbox:
         *,
         max_output_chars: int = 10_000,
         dry_run: bool = False,
-        is_short: bool = False,
-        unoffered: Collection[str] = (),
+        limits: Mapping[str, float] = MappingProxyType({}),
+        hooks: Sequence[CallHook] = (),
     ) -> None:
         self._gate = gate
         self._most_chars = max_output_chars
         self._dry_run = dry_run
+        self._limits, self._hooks = limits, hooks
         self._specs: Sequence[ToolSpec] | None = None
-        self.offer(tools, is_short=is_short, unoffered=unoffered)
-        self.limits: Mapping[str, float] = {}
-        self.before_change: Look | None = None
-        self.after_change: Look | None = None
+        self.offer(tools)
 
-    def offer(self, tools: Iterable[Tool], *, is_short: bool, unoffered: Collection[str]) -> None:
-        """Have these tools from now on, told in the form that suits the model."""
+    def offer(
+        self, tools: Iterable[Tool], *, is_short: bool = False, unoffered: Collection[str] = ()
+    ) -> None:
+        """Have these tools from now on, told in the form that suits the model.
+
+        `is_short`: the specs are the short form, for small models. `unoffered` names tools that can be called and that
+        models are not told of by themselves.
+        """
         self._tools = {tool.name: tool for tool in tools}
         self._is_short, self._unoffered, self._specs = is_short, unoffered, None
 
@@ -175,8 +172,7 @@ class LocalToolbox:
             output = live.left
         finally:
             live.close()
-            if ready.changes:
-                await self.look_after(tool.effect, ready.subject.paths)
+            await self._look_after(ready)
         return self._result(call, output, notes)
 
     async def _read_only(self, ready: Ready, emit: Emit) -> ToolResult | None:
@@ -258,36 +254,24 @@ class LocalToolbox:
             return Deny(f"Refused: {call.name} could not be confirmed; nothing was done. {error}")
 
     async def _keep(self, ready: Ready) -> tuple[str, ...]:
-        """Let what the call may change be kept first; return a note where that failed."""
-        from ybs.tools.calls.leash import awaited
-
-        keep, effect = self.before_change, ready.tool.effect
-        if keep is None or not ready.changes:
+        """Run the hooks before a change; return notes for the model where one failed."""
+        if not self._hooks or not ready.changes:
             return ()
-        paths = ready.subject.paths
-        try:
-            await awaited(lambda: keep(effect, paths), "keeping the files", KEEP_SECONDS)
-        except ToolError as error:
-            return (f"the person cannot undo this: {error}",)
-        return ()
+        from ybs.tools.calls.hooks import before_change
 
-    async def look_after(self, effect: Effect, paths: Sequence[str]) -> None:
-        """Let be seen what a change left. That is done to its end, also where the turn is stopped meanwhile."""
-        if (look := self.after_change) is None:
+        effect, paths = ready.tool.effect, ready.subject.paths
+        return await before_change(self._hooks, ready.call, effect, paths)
+
+    async def _look_after(self, ready: Ready) -> None:
+        """Run the hooks after a change."""
+        if not self._hooks or not ready.changes:
             return
-        from ybs.tools.calls.leash import awaited
+        from ybs.tools.calls.hooks import after_change
 
-        name = "looking at the files"
-        looking = asyncio.ensure_future(awaited(lambda: look(effect, paths), name, KEEP_SECONDS))
-        try:
-            with suppress(ToolError):  # the look after the turn makes up for it
-                await asyncio.shield(looking)
-        except asyncio.CancelledError:
-            await asyncio.wait((looking,))
-            raise
+        await after_change(self._hooks, ready.call, ready.tool.effect, ready.subject.paths)
 
     def _limit_of(self, tool: Tool) -> float:
-        return self.limits.get(tool.name) or getattr(tool, "longest_seconds", MOST_SECONDS)
+        return self._limits.get(tool.name) or getattr(tool, "longest_seconds", MOST_SECONDS)
 
     def _result(self, call: ToolCall, output: ToolOutput, notes: Sequence[str]) -> ToolResult:
         if problem := _fault_of(output):
