@@ -21,7 +21,7 @@ from token_truth import Truth, tokenizers
 from ybs.config.schema import Config
 from ybs.context.prompt import system_prompt
 from ybs.core.messages import AssistantMessage, Message, Usage, UserMessage
-from ybs.core.ports import Request, ToolSpec, schema_of
+from ybs.core.ports import Request, ToolSpec
 from ybs.providers.tokens.estimate import TokenCounter
 from ybs.providers.tokens.features import estimator
 from ybs.security.paths.roots import Roots
@@ -158,8 +158,7 @@ def _print_speed() -> None:
 def _specs() -> list[ToolSpec]:
     tools = builtin_tools(Config(), Workspace(Roots(Path.cwd())))
     return [
-        ToolSpec(name=t.name, description=t.description, parameters=schema_of(t.arguments))
-        for t in tools
+        ToolSpec(name=t.name, description=t.description, parameters=t.parameters) for t in tools
     ]
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ybs.config.schema import Safety
 from ybs.core.messages import ToolCall, ToolResult
-from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.core.ports import Effect, Preview, ToolOutput, schema_of
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Policy
 from ybs.tools.toolbox import LocalToolbox
@@ -24,9 +24,10 @@ class NoArguments(Struct):
 class Odd:
     """A tool of somebody else: it does what the test says."""
 
-    name: ClassVar[str] = "odd"
-    effect: ClassVar[Effect] = "read"
+    name: str = "odd"
+    effect: Effect = "read"
     arguments: ClassVar[type[Struct]] = NoArguments
+    parameters = schema_of(NoArguments)
     description = "Odd."
 
     def __init__(self, act: Callable[[Print], Awaitable[Any]]) -> None:
@@ -44,7 +45,7 @@ class Odd:
 
 
 class OddWriter(Odd):
-    effect: ClassVar[Effect] = "write"
+    effect: Effect = "write"
 
 
 def box(tool: Any, *, limit: float = 5.0, **options: Any) -> LocalToolbox:

@@ -38,8 +38,8 @@ class NoArguments(Struct):
 class Odd:
     """A tool of somebody else: it does what the test says."""
 
-    name: ClassVar[str] = "odd"
-    effect: ClassVar[Effect] = "read"
+    name: str = "odd"
+    effect: Effect = "read"
     arguments: ClassVar[type[Struct]] = NoArguments
     description = "Odd."
 
@@ -272,7 +272,7 @@ async def test_a_dry_run_checks_and_shows_but_does_nothing(make_bench: Any, proj
 
 async def test_a_tool_without_a_subject_is_judged_by_its_name(project: Path):
     class Writer(Odd):
-        effect: ClassVar[Effect] = "write"
+        effect: Effect = "write"
 
     toolbox = LocalToolbox([Writer(lambda: ToolOutput(output="x"))], Gate(Policy(Safety())))
     result = await toolbox.run(ToolCall(id="1", name="odd"), lambda event: None)

@@ -24,8 +24,8 @@ class NoArguments(Struct):
 class Slow:
     """A tool that never ends; when it is cancelled it leaves some words behind, if it has any."""
 
-    name: ClassVar[str] = "run_shell"
-    effect: ClassVar[Effect] = "execute"
+    name: str = "run_shell"
+    effect: Effect = "execute"
     arguments: ClassVar[type[Struct]] = NoArguments
     description = "Slow."
 

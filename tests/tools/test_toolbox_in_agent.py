@@ -11,7 +11,7 @@ from ybs.config.schema import Safety
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
 from ybs.core.messages import ToolCall, ToolResult, UserMessage
-from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.core.ports import Effect, Preview, ToolOutput, schema_of
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Policy
 from ybs.testing import ScriptedModel, answer
@@ -25,9 +25,10 @@ class Arguments(Struct):
 class Recorded:
     """A tool that notes when it begins and ends; `meet` makes calls wait for each other."""
 
-    effect: ClassVar[Effect] = "read"
+    effect: Effect = "read"
     arguments: ClassVar[type[Struct]] = Arguments
-    name: ClassVar[str] = "look"
+    name: str = "look"
+    parameters = schema_of(Arguments)
     description = "Look."
 
     def __init__(self, log: list[str], meet: asyncio.Barrier | None = None) -> None:
@@ -48,8 +49,8 @@ class Recorded:
 
 
 class Change(Recorded):
-    effect: ClassVar[Effect] = "edit"
-    name: ClassVar[str] = "change"
+    effect: Effect = "edit"
+    name: str = "change"
 
 
 async def results(calls: list[tuple[str, str]], *tools: Any) -> list[ToolResult]:

@@ -1,6 +1,6 @@
 """Calls that nobody was asked about because they seem to read."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from rows import every_row
 from tools.conftest import MakeBench
@@ -13,7 +13,7 @@ from ybs.security.policy.policy import Subject
 class Runner(Odd):
     """A tool of somebody else that runs commands and has no way to be kept from writing."""
 
-    effect: ClassVar[Effect] = "execute"
+    effect: Effect = "execute"
 
     def subject(self, arguments: Any) -> Subject:
         return Subject(command="ls")

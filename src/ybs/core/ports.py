@@ -7,7 +7,7 @@ and a Toolbox. So a feature never edits the loop.
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from functools import cache
 from time import monotonic
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 from msgspec import Raw, Struct
@@ -28,11 +28,15 @@ Effect: TypeAlias = Literal["read", "write", "edit", "delete", "execute"]
 
 
 class ToolSpec(Struct, frozen=True, kw_only=True):
-    """A tool as a model sees it. `parameters` is a JSON Schema of type object."""
+    """What is known of a tool before it is called. A model sees all but the effect.
+
+    `parameters` is a JSON Schema of type object. A tool that does not say what it may do is taken to do anything.
+    """
 
     name: str
     description: str
     parameters: Raw
+    effect: Effect = "execute"
 
 
 class Request(Struct, frozen=True):
@@ -65,14 +69,26 @@ class Model(Protocol):
 
 
 class Toolbox(Protocol):
-    """All the tools that a model may call."""
+    """Tools that a model may call. Toolboxes compose: one may stand around another one or around several."""
+
+    async def open(self, emit: Emit) -> None:
+        """Start what the tools need, before the first step; what cannot be used is reported as a `Noticed`.
+
+        A toolbox that was closed may be opened again. Raises ToolError where none of its tools can be used.
+        """
+
+    async def aclose(self) -> None:
+        """End what `open` has started. A second time does nothing."""
 
     def specs(self) -> Sequence[ToolSpec]:
-        """List the tools in a stable order (the provider's prompt cache depends on it)."""
+        """Return the tools on offer, in a stable order (the provider's prompt cache depends on it).
+
+        It is asked at every step, so tools may come and go in mid-session. As long as they stay, return the same list.
+        """
         ...
 
     def is_read_only(self, call: ToolCall) -> bool:
-        """Tell whether the call changes nothing, so that it may run beside others."""
+        """Return whether the call changes nothing, so that it may run beside others."""
         ...
 
     async def run(self, call: ToolCall, emit: Emit) -> ToolResult:
@@ -105,23 +121,43 @@ class Preview(Struct, frozen=True, kw_only=True):
 
 
 class Tool(Protocol):
-    """One tool. `arguments` is the msgspec Struct that its arguments decode into."""
+    """One tool: data and a function.
 
-    name: ClassVar[str]
-    effect: ClassVar[Effect]
-    arguments: ClassVar[type[Struct]]
+    `run` gets the arguments as a dictionary that fits `parameters`, or, where the tool has a class `arguments` (a msgspec
+    Struct), as one of those. A tool may bring more: see `Previewed`.
+    """
+
+    @property
+    def name(self) -> str:
+        """What the model calls it: letters, digits, `_` and `-`, 64 at most."""
+        ...
 
     @property
     def description(self) -> str:
         """What the model is told about the tool."""
         ...
 
-    def preview(self, arguments: Any) -> Preview:
-        """Say what the call would do. Raises ToolError where it cannot work anyway."""
+    @property
+    def effect(self) -> Effect:
+        """The most that the tool may do; whether the person is asked depends on it."""
+        ...
+
+    @property
+    def parameters(self) -> Raw:
+        """The JSON Schema of its arguments, of type object."""
         ...
 
     async def run(self, arguments: Any, print_live: Callable[[str], None]) -> ToolOutput:
         """Do it. Raises ToolError for what the model should read; `print_live` takes output as it comes."""
+        ...
+
+
+@runtime_checkable
+class Previewed(Protocol):
+    """A tool that can say what a call would do. Of any other the person is shown the arguments."""
+
+    def preview(self, arguments: Any) -> Preview:
+        """Say what the call would do. Raises ToolError where it cannot work anyway."""
         ...
 
 

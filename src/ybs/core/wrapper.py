@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from ybs.core.events import Emit
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Model, Toolbox, ToolSpec
 
@@ -29,10 +30,18 @@ class ToolboxWrapper(Toolbox):
     def __init__(self, toolbox: Toolbox) -> None:
         self._toolbox = toolbox
 
+    async def open(self, emit: Emit) -> None:
+        """Open the wrapped toolbox."""
+        await self._toolbox.open(emit)
+
+    async def aclose(self) -> None:
+        """Close the wrapped toolbox."""
+        await self._toolbox.aclose()
+
     def specs(self) -> Sequence[ToolSpec]:
-        """List the wrapped toolbox's tools."""
+        """Return the wrapped toolbox's tools."""
         return self._toolbox.specs()
 
     def is_read_only(self, call: ToolCall) -> bool:
-        """Tell what the wrapped toolbox tells."""
+        """Return what the wrapped toolbox returns."""
         return self._toolbox.is_read_only(call)

@@ -10,7 +10,17 @@ from msgspec.structs import replace
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Emit
 from ybs.core.messages import ToolCall, ToolResult
-from ybs.core.ports import Answer, CallHook, Effect, Preview, Question, ToolOutput, ToolSpec
+from ybs.core.ports import (
+    Answer,
+    CallHook,
+    Effect,
+    Preview,
+    Question,
+    Toolbox,
+    ToolOutput,
+    ToolSpec,
+    schema_of,
+)
 from ybs.testing.script import ScriptOver
 
 #: What a scripted tool answers: a text, a whole result (its id is filled in), or an error.
@@ -19,7 +29,7 @@ Outcome: TypeAlias = str | ToolResult | ToolError
 Behaviour: TypeAlias = Outcome | Callable[[ToolCall, Emit], Outcome | Awaitable[Outcome]]
 
 
-class ScriptedToolbox:
+class ScriptedToolbox(Toolbox):
     """A Toolbox of made-up tools: each name has its behaviour. `calls` holds the calls it got, in order.
 
     A tool is read-only unless its name is in `writers`. An unknown tool is an error that the model reads.
@@ -35,7 +45,12 @@ class ScriptedToolbox:
         """List the tools in the order given."""
         parameters = Raw(b'{"type":"object","properties":{}}')
         return [
-            ToolSpec(name=name, description=f"A scripted {name}.", parameters=parameters)
+            ToolSpec(
+                name=name,
+                description=f"A scripted {name}.",
+                parameters=parameters,
+                effect="write" if name in self._writers else "read",
+            )
             for name in self._tools
         ]
 
@@ -82,13 +97,18 @@ class FakeArguments(Struct, frozen=True, kw_only=True):
 class FakeTool:
     """A Tool that does nothing but remember its runs. Subclass it for another name or effect."""
 
-    name: ClassVar[str] = "fake"
-    effect: ClassVar[Effect] = "read"
+    name: str = "fake"
+    effect: Effect = "read"
     arguments: ClassVar[type[Struct]] = FakeArguments
 
     def __init__(self, output: ToolOutput | ToolError | None = None) -> None:
         self._output = output or ToolOutput(output="done")
         self.runs: list[Struct] = []
+
+    @property
+    def parameters(self) -> Raw:
+        """The JSON Schema of its arguments."""
+        return schema_of(self.arguments)
 
     @property
     def description(self) -> str:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Emit
 from ybs.core.messages import Image, ToolCall, ToolResult
-from ybs.core.ports import CallHook, Preview, Tool, ToolOutput, ToolSpec, schema_of
+from ybs.core.ports import CallHook, Preview, Previewed, Tool, Toolbox, ToolOutput, ToolSpec
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Allow, Deny, Subject
 from ybs.tools.calls.arguments import Decoded, decode
@@ -74,7 +74,7 @@ class Ready(Struct, frozen=True):
         return self.tool.effect != "read" and not (subject.only_reads or subject.is_own)
 
 
-class LocalToolbox:
+class LocalToolbox(Toolbox):
     """The tools of a session on this machine.
 
     `dry_run`: calls are checked and shown, never run.
@@ -209,9 +209,7 @@ class LocalToolbox:
     def _prepare(self, call: ToolCall) -> Ready:
         """Check a call and let its tool say what it is about. It may block: the tool looks at files here."""
         tool, decoded = self._understood(call)
-        preview = tool.preview(decoded.value)
-        if not isinstance(preview, Preview):  # pyright: ignore[reportUnnecessaryIsInstance] - anybody's tool
-            raise TypeError(f"its preview is {type(preview).__name__}, not Preview")
+        preview = _preview_of(tool, decoded.value)
         subject = Subject()
         if isinstance(tool, Judged) and not self._dry_run:
             subject = tool.subject(decoded.value)
@@ -334,9 +332,23 @@ def _sound(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
+def _preview_of(tool: Tool, arguments: Any) -> Preview:
+    """Return what the person is shown: the tool's own preview, or the arguments."""
+    if not isinstance(tool, Previewed):
+        shown = msgspec.json.format(msgspec.json.encode(arguments), indent=2).decode()
+        return Preview(title=f"Call {tool.name}", body="" if shown == "{}" else shown)
+    preview = tool.preview(arguments)
+    if not isinstance(preview, Preview):  # pyright: ignore[reportUnnecessaryIsInstance] - anybody's tool
+        raise TypeError(f"its preview is {type(preview).__name__}, not Preview")
+    return preview
+
+
 def _spec(tool: Tool) -> ToolSpec:
     return ToolSpec(
-        name=tool.name, description=tool.description, parameters=schema_of(tool.arguments)
+        name=tool.name,
+        description=tool.description,
+        parameters=tool.parameters,
+        effect=tool.effect,
     )
 
 
@@ -344,7 +356,7 @@ def _short_spec(tool: Tool) -> ToolSpec:
     """Make the short form: the first line of the prompt, and arguments by name and type only."""
     if not isinstance(tool, Short):
         return _spec(tool)
-    schema = msgspec.json.decode(schema_of(tool.arguments))
+    schema = msgspec.json.decode(tool.parameters)
     properties = {
         name: {key: value for key, value in line.items() if key not in ("description", "default")}
         for name, line in schema["properties"].items()
@@ -352,4 +364,4 @@ def _short_spec(tool: Tool) -> ToolSpec:
     }
     kept = {**schema, "properties": properties}
     parameters = Raw(msgspec.json.encode(kept))
-    return ToolSpec(name=tool.name, description=tool.short_description, parameters=parameters)
+    return replace(_spec(tool), description=tool.short_description, parameters=parameters)

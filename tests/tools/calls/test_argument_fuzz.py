@@ -1,15 +1,17 @@
 """Arguments of any kind: the result fits the schema, or the model reads a short reason."""
 
+import re
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import Meta, Raw, Struct
 
 from ybs.core.errors import ToolError
 from ybs.core.messages import ToolCall
-from ybs.core.ports import Effect
+from ybs.core.ports import Effect, schema_of
 from ybs.tools.calls.arguments import Decoded, decode
 
 
@@ -23,16 +25,29 @@ class Arguments(Struct, frozen=True):
 
 
 class Reader:
-    name: ClassVar[str] = "reader"
-    effect: ClassVar[Effect] = "read"
+    name: str = "reader"
+    effect: Effect = "read"
     arguments: ClassVar[type[Struct]] = Arguments
 
 
 class Writer(Reader):
-    effect: ClassVar[Effect] = "write"
+    effect: Effect = "write"
 
 
 TOOLS: list[Any] = [Reader(), Writer()]
+
+
+class Foreign:
+    """A tool that has nothing but the schema of the other ones."""
+
+    name = "reader"
+    parameters = schema_of(Arguments)
+
+    def __init__(self, effect: Effect) -> None:
+        self.effect = effect
+
+
+FOREIGN: list[Any] = [Foreign("read"), Foreign("write")]
 scalars = (
     st.none()
     | st.booleans()
@@ -186,3 +201,17 @@ def test_a_valid_call_is_never_altered(value: Arguments, at: int):
     if value.share is None:
         value = msgspec.structs.replace(value, share=None)
     assert decode(TOOLS[at], call) == Decoded(value)
+
+
+@given(sent=objects | near_objects, at=st.integers(0, 1))
+def test_a_foreign_tool_gets_what_a_built_in_one_with_the_same_schema_gets(sent: Any, at: int):
+    call = ToolCall(id="1", name="reader", arguments=Raw(msgspec.json.encode(sent)))
+    try:
+        expected = decode(TOOLS[at], call)
+    except ToolError as error:
+        with pytest.raises(ToolError, match=f"^{re.escape(str(error))}$"):
+            decode(FOREIGN[at], call)
+        return
+    found = decode(FOREIGN[at], call)
+    assert isinstance(found.value, dict)
+    assert Decoded(msgspec.convert(found.value, Arguments), found.notes) == expected

@@ -21,13 +21,13 @@ class Arguments(Struct, frozen=True):
 
 
 class Reader:
-    name: ClassVar[str] = "read_it"
-    effect: ClassVar[Effect] = "read"
+    name: str = "read_it"
+    effect: Effect = "read"
     arguments: ClassVar[type[Struct]] = Arguments
 
 
 class Writer(Reader):
-    effect: ClassVar[Effect] = "write"
+    effect: Effect = "write"
 
 
 class Nothing(Struct, frozen=True):

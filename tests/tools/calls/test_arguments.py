@@ -21,13 +21,13 @@ class Arguments(Struct, frozen=True):
 
 
 class Reader:
-    name: ClassVar[str] = "reader"
-    effect: ClassVar[Effect] = "read"
+    name: str = "reader"
+    effect: Effect = "read"
     arguments: ClassVar[type[Struct]] = Arguments
 
 
 class Writer(Reader):
-    effect: ClassVar[Effect] = "write"
+    effect: Effect = "write"
 
 
 def decoded(value: Any, tool: Any = None) -> Decoded:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ybs.core.errors import ToolError
 from ybs.core.events import Event, Noticed
 from ybs.core.messages import ToolCall, ToolResult
-from ybs.core.ports import Answer, Question, schema_of
+from ybs.core.ports import Answer, Question
 from ybs.frontends.headless.advice import refuse
 from ybs.frontends.headless.output import tell, warn, write_json, write_table
 from ybs.frontends.headless.prompt import UsageError, read_piped
@@ -51,7 +51,7 @@ def list_tools(options: "Options", *, is_json: bool) -> int:
                     "source": "built-in",
                     "enabled": tool.name in on,
                     "description": tool.description,
-                    "parameters": schema_of(tool.arguments),
+                    "parameters": tool.parameters,
                 }
                 for tool in tools
             ]

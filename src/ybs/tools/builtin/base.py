@@ -4,10 +4,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from ybs.core.errors import ToolError
-from ybs.core.ports import Effect
+from ybs.core.ports import Effect, schema_of
 from ybs.security.policy.policy import Subject
 from ybs.tools.workspace import Workspace
 
@@ -21,14 +21,19 @@ def prompt_of(name: str) -> str:
 class BuiltInTool:
     """Base of the built-in tools."""
 
-    name: ClassVar[str]
-    effect: ClassVar[Effect]
+    name: str
+    effect: Effect
     arguments: ClassVar[type[Struct]]
     #: Arguments that the short form for small models leaves out.
     rare: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
+
+    @property
+    def parameters(self) -> Raw:
+        """The JSON Schema of the Struct."""
+        return schema_of(self.arguments)
 
     @property
     def description(self) -> str:

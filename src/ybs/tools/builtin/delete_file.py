@@ -32,8 +32,8 @@ class Arguments(Struct, frozen=True, kw_only=True):
 class DeleteFile(BuiltInTool):
     """Deletes. Of a link it deletes the link, not what it leads to."""
 
-    name: ClassVar[str] = "delete_file"
-    effect: ClassVar[Effect] = "delete"
+    name: str = "delete_file"
+    effect: Effect = "delete"
     arguments: ClassVar[type[Struct]] = Arguments
 
     def __init__(self, workspace: Workspace) -> None:

@@ -31,8 +31,8 @@ class Arguments(Struct, frozen=True, kw_only=True):
 class EditFile(ChangingTool):
     """Edits."""
 
-    name: ClassVar[str] = "edit_file"
-    effect: ClassVar[Effect] = "edit"
+    name: str = "edit_file"
+    effect: Effect = "edit"
     arguments: ClassVar[type[Struct]] = Arguments
 
     def change(self, arguments: Arguments) -> Change:

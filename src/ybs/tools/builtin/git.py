@@ -31,8 +31,8 @@ class Arguments(Struct, frozen=True, kw_only=True):
 class Git(BuiltInTool):
     """Git without the programs that a repository names. What only looks needs no question."""
 
-    name: ClassVar[str] = "git"
-    effect: ClassVar[Effect] = "delete"  # the most that it does; see `Subject.only_reads`
+    name: str = "git"
+    effect: Effect = "delete"  # the most that it does; see `Subject.only_reads`
     arguments: ClassVar[type[Struct]] = Arguments
 
     def __init__(self, workspace: Workspace) -> None:

@@ -33,8 +33,8 @@ class Arguments(Struct, frozen=True, kw_only=True):
 class ListFiles(BuiltInTool):
     """Lists."""
 
-    name: ClassVar[str] = "list_files"
-    effect: ClassVar[Effect] = "read"
+    name: str = "list_files"
+    effect: Effect = "read"
     arguments: ClassVar[type[Struct]] = Arguments
     rare: ClassVar[frozenset[str]] = frozenset({"max_results", "include_ignored"})
 

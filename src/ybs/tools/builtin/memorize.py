@@ -49,8 +49,8 @@ class Keeper(Protocol):
 class Memorize(BuiltInTool):
     """Keeps a note. Later sessions read it, so the person is asked in every mode that asks at all."""
 
-    name: ClassVar[str] = "memorize"
-    effect: ClassVar[Effect] = "write"
+    name: str = "memorize"
+    effect: Effect = "write"
     arguments: ClassVar[type[Struct]] = Arguments
 
     def __init__(self, workspace: Workspace, keeper: Callable[[], Keeper]) -> None:

@@ -60,8 +60,8 @@ class View(Struct, frozen=True):
 class ReadFile(BuiltInTool):
     """Reads."""
 
-    name: ClassVar[str] = "read_file"
-    effect: ClassVar[Effect] = "read"
+    name: str = "read_file"
+    effect: Effect = "read"
     arguments: ClassVar[type[Struct]] = Arguments
     rare: ClassVar[frozenset[str]] = frozenset({"raw"})
 

@@ -21,8 +21,8 @@ class Arguments(Struct, frozen=True, kw_only=True):
 class RepoMapTool(BuiltInTool):
     """Shows the map. `ask` gives its text and raises ToolError where none can be made."""
 
-    name: ClassVar[str] = "repo_map"
-    effect: ClassVar[Effect] = "read"
+    name: str = "repo_map"
+    effect: Effect = "read"
     arguments: ClassVar[type[Struct]] = Arguments
 
     def __init__(self, workspace: Workspace, ask: Callable[[str], Awaitable[str]]) -> None:

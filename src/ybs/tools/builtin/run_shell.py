@@ -44,8 +44,8 @@ class Arguments(Struct, frozen=True, kw_only=True):
 class RunShell(BuiltInTool):
     """Runs commands. `default_seconds` is the configured limit for calls that name none."""
 
-    name: ClassVar[str] = "run_shell"
-    effect: ClassVar[Effect] = "execute"
+    name: str = "run_shell"
+    effect: Effect = "execute"
     arguments: ClassVar[type[Struct]] = Arguments
     rare: ClassVar[frozenset[str]] = frozenset({"working_dir", "background", "network"})
 

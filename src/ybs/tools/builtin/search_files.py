@@ -48,8 +48,8 @@ class Arguments(Struct, frozen=True, kw_only=True):
 class SearchFiles(BuiltInTool):
     """Searches."""
 
-    name: ClassVar[str] = "search_files"
-    effect: ClassVar[Effect] = "read"
+    name: str = "search_files"
+    effect: Effect = "read"
     arguments: ClassVar[type[Struct]] = Arguments
     rare: ClassVar[frozenset[str]] = frozenset(
         {"context_lines", "max_results", "ignore_case", "include_ignored"}

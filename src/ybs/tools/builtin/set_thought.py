@@ -23,8 +23,8 @@ class Arguments(Struct, frozen=True, kw_only=True):
 class SetThought(BuiltInTool):
     """Hands the thought on, in place of the one before. It changes nothing but what the model is told."""
 
-    name: ClassVar[str] = "set_thought"
-    effect: ClassVar[Effect] = "read"
+    name: str = "set_thought"
+    effect: Effect = "read"
     arguments: ClassVar[type[Struct]] = Arguments
 
     def __init__(self, workspace: Workspace, put: Callable[[str], None]) -> None:

@@ -24,8 +24,8 @@ class Arguments(Struct, frozen=True, kw_only=True):
 class ShellJob(BuiltInTool):
     """Reads and stops jobs. Those are the session's own, so nobody is asked."""
 
-    name: ClassVar[str] = "shell_job"
-    effect: ClassVar[Effect] = "read"
+    name: str = "shell_job"
+    effect: Effect = "read"
     arguments: ClassVar[type[Struct]] = Arguments
 
     def subject(self, arguments: Arguments) -> Subject:

@@ -21,8 +21,8 @@ class Arguments(Struct, frozen=True, kw_only=True):
 class UpdateIdentity(BuiltInTool):
     """Appends. The line counts in every project from then on, so the person is asked in all modes but auto."""
 
-    name: ClassVar[str] = "update_identity"
-    effect: ClassVar[Effect] = "write"
+    name: str = "update_identity"
+    effect: Effect = "write"
     arguments: ClassVar[type[Struct]] = Arguments
 
     def __init__(

@@ -22,8 +22,8 @@ class Arguments(Struct, frozen=True, kw_only=True):
 class WriteFile(ChangingTool):
     """Writes."""
 
-    name: ClassVar[str] = "write_file"
-    effect: ClassVar[Effect] = "write"
+    name: str = "write_file"
+    effect: Effect = "write"
     arguments: ClassVar[type[Struct]] = Arguments
 
     def change(self, arguments: Arguments) -> Change:

@@ -1,4 +1,4 @@
-"""A call's arguments, decoded into the tool's own Struct: strictly first, then as models really write them.
+"""A call's arguments, decoded as the tool takes them: strictly first, then as models really write them.
 
 Whatever is not taken as it stands is noted for the model. For a tool that does more than read, nothing is guessed.
 """
@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from ybs.core.errors import ToolError
 from ybs.core.messages import ToolCall
-from ybs.core.ports import Tool, schema_of
+from ybs.core.ports import Tool
+from ybs.tools.calls.forms import Form, form_of
 
 _Given = dict[str, Any]
 
@@ -63,18 +64,37 @@ class Decoded(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
+class _Wanted(Struct, frozen=True):
+    """What a tool wants: what is known of it, and its arguments."""
+
+    tool: Tool
+    form: Form
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        return self.tool.name
+
+    @property
+    def reads_only(self) -> bool:
+        """Whether a wrong guess does no harm."""
+        return self.tool.effect == "read"
+
+
 def decode(tool: Tool, call: ToolCall) -> Decoded:
     """Decode the call's arguments for the tool. Raises ToolError that says what was expected."""
     notes: list[str] = []
-    given = _unwrapped(tool, _object_of(tool, call, notes), notes)
-    stated = {n: v for n, v in _renamed(tool, given, notes).items() if v is not None}
-    value = _converted(tool, stated, notes)
+    wanted = _Wanted(tool, form_of(tool))
+    given = _unwrapped(wanted, _object_of(wanted, call, notes), notes)
+    named, takes_null = _renamed(wanted, given, notes), wanted.form.takes_null
+    stated = {name: value for name, value in named.items() if value is not None or takes_null(name)}
+    value = _converted(wanted, stated, notes)
     if len(notes) > _MOST_NOTES:
         notes[_MOST_NOTES:] = [f"{len(notes) - _MOST_NOTES:,} more were ignored"]
     return Decoded(value, tuple(notes))
 
 
-def _object_of(tool: Tool, call: ToolCall, notes: list[str]) -> _Given:
+def _object_of(tool: _Wanted, call: ToolCall, notes: list[str]) -> _Given:
     """Return the object that was sent, or that stands within a string or a list."""
     given: Any = _loaded(tool, call, notes)
     if isinstance(given, str):
@@ -88,7 +108,7 @@ def _object_of(tool: Tool, call: ToolCall, notes: list[str]) -> _Given:
     return {str(name): value for name, value in given.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - any JSON
 
 
-def _loaded(tool: Tool, call: ToolCall, notes: list[str]) -> Any:
+def _loaded(tool: _Wanted, call: ToolCall, notes: list[str]) -> Any:
     text = call.invalid
     if not text:
         try:
@@ -99,7 +119,7 @@ def _loaded(tool: Tool, call: ToolCall, notes: list[str]) -> Any:
 
     notes.append("the arguments were not valid JSON and were repaired")
     try:
-        return guessed(text) if tool.effect == "read" else without_loss(text)
+        return guessed(text) if tool.reads_only else without_loss(text)
     except ValueError as error:
         raise ToolError(
             f"The arguments of {tool.name} were cut off or are no JSON; nothing was done. Send the call "
@@ -107,9 +127,9 @@ def _loaded(tool: Tool, call: ToolCall, notes: list[str]) -> Any:
         ) from error
 
 
-def _unwrapped(tool: Tool, given: _Given, notes: list[str]) -> _Given:
+def _unwrapped(tool: _Wanted, given: _Given, notes: list[str]) -> _Given:
     """Return what is inside when the arguments were wrapped once more, with nothing else beside them."""
-    if any(_meant(tool, name) for name in given):
+    if tool.form.is_open or any(_meant(tool, name) for name in given):
         return given
     wrappers = {*_WRAPPERS, key_of(tool.name)}
     insides = [name for name in given if key_of(name) in wrappers]
@@ -134,9 +154,11 @@ def _json_object(text: str) -> Any:
         return None
 
 
-def _renamed(tool: Tool, given: _Given, notes: list[str]) -> _Given:
+def _renamed(tool: _Wanted, given: _Given, notes: list[str]) -> _Given:
     """Return the arguments under the tool's own names; the others are noted, or refused where they matter."""
-    fields = tool.arguments.__struct_encode_fields__
+    fields = tool.form.fields
+    if tool.form.is_open:
+        return given
     known = {name: value for name, value in given.items() if name in fields}
     for name, value in given.items():
         if name in fields:
@@ -156,15 +178,15 @@ def _renamed(tool: Tool, given: _Given, notes: list[str]) -> _Given:
     return known
 
 
-def _is_ignored(tool: Tool, name: str, value: Any, same: list[Any]) -> bool:
+def _is_ignored(tool: _Wanted, name: str, value: Any, same: list[Any]) -> bool:
     """Tell whether an unknown argument can be left out: reading does no harm, a remark says nothing."""
     is_empty = value is None or value is False or value in ("", [], {})
-    return tool.effect == "read" or is_empty or key_of(name) in _REMARKS or value in same
+    return tool.reads_only or is_empty or key_of(name) in _REMARKS or value in same
 
 
-def _meant(tool: Tool, name: str) -> list[str]:
+def _meant(tool: _Wanted, name: str) -> list[str]:
     """List the arguments of the tool that a name can stand for."""
-    fields = tool.arguments.__struct_encode_fields__
+    fields = tool.form.fields
     key = key_of(name)
     spelled = [field for field in fields if key_of(field) == key]
     return spelled or [field for field in fields if key in OTHER_NAMES.get(field, ())]
@@ -175,9 +197,9 @@ def key_of(name: str) -> str:
     return "".join(sign for sign in name[:_LONGEST_NAME].casefold() if sign.isalnum())
 
 
-def _converted(tool: Tool, given: _Given, notes: list[str]) -> Any:
+def _converted(tool: _Wanted, given: _Given, notes: list[str]) -> Any:
     try:
-        return msgspec.convert(given, tool.arguments)
+        return tool.form.read(given)
     except msgspec.ValidationError:
         pass
     from ybs.tools.calls.conversion import Unfit, converted, joined  # most calls fit
@@ -186,13 +208,13 @@ def _converted(tool: Tool, given: _Given, notes: list[str]) -> Any:
     for name, kind in _wrong(tool, given):
         try:
             words = joined(given[name]) if name == "command" else ""
-            is_careful = tool.effect != "read"
+            is_careful = not tool.reads_only
             fitting[name] = words or converted(given[name], kind, is_careful=is_careful)
         except Unfit:
             continue  # reported below
         notes.append(f"{name!r} had another type than the schema's and was converted")
     try:
-        return msgspec.convert(fitting, tool.arguments)
+        return tool.form.read(fitting)
     except msgspec.ValidationError as error:
         problem = f"{error}"[:_MOST_PROBLEM]
         raise ToolError(
@@ -201,20 +223,20 @@ def _converted(tool: Tool, given: _Given, notes: list[str]) -> Any:
         ) from error
 
 
-def _wrong(tool: Tool, given: _Given) -> Iterator[tuple[str, Any]]:
+def _wrong(tool: _Wanted, given: _Given) -> Iterator[tuple[str, Any]]:
     """Yield the arguments of a wrong type, with the right one."""
-    for field in msgspec.structs.fields(tool.arguments):
-        if field.encode_name not in given:
+    for name, kind in tool.form.kinds.items():
+        if name not in given:
             continue
         try:
-            msgspec.convert(given[field.encode_name], field.type)
+            msgspec.convert(given[name], kind)
         except msgspec.ValidationError:
-            yield field.encode_name, field.type
+            yield name, kind
 
 
-def _expected(tool: Tool, given: _Given, problem: str) -> str:
+def _expected(tool: _Wanted, given: _Given, problem: str) -> str:
     """Return the part of the schema that the problem is about, and what was given instead."""
-    properties: dict[str, Any] = msgspec.json.decode(schema_of(tool.arguments))["properties"]
+    properties: dict[str, Any] = msgspec.json.decode(tool.form.schema).get("properties", {})
     for name, line in properties.items():
         if f"$.{name}`" in problem or f"field `{name}`" in problem:
             shown = f"{name}: {msgspec.json.encode(line).decode()}"[:_MOST_SCHEMA]
@@ -234,6 +256,6 @@ def _short(name: str) -> str:
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
 
 
-def _schema(tool: Tool) -> str:
-    text = bytes(schema_of(tool.arguments)).decode()
+def _schema(tool: _Wanted) -> str:
+    text = tool.form.schema.decode("utf-8", "replace")
     return text if len(text) <= _MOST_SCHEMA else f"{text[:_MOST_SCHEMA]}..."

@@ -1,7 +1,7 @@
 """One argument of another type than the schema's: converted where nothing has to be made up."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -24,6 +24,7 @@ def converted(value: Any, kind: Any, *, is_careful: bool) -> Any:
             is_sound = msgspec.json.decode(msgspec.json.encode(found), type=kind) == found
         except (ValueError, OverflowError, RecursionError):
             continue
+        is_sound = is_sound and _has_all(candidate, found)
         if is_sound and not (_is_text(value, found) and found not in _words_of(kind)):
             return found
     raise Unfit
@@ -70,6 +71,18 @@ def _of_text(text: str, kind: Any) -> Iterator[Any]:
     words = [word for word in _words_of(kind) if word.casefold() == folded]
     if len(words) == 1:
         yield words[0]
+
+
+def _has_all(value: Any, found: Any) -> bool:
+    """Return whether nothing was left out that the type does not name: a foreign tool may understand it."""
+    match value, found:
+        case dict(), dict():
+            given, kept = cast("dict[str, Any]", value), cast("dict[str, Any]", found)
+            return all(name in kept and _has_all(given[name], kept[name]) for name in given)
+        case list(), list():
+            return all(map(_has_all, cast("list[Any]", value), cast("list[Any]", found)))
+        case _:
+            return True
 
 
 def _is_text(value: Any, found: Any) -> bool:

@@ -1,0 +1,139 @@
+"""What arguments a tool takes: the fields of a Struct, or what a JSON Schema describes."""
+
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from typing import Any, Protocol, cast
+
+import msgspec
+from msgspec import Raw, Struct
+
+from ybs.core.ports import Tool, schema_of
+
+
+class Form(Protocol):
+    """What arguments a tool takes, and how they are checked."""
+
+    @property
+    def schema(self) -> bytes:
+        """The JSON Schema, as it is repeated to a model."""
+        ...
+
+    @property
+    def fields(self) -> Collection[str]:
+        """The names of the arguments."""
+        ...
+
+    @property
+    def kinds(self) -> Mapping[str, Any]:
+        """The types of the arguments by name, as msgspec takes them."""
+        ...
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there may be arguments of other names."""
+        ...
+
+    def takes_null(self, name: str) -> bool:
+        """Return whether null is a value of the argument, and not another way to leave it out."""
+        ...
+
+    def read(self, given: dict[str, Any]) -> Any:
+        """Return the arguments as the tool takes them. Raises msgspec.ValidationError where they do not fit."""
+        ...
+
+
+class StructForm:
+    """The arguments of a tool with a Struct."""
+
+    is_open = False
+
+    def __init__(self, arguments: type[Struct]) -> None:
+        self._arguments = arguments
+        self.fields = arguments.__struct_encode_fields__
+
+    @property
+    def schema(self) -> bytes:
+        """The Struct's schema."""
+        return bytes(schema_of(self._arguments))
+
+    @property
+    def kinds(self) -> Mapping[str, Any]:
+        """The types of the Struct's fields."""
+        return {each.encode_name: each.type for each in msgspec.structs.fields(self._arguments)}
+
+    def takes_null(self, name: str) -> bool:
+        """Return False: null stands for the default."""
+        del name
+        return False
+
+    def read(self, given: dict[str, Any]) -> Any:
+        """Return the Struct. Raises msgspec.ValidationError."""
+        return msgspec.convert(given, self._arguments)
+
+
+class SchemaForm:
+    """The arguments of a tool that brings its own schema. The tool gets them as a dictionary.
+
+    As with a Struct, an argument that is not in the schema is a mistake, unless the schema says that there may be others
+    (`additionalProperties`, `patternProperties`) or names none.
+    """
+
+    def __init__(self, schema: bytes) -> None:
+        """Read the schema. Raises ValueError where it is not that of an object."""
+        from ybs.tools.calls.schema_types import SchemaTypes, names_in, object_type
+
+        decoded: Any = msgspec.json.decode(schema)
+        types = SchemaTypes(_described(decoded))
+        described = _described(types.resolved(str(decoded.get("$ref", "#"))))
+        if described.get("type", "object") != "object":
+            raise ValueError(f"its type is {described['type']!r}, not 'object'")
+        self.schema = schema
+        self.kinds: Mapping[str, Any] = types.properties(described)
+        self.fields: Collection[str] = tuple(self.kinds)
+        others = described.get("additionalProperties", not self.kinds)
+        self.is_open = others is not False or "patternProperties" in described
+        self._whole = object_type(self.kinds, names_in(described, "required"))
+
+    def takes_null(self, name: str) -> bool:
+        """Return whether null fits the argument's schema."""
+        try:
+            msgspec.convert(None, self.kinds.get(name, Any))
+        except msgspec.ValidationError:
+            return False
+        return True
+
+    def read(self, given: dict[str, Any]) -> Any:
+        """Return the dictionary. Raises msgspec.ValidationError."""
+        msgspec.convert(given, self._whole)
+        return given
+
+
+def _described(schema: Any) -> dict[str, Any]:
+    if not isinstance(schema, dict):
+        raise ValueError("it is not a JSON object")  # noqa: TRY004 - as for JSON that is broken
+    return cast("dict[str, Any]", schema)
+
+
+def form_of(tool: Tool) -> Form:
+    """Return what arguments the tool takes: those of its Struct `arguments` if it has one, else those of its `parameters`.
+
+    Raises ValueError for a schema that cannot be used.
+    """
+    arguments = getattr(tool, "arguments", None)
+    if isinstance(arguments, type) and issubclass(arguments, Struct):
+        return StructForm(arguments)
+    return _form_of(bytes(tool.parameters))
+
+
+@lru_cache(maxsize=256)
+def _form_of(schema: bytes) -> SchemaForm:
+    return SchemaForm(schema)
+
+
+def schema_problem(parameters: Raw) -> str:
+    """Say what is wrong with a schema; nothing for one that can be used."""
+    try:
+        _form_of(bytes(parameters))
+    except (ValueError, RecursionError) as error:
+        return str(error)
+    return ""
