@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ybs.config.schema import Safety
 from ybs.core.messages import ToolCall, ToolResult
-from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.core.ports import Effect, Preview, ToolOutput, schema_of
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Policy, Subject
 from ybs.tools.calls.live import Live
@@ -27,6 +27,7 @@ class Slow:
     name: str = "run_shell"
     effect: Effect = "execute"
     arguments: ClassVar[type[Struct]] = NoArguments
+    parameters = schema_of(NoArguments)
     description = "Slow."
 
     def __init__(self, left: str) -> None:

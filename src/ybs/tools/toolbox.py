@@ -14,24 +14,20 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from ybs.core.errors import Refused, ToolError
-from ybs.core.events import Emit
-from ybs.core.messages import Image, ToolCall, ToolResult
+from ybs.core.events import Emit, Noticed
+from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import CallHook, Preview, Previewed, Tool, Toolbox, ToolOutput, ToolSpec
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Allow, Deny, Subject
 from ybs.tools.calls.arguments import Decoded, decode
-from ybs.tools.calls.cut import cut
 
 if TYPE_CHECKING:
     from ybs.tools.calls.tool_names import Found
 
-_HINT = "Ask for less: a part, or a narrower pattern"
 #: How long any call may take. run_shell ends by itself after 600 s at most, and other tools much sooner.
 MOST_SECONDS = 660.0
 #: How long a tool may look at a call before the person is asked.
 PREPARE_SECONDS = 60.0
-_MOST_SUMMARY = 1_000  # characters
-_MOST_DISPLAY = 8_000_000  # bytes
 
 
 @runtime_checkable
@@ -96,22 +92,67 @@ class LocalToolbox(Toolbox):
         self._most_chars = max_output_chars
         self._dry_run = dry_run
         self._limits, self._hooks = limits, hooks
-        self._specs: Sequence[ToolSpec] | None = None
+        self._emit: Emit | None = None
+        #: What is wrong with tools that cannot be used, and whether that was reported.
+        self._problems: dict[str, bool] = {}
         self.offer(tools)
 
     def offer(
-        self, tools: Iterable[Tool], *, is_short: bool = False, unoffered: Collection[str] = ()
+        self,
+        tools: Iterable[Tool],
+        *,
+        foreign: Iterable[Tool] = (),
+        is_short: bool = False,
+        unoffered: Collection[str] = (),
     ) -> None:
         """Have these tools from now on, told in the form that suits the model.
+
+        `foreign` are tools that are not built in. They are looked at first; one that cannot be used, as its name is taken
+        or its schema is not one, is left out and reported.
 
         `is_short`: the specs are the short form, for small models. `unoffered` names tools that can be called and that
         models are not told of by themselves.
         """
         self._tools = {tool.name: tool for tool in tools}
-        self._is_short, self._unoffered, self._specs = is_short, unoffered, None
+        self._is_short, self._unoffered = is_short, unoffered
+        self._specs: Sequence[ToolSpec] | None = None
+        for tool in foreign:
+            self._add(tool)
+        self._report()
+
+    def _add(self, tool: Tool) -> None:
+        """Have a tool that is not built in, if it can be used."""
+        from ybs.tools.usable import problem_of  # most sessions have none
+
+        if problem := problem_of(tool, self._tools):
+            self._problems.setdefault(problem, False)
+        else:
+            self._tools[tool.name] = tool
+
+    async def open(self, emit: Emit) -> None:
+        """Report the tools that cannot be used, now and later."""
+        self._emit = emit
+        self._report()
+
+    def _report(self) -> None:
+        for text, is_told in self._problems.items():
+            if self._emit is not None and not is_told:
+                self._emit(Noticed(level="warning", text=text))
+                self._problems[text] = True
+
+    @property
+    def names(self) -> Collection[str]:
+        """The names of all tools, offered or not."""
+        return self._tools.keys()
+
+    def knows(self, name: str) -> bool:
+        """Return whether a call of that name is a call of one of the tools."""
+        from ybs.tools.calls.tool_names import find
+
+        return find(name, self._tools) is not None
 
     def specs(self) -> Sequence[ToolSpec]:
-        """List the tools in the order they were given; the list stays the same as long as the model does."""
+        """Return the tools in the order they were given; the list stays the same as long as they do."""
         if self._specs is None:
             make = _short_spec if self._is_short else _spec
             tools = self._tools.values()
@@ -272,64 +313,14 @@ class LocalToolbox(Toolbox):
         return self._limits.get(tool.name) or getattr(tool, "longest_seconds", MOST_SECONDS)
 
     def _result(self, call: ToolCall, output: ToolOutput, notes: Sequence[str]) -> ToolResult:
-        if problem := _fault_of(output):
-            raise ToolError(f"{call.name} failed by a mistake of its own: {problem}")
-        from ybs.security.marks import marked, note_of  # the first request needs it not
+        from ybs.tools.calls.results import result_of  # not before the first call
 
-        display, note = _encoded(output, call.name)
-        said, hidden = marked(output.output)
-        notes = [*notes, *filter(None, (note, note_of(hidden)))]
-        remarks = cut("".join(f"\n[note: {note}]" for note in notes), self._most_chars // 2)
-        text = cut(said, max(self._most_chars - len(remarks), 0), _HINT) + remarks
-        return ToolResult(
-            call_id=call.id,
-            name=call.name,
-            output=_sound(text),
-            is_error=output.is_error,
-            summary=_sound(output.summary[:_MOST_SUMMARY]),
-            display=display,
-            images=output.images,
-        )
+        return result_of(call, output, notes, most_chars=self._most_chars)
 
     def _failed(self, call: ToolCall, message: str, summary: str = "") -> ToolResult:
-        message = _sound(message)
-        display = {"success": False, "error": message}
-        summary = summary or message.partition("\n")[0][:200]
-        output = ToolOutput(output=message, summary=summary, display=display, is_error=True)
-        return self._result(call, output, ())
+        from ybs.tools.calls.results import failed
 
-
-def _fault_of(output: Any) -> str:
-    """Say what is wrong with what a tool returned; nothing for a sound one."""
-    if not isinstance(output, ToolOutput):
-        return f"it returned {type(output).__name__}, not ToolOutput"
-    texts: tuple[Any, ...] = (output.output, output.summary)
-    if not all(isinstance(text, str) for text in texts):
-        return "its output or summary is no text"
-    images: Any = output.images
-    if not (isinstance(images, tuple) and all(isinstance(each, Image) for each in images)):  # pyright: ignore[reportUnknownVariableType] - anybody's tool
-        return "its images are no tuple of Image"
-    return ""
-
-
-def _encoded(output: ToolOutput, name: str) -> tuple[Raw, str]:
-    """Return the result object as JSON, or in its place whether the call succeeded, and a note that says why."""
-    from ybs.tools.calls.leash import checked
-
-    try:
-        display = checked(lambda: msgspec.json.encode(output.display), name)
-    except ToolError as error:
-        note = f"its result object is lost: {error}"
-    else:
-        if len(display) <= _MOST_DISPLAY:
-            return Raw(display), ""
-        note = f"its result object is lost: {len(display):,} bytes are too many"
-    return Raw(msgspec.json.encode({"success": not output.is_error})), note
-
-
-def _sound(text: str) -> str:
-    """Return the text without half characters, which no file and no provider takes."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+        return failed(call, message, summary, most_chars=self._most_chars)
 
 
 def _preview_of(tool: Tool, arguments: Any) -> Preview:

@@ -40,18 +40,24 @@ def find(name: str, tools: Mapping[str, Tool]) -> Found | None:
     """Return the tool of this name, or the only one that it can mean."""
     if (tool := tools.get(name)) is not None:
         return Found(tool)
+    meant, is_alias = _meant(name, tools)
+    if not meant:
+        return None
+    note = f"there is no tool {short(name)!r}; it was taken for {meant}"
+    return Found(tools[meant], note, is_alias=is_alias)
+
+
+def _meant(name: str, tools: Collection[str]) -> tuple[str, bool]:
+    """Return the only name that a wrong one can mean, or nothing, and whether it is another agent's name."""
     key = _key(name)
-    spelled = [tool for own, tool in tools.items() if _key(own) == key]
-    if len(spelled) > 1:
-        return None
-    meant = spelled[0] if spelled else tools.get(_MEANT.get(key, ""))
-    if meant is None:
-        return None
-    note = f"there is no tool {short(name)!r}; it was taken for {meant.name}"
-    return Found(meant, note, is_alias=not spelled)
+    spelled = [own for own in tools if _key(own) == key]
+    if spelled:
+        return (spelled[0] if len(spelled) == 1 else "", False)
+    meant = _MEANT.get(key, "")
+    return (meant if meant in tools else "", True)
 
 
-def unknown(name: str, tools: Mapping[str, Tool], meant: Tool | None = None) -> str:
+def unknown(name: str, tools: Collection[str], meant: Tool | None = None) -> str:
     """Say that there is no such tool, and which ones come near: `meant`, or those spelled alike."""
     near = [meant.name] if meant is not None else _near(name, tools)
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
@@ -77,9 +83,11 @@ def near(name: str, known: Collection[str]) -> list[str]:
     return get_close_matches(name[:_LONGEST], known, n=2, cutoff=0.5)
 
 
-def _near(name: str, tools: Mapping[str, Tool]) -> list[str]:
-    if (found := find(name, tools)) is not None:
-        return [found.tool.name]
+def _near(name: str, tools: Collection[str]) -> list[str]:
+    if name in tools:
+        return [name]
+    if meant := _meant(name, tools)[0]:
+        return [meant]
     from difflib import get_close_matches  # only a wrong name needs it
 
     return get_close_matches(name[:_LONGEST], tools, n=2, cutoff=0.5)
