@@ -19,7 +19,8 @@ from ybs.core.errors import (
 )
 from ybs.core.events import TextStreamed
 from ybs.core.messages import UserMessage
-from ybs.core.ports import Turn, schema_of
+from ybs.core.ports import Turn
+from ybs.core.schema import schema_of
 from ybs.testing import RecordedEvents
 
 

@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 from ybs.config.schema import Config, Mode
 from ybs.core.events import Event
+from ybs.core.hooks import CallHook
 from ybs.core.messages import ToolCall, ToolResult
-from ybs.core.ports import CallHook, Confirm
+from ybs.core.ports import Confirm
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.confirm import Gate, nobody
 from ybs.security.policy.policy import Policy

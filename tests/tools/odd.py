@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from ybs.config.schema import Safety
 from ybs.core.messages import ToolCall, ToolResult
-from ybs.core.ports import Effect, Preview, ToolOutput, schema_of
+from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.core.schema import schema_of
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Policy
 from ybs.tools.toolbox import LocalToolbox

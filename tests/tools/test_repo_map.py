@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ybs.core.errors import Refused, ToolError
-from ybs.core.ports import schema_of
+from ybs.core.schema import schema_of
 from ybs.security.paths.roots import Roots
 from ybs.tools.builtin.repo_map import Arguments, RepoMapTool
 from ybs.tools.workspace import Workspace

@@ -14,7 +14,8 @@ from ybs.config.schema import BuiltinTool, Config, Safety, Tools
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import ConfirmationAsked, ToolPrinted
 from ybs.core.messages import ToolCall
-from ybs.core.ports import Answer, Effect, Preview, Question, ToolOutput, schema_of
+from ybs.core.ports import Answer, Effect, Preview, Question, ToolOutput
+from ybs.core.schema import schema_of
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Policy
 from ybs.tools.registry import builtin_tools

@@ -10,8 +10,9 @@ import pytest
 from tools.conftest import MakeBench
 from tools.odd import FINE, Odd, OddWriter, Print, box
 from ybs.core.errors import ToolError
+from ybs.core.hooks import CallHook
 from ybs.core.messages import ToolCall
-from ybs.core.ports import CallHook, Effect
+from ybs.core.ports import Effect
 from ybs.testing import RecordedHook
 
 CALL = ToolCall(id="7", name="odd")

@@ -11,7 +11,8 @@ from ybs.config.schema import Safety
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
 from ybs.core.messages import ToolCall, ToolResult, UserMessage
-from ybs.core.ports import Effect, Preview, ToolOutput, schema_of
+from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.core.schema import schema_of
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Policy
 from ybs.testing import ScriptedModel, answer

@@ -9,7 +9,8 @@ from msgspec import Raw
 from ybs.config.schema import Mode, Safety
 from ybs.core.errors import ToolError
 from ybs.core.messages import ToolCall, ToolResult
-from ybs.core.ports import Answer, Question, schema_of
+from ybs.core.ports import Answer, Question
+from ybs.core.schema import schema_of
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Policy

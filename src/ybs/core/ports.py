@@ -5,11 +5,9 @@ and a Toolbox. So a feature never edits the loop.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from functools import cache
 from time import monotonic
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias
 
-import msgspec
 from msgspec import Raw, Struct
 
 from ybs.core.conversation import Conversation, Draft
@@ -28,10 +26,7 @@ Effect: TypeAlias = Literal["read", "write", "edit", "delete", "execute"]
 
 
 class ToolSpec(Struct, frozen=True, kw_only=True):
-    """What is known of a tool before it is called. A model sees all but the effect.
-
-    `parameters` is a JSON Schema of type object. A tool that does not say what it may do is taken to do anything.
-    """
+    """What is known of a tool before it is called. `parameters` is a JSON Schema of type object; models do not see `effect`."""
 
     name: str
     description: str
@@ -72,19 +67,13 @@ class Toolbox(Protocol):
     """Tools that a model may call. Toolboxes compose: one may stand around another one or around several."""
 
     async def open(self, emit: Emit) -> None:
-        """Start what the tools need, before the first step; what cannot be used is reported as a `Noticed`.
-
-        A toolbox that was closed may be opened again. Raises ToolError where none of its tools can be used.
-        """
+        """Start what the tools need; emit a `Noticed` of what cannot be used. Raises ToolError where nothing can."""
 
     async def aclose(self) -> None:
-        """End what `open` has started. A second time does nothing."""
+        """End what `open` has started. A second time does nothing; it may be opened again."""
 
     def specs(self) -> Sequence[ToolSpec]:
-        """Return the tools on offer, in a stable order (the provider's prompt cache depends on it).
-
-        It is asked at every step, so tools may come and go in mid-session. As long as they stay, return the same list.
-        """
+        """Return the tools on offer: asked at every step, they may change; the same list as long as they do not."""
         ...
 
     def is_read_only(self, call: ToolCall) -> bool:
@@ -121,10 +110,9 @@ class Preview(Struct, frozen=True, kw_only=True):
 
 
 class Tool(Protocol):
-    """One tool: data and a function.
+    """One tool: data and a function. `tools/toolbox.py` names what a tool may bring besides, such as a preview.
 
-    `run` gets the arguments as a dictionary that fits `parameters`, or, where the tool has a class `arguments` (a msgspec
-    Struct), as one of those. A tool may bring more: see `Previewed`.
+    Its arguments are a dictionary that fits `parameters`; of a tool with a class `arguments`, a msgspec Struct, one of those.
     """
 
     @property
@@ -150,36 +138,6 @@ class Tool(Protocol):
     async def run(self, arguments: Any, print_live: Callable[[str], None]) -> ToolOutput:
         """Do it. Raises ToolError for what the model should read; `print_live` takes output as it comes."""
         ...
-
-
-@runtime_checkable
-class Previewed(Protocol):
-    """A tool that can say what a call would do. Of any other the person is shown the arguments."""
-
-    def preview(self, arguments: Any) -> Preview:
-        """Say what the call would do. Raises ToolError where it cannot work anyway."""
-        ...
-
-
-class CallHook(Protocol):
-    """Runs around every call that may change something.
-
-    Hooks are an ordered list: `before_change` runs from the first to the last, `after_change` from the last to the first.
-    """
-
-    #: What the hook does, for messages about it.
-    name: str = "a hook"
-    #: What it means where `before_change` fails, as the model and the person read it.
-    loss: str = "a hook failed"
-
-    async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
-        """Prepare for a change that is about to be made; `paths` are those that are known.
-
-        Where it raises, the later hooks and the tool run all the same, and the model reads `loss` and the error.
-        """
-
-    async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
-        """Look at what the call left, however it ended. It runs to its end; what it raises is ignored."""
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -273,18 +231,3 @@ class Guard(Protocol):
     async def wants_more(self, turn: Turn) -> bool:
         """Tell, when the model asks for no tool, whether to go on (having appended a reason to)."""
         return False
-
-
-@cache
-def schema_of(arguments: type[Struct]) -> Raw:
-    """Make the compact JSON Schema of a Struct of plain fields: no titles, no `$ref`.
-
-    Defaults are kept, but for `false` and the empty text, which go without saying: each byte is in every request.
-    """
-    components = msgspec.json.schema_components([arguments], ref_template="{name}")[1]
-    schema = components[arguments.__name__]
-    for field in schema["properties"].values():
-        if field.get("default") is False or field.get("default") == "":
-            del field["default"]
-    kept = {key: schema[key] for key in ("type", "properties", "required") if schema[key] != []}
-    return Raw(msgspec.json.encode(kept))

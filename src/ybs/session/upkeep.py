@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from ybs.core.errors import YbsError
 from ybs.core.events import Emit, FilesChanged, Noticed, Titled
+from ybs.core.hooks import CallHook
 from ybs.core.messages import ToolCall
-from ybs.core.ports import CallHook, Effect, Model
+from ybs.core.ports import Effect, Model
 from ybs.session.warming import Warming
 
 if TYPE_CHECKING:

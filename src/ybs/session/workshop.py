@@ -24,7 +24,8 @@ from ybs.tools.workspace import Workspace
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from ybs.core.ports import CallHook, Tool
+    from ybs.core.hooks import CallHook
+    from ybs.core.ports import Tool
     from ybs.session.secrets import Secrets
     from ybs.transcripts.store import Store
 

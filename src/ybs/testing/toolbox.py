@@ -9,18 +9,10 @@ from msgspec.structs import replace
 
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Emit
+from ybs.core.hooks import CallHook
 from ybs.core.messages import ToolCall, ToolResult
-from ybs.core.ports import (
-    Answer,
-    CallHook,
-    Effect,
-    Preview,
-    Question,
-    Toolbox,
-    ToolOutput,
-    ToolSpec,
-    schema_of,
-)
+from ybs.core.ports import Answer, Effect, Preview, Question, Toolbox, ToolOutput, ToolSpec
+from ybs.core.schema import schema_of
 from ybs.testing.script import ScriptOver
 
 #: What a scripted tool answers: a text, a whole result (its id is filled in), or an error.

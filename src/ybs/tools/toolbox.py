@@ -15,8 +15,9 @@ from msgspec.structs import replace
 
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Emit, Noticed
+from ybs.core.hooks import CallHook
 from ybs.core.messages import ToolCall, ToolResult
-from ybs.core.ports import CallHook, Preview, Previewed, Tool, Toolbox, ToolOutput, ToolSpec
+from ybs.core.ports import Preview, Tool, Toolbox, ToolOutput, ToolSpec
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Allow, Deny, Subject
 from ybs.tools.calls.arguments import Decoded, decode
@@ -28,6 +29,15 @@ if TYPE_CHECKING:
 MOST_SECONDS = 660.0
 #: How long a tool may look at a call before the person is asked.
 PREPARE_SECONDS = 60.0
+
+
+@runtime_checkable
+class Previewed(Protocol):
+    """A tool that can say what a call would do. Of any other the person is shown the arguments."""
+
+    def preview(self, arguments: Any) -> Preview:
+        """Say what the call would do. Raises ToolError where it cannot work anyway."""
+        ...
 
 
 @runtime_checkable

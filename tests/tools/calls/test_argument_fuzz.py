@@ -11,7 +11,8 @@ from msgspec import Meta, Raw, Struct
 
 from ybs.core.errors import ToolError
 from ybs.core.messages import ToolCall
-from ybs.core.ports import Effect, schema_of
+from ybs.core.ports import Effect
+from ybs.core.schema import schema_of
 from ybs.tools.calls.arguments import Decoded, decode
 
 

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 from msgspec import Raw, Struct
 
 from ybs.core.errors import ToolError
-from ybs.core.ports import Effect, schema_of
+from ybs.core.ports import Effect
+from ybs.core.schema import schema_of
 from ybs.security.policy.policy import Subject
 from ybs.tools.workspace import Workspace
 

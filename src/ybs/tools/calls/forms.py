@@ -7,7 +7,8 @@ from typing import Any, Protocol, cast
 import msgspec
 from msgspec import Raw, Struct
 
-from ybs.core.ports import Tool, schema_of
+from ybs.core.ports import Tool
+from ybs.core.schema import schema_of
 
 
 class Form(Protocol):

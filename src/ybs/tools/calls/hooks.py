@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from ybs.core.errors import ToolError
+from ybs.core.hooks import CallHook
 from ybs.core.messages import ToolCall
-from ybs.core.ports import CallHook, Effect
+from ybs.core.ports import Effect
 from ybs.tools.calls.leash import awaited
 
 #: How long one hook may take.
