@@ -3,7 +3,9 @@
 import gc
 import os
 import re
+import shutil
 import socket
+from collections.abc import Generator, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ _homes: list[Path] = []
 _numbers = count()
 _skips: list[str] = []
 _MODE = 0o755
+_HAS_FAILED = pytest.StashKey[bool]()
 
 
 def _checked_connect(self: socket.socket, address: Any) -> Any:
@@ -72,6 +75,17 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         print("\nSkipped in CI, and not on the list of tests/skips.py:", *wrong, sep="\n  ")  # noqa: T201 - pytest's own report
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Remember which test has failed."""
+    report = yield
+    if report.failed:
+        item.stash[_HAS_FAILED] = True
+    return report
+
+
 def _new_folder(base: Path, name: str) -> Path:
     folder = base / f"{name}-{next(_numbers)}"
     folder.mkdir()
@@ -95,10 +109,18 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def tmp_path(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
-    """Make an empty folder. pytest's own looks through the folders of all tests before for a free number."""
+def tmp_path(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Path]:
+    """Make an empty folder. pytest's own looks through the folders of all tests before for a free number.
+
+    It stays where the test fails. Else it goes at once: pytest removes thousands of them in one process, from the disk.
+    """
     name = re.sub(r"\W", "_", request.node.name)[:30]
-    return _new_folder(tmp_path_factory.getbasetemp(), name)
+    folder = _new_folder(tmp_path_factory.getbasetemp(), name)
+    yield folder
+    if not request.node.stash.get(_HAS_FAILED, default=False):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
