@@ -31,6 +31,11 @@ def system_information(
     return Section(name="system", text=text.encode()[:MOST_BYTES].decode(errors="ignore"))
 
 
+def system_alone() -> Section:
+    """Return the line for a small model: to one that has 8,192 tokens the rest is fifty that it does nothing with."""
+    return Section(name="system", text=_system())
+
+
 def cores() -> int:
     """Return how many processors this process may use at once; a container's share counts."""
     has_affinity = hasattr(os, "sched_getaffinity")
