@@ -11,6 +11,11 @@ if behaviour == "missing":
     sys.exit("ModuleNotFoundError: No module named 'xllamacpp'")
 if behaviour == "crash":
     sys.exit("error loading model: tensors do not fit\nout of memory")
+if behaviour == "traceback":
+    sys.exit(
+        "0.00.003.250 I srv load_model: loading\n0.00.003.310 E gguf_init: invalid magic characters\n"
+        "Traceback (most recent call last):\n  File\n  File\n  File\nRuntimeError: failed"
+    )
 looks = {"health": 0}
 
 

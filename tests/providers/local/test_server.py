@@ -128,6 +128,15 @@ async def test_a_crash_at_the_start_shows_the_end_of_the_log(
     assert str(server.log_file()) in str(caught.value)
 
 
+async def test_a_crash_at_the_start_shows_the_errors_before_a_traceback(
+    starter: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("FAKE_SERVE", "traceback")
+    with pytest.raises(ProviderDown, match="invalid magic") as caught:
+        await ensure(starter)
+    assert "Traceback" not in str(caught.value)
+
+
 async def test_a_start_that_never_gets_ready_is_given_up(
     starter: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -6,6 +6,7 @@ used again; so the process's start time is compared too.
 
 import asyncio
 import os
+import re
 import secrets
 import signal
 import socket
@@ -29,6 +30,8 @@ START_SECONDS = 300.0
 STOP_SECONDS = 8.0
 LOOK_SECONDS = 0.2
 LOG_LINES = 4
+#: An error in llama.cpp's log: a time, then the letter of its level.
+_ERROR = re.compile(r"[\d.]+ E ")
 #: Says how long the start has taken so far.
 Waiting: TypeAlias = Callable[[float], None]
 
@@ -243,9 +246,11 @@ async def _until_healthy(server: Running, waiting: Waiting) -> None:
 
 def _failure(what: str) -> ConfigError | ProviderDown:
     try:
-        lines = log_file().read_text(errors="replace").strip().splitlines()[-LOG_LINES:]
+        lines = log_file().read_text(errors="replace").strip().splitlines()
     except OSError:
         lines = []
+    # The first error is the cause; the last lines are often of what happens after it, as a traceback is.
+    lines = [line for line in lines if _ERROR.match(line)][:LOG_LINES] or lines[-LOG_LINES:]
     if any("No module named 'xllamacpp'" in line for line in lines):
         return ConfigError(
             "The local model needs the extra `local`, which is not installed.\n"
