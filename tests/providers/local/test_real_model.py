@@ -178,6 +178,7 @@ async def test_calls_results_and_their_errors_are_rendered_in_order(shop: Path):
         {"role": "tool", "tool_call_id": "1", "content": "one line"},
         {"role": "tool", "tool_call_id": "2", "content": "Error: refused"},
         {"role": "assistant", "content": "It was refused."},
+        {"role": "user", "content": "Thanks."},  # llama.cpp leaves an answer at the end open
     ]
     prompt = ask("/apply-template", {"messages": messages})["prompt"]
     places = [
