@@ -17,10 +17,7 @@ def system_information(
     version: str, provider: str, model: str, window: int, max_tokens: int
 ) -> Section:
     """Say in one line what runs here and on what. It is in every request: what does not fit into 120 bytes is left out."""
-    model = clean(model)
-    if len(model.encode()) > _MOST_MODEL_BYTES:
-        model = f"{model.encode()[: _MOST_MODEL_BYTES - 3].decode(errors='ignore')}…"
-    text = f"ybs {clean(version)}, {clean(provider)} {model}".rstrip()
+    text = f"ybs {clean(version)}, {clean(provider)} {_shortened(model)}".rstrip()
     limits = f"window {window:,}" if window > 0 else ""
     if limits and 0 < max_tokens < window:
         limits += f" (answers up to {max_tokens:,})"
@@ -31,9 +28,17 @@ def system_information(
     return Section(name="system", text=text.encode()[:MOST_BYTES].decode(errors="ignore"))
 
 
-def system_alone() -> Section:
-    """Return the line for a small model: to one that has 8,192 tokens the rest is fifty that it does nothing with."""
-    return Section(name="system", text=_system())
+def short_system_information(model: str) -> Section:
+    """Return the line for a small model. The rest is forty tokens that one with a window of 8,192 makes no use of."""
+    text = f"{_shortened(model)}, {_system()}".removeprefix(", ")
+    return Section(name="system", text=text)
+
+
+def _shortened(model: str) -> str:
+    model = clean(model)
+    if len(model.encode()) > _MOST_MODEL_BYTES:
+        model = f"{model.encode()[: _MOST_MODEL_BYTES - 3].decode(errors='ignore')}…"
+    return model
 
 
 def cores() -> int:

@@ -285,11 +285,11 @@ class Surroundings(Guard):
             await self.mapper.aclose()
 
     def _facts(self, rooms: "Rooms") -> list[Section]:
-        from ybs.context.machine import system_alone, system_information
+        from ybs.context.machine import short_system_information, system_information
 
         model = rooms.model
         facts = [
-            system_alone()
+            short_system_information(model.name)
             if self.is_short
             else system_information(
                 __version__, rooms.provider, model.name, model.window, model.max_tokens
