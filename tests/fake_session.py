@@ -136,7 +136,12 @@ class FakeSession:
                 raise
             return TurnFinished(reason="interrupted", steps=1, usage=USED)
         except ModelError as error:
-            return TurnFinished(reason="error", message=str(error), is_temporary=error.temporary)
+            return TurnFinished(
+                reason="error",
+                message=str(error),
+                remedies=error.remedies,
+                is_temporary=error.temporary,
+            )
         except EndTurn as end:
             return end.finished
         finally:

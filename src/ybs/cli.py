@@ -119,10 +119,10 @@ def run(words: Sequence[str]) -> int:
             return run_subcommand(arguments, session_options(arguments))
         return open_door(arguments)
     except YbsError as error:
-        from ybs.frontends.headless.advice import advice_for_scripts
+        from ybs.frontends.headless.advice import told
         from ybs.frontends.headless.run import code_of
 
-        complain(advice_for_scripts(str(error)))
+        complain(told(error))
         return code_of(error)
 
 

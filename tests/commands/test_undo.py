@@ -238,9 +238,9 @@ async def test_compacting_is_told_as_an_event_and_can_be_stopped(
             "what a summary used counts, also a stopped one's"
         )
         assert [(turn.words, turn.usage.input_tokens) for turn in quiet.turns] == [
-            ("/compact long", 7),
-            ("/compact none", 7),
-            ("/compact the plan", 7),
+            ("compaction: long", 7),
+            ("compaction: none", 7),
+            ("compaction: the plan", 7),
         ]
         reply = await said(quiet, "/undo")
         assert reply.text.startswith("There is nothing to undo: what was said was compacted.")

@@ -281,7 +281,9 @@ def test_a_provider_may_be_put_together_by_several_layers(project: Path, write: 
 
 
 def test_config_file_that_is_missing_is_an_error(project: Path):
-    with pytest.raises(ConfigError, match=r"none\.json: the file given by --config does not exist"):
+    with pytest.raises(
+        ConfigError, match=r"none\.json: the configuration file that was asked for does not exist"
+    ):
         load(folder=project, config_file=Path("none.json"))
 
 

@@ -45,7 +45,7 @@ def test_the_newest_come_first_and_what_is_missing_is_said(memories: Memories, p
         "- 2026-01-02: Tests / They need / a database.",
         "- 2099-01-13 (a file of the project): theirs 13",
     ]
-    assert lines[-1] == "[1 more; /memories shows the person all]"
+    assert lines[-1] == "[1 more; the person can list them all]"
     assert section.is_cut
 
 

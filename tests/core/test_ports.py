@@ -9,6 +9,7 @@ from ybs.core.conversation import Conversation, Draft
 from ybs.core.errors import (
     AuthError,
     ContextTooLong,
+    Failure,
     ModelError,
     ProviderDown,
     RateLimited,
@@ -20,6 +21,7 @@ from ybs.core.errors import (
 from ybs.core.events import TextStreamed
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Turn
+from ybs.core.remedies import Remedy
 from ybs.core.schema import schema_of
 from ybs.testing import RecordedEvents
 
@@ -69,8 +71,10 @@ def test_a_turn_says_adds_and_sums_up():
     turn.add(draft)
     assert [type(m).__name__ for m in turn.messages] == ["UserMessage", "AssistantMessage"]
     assert events.names == ["UserSaid", "AssistantSaid"]
-    finished = turn.finished("limit", "enough", is_temporary=True)
-    assert (finished.reason, finished.message, finished.is_temporary) == ("limit", "enough", True)
+    remedies = (Remedy("try_again", "in 5 s"),)
+    finished = turn.finished("error", Failure.of(ProviderDown("gone", remedies=remedies)))
+    assert (finished.reason, finished.message, finished.is_temporary) == ("error", "gone", True)
+    assert finished.remedies == remedies
     assert finished.steps == 1
 
 

@@ -9,6 +9,7 @@ from msgspec import Raw
 
 from compacted import SENTENCE, guard, is_valid, prompt, said, size, step, talk
 from rows import every_row
+from ybs.commands.advice import told
 from ybs.compaction.compaction import THRASHING
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
@@ -62,9 +63,10 @@ async def test_words_that_cannot_fit_end_the_turn_and_say_what_to_do():
     conversation = talk(3)
     turn = begun(conversation, "word " * 20_000)
     before = list(conversation.messages)
-    with pytest.raises(StopTurn, match=r"Your message has 25,\d+ tokens.*Send it in parts") as stop:
+    with pytest.raises(StopTurn, match=r"Your message has 25,\d+ tokens") as stop:
         await guard(3_000).before_step(turn)
     assert stop.value.reason == "limit"
+    assert "Send it in parts" in told(stop.value)
     assert conversation.messages == before
 
 
@@ -91,8 +93,9 @@ async def test_gigantic_words_of_before_do_not_poison_the_session():
 
 async def test_a_system_prompt_that_leaves_no_room_ends_the_turn():
     conversation = Conversation("word " * 4_000)
-    with pytest.raises(StopTurn, match="larger window"):
+    with pytest.raises(StopTurn, match="The least that can be sent") as stop:
         await guard(3_000).before_step(begun(conversation))
+    assert "larger window" in told(stop.value)
 
 
 async def test_tool_loops_are_compacted_between_their_steps():

@@ -8,6 +8,7 @@ from ybs.core.conversation import Conversation
 from ybs.core.events import AssistantSaid, Event, Noticed, TextStreamed, TurnFinished
 from ybs.core.messages import AssistantMessage, Text, ToolCall, Usage, UserMessage
 from ybs.core.ports import Guard, Model, Request, Toolbox
+from ybs.core.remedies import Remedy
 from ybs.guards.limits import Deadline, DryRun, Limits, TimedModel, TimedToolbox
 from ybs.testing import RecordedEvents, ScriptedModel, ScriptedToolbox
 
@@ -28,9 +29,8 @@ async def test_the_step_limit_ends_the_turn_and_says_which_setting_it_was():
     tools = ScriptedToolbox({"look": "seen"})
     finished, _ = await run(ScriptedModel(map(call, range(9))), tools, Limits(max_steps=3))
     assert (finished.reason, finished.steps) == ("limit", 3)
-    assert finished.message == (
-        "Stopped after 3 steps, the limit of a turn (agent.max_iterations, --max-turns)."
-    )
+    assert finished.message == "Stopped after 3 steps, the limit of a turn."
+    assert finished.remedies == (Remedy("raise_step_limit"),)
     assert len(tools.calls) == 3
 
 

@@ -11,6 +11,7 @@ from ybs.core.conversation import Conversation
 from ybs.core.events import Event, TurnFinished, UserSaid
 from ybs.core.messages import AssistantMessage, ToolCall, UserMessage
 from ybs.core.ports import Guard, Turn
+from ybs.core.remedies import Remedy
 from ybs.guards.loops import PIVOT, REMINDER, Loops, repetitions
 from ybs.testing import ScriptedModel, ScriptedToolbox
 
@@ -36,7 +37,7 @@ async def test_the_same_call_is_reminded_at_three_told_to_change_at_five_and_sto
     finished, events = await run(model, ScriptedToolbox({"look": "same"}), Loops(lambda: "still"))
     assert finished.reason == "loop"
     assert "the same call came back 7 times" in finished.message
-    assert "/model" in finished.message
+    assert Remedy("change_model") in finished.remedies
     assert finished.steps == 7
     assert reminders(events) == [REMINDER.format(count=3), PIVOT.format(count=5)]
 

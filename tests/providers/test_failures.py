@@ -3,6 +3,7 @@ import json
 from msgspec.structs import replace
 
 from rows import every_row
+from ybs.commands.advice import told
 from ybs.core.errors import AuthError, ContextTooLong, ModelError, ProviderDown, RateLimited
 from ybs.frontends.terminal.words import fold
 from ybs.providers.http import failures
@@ -63,8 +64,8 @@ def test_a_refused_key_says_which_variable_to_set():
         error = of(status, {"error": {"message": "Incorrect API key provided"}})
         assert type(error) is AuthError
         assert "openai at api.example.com refused the key" in str(error)
-        assert "OPENAI_API_KEY" in str(error)
-    assert "api_key_env" in str(
+        assert "OPENAI_API_KEY" in told(error)
+    assert "api_key_env" in told(
         failures.of_status(Site(provider="p", endpoint="http://h", host="h"), 401, {}, b"")
     )
 
@@ -73,15 +74,15 @@ def test_an_unknown_model_is_named_with_its_place():
     error = of(404, {"error": {"message": "The model `gpt-x` does not exist"}})
     assert type(error) is ModelError
     assert "'gpt-x'" in str(error)
-    assert str(error).endswith("path of its address: /v1")
+    assert told(error).endswith("path of its address: /v1")
     site = Site(
         provider="ollama",
         endpoint="http://h",
         host="h",
         model="q",
-        model_advice="Fetch it with `ollama pull {model}`",
+        model_advice="fetch it with `ollama pull {model}`",
     )
-    assert "`ollama pull q`" in str(
+    assert "`ollama pull q`" in told(
         failures.of_status(site, 404, {}, b'{"error":"model not found"}')
     )
 
@@ -166,17 +167,17 @@ def test_an_unknown_model_is_named_with_its_place():
 def test_a_request_that_does_not_fit_is_recognised(status: int, body: object):
     error = of(status, body)
     assert type(error) is ContextTooLong
-    assert "/clear" in str(error)
+    assert "/clear" in told(error)
 
 
 def test_slowing_down_is_asked_for_with_its_time():
     error = of(429, {"error": {"message": "Rate limit reached"}}, {"retry-after": "20"})
     assert isinstance(error, RateLimited)
     assert error.retry_after_seconds == 20
-    assert "in 20 s" in str(error)
+    assert "in 20 s" in told(error)
     later = of(429, b"", {"retry-after": "9000"})
-    assert "in 2.5 h" in str(later)
-    assert "in 10 min" in str(of(429, b"", {"retry-after": "600"}))
+    assert "in 2.5 h" in told(later)
+    assert "in 10 min" in told(of(429, b"", {"retry-after": "600"}))
 
 
 @every_row(
@@ -269,20 +270,20 @@ def test_nobody_there():
             provider="ollama",
             endpoint="http://h:1",
             host="h:1",
-            start_advice="Start it with `ollama serve`",
+            start_advice="start it with `ollama serve`",
         ),
         "connection refused",
     )
-    assert str(error) == (
+    assert told(error) == (
         "ollama at h:1 does not answer (connection refused).\n"
-        "Start it with `ollama serve`, or choose another: /provider"
+        "Start it with `ollama serve`, or choose another provider: /provider"
     )
-    assert "Check the network and the address, or " in str(failures.unreachable(SITE, "x"))
+    assert "Check the network and the address, or " in told(failures.unreachable(SITE, "x"))
 
 
 def test_the_usual_failures_take_two_lines_of_80_columns_and_name_the_place_once():
     said = {"error": {"message": "The server says much more about this than anybody reads. " * 4}}
-    site = replace(SITE, start_advice="Start it with `ollama serve`", model="qwen3:14b")
+    site = replace(SITE, start_advice="start it with `ollama serve`", model="qwen3:14b")
     short = {"error": {"message": "the script is over"}}
     errors = [
         *(of(status, said) for status in (401, 403, 404, 429)),
@@ -292,8 +293,8 @@ def test_the_usual_failures_take_two_lines_of_80_columns_and_name_the_place_once
         failures.broke_off(SITE, "the connection was reset"),
         failures.senseless(SITE, b"<html>"),
     ]
-    wrong = [str(error) for error in errors if len(fold(str(error), 77)) != 2]
-    wrong += [str(error) for error in errors if str(error).count("api.example.com") > 1]
+    wrong = [told(error) for error in errors if len(fold(told(error), 77)) != 2]
+    wrong += [told(error) for error in errors if told(error).count("api.example.com") > 1]
     assert wrong == []
 
 
@@ -315,14 +316,14 @@ def test_a_web_page_will_not_pass_and_half_a_frame_may():
     assert "a web page" in str(page)
     half = failures.senseless(SITE, b'{"choices": [{"del')
     assert half.temporary
-    assert "no whole JSON" in str(half)
+    assert "not whole JSON" in str(half)
     assert "nothing" in str(failures.senseless(SITE, b""))
 
 
 def test_an_answer_that_broke_off():
     assert (
-        str(failures.broke_off(SITE))
-        == "openai at api.example.com: the answer broke off.\nTry again."
+        told(failures.broke_off(SITE))
+        == "openai at api.example.com: the answer broke off.\nTry again"
     )
     assert "(the connection was reset)" in str(failures.broke_off(SITE, "the connection was reset"))
 

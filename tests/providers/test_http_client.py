@@ -5,6 +5,7 @@ import pytest
 from raw_http import chunk, http, sse, unending
 
 from rows import every_row
+from ybs.commands.advice import told
 from ybs.core.errors import (
     AuthError,
     ConfigError,
@@ -124,13 +125,13 @@ async def test_nobody_there_is_said_with_what_to_do(unused_tcp_port: int):
         provider="ollama",
         endpoint=url,
         host=f"127.0.0.1:{unused_tcp_port}",
-        start_advice="Start it with `ollama serve`",
+        start_advice="start it with `ollama serve`",
     )
     with pytest.raises(ProviderDown) as caught:
         await ask(HttpClient(site))
-    assert str(caught.value) == (
+    assert told(caught.value) == (
         f"ollama at 127.0.0.1:{unused_tcp_port} does not answer (connection refused).\n"
-        "Start it with `ollama serve`, or choose another: /provider"
+        "Start it with `ollama serve`, or choose another provider: /provider"
     )
 
 
@@ -179,10 +180,10 @@ async def test_statuses_become_errors_with_words(failure, status, body, kind, wo
     ("reply", "words"),
     [
         (http("<!doctype html><html></html>", type="text/html"), "a web page instead of an answer"),
-        (unending('data: {"choices": [{"del'), "no whole JSON"),
-        (unending('data: {"choices": []}\n\ndata: {"cho\n\n'), "no whole JSON"),
-        (unending(b'data: {"t": "gr\xc3'), "no whole JSON"),
-        (http("data: oops\n\n"), "no whole JSON: oops"),
+        (unending('data: {"choices": [{"del'), "not whole JSON"),
+        (unending('data: {"choices": []}\n\ndata: {"cho\n\n'), "not whole JSON"),
+        (unending(b'data: {"t": "gr\xc3'), "not whole JSON"),
+        (http("data: oops\n\n"), "not whole JSON: oops"),
         (http('data: {"error": {"message": "boom"}}\n\n'), "broke its answer off: boom"),
         (http('{"error": "boom"}', type="application/json"), "broke its answer off: boom"),
         (
@@ -194,7 +195,7 @@ async def test_statuses_become_errors_with_words(failure, status, body, kind, wo
     ],
 )
 async def test_nonsense_becomes_an_error_with_words(failure, reply: bytes, words: str):
-    assert words in str(await failure(reply))
+    assert words in told(await failure(reply))
 
 
 async def test_silence_before_the_answer_is_an_error(failure):

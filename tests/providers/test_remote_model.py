@@ -7,6 +7,7 @@ import pytest
 from raw_http import chunk, http, sse, unending
 
 from rows import every_row
+from ybs.commands.advice import told
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
 from ybs.core.errors import AuthError, ContextTooLong, ModelError, ProviderDown, RateLimited
@@ -222,7 +223,7 @@ async def test_too_long_a_pause_is_told_instead(serve, model_of):
     assert (events, len(server.asked)) == ([], 1)
     assert isinstance(error, RateLimited)
     assert error.retry_after_seconds == 3600
-    assert "in 60 min" in str(error)
+    assert "in 60 min" in told(error)
 
 
 async def test_after_output_nothing_is_sent_again(serve, model_of):

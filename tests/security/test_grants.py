@@ -164,7 +164,7 @@ def test_a_rule_that_asks_wins_over_all_that_allows():
 def test_a_rule_of_the_configuration_denies_in_every_mode():
     policy = Policy(Safety(deny=("run_shell(curl *)",), mode="bypass"))
     assert run(policy, "ls; curl x") == Deny(
-        "The rule safety.deny run_shell(curl *) forbids this call. "
+        "The rule run_shell(curl *) of safety.deny forbids this call. "
         "Find another way, or ask the person."
     )
 

@@ -7,6 +7,7 @@ import pytest
 
 from rows import every_row
 from ybs.core.errors import ConfigError
+from ybs.core.remedies import Remedy
 from ybs.security import incognito
 from ybs.security.gate import put_crash
 from ybs.security.incognito import Incognito
@@ -38,8 +39,9 @@ def test_nothing_may_be_written_in_incognito_alone():
 
 
 def test_a_model_elsewhere_is_refused_where_only_local_ones_are_allowed():
-    with pytest.raises(ConfigError, match=r"(?s)openai big .*incognito\.local_only.*--provider"):
+    with pytest.raises(ConfigError, match=r"openai big .*incognito\.local_only") as caught:
         Incognito(is_on=True, local_only=True).check_model("openai", "big", is_here=False)
+    assert caught.value.remedies == (Remedy("choose_local_model"),)
 
 
 @every_row(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from rows import every_row
 from ybs.core.errors import Refused, ToolError
+from ybs.core.remedies import Remedy
 from ybs.security.paths.roots import Roots
 
 BLOCKED = ("~/.ssh", "~/.aws", "~/.config")
@@ -25,9 +26,11 @@ def refused(roots: Roots, path: str, **how: bool) -> str:
     return str(caught.value)
 
 
-def test_p01_a_path_outside_is_refused_and_add_dir_is_named(roots: Roots):
-    assert "--add-dir" in refused(roots, "../outside")
-    assert "--add-dir" in refused(roots, "/etc/passwd")
+def test_p01_a_path_outside_is_refused_and_its_folder_can_be_added(roots: Roots, project: Path):
+    for path, folder in (("../outside", str(project.parent)), ("/etc/passwd", "/etc")):
+        with pytest.raises(Refused, match="outside the folders that ybs may work in") as caught:
+            roots.resolve(path)
+        assert caught.value.remedies == (Remedy("add_folder", folder),)
 
 
 def test_p02_a_folder_whose_name_begins_like_the_root_is_outside(roots: Roots, project: Path):

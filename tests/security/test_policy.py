@@ -181,12 +181,12 @@ def test_an_allow_rule_answers_the_question_and_a_deny_rule_wins():
     )
     denied = decide(policy, "run_shell", command="true; make x")
     assert isinstance(denied, Deny)
-    assert "--deny run_shell(make *)" in denied.reason
+    assert "rule run_shell(make *) given at the start" in denied.reason
     assert word(decide(policy, "run_shell", command="true")) == "allow"
     assert word(decide(policy, "read_file", paths=(".env",))) == "deny"
     assert word(decide(policy, "read_file", paths=("a",))) == "allow"
     assert decide(policy, "write_file", paths=("a",)) == Deny(
-        "The rule --deny write_file forbids this call. Find another way, or ask the person."
+        "The rule write_file given at the start forbids this call. Find another way, or ask the person."
     )
 
 

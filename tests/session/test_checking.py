@@ -135,12 +135,15 @@ def test_an_entry_is_found_in_the_file_that_it_came_from(home: Path, project: Pa
 @every_row(
     ("options", "said"),
     [
-        ({"deny": ("run_shel:rm *",)}, "--deny run_shel:rm *: there is no tool 'run_shel'. Did"),
+        (
+            {"deny": ("run_shel:rm *",)},
+            "the rule to deny run_shel:rm *: there is no tool 'run_shel'. Did",
+        ),
         ({"deny": ("Edit",)}, "Did you mean edit_file?"),
         ({"allow": ("nothing_like_it",)}, "There are read_file, write_file"),
-        ({"allow": ("(",)}, "--allow: '(' is no rule"),
-        ({"add_dirs": (Path("none"),)}, "--add-dir none: this folder does not exist"),
-        ({"add_dirs": (Path(__file__),)}, "this folder is not a folder"),
+        ({"allow": ("(",)}, "a rule to allow: '(' is no rule"),
+        ({"add_dirs": (Path("none"),)}, "the folder to add, none, does not exist"),
+        ({"add_dirs": (Path(__file__),)}, "is not a folder"),
     ],
 )
 def test_an_option_that_means_nothing_is_bad_usage(
@@ -157,7 +160,7 @@ def test_bad_usage_has_its_exit_code(
 ) -> None:
     at = ["--endpoint", "http://127.0.0.1:9/v1", "-m", "x"]
     assert cli.main([*at, "--deny", "run_shel", *words]) == 2
-    assert "--deny run_shel: there is no tool 'run_shel'" in capsys.readouterr().err
+    assert "the rule to deny run_shel: there is no tool 'run_shel'" in capsys.readouterr().err
     assert cli.main([*at, "--add-dir", "none", "-P", "--output-format", "json", "go"]) == 2
     assert msgspec.json.decode(capsys.readouterr().out)["exit_code"] == 2
 

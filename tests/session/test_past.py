@@ -8,6 +8,7 @@ import pytest
 
 from ybs.commands.open import SlashCommands
 from ybs.core.errors import YbsError
+from ybs.core.remedies import Remedy
 from ybs.session.session import Session
 from ybs.testing import OpenAIServer, RecordedEvents, call
 
@@ -33,8 +34,9 @@ async def test_each_undo_goes_one_turn_further_back_also_over_a_compaction(
                 await session.past.undo()
                 left.append([name for name in "ab" if (project / name).exists()])
             assert left[-2:] == [["a"], []]
-            with pytest.raises(YbsError, match=r"nothing to undo.*restore"):
+            with pytest.raises(YbsError, match=r"nothing to undo: .* compacted") as caught:
                 await session.past.undo()
+            assert caught.value.remedies == (Remedy("restore_conversation"),)
 
 
 async def test_what_is_kept_for_another_folder_is_not_taken_back_here(
@@ -50,8 +52,9 @@ async def test_what_is_kept_for_another_folder_is_not_taken_back_here(
         (other / "a").write_text("a\n")
         options = {"provider": "openai", "endpoint": server.url, "model": "m", "resume": name}
         async with Session.open(other, commands=SlashCommands(), **options) as again:
-            with pytest.raises(YbsError, match=r"is gone.*\n/rewind 1 conversation"):
+            with pytest.raises(YbsError, match="is gone") as caught:
                 await again.past.undo()
+            assert caught.value.remedies == (Remedy("rewind_conversation"),)
             assert len(again.conversation.messages) == 4
             assert (await again.past.rewind(0, "conversation")).was_cut
     assert (other / "a").exists()

@@ -24,6 +24,7 @@ from ybs.core.events import (
 )
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Answer, Question
+from ybs.core.remedies import Remedy
 from ybs.session.reply import Outcome, Reply
 from ybs.session.stream import events_of
 from ybs.testing import (
@@ -188,8 +189,9 @@ async def test_an_outcome_can_be_checked(open_session: Open):
     async with OpenAIServer([HttpError(status=401, message="bad key"), "better"]) as server:
         session, _ = open_session(server)
         async with session:
-            with pytest.raises(YbsError, match="OPENAI_API_KEY"):
+            with pytest.raises(YbsError, match="refused the key") as caught:
                 (await session.send("hello")).check()
+            assert Remedy("set_key", "OPENAI_API_KEY") in caught.value.remedies
             assert (await session.send("again")).check().text == "better"
 
 
@@ -224,7 +226,7 @@ async def test_a_provider_error_ends_the_turn_and_the_session_lives(open_session
             outcome = await session.send("hello")
             assert outcome.finished.reason == "error"
             assert not outcome.finished.is_temporary
-            assert "OPENAI_API_KEY" in outcome.finished.message
+            assert Remedy("set_key", "OPENAI_API_KEY") in outcome.finished.remedies
             assert (await session.send("again")).text == "better"
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from ybs.core.errors import ConfigError
 from ybs.core.events import Noticed
+from ybs.core.remedies import Remedy
 from ybs.providers import remote
 from ybs.providers.local import models
 from ybs.security import legible
@@ -19,8 +20,9 @@ from ybs.testing import OllamaServer, OpenAIServer, RecordedEvents
 
 
 def test_nothing_configured_and_no_starter_model_is_an_error_that_says_what_to_do(project: Path):
-    with pytest.raises(NothingConfigured, match="ybs setup"):
+    with pytest.raises(NothingConfigured, match="No model is configured") as caught:
         open_session(Options(folder=project))
+    assert caught.value.remedies == (Remedy("set_up"), Remedy("choose_provider"))
 
 
 def test_with_nothing_configured_the_installed_starter_model_is_used(
@@ -69,7 +71,7 @@ def test_a_system_prompt_that_cannot_be_read_is_an_error(project: Path, content:
     if content is not None:
         file.write_bytes(content)
     options = {"endpoint": "http://127.0.0.1:1/v1", "model": "m", "system_prompt_file": file}
-    with pytest.raises(ConfigError, match=r"--system-prompt-file .*prompt\.md"):
+    with pytest.raises(ConfigError, match=r"The system prompt .*prompt\.md"):
         open_session(Options.of(project, options))
 
 

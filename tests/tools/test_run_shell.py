@@ -54,7 +54,9 @@ async def test_commands_run_in_the_project_or_the_folder_given(bench: Any, proje
         answered = await bench.ok("run_shell", command="pwd", **{name: "sub"})
         assert answered.display["stdout"] == f"{project}/sub\n"
     assert (await bench.ok("run_shell", command="pwd")).display["stdout"] == f"{project}\n"
-    assert "--add-dir" in await bench.fails("run_shell", command="pwd", working_dir="..")
+    assert "outside the folders that ybs may work in" in await bench.fails(
+        "run_shell", command="pwd", working_dir=".."
+    )
     assert "is no folder" in await bench.fails("run_shell", command="pwd", working_dir="none")
 
 

@@ -130,10 +130,7 @@ def test_every_kind_of_file_waits_for_trust(project: Path):
     assert review.paths(".ybs/commands") == []
     assert not is_unchanged(review, "tools/t")
     assert len(loaded.warnings) == 1
-    assert (
-        "not trusted; see what it wants, and trust it, with `ybs trust`: .mcp.json"
-        in loaded.warnings[0]
-    )
+    assert "not trusted: .mcp.json" in loaded.warnings[0]
     give(review)
     loaded = load(folder=project)
     review = loaded.review

@@ -17,9 +17,7 @@ from ybs.trust import project_settings as rules
 from ybs.trust.settings import load
 
 Write = Callable[[str, str], Path]
-NEEDS_TRUST = (
-    "ignored, for this project is not trusted; see what it wants, and trust it, with `ybs trust`: "
-)
+NEEDS_TRUST = "ignored, for this project is not trusted: "
 
 #: One value of every setting that could run a program, send something out, or allow more.
 POWERFUL: dict[str, Any] = {

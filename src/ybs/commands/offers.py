@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
+from ybs.commands.advice import INSTALL_STARTER
 from ybs.core.errors import ModelError
 from ybs.providers.catalog import facts_of, known_models
 from ybs.providers.http.client import host_of, is_loopback, port_of
-from ybs.providers.local.models import INSTALL_STARTER
 from ybs.providers.reach import Reach, in_time, list_models, look, models_here
 from ybs.providers.registry import chosen_name, provider_names
 from ybs.providers.whereabouts import runs_here

@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from ybs.commands.advice import told
 from ybs.commands.open import is_command
 from ybs.commands.table import COMMANDS, LISTED, Command
 from ybs.core.errors import YbsError
@@ -53,7 +54,7 @@ async def _reply_to(session: Session, line: str) -> Reply:
     try:
         reply = await command.run(session, argument)
     except YbsError as error:
-        return Reply(text=str(error), is_error=True)
+        return Reply(text=told(error), is_error=True)
     except OSError as error:  # a folder that may not be read, a disk that is full
         why = error.strerror or str(error)
         where = f": {error.filename}" if error.filename else ""

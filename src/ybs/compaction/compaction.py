@@ -12,6 +12,7 @@ from ybs.core.errors import ContextTooLong, StopTurn
 from ybs.core.events import Compacted, CompactionReason, Emit, Event, Noticed, RequestRetried
 from ybs.core.messages import AssistantMessage, Message, Usage, UserMessage
 from ybs.core.ports import Guard, Model, Request, ToolSpec, Turn
+from ybs.core.remedies import Remedy
 from ybs.core.wrapper import ModelWrapper
 
 if TYPE_CHECKING:
@@ -25,14 +26,9 @@ _MOST_REFUSALS = 3
 #: What has more than this share of the room is to blame where not all fits.
 _CULPRIT = 0.4
 
-THRASHING = (
-    "Compaction no longer helps: three times in a row it freed less than a tenth. Begin anew with /clear, "
-    "or choose a model with a larger window with /model."
-)
-TOO_LARGE = (
-    "{what} {tokens:,} tokens, and the model's window has room for {room:,} with the tools and the answer. {advice}, "
-    "or choose a model with a larger window with /model."
-)
+THRASHING = "Compaction no longer helps: three times in a row it freed less than a tenth."
+TOO_LARGE = "{what} {tokens:,} tokens, and the model's window has room for {room:,} with the tools and the answer."
+_BEGIN_ANEW, _LARGER = Remedy("begin_anew"), Remedy("enlarge_window")
 
 
 class Compaction(Guard):
@@ -95,14 +91,14 @@ class Compaction(Guard):
         self._last_room = given
         after = size if done is None else done.tokens_after
         if after > room:
-            raise StopTurn("limit", self._too_large(after, room, None))
+            raise self._too_large(after, room, None)
         if done is None:
             return
         is_poor = done.tokens_before - after < done.tokens_before * _POOR_SHARE
         self._poor = self._poor + 1 if is_poor else 0
         if self._poor >= _MOST_POOR:
             self._poor = 0
-            raise StopTurn("limit", THRASHING)
+            raise StopTurn("limit", THRASHING, remedies=(_BEGIN_ANEW, _LARGER))
 
     def guarding(self, model: Model, conversation: Conversation, emit: Emit) -> Model:
         """Wrap a model: what its provider refuses as too long is compacted and sent again."""
@@ -168,7 +164,7 @@ class Compaction(Guard):
         except TooLarge as large:
             if reason == "refused" and max(large.task, large.newest) <= room * _CULPRIT:
                 return None  # the provider's own words say more
-            raise StopTurn("limit", self._too_large(0, room, large)) from large
+            raise self._too_large(0, room, large) from large
         if done is not None:
             conversation.replace(done.messages)
             self._left = (_last_answer(conversation.messages),)
@@ -184,19 +180,20 @@ class Compaction(Guard):
         if self.limits is not None:
             await self.limits.before_step(turn)
 
-    def _too_large(self, size: int, room: int, large: "TooLarge | None") -> str:
-        """Say what does not fit, and what to do."""
+    def _too_large(self, size: int, room: int, large: "TooLarge | None") -> StopTurn:
+        """Return what ends a turn in which not all fits."""
         what, tokens = "The conversation has", size
-        advice = "Begin anew with /clear"
+        advice = _BEGIN_ANEW
         if large is not None and large.task > room * _CULPRIT:
             what, tokens = "Your message has", large.task
-            advice = "Send it in parts, or attach less"
+            advice = Remedy("do", "send it in parts or attach less")
         elif large is not None and large.newest > room * _CULPRIT:
             what, tokens = "The newest step has", large.newest
-            advice = "Ask for smaller pieces"
+            advice = Remedy("do", "ask for smaller pieces")
         elif large is not None:
             what, tokens = "The least that can be sent has", large.least
-        return TOO_LARGE.format(what=what, tokens=tokens, room=room, advice=advice)
+        text = TOO_LARGE.format(what=what, tokens=tokens, room=room)
+        return StopTurn("limit", text, remedies=(advice, _LARGER))
 
 
 class _GuardedModel(ModelWrapper):

@@ -290,9 +290,13 @@ def _open_asked_for(path: Path) -> Document:
     try:
         document = open_document(path, "own")
     except Unusable as error:
-        raise ConfigError(f"{place_of(path, error)}: the file given by --config {error}") from error
+        raise ConfigError(
+            f"{place_of(path, error)}: the configuration file that was asked for {error}"
+        ) from error
     if document is None:
-        raise ConfigError(f"{visible(str(path))}: the file given by --config does not exist")
+        raise ConfigError(
+            f"{visible(str(path))}: the configuration file that was asked for does not exist"
+        )
     return document
 
 

@@ -97,7 +97,10 @@ class Safety(Struct, frozen=True, kw_only=True):
 
     mode: Annotated[Mode, Meta(description="How much is done without asking.")] = "ask"
     sandbox_enabled: Annotated[
-        bool, Meta(description="Kept on: only --no-sandbox, for one run, turns the sandbox off.")
+        bool,
+        Meta(
+            description="Kept on: the sandbox is turned off only for one run, when ybs is started."
+        ),
     ] = True
     sandbox_network: Annotated[
         bool, Meta(description="Let every command in the sandbox reach the network.")
@@ -208,9 +211,9 @@ class Ui(Struct, frozen=True, kw_only=True):
     history: Annotated[
         bool, Meta(description="Keep what was typed, for each project (never in incognito).")
     ] = True
-    plain: Annotated[
-        bool, Meta(description="Whole sentences, no colour, nothing that moves (`--plain`).")
-    ] = False
+    plain: Annotated[bool, Meta(description="Whole sentences, no colour, nothing that moves.")] = (
+        False
+    )
 
 
 class SessionStore(Struct, frozen=True, kw_only=True):
@@ -252,9 +255,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 class Incognito(Struct, frozen=True, kw_only=True):
     """Sessions of which nothing is written down."""
 
-    enabled: Annotated[
-        bool, Meta(description="Begin every session incognito, as `--incognito` begins one.")
-    ] = False
+    enabled: Annotated[bool, Meta(description="Begin every session incognito.")] = False
     local_only: Annotated[
         bool, Meta(description="In incognito, use only models that run on this machine.")
     ] = False
@@ -300,7 +301,7 @@ class Config(Struct, frozen=True, kw_only=True):
         dict[str, Endpoint], Meta(description="Providers of your own, by name.")
     ] = {}
     profiles: Annotated[
-        Section, Meta(description="Named sets of settings, chosen by `--profile`.")
+        Section, Meta(description="Named sets of settings, one of which a start may choose.")
     ] = {}
     router: Annotated[Section, Meta(description="How a model is picked for a task.")] = {}
     mcpServers: Annotated[Section, Meta(description="MCP servers, by name.")] = {}

@@ -33,6 +33,7 @@ from ybs.context.memory_names import file_name, project_name
 from ybs.context.memory_recent import section_of
 from ybs.context.section import Section
 from ybs.core.errors import Refused, ToolError
+from ybs.core.remedies import Remedy
 from ybs.security.incognito import WRITES_NOTHING
 
 #: The most bytes of one memory, and the most memories of one folder. None is ever deleted to make room.
@@ -153,7 +154,8 @@ class Memories:
             if len(taken) >= MOST_MEMORIES:
                 raise ToolError(
                     f"Not kept: there are {MOST_MEMORIES:,} memories in {short(str(draft.folder))} already, and none "
-                    "is deleted by itself. /memories forget N makes room."
+                    "is deleted by itself.",
+                    remedies=(Remedy("forget_memory"),),
                 )
             number = 1
             while (name := file_name(when, draft.heading, number)) in taken:
@@ -204,7 +206,9 @@ class Memories:
         if len(found) == 1:
             return found[0]
         if not found:
-            raise ToolError(f"There is no memory {plain(word)[:80]!r}. /memories lists them.")
+            raise ToolError(
+                f"There is no memory {plain(word)[:80]!r}.", remedies=(Remedy("list_memories"),)
+            )
         raise ToolError(f"{len(found)} memories are called {word}. Use the number of one.")
 
     def forget(self, word: str) -> Memory:

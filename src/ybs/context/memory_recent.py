@@ -23,7 +23,7 @@ def section_of(memories: Sequence[Memory], total: int, source: str) -> Section:
         lines.append(line)
     more = total - len(memories)
     if more or is_cut:
-        lines.append(f"[{f'{more:,} more' if more else 'cut'}; /memories shows the person all]")
+        lines.append(f"[{f'{more:,} more' if more else 'cut'}; the person can list them all]")
     return Section(name="memories", text="\n".join(lines), source=source, is_cut=is_cut or more > 0)
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ybs.core.batches import batches
 from ybs.core.conversation import Conversation, Draft
-from ybs.core.errors import ModelError, StopTurn
+from ybs.core.errors import NO_FAILURE, Failure, ModelError, StopTurn
 from ybs.core.events import Emit, EndReason, RequestStarted, ToolFinished, ToolStarted, TurnFinished
 from ybs.core.messages import ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Guard, Model, Request, Toolbox, Turn
@@ -35,21 +35,21 @@ class Agent:
         """Take one turn. Whatever happens, the history can be sent again afterwards."""
         turn = Turn(self.conversation, self.emit)
         reason: EndReason = "error"
-        message, is_temporary = "", False
+        failure = NO_FAILURE
         turn.say(prompt)
         try:
             while (calls := await self.step(turn)) or await turn.wants_more(self.guards):
                 await self.answer(calls)
             reason = "done"
         except StopTurn as stop:
-            reason, message = stop.reason, str(stop)
+            reason, failure = stop.reason, Failure.of(stop)
         except ModelError as error:
-            message, is_temporary = str(error), error.temporary
+            failure = Failure.of(error)
         except asyncio.CancelledError:
             reason = "interrupted"
             raise
         finally:
-            finished = turn.finished(reason, message, is_temporary=is_temporary)
+            finished = turn.finished(reason, failure)
             self.emit(finished)
         return finished
 

@@ -11,14 +11,22 @@
     │   └── Refused            a person, a rule or a mode said no
     └── StopTurn               control flow: a guard ends the turn
 
-A message says what happened, where, and what to do.
+A message says what happened and where; `remedies` are what to do, which each frontend words in its own terms.
 """
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
+
+if TYPE_CHECKING:  # this module is loaded where there is no msgspec: in the search's own process
+    from ybs.core.remedies import Remedy
 
 
 class YbsError(Exception):
     """Base of every error that ybs raises on purpose."""
+
+    def __init__(self, message: str = "", *, remedies: "Sequence[Remedy]" = ()) -> None:
+        super().__init__(message)
+        self.remedies = tuple(remedies)
 
 
 class ConfigError(YbsError):
@@ -41,8 +49,14 @@ class RateLimited(ModelError):
 
     temporary = True
 
-    def __init__(self, message: str, *, retry_after_seconds: float | None = None) -> None:
-        super().__init__(message)
+    def __init__(
+        self,
+        message: str,
+        *,
+        retry_after_seconds: float | None = None,
+        remedies: "Sequence[Remedy]" = (),
+    ) -> None:
+        super().__init__(message, remedies=remedies)
         self.retry_after_seconds = retry_after_seconds
 
 
@@ -65,8 +79,31 @@ class Refused(ToolError):
 
 
 class StopTurn(YbsError):
-    """A guard ends the turn; the message tells the person why and what to do."""
+    """A guard ends the turn; the message tells the person why."""
 
-    def __init__(self, reason: Literal["limit", "loop", "dry_run"], message: str) -> None:
-        super().__init__(message)
+    def __init__(
+        self,
+        reason: Literal["limit", "loop", "dry_run"],
+        message: str,
+        *,
+        remedies: "Sequence[Remedy]" = (),
+    ) -> None:
+        super().__init__(message, remedies=remedies)
         self.reason: Literal["limit", "loop", "dry_run"] = reason
+
+
+class Failure(NamedTuple):
+    """What an error says to the person, without the error itself, whose traceback would keep the turn alive."""
+
+    message: str = ""
+    remedies: "tuple[Remedy, ...]" = ()
+    is_temporary: bool = False
+
+    @classmethod
+    def of(cls, error: YbsError) -> Self:
+        """Return the failure of an error."""
+        is_temporary = isinstance(error, ModelError) and error.temporary
+        return cls(str(error), error.remedies, is_temporary)
+
+
+NO_FAILURE = Failure()

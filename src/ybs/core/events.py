@@ -23,6 +23,7 @@ from ybs.core.messages import (
     UserMessage,
     UserPart,
 )
+from ybs.core.remedies import Remedy
 
 #: Why a turn ended. `limit`, `loop` and `dry_run` come from guards, `error` from the provider.
 EndReason: TypeAlias = Literal["done", "interrupted", "error", "limit", "loop", "dry_run"]
@@ -77,7 +78,7 @@ class RequestStarted(Struct, frozen=True, kw_only=True, tag="request_start"):
 
 
 class RequestRetried(Struct, frozen=True, kw_only=True, tag="request_retry"):
-    """A request failed before any output was shown and is sent again after a pause."""
+    """A request failed before any output was shown and is sent again after a pause; `message` is why."""
 
     attempt: int
     wait_seconds: float
@@ -177,13 +178,14 @@ class ToolPrinted(Struct, frozen=True, kw_only=True, tag="tool_output"):
 
 
 class ToolFinished(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="tool_result"):
-    """A tool call ended. `output` went to the model; `summary` and `display` are for the person."""
+    """A tool call ended. `output` went to the model; `summary`, `display` and `remedies` are for the person."""
 
     id: str
     name: str = ""
     success: bool
     output: str
     is_refused: bool = False
+    remedies: tuple[Remedy, ...] = ()
     summary: str = ""
     display: Raw = Raw(b"null")
     images: tuple[Image, ...] = ()
@@ -198,6 +200,7 @@ class ToolFinished(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="t
             success=not result.is_error,
             output=result.output,
             is_refused=result.is_refused,
+            remedies=result.remedies,
             summary=result.summary,
             display=result.display,
             images=result.images,
@@ -213,6 +216,7 @@ class ToolFinished(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="t
             output=self.output,
             is_error=not self.success,
             is_refused=self.is_refused,
+            remedies=self.remedies,
             summary=self.summary,
             display=self.display,
             images=self.images,
@@ -220,21 +224,23 @@ class ToolFinished(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="t
         )
 
 
-class Noticed(Struct, frozen=True, kw_only=True, tag="notice"):
-    """Something worth a line to the person, from ybs itself."""
+class Noticed(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="notice"):
+    """Something worth a line to the person, from ybs itself, and what they can do about it."""
 
     level: Level
     text: str
+    remedies: tuple[Remedy, ...] = ()
 
 
 class TurnFinished(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="turn_end"):
-    """A turn is over: why, after how many steps, and what it used.
+    """A turn is over: why, after how many steps, and what it used; `remedies` are what to do about the message.
 
     `is_temporary`: the provider failed in a way that may pass, so trying again later makes sense.
     """
 
     reason: EndReason
     message: str = ""
+    remedies: tuple[Remedy, ...] = ()
     is_temporary: bool = False
     steps: int = 0
     usage: Usage = Usage()

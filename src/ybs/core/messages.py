@@ -7,6 +7,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Raw, Struct
 
+from ybs.core.remedies import Remedy
+
 StopReason: TypeAlias = Literal["end", "tool_calls", "length", "refusal", "cut_off"]
 
 
@@ -135,7 +137,8 @@ class ToolResult(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="too
     """What a tool answered. `output` is for the model; `summary` and `display` are for the person.
 
     `display` is the specification's result object (section 3) as JSON; `is_error` says that the call failed,
-    `is_refused` that it was not allowed; `output` then says why, in words for the model.
+    `is_refused` that it was not allowed; `output` then says why, in words for the model, and `remedies` are what the
+    person can do about it.
     """
 
     call_id: str
@@ -143,6 +146,7 @@ class ToolResult(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="too
     output: str
     is_error: bool = False
     is_refused: bool = False
+    remedies: tuple[Remedy, ...] = ()
     summary: str = ""
     display: Raw = Raw(b"null")
     images: tuple[Image, ...] = ()

@@ -11,15 +11,10 @@ from typing import Any, Literal, Protocol, TypeAlias
 from msgspec import Raw, Struct
 
 from ybs.core.conversation import Conversation, Draft
+from ybs.core.errors import NO_FAILURE, Failure
 from ybs.core.events import AssistantSaid, Emit, EndReason, Event, TurnFinished, UserSaid
-from ybs.core.messages import (
-    Image,
-    Message,
-    ToolCall,
-    ToolResult,
-    Usage,
-    UserMessage,
-)
+from ybs.core.messages import Image, Message, ToolCall, ToolResult, Usage, UserMessage
+from ybs.core.remedies import Remedy
 
 #: What a tool may do to the world; modes and confirmation are decided by it.
 Effect: TypeAlias = Literal["read", "write", "edit", "delete", "execute"]
@@ -149,7 +144,7 @@ class Question(Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     grant: str = ""
     reason: str = ""
-    remedies: tuple[str, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -208,14 +203,13 @@ class Turn:
         """Ask every guard whether the turn should go on although no tool was asked for."""
         return any([await guard.wants_more(self) for guard in guards])
 
-    def finished(
-        self, reason: EndReason, message: str = "", *, is_temporary: bool = False
-    ) -> TurnFinished:
-        """Sum the turn up."""
+    def finished(self, reason: EndReason, failure: Failure = NO_FAILURE) -> TurnFinished:
+        """Sum the turn up; `failure` is what ended it early."""
         return TurnFinished(
             reason=reason,
-            message=message,
-            is_temporary=is_temporary,
+            message=failure.message,
+            remedies=failure.remedies,
+            is_temporary=failure.is_temporary,
             steps=self.steps,
             usage=self.usage,
             duration_seconds=self.elapsed_seconds,

@@ -10,6 +10,7 @@ from ybs.core.errors import StopTurn
 from ybs.core.events import Emit, Event, Noticed
 from ybs.core.messages import AssistantMessage, ToolCall, ToolResult
 from ybs.core.ports import Guard, Model, Request, Toolbox, Turn
+from ybs.core.remedies import Remedy
 from ybs.core.wording import plural
 from ybs.core.wrapper import ModelWrapper, ToolboxWrapper
 
@@ -36,8 +37,8 @@ class Limits(Guard):
         """Raise StopTurn at a limit."""
         if turn.steps >= self.max_steps:
             steps = plural(turn.steps, "step")
-            setting = "agent.max_iterations, --max-turns"
-            raise StopTurn("limit", f"Stopped after {steps}, the limit of a turn ({setting}).")
+            text = f"Stopped after {steps}, the limit of a turn."
+            raise StopTurn("limit", text, remedies=(Remedy("raise_step_limit"),))
         if self.max_cost_usd is None:
             return
         self._warn_of_unknown_price(turn)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from ybs.core.errors import StopTurn
 from ybs.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Guard, Turn
+from ybs.core.remedies import Remedy
 
 LONGEST_CYCLE = 5
 REMIND_AT, PIVOT_AT, STOP_AT = 3, 5, 7
@@ -23,10 +24,8 @@ PIVOT = (
     "The same calls came back {count} times with the same results. This way does not work. Take a different "
     "approach: another tool, another file, another idea. If you have none, stop and ask the person."
 )
-STOPPED = (
-    "Stopped: the same {what} came back {count} times with no change in the project. "
-    "Try another model with /model, or say what to do differently."
-)
+STOPPED = "Stopped: the same {what} came back {count} times with no change in the project."
+DIFFERENTLY = (Remedy("change_model"), Remedy("do", "say what to do differently"))
 #: Times differ from run to run and make no difference.
 _DURATION = re.compile(r"\b\d+(?:\.\d+)? ?(?:ms|s|sec|seconds)\b")
 
@@ -76,7 +75,8 @@ class Loops(Guard):
     def _act(self, turn: Turn, count: int, length: int) -> None:
         if count >= STOP_AT:
             what = "call" if length == 1 else f"{length} calls"
-            raise StopTurn("loop", STOPPED.format(what=what, count=count))
+            text = STOPPED.format(what=what, count=count)
+            raise StopTurn("loop", text, remedies=DIFFERENTLY)
         if count == self._told:
             return
         self._told = count

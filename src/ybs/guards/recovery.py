@@ -4,7 +4,8 @@ from ybs.core.errors import ModelError, StopTurn
 from ybs.core.events import Noticed
 from ybs.core.messages import AssistantMessage, Message, ToolResult, UserMessage
 from ybs.core.ports import Guard, Turn
-from ybs.guards.loops import said_since
+from ybs.core.remedies import Remedy
+from ybs.guards.loops import DIFFERENTLY, said_since
 
 FAILED_BEFORE_PIVOT = 3
 FAILED_BEFORE_STOP = 12
@@ -12,12 +13,10 @@ PIVOT = (
     "Nothing has worked in your last {count} steps. Stop and read the errors above. Find out why before the next "
     "call, then take another way. If you cannot, say in plain text what is in the way."
 )
-STOPPED = (
-    "Stopped: every call of the last {count} steps failed or was refused. "
-    "Try another model with /model, or say what to do differently."
-)
+STOPPED = "Stopped: every call of the last {count} steps failed or was refused."
 EMPTY = "Your last message was empty. Go on with the task, or say in plain text that you are done."
-SILENT = "The model sent an empty message twice. Ask in other words, or choose another model."
+SILENT = "The model sent an empty message twice."
+OTHERWISE = (Remedy("do", "ask in other words"), Remedy("change_model"))
 CUT_OFF = (
     "The answer was cut off: it reached llm.max_tokens. Ask for the rest, or allow longer answers."
 )
@@ -51,7 +50,7 @@ class Recovery(Guard):
         self._failed_steps += 1
         count = self._failed_steps
         if count >= FAILED_BEFORE_STOP:
-            raise StopTurn("loop", STOPPED.format(count=count))
+            raise StopTurn("loop", STOPPED.format(count=count), remedies=DIFFERENTLY)
         if count % FAILED_BEFORE_PIVOT == 0:
             turn.say(UserMessage.of(PIVOT.format(count=count), origin="guard"))
 
@@ -66,6 +65,6 @@ class Recovery(Guard):
             if last.text.strip():
                 return False
         if any(isinstance(m, UserMessage) and m.text == EMPTY for m in messages):
-            raise ModelError(SILENT)
+            raise ModelError(SILENT, remedies=OTHERWISE)
         turn.say(UserMessage.of(EMPTY, origin="guard"))
         return True

@@ -181,7 +181,7 @@ def _reach(provider: Provider, state: State, variable: str = "") -> Reach:
         state=state,
         endpoint=_shown(provider.endpoint),
         variable=variable,
-        advice=provider.start_advice[:1].lower() + provider.start_advice[1:],
+        advice=provider.start_advice,
     )
 
 

@@ -17,6 +17,7 @@ from ybs.config.schema import Config, Endpoint, Wire
 from ybs.config.unusable import complaint_of
 from ybs.core.errors import AuthError, ConfigError
 from ybs.core.ports import Model
+from ybs.core.remedies import Remedy
 from ybs.providers.builtin import ADAPTERS, BUILT_IN, TO_COME
 from ybs.providers.catalog import FREE, Facts, Price, facts_of, window_of
 from ybs.providers.http.client import (
@@ -151,7 +152,7 @@ def open_model(
     model = model or provider.model
     if not model:
         raise ConfigError(
-            f"No model is chosen for {provider.name}. Choose one with --model NAME, or set llm.model."
+            f"No model is chosen for {provider.name}.", remedies=(Remedy("choose_model"),)
         )
     facts, adapter, agent = facts_of(model), _import(ADAPTERS[provider.wire])(), config.agent
     endpoint = clean_endpoint(provider.endpoint, provider.wire)
@@ -210,8 +211,8 @@ def chosen_provider(
         _check_readable(config.llm.endpoint)
     if name is None:
         raise ConfigError(
-            "No provider is chosen. Choose one with --provider NAME, or set llm.provider.\n"
-            f"There are: {', '.join(provider_names(config))}"
+            f"No provider is chosen. There are: {', '.join(provider_names(config))}",
+            remedies=(Remedy("choose_provider"),),
         )
     found = find_provider(name, config)
     if name != configured or not config.llm.endpoint:
@@ -276,7 +277,8 @@ def _located(provider: Provider, environ: Mapping[str, str]) -> Provider:
 def _check_readable(address: str | None) -> None:
     if complaint := complaint_of(address):
         raise ConfigError(
-            f"{complaint}.\nMend it there, or name another with --provider or --endpoint; nothing was sent."
+            f"{complaint}; nothing was sent.",
+            remedies=(Remedy("do", "correct it there"), Remedy("set_endpoint")),
         )
 
 
@@ -382,7 +384,7 @@ def _key(provider: Provider, endpoint: str, environ: Mapping[str, str]) -> str |
         )
     if key is None and provider.needs_key and not is_loopback(host):
         raise AuthError(
-            f"{provider.name} needs a key and there is none.\n"
-            f"Set {variable}, or choose another: /provider"
+            f"{provider.name} needs a key and there is none.",
+            remedies=(Remedy("set_key", variable), Remedy("change_provider")),
         )
     return key

@@ -5,6 +5,7 @@ import sys
 from msgspec import Struct
 
 from ybs.core.errors import ConfigError
+from ybs.core.remedies import Remedy
 
 #: Said wherever something is not kept for this reason.
 WRITES_NOTHING = "incognito writes nothing down"
@@ -30,9 +31,8 @@ class Incognito(Struct, frozen=True, kw_only=True):
         """Raise ConfigError for a model on another machine, where only those on this one may be used."""
         if self.is_on and self.local_only and not is_here:
             raise ConfigError(
-                f"{f'{provider} {model}'.strip()} does not run on this machine, and incognito.local_only allows no other.\n"
-                "Choose one that does: --provider llamacpp, or --provider ollama --model NAME "
-                "(in a chat: /provider NAME MODEL)."
+                f"{f'{provider} {model}'.strip()} does not run on this machine, and incognito.local_only allows no other.",
+                remedies=(Remedy("choose_local_model"),),
             )
 
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Raw, Struct
 
-from ybs.core.errors import Refused, ToolError
+from ybs.core.errors import Failure, Refused, ToolError
 from ybs.core.events import Emit, Level, Noticed
 from ybs.core.messages import Text, ToolCall, UserPart
 from ybs.core.ports import Preview, ToolOutput
+from ybs.core.remedies import Remedy
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.structs import masked
 from ybs.security.paths.names import shown_name
@@ -37,7 +38,6 @@ _FOLDER_ENTRIES = 100
 #: Mentions that fit nothing are named up to this many, each cut at so many characters.
 _MOST_MISSING, _LONGEST_NAME = 5, 80
 _FAR = 10**9
-_HINT = "(--add-dir DIR allows a folder)"
 _PRIVATE_KEY = "[ybs:secret:private-key#"
 
 
@@ -128,17 +128,18 @@ class Attacher:
         images = masked(self._firewall, output.images, place)
         return [Text(text=clean), *images]
 
-    def _report(self, names: list[str], left_out: list[str], problems: list[str]) -> None:
+    def _report(self, names: list[str], left_out: list[str], problems: list[Failure]) -> None:
         if names:
             self._say("info", f"Attached: {', '.join(names)}")
         if left_out:
             more = f"at most {MOST_FILES} files and {BUDGET * self._workspace.max_output_chars:,} characters go along"
             self._say("warning", f"Not attached: {', '.join(left_out)}; {more}")
         for problem in dict.fromkeys(problems[:MOST_FILES]):
-            self._say("warning", f"Not attached: {problem}")
+            self._say("warning", f"Not attached: {problem.message}", problem.remedies)
 
-    def _say(self, level: Level, text: str) -> None:
-        self._tell(Noticed(level=level, text=self._firewall.mask(text)))
+    def _say(self, level: Level, text: str, remedies: Sequence[Remedy] = ()) -> None:
+        text = self._firewall.mask(text)
+        self._tell(Noticed(level=level, text=text, remedies=tuple(remedies)))
 
 
 class Finder:
@@ -146,7 +147,7 @@ class Finder:
 
     def __init__(self, roots: "Roots") -> None:
         self._roots, self._wide = roots, roots.everywhere()
-        self.problems: list[str] = []
+        self.problems: list[Failure] = []
         #: What was mentioned as a path is, and leads nowhere.
         self.missing: list[str] = []
 
@@ -242,12 +243,12 @@ def _title(target: Target, shown: str) -> str:
     return f"File {shown}, lines {target.first}-{target.last}"
 
 
-def _reason(error: ToolError, shown: str) -> str:
-    """Return the first sentence of words that were written for a model."""
+def _reason(error: ToolError, shown: str) -> Failure:
+    """Return the first sentence of words that were written for a model, and what the person can do."""
     said = str(error)
     first = re.split(r"; (?=use |run_shell|list_files)|\. (?=\w)", said)[0].rstrip(".")
-    hint = f" {_HINT}" if "--add-dir DIR" in said else ""
-    return (first if shown in first else f"{shown}: {first}") + hint
+    message = first if shown in first else f"{shown}: {first}"
+    return Failure(message=message, remedies=error.remedies)
 
 
 def _nothing(_text: str) -> None:

@@ -49,18 +49,18 @@ def checked(options: Options, loaded: Loaded) -> Loaded:
 
 def check_options(options: Options, config: Config) -> None:
     """Raise BadOption for a rule of the command line about no tool, and for a folder that does not exist."""
-    for name, texts in (("--allow", options.allow), ("--deny", options.deny)):
+    for name, texts in (("allow", options.allow), ("deny", options.deny)):
         for text in texts:
             try:
                 rule = rule_of(text)
             except ConfigError as error:
-                raise BadOption(f"{name}: {error}") from error
+                raise BadOption(f"a rule to {name}: {error}") from error
             if words := unknown_tool(rule.tool, config):
-                raise BadOption(f"{name} {visible(text, 80)}: {words}")
+                raise BadOption(f"the rule to {name} {visible(text, 80)}: {words}")
     for folder in options.add_dirs:
         if not folder.is_dir():
             what = "is not a folder" if folder.exists() else "does not exist"
-            raise BadOption(f"--add-dir {visible(str(folder))}: this folder {what}")
+            raise BadOption(f"the folder to add, {visible(str(folder))}, {what}")
 
 
 def problems_in(loaded: Loaded, folder: Path, *, only: str | None = None) -> Iterator[Problem]:

@@ -5,14 +5,12 @@ from typing import TYPE_CHECKING
 from ybs.config.schema import Config
 from ybs.core.errors import ConfigError
 from ybs.core.ports import Model
+from ybs.core.remedies import Remedy
 from ybs.providers.registry import ProviderModel, chosen_name, create_model, find_provider
 
 #: A model with a smaller window gets the short prompt, as one on this machine does.
 SMALL_WINDOW = 16_384
-NOTHING_CONFIGURED = (
-    "No model is configured, and the starter model is not installed.\n"
-    "Run `ybs setup` to choose one, or name one: ybs --provider ollama --model qwen3:14b"
-)
+NOTHING_CONFIGURED = "No model is configured, and the starter model is not installed."
 
 if TYPE_CHECKING:
     from ybs.session.workshop import Workshop
@@ -32,7 +30,8 @@ def open_model(config: Config) -> tuple[str, ProviderModel]:
         from ybs.providers.local.models import starter_installed
 
         if not starter_installed():
-            raise NothingConfigured(NOTHING_CONFIGURED)
+            remedies = (Remedy("set_up"), Remedy("choose_provider"))
+            raise NothingConfigured(NOTHING_CONFIGURED, remedies=remedies)
         name = "llamacpp"
     return name, create_model(config, provider=name)
 

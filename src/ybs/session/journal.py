@@ -26,6 +26,7 @@ from ybs.core.events import (
     ToolPrinted,
 )
 from ybs.core.ports import Guard, Turn
+from ybs.core.remedies import Remedy
 from ybs.transcripts.line import lines_in
 from ybs.transcripts.replay import Replay
 
@@ -214,7 +215,7 @@ def take_up(rooms: "Rooms", word: str, *, is_fork: bool) -> None:
         return
     text = (
         f"In the sessions of {rooms.folder} nothing was said, or it was taken back or cleared, so a new one begins. "
-        "`ybs sessions` lists them; --resume ID goes on with one all the same."
+        "They can be listed, and resumed by their names."
     )
     rooms.loaded = replace(rooms.loaded, warnings=(*rooms.loaded.warnings, text))
 
@@ -229,8 +230,7 @@ def named(rooms: "Rooms", word: str) -> str:
         return ""
     if newest is None:
         raise YbsError(
-            f"No session was saved in {rooms.folder}. "
-            "`ybs sessions list --all` lists those of other folders."
+            f"No session was saved in {rooms.folder}.", remedies=(Remedy("list_all_sessions"),)
         )
     return newest.name
 

@@ -16,7 +16,7 @@ from ybs.trust.settings import load
 
 STAYS_ON = (
     "safety.sandbox_enabled is false, and the sandbox stays on: "
-    "only --no-sandbox on the command line turns it off, for one run"
+    "it can be turned off for one run only, when ybs is started"
 )
 SHIPPED: Final = Safety()
 #: Short names of options that are settings.
@@ -118,7 +118,7 @@ def with_incognito(loaded: Loaded, *, is_on: bool) -> Loaded:
     return replace(
         loaded,
         config=replace(config, incognito=replace(config.incognito, enabled=is_on)),
-        origins={**loaded.origins, "incognito.enabled": Origin("option", "/incognito")},
+        origins={**loaded.origins, "incognito.enabled": Origin("option", "this session")},
     )
 
 
@@ -129,4 +129,4 @@ def read_prompt(options: Options) -> str:
     try:
         return options.system_prompt_file.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"--system-prompt-file {options.system_prompt_file}: {error}") from error
+        raise ConfigError(f"The system prompt {options.system_prompt_file}: {error}") from error

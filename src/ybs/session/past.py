@@ -9,6 +9,7 @@ from msgspec import Struct
 from ybs.core.errors import YbsError
 from ybs.core.events import FilesRestored, Replaced, Rewound
 from ybs.core.messages import Message, Usage, UserMessage
+from ybs.core.remedies import Remedy
 
 if TYPE_CHECKING:
     from ybs.core.events import Compacted
@@ -102,7 +103,7 @@ class Past:
             await self._recover()
             turns = list(self.turns)[-count:] if count > 0 else []
             if not turns:
-                raise YbsError(self._why_not())
+                raise self._why_not()
             place = next((turn.place for turn in turns if turn.place >= 0), -1)
             words = as_typed(turns[0].message.words)
             return await self._go_back(turns, place, words, "both", force=force)
@@ -139,10 +140,13 @@ class Past:
             files=files, words=words, turns=len(turns), reverted=len(commits), was_cut=was_cut
         )
 
-    def _why_not(self) -> str:
+    def _why_not(self) -> YbsError:
         if self._session.journal.replay.restorable() is None:
-            return "There is nothing to undo."
-        return "There is nothing to undo: what was said was compacted. /restore brings it back."
+            return YbsError("There is nothing to undo.")
+        return YbsError(
+            "There is nothing to undo: what was said was compacted.",
+            remedies=(Remedy("restore_conversation"),),
+        )
 
     async def _restored(self, names: Sequence[str], what: What, *, force: bool) -> "Restored":
         try:
@@ -150,8 +154,8 @@ class Past:
         except YbsError as error:
             if what == "files":
                 raise
-            words = "/rewind 1 conversation goes back in the conversation alone."
-            raise YbsError(f"{error}\n{words}") from error
+            remedies = (*error.remedies, Remedy("rewind_conversation"))
+            raise YbsError(str(error), remedies=remedies) from error
 
     async def _revert(self, turns: "Sequence[Round]") -> tuple[str, ...]:
         """Take ybs's own commits back, the newest first, as long as each is the last one of its branch."""
@@ -167,7 +171,9 @@ class Past:
         """Do again what the last undo took back."""
         with self._session.occupation.held(_AT_WORK):
             if not self.undone:
-                raise YbsError("There is nothing to do again: only what /undo or /rewind did.")
+                raise YbsError(
+                    "There is nothing to do again: only what was undone or rewound can be."
+                )
             return await self._do_again(self.undone[-1], force=force)
 
     async def _do_again(self, last: Undone, *, force: bool) -> WayBack:
@@ -198,8 +204,8 @@ class Past:
         tokens = window.size_of(self._session.conversation.system, whole)
         if tokens > window.room:
             raise YbsError(
-                f"All of it takes about {tokens:,} tokens, and the window has room for {window.room:,}. "
-                "Choose a model with a larger window (/model), then try again."
+                f"All of it takes about {tokens:,} tokens, and the window has room for {window.room:,}.",
+                remedies=(Remedy("enlarge_window"),),
             )
         self._replace(whole)
         return len(whole)
@@ -215,7 +221,7 @@ class Past:
             return await session.occupation.working(work, "The conversation is being compacted.")
         finally:
             if compaction.usage != Usage():
-                words = f"/compact {focus}".strip()
+                words = f"compaction: {focus}" if focus else "compaction"
                 session.count(words, compaction.usage, monotonic() - began)
 
     def _replace(self, messages: Sequence[Message]) -> None:

@@ -73,7 +73,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
     def check(self) -> "Outcome":
         """Return this outcome if the turn came to its end. Raises YbsError, saying why, if it did not."""
         if self.finished.reason != "done":
-            raise YbsError(self.finished.message or f"The turn was {self.finished.reason}.")
+            why = self.finished.message or f"The turn was {self.finished.reason}."
+            raise YbsError(why, remedies=self.finished.remedies)
         return self
 
 

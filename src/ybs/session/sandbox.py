@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from ybs.config.paths import state_folder
 from ybs.core.errors import Refused
 from ybs.core.lazy import lazy
+from ybs.core.remedies import Remedy
 
 if TYPE_CHECKING:
     from ybs.security.policy.policy import Sandboxing
@@ -109,7 +110,9 @@ class Sandbox:
     def check(self) -> None:
         """Raise Refused where there is no cage and the person did not say --no-sandbox."""
         if not self.without and self.cage.name == "none":
-            raise Refused(f"No command can be run: {self.cage.why} --no-sandbox would run it bare.")
+            raise Refused(
+                f"No command can be run: {self.cage.why}", remedies=(Remedy("run_without_sandbox"),)
+            )
 
     def launch(
         self,

@@ -13,6 +13,7 @@ from ybs.core.errors import ToolError
 from ybs.core.events import Noticed
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Model, Preview, Question, Toolbox
+from ybs.core.remedies import Remedy
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.model import PERSON, FirewallModel
 from ybs.security.firewall.toolbox import FirewallToolbox
@@ -66,7 +67,7 @@ class Secrets:
         if self._is_unattended and any(row.place == PERSON for row in rows):
             text = f"Nobody could be asked, so placeholders were sent in place of secrets: {what}."
             return Noticed(level="warning", text=text)
-        return Noticed(level="info", text=f"Masked: {what}. /secrets lists it.")
+        return Noticed(level="info", text=f"Masked: {what}.", remedies=(Remedy("list_secrets"),))
 
     def take_out_refused(self, conversation: Conversation) -> str:
         """Take a message that must not be sent out of the conversation; return the person's words in it."""

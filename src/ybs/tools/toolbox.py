@@ -191,7 +191,9 @@ class LocalToolbox(Toolbox):
         except (
             ToolError
         ) as error:  # a path, a place or a state of ybs may be forbidden as well as a call
-            result = replace(self._failed(call, str(error)), is_refused=isinstance(error, Refused))
+            failed = self._failed(call, str(error))
+            is_refused = isinstance(error, Refused)
+            result = replace(failed, is_refused=is_refused, remedies=error.remedies)
         return replace(result, duration_seconds=monotonic() - started)
 
     async def _run(self, call: ToolCall, emit: Emit) -> ToolResult:

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from ybs.core.errors import YbsError
+from ybs.core.remedies import Remedy
 from ybs.security.unicode import has_suspects
 from ybs.transcripts.saved import SUFFIX, Saved
 
 PREFIX: Final = "session-"
+_LIST: Final = Remedy("list_sessions")
 _LONGEST: Final = 200
 
 
@@ -33,13 +35,15 @@ def found(word: str, sessions: Sequence[Saved]) -> Saved:
     meant = meant or [each for each in sessions if _begins_with(each, word)]
     if word and len(meant) == 1:
         return meant[0]
-    raise YbsError(_not_found(word, meant if word else [], sessions))
+    if word and meant:
+        raise YbsError(_ambiguous(word, meant))
+    raise _not_found(word, sessions)
 
 
 def _numbered(number: int, sessions: Sequence[Saved]) -> Saved:
     if not 0 < number <= len(sessions):
         raise YbsError(
-            f"there is no session {number}; there are {len(sessions)}: /sessions lists them"
+            f"there is no session {number}; there are {len(sessions)}", remedies=(_LIST,)
         )
     return sessions[number - 1]
 
@@ -50,15 +54,17 @@ def _begins_with(saved: Saved, word: str) -> bool:
     return any(text.casefold().startswith(word) for text in texts)
 
 
-def _not_found(word: str, meant: Sequence[Saved], sessions: Sequence[Saved]) -> str:
-    if meant:
-        names = ", ".join(each.name for each in meant[:5])
-        return (
-            f"{len(meant)} sessions begin with {word!r}: {names}{', …' if len(meant) > 5 else ''}"
-        )
+def _ambiguous(word: str, meant: Sequence[Saved]) -> str:
+    names = ", ".join(each.name for each in meant[:5])
+    return f"{len(meant)} sessions begin with {word!r}: {names}{', …' if len(meant) > 5 else ''}"
+
+
+def _not_found(word: str, sessions: Sequence[Saved]) -> YbsError:
     from difflib import get_close_matches  # it is slow to load
 
     names = {text: each.name for each in sessions for text in (each.title, each.name) if text}
     near = dict.fromkeys(names[text] for text in get_close_matches(word, names, 3, 0.5))
-    hint = f"the nearest: {', '.join(near)}" if near else "/sessions lists them"
-    return f"there is no session {word!r}; {hint}"
+    what = f"there is no session {word!r}"
+    if near:
+        return YbsError(f"{what}; the nearest: {', '.join(near)}")
+    return YbsError(what, remedies=(_LIST,))

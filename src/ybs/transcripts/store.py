@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ybs.config import private_file
-from ybs.config.private_file import PrivateLog
+from ybs.config.private_file import Busy, PrivateLog
 from ybs.core.errors import YbsError
 from ybs.core.events import Event, SessionEnded, Titled
+from ybs.core.remedies import Remedy
 from ybs.transcripts.line import encoded
 from ybs.transcripts.log import Log
 from ybs.transcripts.names import PREFIX, checked, found, is_number
@@ -68,7 +69,10 @@ class Store:
 
     def open_log(self, name: str, *, last: int = 0) -> Log:
         """Open a session for writing; `last` is the number of its last line. Raises Busy, YbsError and OSError."""
-        return Log(self._existing(name), last=last)
+        try:
+            return Log(self._existing(name), last=last)
+        except Busy as error:
+            raise Busy(str(error), remedies=(Remedy("fork_session"),)) from error
 
     def copy(self, name: str, new_name: str, *, title: str = "") -> str:
         """Copy a session, without what was rewound, and return the copy's name. Raises YbsError and OSError."""

@@ -20,7 +20,6 @@ from ybs.trust.wording import items_of_files, items_of_settings, words_in
 _SERVERS = "mcpServers"
 _SEARCH_PATHS = ("tools", "search_paths")
 _MOST_NAMED = 8
-_HOW = "see what it wants, and trust it, with `ybs trust`"
 
 
 class ProjectLayer:
@@ -83,7 +82,7 @@ class ProjectLayer:
             self.powerful.warn(self.document)
             return
         was = " any more, for it has changed" if review.changes else ""
-        why = f"ignored, for this project is not trusted{was}; {_HOW}"
+        why = f"ignored, for this project is not trusted{was}"
         if review.problem:
             why = f"ignored, for this project cannot be trusted ({review.problem})"
         warn_of_powerful(self.document, why)

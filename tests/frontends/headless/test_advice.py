@@ -1,9 +1,6 @@
-"""The advice in a refusal is followed, and the call is allowed; no advice of a chat is left."""
+"""The advice in a refusal is followed, and the call is allowed."""
 
-import ast
-import re
 import shlex
-from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -12,12 +9,10 @@ from rows import every_row
 from ybs.config.schema import Safety
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Preview
-from ybs.frontends.headless.advice import advice_for_scripts, refuse
+from ybs.frontends.headless.advice import refuse
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Allow, Deny, Policy, Subject
 from ybs.testing import call
-
-COMMANDS = Path(__file__).parents[3] / "src/ybs"
 
 
 async def refused(policy: Policy, wanted: ToolCall, effect: Effect, subject: Subject) -> str:
@@ -114,68 +109,3 @@ async def test_a_tool_that_no_rule_can_name_gets_only_what_is_true() -> None:
     )
     assert "--allow" not in advice
     assert "--mode" in advice
-
-
-@every_row(
-    ("message", "said"),
-    [
-        ("Choose one: /model", "Choose one: --model NAME"),
-        ("or choose another: /provider", "or choose another: --provider NAME"),
-        ("Try another model with /model, or say", "Try another model with --model NAME, or say"),
-        ("Begin anew with /clear, or", "Begin anew without --continue, or"),
-        ("no session 'x'; /sessions lists them", "no session 'x'; `ybs sessions` lists them"),
-        ("Masked: a key in a.py. /secrets lists it.", "Masked: a key in a.py."),
-        ("ollama --model NAME (in a chat: /provider NAME MODEL).", "ollama --model NAME."),
-        ("the path /srv/model/x and a/model", "the path /srv/model/x and a/model"),
-    ],
-)
-def test_advice_of_a_chat_becomes_that_of_a_command_line(message: str, said: str) -> None:
-    assert advice_for_scripts(message) == said
-
-
-#: What is told in a chat alone: its frontends, what commands answer, and undo, which no run without a terminal has.
-OF_A_CHAT = (
-    "frontends/terminal/",
-    "commands/",
-    "session/past.py",
-    "session/surroundings.py",
-    "session/options.py",
-)
-OF_A_CHAT += tuple(f"frontends/headless/{name}.py" for name in ("advice", "command", "screen"))
-OF_A_CHAT += ("cli.py",)
-MAY_BE_NAMED = re.compile(
-    r"/(?:model|provider|mode|new|clear|rewind|undo|compact|restore|sessions|resume|secrets|memories"
-    r"|trust|help|tools)\b(?!/)"
-)
-NAMED = re.compile(r"(?<![\w/.~}`])" + MAY_BE_NAMED.pattern)
-
-
-def test_no_message_of_a_turn_tells_a_script_to_type_a_command() -> None:
-    told: list[str] = []
-    for path in sorted(COMMANDS.rglob("*.py")):
-        name = path.relative_to(COMMANDS).as_posix()
-        source = path.read_text()
-        if not name.startswith(OF_A_CHAT) and MAY_BE_NAMED.search(source):
-            tree = ast.parse(source)
-            told += [
-                f"{name}: {node.value}"
-                for node in ast.walk(tree)
-                if isinstance(node, ast.Constant) and isinstance(node.value, str)
-                if NAMED.search(node.value) and not _is_doc(tree, node)
-            ]
-    assert len(told) > 20, "the messages are found"
-    wrong = [
-        each
-        for each in told
-        if NAMED.search(advice_for_scripts(each).replace("/memories in a", ""))
-    ]
-    assert wrong == []
-
-
-def _is_doc(tree: ast.Module, node: ast.Constant) -> bool:
-    bodies = [
-        each.body
-        for each in ast.walk(tree)
-        if hasattr(each, "body") and isinstance(each.body, list)
-    ]
-    return any(body and isinstance(body[0], ast.Expr) and body[0].value is node for body in bodies)

@@ -78,7 +78,7 @@ def test_what_cannot_go_on_says_why_and_what_to_do(
     assert f"the nearest: {name}" in result["message"]
     with_lock = Log(sessions_folder() / f"{name}.jsonl", last=99)
     result = printed("--continue", "go", code=1)
-    assert result["message"].endswith("or go on in a copy of it: --fork")
+    assert result["message"].endswith("Go on in a copy of it: --fork")
     assert printed("--continue", "--fork", "go")["session"] != name
     with_lock.close()
     (tmp_path / "elsewhere").mkdir()
@@ -97,7 +97,7 @@ async def test_where_all_was_taken_back_continue_says_so(
         name = session.journal.name
     async with Session.open(project, commands=SlashCommands(), resume="", **where) as session:
         assert "taken back or cleared, so a new one begins" in session.warnings[-1]
-        assert "--resume ID goes on" in session.warnings[-1]
+        assert "resumed by their names" in session.warnings[-1]
         assert session.resumed is None
     async with Session.open(project, commands=SlashCommands(), resume=name, **where) as session:
         assert session.journal.name == name

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from fake_session import FakeSession, asks, ends, fails, hangs, question_of, says
 from ybs.core.errors import AuthError, ConfigError, ModelError, ProviderDown, YbsError
 from ybs.core.events import Noticed, TurnFinished
+from ybs.core.remedies import Remedy
 from ybs.frontends.headless import run as run_module
 from ybs.frontends.headless.advice import refuse
 from ybs.frontends.headless.run import code_of, exit_code, run_once
@@ -91,7 +92,10 @@ def test_a_call_that_needs_a_confirmation_is_refused_with_advice(out: Written) -
 
 
 async def test_a_refusal_names_what_was_tried_and_nothing_else() -> None:
-    question = replace(question_of(), remedies=("--allow run_shell:ls", "--mode auto"))
+    question = replace(
+        question_of(),
+        remedies=(Remedy("allow_call", "run_shell:ls"), Remedy("choose_mode", "auto")),
+    )
     reason = (await refuse(question)).reason
     assert reason.endswith("the person may allow it with --allow run_shell:ls or --mode auto")
     assert (await refuse(question_of())).reason == "nobody can confirm this here"
@@ -99,16 +103,17 @@ async def test_a_refusal_names_what_was_tried_and_nothing_else() -> None:
 
 async def test_a_refusal_by_a_rule_that_asks_names_the_rule() -> None:
     warning = "the rule run_shell in safety.ask asks"
-    question = replace(question_of(warnings=(warning,)), remedies=("--mode bypass",))
+    question = replace(
+        question_of(warnings=(warning,)), remedies=(Remedy("choose_mode", "bypass"),)
+    )
     reason = (await refuse(question)).reason
     assert f"{warning}; the person may take it out of the settings, or start with" in reason
 
 
-def test_advice_about_slash_commands_becomes_advice_about_options(out: Written) -> None:
-    message = "x does not answer.\nStart it, or choose another: /provider"
-    assert run(FakeSession(fails(ProviderDown(message)))) == 75
-    assert "choose another: --provider NAME" in out.err
-    assert "/provider" not in out.err
+def test_what_to_do_about_an_error_is_told_with_options(out: Written) -> None:
+    remedies = (Remedy("do", "start it"), Remedy("change_provider"))
+    assert run(FakeSession(fails(ProviderDown("x does not answer.", remedies=remedies)))) == 75
+    assert "x does not answer.\nStart it, or choose another with --provider NAME\n" in out.err
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def test_a_number_means_what_the_list_showed(
     assert "far away" in ran(capsys, "show", "elsewhere")[0]
     _, err = ran(capsys, "show", "Heer", code=1)
     assert "there is no session 'Heer'; the nearest: session-" in err
-    assert "`ybs sessions` lists them" in ran(capsys, "show", "9", code=1)[1]
+    assert "List them with `ybs sessions`" in ran(capsys, "show", "9", code=1)[1]
     for name in ("../x", "a/b", "\x1b"):
         assert "\x1b" not in ran(capsys, "show", name, code=1)[1]
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from ybs.commands.advice import told
 from ybs.config.schema import AgentLimits, Config, Context, Llm
 from ybs.core.errors import ConfigError
 from ybs.core.events import AssistantSaid, Noticed
@@ -80,8 +81,9 @@ class TestWithTheStarter:
 
 
 def test_without_the_starter_model_the_message_says_how_to_get_it():
-    with pytest.raises(ConfigError, match="ybs models install"):
+    with pytest.raises(ConfigError, match="not installed") as caught:
         create_model(Config(llm=Llm(provider="llamacpp")))
+    assert "`ybs models install`" in told(caught.value)
 
 
 async def test_with_an_endpoint_no_server_is_managed():

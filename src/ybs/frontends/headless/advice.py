@@ -1,32 +1,78 @@
-"""What a run without a terminal tells the person to do: options where a chat has commands, and what allows a refused call."""
+"""What a run without a terminal tells the person to do: options and subcommands, and what allows a refused call."""
 
-import re
+from collections.abc import Mapping, Sequence
+from shlex import quote
+from typing import Final
 
+from ybs.core.errors import YbsError
 from ybs.core.ports import Answer, Question
+from ybs.core.remedies import Remedy, RemedyKind, with_advice
 
-_IN_A_CHAT = re.compile(r" \(in a chat: [^)]*\)| /secrets lists it\.")
-_COMMAND = re.compile(r"(?<![\w/.~`])/(?:clear|memories|model|provider|sessions)\b(?!/)")
-#: A slash command, and what does the same on a command line.
-_INSTEAD = {
-    "/memories": "/memories in a chat",
-    "/model": "--model NAME",
-    "/provider": "--provider NAME",
-    "/sessions": "`ybs sessions`",
+#: Half a sentence for each remedy; `{}` is its value, quoted for a shell where it is typed.
+_WORDS: Final[Mapping[RemedyKind, str]] = {
+    "do": "{}",
+    "try_again": "try again {}",
+    "choose_model": "choose one with --model NAME (or llm.model)",
+    "change_model": "choose another model with --model NAME",
+    "enlarge_window": "choose a model with a larger window with --model NAME",
+    "choose_provider": "choose one with --provider NAME (or llm.provider)",
+    "change_provider": "choose another with --provider NAME",
+    "choose_local_model": "choose one that does: --provider llamacpp, or --provider ollama --model NAME",
+    "set_key": "set {} to a valid key",
+    "set_endpoint": "name the address with --endpoint",
+    "begin_anew": "start afresh without --continue",
+    "raise_step_limit": "allow more steps with --max-turns (or agent.max_iterations)",
+    "allow_call": "--allow {}",
+    "allow_call_with_network": "--allow {} and YBS_SAFETY__SANDBOX_NETWORK=true in the environment",
+    "choose_mode": "--mode {}",
+    "add_folder": "allow its folder with --add-dir {}",
+    "run_without_sandbox": "run it bare with --no-sandbox",
+    "trust_project": "see what the project wants, and trust it, with `ybs trust`",
+    "list_sessions": "list them with `ybs sessions`",
+    "list_all_sessions": "list those of other folders with `ybs sessions list --all`",
+    "resume_session": "go on with one all the same with --resume ID",
+    "list_memories": "list them with /memories in a chat",
+    "forget_memory": "make room with /memories forget N in a chat",
+    "list_secrets": "",
+    "fork_session": "go on in a copy of it: --fork",
+    "rewind_conversation": "",
+    "restore_conversation": "",
+    "set_up": "choose one with `ybs setup`",
+    "install_model": "fetch it with `ybs models install`",
+    "remove_model": "clear what is left with `ybs models remove`, then try again",
 }
-_IN_USE = ".jsonl is in use by another ybs; close that one first"
-_IN_USE_HERE = ".jsonl is open in another ybs; close that one, or go on in a copy of it: --fork"
+_WITHOUT_VALUE: Final[Mapping[RemedyKind, str]] = {
+    "try_again": "try again",
+    "set_key": "set its key (providers.NAME.api_key_env)",
+    "add_folder": "allow its folder with --add-dir DIR",
+}
+#: Their values are typed into a shell.
+_QUOTED: Final = ("allow_call", "allow_call_with_network", "add_folder")
 
 
-def advice_for_scripts(message: str) -> str:
-    """Turn the advice of a chat into that of a command line."""
-    message = _IN_A_CHAT.sub("", message).replace(_IN_USE, _IN_USE_HERE)
-    message = message.replace("with /clear", "without --continue")
-    return _COMMAND.sub(lambda found: _INSTEAD.get(found[0], found[0]), message)
+def word(remedy: Remedy) -> str:
+    """Return a remedy in the words of a command line; an empty text where a script cannot do it."""
+    if not remedy.value and (text := _WITHOUT_VALUE.get(remedy.kind)):
+        return text
+    if remedy == Remedy("choose_mode", "bypass"):
+        return "--mode bypass, which asks about nothing"
+    value = quote(remedy.value) if remedy.kind in _QUOTED else remedy.value
+    return _WORDS[remedy.kind].replace("{}", value)
+
+
+def advised(message: str, remedies: Sequence[Remedy], *, separator: str = "\n") -> str:
+    """Return a message and what to do about it."""
+    return with_advice(message, remedies, word, separator=separator)
+
+
+def told(error: YbsError) -> str:
+    """Return what a command line says of an error."""
+    return advised(str(error), error.remedies)
 
 
 async def refuse(question: Question) -> Answer:
     """Refuse, since nobody can be asked, and say what would allow just this call."""
-    ways = question.remedies
+    ways = [word(each) for each in question.remedies]
     if not ways:
         return Answer(is_allowed=False, reason="nobody can confirm this here", is_unattended=True)
     by_rule = next((each for each in question.warnings if " in safety.ask asks" in each), "")

@@ -134,6 +134,7 @@ def _why_no_start(options: "Options", loaded: "Loaded") -> str:
 
     from ybs.commands.open import open_session
     from ybs.core.errors import AuthError, ConfigError
+    from ybs.frontends.headless.advice import told
     from ybs.session.first_model import NothingConfigured
 
     try:
@@ -141,7 +142,7 @@ def _why_no_start(options: "Options", loaded: "Loaded") -> str:
     except (NothingConfigured, AuthError):
         return ""
     except ConfigError as error:
-        return str(error)
+        return told(error)
     asyncio.run(session.close())
     return ""
 

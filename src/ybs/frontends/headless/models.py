@@ -5,10 +5,10 @@ import sys
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final, TypeAlias
 
+from ybs.commands.advice import INSTALL_STARTER
 from ybs.frontends.headless.output import write, write_json
 from ybs.providers.local import STARTER_NAME
 from ybs.providers.local.models import (
-    INSTALL_STARTER,
     STARTER_BYTES,
     ModelFile,
     list_models,

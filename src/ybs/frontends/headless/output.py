@@ -18,7 +18,7 @@ from ybs.core.events import (
 )
 from ybs.core.messages import Usage
 from ybs.core.wording import plural
-from ybs.frontends.headless.advice import advice_for_scripts
+from ybs.frontends.headless.advice import advised
 from ybs.security.gate import put, put_json, put_utf8
 from ybs.session.figures import in_columns
 
@@ -179,22 +179,28 @@ def line_of(event: Event, *, is_verbose: bool) -> str:
     """Say in a line what the person has to know of an event, and more when asked for; else nothing."""
     match event:
         case Noticed(level="warning" | "error"):
-            return f"{event.level}: {advice_for_scripts(event.text)}"
+            return f"{event.level}: {noticed(event)}"
         case RequestRetried():
             what = event.message.split("\n", 1)[0]  # the advice comes with the last failure
             return f"retry {event.attempt} in {event.wait_seconds:.1f} s: {what}"
         case ToolFinished(is_refused=True):
             # Not folded: it may hold a rule that has to be typed as it stands.
-            return f"refused: {event.name}: {event.output.removeprefix('Refused: ')}"
+            output = event.output.removeprefix("Refused: ")
+            return f"refused: {event.name}: {advised(output, event.remedies, separator=' ')}"
         case _:
             return step_line(event) if is_verbose else ""
+
+
+def noticed(event: Noticed) -> str:
+    """Return a notice with what the person can do about it, in a line."""
+    return advised(event.text, event.remedies, separator=" ")
 
 
 def step_line(event: Event) -> str:
     """Say in a line what the agent does."""
     match event:
         case Noticed():
-            return advice_for_scripts(event.text)
+            return noticed(event)
         case ToolStarted():
             arguments = bytes(event.arguments).decode(errors="replace")
             return f"> {event.name} {one_line(arguments, len(arguments))}"

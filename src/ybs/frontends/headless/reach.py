@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import Iterator
 from typing import assert_never
 
+from ybs.commands.advice import INSTALL_STARTER
 from ybs.config.schema import Config
 from ybs.core.errors import AuthError, ModelError, YbsError
+from ybs.core.remedies import Remedy
 from ybs.frontends.headless.finding import Finding
 from ybs.providers import reach
 from ybs.providers.local import models
@@ -44,12 +46,12 @@ def look_at_starter() -> Finding:
     """Look for the starter model. Where it is the chosen one and not there, the provider's line says so."""
     if models.starter_installed():
         return Finding(name="starter model", state="ok", detail=str(models.starter_path()))
-    words = f"`{models.INSTALL_STARTER}` fetches it ({models.STARTER_SIZE})"
+    words = f"`{INSTALL_STARTER}` fetches it ({models.STARTER_SIZE})"
     return Finding(
         name="starter model",
         state="missing",
         detail=words,
-        fix=models.INSTALL_STARTER,
+        fix=INSTALL_STARTER,
         is_needed=False,
     )
 
@@ -57,7 +59,7 @@ def look_at_starter() -> Finding:
 def _fix_of(trouble: YbsError, name: str, config: Config) -> str:
     """Return what lets a session start."""
     if not isinstance(trouble, AuthError):
-        return models.INSTALL_STARTER if models.INSTALL_STARTER in str(trouble) else "ybs setup"
+        return INSTALL_STARTER if Remedy("install_model") in trouble.remedies else "ybs setup"
     variables = find_provider(name, config).key_variables
     return f"export {variables[0]}=..." if variables else "ybs setup"
 
@@ -112,8 +114,8 @@ def _lack(found: reach.Reach) -> tuple[str, str]:
     match found.state:
         case "empty":
             return (
-                f"no model yet; `{models.INSTALL_STARTER}` fetches the starter",
-                models.INSTALL_STARTER,
+                f"no model yet; `{INSTALL_STARTER}` fetches the starter",
+                INSTALL_STARTER,
             )
         case "stopped":
             hint = f"; {found.advice}" if found.advice else ""

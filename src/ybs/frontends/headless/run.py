@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ybs.core.errors import ConfigError, ModelError, YbsError
 from ybs.core.events import Event, Noticed, SessionStarted, TurnFinished
-from ybs.frontends.headless.advice import advice_for_scripts, refuse
-from ybs.frontends.headless.output import Format, Output, Pipe, Result, counts, make_output, tell
+from ybs.frontends.headless.advice import advised, refuse, told
+from ybs.frontends.headless.output import (
+    Format,
+    Output,
+    Pipe,
+    Result,
+    counts,
+    make_output,
+    noticed,
+    tell,
+)
 from ybs.frontends.headless.prompt import UsageError, read_piped, whole_prompt
 from ybs.frontends.headless.refusals import Refusals
 
@@ -58,7 +67,7 @@ def fail(error: YbsError, output: Output) -> int:
             reason="error",
             is_error=True,
             exit_code=code,
-            message=advice_for_scripts(str(error)),
+            message=told(error),
         )
     )
     return code
@@ -143,7 +152,7 @@ class Run:
             reason=finished.reason,
             is_error=code != 0,
             exit_code=code,
-            message=advice_for_scripts(finished.message) or _refusal_note(outcome),
+            message=advised(finished.message, finished.remedies) or _refusal_note(outcome),
             steps=finished.steps,
             usage=counts(finished.usage),
             cost_usd=finished.usage.cost_usd,
@@ -160,7 +169,7 @@ class Run:
             self._begun = event
         self._refusals.add(event)
         if isinstance(event, Noticed) and event.level != "info":
-            self._warnings.append(event.text)
+            self._warnings.append(noticed(event))
         self._output.event(event)
 
     def _catch_signals(self) -> None:

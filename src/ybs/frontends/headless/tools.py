@@ -11,7 +11,7 @@ from ybs.core.errors import ToolError
 from ybs.core.events import Event, Noticed
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Answer, Question
-from ybs.frontends.headless.advice import refuse
+from ybs.frontends.headless.advice import advised, refuse
 from ybs.frontends.headless.output import tell, warn, write_json, write_table
 from ybs.frontends.headless.prompt import UsageError, read_piped
 from ybs.frontends.headless.run import INTERRUPTED, SIGNALS
@@ -150,7 +150,7 @@ class Call:
             return self._signal_code
         write_json(shown(result))
         if result.is_refused:
-            tell(f"ybs: {result.output}")
+            tell(f"ybs: {advised(result.output, result.remedies, separator=' ')}")
             return 5
         return 1 if result.is_error else 0
 

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from itertools import islice
 from typing import Protocol, TypeAlias
 
+from ybs.commands.advice import told
 from ybs.core.errors import YbsError
 from ybs.core.events import Event, TurnFinished, UserSaid
 from ybs.frontends.terminal.drawing.live import FRAMES_PER_SECOND, Live
@@ -177,7 +178,7 @@ class Work:
         try:
             done = await self._handle_line(line)
         except YbsError as error:
-            self._front.show_error(str(error))
+            self._front.show_error(told(error))
             if not self._session.is_busy:
                 self._give_back_unread()
             return

@@ -1,10 +1,10 @@
 """What a provider's failure means: statuses, error bodies and broken answers become errors of `core.errors`.
 
-Pure functions. Every message says what happened, where, and what to do, in two lines at most. What a server
+Pure functions. Every message says what happened and where, in a line, and its remedies what to do. What a server
 wrote is shown without control characters, cut short, and never with the key in it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from re import IGNORECASE, search
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from ybs.core.errors import AuthError, ContextTooLong, ModelError, ProviderDown, RateLimited
+from ybs.core.remedies import Remedy
 from ybs.providers.wire.loose_json import as_list, as_object, as_text
 from ybs.providers.wire.quirks import refuses_tools
 
@@ -33,6 +34,9 @@ _TOO_LONG: Final = (
     r"|exceeded model token limit"
 )
 _NO_CREDIT: Final = r"insufficient.?(quota|balance|credit|funds)|exceeded your current quota|billing|credit balance|payment required"
+_CHANGE_PROVIDER: Final = Remedy("change_provider")
+_SET_ENDPOINT: Final = Remedy("set_endpoint")
+_TRY_AGAIN: Final = Remedy("try_again")
 _HTML: Final = rb"\s*<(!doctype|html|head|body|\?xml)"
 
 
@@ -62,9 +66,14 @@ class Unavailable(ProviderDown):
     """The server is there but cannot answer now; it may say when to ask again."""
 
     def __init__(
-        self, message: str, *, retry_after_seconds: float | None = None, is_loading: bool = False
+        self,
+        message: str,
+        *,
+        retry_after_seconds: float | None = None,
+        is_loading: bool = False,
+        remedies: Sequence[Remedy] = (),
     ) -> None:
-        super().__init__(message)
+        super().__init__(message, remedies=remedies)
         self.retry_after_seconds = retry_after_seconds
         #: True while a local server reads its model from disk: that takes longer than other troubles.
         self.is_loading = is_loading
@@ -73,8 +82,8 @@ class Unavailable(ProviderDown):
 class BadRequest(ModelError):
     """The server refuses the request as it stands. `said` is what it says, cleaned."""
 
-    def __init__(self, message: str, *, said: str) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, said: str, remedies: Sequence[Remedy] = ()) -> None:
+        super().__init__(message, remedies=remedies)
         self.said = said
 
 
@@ -104,7 +113,7 @@ def of_status(
         return _busy(site, status, said, retry_after_seconds(headers))
     if 300 <= status < 400:
         to = clean(headers.get("location", ""), secret) or "another address"
-        return ModelError(f"{site.name} redirects to {to}.\nSet that address with --endpoint.")
+        return ModelError(f"{site.name} redirects to {to}.", remedies=(_SET_ENDPOINT,))
     return _bad_request(site, status, said)
 
 
@@ -123,14 +132,14 @@ def of_frame(
     words = f"{kind} {text}"
     if (error := _of_words(site, 400, words, said)) is not None:
         return error
-    return ProviderDown(f"{site.name} broke its answer off{_colon(said)}\nTry again.")
+    return ProviderDown(f"{site.name} broke its answer off{_colon(said)}", remedies=(_TRY_AGAIN,))
 
 
 def unreachable(site: Site, reason: str) -> ProviderDown:
     """Say that no connection came about."""
-    advice = site.start_advice or "Check the network and the address"
+    first = Remedy("do", site.start_advice or "check the network and the address")
     error = ProviderDown(
-        f"{site.name} does not answer ({clean(reason)}).\n{advice}, or choose another: /provider"
+        f"{site.name} does not answer ({clean(reason)}).", remedies=(first, _CHANGE_PROVIDER)
     )
     error.temporary = not reason.startswith("TLS")  # a certificate does not mend itself
     return error
@@ -139,29 +148,29 @@ def unreachable(site: Site, reason: str) -> ProviderDown:
 def stalled(site: Site, seconds: float, *, has_begun: bool) -> ProviderDown:
     """Say that the server fell silent."""
     what = "stopped in mid-answer" if has_begun else "sent no answer"
+    more = Remedy("do", "allow more time with llm.timeout_seconds")
     return ProviderDown(
-        f"{site.name} {what}: nothing came for {seconds:g} s.\n"
-        "Try again, or allow more time with llm.timeout_seconds."
+        f"{site.name} {what}: nothing came for {seconds:g} s.", remedies=(_TRY_AGAIN, more)
     )
 
 
 def broke_off(site: Site, reason: str = "") -> ProviderDown:
     """Say that the answer ended before its end."""
     why = f" ({clean(reason)})" if reason else ""
-    return ProviderDown(f"{site.name}: the answer broke off{why}.\nTry again.")
+    return ProviderDown(f"{site.name}: the answer broke off{why}.", remedies=(_TRY_AGAIN,))
 
 
 def senseless(site: Site, sample: bytes, *, secret: str | None = None) -> ModelError:
     """Say that the answer is not what the wire format asks for. A web page will not pass; half a frame may."""
     if search(_HTML, sample[:200], IGNORECASE):
+        check = f"check the path of its address ({site.path}), and that no login page is in between"
         return ModelError(
-            f"{site.name} sent a web page instead of an answer.\n"
-            f"Is the path of its address right ({site.path}), and is no login page between?"
+            f"{site.name} sent a web page instead of an answer.", remedies=(Remedy("do", check),)
         )
     said = clean(sample.decode("utf-8", "replace"), secret)
     return ProviderDown(
-        f"{site.name} sent something that is no whole JSON: {said or 'nothing'}\n"
-        f"Try again; if it stays, check the path of its address: {site.path}"
+        f"{site.name} sent something that is not whole JSON: {said or 'nothing'}",
+        remedies=(_TRY_AGAIN, Remedy("do", f"check the path of its address: {site.path}")),
     )
 
 
@@ -192,8 +201,8 @@ def _of_words(site: Site, status: int, words: str, said: str) -> ModelError | No
         return _bad_request(site, status, said)
     if status not in {401, 404} and search(_NO_CREDIT, words, IGNORECASE):
         return ModelError(
-            f"{_headline(f'{site.name}: the account has no credit left', said)}\n"
-            "Add credit there, or choose another: /provider"
+            _headline(f"{site.name}: the account has no credit left", said),
+            remedies=(Remedy("do", "add credit there"), _CHANGE_PROVIDER),
         )
     is_too_long = status == 413 or (
         status not in _CANNOT_BE_LENGTH and search(_TOO_LONG, words, IGNORECASE)
@@ -201,45 +210,43 @@ def _of_words(site: Site, status: int, words: str, said: str) -> ModelError | No
     if not is_too_long:
         return None
     return ContextTooLong(
-        f"The conversation is too long for {site.model or 'the model'} ({site.name}){_colon(said)}\n"
-        "Start afresh with /clear, or choose a model with a larger window: /model"
+        f"The conversation is too long for {site.model or 'the model'} ({site.name}){_colon(said)}",
+        remedies=(Remedy("begin_anew"), Remedy("enlarge_window")),
     )
 
 
 def _bad_request(site: Site, status: int, said: str) -> BadRequest:
     return BadRequest(
-        f"{site.name} refused the request ({status}){_colon(said)}\n"
-        "Choose another model with /model, or start afresh with /clear",
+        f"{site.name} refused the request ({status}){_colon(said)}",
         said=said,
+        remedies=(Remedy("change_model"), Remedy("begin_anew")),
     )
 
 
 def _busy(site: Site, status: int, said: str, after: float | None) -> ModelError:
     when = "in a while" if after is None else f"in {_duration(after)}"
-    advice = f"Try again {when}, or choose another: /provider"
+    remedies = (Remedy("try_again", when), _CHANGE_PROVIDER)
     if status == 429:
-        message = f"{_headline(f'{site.name} asks to slow down (429)', said)}\n{advice}"
-        return RateLimited(message, retry_after_seconds=after)
-    message = f"{site.name} cannot answer now ({status}){_colon(said)}\n{advice}"
+        message = _headline(f"{site.name} asks to slow down (429)", said)
+        return RateLimited(message, retry_after_seconds=after, remedies=remedies)
+    message = f"{site.name} cannot answer now ({status}){_colon(said)}"
     is_loading = status == 503 and "loading model" in said.lower()
-    return Unavailable(message, retry_after_seconds=after, is_loading=is_loading)
+    return Unavailable(message, retry_after_seconds=after, is_loading=is_loading, remedies=remedies)
 
 
 def _refused_key(site: Site, status: int, said: str) -> AuthError:
-    if site.key_variable:
-        advice = f"Set {site.key_variable} to a valid key, or choose another: /provider"
-    else:
-        advice = "Set its key (providers.NAME.api_key_env), or choose another: /provider"
-    return AuthError(f"{_headline(f'{site.name} refused the key ({status})', said)}\n{advice}")
+    return AuthError(
+        _headline(f"{site.name} refused the key ({status})", said),
+        remedies=(Remedy("set_key", site.key_variable), _CHANGE_PROVIDER),
+    )
 
 
 def _not_found(site: Site, said: str) -> ModelError:
-    advice = (
-        site.model_advice.format(model=site.model) if site.model_advice else "Choose one: /model"
-    )
+    how = site.model_advice.format(model=site.model)
+    first = Remedy("do", how) if how else Remedy("change_model")
+    check = Remedy("do", f"check the path of its address: {site.path}")
     return ModelError(
-        f"{_headline(f'{site.name} knows no model {site.model!r} (404)', said)}\n"
-        f"{advice}, or check the path of its address: {site.path}"
+        _headline(f"{site.name} knows no model {site.model!r} (404)", said), remedies=(first, check)
     )
 
 

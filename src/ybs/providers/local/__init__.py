@@ -25,6 +25,6 @@ PROVIDER = Provider(
     model=STARTER_NAME,
     needs_key=False,
     quirks=Quirks(sees_images=False, arguments_as_object=False),
-    start_advice="Start `llama-server` (or unset llm.endpoint)",
+    start_advice="start `llama-server` (or unset llm.endpoint)",
     make=_make,
 )

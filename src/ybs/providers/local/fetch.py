@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from ybs.core.errors import ProviderDown, YbsError
+from ybs.core.remedies import Remedy
 from ybs.providers.local import models
 
 #: Takes the bytes that are there, the bytes that there will be, and what is being done.
@@ -230,7 +231,8 @@ def _check_hash(whole: Path) -> None:
     if digest.hexdigest() != models.STARTER_SHA256:
         raise ProviderDown(
             f"What was fetched is not the starter model: its SHA-256 is {digest.hexdigest()}.\n"
-            "It was not installed. `ybs models remove` clears what is left; then try again."
+            "It was not installed.",
+            remedies=(Remedy("remove_model"),),
         )
 
 

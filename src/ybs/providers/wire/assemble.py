@@ -18,6 +18,7 @@ from ybs.core.messages import (
     ToolCall,
     Usage,
 )
+from ybs.core.remedies import Remedy
 from ybs.providers.wire.quirks import Quirks
 
 #: A token is rarely longer than this; what is longer in sum belongs to a model that never stops.
@@ -234,8 +235,8 @@ class Assembly:
         self._room -= len(text)
         if self._room < 0:
             raise ModelError(
-                f"{self.model} did not stop: its answer is far longer than it may be, so it was cut off.\n"
-                "Ask again in other words, or choose another model with /model."
+                f"{self.model} did not stop: its answer is far longer than it may be, so it was cut off.",
+                remedies=(Remedy("do", "ask again in other words"), Remedy("change_model")),
             )
 
     def _find_call(self, index: int | None, given_id: str, name: str) -> _Call | None:

@@ -169,6 +169,6 @@ PROVIDER = Provider(
     key_variables=("OLLAMA_API_KEY",),
     needs_key=False,
     quirks=Quirks(reasoning_fields=("thinking",), reasoning_sent_as="thinking"),
-    start_advice="Start it with `ollama serve`",
-    model_advice="Fetch it with `ollama pull {model}`",
+    start_advice="start it with `ollama serve`",
+    model_advice="fetch it with `ollama pull {model}`",
 )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ybs.config import paths as own
 from ybs.core.errors import Refused
+from ybs.core.remedies import Remedy
 from ybs.security.paths.names import shown_name
 
 if TYPE_CHECKING:
@@ -86,7 +87,8 @@ class Roots:
         if root is None:
             raise Refused(
                 f"{shown} is outside the folders that ybs may work in ({self._root_names()}). "
-                "The person can allow its folder with --add-dir DIR."
+                "The person can allow its folder.",
+                remedies=(Remedy("add_folder", os.path.dirname(real)),),  # noqa: PTH120 - real is text
             )
         if is_write:
             _check_git(name, real, root)
@@ -214,7 +216,7 @@ class Roots:
             if _is_among(key, self._named):
                 raise Refused(
                     f"{shown} is in a blocked path. Work without it; only the person's own settings "
-                    "(safety.sandbox_blocked_paths) can change that, --add-dir cannot."
+                    "(safety.sandbox_blocked_paths) can change that."
                 )
             if _is_among(key, self._always):
                 raise Refused(

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from ybs.core.events import ConfirmationAnswered, ConfirmationAsked, Emit
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Confirm, Effect, Preview, Question
+from ybs.core.remedies import Remedy
 from ybs.security.policy.policy import Allow, Ask, Decision, Deny, Policy, Subject
 
 
@@ -44,7 +45,7 @@ class Gate:
         def decide() -> Decision:
             return self.policy.decide(call, effect, preview, subject, needs=needs)
 
-        def remedies() -> tuple[str, ...]:
+        def remedies() -> tuple[Remedy, ...]:
             from ybs.security.policy.remedy import Trial  # only for a question
 
             def judge(policy: Policy) -> bool:

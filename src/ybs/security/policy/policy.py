@@ -104,8 +104,8 @@ class Policy:
         self._safety = safety
         self._allow = [rule_of(text) for text in (*safety.allow, *allow)]
         self._ask = [rule_of(text) for text in safety.ask]
-        self._deny = [(rule_of(text), "--deny ") for text in deny]
-        self._deny += [(rule_of(text), "safety.deny ") for text in safety.deny]
+        self._deny = [(rule_of(text), " given at the start") for text in deny]
+        self._deny += [(rule_of(text), " of safety.deny") for text in safety.deny]
         self._grants: set[str] = set()
 
     @cached_property
@@ -170,7 +170,7 @@ class Policy:
         for rule, where in self._deny:
             if case.is_touched_by(rule):
                 return (
-                    f"The rule {where}{rule.text} forbids this call. "
+                    f"The rule {rule.text}{where} forbids this call. "
                     "Find another way, or ask the person."
                 )
         if case.blocked:

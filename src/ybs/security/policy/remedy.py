@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 from ybs.core.errors import ConfigError
+from ybs.core.remedies import Remedy
 
 if TYPE_CHECKING:
     from ybs.config.schema import Mode
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 Judge: TypeAlias = "Callable[[Policy], bool]"
 #: Looser and looser; `bypass` is named where nothing else is of use.
 _MODES: "tuple[Mode, ...]" = ("accept-edits", "auto")
-_OPEN_NETWORK = "YBS_SAFETY__SANDBOX_NETWORK=true"
 _GLOB_SIGN = re.compile(r"[*?\[\]{},\\]")
 
 
@@ -27,23 +27,20 @@ class Trial:
     ) -> None:
         self._policy, self._call, self._subject, self._judge = policy, call, subject, judge
 
-    def remedies(self) -> tuple[str, ...]:
-        """Say in the words of a command line what would let the call run: a rule, the narrowest first, and a mode."""
-        found = [*self._rules(network=False)][:1]
+    def remedies(self) -> tuple[Remedy, ...]:
+        """Return what would let the call run: a rule, the narrowest first, and a mode."""
+        found = [Remedy("allow_call", rule) for rule in self._rules(network=False)][:1]
         if not found and self._subject.network:
-            found = [
-                f"{rule} and {_OPEN_NETWORK} in the environment"
-                for rule in self._rules(network=True)
-            ][:1]
-        found += [f"--mode {mode}" for mode in _MODES if self._is_allowed(mode=mode)][:1]
-        return tuple(found) or ("--mode bypass, which asks about nothing",)
+            rules = self._rules(network=True)
+            found = [Remedy("allow_call_with_network", rule) for rule in rules][:1]
+        modes = [mode for mode in _MODES if self._is_allowed(mode=mode)]
+        found += [Remedy("choose_mode", mode) for mode in modes[:1]]
+        return tuple(found) or (Remedy("choose_mode", "bypass"),)
 
     def _rules(self, *, network: bool) -> Iterator[str]:
-        from shlex import quote
-
         for rule in self._candidates():
             if self._is_allowed(allow=(rule,), network=network):
-                yield f"--allow {quote(rule)}"
+                yield rule
 
     def _candidates(self) -> Iterator[str]:
         """Yield rules that may cover the call: itself, its file, its tool."""

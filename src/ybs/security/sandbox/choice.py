@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from ybs.core.errors import Refused
+from ybs.core.remedies import Remedy
 from ybs.security.sandbox import environment
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.places import Places, see
@@ -86,7 +87,8 @@ class NoCage:
         """Raise Refused, with the reason and the way out."""
         raise Refused(
             f"There is no sandbox here: {self.why}. Nothing was run. The person can install bubblewrap, "
-            "or start ybs with --no-sandbox."
+            "or have commands run without a sandbox.",
+            remedies=(Remedy("do", "install bubblewrap"), Remedy("run_without_sandbox")),
         )
 
 
@@ -94,7 +96,7 @@ class Open:
     """No cage, because the person said so on the command line. The environment is still a built one."""
 
     name = "none"
-    why = "--no-sandbox"
+    why = "the person switched it off for this run"
     is_reduced = True
 
     def launch(

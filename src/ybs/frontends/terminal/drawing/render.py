@@ -5,6 +5,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
+from ybs.commands.advice import advised
 from ybs.config.schema import Ui
 from ybs.core.events import (
     AssistantSaid,
@@ -231,7 +232,8 @@ class Renderer(Page):
         call = call or RunningCall(event.name, "", now)
         took = event.duration_seconds or now - call.started_at  # what was stopped does not say
         seconds = max(0.0, took - call.waited_seconds)
-        event = replace(event, duration_seconds=seconds)
+        output = advised(event.output, event.remedies, separator=" ")
+        event = replace(event, duration_seconds=seconds, output=output)
         self.put("step", "\n".join(self._call_lines(event, call, was_asked=was_asked)))
 
     def _call_lines(
@@ -297,7 +299,7 @@ class Renderer(Page):
             case RequestRetried():
                 self._tell_retry(event)
             case Noticed():
-                self.note(event.text, event.level)
+                self.note(advised(event.text, event.remedies, separator=" "), event.level)
             case Compacted():
                 self.note(compaction_words(event, "→"))
             case TurnFinished():
@@ -318,15 +320,16 @@ class Renderer(Page):
         self._finish_typed()
         seconds = max(0.0, event.duration_seconds - self.live.waited_seconds)
         self.live.end()
+        message = advised(event.message, event.remedies)
         match event.reason:
             case "done":
                 pass
             case "interrupted":
-                self.note(event.message or "stopped by you", "warning", "text")
+                self.note(message or "stopped by you", "warning", "text")
             case "error":
-                self.note(event.message, "error", "text")
+                self.note(message, "error", "text")
             case "limit" | "loop" | "dry_run":
-                self.note(event.message or event.reason, "warning", "text")
+                self.note(message or event.reason, "warning", "text")
         if self._settings.show_token_usage and event.usage.input_tokens:
             used = usage_line(event.usage, seconds, self.canvas.signs.dot)
             self.put("text", f"  {self.canvas.paint.dim(used)}")

@@ -13,6 +13,7 @@ from time import monotonic
 from msgspec.structs import replace
 
 from ybs import __version__
+from ybs.commands.advice import told
 from ybs.config.paths import short
 from ybs.core.errors import YbsError
 from ybs.core.events import Event, TurnFinished, UserSaid
@@ -144,7 +145,7 @@ class PlainTerminal:
         try:
             reply = await self.session.handle(line)
         except YbsError as error:
-            self._tell(fold_line(f"Error: {error}"))
+            self._tell(fold_line(f"Error: {told(error)}"))
             return
         if isinstance(
             reply, Reply
@@ -157,7 +158,7 @@ class PlainTerminal:
         try:
             return await turn
         except YbsError as error:
-            self._tell(fold_line(f"Error: {error}"))
+            self._tell(fold_line(f"Error: {told(error)}"))
             return None
         finally:
             telling.cancel()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from ybs.commands.advice import advised
 from ybs.core.events import (
     AssistantSaid,
     Compacted,
@@ -151,7 +152,8 @@ class Sentences:
 
     def _note_sentence(self, event: RequestRetried | Noticed | Compacted) -> str:
         if isinstance(event, Noticed):
-            return fold_line(f"{event.level.capitalize()}: {one_line(event.text)}")
+            said = advised(event.text, event.remedies, separator=" ")
+            return fold_line(f"{event.level.capitalize()}: {one_line(said)}")
         if isinstance(event, Compacted):
             return fold_line(_sentence(compaction_words(event, "to")))
         retries = self._session.config.agent.retry_attempts
@@ -185,7 +187,8 @@ class Sentences:
             return fold_line(f"{call}: {state if event.is_refused else NOT_RUN}.")
         if self._session.view.is_verbose:
             return "\n".join([fold_line(f"{call}: {state}."), *self._details(event)])
-        why = one_line(event.output[:MOST_MESSAGE]).removesuffix(".")
+        said = advised(event.output[:MOST_MESSAGE], event.remedies, separator=" ")
+        why = one_line(said).removesuffix(".")
         return filled(shorten(f"{call}: {state}{f', {why}' * bool(why)}.", MOST_FAILURE, "..."))
 
     def _details(self, event: ToolFinished) -> list[str]:
@@ -202,9 +205,10 @@ class Sentences:
         return "\n".join(filter(None, [*self._typed.finish(), fold_line(_sentence(ending))]))
 
     def _end_sentence(self, event: TurnFinished) -> str:
-        ends = {"done": "", "interrupted": "Stopped.", "error": f"Error: {event.message}"}
+        message = advised(event.message, event.remedies)
+        ends = {"done": "", "interrupted": "Stopped.", "error": f"Error: {message}"}
         sentences = [*self._typed.finish()]
-        sentences.append(fold_line(printable(ends.get(event.reason, event.message))))
+        sentences.append(fold_line(printable(ends.get(event.reason, message))))
         if self._session.config.ui.show_token_usage and event.usage.input_tokens:
             seconds = max(0.0, event.duration_seconds - self._watch.asked_seconds)
             used = usage_line(event.usage, seconds, "").replace("  ", ", ")

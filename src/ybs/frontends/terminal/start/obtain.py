@@ -9,6 +9,7 @@ from pathlib import Path
 from ybs.commands.model_choices import Settings
 from ybs.config.paths import short
 from ybs.core.errors import ConfigError
+from ybs.frontends.headless.advice import told
 from ybs.frontends.terminal.start.offers import Read
 from ybs.frontends.terminal.start.remarks import say, show
 from ybs.providers.http.client import is_loopback
@@ -73,7 +74,7 @@ def ask_server(read: Read) -> Settings | None:
             address = clean_endpoint(endpoint, "openai")
             break
         except ConfigError as error:
-            say(f"{error}\n")
+            say(f"{told(error)}\n")
     else:
         return None
     server = asyncio.run(ask_openai(address))

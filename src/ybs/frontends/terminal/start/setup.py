@@ -9,6 +9,7 @@ from ybs.commands.model_choices import Settings, find_choices
 from ybs.config.paths import short
 from ybs.config.settings_file import write_settings
 from ybs.core.errors import ConfigError, YbsError
+from ybs.frontends.headless.advice import told
 from ybs.frontends.terminal.questions.late import ask_late
 from ybs.frontends.terminal.start.obtain import ask_server, fetch_starter, starter_facts
 from ybs.frontends.terminal.start.offers import PAGE, STARTER, Offer, Read, offer_of, order
@@ -137,7 +138,7 @@ class _Choice:
         try:
             return offer.settings if offer.ask is None else offer.ask(self._read)
         except YbsError as error:
-            say(f"{error}\n")
+            say(f"{told(error)}\n")
             return None
 
     def _show_more(self) -> None:

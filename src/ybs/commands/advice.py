@@ -1,0 +1,66 @@
+"""What a chat tells the person to do about a failure: its slash commands."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ybs.core.errors import YbsError
+from ybs.core.remedies import Remedy, RemedyKind, with_advice
+
+#: What fetches the starter model.
+INSTALL_STARTER: Final = "ybs models install"
+
+#: Half a sentence for each remedy; `{}` is its value.
+_WORDS: Final[Mapping[RemedyKind, str]] = {
+    "do": "{}",
+    "try_again": "try again {}",
+    "choose_model": "choose a model: /model",
+    "change_model": "choose another model: /model",
+    "enlarge_window": "choose a model with a larger window: /model",
+    "choose_provider": "choose a provider: /provider",
+    "change_provider": "choose another provider: /provider",
+    "choose_local_model": "choose a model on this machine: /provider NAME MODEL",
+    "set_key": "set {} to a valid key",
+    "set_endpoint": "start ybs with that address: --endpoint ADDRESS",
+    "begin_anew": "start afresh: /clear",
+    "raise_step_limit": "allow more steps with agent.max_iterations",
+    "allow_call": "allow it with the rule {} in safety.allow",
+    "allow_call_with_network": "allow it with the rule {} in safety.allow, and safety.sandbox_network",
+    "choose_mode": "choose the mode {}: /mode",
+    "add_folder": "start ybs with --add-dir {} to allow that folder",
+    "run_without_sandbox": "start ybs with --no-sandbox",
+    "trust_project": "see what it wants, and trust it: /trust",
+    "list_sessions": "list them: /sessions",
+    "list_all_sessions": "list those of other folders: /sessions all",
+    "resume_session": "go on with one: /resume",
+    "list_memories": "list them: /memories",
+    "forget_memory": "make room: /memories forget N",
+    "list_secrets": "list them: /secrets",
+    "fork_session": "go on in a copy of it: /resume N fork",
+    "rewind_conversation": "go back in the conversation alone: /rewind 1 conversation",
+    "restore_conversation": "bring it back: /restore",
+    "set_up": "choose a model with `ybs setup`",
+    "install_model": f"fetch it with `{INSTALL_STARTER}`",
+    "remove_model": "clear what is left with `ybs models remove`, then try again",
+}
+_WITHOUT_VALUE: Final[Mapping[RemedyKind, str]] = {
+    "try_again": "try again",
+    "set_key": "set its key (providers.NAME.api_key_env)",
+    "add_folder": "start ybs with --add-dir DIR to allow its folder",
+}
+
+
+def word(remedy: Remedy) -> str:
+    """Return a remedy in the words of a chat."""
+    if not remedy.value and (text := _WITHOUT_VALUE.get(remedy.kind)):
+        return text
+    return _WORDS[remedy.kind].replace("{}", remedy.value)
+
+
+def advised(message: str, remedies: Sequence[Remedy], *, separator: str = "\n") -> str:
+    """Return a message and what to do about it."""
+    return with_advice(message, remedies, word, separator=separator)
+
+
+def told(error: YbsError) -> str:
+    """Return what a chat says of an error."""
+    return advised(str(error), error.remedies)

@@ -1,0 +1,102 @@
+"""No package below `commands/` speaks of a slash command, an option, a subcommand or a key: each frontend words that."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from rows import every_row
+from ybs.commands.table import COMMANDS
+from ybs.parser import SUBCOMMANDS
+
+SOURCE = Path(__file__).parents[1] / "src/ybs"
+#: What may speak of them: the frontends, the commands, and what reads the command line.
+ABOVE = ("commands/", "frontends/", "cli.py", "parser.py", "flags.py", "__main__.py")
+#: Texts that name an option of another program, or a file; this list may only shrink.
+EXCEPTIONS = {
+    ("git/moves.py", "--format=%H %T %P%x09%s"): "an option of git",
+    ("git/moves.py", "--format=%(refname:short)"): "an option of git",
+    ("git/titles.py", "--format=%h %s"): "an option of git",
+    ("repo_map/history.py", "--format=%x01%m%H %s"): "an option of git",
+    ("tools/builtin/git_plan.py", "--format=%h %as %an: %s"): "an option of git",
+    ("providers/local/fetch.py", "--no-cache"): "an option of uv",
+    ("repo_map/worker.py", "--wait"): "an option of the worker itself",
+    ("security/commands/dangers.py", "-[a-zA-Z]*[ceErp]|--eval|--print|--execute"): (
+        "options of node and the like"
+    ),
+    ("security/commands/options.py", "--config"): "an option of curl",
+    ("security/paths/git_settings.py", "/config"): "the end of a path",
+    ("testing/servers/__main__.py", "--model"): "an option of the scripted server itself",
+    **{
+        ("session/surroundings.py", f"/{name}"): "commands that the prompt lists"
+        for name in ("help", "undo", "diff", "commit", "compact", "focus", "memories")
+    },
+}
+OPTION = re.compile(r'"(--[a-z][a-z-]+)"')
+
+
+def _any(words: set[str]) -> str:
+    return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
+
+
+def _spoken_of() -> re.Pattern[str]:
+    texts = [(SOURCE / name).read_text(encoding="utf-8") for name in ("parser.py", "flags.py")]
+    options = {option for text in texts for option in OPTION.findall(text)}
+    assert {"--model", "--allow", "--add-dir", "--no-sandbox"} <= options
+    names = {name for name in COMMANDS if name.isalpha()}
+    return re.compile(
+        rf"(?<![\w/.~}}<])/(?:{_any(names)})\b(?!/|\.?\w)"
+        rf"|(?<![\w-])(?:{_any(options)})(?![\w-])"
+        rf"|`ybs (?:{_any(set(SUBCOMMANDS))})\b"
+        r"|\b(?:[Cc]trl|Alt|Shift)[-+]\w|\b(?:Esc|Escape)\b"
+    )
+
+
+SPOKEN_OF = _spoken_of()
+
+
+def _texts(path: Path) -> Iterator[str]:
+    text = path.read_text(encoding="utf-8")
+    if not SPOKEN_OF.search(text):  # most files: parsing is what takes time
+        return
+    tree = ast.parse(text)
+    docs = {
+        id(statement.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        for statement in node.body[:1]
+        if isinstance(statement, ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
+            yield node.value
+
+
+@every_row(
+    ("text", "is_found"),
+    [
+        ("Choose another model with /model.", True),
+        ("`/resume x fork` goes on", True),
+        ("Set it with --endpoint.", True),
+        ("press Ctrl-C to stop", True),
+        ("Esc stops it", True),
+        ("`ybs setup` chooses one", True),
+        ("the path /srv/model/x, a/model and /model/x", False),
+        ("an escape sequence; git --amend", False),
+        ("Start ybs in the folder of a project.", False),
+    ],
+)
+def test_what_is_looked_for_is_found(text: str, is_found: bool) -> None:
+    assert bool(SPOKEN_OF.search(text)) is is_found
+
+
+def test_no_package_below_commands_speaks_of_a_command_an_option_or_a_key() -> None:
+    found = {
+        (name, text)
+        for path in sorted(SOURCE.rglob("*.py"))
+        if not (name := path.relative_to(SOURCE).as_posix()).startswith(ABOVE)
+        for text in _texts(path)
+        if SPOKEN_OF.search(text)
+    }
+    assert found - EXCEPTIONS.keys() == set()
+    assert EXCEPTIONS.keys() - found == set(), "an exception that is not needed any more"
