@@ -25,7 +25,6 @@ EXCEPTIONS = {
         "options of node and the like"
     ),
     ("security/commands/options.py", "--config"): "an option of curl",
-    ("security/paths/git_settings.py", "/config"): "the end of a path",
     ("testing/servers/__main__.py", "--model"): "an option of the scripted server itself",
     **{
         ("session/surroundings.py", f"/{name}"): "commands that the prompt lists"
