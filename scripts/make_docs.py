@@ -56,6 +56,8 @@ Later ones win. Objects are merged, lists are replaced.
 | `option` | `--model`, `--mode` and so on |
 
 A value that cannot be used costs only itself: a warning names file, line and key, and the weaker layer's value stands.
+Settings that say "not there yet" belong to features that are still to come: they are accepted, nothing reads them, and one
+warning names those that are set.
 There are exceptions where a guess would be dangerous. An address or a provider that cannot be read is an error as soon as a
 model is made, unless a stronger layer mends it. An option that does not fit and an unknown profile end ybs with exit code 3.
 A file that is no JSON at all, is larger than 256 kB, is no regular file, or that others can write or own (`chmod go-w FILE`)

@@ -72,10 +72,15 @@ def test_nothing_configured_gives_the_defaults(project: Path):
     assert loaded.origins.keys() == flatten(loaded.config).keys()
 
 
-def test_every_key_of_the_specification_is_taken_without_a_warning(project: Path, write: Write):
+def test_every_key_of_the_specification_is_taken_and_one_line_names_those_without_effect(
+    project: Path, write: Write
+):
     write("user", SPECIFICATION)
     loaded = load(folder=project)
-    assert loaded.warnings == ()
+    assert loaded.warnings == (
+        "router, mcpServers, hooks, memory, gateway, tools.external: "
+        "without effect, for these features are not there yet",
+    )
     config = loaded.config
     assert config.llm.model == "qwen3:14b"
     assert config.context.max_tokens == 32000
@@ -101,7 +106,7 @@ def test_later_layers_win_and_every_value_knows_where_it_came_from(
     monkeypatch.setenv("YBS_MODEL", "variable")
     monkeypatch.setenv("YBS_LLM__MAX_TOKENS", "7")
     loaded = load(folder=project, config_file=file, overrides={"llm.model": "option"})
-    assert loaded.warnings == ()
+    assert loaded.warnings == ("router: without effect, for these features are not there yet",)
     assert loaded.config.router == {
         "a": "system",
         "b": "user",

@@ -83,7 +83,8 @@ def test_no_secret_is_shown(project: Path, write: Write):
     }
     write("user", json.dumps(values))
     loaded = load(folder=project)
-    assert loaded.warnings == ()
+    (warning,) = loaded.warnings
+    assert warning.startswith("mcpServers, gateway, tools.external: without effect")
     rows = show(loaded)
     assert SECRET not in repr(rows)
     shown = {row.key: row.value for row in rows}
@@ -181,3 +182,13 @@ def test_the_schema_describes_every_setting():
 def test_the_schema_can_be_changed_by_the_caller_without_harm():
     json_schema()["properties"].clear()
     assert json_schema()["properties"]
+
+
+def test_settings_of_features_that_are_not_there_yet_are_named_in_one_line(
+    project: Path, write: Write
+):
+    write("user", '{"hooks": {"a": 1}, "skills": {}, "tools": {"search_paths": ["~/t"]}}')
+    loaded = load(folder=project)
+    said = "hooks, tools.search_paths: without effect, for these features are not there yet"
+    assert check(loaded) == (said,)
+    assert loaded.config.hooks == {"a": 1}

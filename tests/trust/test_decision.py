@@ -46,7 +46,8 @@ def test_powerful_settings_wait_for_trust(project: Path):
     assert loaded.config.mcpServers == POWERFUL["mcpServers"]
     assert loaded.config.tools.external[0].path == "./x"
     assert loaded.config.tools.search_paths == (*Config().tools.search_paths, "./more")
-    assert loaded.warnings == ()
+    (warning,) = loaded.warnings
+    assert warning.endswith("without effect, for these features are not there yet")
     assert loaded.review is not None
     assert not loaded.review.needs_question
 
@@ -135,7 +136,7 @@ def test_every_kind_of_file_waits_for_trust(project: Path):
     loaded = load(folder=project)
     review = loaded.review
     assert review is not None
-    assert loaded.warnings == ()
+    assert [each.partition(":")[0] for each in loaded.warnings] == ["mcpServers"]
     assert loaded.config.mcpServers == {"m": {"command": "sh", "args": ["srv/run.sh"]}}
     assert review.data(".ybs/commands/fix.md") == b"!ls"
     assert review.paths(".ybs/commands") == [".ybs/commands/fix.md"]

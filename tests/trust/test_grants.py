@@ -59,7 +59,8 @@ def test_what_is_of_no_use_is_told_and_left_out(project: Path):
     assert loaded.config.providers == {}
     assert loaded.config.llm.endpoint is None
     assert loaded.config.skills == {"a": 1}
-    assert len(loaded.warnings) == 2
+    assert len(loaded.warnings) == 3
+    assert loaded.warnings[2].startswith("skills: without effect")
 
 
 def test_what_is_never_taken_are_settings():
@@ -122,7 +123,7 @@ def test_a_key_of_a_later_file_does_not_go_to_a_projects_address(project: Path, 
     file = write("file", '{"llm": {"api_key": "sk-mine"}}')
     loaded = trusted(project, config_file=file)
     assert loaded.config.llm.api_key is None
-    assert "llm.api_key: left out, for a project's file names the address" in loaded.warnings[-1]
+    assert "llm.api_key: left out, for a project's file names the address" in loaded.warnings[-2]
 
 
 def test_the_wire_format_of_the_users_provider_is_kept(project: Path, write: Write):

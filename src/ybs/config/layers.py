@@ -14,7 +14,7 @@ from ybs.config.environment import PROFILE, is_setting, meant_by, nearest_to, pa
 from ybs.config.files import Unusable, place_of, read
 from ybs.config.provider_change import keys_left_behind, without_strangers
 from ybs.config.review import Review
-from ybs.config.schema import Config, Endpoint
+from ybs.config.schema import Config, Endpoint, planned_in
 from ybs.config.shape import Fitting, annotation_at, current_of, fits, missing_from, suggest
 from ybs.config.tree import (
     DEFAULT,
@@ -238,6 +238,10 @@ class _Loading:
         origins = {key: known.get(key, DEFAULT) for key in flatten(config)}
         if words := keys_left_behind(config):
             self.warnings.append(f"{visible(origins['llm.endpoint'].source)}: {words}")
+        if planned := planned_in(config):
+            self.warnings.append(
+                f"{', '.join(planned)}: without effect, for these features are not there yet"
+            )
         return Loaded(config=config, origins=origins, warnings=tuple(self.warnings), review=review)
 
     def _unite(self, path: tuple[str, ...], leaf: Leaf) -> None:

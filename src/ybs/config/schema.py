@@ -1,6 +1,7 @@
 """Every setting with its meaning, its default and its bounds; docs and JSON Schema are made from these."""
 
-from typing import Annotated, Any, Literal, TypeAlias
+from operator import attrgetter
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
@@ -178,10 +179,10 @@ class Tools(Struct, frozen=True, kw_only=True):
 
     builtin: Annotated[dict[str, BuiltinTool], Meta(description="Built-in tools, by name.")] = {}
     external: Annotated[
-        tuple[ExternalTool, ...], Meta(description="Programs of yours, as tools.")
+        tuple[ExternalTool, ...], Meta(description="Programs of yours, as tools. Not there yet.")
     ] = ()
     search_paths: Annotated[
-        tuple[str, ...], Meta(description="Folders in which tools are looked for.")
+        tuple[str, ...], Meta(description="Folders in which tools are looked for. Not there yet.")
     ] = ("~/.config/ybs/tools", "~/.ybs/tools", "./tools")
 
 
@@ -303,13 +304,38 @@ class Config(Struct, frozen=True, kw_only=True):
     profiles: Annotated[
         Section, Meta(description="Named sets of settings, one of which a start may choose.")
     ] = {}
-    router: Annotated[Section, Meta(description="How a model is picked for a task.")] = {}
-    mcpServers: Annotated[Section, Meta(description="MCP servers, by name.")] = {}
-    hooks: Annotated[Section, Meta(description="Commands run at set moments.")] = {}
-    skills: Annotated[Section, Meta(description="Skills and where they lie.")] = {}
-    memory: Annotated[Section, Meta(description="What is remembered between sessions.")] = {}
-    gateway: Annotated[Section, Meta(description="Chat platforms that reach the agent.")] = {}
+    router: Annotated[
+        Section, Meta(description="How a model is picked for a task. Not there yet.")
+    ] = {}
+    mcpServers: Annotated[Section, Meta(description="MCP servers, by name. Not there yet.")] = {}
+    hooks: Annotated[Section, Meta(description="Commands run at set moments. Not there yet.")] = {}
+    skills: Annotated[Section, Meta(description="Skills and where they lie. Not there yet.")] = {}
+    memory: Annotated[
+        Section, Meta(description="What is remembered between sessions. Not there yet.")
+    ] = {}
+    gateway: Annotated[
+        Section, Meta(description="Chat platforms that reach the agent. Not there yet.")
+    ] = {}
 
     def __repr__(self) -> str:
         # Sections hold keys, headers and environments, which must not reach a log.
         return f"Config(llm={self.llm!r})"
+
+
+#: Settings of features that are not there yet: they are accepted and have no effect.
+PLANNED: Final = (
+    "router",
+    "mcpServers",
+    "hooks",
+    "skills",
+    "memory",
+    "gateway",
+    "tools.external",
+    "tools.search_paths",
+)
+
+
+def planned_in(config: Config) -> list[str]:
+    """Return the keys of settings that are set although nothing reads them yet."""
+    shipped = Config()
+    return [key for key in PLANNED if attrgetter(key)(config) != attrgetter(key)(shipped)]
