@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from msgspec import Raw
 
+from replies import shown
 from ybs.commands.open import SlashCommands
 from ybs.core.messages import (
     AssistantMessage,
@@ -65,14 +66,14 @@ async def test_what_makes_no_sense_is_an_error_and_changes_nothing(quiet: Sessio
         assert reply.is_error, line
         assert (reply.draft, reply.clipboard) == ("", ""), line
     assert len(quiet.conversation.messages) == 4
-    usage = (await said(quiet, "/rewind 1 words")).text
+    usage = shown(await said(quiet, "/rewind 1 words"))
     assert usage == "Usage: /rewind, or /rewind N (1 to 2), then both, conversation or files"
 
 
 async def test_an_empty_conversation_has_nothing_to_take_out(quiet: Session, project: Path):
-    assert (await said(quiet, "/copy")).text == "There is no answer to copy."
-    assert (await said(quiet, "/export")).text == "There is nothing to export yet."
-    assert (await said(quiet, "/rewind")).text == "There is nothing to go back to."
+    assert shown(await said(quiet, "/copy")) == "There is no answer to copy."
+    assert shown(await said(quiet, "/export")) == "There is nothing to export yet."
+    assert shown(await said(quiet, "/rewind")) == "There is nothing to go back to."
     assert (await said(quiet, "/rewind 1")).is_error
     assert names_in(project) == []
 
@@ -87,10 +88,10 @@ async def test_while_a_turn_runs_the_conversation_stays_and_can_be_copied(open_s
             for line in ("/new", "/clear", "/rewind 1", "/model other", "/incognito"):
                 reply = await said(session, line)
                 assert reply.is_error, line
-                assert "A turn is running" in reply.text, line
+                assert "A turn is running" in shown(reply), line
             assert (await said(session, "/copy")).clipboard == "first"
             assert (await said(session, "/rewind")).menu is not None
-            assert "one is running" in (await said(session, "/status")).text
+            assert "one is running" in shown(await said(session, "/status"))
             session.cancel()
             await turn
             assert session.past.prompts()[1][1] == "two"
@@ -105,10 +106,10 @@ async def test_rewind_offers_the_prompts_and_gives_the_words_back(quiet: Session
     assert offer.menu.items[0].label.startswith("two lines ␛[2Jxxx")
     assert len(offer.menu.items[0].label) <= 60
     assert "Files stay as they are" in offer.menu.title
-    assert "  2  one" in offer.text
+    assert "  2  one" in shown(offer)
     reply = await said(quiet, "/rewind 2")
     assert reply.draft == "one"
-    assert "Files stay as they are" in reply.text
+    assert "Files stay as they are" in shown(reply)
     assert list(quiet.conversation.messages) == []
 
 
@@ -120,7 +121,7 @@ async def test_what_was_offered_before_more_was_said_is_not_gone_back_to(quiet: 
     quiet.conversation.append(UserMessage.of("steered meanwhile"))
     reply = await said(quiet, stale)
     assert reply.is_error
-    assert "has gone on" in reply.text
+    assert "has gone on" in shown(reply)
     await quiet.past.rewind(2)
     talk(quiet, ("another", "answer"))  # as many as were offered, but not the same
     assert (await said(quiet, offer.menu.items[0].line)).is_error
@@ -158,10 +159,10 @@ async def test_new_keeps_model_mode_and_incognito(project: Path, *, is_incognito
         reply = await said(session, "/NEW")
         status = session.status()
         assert (status.model, status.mode, status.incognito) == ("m", "plan", is_incognito)
-        assert ("incognito" in reply.text) is is_incognito
+        assert ("incognito" in shown(reply)) is is_incognito
         assert list(session.conversation.messages) == session.turns == []
         assert session.view.is_verbose
-        settings = (await said(session, "/config")).text
+        settings = shown(await said(session, "/config"))
         assert "/incognito)" not in settings, "nobody said so"
 
 
@@ -175,15 +176,15 @@ async def test_copy_takes_the_last_words_of_a_turn(quiet: Session):
     quiet.conversation.append(UserMessage.of("three"))
     reply = await said(quiet, "/copy")
     assert reply.clipboard == "It ␛[2Jis."
-    assert reply.text == "The answer, 1 line:"
+    assert shown(reply) == "The answer, 1 line:"
     assert (await said(quiet, "/copy 2")).clipboard == "first"
-    assert "only 2 answers" in (await said(quiet, "/copy 3")).text
+    assert "only 2 answers" in shown(await said(quiet, "/copy 3"))
 
 
 async def test_copy_takes_the_last_code_of_an_answer(quiet: Session):
     talk(quiet, ("one", "a\n```py\nx = 1\n```\nb\n~~~\ny\n```\n~~~\n"), ("two", "none"))
     assert (await said(quiet, "/copy code 2")).clipboard == "y\n```"
-    assert "no code block" in (await said(quiet, "/copy CODE")).text
+    assert "no code block" in shown(await said(quiet, "/copy CODE"))
 
 
 def test_code_blocks_end_where_markdown_ends_them():
@@ -210,7 +211,7 @@ async def test_export_is_refused_in_incognito_and_where_it_must_not_go(
     talk(quiet, ("one", "first"))
     reply = await said(quiet, "/export x.md")
     assert reply.is_error
-    assert reply.text.startswith("Not written: incognito writes nothing down. /copy")
+    assert shown(reply).startswith("Not written: incognito writes nothing down. /copy")
     assert names_in(project) == ["there.md"]
     assert (project / "there.md").read_text() == "mine"
 
@@ -230,7 +231,7 @@ async def test_an_export_is_markdown_with_secrets_masked(quiet: Session, project
     reply = await said(quiet, "/export")
     (name,) = names_in(project)
     file = project / name
-    assert reply.text == f"Exported 3 messages: {file}"
+    assert shown(reply) == f"Exported 3 messages: {file}"
     assert file.name.startswith("session-")
     assert file.stat().st_mode & 0o777 == 0o600
     text = file.read_text()
@@ -261,7 +262,7 @@ async def test_an_export_is_markdown_with_secrets_masked(quiet: Session, project
     assert parts["thinking"] == {"type": "thinking", "text": "the [ybs:secret:github-token#1]"}
     for name in names_in(project):
         assert TOKEN not in (project / name).read_text()
-    assert (await said(quiet, "/secrets")).text == "Nothing was masked in this session."
+    assert shown(await said(quiet, "/secrets")) == "Nothing was masked in this session."
 
 
 def test_no_text_ends_its_code_block():

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from replies import shown as text_of
 from ybs.commands.open import SlashCommands
 from ybs.session.reply import Menu, Reply
 from ybs.session.session import Session
@@ -32,13 +33,13 @@ async def said(session: Session, line: str) -> Reply:
 
 async def error(session: Session, line: str) -> str:
     reply = await said(session, line)
-    assert reply.is_error, reply.text
-    return reply.text
+    assert reply.is_error, text_of(reply)
+    return text_of(reply)
 
 
 async def menu(session: Session, line: str) -> Menu:
     reply = await said(session, line)
-    assert reply.menu is not None, reply.text
+    assert reply.menu is not None, text_of(reply)
     return reply.menu
 
 
@@ -57,7 +58,7 @@ def text_below(folder: Path) -> str:
 
 async def test_what_is_kept_is_listed_found_shown_and_forgotten(project: Path, own: Path):
     async with quiet(project) as session:
-        assert "Nothing was memorized yet. /memorize" in (await said(session, "/memories")).text
+        assert "Nothing was memorized yet. /memorize" in text_of(await said(session, "/memories"))
         kept = await said(session, "/memorize Use tabs in Makefiles.")
         assert kept.text.startswith("Kept for this project: ~/.config/ybs/memories/project-")
         assert kept.text.endswith("_use_tabs_in_makefiles.md")
@@ -73,19 +74,19 @@ async def test_what_is_kept_is_listed_found_shown_and_forgotten(project: Path, o
         found = await menu(session, "/memories testing ports")
         assert [item.label[:9] for item in found.items] == ["The tests"]
         assert found.items[0].detail.endswith(", all projects")
-        shown = (await said(session, "/memories 1")).text  # of what was found
+        shown = text_of(await said(session, "/memories 1"))  # of what was found
         assert shown.startswith("The tests need a database.\nIts port is 5433.\n\n20")
         assert ", all projects: ~/.config/ybs/memories/20" in shown
         assert shown.endswith("\n/memories forget 1 forgets it.")
-        assert (await said(session, found.items[0].line)).text == shown
-        forgotten = (await said(session, "/memories forget 1")).text
+        assert text_of(await said(session, found.items[0].line)) == shown
+        forgotten = text_of(await said(session, "/memories forget 1"))
         assert forgotten.startswith("Forgotten:\nThe tests need a database.\nIts port is 5433.\n")
         assert "/memories undo brings it back" in forgotten
         assert len(names_below(own)) == 1
-        assert "Back again: The tests need" in (await said(session, "/memories undo")).text
+        assert "Back again: The tests need" in text_of(await said(session, "/memories undo"))
         assert len(names_below(own)) == 2
         # The numbers are those of the list again, not of what was found.
-        assert (await said(session, "/memories FORGET use_tabs_in_makefiles")).text.count("tabs")
+        assert text_of(await said(session, "/memories FORGET use_tabs_in_makefiles")).count("tabs")
         assert [item.label[:9] for item in (await menu(session, "/memories")).items] == [
             "The tests"
         ]
@@ -106,7 +107,9 @@ async def test_what_makes_no_sense_is_an_error(project: Path, own: Path):
         await said(session, "/memorize Port 5433 is taken")
         assert "kept already" in await error(session, "/memorize everywhere: port 5433 is taken")
         assert (await menu(session, "/memories 5433")).items[0].label[:9] == "Port 5433"
-        assert (await said(session, "/memories zebra")).text == "No memory has to do with “zebra”."
+        assert (
+            text_of(await said(session, "/memories zebra")) == "No memory has to do with “zebra”."
+        )
 
 
 async def test_incognito_keeps_nothing_and_still_reads(project: Path, own: Path):
@@ -145,9 +148,9 @@ def odd_files(project: Path, own: Path) -> None:
 async def test_nothing_in_a_name_or_a_text_does_anything(project: Path, own: Path):
     async with quiet(project) as session:
         reply = await said(session, "/memories")
-        assert "\x1b" not in reply.text
-        assert reply.text.count("it is no text in UTF-8") == 3
-        assert reply.text.endswith("2 other files too.")
+        assert "\x1b" not in text_of(reply)
+        assert text_of(reply).count("it is no text in UTF-8") == 3
+        assert text_of(reply).endswith("2 other files too.")
         assert reply.menu is not None
         labels = [item.label for item in reply.menu.items]
         assert labels == ["ab", "run", "run 1", "run forget"]
@@ -155,7 +158,7 @@ async def test_nothing_in_a_name_or_a_text_does_anything(project: Path, own: Pat
         for number, label in enumerate(labels, 1):
             for line in (f"/memories {number}", reply.menu.items[number - 1].line):
                 assert line.isprintable()
-                shown = (await said(session, line)).text
+                shown = text_of(await said(session, line))
                 assert shown.startswith(f"{label}\n\n"), line
                 assert ("forgets it" in shown) == (number == 1), line
         for number in (2, 3, 4):

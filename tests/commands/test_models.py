@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 import pytest
 
+from replies import shown
 from ybs.commands import offers
 from ybs.commands.open import SlashCommands
 from ybs.core.errors import ProviderDown
@@ -57,7 +58,7 @@ async def test_an_unknown_provider_or_number_changes_nothing(open_session: Open)
             for line in ("/provider opnai", "/provider apple", "/provider \x1b", "/mode 9"):
                 reply = await said(session, line)
                 assert reply.is_error, line
-            assert "openai" in (await said(session, "/provider opnai")).text
+            assert "openai" in shown(await said(session, "/provider opnai"))
             await said(session, "/mode")
             assert (await said(session, "/mode 99")).is_error
             assert session.mode == "ask"
@@ -84,8 +85,8 @@ async def test_models_of_the_provider_and_of_other_servers_here_are_offered(
             ]
             assert [item.is_current for item in menu.items] == [True, False, False, False]
             assert [item.detail for item in menu.items][1:3] == ["400k window", "running here"]
-            assert "\n* 1  scripted" in reply.text
-            assert "\n  3  near small  running here\n" in reply.text
+            assert "\n* 1  scripted" in shown(reply)
+            assert "\n  3  near small  running here\n" in shown(reply)
             chosen = await said(session, "/model 3")
             assert chosen.text == "Now using near small."
             assert session.status().model == "small"
@@ -106,8 +107,8 @@ async def test_a_silent_provider_is_not_waited_for(
         async with session:
             reply = await said(session, "/model")
             assert [item.line for item in menu_of(reply).items] == ["/model scripted"]
-            assert "openai did not say in time which models it has." in reply.text
-            assert (await said(session, "/model other")).text == "Now using openai other."
+            assert "openai did not say in time which models it has." in shown(reply)
+            assert shown(await said(session, "/model other")) == "Now using openai other."
 
 
 async def test_where_a_maker_does_not_answer_its_known_models_are_offered(
@@ -132,19 +133,19 @@ async def test_where_a_maker_does_not_answer_its_known_models_are_offered(
     assert "claude-haiku-4-5" in labels
     assert "claude" not in labels, "a family is no model"
     assert labels.count("claude-opus-5") == 1
-    assert "nobody answers␛ there; these are known from elsewhere." in reply.text
+    assert "nobody answers␛ there; these are known from elsewhere." in shown(reply)
 
 
 async def test_a_name_that_is_not_listed_is_taken_and_doubted(open_session: Open):
     async with OpenAIServer([], models=("scripted", "qwen3:14b", "gpt-5-2025")) as server:
         session, _ = open_session(server)
         async with session:
-            text = (await said(session, "/model scriptd")).text
+            text = shown(await said(session, "/model scriptd"))
             assert text.startswith("Now using openai scriptd.\nopenai does not list that model.")
             assert "Did you mean scripted?" in text
-            assert "/model shows" in (await said(session, "/model zzz")).text
+            assert "/model shows" in shown(await said(session, "/model zzz"))
             for name in ("scripted", "qwen3", "gpt-5"):
-                assert (await said(session, f"/model {name}")).text == f"Now using openai {name}."
+                assert shown(await said(session, f"/model {name}")) == f"Now using openai {name}."
 
 
 async def test_providers_are_shown_with_what_they_lack_and_only_this_machine_is_asked(
@@ -170,7 +171,7 @@ async def test_providers_are_shown_with_what_they_lack_and_only_this_machine_is_
             assert items["far"].line == "/provider far"
             assert [item.label for item in items.values() if item.is_current] == ["openai"]
             listed = await said(session, "/provider LIST")
-            assert (listed.text, listed.menu) == (reply.text, None)
+            assert (shown(listed), listed.is_listed) == (shown(reply), True)
         assert not server.requests + server.other_requests
 
 
@@ -187,7 +188,7 @@ async def test_a_provider_without_a_model_of_its_own_offers_those_it_has(
                 "/provider near b-2",
             ]
             assert session.status().provider == "openai"
-            assert (await said(session, "/provider 2")).text == "Now using near b-2."
+            assert shown(await said(session, "/provider 2")) == "Now using near b-2."
             dead = await said(session, "/provider dead")
             assert dead.is_error
             assert "/provider dead MODEL" in dead.text

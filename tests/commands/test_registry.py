@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from replies import shown
 from ybs.commands.registry import is_command, runs_beside_a_turn
 from ybs.commands.table import LISTED
 from ybs.session.reply import Reply
@@ -25,7 +26,7 @@ async def reply_to(open_session: Open, line: str, **options: object) -> Reply:
 
 
 async def test_help_lists_every_command(open_session: Open):
-    text = (await reply_to(open_session, "/help")).text
+    text = shown(await reply_to(open_session, "/help"))
     for command in LISTED:
         assert f"/{command.names[0]}" in text
     assert "!COMMAND" in text
@@ -34,25 +35,25 @@ async def test_help_lists_every_command(open_session: Open):
 
 @pytest.mark.parametrize("line", ["/HELP", "/Help ", "/?"])
 async def test_commands_ignore_case(open_session: Open, line: str):
-    assert "/tools" in (await reply_to(open_session, line)).text
+    assert "/tools" in shown(await reply_to(open_session, line))
 
 
 async def test_an_unknown_command_names_the_nearest(open_session: Open):
     reply = await reply_to(open_session, "/modle gpt")
     assert reply.is_error
-    assert reply.text.startswith("Unknown command: /modle. Did you mean ")
-    assert "/model" in reply.text.split("?")[0]
+    assert shown(reply).startswith("Unknown command: /modle. Did you mean ")
+    assert "/model" in shown(reply).split("?")[0]
 
 
 async def test_the_beginning_of_a_command_names_those_that_begin_so(open_session: Open):
-    assert "Did you mean" not in (await reply_to(open_session, "/")).text
-    text = (await reply_to(open_session, "/CON")).text
+    assert "Did you mean" not in shown(await reply_to(open_session, "/"))
+    text = shown(await reply_to(open_session, "/CON"))
     assert text == "Unknown command: /CON. Did you mean /context or /config? /help lists them all."
 
 
 async def test_a_word_like_nothing_points_to_help(open_session: Open):
     reply = await reply_to(open_session, "/xyzzy")
-    assert reply.text == "Unknown command: /xyzzy. /help lists them all."
+    assert shown(reply) == "Unknown command: /xyzzy. /help lists them all."
 
 
 @pytest.mark.parametrize("line", ["/quit", "/exit", "/EXIT"])
@@ -61,7 +62,7 @@ async def test_quit_and_exit_leave(open_session: Open, line: str):
 
 
 async def test_tools_are_listed_with_one_line_each(open_session: Open):
-    text = (await reply_to(open_session, "/tools")).text
+    text = shown(await reply_to(open_session, "/tools"))
     for name in (
         "read_file",
         "write_file",
@@ -80,30 +81,30 @@ async def test_tools_are_listed_with_one_line_each(open_session: Open):
 
 
 async def test_the_provider_in_use_is_shown(open_session: Open):
-    assert (await reply_to(open_session, "/provider current")).text == "openai scripted"
+    assert shown(await reply_to(open_session, "/provider current")) == "openai scripted"
 
 
 async def test_provider_list_names_them_all(open_session: Open):
-    text = (await reply_to(open_session, "/provider list")).text
+    text = shown(await reply_to(open_session, "/provider list"))
     for name in ("ollama", "openai", "anthropic", "llamacpp"):
         assert name in text
 
 
 async def test_model_changes_the_model_only(open_session: Open):
-    text = (await reply_to(open_session, "/model other-7b")).text
+    text = shown(await reply_to(open_session, "/model other-7b"))
     assert text.startswith("Now using openai other-7b.")
 
 
 async def test_mode_is_shown_and_changed(open_session: Open):
-    assert (await reply_to(open_session, "/mode")).text.startswith("Mode: ask")
-    assert (await reply_to(open_session, "/mode PLAN")).text == "Mode: plan (only reads)"
+    assert shown(await reply_to(open_session, "/mode")).startswith("Mode: ask")
+    assert shown(await reply_to(open_session, "/mode PLAN")) == "Mode: plan (only reads)"
     wrong = await reply_to(open_session, "/mode yolo")
     assert wrong.is_error
     assert "bypass" in wrong.text
 
 
 async def test_config_shows_what_is_not_default_and_where_it_comes_from(open_session: Open):
-    text = (await reply_to(open_session, "/config", mode="plan")).text
+    text = shown(await reply_to(open_session, "/config", mode="plan"))
     assert "  safety.mode = plan   (option)\n" in text.replace('"', "")
     assert "llm.model" in text
 
@@ -112,14 +113,14 @@ async def test_config_masks_a_key(home: Path, open_session: Open):
     secret = "sk-" + "x" * 12 + "tail"
     (home / ".ybs.json").write_text(f'{{"llm": {{"api_key": "{secret}"}}}}')
     (home / ".ybs.json").chmod(0o600)
-    text = (await reply_to(open_session, "/config")).text
+    text = shown(await reply_to(open_session, "/config"))
     assert "llm.api_key" in text
     assert secret not in text
 
 
 async def test_config_names_the_file_and_what_kind_of_file_it_is(home: Path, open_session: Open):
     (home / ".ybs.json").write_text('{"llm": {"temperature": 1}}')
-    text = (await reply_to(open_session, "/config")).text
+    text = shown(await reply_to(open_session, "/config"))
     assert f"(home {home / '.ybs.json'})" in text
 
 
@@ -154,7 +155,7 @@ async def test_help_fits_a_terminal_and_ends_with_the_keys_of_the_door(open_sess
         async with session:
             reply = await session.handle("/help")
     assert isinstance(reply, Reply)
-    lines = reply.text.splitlines()
+    lines = shown(reply).splitlines()
     assert max(map(len, lines)) <= 76
     assert lines[-1] == "  Ctrl-X  does something"
 
@@ -196,15 +197,15 @@ async def test_odd_characters_reach_neither_a_reply_nor_break_a_command(open_ses
                         continue
                     reply = await session.handle(f"/{command.names[0]} {text}")
                     assert isinstance(reply, Reply), command.names
-                    assert not set(reply.text) & set("\x1b\u202e\x9b\0\ud800"), (
+                    assert not set(shown(reply)) & set("\x1b\u202e\x9b\0\ud800"), (
                         command.names,
                         text,
                     )
-    assert (await reply_to(open_session, "/x\x1b[2Jy")).text.startswith("Unknown command: /x\u241b")
+    assert shown(await reply_to(open_session, "/x\x1b[2Jy")).startswith("Unknown command: /x\u241b")
 
 
 async def test_words_are_parted_by_any_white_space(open_session: Open):
-    assert (await reply_to(open_session, "  /mode\u00a0\tplan ")).text == "Mode: plan (only reads)"
+    assert shown(await reply_to(open_session, "  /mode\u00a0\tplan ")) == "Mode: plan (only reads)"
 
 
 async def test_choices_are_what_a_command_takes(open_session: Open):
@@ -242,10 +243,10 @@ async def test_streaming_and_verbosity_are_turned_on_off_and_round(open_session:
 
 async def test_the_beginning_of_one_command_alone_is_that_command(open_session: Open):
     reply = await reply_to(open_session, "/STAT")
-    assert reply.text.startswith("/status\n")
+    assert shown(reply).startswith("/status\n")
     assert not reply.is_error
     assert (await reply_to(open_session, "/qui")).wants_quit
-    assert not (await reply_to(open_session, "/p")).text.startswith("/jobs")  # /ps, /provider
+    assert not shown(await reply_to(open_session, "/p")).startswith("/jobs")  # /ps, /provider
     several = await reply_to(open_session, "/mo")
     assert several.is_error
     assert "Did you mean /model or /mode?" in several.text

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
+from replies import shown
 from ybs.commands.open import SlashCommands
 from ybs.commands.registry import activity_of, runs_beside_a_turn
 from ybs.commands.sessions import age, file_name
@@ -71,9 +72,9 @@ async def saved(project: Path, name: str, *words: str, age_seconds: int = 0, **o
 
 async def test_what_makes_no_sense_is_an_error_and_changes_nothing(project: Path):
     async with opened(project) as session:
-        assert (await said(session, "/sessions")).text.startswith("No session was saved in this")
-        assert (await said(session, "/sessions all")).text == "No session was saved yet."
-        assert "Nothing was said" in (await said(session, "/session")).text
+        assert shown(await said(session, "/sessions")).startswith("No session was saved in this")
+        assert shown(await said(session, "/sessions all")) == "No session was saved yet."
+        assert "Nothing was said" in shown(await said(session, "/session"))
         wrong = ("/sessions some", "/resume nothing", "/load 3", "/resume ../x", "/resume x fork")
         for line in (*wrong, "/fork", "/fork x", "/save", "/save x", "/session x"):
             assert (await said(session, line)).is_error, line
@@ -81,7 +82,7 @@ async def test_what_makes_no_sense_is_an_error_and_changes_nothing(project: Path
         for line in ("/save ../..", "/save 12", f"/resume {name}", "/resume 9"):
             assert (await said(session, line)).is_error, line
         assert session.journal.name == name
-        assert "session-" in (await said(session, "/save")).text
+        assert "session-" in shown(await said(session, "/save"))
     assert [each.name for each in sessions_folder().iterdir()] == [f"{name}.jsonl"]
 
 
@@ -99,21 +100,21 @@ async def test_sessions_are_offered_newest_first_and_taken_by_number(project: Pa
             ("/resume old", "old it is", False),
         ]
         assert offer.menu.items[1].detail == "2 h ago, 4 messages"
-        assert "  2  old it is  2 h ago" in offer.text
-        assert "/sessions all" in offer.text
+        assert "  2  old it is  2 h ago" in shown(offer)
+        assert "/sessions all" in shown(offer)
         everywhere = await said(session, "/sessions ALL")
         assert everywhere.menu is not None
         assert everywhere.menu.items[2].line == "/resume far"
         assert everywhere.menu.items[2].detail.endswith(f", {other}")
         assert "current" not in everywhere.menu.items[2].detail
-        assert (await said(session, "/load 3")).text.startswith("Resumed “far it is”, 2 messages.")
+        assert shown(await said(session, "/load 3")).startswith("Resumed “far it is”, 2 messages.")
         assert session.journal.name == "far"
-        assert (await said(session, "/resume 1")).text.startswith("Resumed"), "of this folder"
+        assert shown(await said(session, "/resume 1")).startswith("Resumed"), "of this folder"
         assert session.journal.name == name
-        assert (await said(session, "/sessions 2")).text.startswith("Resumed “old it is”")
+        assert shown(await said(session, "/sessions 2")).startswith("Resumed “old it is”")
         assert session.journal.name == "old"
         await said(session, "/sessions all")
-        assert (await said(session, "/sessions 3")).text.startswith("Resumed “far it is”")
+        assert shown(await said(session, "/sessions 3")).startswith("Resumed “far it is”")
         assert (await said(session, "/sessions 99")).is_error
 
 
@@ -130,7 +131,7 @@ async def test_a_resumed_session_is_as_it_was_and_what_differs_is_said(project: 
         assert first == UserMessage.of("look")
         assert answer == AssistantMessage(content=(Text(text="done: look"),), model="m")
         assert len(rest) == 2
-        lines = reply.text.splitlines()
+        lines = shown(reply).splitlines()
         assert lines[0] == "Resumed “far it is”, 4 messages."
         assert "2 damaged lines" in lines[1]
         assert str(other) in lines[2]
@@ -142,19 +143,19 @@ async def test_a_resumed_session_is_as_it_was_and_what_differs_is_said(project: 
         assert words.content.endswith("…")
         assert isinstance(last, AssistantSaid)
         assert session.mode == "plan"
-        assert (await said(session, "/session")).text.count("far") == 3
+        assert shown(await said(session, "/session")).count("far") == 3
 
 
 async def test_a_session_of_another_model_names_the_way_back(project: Path):
     await saved(project, "old", "a")
     async with opened(project) as session:
-        text = (await said(session, "/resume old")).text
+        text = shown(await said(session, "/resume old"))
         assert "/model m goes back" not in text
     async with opened(project, model="small") as session:
-        text = (await said(session, "/resume old")).text
+        text = shown(await said(session, "/resume old"))
         assert "m answered then, small does now; /model m goes back." in text
     async with opened(project, provider="llamacpp", incognito=True) as session:
-        text = (await said(session, "/resume old")).text
+        text = shown(await said(session, "/resume old"))
         assert "/provider openai m goes back" in text
         assert "not saved: incognito writes nothing down" in text
         before = file_of("old").read_bytes()
@@ -173,10 +174,10 @@ async def test_what_another_ybs_has_open_goes_on_in_a_copy(project: Path):
             assert "open in another ybs" in offer.menu.items[0].detail
             reply = await said(session, "/resume 1")
             assert reply.is_error
-            assert f"`/resume {name} fork`" in reply.text
+            assert f"`/resume {name} fork`" in shown(reply)
             assert session.journal.name == ""
             reply = await said(session, f"/resume {name} fork")
-            assert session.journal.name in reply.text
+            assert session.journal.name in shown(reply)
             assert session.journal.name not in ("", name)
             assert len(session.conversation.messages) == 2
 
@@ -186,7 +187,7 @@ async def test_a_fork_leaves_the_first_file_as_it_is(project: Path):
         name = talk(session, "one")
         reply = await said(session, "/fork")
         assert session.journal.name != name
-        assert reply.text.startswith(f"From here on it goes into {session.journal.name}; {name}")
+        assert shown(reply).startswith(f"From here on it goes into {session.journal.name}; {name}")
         before = file_of(name).read_bytes()
         talk(session, "two")
         assert file_of(name).read_bytes() == before
@@ -196,7 +197,7 @@ async def test_a_fork_leaves_the_first_file_as_it_is(project: Path):
 async def test_a_copy_has_a_safe_name_and_overwrites_nothing(project: Path):
     async with opened(project) as session:
         talk(session, "one")
-        assert (await said(session, "/save Über: the ../bug\x1b[2J")).text.startswith(
+        assert shown(await said(session, "/save Über: the ../bug\x1b[2J")).startswith(
             "Saved as Über-"
         )
         (copy,) = [path for path in sessions_folder().iterdir() if path.name.startswith("Ü")]
@@ -206,7 +207,7 @@ async def test_a_copy_has_a_safe_name_and_overwrites_nothing(project: Path):
         assert copy.read_bytes() == before
         talk(session, "two")
         assert copy.read_bytes() == before
-        assert (await said(session, f"/resume {copy.stem}")).text.startswith(
+        assert shown(await said(session, f"/resume {copy.stem}")).startswith(
             "Resumed “Über: the .."
         )
 
@@ -215,25 +216,25 @@ async def test_without_auto_save_only_a_save_writes(project: Path):
     async with opened(project, overrides={"session.auto_save": False}) as session:
         talk(session, "one")
         assert not sessions_folder().exists()
-        assert "session.auto_save is off" in (await said(session, "/session")).text
+        assert "session.auto_save is off" in shown(await said(session, "/session"))
         assert (await said(session, "/fork")).is_error
-        assert (await said(session, "/save mine")).text.startswith("Saved as mine.")
+        assert shown(await said(session, "/save mine")).startswith("Saved as mine.")
         assert [path.name for path in sessions_folder().iterdir()] == ["mine.jsonl"]
-        assert (await said(session, "/save")).text.startswith("Saved as session-")
-        assert (await said(session, "/resume mine")).text.startswith("Resumed “mine”, 2 messages.")
+        assert shown(await said(session, "/save")).startswith("Saved as session-")
+        assert shown(await said(session, "/resume mine")).startswith("Resumed “mine”, 2 messages.")
 
 
 async def test_a_title_is_given_shown_and_kept(project: Path):
     async with opened(project) as session:
-        assert "no title" in (await said(session, "/rename")).text
+        assert "no title" in shown(await said(session, "/rename"))
         name = talk(session, "one")
-        assert (await said(session, "/rename Mend\x1b the   cart")).text == "Title: Mend␛ the cart"
-        assert (await said(session, "/rename")).text == "Title: Mend␛ the cart"
-        text = (await said(session, "/session")).text
+        assert shown(await said(session, "/rename Mend\x1b the   cart")) == "Title: Mend␛ the cart"
+        assert shown(await said(session, "/rename")) == "Title: Mend␛ the cart"
+        text = shown(await said(session, "/session"))
         for part in ("Mend␛ the cart", name, f"{name}.jsonl", "messages  2", "as it goes", "20"):
             assert part in text, part
     async with opened(project) as session:
-        assert (await said(session, f"/resume {name}")).text.startswith("Resumed “Mend␛ the cart”")
+        assert shown(await said(session, f"/resume {name}")).startswith("Resumed “Mend␛ the cart”")
 
 
 def test_the_last_exchange_is_short_and_says_what_is_missing():

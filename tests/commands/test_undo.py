@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from replies import shown
 from ybs.commands.open import SlashCommands
 from ybs.commands.undo import FILES_STAY, STILL_RUNS, told
 from ybs.core.events import AssistantSaid, Compacted, TurnFinished, UserSaid
@@ -62,7 +63,7 @@ def talk(session: Session, *words: str) -> None:
 async def test_what_makes_no_sense_is_an_error_and_changes_nothing(quiet: Session):
     async with quiet:
         for line in ("/undo", "/redo", "/restore"):
-            assert (await said(quiet, line)).text.startswith(("There is nothing", "Nothing was")), (
+            assert shown(await said(quiet, line)).startswith(("There is nothing", "Nothing was")), (
                 line
             )
         talk(quiet, "one")
@@ -89,14 +90,14 @@ async def test_an_undo_takes_words_and_files_back_and_a_redo_does_them_again(
             assert "2 from the last" in first.text
             assert "-x = 1" not in first.diff
             assert "+x = 1" in (await said(session, "/diff all")).diff
-            assert (await said(session, "/diff 3")).text == "Only 2 turns changed files."
+            assert shown(await said(session, "/diff 3")) == "Only 2 turns changed files."
             reply = await said(session, "/undo 2")
-            assert reply.text == "Took back 2 turns. 1 file is as before: a.py."
+            assert shown(reply) == "Took back 2 turns. 1 file is as before: a.py."
             assert reply.draft == "write it"
             assert not (project / "a.py").exists()
             assert list(session.conversation.messages) == []
             reply = await said(session, "/redo")
-            assert reply.text == "Did again what was taken back: a.py."
+            assert shown(reply) == "Did again what was taken back: a.py."
             assert (project / "a.py").read_text() == "x = 2\n"
             assert len(session.past.prompts()) == 2
             (project / "a.py").write_text("mine\n")
@@ -104,7 +105,7 @@ async def test_an_undo_takes_words_and_files_back_and_a_redo_does_them_again(
             assert reply.is_error
             assert (
                 "Changed since, by you or another program: a.py.\n/undo force overwrites it."
-                in reply.text
+                in shown(reply)
             )
             assert (project / "a.py").read_text() == "mine\n"
             assert (await said(session, "/undo force")).draft == "another\none"
@@ -123,7 +124,7 @@ async def test_a_copy_of_a_session_knows_what_its_turns_changed(open_session: Op
             for done in ("b.py", "a.py"):
                 assert not (await said(session, "/fork")).is_error
                 reply = await said(session, "/undo")
-                assert reply.text == f"Took back the last turn. 1 file is as before: {done}."
+                assert shown(reply) == f"Took back the last turn. 1 file is as before: {done}."
     assert names_in(project) == []
 
 
@@ -148,13 +149,13 @@ async def test_a_rewind_over_changes_asks_what_is_to_go_back(open_session: Open,
             assert again.menu is not None
             assert again.menu.items[0].line == "/rewind 1 both", "no item of the menu before"
             reply = await said(session, lines[2])
-            assert reply.text == "Took the files back. 1 file is as before: b.py."
+            assert shown(reply) == "Took the files back. 1 file is as before: b.py."
             assert reply.draft == ""
             assert names_in(project) == ["a.py"]
             reply = await said(session, lines[0])
-            assert (reply.text, reply.draft) == (f"Went back by 2 prompts. {FILES_STAY}", "two")
+            assert (shown(reply), reply.draft) == (f"Went back by 2 prompts. {FILES_STAY}", "two")
             reply = await said(session, "/rewind 1 conversation")
-            assert (reply.text, reply.draft) == (f"Went back by one prompt. {FILES_STAY}", "one")
+            assert (shown(reply), reply.draft) == (f"Went back by one prompt. {FILES_STAY}", "one")
             assert (project / "a.py").exists()
             assert (await said(session, "/diff")).diff, "it is still there"
 
@@ -176,7 +177,7 @@ async def test_an_undo_after_a_clear_promises_no_words_back(open_session: Open, 
             await session.send("one")
             await said(session, "/clear")
             reply = await said(session, "/undo")
-            assert reply.text.splitlines() == [
+            assert shown(reply).splitlines() == [
                 "Took back the last turn. 1 file is as before: a.py.",
                 "The conversation stays: the words of that turn are no longer in it.",
             ]
@@ -193,10 +194,10 @@ async def test_an_undo_in_incognito_says_that_files_are_not_kept(
             await session.send("write it")
             assert "+x" in (await said(session, "/diff")).diff
             offer = await said(session, "/rewind")
-            assert FILES_STAY in offer.text
+            assert FILES_STAY in shown(offer)
             reply = await said(session, "/undo")
             assert reply.draft == "write it"
-            assert "incognito keeps none" in reply.text
+            assert "incognito keeps none" in shown(reply)
     assert (project / "a.py").exists()
     assert names_in(home, "**/*.jsonl") == []
 
@@ -228,10 +229,10 @@ async def test_compacting_is_told_as_an_event_and_can_be_stopped(
         talk(quiet, "one", "two")
         running = asyncio.ensure_future(quiet.handle("/compact long"))
         await begun.wait()
-        assert (await said(quiet, "/undo")).text.startswith("The conversation is being compacted.")
+        assert shown(await said(quiet, "/undo")).startswith("The conversation is being compacted.")
         assert quiet.cancel()
         assert await running == Reply(text="Stopped by you; nothing was changed.", is_error=True)
-        assert "nothing to gain" in (await said(quiet, "/compact none")).text
+        assert "nothing to gain" in shown(await said(quiet, "/compact none"))
         assert (await said(quiet, "/compact the plan")) == Reply(text="")
         assert asked[-1] == "asked: the plan"
         assert quiet.usage == Usage(input_tokens=21), (
@@ -243,8 +244,8 @@ async def test_compacting_is_told_as_an_event_and_can_be_stopped(
             ("compaction: the plan", 7),
         ]
         reply = await said(quiet, "/undo")
-        assert reply.text.startswith("There is nothing to undo: what was said was compacted.")
-        assert (await said(quiet, "/restore")).text.startswith(
+        assert shown(reply).startswith("There is nothing to undo: what was said was compacted.")
+        assert shown(await said(quiet, "/restore")).startswith(
             "All of it is back: 4 messages, about"
         )
         assert [words for _, words in quiet.past.prompts()] == ["one", "two"]
@@ -256,7 +257,7 @@ async def test_what_could_not_be_done_is_said(quiet: Session, monkeypatch: pytes
     way = WayBack(files=kept, words="w", turns=2, reverted=2, was_cut=True)
     monkeypatch.setattr(type(quiet.rooms.workspace.shells), "running_jobs", ["job"])
     reply = told(quiet, way, done="Took back 2 turns.", force="/undo 2 force")
-    assert reply.text.splitlines() == [
+    assert shown(reply).splitlines() == [
         "Took back 2 turns. 5 files are as before: a, b, c, d and 1 more. 2 commits were reverted.",
         "Not brought back, as it was too large to be kept, or no plain file: big.bin.",
         STILL_RUNS,
@@ -266,5 +267,5 @@ async def test_what_could_not_be_done_is_said(quiet: Session, monkeypatch: pytes
     assert reply == Reply(text="The disk is full.", is_error=True)
     compacted = WayBack(files=Restored(paths=("a",), is_done=True), words="w", turns=1)
     reply = told(quiet, compacted, done="Took back the last turn.", force="/undo force")
-    assert reply.text.splitlines()[1].startswith("The conversation stays: the words")
+    assert shown(reply).splitlines()[1].startswith("The conversation stays: the words")
     assert reply.draft == ""

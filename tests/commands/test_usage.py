@@ -7,6 +7,8 @@ import pytest
 from msgspec import Raw
 from msgspec.json import encode
 
+from replies import shown
+from ybs.commands.figures import amount, money, number_in, time
 from ybs.commands.open import SlashCommands
 from ybs.commands.table import COMMANDS
 from ybs.core.events import ToolFinished as Done
@@ -20,12 +22,13 @@ from ybs.core.messages import (
     Usage,
     UserMessage,
 )
+from ybs.core.wording import first_words
+from ybs.frontends.layout import bar
 from ybs.frontends.terminal.signs import fit_encoding
 from ybs.frontends.terminal.words import cells
 from ybs.providers.tokens.families import PICTURE_TOKENS
 from ybs.session import changes
 from ybs.session.context_use import Share, measure
-from ybs.session.figures import amount, bar, first_words, money, number_in, time
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 from ybs.session.tally import TurnUse
@@ -47,11 +50,11 @@ def quiet(project: Path) -> Session:
     )
 
 
-async def text_of(session: Session, line: str) -> str:
+async def text_of(session: Session, line: str, *, columns: int = 80) -> str:
     reply = await session.handle(line)
     assert isinstance(reply, Reply)
     assert not reply.is_error, reply.text
-    return reply.text
+    return shown(reply, columns=columns)
 
 
 def used(words: str, cost: float | None, tokens: int = 1000, model: str = "m") -> TurnUse:
@@ -67,7 +70,7 @@ async def test_an_argument_that_is_none_is_an_error(quiet: Session):
         reply = await quiet.handle(line)
         assert isinstance(reply, Reply)
         assert (reply.is_error, reply.wants_quit) == (True, False), line
-        assert reply.text.startswith("Usage: /"), line
+        assert shown(reply).startswith("Usage: /"), line
     assert len(quiet.conversation.messages) == 1
     assert await quiet.handle("/exit now") == Reply(text="Usage: /quit", is_error=True)
 
@@ -140,13 +143,15 @@ async def test_the_context_is_what_the_provider_counted_and_its_shares_add_up_to
 
 
 async def test_an_empty_context_is_an_estimate_and_fits_narrow_terminals(quiet: Session):
-    quiet.view.columns = 40
-    text = await text_of(quiet, "/context")
+    text = await text_of(quiet, "/context", columns=39)
     assert text.startswith("context ~")
     assert "messages" not in text
     for size in (1, 10_000, 4_000_000):
         quiet.conversation.append(UserMessage.of("x" * size))
-        assert max(len(line) for line in (await text_of(quiet, "/context")).splitlines()) <= 38
+        assert (
+            max(len(line) for line in (await text_of(quiet, "/context", columns=39)).splitlines())
+            <= 38
+        )
     assert fit_encoding(text, "ascii").isascii()
     assert "?" not in fit_encoding(text, "ascii")
 
@@ -213,10 +218,9 @@ async def test_a_long_session_shows_its_last_turns_and_sums_up_the_others(quiet:
 
 
 async def test_where_there_is_no_room_the_words_stand_above_the_numbers(quiet: Session):
-    quiet.view.columns = 39
     words = ("日本語" * 20, "two " * 50, "three")
     quiet.turns = [used(each, 12.34, 123_456, model="a/very-long-name:" * 9) for each in words] * 9
-    lines = (await text_of(quiet, "/cost")).splitlines()
+    lines = (await text_of(quiet, "/cost", columns=39)).splitlines()
     assert [line for line in lines if cells(line) > 38] == []
     assert lines[3].startswith("  8 two two")
     assert lines[4] == "█████  $12.34  123k   500    10 3.2s"
@@ -269,7 +273,7 @@ async def test_diff_shows_the_last_turn_that_changed_files_or_all(quiet: Session
     reply = await quiet.handle("/diff")
     assert isinstance(reply, Reply)
     assert reply.diff == f"{DIFF}\n{DIFF}"
-    assert reply.text.splitlines()[1:] == ["  a.py  +3 -2, 2 changes", "  old.py  deleted"]
+    assert shown(reply).splitlines()[1:] == ["  a.py  +3 -2, 2 changes", "  old.py  deleted"]
     whole = await quiet.handle("/diff ALL")
     assert isinstance(whole, Reply)
     assert whole.diff == f"{new}\n{DIFF}\n{DIFF}"
@@ -301,8 +305,8 @@ async def test_what_is_remembered_of_changes_is_bounded(
     reply = await quiet.handle("/diff")
     assert isinstance(reply, Reply)
     assert reply.diff.count("+++") == 2
-    assert "  0.py  +1 -1" in reply.text
-    assert "no longer kept" in reply.text
+    assert "  0.py  +1 -1" in shown(reply)
+    assert "no longer kept" in shown(reply)
 
 
 async def test_odd_displays_of_tools_are_no_change(quiet: Session):
@@ -329,4 +333,4 @@ async def test_a_real_turn_leaves_its_changes(project: Path, open_session: Open)
             reply = await session.handle("/diff")
     assert isinstance(reply, Reply)
     assert "-x = 1" in reply.diff
-    assert reply.text.splitlines() == ["The last turn that changed files:", "  deleted a.py"]
+    assert shown(reply).splitlines() == ["The last turn that changed files:", "  deleted a.py"]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from replies import shown
 from ybs.commands.open import SlashCommands
 from ybs.core.errors import ConfigError, YbsError
 from ybs.core.events import RequestStarted, SessionEnded, SessionStarted
@@ -28,7 +29,7 @@ async def test_the_option_begins_one(open_session: Open):
         async with session:
             await session.send("go")
             assert session.status().incognito
-            assert ", incognito\n" in (await say(session, "/status")).text
+            assert ", incognito\n" in shown(await say(session, "/status"))
         started = next(event for event in events.events if isinstance(event, SessionStarted))
     assert started.config["incognito"] == "on"
     assert not session.rooms.workspace.shells.keeps_outputs
@@ -45,7 +46,7 @@ async def test_slash_incognito_leaves_the_conversation_behind(open_session: Open
             await session.send("other words")
         sent = str(server.requests[1].body)
     assert not reply.is_error
-    assert "nothing of it is written down" in reply.text
+    assert "nothing of it is written down" in shown(reply)
     assert "other words" in sent
     assert "first words" not in sent
     status = session.status()
@@ -70,7 +71,7 @@ async def test_grants_questions_and_jobs_do_not_come_along(open_session: Open, p
             assert session.rooms.policy.grants == ()
             assert session.confirm is asked
             assert old.workspace.shells.running_jobs == ()
-    assert reply.text.endswith("What ran in the background was ended.")
+    assert shown(reply).endswith("What ran in the background was ended.")
 
 
 def _silent() -> Any:
@@ -126,7 +127,7 @@ async def test_a_model_elsewhere_keeps_its_session_and_refuses_incognito(project
         rooms = session.rooms
         reply = await say(session, "/incognito")
         assert reply.is_error
-        assert "incognito.local_only" in reply.text
+        assert "incognito.local_only" in shown(reply)
         assert session.rooms is rooms
 
 
@@ -148,5 +149,5 @@ async def test_an_answer_about_trust_is_not_written_down(open_session: Open, pro
         async with session:
             reply = await say(session, "/trust give")
     assert reply.is_error
-    assert "incognito writes nothing down" in reply.text
+    assert "incognito writes nothing down" in shown(reply)
     assert not list(Path.home().rglob("*"))

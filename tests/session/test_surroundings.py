@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from replies import shown
 from ybs.commands.open import SlashCommands
 from ybs.commands.table import COMMANDS as TABLE
 from ybs.context.section import Section
@@ -81,7 +82,7 @@ async def test_the_documents_stand_in_the_prompt_in_their_order_and_it_stays_as_
     assert isinstance(context, Reply)
     facts = ("rules", "machine", "project", "commits", "commands")
     for name in (*facts, "documents", "AGENT.md", "HUMAN.md", "CODE.md", "AGENTS.md"):
-        assert f" {name} " in context.text
+        assert f" {name} " in shown(context)
 
 
 def test_the_commands_that_the_model_hears_of_are_there():
@@ -290,7 +291,7 @@ async def test_a_thought_goes_and_comes_with_the_conversation(open_session: Open
             await session.send("hello")
             context = await session.handle("/context")
             assert isinstance(context, Reply)
-            assert context.text.endswith("goal: mend the cart")
+            assert shown(context).endswith("goal: mend the cart")
             await session.handle("/undo")
             assert surroundings.thought == ""
             await session.handle("/redo")

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from ybs.commands.figures import number_in
 from ybs.security.incognito import WRITES_NOTHING
-from ybs.session.figures import number_in
 from ybs.session.journal import beginning
 from ybs.session.reply import Reply
 from ybs.session.session import Session

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ybs.commands.figures import number_in
 from ybs.core.errors import YbsError
 from ybs.core.wording import plural
-from ybs.session.figures import number_in
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 

@@ -12,7 +12,7 @@ from ybs.core.errors import YbsError
 from ybs.core.events import AssistantSaid
 from ybs.core.messages import Usage, UserMessage
 from ybs.core.ports import Model, Request
-from ybs.session.figures import first_words
+from ybs.core.wording import first_words
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 

@@ -3,10 +3,10 @@
 import asyncio
 from typing import TYPE_CHECKING
 
+from ybs.commands.figures import number_in
 from ybs.config.paths import short
 from ybs.core.errors import YbsError
-from ybs.core.wording import plural
-from ybs.session.figures import first_words, number_in
+from ybs.core.wording import first_words, plural
 from ybs.session.reply import Menu, MenuItem, Reply
 from ybs.session.session import Session
 
@@ -95,7 +95,7 @@ def _offered(memories: "Sequence[Memory]", title: str, notes: "Sequence[str]" = 
     )
     menu = Menu(title=title, items=items)
     hint = "/memories N shows one whole, /memories forget N forgets it."
-    return Reply(text="\n".join([f"{title}:", *menu.rows(), hint, *notes]), menu=menu)
+    return Reply(menu=menu, notes=(hint, *notes))
 
 
 def _look(session: Session, words: str) -> Reply:

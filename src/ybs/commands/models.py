@@ -2,6 +2,8 @@
 
 from typing import get_args
 
+from msgspec.structs import replace
+
 from ybs.config.schema import Mode
 from ybs.session.reply import Menu, MenuItem, Reply
 from ybs.session.session import Session
@@ -25,7 +27,7 @@ async def change_provider(session: Session, argument: str) -> Reply:
             from ybs.commands.offers import offer_providers
 
             reply = await offer_providers(session)
-            return reply if not name else Reply(text=reply.text)
+            return reply if not name else replace(reply, is_listed=True)
         case "current":
             return Reply(text=f"{session.rooms.provider} {session.rooms.model.name}")
         case _ if not model and not _has_model(session, name):
@@ -99,5 +101,5 @@ async def change_mode(session: Session, argument: str) -> Reply:
         MenuItem(line=f"/mode {mode}", label=mode, detail=what, is_current=mode == session.mode)
         for mode, what in MODES.items()
     )
-    text = f"Mode: {session.mode}   (modes: {', '.join(modes)})"
-    return Reply(text=text, menu=Menu(title="What is done without asking", items=items))
+    menu = Menu(title="What is done without asking", items=items)
+    return Reply(text=f"Mode: {session.mode}", menu=menu)

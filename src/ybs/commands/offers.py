@@ -6,13 +6,13 @@ from contextlib import suppress
 from typing import Final
 
 from ybs.commands.advice import INSTALL_STARTER
+from ybs.commands.figures import amount
 from ybs.core.errors import ModelError
 from ybs.providers.catalog import facts_of, known_models
 from ybs.providers.http.client import host_of, is_loopback, port_of
 from ybs.providers.reach import Reach, in_time, list_models, look, models_here
 from ybs.providers.registry import chosen_name, provider_names
 from ybs.providers.whereabouts import runs_here
-from ybs.session.figures import amount
 from ybs.session.reply import Menu, MenuItem, Reply
 from ybs.session.session import Session
 
@@ -40,7 +40,7 @@ async def offer_models(session: Session) -> Reply:
     notes = [note] if note else []
     hint = "/model NAME takes another one; a number takes one of these."
     menu = Menu(title=". ".join([title, *notes]), items=tuple(items))
-    return Reply(text="\n".join([f"{title}:", *menu.rows(), *notes, hint]), menu=menu)
+    return Reply(menu=menu, notes=(hint,))
 
 
 async def offer_providers(session: Session) -> Reply:
@@ -50,7 +50,7 @@ async def offer_providers(session: Session) -> Reply:
     items = tuple(_provider_item(reach, session) for reach in reaches)
     menu = Menu(title="Providers", items=items)
     hint = "/provider NAME [MODEL] takes one, /provider NUMBER too; the conversation stays."
-    return Reply(text="\n".join(["Providers:", *menu.rows(), hint]), menu=menu)
+    return Reply(menu=menu, notes=(hint,))
 
 
 async def offer_models_at(session: Session, name: str) -> Reply:
@@ -70,7 +70,7 @@ async def offer_models_at(session: Session, name: str) -> Reply:
         return Reply(text=text, is_error=True)
     items = tuple(_item_at(name, model, "") for model in _allowed(session, name, names))
     menu = Menu(title=f"Models of {name}", items=items)
-    return Reply(text="\n".join([f"{menu.title}:", *menu.rows()]), menu=menu)
+    return Reply(menu=menu)
 
 
 async def names_of(session: Session) -> list[str]:

@@ -3,13 +3,13 @@
 from msgspec.structs import replace
 
 from ybs.commands.advice import told
+from ybs.commands.figures import number_in
 from ybs.commands.open import is_command
 from ybs.commands.table import COMMANDS, LISTED, Command
 from ybs.core.errors import YbsError
 from ybs.core.messages import Text
 from ybs.security.unicode import printable
-from ybs.session.figures import number_in
-from ybs.session.reply import Menu, Reply
+from ybs.session.reply import Menu, Reply, Table
 from ybs.session.session import Session
 
 _LONGEST_ECHO = 40
@@ -81,6 +81,8 @@ def _shown(session: Session, reply: Reply) -> Reply:
 
     firewall = session.rooms.secrets.firewall
     text, diff = (mask(firewall, Text(text=each)).text for each in (reply.text, reply.diff))
+    tables = tuple(_shown_table(mask(firewall, each)) for each in reply.tables)
+    notes = tuple(printable(mask(firewall, Text(text=each)).text) for each in reply.notes)
     menu = reply.menu
     if menu is not None:
         items = [
@@ -88,7 +90,16 @@ def _shown(session: Session, reply: Reply) -> Reply:
             for each in menu.items
         ]
         menu = replace(menu, title=printable(menu.title), items=tuple(items))
-    return replace(reply, text=printable(text), diff=printable(diff), menu=menu)
+    text, diff = printable(text), printable(diff)
+    return replace(reply, text=text, tables=tables, notes=notes, diff=diff, menu=menu)
+
+
+def _shown_table(table: Table) -> Table:
+    rows = tuple(
+        replace(row, cells=tuple(printable(c) if isinstance(c, str) else c for c in row.cells))
+        for row in table.rows
+    )
+    return Table(table.columns, rows)
 
 
 def unknown(word: str) -> Reply:

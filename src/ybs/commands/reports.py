@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from ybs.commands.figures import money, percent
 from ybs.core.messages import Usage
-from ybs.session.figures import in_columns, money, percent
-from ybs.session.reply import Reply
+from ybs.session.reply import Reply, Table
 from ybs.session.session import Session
 
 if TYPE_CHECKING:
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 async def show_tools(session: Session, _argument: str) -> Reply:
     """List the tools that the model has."""
     specs = session.rooms.toolbox.specs()
-    rows = in_columns([("", spec.name, spec.description.splitlines()[0]) for spec in specs])
-    return Reply(text="\n".join([*rows, f"{len(specs)} tools"]))
+    rows = Table.of((spec.name, spec.description.splitlines()[0]) for spec in specs)
+    return Reply(tables=(rows,), notes=(f"{len(specs)} tools",))
 
 
 async def show_config(session: Session, _argument: str) -> Reply:
@@ -53,7 +53,7 @@ async def show_status(session: Session, _argument: str) -> Reply:
     ]
     if status.incognito:
         rows.insert(3, ("", "nothing of it is written down"))
-    return Reply(text="\n".join(in_columns([("", *row) for row in rows if row[1]])))
+    return Reply(tables=(Table.of(row for row in rows if row[1]),))
 
 
 def _sandbox_of(session: Session) -> str:

@@ -4,9 +4,9 @@ import re
 from time import monotonic
 from typing import TYPE_CHECKING, cast
 
+from ybs.commands.figures import number_in, time
 from ybs.commands.undo import FILES_STAY, told
-from ybs.core.wording import plural
-from ybs.session.figures import first_words, number_in, time
+from ybs.core.wording import first_words, plural
 from ybs.session.past import What
 from ybs.session.reply import Menu, MenuItem, Reply
 from ybs.session.session import Session
@@ -72,9 +72,7 @@ def _choose(line: str, words: str, count: int) -> Reply:
         for what, label, detail in choices
     )
     title = f"Back to before “{first_words(words, _LABEL)}”"
-    lines = [f"  {item.line}  {item.label}: {item.detail}" for item in items]
-    menu = Menu(title=title, items=items, is_numbered=False)
-    return Reply(text="\n".join([f"{title}:", *lines]), menu=menu)
+    return Reply(menu=Menu(title=title, items=items, is_numbered=False))
 
 
 def _offer(session: Session, prompts: list[tuple[int, str]]) -> Reply:
@@ -93,7 +91,7 @@ def _offer(session: Session, prompts: list[tuple[int, str]]) -> Reply:
     menu = Menu(title=title, items=items)
     session.offered[_OFFERED] = menu
     hint = "/rewind N goes there, its words in the prompt."
-    return Reply(text="\n".join([title, *menu.rows(), hint]), menu=menu)
+    return Reply(menu=menu, notes=(hint,))
 
 
 def _count(session: Session, place: int) -> int:

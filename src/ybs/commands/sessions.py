@@ -5,15 +5,15 @@ import re
 from time import time as now
 from typing import TYPE_CHECKING
 
+from ybs.commands.figures import age, number_in
 from ybs.config.paths import short
 from ybs.core.errors import YbsError
 from ybs.core.events import Titled
-from ybs.core.wording import plural
+from ybs.core.wording import first_words, plural
 from ybs.security.incognito import WRITES_NOTHING
 from ybs.security.unicode import printable
-from ybs.session.figures import age, first_words, in_columns, number_in
 from ybs.session.journal import beginning
-from ybs.session.reply import Menu, MenuItem, Reply
+from ybs.session.reply import Menu, MenuItem, Reply, Table
 from ybs.session.session import Session
 
 if TYPE_CHECKING:
@@ -48,8 +48,7 @@ async def show_sessions(session: Session, argument: str) -> Reply:
     notes = [f"{hidden:,} older ones are not shown."] * bool(hidden)
     if not is_all:
         notes.append("/sessions all shows those of other folders too.")
-    hint = "/sessions NUMBER goes on with one."
-    return Reply(text="\n".join([f"{title}:", *menu.rows(), hint, *notes]), menu=menu)
+    return Reply(menu=menu, notes=("/sessions NUMBER goes on with one.", *notes))
 
 
 async def _listed(session: Session, *, is_all: bool) -> "Sequence[Saved]":
@@ -243,7 +242,7 @@ async def show_session(session: Session, _argument: str) -> Reply:
         ("begun", _begun(journal.name, journal.path)),
         ("saved", f"no: {why}" if why else "as it goes"),
     ]
-    return Reply(text="\n".join(in_columns([("", *row) for row in rows if row[1]])))
+    return Reply(tables=(Table.of(row for row in rows if row[1]),))
 
 
 def _begun(name: str, path: str) -> str:

@@ -32,8 +32,7 @@ from ybs.commands.undo import compact, redo, restore, undo
 from ybs.commands.usage import show_context, show_cost
 from ybs.commands.view import change_streaming, change_verbosity
 from ybs.config.schema import Mode
-from ybs.session.figures import in_columns
-from ybs.session.reply import Reply
+from ybs.session.reply import Reply, Table
 from ybs.session.session import Session
 
 Run: TypeAlias = Callable[[Session, str], Awaitable[Reply]]
@@ -58,16 +57,13 @@ class Command(Struct, frozen=True):
 
 async def show_help(session: Session, _argument: str) -> Reply:
     """List the commands, the other things a line can be, and the door's keys."""
-    groups = [[(_shown(each), each.summary) for each in group] for group in GROUPS]
-    groups.append(
-        [
-            ("!COMMAND", "run a shell command and tell the model"),
-            ("!!COMMAND", "run a shell command for yourself"),
-        ]
+    groups = [Table.of((_shown(each), each.summary) for each in group) for group in GROUPS]
+    direct = (
+        ("!COMMAND", "run a shell command and tell the model"),
+        ("!!COMMAND", "run a shell command for yourself"),
     )
-    lines = iter(in_columns([row for group in groups for row in group]))
-    blocks = ["\n".join(f"  {next(lines)}" for _ in group) for group in groups]
-    return Reply(text="\n\n".join([*blocks, *filter(None, [session.door_help])]))
+    notes = ("", session.door_help) if session.door_help else ()
+    return Reply(tables=(*groups, Table.of(direct)), notes=notes)
 
 
 def _shown(command: Command) -> str:

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ybs.commands.figures import amount
 from ybs.core.wording import listed
-from ybs.session.figures import amount
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 

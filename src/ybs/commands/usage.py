@@ -1,131 +1,105 @@
-"""Commands about what was used: /context draws where the tokens go, /cost what the turns have cost."""
+"""Commands about what was used: /context shows where the tokens go, /cost what the turns have cost."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from ybs.commands.figures import amount, percent
 from ybs.core.messages import Usage
-from ybs.session.figures import amount, bar, first_words, money, percent, time
-from ybs.session.reply import Reply
+from ybs.core.wording import first_words
+from ybs.session.reply import Cell, Column, Reply, Row, Table
 from ybs.session.session import Session
 
 if TYPE_CHECKING:
     from ybs.session.context_use import ContextUse, Share
     from ybs.session.tally import TurnUse
 
-#: So many turns are drawn one by one; those before them are summed up.
+#: So many turns are shown one by one; those before them are summed up.
 MOST_TURNS = 20
-_COST_BAR = 5
-#: Lines that stay whole in a terminal of 40 columns; tables have one row for a turn from the other width on.
-_NARROW, _WIDE = 38, 60
+#: In characters; a head that fits the narrowest terminal has its numbers whole.
+_LONGEST_HEAD, _GOAL = 38, 72
+_SHARES: Final = (Column(), Column("estimate"), Column("share"), Column("note"))
+_PRICED: Final = (
+    Column("count"),
+    Column("share"),
+    Column("usd", "cost"),
+    Column("tokens", "in"),
+    Column("tokens", "cache"),
+    Column("tokens", "out"),
+    Column("seconds", "time"),
+    Column("words"),
+)
 
 
 async def show_context(session: Session, _argument: str) -> Reply:
-    """Draw what fills the model's window."""
+    """Show what fills the model's window."""
     from ybs.session.context_use import measure
 
     await session.prepare()
-    lines = _context_lines(measure(session), session.view.columns)
+    use = measure(session)
+    rows = [row for share in use.shares for row in _rows_of(share, use.tokens)]
+    notes = [f"last request: {amount(use.cached)} cached, {amount(use.fresh)} fresh"]
+    notes = [*notes * bool(use.cached), f"~ estimated; {use.basis}"]
     if thought := session.rooms.surroundings.thought:
-        lines.append(f"goal: {first_words(thought, session.view.columns - 8)}")
-    return Reply(text="\n".join(lines))
+        notes.append(f"goal: {first_words(thought, _GOAL)}")
+    return Reply(text=_head(use), tables=(Table(_SHARES, tuple(rows)),), notes=tuple(notes))
 
 
-def _context_lines(use: "ContextUse", columns: int) -> list[str]:
+def _head(use: "ContextUse") -> str:
     about = "" if use.is_counted else "~"
     share = percent(use.tokens, use.window)
     head = f"context {about}{use.tokens:,} of {use.window:,} tokens ({share})"
-    if len(head) > _NARROW:
-        head = f"context {about}{amount(use.tokens)} of {amount(use.window)} tokens ({share})"
-    shares = [each for share in use.shares for each in _flat(share)]
-    widest = max((len(name) for name, _ in shares), default=0)
-    rows = [_share_row(name, share, use.tokens, widest, columns) for name, share in shares]
-    last = f"last request: {amount(use.cached)} cached, {amount(use.fresh)} fresh"
-    return [head, *rows, *([last] if use.cached else []), f"~ estimated; {use.basis}"]
+    if len(head) <= _LONGEST_HEAD:
+        return head
+    return f"context {about}{amount(use.tokens)} of {amount(use.window)} tokens ({share})"
 
 
-def _flat(share: "Share", margin: str = "") -> "Iterator[tuple[str, Share]]":
-    """Yield a share and what it is made of, by the names of their rows; what is empty is left out."""
+def _rows_of(share: "Share", total: int, level: int = 0) -> "Iterator[Row]":
+    """Yield the row of a share and those of what it is made of; what is empty is left out."""
     if share.tokens:
-        yield margin + share.name, share
-        for part in share.parts:
-            yield from _flat(part, margin + "  ")
-
-
-def _share_row(name: str, share: "Share", total: int, widest: int, columns: int) -> str:
-    drawn = bar(share.tokens / total if total else 0, _NARROW - widest - 13)
-    row = f" {name:<{widest}} {f'~{share.tokens:,}':>10} {drawn}".rstrip()
-    if not share.note or columns < _WIDE:
-        return row
-    return f"{row:<{_NARROW}} {first_words(share.note, columns - _NARROW - 2)}"
+        part = share.tokens / total if total else 0.0
+        yield Row((share.name, share.tokens, part, share.note), level)
+        for each in share.parts:
+            yield from _rows_of(each, total, level + 1)
 
 
 async def show_cost(session: Session, _argument: str) -> Reply:
-    """Draw what the session has used, turn by turn."""
+    """Show what the session has used, turn by turn."""
     if not session.turns:
         return Reply(text="Nothing was used yet.")
-    table = _Table(session.turns, columns=session.view.columns)
+    is_priced = any(turn.usage.cost_usd for turn in session.turns)
     earlier, latest = session.turns[:-MOST_TURNS], session.turns[-MOST_TURNS:]
-    lines = [table.head()]
-    if earlier:
-        lines += table.sum_row(earlier, f"turns 1 to {len(earlier)}")
+    most = max(_spent(turn.usage, is_priced=is_priced) for turn in latest) or 1.0
+    rows = [_sum_row(earlier, f"turns 1 to {len(earlier)}", is_priced=is_priced)] * bool(earlier)
     model = earlier[-1].model if earlier else ""
     for number, turn in enumerate(latest, len(earlier) + 1):
         if turn.model != model:
             model = turn.model
-            lines.append(f"    {first_words(model, _NARROW - 4)}")
-        lines += table.row(number, turn)
-    lines += table.sum_row(session.turns, "the session")
-    return Reply(text="\n".join([*lines, *_price_note(session.turns)]))
+            rows.append(Row((model,)))
+        share = _spent(turn.usage, is_priced=is_priced) / most
+        cells = _cells(turn.usage, turn.seconds, is_priced=is_priced)
+        rows.append(Row((number, share, *cells, turn.words)))
+    rows.append(_sum_row(session.turns, "the session", is_priced=is_priced))
+    columns = _PRICED if is_priced else tuple(each for each in _PRICED if each.kind != "usd")
+    return Reply(tables=(Table(columns, tuple(rows)),), notes=tuple(_price_note(session.turns)))
 
 
-class _Table:
-    """Rows of numbers with the turn's first words behind them or, where there is no room, above them."""
+def _sum_row(turns: "Sequence[TurnUse]", words: str, *, is_priced: bool) -> Row:
+    usage = sum((turn.usage for turn in turns), Usage())
+    cells = _cells(usage, sum(turn.seconds for turn in turns), is_priced=is_priced)
+    return Row((None, None, *cells, words))
 
-    def __init__(self, turns: "Sequence[TurnUse]", *, columns: int) -> None:
-        self._is_priced = any(turn.usage.cost_usd for turn in turns)
-        self._is_narrow = columns < _WIDE
-        self._room = _NARROW - 4 if self._is_narrow else min(columns - 42, 2 * _NARROW)
-        self._most = max(self._spent(turn.usage) for turn in turns[-MOST_TURNS:]) or 1.0
 
-    def head(self) -> str:
-        """Name the columns."""
-        heads = ("in", "cache", "out", "time")
-        return self._numbers("", "", ("cost", *heads) if self._is_priced else heads)
+def _spent(usage: Usage, *, is_priced: bool) -> float:
+    """Return what a share is of: money, or tokens where no price is known."""
+    if is_priced:
+        return usage.cost_usd or 0.0
+    return float(usage.input_tokens + usage.output_tokens)
 
-    def row(self, number: int, turn: "TurnUse") -> list[str]:
-        """Draw a turn."""
-        drawn = bar(self._spent(turn.usage) / self._most, _COST_BAR)
-        cells = self._cells(turn.usage, turn.seconds)
-        return self._drawn(str(number), drawn, cells, first_words(turn.words, self._room))
 
-    def sum_row(self, turns: "Sequence[TurnUse]", words: str) -> list[str]:
-        """Draw the sum of some turns."""
-        usage = sum((turn.usage for turn in turns), Usage())
-        cells = self._cells(usage, sum(turn.seconds for turn in turns))
-        return self._drawn("", "", cells, words)
-
-    def _drawn(self, number: str, drawn: str, cells: Sequence[str], words: str) -> list[str]:
-        if self._is_narrow:
-            return [f"{number:>3} {words}".rstrip(), self._numbers("", drawn, cells)]
-        return [f"{self._numbers(number, drawn, cells)}  {words}".rstrip()]
-
-    def _numbers(self, number: str, drawn: str, cells: Sequence[str]) -> str:
-        widths = (7, 5, 5, 5, 4)[-len(cells) :]
-        columns = " ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
-        margin = "" if self._is_narrow else f"{number:>3} "
-        return f"{margin}{drawn:<{_COST_BAR}} {columns}"
-
-    def _spent(self, usage: Usage) -> float:
-        """Return what a bar stands for: money, or tokens where no price is known."""
-        if self._is_priced:
-            return usage.cost_usd or 0.0
-        return float(usage.input_tokens + usage.output_tokens)
-
-    def _cells(self, usage: Usage, seconds: float) -> tuple[str, ...]:
-        cost = money(usage.cost_usd) if usage.cost_usd is not None else "?" * _is_used(usage)
-        counts = (usage.input_tokens, usage.cached_tokens, usage.output_tokens)
-        cells = (*(amount(count) for count in counts), time(seconds))
-        return (cost, *cells) if self._is_priced else cells
+def _cells(usage: Usage, seconds: float, *, is_priced: bool) -> tuple[Cell, ...]:
+    counts = (usage.input_tokens, usage.cached_tokens, usage.output_tokens, seconds)
+    cost = usage.cost_usd if usage.cost_usd is not None else "?" * _is_used(usage)
+    return (cost, *counts) if is_priced else counts
 
 
 def _is_used(usage: Usage) -> bool:

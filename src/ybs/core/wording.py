@@ -14,3 +14,17 @@ def listed(names: Iterable[str], most: int = 5) -> str:
     names = list(names)
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
+
+
+def first_words(text: str, most: int) -> str:
+    """Return the beginning of a text in one line of at most so many columns."""
+    line = " ".join(text[: 8 * most].split())
+    if line.isascii():
+        return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+    from unicodedata import east_asian_width  # it loads a table
+
+    widths = [1 + (east_asian_width(character) in "WF") for character in line]
+    if sum(widths) <= most:
+        return line
+    end = next(end for end in range(len(line), -1, -1) if sum(widths[:end]) < most)
+    return f"{line[:end].rstrip()}…"

@@ -342,8 +342,8 @@ def _is_secret(path: str) -> bool:
 
 def message_for(prefix: str, words: str, paths: Sequence[str]) -> str:
     """Make a commit's message of the person's words, which stand below in full where the title cannot hold them."""
+    from ybs.core.wording import first_words
     from ybs.git.hardening import plain_message
-    from ybs.session.figures import first_words
 
     words = plain_message(words)[:_MOST_WORDS].strip()
     first, _, rest = words.partition("\n")

@@ -19,10 +19,10 @@ from ybs.core.messages import (
     ToolResult,
     UserMessage,
 )
+from ybs.core.wording import first_words
 from ybs.security.firewall.report import Report
 from ybs.security.firewall.structs import masked
 from ybs.security.unicode import printable
-from ybs.session.figures import first_words
 
 if TYPE_CHECKING:
     from ybs.security.firewall.masking import Firewall

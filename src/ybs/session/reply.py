@@ -1,14 +1,15 @@
 """What a door gets back for a line of input: the reply of a command, or the outcome of a turn."""
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
 from ybs.core.errors import YbsError
 from ybs.core.events import Event, TurnFinished
-from ybs.session.figures import in_columns
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from ybs.session.session import Session
 
 
@@ -22,7 +23,7 @@ class MenuItem(Struct, frozen=True, kw_only=True):
 
 
 class Menu(Struct, frozen=True, kw_only=True):
-    """A choice that a door offers in its own way; `Reply.text` lists the same for a door that cannot.
+    """A choice that a frontend offers in its own way, or lists.
 
     `is_numbered`: the command's name and a number take an item.
     """
@@ -31,28 +32,61 @@ class Menu(Struct, frozen=True, kw_only=True):
     items: tuple[MenuItem, ...]
     is_numbered: bool = True
 
-    def rows(self) -> list[str]:
-        """Write the items down, numbered, the one in use marked."""
-        width = len(str(len(self.items)))
-        return in_columns(
-            [
-                (f"{'*' if item.is_current else ' '} {number:>{width}}", item.label, item.detail)
-                for number, item in enumerate(self.items, 1)
-            ]
-        )
+
+#: What the cells of a column are. `words` may be cut, and stand elsewhere where there is no room; a `note` may be left out there.
+#: `share` is a part of 1. `count` is a number as it is, `tokens` one in few characters, `estimate` one that is not exact.
+CellKind: TypeAlias = Literal[
+    "text", "words", "note", "count", "estimate", "tokens", "usd", "seconds", "share"
+]
+#: None: nothing is known, or there is nothing to say.
+Cell: TypeAlias = str | int | float | None
+
+
+class Column(Struct, frozen=True, omit_defaults=True):
+    """A column of a table. Heads are shown where any column has one."""
+
+    kind: CellKind = "text"
+    head: str = ""
+
+
+class Row(Struct, frozen=True, omit_defaults=True):
+    """A row of a table: a cell for each column, or a lone one for what the rows below are about.
+
+    `level`: the row is a part of the last one above it with a lower level.
+    """
+
+    cells: tuple[Cell, ...]
+    level: int = 0
+
+
+class Table(Struct, frozen=True):
+    """Rows of data, which each frontend lays out."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+
+    @classmethod
+    def of(cls, rows: "Iterable[Sequence[str]]") -> "Table":
+        """Make a table of plain texts."""
+        made = tuple(Row(tuple(row)) for row in rows)
+        return cls(tuple(Column() for _ in made[0].cells) if made else (), made)
 
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """What a command answers: plain lines for the person.
+    """What a command answers, as data: lines of text, tables below them, and notes below those.
 
-    `menu` is offered instead of the text where a door can; `diff` is a unified diff to be shown below the text;
+    `menu` is offered instead of all that where a frontend can, and else listed above the notes;
+    `is_listed`: it is to be listed in any case. `diff` is a unified diff;
     `draft` goes into the prompt, `clipboard` is copied. `events` were told before and are drawn again before the text.
     """
 
-    text: str
+    text: str = ""
+    tables: tuple[Table, ...] = ()
+    notes: tuple[str, ...] = ()
     is_error: bool = False
     wants_quit: bool = False
     menu: Menu | None = None
+    is_listed: bool = False
     diff: str = ""
     draft: str = ""
     clipboard: str = ""

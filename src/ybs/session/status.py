@@ -32,11 +32,10 @@ class Status(Struct, frozen=True, kw_only=True):
 
 
 class View(Struct, kw_only=True):
-    """What the person sees of the work, changed by /stream and /verbose; `columns` is what the door has room for."""
+    """What the person sees of the work, which commands change."""
 
     streams: bool
     is_verbose: bool = False
-    columns: int = 80
 
 
 def status_of(session: "Session", running: Usage) -> Status:

@@ -46,6 +46,9 @@ def test_its_answer_is_the_result_in_json(
     result = msgspec.json.decode(capsys.readouterr().out)
     assert (result["type"], result["exit_code"], result["is_error"]) == ("result", 0, False)
     assert "scripted" in result["result"]
+    (table,) = result["tables"]
+    assert table["rows"][0] == {"cells": ["model", "openai scripted"]}
+    assert (result["notes"], result["menu"]) == ([], None)
     assert run(server, "--print", "--output-format", "json", "/sessions everywhere") == 1
     result = msgspec.json.decode(capsys.readouterr().out)
     assert (result["is_error"], result["message"]) == (

@@ -21,7 +21,7 @@ from ybs.core.events import (
 )
 from ybs.core.ports import Answer
 from ybs.frontends.terminal.questions.confirm import NO_REASON
-from ybs.session.reply import Menu, MenuItem, Reply
+from ybs.session.reply import Column, Menu, MenuItem, Reply, Row, Table
 
 Open = Callable[..., Any]
 
@@ -102,15 +102,16 @@ async def test_what_a_command_asks_of_the_door_is_told_exactly_once(
     monkeypatch.setattr("sys.platform", "linux")
     session = FakeSession()
     session.replies["/rewind 1"] = Reply(text="Back there.", draft="fix the cart")
-    session.replies["/cost"] = Reply(text="  1 ████▌  10", diff="-old\n+new\x1b[2J\n")
+    table = Table((Column("count"), Column("share"), Column("tokens")), (Row((1, 0.9, 10)),))
+    session.replies["/cost"] = Reply(tables=(table,), diff="-old\n+new\x1b[2J\n")
     session.replies["/copy"] = Reply(text="", clipboard="words")
     async with talking(session) as talk:
         talk.types("/cost\n/rewind 1\n/copy\n")
-        await talk.sees("  1   10\n-old\n+new␛[2J\n")
+        await talk.sees("  1  90%    10\n-old\n+new␛[2J\n")
         await talk.sees("Back there.\nYour words were: fix the cart\n")
         await talk.sees("Not copied: there is no clipboard here")
     assert "\x1b" not in talk.text
-    for told in ("  1   10", "-old", "+new", "Back there.", "fix the cart", "Not copied"):
+    for told in ("  1  90%    10", "-old", "+new", "Back there.", "fix the cart", "Not copied"):
         assert talk.text.count(told) == 1, told
 
 

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ybs.commands.figures import amount
 from ybs.core.messages import Usage
 from ybs.frontends.terminal.words import (
     cells,
@@ -19,7 +20,6 @@ from ybs.frontends.terminal.words import (
     wrap,
     wrap_words,
 )
-from ybs.session.figures import amount
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ybs.core.errors import YbsError
 from ybs.frontends.headless.output import Format, Pipe, Result, make_output, tell
+from ybs.frontends.layout import lines_of
+from ybs.frontends.tty import columns
+from ybs.session.reply import Menu, Reply, Table
 
 if TYPE_CHECKING:
     from ybs.session.options import Options
-    from ybs.session.reply import Reply
     from ybs.session.session import Session
 
     Opener: TypeAlias = Callable[[Options], Session]
@@ -18,6 +20,14 @@ if TYPE_CHECKING:
 SHOWING = frozenset(
     ("help", "?", "sessions", "session", "status", "context", "cost", "diff", "tools", "config")
 )
+
+
+class Answered(Result, frozen=True, kw_only=True, tag="result"):
+    """What a command answered: `result` as text, and the same as data."""
+
+    tables: tuple[Table, ...] = ()
+    notes: tuple[str, ...] = ()
+    menu: Menu | None = None
 
 
 def refusal_of(prompt: str) -> str:
@@ -65,17 +75,25 @@ def run_command_once(
         reply = asyncio.run(_reply(session, line.strip()))
     except YbsError as error:
         return fail(error, output)
-    text = "\n".join(filter(None, (reply.text, reply.diff)))
+    text = "\n".join([*lines_of(reply, columns()), *[reply.diff] * bool(reply.diff)])
     if reply.is_error:
         output.result(Result(result="", reason="error", is_error=True, exit_code=1, message=text))
         return 1
-    output.result(Result(result=text, reason="done", is_error=False, exit_code=0))
+    output.result(
+        Answered(
+            result=text,
+            reason="done",
+            is_error=False,
+            exit_code=0,
+            tables=reply.tables,
+            notes=reply.notes,
+            menu=reply.menu,
+        )
+    )
     return 0
 
 
 async def _reply(session: "Session", line: str) -> "Reply":
-    from ybs.session.reply import Reply
-
     async with session:
         reply = await session.handle(line)
     assert isinstance(reply, Reply)  # noqa: S101 - no command of SHOWING asks a model

@@ -19,8 +19,8 @@ from ybs.core.events import (
 from ybs.core.messages import Usage
 from ybs.core.wording import plural
 from ybs.frontends.headless.advice import advised
+from ybs.frontends.layout import in_columns
 from ybs.security.gate import put, put_json, put_utf8
-from ybs.session.figures import in_columns
 
 Format: TypeAlias = Literal["text", "json", "stream-json"]
 #: Version of the JSON lines.

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Raw
 from msgspec.structs import replace
 
+from ybs.commands.figures import age
 from ybs.config.paths import expand
 from ybs.core.errors import YbsError
 from ybs.core.events import Compacted, Rewound
-from ybs.core.wording import plural
+from ybs.core.wording import first_words, plural
 from ybs.frontends.headless.output import one_line, tell, warn, write, write_json, write_table
+from ybs.frontends.layout import in_columns
 from ybs.frontends.tty import columns
 from ybs.security.gate import ask_line, put_json, put_utf8
 from ybs.security.unicode import printable
-from ybs.session.figures import age, first_words, in_columns
 from ybs.session.options import load_settings
 from ybs.transcripts.store import PREFIX, Store
 

@@ -2,10 +2,10 @@
 
 from typing import TypeAlias
 
+from ybs.commands.figures import amount, money, percent
 from ybs.config.paths import short
 from ybs.frontends.terminal.signs import Paint, Signs
 from ybs.frontends.terminal.words import cells, shorten
-from ybs.session.figures import amount, money, percent
 from ybs.session.status import Status
 
 #: A fact, and the style that prompt_toolkit draws it in.

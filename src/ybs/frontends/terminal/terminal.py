@@ -15,6 +15,7 @@ from prompt_toolkit.output import Output
 
 from ybs import __version__
 from ybs.core.events import Event, ToolFinished, TurnFinished
+from ybs.frontends.layout import lines_of
 from ybs.frontends.terminal.drawing.live import Live
 from ybs.frontends.terminal.drawing.render import Canvas, Renderer
 from ybs.frontends.terminal.drawing.scroll import Scroll
@@ -229,7 +230,6 @@ class Terminal:
 
     def echo(self, line: str) -> None:
         """Draw what the person sent."""
-        self.session.view.columns = self._width() - 1
         shown = self.shorten(line)
         self.window.draft.lines.write_down(shown)
         self.renderer.echo(shown)
@@ -248,10 +248,10 @@ class Terminal:
         self.renderer.draw_again(reply.events)
         if reply.is_error:
             self.show_error(reply.text)
-        elif reply.menu is not None and reply.menu.items:
+        elif reply.menu is not None and reply.menu.items and not reply.is_listed:
             self.picking.show(reply.menu)
-        elif reply.text:
-            self.renderer.say(reply.text)
+        elif lines := lines_of(reply, self._width() - 1):
+            self.renderer.say("\n".join(lines))
         if reply.diff:
             self.renderer.draw_diff(reply.diff)
         if reply.clipboard:

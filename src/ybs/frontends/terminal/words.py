@@ -5,12 +5,12 @@ from typing import Any
 
 import msgspec
 
+from ybs.commands.figures import amount, money
 from ybs.core.events import Compacted, RequestRetried
 from ybs.core.messages import Usage
 from ybs.core.wording import plural
 from ybs.frontends.terminal.signs import Paint
 from ybs.security.unicode import printable
-from ybs.session.figures import amount, money
 
 VERBS = {
     "read_file": "read",

@@ -6,12 +6,12 @@ from time import monotonic
 
 from msgspec import Struct
 
+from ybs.commands.figures import amount
 from ybs.frontends.terminal.drawing.blocks import Blocks
 from ybs.frontends.terminal.drawing.prose import Growing
 from ybs.frontends.terminal.drawing.steps import call_text, running_line
 from ybs.frontends.terminal.signs import Paint, Signs
 from ybs.frontends.terminal.words import NARROW, cells, fold, one_line, shorten, shown_line
-from ybs.session.figures import amount
 
 FRAMES_PER_SECOND = 8
 #: Characters of a running call's output that are kept.

@@ -14,10 +14,12 @@ from msgspec.structs import replace
 
 from ybs import __version__
 from ybs.commands.advice import told
+from ybs.commands.figures import number_in
 from ybs.config.paths import short
 from ybs.core.errors import YbsError
 from ybs.core.events import Event, TurnFinished, UserSaid
 from ybs.core.ports import Answer, Question
+from ybs.frontends.layout import lines_of
 from ybs.frontends.terminal.notify import BELL, LONG_SECONDS
 from ybs.frontends.terminal.plain.line_input import Lines, as_answer, is_answer
 from ybs.frontends.terminal.plain.sentences import WIDTH, Sentences, Stopwatch, fold_line
@@ -26,7 +28,6 @@ from ybs.frontends.terminal.signs import fit_encoding
 from ybs.frontends.terminal.words import fold_table, one_line
 from ybs.security.gate import put
 from ybs.security.unicode import printable
-from ybs.session.figures import number_in
 from ybs.session.reply import Menu, Outcome, Reply
 from ybs.session.session import Session
 
@@ -45,7 +46,6 @@ While a turn runs, a command such as /background or /status answers at once;
 every other line waits for its end."""
 
 #: What is drawn and not said.
-_NO_BARS = str.maketrans("", "", "▏▎▍▌▋▊▉█")
 
 
 class PlainTerminal:
@@ -66,7 +66,6 @@ class PlainTerminal:
         """Talk until the person leaves; return the exit code."""
         self.session.confirm = self.ask
         self.session.door_help = KEYS
-        self.session.view.columns = WIDTH
         self.session.subscribe(self._tell_event)
         self._main = asyncio.current_task()
         loop = asyncio.get_running_loop()
@@ -147,10 +146,8 @@ class PlainTerminal:
         except YbsError as error:
             self._tell(fold_line(f"Error: {told(error)}"))
             return
-        if isinstance(
-            reply, Reply
-        ):  # nobody is asked for a number now: the text of a menu has them
-            await self._show_reply(replace(reply, menu=None))
+        if isinstance(reply, Reply):  # nobody is asked for a number now
+            await self._show_reply(replace(reply, is_listed=True))
 
     async def _work(self, turn: Awaitable[Reply | Outcome]) -> Reply | Outcome | None:
         self._watch.start()
@@ -169,11 +166,12 @@ class PlainTerminal:
             self._tell(rest)
         for event in reply.events:
             self._tell_again(event)
-        if reply.menu is not None and reply.menu.items and not reply.is_error:
+        is_offered = not (reply.is_error or reply.is_listed)
+        if reply.menu is not None and reply.menu.items and is_offered:
             return await self._choose(reply.menu)
-        if reply.text:
-            bare = reply.text.translate(_NO_BARS)
-            text = printable(f"Error: {bare}" if reply.is_error else bare)
+        if lines := lines_of(reply, WIDTH, has_bars=False):
+            text = printable("\n".join(lines))
+            text = f"Error: {text}" if reply.is_error else text
             self._tell("\n".join(fold_table(text, WIDTH)))
         if reply.diff:
             self._tell(reply.diff.rstrip("\n"))

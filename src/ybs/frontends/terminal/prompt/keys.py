@@ -19,9 +19,9 @@ from prompt_toolkit.key_binding.bindings.search import start_reverse_incremental
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.search import stop_search
 
+from ybs.frontends.layout import in_columns
 from ybs.frontends.terminal.prompt.draft import Draft
 from ybs.frontends.terminal.prompt.paste import clean
-from ybs.session.figures import in_columns
 
 if TYPE_CHECKING:
     from ybs.frontends.terminal.prompt.input import Prompt

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.key_binding import KeyPressEvent
 from prompt_toolkit.keys import Keys
 
+from ybs.commands.figures import number_in
 from ybs.frontends.terminal.questions import confirm
 from ybs.frontends.terminal.questions.confirm import Silence
 from ybs.frontends.terminal.signs import Paint, Signs
 from ybs.frontends.terminal.words import cells, one_line, shorten
-from ybs.session.figures import number_in
 from ybs.session.reply import Menu, MenuItem
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ybs.commands.figures import number_in
 from ybs.commands.model_choices import Settings
 from ybs.config.paths import short
 from ybs.core.errors import ConfigError
@@ -15,7 +16,6 @@ from ybs.frontends.terminal.start.remarks import say, show
 from ybs.providers.http.client import is_loopback
 from ybs.providers.local.models import STARTER_SIZE
 from ybs.security.gate import put_over
-from ybs.session.figures import number_in
 
 #: A host as it is typed: localhost, a name with a dot or a port, a number.
 _BARE = re.compile(r"(?P<host>localhost|[\w-]+(?:\.[\w-]+)+|[\w-]+(?=:\d))(?P<port>:\d+)?(?:/\S*)?")

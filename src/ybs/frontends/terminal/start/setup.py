@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ybs.commands.figures import number_in
 from ybs.commands.model_choices import Settings, find_choices
 from ybs.config.paths import short
 from ybs.config.settings_file import write_settings
@@ -15,7 +16,6 @@ from ybs.frontends.terminal.start.obtain import ask_server, fetch_starter, start
 from ybs.frontends.terminal.start.offers import PAGE, STARTER, Offer, Read, offer_of, order
 from ybs.frontends.terminal.start.remarks import say, show
 from ybs.providers.local.models import STARTER_SIZE
-from ybs.session.figures import number_in
 
 QUESTION = "Which model shall ybs talk to?"
 NOTHING_FOUND = """\

@@ -1,20 +1,6 @@
-"""Numbers, bars and columns for reports: short enough for a narrow terminal."""
-
-from collections.abc import Sequence
-
-#: From one eighth of a character's width to seven.
-_EIGHTHS = "▏▎▍▌▋▊▉"
+"""Numbers in few characters, and numbers as people type them."""
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
-
-
-def bar(share: float, width: int) -> str:
-    """Draw a share of `width` characters in eighths; what is not nothing is seen."""
-    eighths = min(round(share * width * 8), width * 8)
-    if eighths <= 0:
-        return _EIGHTHS[0] if share > 0 else ""
-    whole, rest = divmod(eighths, 8)
-    return "█" * whole + (_EIGHTHS[rest - 1] if rest else "")
 
 
 def amount(tokens: int) -> str:
@@ -46,29 +32,6 @@ def time(seconds: float) -> str:
         return f"{seconds:.1f}s" if seconds < 9.95 else f"{seconds:.0f}s"
     minutes = seconds / 60
     return f"{minutes:.0f}m" if minutes < 99.5 else f"{minutes / 60:.0f}h"
-
-
-def first_words(text: str, most: int) -> str:
-    """Return the beginning of a text in one line of at most so many columns."""
-    line = " ".join(text[: 8 * most].split())
-    if line.isascii():
-        return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
-    from unicodedata import east_asian_width  # it loads a table
-
-    widths = [1 + (east_asian_width(character) in "WF") for character in line]
-    if sum(widths) <= most:
-        return line
-    end = next(end for end in range(len(line), -1, -1) if sum(widths[:end]) < most)
-    return f"{line[:end].rstrip()}…"
-
-
-def in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Write rows in columns, each as wide as its longest cell."""
-    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
 
 
 def number_in(text: str) -> int:
