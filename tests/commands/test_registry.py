@@ -105,7 +105,7 @@ async def test_mode_is_shown_and_changed(open_session: Open):
 
 async def test_config_shows_what_is_not_default_and_where_it_comes_from(open_session: Open):
     text = shown(await reply_to(open_session, "/config", mode="plan"))
-    assert "  safety.mode = plan   (option)\n" in text.replace('"', "")
+    assert ["safety.mode", "plan", "option"] in [line.split() for line in text.splitlines()]
     assert "llm.model" in text
 
 
@@ -121,7 +121,7 @@ async def test_config_masks_a_key(home: Path, open_session: Open):
 async def test_config_names_the_file_and_what_kind_of_file_it_is(home: Path, open_session: Open):
     (home / ".ybs.json").write_text('{"llm": {"temperature": 1}}')
     text = shown(await reply_to(open_session, "/config"))
-    assert f"(home {home / '.ybs.json'})" in text
+    assert f"  home {home / '.ybs.json'}\n" in text
 
 
 async def test_clear_empties_the_conversation(open_session: Open):

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import ybs
+from replies import shown
 from ybs.commands.open import SlashCommands
 from ybs.core.events import (
     Noticed,
@@ -189,8 +190,8 @@ async def test_what_was_masked_is_listed_and_can_be_let_through(project: Path) -
             await session.send(TOKEN)
             listed = await session.handle("/secrets")
             assert isinstance(listed, Reply)
-            assert "[ybs:secret:github-token#1]  in your message" in listed.text
-            assert TOKEN not in listed.text
+            assert "[ybs:secret:github-token#1]  in your message" in shown(listed)
+            assert TOKEN not in shown(listed)
             wrong = await session.handle("/secrets allow jwt#7")
             assert isinstance(wrong, Reply)
             assert wrong.is_error

@@ -8,7 +8,10 @@ from ybs.session.reply import Reply, Table
 from ybs.session.session import Session
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ybs.config.tree import Origin
+    from ybs.security.firewall.report import Masked
 
 
 async def show_tools(session: Session, _argument: str) -> Reply:
@@ -23,9 +26,9 @@ async def show_config(session: Session, _argument: str) -> Reply:
     from ybs.config.report import show
 
     rows = [row for row in show(session.loaded) if row.origin.layer != "default"]
-    lines = [f"  {row.key} = {row.value}   ({place_of(row.origin)})" for row in rows]
+    table = Table.of((row.key, str(row.value), place_of(row.origin)) for row in rows)
     note = "Everything else has its default. `ybs config show --sources` lists all."
-    return Reply(text="\n".join([*lines, note, *session.warnings]))
+    return Reply(tables=(table,), notes=(note, *session.warnings))
 
 
 def place_of(origin: "Origin") -> str:
@@ -69,13 +72,23 @@ def _used(usage: Usage) -> str:
     return f"{usage.input_tokens:,} in{cached}, {usage.output_tokens:,} out{cost}"
 
 
+def _masked(rows: "Sequence[Masked]") -> Reply:
+    if not rows:
+        return Reply(text="Nothing was masked in this session.")
+    cells = (
+        (row.placeholder, f"in {row.place or 'a text'}", f"{row.count} times" * (row.count > 1))
+        for row in rows
+    )
+    return Reply(text="Masked, so that the model does not see it:", tables=(Table.of(cells),))
+
+
 async def show_secrets(session: Session, argument: str) -> Reply:
     """List what was masked, kind and place, never the value; or take one of them for no secret."""
     firewall = session.rooms.secrets.firewall
     action, _, name = argument.partition(" ")
     match action.lower():
         case "":
-            return Reply(text=firewall.report.text())
+            return _masked(firewall.report.rows)
         case "allow" if name.strip():
             placeholder = f"[ybs:secret:{name.strip().removeprefix('[ybs:secret:').rstrip(']')}]"
             if firewall.vault.value(placeholder) is None:

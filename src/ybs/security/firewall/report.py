@@ -41,17 +41,6 @@ class Report:
         """What was masked, in the order in which it was first seen."""
         return _rows(self._counts)
 
-    def text(self) -> str:
-        """Return plain lines for the person."""
-        if not self._counts:
-            return "Nothing was masked in this session."
-        lines = [
-            f"  {row.placeholder}  in {row.place or 'a text'}"
-            + (f", {row.count} times" * (row.count > 1))
-            for row in self.rows
-        ]
-        return "Masked, so that the model does not see it:\n" + "\n".join(lines)
-
 
 def _rows(counts: dict[tuple[str, str, str], int]) -> list[Masked]:
     return [
