@@ -7,6 +7,7 @@ import pytest
 from flit_core import buildapi
 
 import ybs
+from ybs.core.version import VERSION
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src"
@@ -16,6 +17,10 @@ SOURCE = ROOT / "src"
 def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> zipfile.ZipFile:
     monkeypatch.chdir(ROOT)
     return zipfile.ZipFile(tmp_path / buildapi.build_wheel(str(tmp_path)))
+
+
+def test_the_version_is_one() -> None:
+    assert ybs.__version__ == VERSION
 
 
 def test_the_wheel_holds_every_file_of_the_package(wheel: zipfile.ZipFile) -> None:

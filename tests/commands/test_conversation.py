@@ -94,7 +94,7 @@ async def test_while_a_turn_runs_the_conversation_stays_and_can_be_copied(open_s
             assert "one is running" in shown(await said(session, "/status"))
             session.cancel()
             await turn
-            assert session.past.prompts()[1][1] == "two"
+            assert session.history.prompts()[1][1] == "two"
 
 
 async def test_rewind_offers_the_prompts_and_gives_the_words_back(quiet: Session):
@@ -122,7 +122,7 @@ async def test_what_was_offered_before_more_was_said_is_not_gone_back_to(quiet: 
     reply = await said(quiet, stale)
     assert reply.is_error
     assert "has gone on" in shown(reply)
-    await quiet.past.rewind(2)
+    await quiet.history.rewind(2)
     talk(quiet, ("another", "answer"))  # as many as were offered, but not the same
     assert (await said(quiet, offer.menu.items[0].line)).is_error
     assert len(quiet.conversation.messages) == 4

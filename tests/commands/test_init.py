@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from rows import every_row
+from ybs.agent.prompt_context import PromptContext
 from ybs.commands import init as room
 from ybs.core.errors import ToolError
 from ybs.session.reply import Reply
 from ybs.session.session import Session
-from ybs.session.surroundings import Surroundings
 from ybs.testing import OpenAIServer, RecordedEvents
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
@@ -21,14 +21,14 @@ def maps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Have the map say this; no process is started for it. An empty list: there is no map."""
     texts = ["src/b.py: Cart\nsrc/a.py\n"]
 
-    async def map_text(self: Surroundings, query: str) -> str:
+    async def map_text(self: PromptContext, query: str) -> str:
         del self
         assert not query
         if not texts:
             raise ToolError("there is no map")
         return texts[0]
 
-    monkeypatch.setattr(Surroundings, "map_text", map_text)
+    monkeypatch.setattr(PromptContext, "map_text", map_text)
     return texts
 
 

@@ -23,7 +23,6 @@ from ybs.core.events import (
 )
 from ybs.core.messages import AssistantMessage, Text, ToolCall, ToolResult, UserMessage
 from ybs.session.exchange import MOST_STEPS, last_exchange
-from ybs.session.journal import beginning
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 from ybs.transcripts.store import Store
@@ -44,7 +43,7 @@ async def said(session: Session, line: str) -> Reply:
 def talk(session: Session, *words: str, model: str = "m") -> str:
     """Have turns without a model; return the session's name."""
     name = session.journal.begin()
-    session.emit(beginning(session.rooms, name))
+    session.emit(session.beginning(name))
     for text in words:
         session.conversation.append(UserMessage.of(text))
         session.emit(UserSaid(content=text))

@@ -12,7 +12,7 @@ from ybs.commands.open import SlashCommands
 from ybs.commands.undo import FILES_STAY, STILL_RUNS, told
 from ybs.core.events import AssistantSaid, Compacted, TurnFinished, UserSaid
 from ybs.core.messages import AssistantMessage, Text, Usage, UserMessage
-from ybs.session.past import WayBack
+from ybs.session.history import WayBack
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 from ybs.session.undoing import Restored
@@ -99,7 +99,7 @@ async def test_an_undo_takes_words_and_files_back_and_a_redo_does_them_again(
             reply = await said(session, "/redo")
             assert shown(reply) == "Did again what was taken back: a.py."
             assert (project / "a.py").read_text() == "x = 2\n"
-            assert len(session.past.prompts()) == 2
+            assert len(session.history.prompts()) == 2
             (project / "a.py").write_text("mine\n")
             reply = await said(session, "/undo")
             assert reply.is_error
@@ -214,7 +214,7 @@ async def test_compacting_is_told_as_an_event_and_can_be_stopped(
         _conversation: Any, emit: Any, *, reason: str, focus: str
     ) -> Compacted | None:
         asked.append(f"{reason}: {focus}")
-        quiet.rooms.window.compaction.usage += Usage(input_tokens=7)
+        quiet.agent.compaction.usage += Usage(input_tokens=7)
         if focus == "long":
             begun.set()
             await asyncio.Event().wait()
@@ -224,7 +224,7 @@ async def test_compacting_is_told_as_an_event_and_can_be_stopped(
         emit(done)
         return done
 
-    monkeypatch.setattr(quiet.rooms.window.compaction, "compact", compact)
+    monkeypatch.setattr(quiet.agent.compaction, "compact", compact)
     async with quiet:
         talk(quiet, "one", "two")
         running = asyncio.ensure_future(quiet.handle("/compact long"))
@@ -248,14 +248,14 @@ async def test_compacting_is_told_as_an_event_and_can_be_stopped(
         assert shown(await said(quiet, "/restore")).startswith(
             "All of it is back: 4 messages, about"
         )
-        assert [words for _, words in quiet.past.prompts()] == ["one", "two"]
+        assert [words for _, words in quiet.history.prompts()] == ["one", "two"]
         assert (await said(quiet, "/undo")).draft == "two"
 
 
 async def test_what_could_not_be_done_is_said(quiet: Session, monkeypatch: pytest.MonkeyPatch):
     kept = Restored(paths=tuple("abcde"), unkept=("big.bin",), is_done=True)
     way = WayBack(files=kept, words="w", turns=2, reverted=2, was_cut=True)
-    monkeypatch.setattr(type(quiet.rooms.workspace.shells), "running_jobs", ["job"])
+    monkeypatch.setattr(type(quiet.environment.workspace.shells), "running_jobs", ["job"])
     reply = told(quiet, way, done="Took back 2 turns.", force="/undo 2 force")
     assert shown(reply).splitlines() == [
         "Took back 2 turns. 5 files are as before: a, b, c, d and 1 more. 2 commits were reverted.",

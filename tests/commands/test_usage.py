@@ -8,6 +8,7 @@ from msgspec import Raw
 from msgspec.json import encode
 
 from replies import shown
+from ybs.commands.context_use import Share, measure
 from ybs.commands.figures import amount, money, number_in, time
 from ybs.commands.open import SlashCommands
 from ybs.commands.table import COMMANDS
@@ -28,7 +29,6 @@ from ybs.frontends.terminal.signs import fit_encoding
 from ybs.frontends.terminal.words import cells
 from ybs.providers.tokens.families import PICTURE_TOKENS
 from ybs.session import changes
-from ybs.session.context_use import Share, measure
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 from ybs.session.tally import TurnUse
@@ -167,8 +167,8 @@ async def test_every_voice_and_picture_is_counted(quiet: Session):
     say(UserMessage.of(prose[3], origin="shell"))
     say(UserMessage.of(prose[4], origin="guard"))
     say(UserMessage(content=(Text(text="s"), Text(text="kept " * 40)), origin="summary"))
-    use, family = measure(quiet), quiet.rooms.window.counter.family
-    count = quiet.rooms.window.counter.meter.count
+    use, family = measure(quiet), quiet.agent.window.counter.family
+    count = quiet.agent.window.counter.meter.count
     text = round(count(prose[0]))  # the others differ in a digit
     assert 100 < text < 160
     edge, result = round(family.per_message), round(family.per_result)
@@ -278,7 +278,7 @@ async def test_diff_shows_the_last_turn_that_changed_files_or_all(quiet: Session
     assert isinstance(whole, Reply)
     assert whole.diff == f"{new}\n{DIFF}\n{DIFF}"
     assert "  b.py  +1 -1" in whole.text
-    quiet.past.clear()
+    quiet.history.clear()
     assert (await quiet.handle("/diff")) == reply, "files stay changed when words are forgotten"
 
 

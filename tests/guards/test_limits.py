@@ -1,7 +1,10 @@
 """Limits of a turn: steps, money, time, and the dry run."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
 
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
@@ -11,6 +14,9 @@ from ybs.core.ports import Guard, Model, Request, Toolbox
 from ybs.core.remedies import Remedy
 from ybs.guards.limits import Deadline, DryRun, Limits, TimedModel, TimedToolbox
 from ybs.testing import RecordedEvents, ScriptedModel, ScriptedToolbox
+
+#: Makes a deadline.
+Begin = Callable[[float], Deadline]
 
 
 def call(number: int, cost: float | None = None) -> AssistantMessage:
@@ -69,14 +75,20 @@ class EndlessModel(Model):
         await asyncio.Event().wait()
 
 
-def begun(seconds: float) -> Deadline:
+@pytest.fixture
+def begun() -> Iterator[Begin]:
     """Make a deadline whose turn begins now."""
-    deadline = Deadline(seconds)
-    deadline.begin()
-    return deadline
+    with ExitStack() as turns:
+
+        def begin(seconds: float) -> Deadline:
+            deadline = Deadline(seconds)
+            turns.enter_context(deadline.running())
+            return deadline
+
+        yield begin
 
 
-async def test_a_model_that_never_stops_is_cut_off_and_its_words_are_kept():
+async def test_a_model_that_never_stops_is_cut_off_and_its_words_are_kept(begun: Begin):
     model = TimedModel(EndlessModel(), begun(0.01))
     assert (model.name, model.window) == ("endless", 1000)
     finished, conversation = await run(model, ScriptedToolbox())
@@ -87,14 +99,14 @@ async def test_a_model_that_never_stops_is_cut_off_and_its_words_are_kept():
     )
 
 
-async def test_a_timed_model_passes_everything_on():
+async def test_a_timed_model_passes_everything_on(begun: Begin):
     model = TimedModel(ScriptedModel(["hello"]), begun(60))
     events = [event async for event in model.stream(Request("", ()))]
     assert isinstance(events[-1], AssistantSaid)
     assert events[-1].content == "hello"
 
 
-async def test_a_tool_that_outlasts_the_turn_is_stopped_with_an_answer():
+async def test_a_tool_that_outlasts_the_turn_is_stopped_with_an_answer(begun: Begin):
     async def wait(_call: ToolCall, _emit: object) -> str:
         await asyncio.Event().wait()
         return "never"
@@ -110,7 +122,7 @@ async def test_a_tool_that_outlasts_the_turn_is_stopped_with_an_answer():
     assert conversation.messages[-1].is_error
 
 
-async def test_the_clock_stands_still_while_the_person_thinks():
+async def test_the_clock_stands_still_while_the_person_thinks(begun: Begin):
     deadline = begun(0.05)
 
     async def ask(_call: ToolCall, _emit: object) -> str:
@@ -123,7 +135,7 @@ async def test_the_clock_stands_still_while_the_person_thinks():
     assert finished.reason == "done"
 
 
-async def test_the_clock_goes_on_after_the_answer():
+async def test_the_clock_goes_on_after_the_answer(begun: Begin):
     deadline = begun(0.05)
 
     async def ask(_call: ToolCall, _emit: object) -> str:

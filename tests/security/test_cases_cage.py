@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from security.escapes.world import PYTHON, spawn
+from ybs.agent.sandbox import Sandbox
 from ybs.core.errors import Refused
 from ybs.git.hardening import environment as environment_of_git
 from ybs.security.sandbox import choice as ladder
-from ybs.session.sandbox import Sandbox
 from ybs.trust.settings import load
 
 CANARY = "canary-" + "0123456789"

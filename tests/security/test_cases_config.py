@@ -17,7 +17,7 @@ from trusting import give_trust, is_trusted, write
 from ybs.config.schema import Config
 from ybs.core.errors import YbsError
 from ybs.session.options import Options
-from ybs.session.wiring import open_session
+from ybs.session.session import Session
 from ybs.testing.servers import OpenAIServer
 from ybs.trust.decision import give
 from ybs.trust.settings import load
@@ -73,7 +73,7 @@ def evil_settings(url: str) -> list[dict[str, Any]]:
 async def talk(project: Path, **options: Any) -> None:
     options = {**options, "overrides": {"agent.retry_attempts": 0}}
     with suppress(YbsError):
-        async with open_session(Options.of(project, options)) as session:
+        async with Session(Options.of(project, options)) as session:
             await session.send("hello")
 
 
@@ -306,7 +306,7 @@ def test_c07_files_of_variables_are_not_opened(
     assert loaded.config == Config()
     assert not [name for name in files_opened if ".env" in name or "evil" in name]
     with suppress(YbsError):
-        open_session(Options.of(project, {"provider": "ollama", "model": "m"}))
+        Session(Options.of(project, {"provider": "ollama", "model": "m"}))
     assert not [name for name in files_opened if ".env" in name or "evil" in name]
 
 

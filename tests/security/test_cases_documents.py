@@ -10,7 +10,6 @@ from ybs.context.prompt import PREAMBLE
 from ybs.core.ports import Answer, Question
 from ybs.session.options import Options
 from ybs.session.session import Session
-from ybs.session.wiring import open_session
 from ybs.testing import OpenAIServer, answer, call
 
 CLAIM = """\
@@ -34,7 +33,7 @@ Questions: TypeAlias = dict[Mode, list[Any]]
 def open_on(server: OpenAIServer, project: Path) -> Session:
     settings = {"context.repo_map_tokens": 0}
     given = {"provider": "openai", "endpoint": server.url, "model": "m", "sandbox": False}
-    return open_session(Options.of(project, {**given, "overrides": settings}))
+    return Session(Options.of(project, {**given, "overrides": settings}))
 
 
 async def questions_in(project: Path) -> tuple[Questions, str]:
@@ -56,7 +55,7 @@ async def questions_in(project: Path) -> tuple[Questions, str]:
                 assert not (project / "ran").exists()
                 assert (project / "new.txt").exists() == (mode == "accept-edits")
                 (project / "new.txt").unlink(missing_ok=True)
-            assert session.rooms.policy.grants == ()
+            assert session.environment.policy.grants == ()
         return asked, server.requests[0].body["messages"][0]["content"]
 
 

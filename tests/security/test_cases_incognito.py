@@ -20,10 +20,10 @@ from msgspec import Raw
 
 from screen import Screen
 from serving import serving as scripted_server
+from ybs.agent.sandbox import Sandbox
 from ybs.core.messages import ToolCall
 from ybs.security.sandbox import landlock
 from ybs.security.sandbox.entry import open_kernel
-from ybs.session.sandbox import Sandbox
 
 YBS = [str(Path(sys.executable).with_name("ybs"))]
 #: Runs ybs so that its second request to the model never comes: the process crashes in the middle of the turn.

@@ -116,9 +116,9 @@ async def test_f04_an_edited_session_gives_no_power(
         async with session:
             status = session.status()
             assert (status.provider, status.model, status.mode) == ("openai", "scripted", "ask")
-            assert session.rooms.policy.grants == ()
+            assert session.environment.policy.grants == ()
             with pytest.raises(YbsError, match="is no checkpoint"):
-                await session.past.undo(2)
+                await session.history.undo(2)
             await session.send("go on")
         assert "EVIL" not in repr(server.requests[0].body)
     assert target.read_text() == "outside\n"
@@ -134,7 +134,7 @@ async def test_f04_an_edited_checkpoint_names_no_file(project: Path, open_sessio
         session, _ = open_session(server, resume=resumed)
         async with session:
             with pytest.raises(YbsError, match="checkpoint"):
-                await session.past.undo()
+                await session.history.undo()
 
 
 async def test_f05_a_session_that_is_open_is_not_taken_up(project: Path, open_session: Open):
@@ -183,7 +183,7 @@ async def test_f06_no_part_of_a_secret_is_in_a_summary(project: Path, open_sessi
                     session.conversation.append(UserMessage.of(f"{place} {words}"))
                     told = AssistantMessage(content=(Text(text=f"Done with {words}"),))
                     session.conversation.append(told)
-                await session.past.compact()
+                await session.compact()
                 assert server.requests
                 assert PART not in repr([request.body for request in server.requests])
                 assert PART not in repr(session.conversation.messages[0])
@@ -224,9 +224,9 @@ async def test_s14_a_grant_is_gone_when_the_session_is_resumed(project: Path, op
     async with OpenAIServer(["one"]) as server:
         session, _ = open_session(server)
         async with session:
-            session.rooms.policy.grant("write_file(**)")
+            session.environment.policy.grant("write_file(**)")
             session.mode = "auto"
             await session.send("hello")
         again, _ = open_session(server, resume="")
         async with again:
-            assert (again.rooms.policy.grants, again.mode) == ((), "ask")
+            assert (again.environment.policy.grants, again.mode) == ((), "ask")

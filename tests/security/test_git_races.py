@@ -13,9 +13,9 @@ from hostile_git import GIT, Sandpit, make_repository, needs_git
 from security.swapping import SANDBOXES, job
 from ybs.config.schema import Git as Settings
 from ybs.core.ports import Answer, Question
+from ybs.git.committer import Committer
 from ybs.security.sandbox.choice import Cage
 from ybs.security.sandbox.view import Machine
-from ybs.session.committing import Committer
 
 pytestmark = [
     needs_git,

@@ -37,7 +37,7 @@ async def test_a_named_file_reaches_the_model_without_its_secrets_and_counts_as_
         session.confirm = confirm
         async with session:
             await session.send("switch it off in @settings.py, please")
-            said = session.past.prompts()
+            said = session.history.prompts()
         bodies = [repr(request.body) for request in server.requests]
     assert "[File settings.py]" in bodies[0]
     assert "DEBUG = True" in bodies[0]

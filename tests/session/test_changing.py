@@ -9,17 +9,17 @@ from typing import Any
 import msgspec
 import pytest
 
+from ybs.agent import secrets
+from ybs.commands.context_use import measure
 from ybs.commands.open import SlashCommands
 from ybs.core.errors import ProviderDown, YbsError
 from ybs.core.events import Event, TextStreamed, ToolFinished, TurnFinished
 from ybs.core.messages import UserMessage
 from ybs.providers.http import client as http
-from ybs.session import secrets
-from ybs.session.context_use import measure
+from ybs.providers.remote import RemoteModel
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 from ybs.session.status import Status
-from ybs.session.wiring import Rooms
 from ybs.testing import OpenAIServer, RecordedEvents, call
 from ybs.transcripts.facts import MOST_WORDS
 
@@ -40,9 +40,9 @@ async def test_a_thread_and_the_loop_share_one_vault(
     monkeypatch.setattr(secrets.Secrets, "__init__", slow)
     async with OpenAIServer([]) as server:
         session, _ = open_session(server)
-        thread = asyncio.ensure_future(asyncio.to_thread(lambda: session.rooms.secrets))
+        thread = asyncio.ensure_future(asyncio.to_thread(lambda: session.environment.secrets))
         await asyncio.to_thread(entered.wait, 5)
-        vault = session.rooms.secrets
+        vault = session.environment.secrets
         assert vault is await thread
         assert not second.is_set()
         await session.close()
@@ -79,7 +79,7 @@ async def test_the_estimate_follows_the_conversation(open_session: Open):
             if change == "append":
                 session.conversation.append(UserMessage.of("more " * 50))
             else:
-                await session.past.rewind(1 if change == "cut" else 0)
+                await session.history.rewind(1 if change == "cut" else 0)
             assert session.estimated_tokens() == measure(session).tokens, change
         await session.close()
 
@@ -96,15 +96,13 @@ async def test_a_mode_chosen_while_a_new_session_opens_holds_and_no_turn_comes_b
     open_session: Open, monkeypatch: pytest.MonkeyPatch
 ):
     opening, go = asyncio.Event(), asyncio.Event()
-    renewed = Rooms.renewed
 
-    async def slow(self: Rooms, *, is_incognito: bool) -> Rooms:
-        rooms = await renewed(self, is_incognito=is_incognito)
+    async def slow(_model: RemoteModel) -> int:
         opening.set()
         await go.wait()
-        return rooms
+        return 0
 
-    monkeypatch.setattr(Rooms, "renewed", slow)
+    monkeypatch.setattr(RemoteModel, "detect_window", slow)
     async with OpenAIServer(["one"]) as server:
         session, _ = open_session(server)
         begun = asyncio.ensure_future(session.start_anew(is_incognito=True))
@@ -116,7 +114,7 @@ async def test_a_mode_chosen_while_a_new_session_opens_holds_and_no_turn_comes_b
         await begun
         assert session.mode == "plan"
         assert (await session.send("after")).finished.reason == "done"
-        assert [words for _, words in session.past.prompts()] == ["after"]
+        assert [words for _, words in session.history.prompts()] == ["after"]
         await session.close()
 
 
@@ -131,9 +129,9 @@ async def test_words_at_a_limit_are_given_back_and_go_with_the_conversation(open
         session.subscribe(speak)
         assert (await session.send("go")).finished.reason == "limit"
         assert (session.unread_count, session.unread()) == (1, ("and this",))
-        assert [words for _, words in session.past.prompts()] == ["go"]
+        assert [words for _, words in session.history.prompts()] == ["go"]
         await session.send("again")
-        session.past.clear()
+        session.history.clear()
         assert session.unread() == ()
         await session.close()
 

@@ -10,12 +10,13 @@ import pytest
 
 from rows import every_row
 from ybs import cli
+from ybs.agent.environment import ToolEnvironment
+from ybs.agent.prompt_context import PromptContext
 from ybs.config.schema import Config
 from ybs.core.errors import ConfigError
 from ybs.session.checking import unknown_tool
-from ybs.session.options import BadOption, Options
+from ybs.session.options import BadOption, Options, environment_of, ready_settings
 from ybs.session.session import Session
-from ybs.session.workshop import open_workshop
 from ybs.tools.registry import NAMES, builtin_tools
 
 AT: dict[str, Any] = {"provider": "openai", "endpoint": "http://127.0.0.1:9/v1", "model": "x"}
@@ -53,6 +54,11 @@ WRONG = [
 ]
 
 
+def opened(options: Options) -> ToolEnvironment:
+    """Do what a start does, but for the model."""
+    return environment_of(options, ready_settings(options))
+
+
 def place(home: Path, settings: str) -> Path:
     file = home / ".config/ybs/config.json"
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -82,11 +88,11 @@ def test_a_start_and_a_check_name_file_line_and_key(
     options = Options.of(project, {**at, "model": "x"})
     if stops:
         with pytest.raises(ConfigError) as caught:
-            open_workshop(options)
+            opened(options)
         assert str(caught.value).startswith(f"{file}:{line}: {key}: ")
         assert said in str(caught.value)
     else:
-        (warning,) = open_workshop(options).loaded.warnings
+        (warning,) = opened(options).loaded.warnings
         assert warning.startswith(f"{file}:{line}: {key}: ")
         assert said in warning
     file.unlink()
@@ -108,18 +114,18 @@ def test_what_a_profile_or_a_variable_misspells_is_named_by_its_place(
 ) -> None:
     file = place(home, '{"profiles":\n{"strict":\n{"safety": {"deny":\n["gti"]}}}}')
     with pytest.raises(ConfigError) as caught:
-        open_workshop(Options.of(project, {"profile": "strict"}))
+        opened(Options.of(project, {"profile": "strict"}))
     assert str(caught.value).startswith(f"{file}:4: profiles.strict.safety.deny[0]: ")
     monkeypatch.setenv("YBS_SAFETY__DENY", '["gti"]')
     with pytest.raises(
         ConfigError, match=r"^YBS_SAFETY__DENY: safety\.deny: there is no tool 'gti'"
     ):
-        open_workshop(Options.of(project, {}))
+        opened(Options.of(project, {}))
 
 
 def test_a_projects_file_can_keep_nobody_from_starting(project: Path) -> None:
     (project / ".ybs.json").write_text('{"safety": {"deny": ["later_tool"]}}')
-    (warning,) = open_workshop(Options.of(project, {})).loaded.warnings
+    (warning,) = opened(Options.of(project, {})).loaded.warnings
     assert "safety.deny[0]: there is no tool 'later_tool'" in warning
     assert "As it stands it does nothing." in warning
 
@@ -128,7 +134,7 @@ def test_an_entry_is_found_in_the_file_that_it_came_from(home: Path, project: Pa
     file = place(home, '{"safety": {"deny": ["gti"]}}')
     (project / ".ybs.json").write_text('{"safety": {"deny": ["git"]}}')  # united with the other
     with pytest.raises(ConfigError) as caught:
-        open_workshop(Options.of(project, {}))
+        opened(Options.of(project, {}))
     assert str(caught.value).startswith(f"{file}:1: safety.deny[0]: ")
 
 
@@ -150,7 +156,7 @@ def test_an_option_that_means_nothing_is_bad_usage(
     options: dict[str, Any], said: str, project: Path
 ) -> None:
     with pytest.raises(BadOption) as caught:
-        open_workshop(Options.of(project, options))
+        opened(Options.of(project, options))
     assert said in str(caught.value)
 
 
@@ -176,8 +182,8 @@ def test_names_that_only_a_server_will_tell_are_accepted() -> None:
 
 def test_the_names_are_those_of_all_tools(project: Path) -> None:
     subprocess.run(["git", "init", "-q"], cwd=project, check=True)
-    workshop = open_workshop(Options.of(project, {}))
-    tools = [*builtin_tools(Config(), workshop.workspace), *workshop.surroundings.tools()]
+    environment = opened(Options.of(project, {}))
+    tools = [*builtin_tools(Config(), environment.workspace), *PromptContext(environment).tools()]
     assert sorted(tool.name for tool in tools) == sorted(NAMES)
 
 
@@ -227,7 +233,7 @@ def test_a_variable_that_is_no_setting_is_told(
     variable: str, said: str, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(variable, "1")
-    (warning,) = open_workshop(Options.of(project, {})).loaded.warnings
+    (warning,) = opened(Options.of(project, {})).loaded.warnings
     assert warning.startswith(f"{variable}: is not a setting")
     assert said in warning
     monkeypatch.delenv(variable)
@@ -238,4 +244,4 @@ def test_a_variable_of_another_program_is_nobodys_concern(
 ) -> None:
     for name in ("YBS_MODEL_HUB", "YBS_LLAMA_THREADS", "YBS_SOMETHING_ELSE"):
         monkeypatch.setenv(name, "1")
-    assert open_workshop(Options.of(project, {})).loaded.warnings == ()
+    assert opened(Options.of(project, {})).loaded.warnings == ()

@@ -32,7 +32,7 @@ async def test_the_option_begins_one(open_session: Open):
             assert ", incognito\n" in shown(await say(session, "/status"))
         started = next(event for event in events.events if isinstance(event, SessionStarted))
     assert started.config["incognito"] == "on"
-    assert not session.rooms.workspace.shells.keeps_outputs
+    assert not session.environment.workspace.shells.keeps_outputs
 
 
 async def test_slash_incognito_leaves_the_conversation_behind(open_session: Open):
@@ -64,11 +64,11 @@ async def test_grants_questions_and_jobs_do_not_come_along(open_session: Open, p
     async with OpenAIServer([]) as server:
         session, _ = open_session(server)
         async with session:
-            session.rooms.policy.grant("run_shell(make)")
-            old, asked = session.rooms, session.confirm
+            session.environment.policy.grant("run_shell(make)")
+            old, asked = session.environment, session.confirm
             old.workspace.shells.jobs.start("sleep 60", project, most_chars=100, live=_silent())
             reply = await say(session, "/incognito")
-            assert session.rooms.policy.grants == ()
+            assert session.environment.policy.grants == ()
             assert session.confirm is asked
             assert old.workspace.shells.running_jobs == ()
     assert shown(reply).endswith("What ran in the background was ended.")
@@ -89,7 +89,7 @@ async def test_it_is_never_left_by_saying_it_twice(open_session: Open):
             assert session.status().incognito
             assert "No longer incognito" in (await say(session, "/incognito off")).text
             assert not session.status().incognito
-            assert session.rooms.workspace.shells.keeps_outputs
+            assert session.environment.workspace.shells.keeps_outputs
             assert "is not incognito" in (await say(session, "/incognito off")).text
             assert (await say(session, "/incognito maybe")).is_error
 
@@ -124,11 +124,11 @@ def test_a_model_elsewhere_is_refused_at_the_start(project: Path):
 
 async def test_a_model_elsewhere_keeps_its_session_and_refuses_incognito(project: Path):
     async with Session.open(project, commands=SlashCommands(), **FAR, **LOCAL_ONLY) as session:
-        rooms = session.rooms
+        environment = session.environment
         reply = await say(session, "/incognito")
         assert reply.is_error
         assert "incognito.local_only" in shown(reply)
-        assert session.rooms is rooms
+        assert session.environment is environment
 
 
 async def test_no_switch_leads_out_of_this_machine(open_session: Open):
@@ -136,9 +136,9 @@ async def test_no_switch_leads_out_of_this_machine(open_session: Open):
         session, _ = open_session(server, **LOCAL_ONLY, incognito=True)
         async with session:
             for line in ("/provider ollama big:cloud", "/provider mistral large"):
-                before = session.rooms.model
+                before = session.agent.model
                 assert (await say(session, line)).is_error
-                assert session.rooms.model is before
+                assert session.agent.model is before
             assert not (await say(session, "/provider ollama small")).is_error
 
 

@@ -225,6 +225,6 @@ async def test_incognito_and_no_saving_write_no_file_and_can_still_be_taken_back
             async with session:
                 await session.send("first")
                 await session.send("second")
-                await session.past.undo()
-                assert [words for _, words in session.past.prompts()] == ["first"]
+                await session.history.undo()
+                assert [words for _, words in session.history.prompts()] == ["first"]
     assert saved() == []

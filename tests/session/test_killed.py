@@ -12,9 +12,9 @@ from session.test_undoing import Play
 from session.trees import tree
 from ybs.checkpoints.store import shelf_of
 from ybs.core.events import Event, FilesChanged, Noticed, ToolFinished
+from ybs.session.recorder import WAS_KILLED
 from ybs.session.session import Session
 from ybs.session.undoing import Checkpoints, Recovered
-from ybs.session.upkeep import WAS_KILLED
 from ybs.testing import OpenAIServer, RecordedEvents, call
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
@@ -162,7 +162,7 @@ async def test_a_session_that_was_killed_takes_its_turn_back_at_the_first_undo(
                 "Took back the last turn. 1 file is as before: b."
             )
             assert not (project / "b").exists()
-            assert [words for _, words in again.past.prompts()] == ["talk"]
+            assert [words for _, words in again.history.prompts()] == ["talk"]
             assert [event.paths for event in events.of(FilesChanged)] == [("b",)]
             assert notes(project) == []
             assert again.journal.replay.checkpoints == []

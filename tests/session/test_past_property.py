@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ybs.agent.prompt_context import thought_in
 from ybs.commands.open import SlashCommands
 from ybs.core.errors import YbsError
 from ybs.core.events import Event, ToolFinished
-from ybs.session.past import What
+from ybs.session.history import What
 from ybs.session.session import Session
-from ybs.session.surroundings import thought_in
 from ybs.testing import Entry, OpenAIServer, RecordedRequest, answer, call
 from ybs.transcripts.reading import Transcript
 from ybs.transcripts.rounds import Rounds
@@ -92,7 +92,7 @@ class Life:
         self.session.unread()
 
     async def _go_back(self, what: str, number: int) -> None:
-        past = self.session.past
+        past = self.session.history
         match what:
             case "undo":
                 await past.undo(number % 3 + 1, force=number % 5 == 0)
@@ -104,9 +104,9 @@ class Life:
             case "clear":
                 past.clear()
             case "compact":
-                await past.compact()
+                await self.session.compact()
             case "restore":
-                past.restore()
+                past.restore(self.session.agent.window)
             case _:
                 pass
 
@@ -115,11 +115,11 @@ def check(session: Session) -> None:
     """Compare the three, and a copy."""
     live, messages = session.journal.replay, list(session.conversation.messages)
     assert live.messages == messages
-    assert thought_in(messages) == session.rooms.surroundings.thought
-    for each in session.past.turns:
+    assert thought_in(messages) == session.context.thought
+    for each in session.history.turns:
         assert each.place < 0 or messages[each.place] == each.message
     if session.journal.path:
-        store = session.rooms.sessions
+        store = session.store()
         read = store.read(session.journal.name)
         copy = store.fork(read)
         for other in (read, store.read(copy)):

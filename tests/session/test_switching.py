@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ybs.commands.open import SlashCommands
-from ybs.session.mapping import FEWEST_FILES
+from ybs.repo_map.mapper import FEWEST_FILES
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 from ybs.testing import OllamaServer, OpenAIServer
@@ -120,7 +120,7 @@ async def test_the_map_is_as_large_as_the_new_model_has_room_for(repository: Pat
             overrides=large(far),
         ) as session,
     ):
-        surroundings = session.rooms.surroundings
+        surroundings = session.context
         assert surroundings.mapper.tokens == 0
         await said(session, "/provider far")
         assert surroundings.mapper.tokens == 1024

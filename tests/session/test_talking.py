@@ -46,7 +46,7 @@ async def test_words_for_the_running_turn_are_read_at_its_next_step(open_session
         await session.send("what is here?")
         said = [event.content for event in events.of(UserSaid)]
         assert said == ["what is here?", "only the names"]
-        assert [words for _, words in session.past.prompts()] == said
+        assert [words for _, words in session.history.prompts()] == said
         assert session.take_back() == ""
         await session.close()
 
@@ -144,10 +144,10 @@ async def test_going_back_forgets_what_came_after(open_session: Open) -> None:
         session, _ = open_session(server)
         await session.send("first")
         await session.send("second")
-        place, words = session.past.prompts()[1]
+        place, words = session.history.prompts()[1]
         assert words == "second"
-        await session.past.rewind(place)
-        assert [words for _, words in session.past.prompts()] == ["first"]
+        await session.history.rewind(place)
+        assert [words for _, words in session.history.prompts()] == ["first"]
         await session.send("another")
         sent = [m["content"] for m in server.requests[-1].body["messages"] if m["role"] == "user"]
         assert sent == ["first", "another"]
@@ -162,13 +162,13 @@ async def test_going_back_waits_for_the_running_turn(open_session: Open) -> None
         def go_back(event: Event) -> None:
             if isinstance(event, UserSaid):
                 with pytest.raises(YbsError, match="running") as caught:
-                    session.past.clear()
+                    session.history.clear()
                 errors.append(caught.value)
 
         session.subscribe(go_back)
         await session.send("first")
         assert len(errors) == 1
-        assert len(session.past.prompts()) == 1
+        assert len(session.history.prompts()) == 1
         await session.close()
 
 

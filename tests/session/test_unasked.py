@@ -14,11 +14,11 @@ import pytest
 from msgspec import Raw, json
 
 from security.test_caged_work import bubblewrap, landlock
+from ybs.agent.toolbox import make_toolbox
 from ybs.core.events import ConfirmationAsked, Event
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Answer, Question
-from ybs.session.options import Options, load_settings
-from ybs.session.workshop import Workshop
+from ybs.session.options import Options, environment_of, load_settings
 from ybs.testing import RecordedHook
 
 pytestmark = [
@@ -37,15 +37,16 @@ class Session:
         self.hook = RecordedHook()
         settings = {"safety.mode": mode, "safety.safe_commands": MISTAKEN}
         options = Options(folder=project, overrides=settings)
-        self.workshop = Workshop(options, load_settings(options), hooks=[self.hook])
-        self.workshop.sandbox.__dict__["cage"] = make(project, home)
-        self.workshop.policy.__dict__["sandbox"] = (
+        self.environment = environment_of(options, load_settings(options))
+        self.environment.sandbox.cage = make(project, home)
+        self.environment.policy.__dict__["sandbox"] = (
             "full"  # so that the reduced one is not asked about
         )
         self.questions: list[Question] = []
         self.events: list[Event] = []
         self.answer = Answer(is_allowed=True)
-        self.workshop.gate.confirm = self._confirm
+        self._toolbox = make_toolbox(self.environment, None, [self.hook])
+        self.environment.gate.confirm = self._confirm
 
     async def _confirm(self, question: Question) -> Answer:
         self.questions.append(question)
@@ -54,7 +55,7 @@ class Session:
     async def run(self, command: str, **more: Any) -> ToolResult:
         arguments = Raw(json.encode({"command": command, **more}))
         call = ToolCall(id="1", name="run_shell", arguments=arguments)
-        return await self.workshop.toolbox.run(call, self.events.append)
+        return await self._toolbox.run(call, self.events.append)
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ async def open_session(project: Path, home: Path):
     (project / "main.py").write_text("kept\n")
     yield opening
     for session in opened:
-        await session.workshop.aclose()
+        await session.environment.aclose()
 
 
 @both
@@ -141,11 +142,9 @@ async def test_modes_that_do_not_ask_and_grants_run_writable(open_session, make,
         assert session.questions == []
         assert (project / f"new{number}").exists()
     session = open_session(make)
-    session.workshop.policy.grant("run_shell(touch granted)")
+    session.environment.policy.grant("run_shell(touch granted)")
     assert not (await session.run("touch granted")).is_error
     assert session.questions == []
-    await session.workshop.run_typed("touch typed", lambda _: None)
-    assert (project / "typed").exists()
 
 
 @both
@@ -181,7 +180,7 @@ async def test_a_job_that_nobody_was_asked_about_cannot_write_either(
     os.mkfifo(project / "pipe")
     result = await session.run("cat pipe; rm main.py", background=True)
     assert not result.is_error
-    (job,) = session.workshop.workspace.shells.jobs.running
+    (job,) = session.environment.workspace.shells.jobs.running
     await asyncio.to_thread((project / "pipe").write_text, "on\n")
     while job.ended is None:
         await job.wait(0.1)

@@ -265,11 +265,11 @@ async def test_the_persons_files_are_neither_committed_nor_undone(
             assert not {"mine.txt", "last.txt", "b.txt", "new.txt", "typed.txt"} & set(shown)
             notices = "\n".join(event.text for event in events.of(Noticed))
             assert "because somebody else changed them as well: new.txt" in notices
-            way = await session.past.undo()
+            way = await session.history.undo()
             assert way.files is not None
             assert way.files.conflicts == ("new.txt",)
             (project / "new.txt").write_text("1\n")
-            way = await session.past.undo()
+            way = await session.history.undo()
             assert way.files is not None
             assert way.files.paths == ("a.txt", "new.txt", "typed.txt")
     assert {(project / name).read_text() for name in ("mine.txt", "b.txt", "last.txt")} == {

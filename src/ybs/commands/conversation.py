@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from ybs.commands.figures import number_in
 from ybs.security.incognito import WRITES_NOTHING
-from ybs.session.journal import beginning
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 
@@ -16,14 +15,14 @@ if TYPE_CHECKING:
 
 async def clear(session: Session, _argument: str) -> Reply:
     """Forget the conversation."""
-    session.past.clear()
+    session.history.clear()
     return Reply(text="The conversation is empty.")
 
 
 async def begin_anew(session: Session, _argument: str) -> Reply:
     """Begin a new session with the same model and mode, incognito if this one is."""
-    has_jobs = bool(session.rooms.workspace.shells.running_jobs)
-    is_incognito = session.rooms.incognito.is_on
+    has_jobs = bool(session.environment.has_jobs())
+    is_incognito = session.environment.incognito.is_on
     await session.start_anew(is_incognito=is_incognito)
     kind = "A new, empty session" + ", incognito as before" * is_incognito
     return Reply(text=f"{kind}.{' What ran in the background was ended.' * has_jobs}")
@@ -60,13 +59,13 @@ async def export(session: Session, argument: str) -> Reply:
 
     from ybs.security.paths.new_file import find_place, write_new
 
-    if not session.rooms.incognito.may_write:
+    if not session.environment.incognito.may_write:
         text = f"Not written: {WRITES_NOTHING}. /copy copies the last answer."
         return Reply(text=text, is_error=True)
     messages = tuple(session.conversation.messages)
     if not messages:
         return Reply(text="There is nothing to export yet.", is_error=True)
-    roots = session.rooms.workspace.roots
+    roots = session.environment.roots
     name = session.journal.name or f"session-{datetime.now():%Y%m%d-%H%M%S}"
     place = find_place(roots, argument, f"{name}.md")
     is_data = place.suffix.lower() in (".json", ".jsonl")
@@ -79,9 +78,11 @@ def _as_text(session: Session, messages: "Sequence[Message]") -> bytes:
     from ybs.session.export import markdown_of
 
     status = session.status()
-    title = session.journal.replay.title or next((said for _, said in session.past.prompts()), "")
+    title = session.journal.replay.title or next(
+        (said for _, said in session.history.prompts()), ""
+    )
     about = f"{status.provider} {status.model}, in `{status.folder}`"
-    firewall = session.rooms.secrets.firewall
+    firewall = session.environment.secrets.firewall
     return markdown_of(messages, firewall, title=title, about=about).encode("utf-8", "replace")
 
 
@@ -90,9 +91,9 @@ def _as_data(session: Session, messages: "Sequence[Message]", name: str) -> byte
     from ybs.session.export import event_of, lines_of
 
     system = SystemPrompted(content=session.conversation.system)
-    events = [beginning(session.rooms, name), system, *map(event_of, messages)]
+    events = [session.beginning(name), system, *map(event_of, messages)]
     now = datetime.now(UTC)
-    return lines_of(((event, now) for event in events), session.rooms.secrets.firewall)
+    return lines_of(((event, now) for event in events), session.environment.secrets.firewall)
 
 
 async def leave(_session: Session, _argument: str) -> Reply:

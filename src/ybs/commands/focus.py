@@ -12,11 +12,11 @@ async def focus(session: Session, argument: str) -> Reply:
     """Show the project's focus, put another in its place, or clear it."""
     from ybs.context.focus import read_focus
 
-    folder = session.rooms.folder
+    folder = session.folder
     if not argument:
         text = await asyncio.to_thread(read_focus, folder)
         return Reply(text=text or _NONE)
-    if not session.rooms.incognito.may_write:
+    if not session.environment.incognito.may_write:
         from ybs.security.incognito import WRITES_NOTHING
 
         return Reply(text=f"The focus stays as it is: {WRITES_NOTHING}.", is_error=True)
@@ -28,8 +28,8 @@ async def focus(session: Session, argument: str) -> Reply:
 async def _set(session: Session, text: str) -> Reply:
     from ybs.context.focus import FOCUS_FILE, write_focus
 
-    await asyncio.to_thread(write_focus, session.rooms.folder, text)
-    session.rooms.surroundings.tell(f"The focus of this project is from now on: {text}")
+    await asyncio.to_thread(write_focus, session.folder, text)
+    session.context.tell(f"The focus of this project is from now on: {text}")
     return Reply(
         text=f"Kept in {FOCUS_FILE}: it counts from your next words on, and in later sessions."
     )
@@ -38,7 +38,7 @@ async def _set(session: Session, text: str) -> Reply:
 async def _clear(session: Session) -> Reply:
     from ybs.context.focus import clear_focus
 
-    if not await asyncio.to_thread(clear_focus, session.rooms.folder):
+    if not await asyncio.to_thread(clear_focus, session.folder):
         return Reply(text=_NONE)
-    session.rooms.surroundings.tell("This project has no special focus any more.")
+    session.context.tell("This project has no special focus any more.")
     return Reply(text="Cleared: it counts from your next words on.")

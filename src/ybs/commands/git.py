@@ -47,19 +47,19 @@ async def commit(session: Session, argument: str) -> Reply:
     """Commit what is staged, else what changed; without a message, propose one and commit nothing."""
     from ybs.tools.builtin.work_tree import WorkTree
 
-    tree = WorkTree(session.rooms.workspace)
+    tree = WorkTree(session.environment.workspace)
     chosen = await _chosen(session, tree)
     if not chosen.rows:
         return Reply(text="There is nothing to commit.", is_error=bool(argument))
     listing = await _listing(tree, chosen)
     if argument:
-        session.occupation.check()
+        session.running.check()
         names = () if chosen.is_index else [row.path for row in chosen.rows]
         made = await tree.git.commit(argument, *names)
         branch = await tree.git.branch() or "no branch"
         return Reply(text=f"Committed as {made[:7]} on {branch}.\n{listing}")
     work = _proposal(session, tree, chosen)
-    message = await session.occupation.working(work, "A message for a commit is being written.")
+    message = await session.running.working(work, "A message for a commit is being written.")
     what = "What is staged" if chosen.is_index else "What changed"
     text = f"{what}, to be committed with the message in the prompt once you send it:\n{listing}"
     return Reply(text=text, draft=f"/commit {message}")
@@ -67,8 +67,8 @@ async def commit(session: Session, argument: str) -> Reply:
 
 async def _chosen(session: Session, tree: "WorkTree") -> Chosen:
     """Return what is staged; where nothing is, all changes but new files that are not ybs's."""
+    from ybs.git.committer import has_conflicts, names_within
     from ybs.security.paths.repository import under_way
-    from ybs.session.committing import has_conflicts, names_within
 
     if what := under_way(tree.git.repository()):
         raise YbsError(f"{what[:1].upper()}{what[1:]} is under way. End it with git itself.")
@@ -79,7 +79,7 @@ async def _chosen(session: Session, tree: "WorkTree") -> Chosen:
     if staged:
         return Chosen(rows=staged, is_index=True)
     paths = [path for turn in session.journal.replay.checkpoints for path in turn.paths]
-    own = set(names_within(tree.git, session.rooms.folder, paths))
+    own = set(names_within(tree.git, session.folder, paths))
     return Chosen(
         rows=[
             row
@@ -106,7 +106,7 @@ async def _proposal(session: Session, tree: "WorkTree", chosen: Chosen) -> str:
     new = [tree.show(row.path) for row in chosen.rows if row.letters == "??"]
     diff = await tree.diff(names, is_staged=chosen.is_index)
     diff += "".join(f"--- /dev/null\n+++ b/{name}\n" for name in new)
-    return await proposed_message(session.rooms.side_model, diff, spent)
+    return await proposed_message(session.agent.side_model, diff, spent)
 
 
 async def proposed_message(
@@ -144,7 +144,7 @@ def _title_in(said: str) -> str:
 
 
 def _extract(diff: str) -> str:
-    from ybs.session.committing import changed_files
+    from ybs.git.committer import changed_files
 
     names = dict.fromkeys(_FILE.findall(diff))
     return first_words(changed_files(list(names)), _COLUMNS)

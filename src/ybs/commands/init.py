@@ -27,12 +27,12 @@ async def init(session: Session, argument: str) -> Reply:
     if name := await asyncio.to_thread(_there, session):
         text = f"{name} is there already, and /init overwrites nothing. /init show shows what it would write."
         return Reply(text=text, is_error=True)
-    return await session.occupation.working(_write(session), f"{NAME} is being written.")
+    return await session.running.working(_write(session), f"{NAME} is being written.")
 
 
 async def _write(session: Session) -> Reply:
     text, project = await _text(session)
-    if session.rooms.is_dry_run:
+    if session.environment.permissions.is_dry_run:
         return Reply(text=f"{NAME} was not written (dry run).")
     await _make(session, text)
     lines = [
@@ -53,10 +53,10 @@ async def _text(session: Session) -> "tuple[str, Project]":
     from ybs.context.detect import detect
     from ybs.context.first_agents import first_agents_file
 
-    folder = session.rooms.folder
+    folder = session.folder
     project = await asyncio.to_thread(detect, folder)
     try:
-        map_text = await session.rooms.surroundings.map_text("")
+        map_text = await session.context.map_text("")
     except ToolError:  # no map: the rest can be told without it
         map_text = ""
     files = await asyncio.to_thread(_files, session)
@@ -69,13 +69,13 @@ def _files(session: Session) -> list[str]:
     from ybs.tools.searching.walk import Deadline, Walk
 
     deadline = Deadline(_SECONDS)
-    walk = Walk(session.rooms.workspace.roots, session.rooms.folder, deadline=deadline)
+    walk = Walk(session.environment.roots, session.folder, deadline=deadline)
     return [entry.path for entry in walk.files(_MOST_FILES)]
 
 
 def _there(session: Session) -> str:
     """Return the name of the file that says already what AGENTS.md is for; "" where there is none."""
-    names = sorted(path.name for path in session.rooms.folder.iterdir())
+    names = sorted(path.name for path in session.folder.iterdir())
     return next((name for name in names if name.lower() in _SAME), "")
 
 
@@ -91,4 +91,6 @@ async def _make(session: Session, text: str) -> None:
                 raise ToolError(f"{NAME} is there already; nothing was written")
             return change
 
-    await WriteNew(session.rooms.workspace).run(Arguments(path=NAME, content=text), lambda _: None)
+    await WriteNew(session.environment.workspace).run(
+        Arguments(path=NAME, content=text), lambda _: None
+    )

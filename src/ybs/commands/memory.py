@@ -68,7 +68,7 @@ async def show_memories(session: Session, argument: str) -> Reply:
 
 
 def _memories(session: Session) -> "Memories":
-    return session.rooms.surroundings.memories
+    return session.context.memories
 
 
 def _list(session: Session) -> Reply:

@@ -29,7 +29,7 @@ async def change_provider(session: Session, argument: str) -> Reply:
             reply = await offer_providers(session)
             return reply if not name else replace(reply, is_listed=True)
         case "current":
-            return Reply(text=f"{session.rooms.provider} {session.rooms.model.name}")
+            return Reply(text=f"{session.agent.provider} {session.agent.model.name}")
         case _ if not model and not _has_model(session, name):
             from ybs.commands.offers import offer_models_at
 
@@ -62,7 +62,7 @@ async def switch(session: Session, *, provider: str | None, model: str | None) -
     status = session.status()
     lines = [f"Now using {status.provider} {status.model}."]
     tokens = session.estimated_tokens()
-    if tokens > session.rooms.window.room:
+    if tokens > session.agent.window.room:
         lines.append(
             f"The conversation (about {tokens:,} tokens) does not fit its window of "
             f"{status.window:,}: it is compacted with your next words."
@@ -85,7 +85,7 @@ async def _doubts(session: Session, model: str) -> list[str]:
 
     near = get_close_matches(model, names, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(near)}?" if near else " /model shows what it has."
-    return [f"{session.rooms.provider} does not list that model.{hint}"]
+    return [f"{session.agent.provider} does not list that model.{hint}"]
 
 
 async def change_mode(session: Session, argument: str) -> Reply:

@@ -27,12 +27,12 @@ _DETAILS: Final = {
 
 async def offer_models(session: Session) -> Reply:
     """Offer the models of the provider in use, and those of other servers on this machine."""
-    config, used = session.config, session.rooms.provider
+    config, used = session.config, session.agent.provider
     others = [name for name in provider_names(config) if name != used]
     (names, note), found = await asyncio.gather(
         _names_in_use(session), asyncio.gather(*(_others(name, session) for name in others))
     )
-    model = session.rooms.model.name
+    model = session.agent.model.name
     own = [model, *(name for name in names if name != model)]
     items = [_model_item(name, is_current=name == model) for name in _allowed(session, used, own)]
     items += [item for more in found for item in more]
@@ -58,7 +58,7 @@ async def offer_models_at(session: Session, name: str) -> Reply:
 
     Raises ConfigError for one on another machine where only this one may be used.
     """
-    incognito = session.rooms.incognito
+    incognito = session.environment.incognito
     if incognito.is_on and incognito.local_only:
         is_here = runs_here(name, "", session.config)
         incognito.check_model(name, "", is_here=is_here)
@@ -80,9 +80,9 @@ async def names_of(session: Session) -> list[str]:
 
 async def _asked(session: Session) -> tuple[list[str], str]:
     """Return the names that the model's server lists, or why there are none."""
-    used = session.rooms.provider
+    used = session.agent.provider
     try:
-        return await in_time(session.rooms.model.list_models()), ""
+        return await in_time(session.agent.model.list_models()), ""
     except TimeoutError:
         return [], f"{used} did not say in time which models it has"
     except ModelError as error:
@@ -93,8 +93,8 @@ async def _names_in_use(session: Session) -> tuple[list[str], str]:
     names, why = await _asked(session)
     if names or not why:
         return names, ""
-    used = session.rooms.provider
-    is_here = runs_here(used, session.rooms.model.name, session.config)
+    used = session.agent.provider
+    is_here = runs_here(used, session.agent.model.name, session.config)
     known = [] if is_here else known_models(used)
     return known, f"{why}{'; these are known from elsewhere' if known else ''}."
 
@@ -117,7 +117,7 @@ def _item_at(name: str, model: str, where: str) -> MenuItem:
 
 def _allowed(session: Session, provider: str, names: Sequence[str]) -> list[str]:
     """Leave out what this session may not use."""
-    incognito = session.rooms.incognito
+    incognito = session.environment.incognito
     if not (incognito.is_on and incognito.local_only):
         return list(names)
     return [name for name in names if runs_here(provider, name, session.config)]
@@ -130,7 +130,7 @@ def _model_item(name: str, *, is_current: bool) -> MenuItem:
 
 
 def _provider_item(reach: Reach, session: Session) -> MenuItem:
-    is_current = reach.provider == session.rooms.provider
+    is_current = reach.provider == session.agent.provider
     detail = f"in use, {_detail(reach)}" if is_current else _detail(reach)
     if (moved := _moved_to(reach, session)) and moved not in detail:
         detail += f", at {moved}"

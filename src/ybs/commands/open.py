@@ -2,7 +2,6 @@
 
 from msgspec.structs import replace
 
-from ybs.session import wiring
 from ybs.session.options import Options
 from ybs.session.reply import Reply
 from ybs.session.session import Session
@@ -16,6 +15,9 @@ def is_command(line: str) -> bool:
 
 class SlashCommands:
     """The slash commands; their table is loaded with the first one that is typed."""
+
+    #: Those that a model may well point to; loading the table of all takes too long before a first request.
+    pointed_to = ("/help", "/undo", "/diff", "/commit", "/compact", "/focus", "/memories")
 
     def is_command(self, line: str) -> bool:
         """Return whether the line is a command."""
@@ -36,4 +38,4 @@ class SlashCommands:
 
 def open_session(options: Options) -> Session:
     """Open a session with the slash commands. Raises ConfigError for what makes a start impossible."""
-    return wiring.open_session(replace(options, commands=SlashCommands()))
+    return Session(replace(options, commands=SlashCommands()))

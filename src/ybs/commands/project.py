@@ -10,7 +10,7 @@ FOR_ONE_RUN = "`ybs --trust` lets the project's files count in one run."
 
 async def show_jobs(session: Session, argument: str) -> Reply:
     """List the commands that run in the background, or stop one."""
-    jobs = session.rooms.workspace.shells.jobs
+    jobs = session.environment.workspace.shells.jobs
     action, _, name = argument.partition(" ")
     match action.lower():
         case "" | "list":
@@ -38,7 +38,7 @@ async def change_trust(session: Session, argument: str) -> Reply:
 
     review = session.loaded.review
     if argument.lower() == "revoke":
-        was = revoke(session.rooms.folder)
+        was = revoke(session.folder)
         return Reply(text="No longer trusted, from the next start on." if was else NO_TRUST)
     if review is None:
         return Reply(text="This project wants nothing that needs trust.")
@@ -48,7 +48,7 @@ async def change_trust(session: Session, argument: str) -> Reply:
 
             state = "Trusted." if review.is_trusted else "Not trusted: all of this is ignored."
             return Reply(text="\n".join([*lines_of(review), state]))
-        case "give" if not session.rooms.incognito.may_write:
+        case "give" if not session.environment.incognito.may_write:
             return Reply(text=f"Not trusted: {WRITES_NOTHING}. {FOR_ONE_RUN}", is_error=True)
         case "give":
             if not review.is_trusted:
@@ -60,7 +60,7 @@ async def change_trust(session: Session, argument: str) -> Reply:
 
 async def change_incognito(session: Session, argument: str) -> Reply:
     """Begin a new session of which nothing is written down, or with `off` one that is as usual."""
-    is_on, jobs = session.status().incognito, session.rooms.workspace.shells.running_jobs
+    is_on, jobs = session.status().incognito, session.environment.has_jobs()
     ended = " What ran in the background was ended." if jobs else ""
     match argument.lower(), is_on:
         case (("" | "on"), False):

@@ -79,7 +79,7 @@ def _shown(session: Session, reply: Reply) -> Reply:
     """Mask secrets, and let nothing act on a terminal: names of files and models, and what was typed, stand in it."""
     from ybs.session.export import mask
 
-    firewall = session.rooms.secrets.firewall
+    firewall = session.environment.secrets.firewall
     text, diff = (mask(firewall, Text(text=each)).text for each in (reply.text, reply.diff))
     tables = tuple(_shown_table(mask(firewall, each)) for each in reply.tables)
     notes = tuple(printable(mask(firewall, Text(text=each)).text) for each in reply.notes)

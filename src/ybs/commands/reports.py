@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 async def show_tools(session: Session, _argument: str) -> Reply:
     """List the tools that the model has."""
-    specs = session.rooms.toolbox.specs()
+    specs = session.agent.toolbox.specs()
     rows = Table.of((spec.name, spec.description.splitlines()[0]) for spec in specs)
     return Reply(tables=(rows,), notes=(f"{len(specs)} tools",))
 
@@ -38,7 +38,7 @@ def place_of(origin: "Origin") -> str:
 
 async def show_status(session: Session, _argument: str) -> Reply:
     """Show where things stand: model, mode, sandbox, place, context, use, jobs and warnings."""
-    status, jobs = session.status(), session.rooms.workspace.shells.running_jobs
+    status, jobs = session.status(), session.environment.workspace.shells.running_jobs
     about = "" if session.counted_tokens else "about "
     share = percent(status.context_tokens, status.window)
     rows = [
@@ -61,7 +61,7 @@ async def show_status(session: Session, _argument: str) -> Reply:
 
 def _sandbox_of(session: Session) -> str:
     """Say which kind of sandbox it is, and why it is no better one."""
-    sandbox = session.rooms.sandbox
+    sandbox = session.environment.sandbox
     kind = "none" if sandbox.state == "none" else f"{sandbox.state}, {sandbox.cage.name}"
     return f"{kind} ({sandbox.cage.why})" if sandbox.cage.why else kind
 
@@ -84,7 +84,7 @@ def _masked(rows: "Sequence[Masked]") -> Reply:
 
 async def show_secrets(session: Session, argument: str) -> Reply:
     """List what was masked, kind and place, never the value; or take one of them for no secret."""
-    firewall = session.rooms.secrets.firewall
+    firewall = session.environment.secrets.firewall
     action, _, name = argument.partition(" ")
     match action.lower():
         case "":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from ybs.commands.figures import number_in, time
 from ybs.commands.undo import FILES_STAY, told
 from ybs.core.wording import first_words, plural
-from ybs.session.past import What
+from ybs.session.history import What
 from ybs.session.reply import Menu, MenuItem, Reply
 from ybs.session.session import Session
 
@@ -27,8 +27,8 @@ _ASKED = re.compile(
 
 async def rewind(session: Session, argument: str) -> Reply:
     """Offer the person's prompts, or go back to before the N-th last and give its words back."""
-    prompts = session.past.prompts()[::-1]
-    await session.rooms.upkeep.recover(session.emit)
+    prompts = session.history.prompts()[::-1]
+    await session.recorder.recover(session.emit)
     if not prompts:
         return Reply(text="There is nothing to go back to.", is_error=bool(argument))
     if not argument:
@@ -46,7 +46,7 @@ async def rewind(session: Session, argument: str) -> Reply:
     if touched and not asked[3]:
         return _choose(f"/rewind {argument}", words, len(touched))
     what = cast("What", (asked[3] or "both").lower())
-    way = await session.past.rewind(place, what, force=bool(asked[4]))
+    way = await session.history.rewind(place, what, force=bool(asked[4]))
     turns = "one prompt" if number == 1 else f"{number} prompts"
     done = "Took the files back." if what == "files" else f"Went back by {turns}."
     force = f"/rewind {number} {what} force"
@@ -55,7 +55,7 @@ async def rewind(session: Session, argument: str) -> Reply:
 
 def changed_since(session: Session, place: int) -> set[str]:
     """Return the files that turns have changed since that place of the conversation, and that can be taken back."""
-    changes = (turn.changed for turn in session.past.since(place))
+    changes = (turn.changed for turn in session.history.since(place))
     return {path for change in changes if change is not None for path in change.paths}
 
 
@@ -76,7 +76,7 @@ def _choose(line: str, words: str, count: int) -> Reply:
 
 
 def _offer(session: Session, prompts: list[tuple[int, str]]) -> Reply:
-    heard = {id(each.message): each for each in session.rooms.composer.heard}
+    heard = {id(each.message): each for each in session.composer.heard}
     messages = session.conversation.messages
     items = tuple(
         MenuItem(
@@ -86,7 +86,7 @@ def _offer(session: Session, prompts: list[tuple[int, str]]) -> Reply:
         )
         for number, (place, words) in enumerate(prompts[:MOST_PROMPTS], 1)
     )
-    keeps_files = any(turn.changed is not None for turn in session.past.turns)
+    keeps_files = any(turn.changed is not None for turn in session.history.turns)
     title = "Go back to before a prompt" + f". {FILES_STAY}" * (not keeps_files)
     menu = Menu(title=title, items=items)
     session.offered[_OFFERED] = menu

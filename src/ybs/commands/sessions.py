@@ -12,7 +12,6 @@ from ybs.core.events import Titled
 from ybs.core.wording import first_words, plural
 from ybs.security.incognito import WRITES_NOTHING
 from ybs.security.unicode import printable
-from ybs.session.journal import beginning
 from ybs.session.reply import Menu, MenuItem, Reply, Table
 from ybs.session.session import Session
 
@@ -53,8 +52,8 @@ async def show_sessions(session: Session, argument: str) -> Reply:
 
 async def _listed(session: Session, *, is_all: bool) -> "Sequence[Saved]":
     """Return the saved sessions, those of this folder first."""
-    folder = str(session.rooms.folder)
-    store = session.rooms.sessions
+    folder = str(session.folder)
+    store = session.store()
     if is_all:
         return await asyncio.to_thread(store.numbered, folder)
     return await asyncio.to_thread(lambda: store.sessions(project=folder))
@@ -62,7 +61,7 @@ async def _listed(session: Session, *, is_all: bool) -> "Sequence[Saved]":
 
 def _item(session: Session, saved: "Saved") -> MenuItem:
     is_current = saved.name == session.journal.name
-    elsewhere = [short(saved.project)] * (saved.project != str(session.rooms.folder))
+    elsewhere = [short(saved.project)] * (saved.project != str(session.folder))
     is_open = ["open in another ybs"] * (saved.is_open is True and not is_current)
     facts = [age(now() - saved.changed_at), plural(saved.messages, "message"), *elsewhere, *is_open]
     return MenuItem(
@@ -89,14 +88,14 @@ async def _found(session: Session, wanted: str) -> "Saved":
     number, offered = number_in(wanted), session.offered.get("resume")
     if offered is not None and 1 <= number <= len(offered.items):
         wanted = offered.items[number - 1].line.removeprefix("/resume ")
-    folder = str(session.rooms.folder)
-    return await asyncio.to_thread(session.rooms.sessions.find, wanted, project=folder)
+    folder = str(session.folder)
+    return await asyncio.to_thread(session.store().find, wanted, project=folder)
 
 
 async def _go_on(session: Session, name: str, *, is_fork: bool) -> Reply:
     from ybs.config.private_file import Busy
 
-    has_jobs = bool(session.rooms.workspace.shells.running_jobs)
+    has_jobs = bool(session.environment.has_jobs())
     try:
         await session.resume(name, is_fork=is_fork)
     except Busy as error:
@@ -114,7 +113,7 @@ def resumed_reply(session: Session, *, is_fork: bool = False) -> Reply:
     """Say what a session goes on from, what is different from then, and show what was said last."""
     from ybs.session.exchange import last_exchange
 
-    turns, whole = session.past.turns, session.journal.replay.restorable() or ()
+    turns, whole = session.history.turns, session.journal.replay.restorable() or ()
     messages = session.conversation.messages
     events = last_exchange(messages, turns[-1].place if turns else -1) or last_exchange(whole)
     count = plural(len(messages), "message")
@@ -156,7 +155,7 @@ async def fork(session: Session, _argument: str) -> Reply:
 
 async def save(session: Session, argument: str) -> Reply:
     """Write a copy of the session under a name of its own. Nothing is overwritten."""
-    if not session.rooms.incognito.may_write:
+    if not session.environment.incognito.may_write:
         return Reply(text=f"Not saved: {WRITES_NOTHING}.", is_error=True)
     if not session.journal.name:
         return Reply(text=f"Not saved: {NOT_BEGUN[0].lower()}{NOT_BEGUN[1:]}", is_error=True)
@@ -169,7 +168,7 @@ async def save(session: Session, argument: str) -> Reply:
         return Reply(text="A name needs a letter: /save NAME", is_error=True)
     source = session.journal.name if path else _written(session)
     if argument:
-        store = session.rooms.sessions
+        store = session.store()
         try:
             await asyncio.to_thread(lambda: store.copy(source, name, title=_title(argument)))
         finally:
@@ -190,15 +189,15 @@ def _written(session: Session) -> str:
     from ybs.session.export import event_of
     from ybs.session.journal import masked_event
 
-    messages, firewall = session.conversation.messages, session.rooms.secrets.firewall
+    messages, firewall = session.conversation.messages, session.environment.secrets.firewall
     begins = {turn.place for turn in session.journal.replay.rounds.open if turn.place > 0}
     said = [event_of(message) for message in messages]
     for place in sorted(begins, reverse=True):
         said.insert(place, TurnFinished(reason="done"))
-    name = session.rooms.sessions.create()
-    log = session.rooms.sessions.open_log(name)
+    name = session.store().create()
+    log = session.store().open_log(name)
     events: list[Event] = [
-        beginning(session.rooms, name),
+        session.beginning(name),
         SystemPrompted(content=session.conversation.system),
         *said,
         Titled(title=session.journal.replay.title),
@@ -262,7 +261,7 @@ def _begun(name: str, path: str) -> str:
 
 
 def _why_not_saved(session: Session) -> str:
-    if not session.rooms.incognito.may_write:
+    if not session.environment.incognito.may_write:
         return WRITES_NOTHING
     if not session.journal.may_write:
         return "session.auto_save is off (/save writes it once)"

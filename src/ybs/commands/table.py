@@ -98,7 +98,7 @@ def _offered_sessions(session: Session) -> Sequence[str]:
 
 
 def _jobs(session: Session) -> Sequence[str]:
-    return [f"stop {job.name}" for job in session.rooms.workspace.shells.jobs.running]
+    return [f"stop {job.name}" for job in session.environment.workspace.shells.jobs.running]
 
 
 _ON_OFF = _words("on", "off")

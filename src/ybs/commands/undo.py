@@ -10,7 +10,7 @@ from ybs.session.reply import Reply
 from ybs.session.session import Session
 
 if TYPE_CHECKING:
-    from ybs.session.past import WayBack
+    from ybs.session.history import WayBack
 
 FILES_STAY = "Files stay as they are."
 NOT_KEPT = "Files stay as they are: incognito keeps none of what they were."
@@ -29,7 +29,7 @@ async def undo(session: Session, argument: str) -> Reply:
     if asked is None:
         return Reply(text="Usage: /undo, /undo N, or one of them with force", is_error=True)
     count = int(asked[1] or 1)
-    way = await session.past.undo(count, force=bool(asked[2]))
+    way = await session.history.undo(count, force=bool(asked[2]))
     turns = "the last turn" if way.turns == 1 else f"{way.turns} turns"
     force = f"/undo {count} force" if count > 1 else "/undo force"
     return told(session, way, done=f"Took back {turns}.", force=force)
@@ -39,7 +39,7 @@ async def redo(session: Session, argument: str) -> Reply:
     """Do again what was taken back last."""
     if argument.lower() not in ("", "force"):
         return Reply(text="Usage: /redo, or /redo force", is_error=True)
-    way = await session.past.redo(force=bool(argument))
+    way = await session.history.redo(force=bool(argument))
     if way.files is not None and way.files.is_done:
         done = f"Did again what was taken back: {listed(way.files.paths, _MOST_PATHS)}."
         return Reply(text="\n".join([done, *_unkept(way)]))
@@ -49,9 +49,9 @@ async def redo(session: Session, argument: str) -> Reply:
 
 async def restore(session: Session, _argument: str) -> Reply:
     """Bring back what the last compaction set aside."""
-    count = session.past.restore()
+    count = session.history.restore(session.agent.window)
     tokens = amount(
-        session.rooms.window.size_of(session.conversation.system, session.conversation.messages)
+        session.agent.window.size_of(session.conversation.system, session.conversation.messages)
     )
     back = f"{count:,} messages, about {tokens} tokens"
     if session.journal.replay.restorable() is None:
@@ -61,7 +61,7 @@ async def restore(session: Session, _argument: str) -> Reply:
 
 async def compact(session: Session, argument: str) -> Reply:
     """Set older parts of the conversation aside. What was done is an event, and told as one."""
-    done = await session.past.compact(argument)
+    done = await session.compact(argument)
     return Reply(text="" if done is not None else "There is nothing to gain: it is short enough.")
 
 
@@ -78,7 +78,7 @@ def told(
     elif wanted_files and not way.was_cut and way.words:
         lines.append(_where_words_are(session))
     lines += _unkept(way)
-    if files is not None and session.rooms.workspace.shells.running_jobs:
+    if files is not None and session.environment.has_jobs():
         lines.append(STILL_RUNS)
     return Reply(text="\n".join(lines), draft=way.words if way.was_cut else "")
 
@@ -104,7 +104,7 @@ def _files(session: Session, way: "WayBack", *, wanted_files: bool) -> list[str]
         return [
             f"{many} as before: {listed(paths, _MOST_PATHS)}." if paths else "No file differed."
         ]
-    if not wanted_files or session.rooms.incognito.may_write:
+    if not wanted_files or session.environment.incognito.may_write:
         return [FILES_STAY]
     return [NOT_KEPT]
 

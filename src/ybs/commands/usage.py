@@ -10,7 +10,7 @@ from ybs.session.reply import Cell, Column, Reply, Row, Table
 from ybs.session.session import Session
 
 if TYPE_CHECKING:
-    from ybs.session.context_use import ContextUse, Share
+    from ybs.commands.context_use import ContextUse, Share
     from ybs.session.tally import TurnUse
 
 #: So many turns are shown one by one; those before them are summed up.
@@ -32,14 +32,14 @@ _PRICED: Final = (
 
 async def show_context(session: Session, _argument: str) -> Reply:
     """Show what fills the model's window."""
-    from ybs.session.context_use import measure
+    from ybs.commands.context_use import measure
 
     await session.prepare()
     use = measure(session)
     rows = [row for share in use.shares for row in _rows_of(share, use.tokens)]
     notes = [f"last request: {amount(use.cached)} cached, {amount(use.fresh)} fresh"]
     notes = [*notes * bool(use.cached), f"~ estimated; {use.basis}"]
-    if thought := session.rooms.surroundings.thought:
+    if thought := session.context.thought:
         notes.append(f"goal: {first_words(thought, _GOAL)}")
     return Reply(text=_head(use), tables=(Table(_SHARES, tuple(rows)),), notes=tuple(notes))
 

@@ -35,10 +35,12 @@ class Compaction(Guard):
     """Keeps the conversation within the window. It stands behind all guards that say something.
 
     `room` is what a request may have (the window less the answer), `size` counts a request. `keep_output` writes
-    a text to a file that tools may read and returns its path ("" where nothing may be written).
+    a text to a file that tools may read and returns its path ("" where nothing may be written). `model` summarizes,
+    `limits` is asked before each further request for a summary, `mask` takes the secrets out of a message, and `rules`
+    gives the rules that are read anew from disk.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a port of its own
         self,
         *,
         threshold: float,
@@ -46,20 +48,24 @@ class Compaction(Guard):
         size: Callable[[Request], int],
         specs: Callable[[], Sequence[ToolSpec]],
         keep_output: Callable[[str], str] = lambda _text: "",
+        model: Model | None = None,
+        limits: Guard | None = None,
+        mask: Callable[[Message], Message] = lambda message: message,
+        rules: Callable[[], str] = lambda: "",
     ) -> None:
         self.threshold = threshold
-        #: Who summarises; the session sets it at each turn. None: an extract is made without a model.
-        self.model: Model | None = None
+        #: Who summarizes. None: an extract is made without a model.
+        self.model = model
         #: Is asked before each further request for a summary; its StopTurn ends the turn (the cost limit).
-        self.limits: Guard | None = None
+        self.limits = limits
         #: What summaries outside of turns have used.
         self.usage = Usage()
         self._given_room, self._size, self._specs = room, size, specs
         self._keep_output = keep_output
         #: Takes the secrets out of a message: texts are cut here, and a part of one is not known for what it is.
-        self.mask: Callable[[Message], Message] = _as_it_is
+        self.mask = mask
         #: Gives the rules that are read anew from disk at a compaction.
-        self.rules: Callable[[], str] = lambda: ""
+        self.rules = rules
         self._turn: Turn | None = None
         self._name = ""
         self._learned: dict[tuple[str, int], int] = {}
@@ -235,10 +241,6 @@ class _GuardedModel(ModelWrapper):
             if smaller is None:
                 self._give_up()
         return smaller
-
-
-def _as_it_is(message: Message) -> Message:
-    return message
 
 
 def _last_answer(messages: Sequence[Message]) -> AssistantMessage | None:

@@ -1,6 +1,6 @@
 """Context: what the model is told before the person says anything.
 
-`prompt.py` writes it, out of sections (`section.py`); `session/surroundings.py` puts them together. They come from
+`prompt.py` writes it, out of sections (`section.py`); `agent/prompt_context.py` puts them together. They come from
 
 - the machine and the folder: `machine.py`, `project.py`, `commits.py`, and `detect.py` with `kinds/`;
 - documents: `documents.py`, over `document_places.py` (where), `document_text.py` (how) and `preferences.py`;

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import aclosing, contextmanager
+from math import inf
 
 from msgspec.structs import replace
 
@@ -27,10 +28,9 @@ class Limits(Guard):
         *,
         max_steps: int,
         max_cost_usd: float | None = None,
+        spent_usd: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        self.max_steps = max_steps
-        self.max_cost_usd = max_cost_usd
-        self.spent_usd: Callable[[], float] = lambda: 0.0
+        self.max_steps, self.max_cost_usd, self.spent_usd = max_steps, max_cost_usd, spent_usd
         self._has_warned = False
 
     async def before_step(self, turn: Turn) -> None:
@@ -58,19 +58,24 @@ class Limits(Guard):
 
 
 class Deadline(Guard):
-    """The moment at which a turn must be over. It begins with each turn and waits while the person is asked.
+    """The moment at which a turn must be over. It waits while the person is asked; between turns there is none.
 
     As a guard it ends a turn before another request is sent, whose answer nobody would read.
     """
 
     def __init__(self, max_seconds: float) -> None:
         self.max_seconds = max_seconds
-        self._ends_at = 0.0
+        self._ends_at = inf
         self._running: set[asyncio.Timeout] = set()
 
-    def begin(self) -> None:
-        """Start the clock of a new turn."""
+    @contextmanager
+    def running(self) -> Generator[None]:
+        """Run the clock of a turn."""
         self._ends_at = asyncio.get_running_loop().time() + self.max_seconds
+        try:
+            yield
+        finally:
+            self._ends_at = inf
 
     @contextmanager
     def paused(self) -> Generator[None]:
@@ -104,7 +109,7 @@ class Deadline(Guard):
 
     def timeout(self) -> asyncio.Timeout:
         """Return a timeout that ends with the turn; to be entered, then watched."""
-        return asyncio.timeout_at(self._ends_at)
+        return asyncio.timeout_at(None if self._ends_at == inf else self._ends_at)
 
     @property
     def message(self) -> str:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ybs.agent.environment import ToolEnvironment
 from ybs.core.events import Emit, Event
 from ybs.core.messages import Image, UserMessage
 
 if TYPE_CHECKING:
     from ybs.session.attachments import Attacher
-    from ybs.session.workshop import Workshop
 
 #: So many of the newest messages are remembered with their times.
 MOST_HEARD = 500
@@ -28,21 +28,19 @@ class Heard(Struct, frozen=True):
 
 
 class Composer:
-    """Makes the messages of one session. `attacher` makes what attaches files and says what came of it."""
+    """Makes the messages of one session. `attacher` makes what attaches files, `tell` takes what came of it."""
 
-    def __init__(self, attacher: "Callable[[Emit], Attacher]") -> None:
-        self._attacher = attacher
+    def __init__(self, attacher: "Callable[[Emit], Attacher]", tell: Emit) -> None:
+        self._attacher, self._tell = attacher, tell
         #: What the person said, the oldest first.
         self.heard: deque[Heard] = deque(maxlen=MOST_HEARD)
-        #: Takes what came of the files; the session sets it.
-        self.tell: Emit = ignore
         self._news: list[Event] = []
 
     async def compose(
         self, words: str, typed: str | None = None, images: Sequence[Image] = ()
     ) -> UserMessage:
         """Make a message. `typed` is the part of the words in which files are looked for, if not in all."""
-        message = await self._with_files(UserMessage.of(words, *images), typed, self.tell)
+        message = await self._with_files(UserMessage.of(words, *images), typed, self._tell)
         self.heard.append(Heard(message, monotonic()))
         return message
 
@@ -56,7 +54,7 @@ class Composer:
     def tell_news(self) -> None:
         """Tell what came of the files that went with words for a running turn."""
         for event in self._news:
-            self.tell(event)
+            self._tell(event)
         self._news.clear()
 
     async def _with_files(self, message: UserMessage, typed: str | None, tell: Emit) -> UserMessage:
@@ -71,13 +69,9 @@ class Composer:
         return replace(message, content=(*message.content, *parts))
 
 
-def attacher_in(workshop: "Workshop", tell: Emit) -> "Attacher":
+def attacher_in(environment: ToolEnvironment, tell: Emit) -> "Attacher":
     """Return what attaches the files of a session's folders."""
     from ybs.session.attachments import Attacher  # few words name a file
 
-    firewall = workshop.secrets.firewall
-    return Attacher(workshop.workspace, workshop.policy, firewall, tell)
-
-
-def ignore(_event: Event) -> None:
-    """Tell nobody, as long as there is no session."""
+    firewall = environment.secrets.firewall
+    return Attacher(environment.workspace, environment.policy, firewall, tell)

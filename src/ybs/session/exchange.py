@@ -12,7 +12,7 @@ from ybs.core.events import (
     UserSaid,
 )
 from ybs.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
-from ybs.session.shell import command_of
+from ybs.session.injection import command_of
 
 #: So many steps are drawn again, those before the answer.
 MOST_STEPS: Final = 6

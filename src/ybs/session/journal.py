@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -32,11 +33,8 @@ from ybs.transcripts.replay import Replay
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from ybs.security.firewall.masking import Firewall
-    from ybs.session.wiring import Rooms
-    from ybs.session.workshop import Workshop
     from ybs.transcripts.log import Log
     from ybs.transcripts.store import Store
 
@@ -48,11 +46,16 @@ _PASSING = (TextStreamed, ThinkingStreamed, ToolCallStreamed, ToolPrinted, Reque
 class Journal:
     """Takes every event of one session. Where it may not write it still knows what they add up to.
 
-    `store` and `firewall` are loaded with the first line.
+    `store` and `firewall` are loaded with the first line. `tell` takes what the person should know of the writing.
     """
 
     def __init__(
-        self, store: "Callable[[], Store]", firewall: "Callable[[], Firewall]", *, may_write: bool
+        self,
+        store: "Callable[[], Store]",
+        firewall: "Callable[[], Firewall]",
+        tell: Emit,
+        *,
+        may_write: bool,
     ) -> None:
         self.may_write = may_write
         self.replay = Replay()
@@ -64,9 +67,7 @@ class Journal:
         self.is_fork = False
         #: The session's name; empty before it has begun.
         self.name = ""
-        #: Takes what the person should know of the writing; the session sets it.
-        self.tell: Emit = _ignore
-        self._store, self._firewall = store, firewall
+        self._store, self._firewall, self._tell = store, firewall, tell
         self._log: Log | None = None
         self._told = ""
 
@@ -116,7 +117,7 @@ class Journal:
         self.replay, self.earlier = transcript.replay, transcript.events
         self._reserve(transcript.path)
 
-    def _reserve(self, path: "Path") -> None:
+    def _reserve(self, path: Path) -> None:
         """Let no placeholder of the transcript stand for another secret from now on."""
         file = open_to_read(path)
         if file is not None:
@@ -172,7 +173,7 @@ class Journal:
     def _warn(self, problem: str) -> None:
         if not self._told:
             self._told = problem
-            self.tell(Noticed(level="warning", text=f"This session is not being saved: {problem}"))
+            self._tell(Noticed(level="warning", text=f"This session is not being saved: {problem}"))
 
 
 class Syncing(Guard):
@@ -187,50 +188,19 @@ class Syncing(Guard):
         self._journal.sync_soon()
 
 
-def journal_of(rooms: "Workshop") -> Journal:
-    """Make the journal of a session."""
-    may_write = rooms.loaded.config.session.auto_save and rooms.incognito.may_write
-    return Journal(lambda: rooms.sessions, lambda: rooms.secrets.firewall, may_write=may_write)
+def named(store: "Store", folder: Path, word: str) -> str:
+    """Return the name of the session that a word means; no word means the newest of the folder.
 
-
-def beginning(rooms: "Rooms", name: str) -> SessionStarted:
-    """Return a session's first event: its name, its folder, and what it begins with."""
-    config = {
-        "provider": rooms.provider,
-        "model": rooms.model.name,
-        "mode": rooms.policy.mode,
-        "sandbox": "off" if rooms.sandbox.without else "on",
-        "incognito": "on" if rooms.incognito.is_on else "off",
-    }
-    return SessionStarted(session=name, folder=str(rooms.folder), config=config)
-
-
-def take_up(rooms: "Rooms", word: str, *, is_fork: bool) -> None:
-    """Go on with the session that a word means; no word means the newest of this folder. Raises YbsError.
-
-    Where nothing was said in the newest ones (ybs was killed at once, or all was taken back) a new one begins, with a warning.
+    It is empty where nothing was said in any of them (ybs was killed at once, or all was taken back). Raises YbsError.
     """
-    if name := named(rooms, word):
-        rooms.journal.take_up(name, is_fork=is_fork)
-        return
-    text = (
-        f"In the sessions of {rooms.folder} nothing was said, or it was taken back or cleared, so a new one begins. "
-        "They can be listed, and resumed by their names."
-    )
-    rooms.loaded = replace(rooms.loaded, warnings=(*rooms.loaded.warnings, text))
-
-
-def named(rooms: "Rooms", word: str) -> str:
-    """Return the session's name for `take_up`; an empty one where nothing was said in any. Raises YbsError."""
-    store, folder = rooms.sessions, str(rooms.folder)
     if word:
-        return store.find(word, project=folder).name
-    newest = store.newest(folder)
-    if newest is None and store.sessions(project=folder):
+        return store.find(word, project=str(folder)).name
+    newest = store.newest(str(folder))
+    if newest is None and store.sessions(project=str(folder)):
         return ""
     if newest is None:
         raise YbsError(
-            f"No session was saved in {rooms.folder}.", remedies=(Remedy("list_all_sessions"),)
+            f"No session was saved in {folder}.", remedies=(Remedy("list_all_sessions"),)
         )
     return newest.name
 
@@ -242,7 +212,3 @@ def masked_event(firewall: "Firewall", event: Event) -> Event:
     if isinstance(event, Compacted | Replaced):
         return replace(event, messages=tuple(mask(firewall, each) for each in event.messages))
     return mask(firewall, event)
-
-
-def _ignore(_event: Event) -> None:
-    """Tell nobody, as long as there is no session."""

@@ -1,16 +1,21 @@
 """What a front door may ask for when it opens a session."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ybs.agent.environment import Permissions, ToolEnvironment
+from ybs.agent.hooks import TurnHook
 from ybs.config.layers import Loaded
 from ybs.config.schema import Config, Safety
 from ybs.config.tree import Origin
 from ybs.core.errors import ConfigError
+from ybs.core.ports import Confirm, Guard
 from ybs.providers.registry import chosen_name, provider_names
+from ybs.security.policy.confirm import nobody
 from ybs.session.reply import Commands
 from ybs.trust.settings import load
 
@@ -40,7 +45,9 @@ class BadOption(ConfigError):
 class Options(Struct, frozen=True, kw_only=True):
     """What a front door may ask for. `overrides` maps dotted keys of the configuration to values.
 
-    `trust` trusts the project's own files for this session alone; `loaded` is a configuration that was read already, `commands` are the slash commands.
+    `trust` trusts the project's own files for this session alone; `loaded` is a configuration that was read already.
+    `commands` are the slash commands; `guards` and `hooks` are added to the built-in ones.
+    `before_incognito` is called before an incognito session begins, to protect the process (core dumps).
     `resume` names the session to go on with ("": the newest of this folder), `fork` does so in a file of its own.
     """
 
@@ -59,6 +66,20 @@ class Options(Struct, frozen=True, kw_only=True):
     resume: str | None = None
     fork: bool = False
     commands: Commands | None = None
+    guards: tuple[Guard, ...] = ()
+    hooks: tuple[TurnHook, ...] = ()
+    before_incognito: Callable[[], None] = lambda: None
+
+    @property
+    def permissions(self) -> Permissions:
+        """The part that is about safety."""
+        return Permissions(
+            allow=self.allow,
+            deny=self.deny,
+            add_dirs=self.add_dirs,
+            has_sandbox=self.sandbox,
+            is_dry_run=self.dry_run,
+        )
 
     @classmethod
     def of(cls, folder: Path, options: dict[str, Any]) -> Self:
@@ -85,6 +106,13 @@ def load_settings(options: Options) -> Loaded:
     if loaded.config.safety.sandbox_enabled or not options.sandbox:
         return loaded
     return replace(loaded, warnings=(*loaded.warnings, STAYS_ON))
+
+
+def environment_of(options: Options, loaded: Loaded, confirm: Confirm = nobody) -> ToolEnvironment:
+    """Return what tools stand on, for a frontend that needs no model."""
+    if loaded.config.incognito.enabled:
+        options.before_incognito()
+    return ToolEnvironment(options.folder, loaded, options.permissions, confirm=confirm)
 
 
 def ready_settings(options: Options) -> Loaded:

@@ -1,5 +1,6 @@
 """What a door gets back for a line of input: the reply of a command, or the outcome of a turn."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -114,6 +115,11 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 class Commands(Protocol):
     """The slash commands of a session, handed in by whoever opens it."""
+
+    @property
+    def pointed_to(self) -> Sequence[str]:
+        """Those that a model may well point to."""
+        ...
 
     def is_command(self, line: str) -> bool:
         """Return whether the line is a command."""

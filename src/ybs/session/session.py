@@ -8,74 +8,101 @@ async with Session.open(".", provider="ollama", model="qwen3:14b") as session:
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
+from ybs.agent.build import BuiltAgent
+from ybs.agent.model_choice import check_place, open_model
 from ybs.config.layers import Loaded
 from ybs.config.schema import Config, Mode
-from ybs.core.agent import Agent
-from ybs.core.conversation import Conversation
+from ybs.context.project import branch_of
 from ybs.core.errors import YbsError
 from ybs.core.events import (
+    Compacted,
     Emit,
     Event,
-    Noticed,
-    Replaced,
-    SessionEnded,
-    SystemPrompted,
-    ToolFinished,
-    TurnFinished,
+    SessionStarted,
 )
 from ybs.core.messages import Image, Usage, UserMessage
-from ybs.core.ports import Confirm
+from ybs.core.ports import Answer, Confirm, Question, Request
+from ybs.providers.registry import ProviderModel, create_model
+from ybs.security.policy.confirm import nobody
 from ybs.session.changes import Changes
-from ybs.session.context_use import request_of
-from ybs.session.first_model import note_on
-from ybs.session.journal import beginning
-from ybs.session.occupation import Occupation, Stopped, is_passed_on
-from ybs.session.past import Past
-from ybs.session.reply import Commands, Menu, Outcome, Reply
-from ybs.session.status import Status, View, status_of
-from ybs.session.tally import Tally, TurnUse, uses_of
+from ybs.session.history import History
+from ybs.session.options import Options, ready_settings, with_incognito
+from ybs.session.parts import SessionParts, SessionPorts
+from ybs.session.reply import Menu, Outcome, Reply
+from ybs.session.running_task import RunningTask, Stopped
+from ybs.session.status import Status, View
+from ybs.session.tally import TurnUse, uses_of
+from ybs.session.turn_runner import TurnRunner
 from ybs.transcripts.facts import MOST_WORDS
 
 if TYPE_CHECKING:
-    from ybs.session.wiring import Rooms
+    from ybs.session.shell import TypedCommands
 
 
 class Session:
-    """Send words, get events. Made by `wiring.open_session` or `Session.open`."""
+    """Send words, get events. Raises ConfigError for what makes a start impossible, YbsError for a session that is not there.
 
-    def __init__(self, rooms: "Rooms", commands: Commands | None = None) -> None:
+    `/new` and `/resume` exchange the parts of the session for those of another conversation; whoever holds the session
+    keeps holding it.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self._options, self.commands = options, options.commands
         self._sinks: list[Emit] = []
+        #: Who is asked before a call that needs it. As long as none is set, the answer is no.
+        self.confirm: Confirm = nobody
         #: What it is busy with.
-        self.occupation = Occupation()
+        self.running = RunningTask()
+        self.usage = Usage()
         self._is_closed = False
-        self.commands = commands
-        self._begin_in(rooms)
+        loaded = ready_settings(options)
+        provider, model = open_model(loaded.config)
+        parts = self._made(loaded, provider, model)
+        if options.resume is not None:
+            parts.take_up_meant(options.resume, is_fork=options.fork)
+        self._begin(parts)
         self.view = View(streams=self.config.ui.stream_responses)
-        #: What the door adds to /help: its keys.
+        #: What the frontend adds to /help: its keys.
         self.door_help = ""
 
-    def _begin_in(self, rooms: "Rooms") -> None:
-        self.rooms = rooms
-        self.journal = rooms.journal
-        self.journal.tell = self.emit
-        self.past = Past(self)
-        self.usage = rooms.journal.replay.usage
-        self.turns: list[TurnUse] = uses_of(rooms.journal.replay.turns)
+    def _made(self, loaded: Loaded, provider: str, model: ProviderModel) -> SessionParts:
+        if loaded.config.incognito.enabled:
+            self._options.before_incognito()
+        ports = SessionPorts(
+            emit=self.emit,
+            confirm=self._ask,
+            is_attended=lambda: self.confirm is not nobody,
+            spent_usd=lambda: self.usage.cost_usd or 0.0,
+        )
+        return SessionParts(self._options, loaded, provider, model, ports)
+
+    def _begin(self, parts: SessionParts) -> None:
+        """Go on with these parts."""
+        self._parts, self.loaded = parts, parts.loaded
+        self.environment, self.context = parts.environment, parts.context
+        self.journal, self.recorder, self.store = parts.journal, parts.recorder, parts.store
+        self.composer, self.steering = parts.composer, parts.steering
+        self.conversation = parts.conversation
+        self.usage = parts.journal.replay.usage
+        self.turns: list[TurnUse] = uses_of(parts.journal.replay.turns)
         self.changes = Changes()
+        for event in parts.journal.earlier:
+            self.changes.add(event)
+        self.history = History(
+            parts.conversation,
+            parts.journal,
+            parts.recorder,
+            self.running,
+            self.emit,
+            self._rewritten,
+        )
         #: The menu that each command gave last, so that a number can choose from it.
         self.offered: dict[str, Menu] = {}
-        rooms.composer.tell = self.emit
-        rooms.limits.spent_usd = lambda: self.usage.cost_usd or 0.0
-        self.conversation = Conversation(rooms.own_prompt, rooms.journal.replay.messages)
-        for event in rooms.journal.earlier:
-            self.changes.add(event)
-        self._tally = Tally()
-        self._has_started = False
-        self._prepared_for: object = None  # the model that the system prompt was made for
-        self._told = ""
-        rooms.surroundings.take_up(rooms.journal.replay.messages)
+        self._runner = TurnRunner(parts, self.running, self.emit, self.count)
+        self.context.take_up(parts.conversation.messages)
 
     @classmethod
     def open(cls, folder: str | Path = ".", **options: Any) -> "Session":
@@ -84,10 +111,7 @@ class Session:
         `provider`, `model`, `endpoint` and `mode` may be given by these short names. Nobody can confirm
         anything unless `session.confirm` is set, so choose a mode or allow tools. Raises ConfigError.
         """
-        from ybs.session.options import Options
-        from ybs.session.wiring import open_session  # the wiring imports this module
-
-        return open_session(Options.of(Path(folder), options))
+        return cls(Options.of(Path(folder), options))
 
     async def __aenter__(self) -> Self:
         return self
@@ -96,14 +120,14 @@ class Session:
         await self.close()
 
     @property
-    def config(self) -> Config:
-        """The configuration in force."""
-        return self.rooms.loaded.config
+    def folder(self) -> Path:
+        """The project's folder."""
+        return self.environment.folder
 
     @property
-    def loaded(self) -> Loaded:
-        """The configuration with the origin of every value."""
-        return self.rooms.loaded
+    def config(self) -> Config:
+        """The configuration in force."""
+        return self.loaded.config
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -111,39 +135,35 @@ class Session:
         return self.loaded.warnings
 
     @property
-    def confirm(self) -> Confirm:
-        """Who is asked before a call that needs it. As long as none is set, the answer is no."""
-        return self.rooms.confirm
-
-    @confirm.setter
-    def confirm(self, confirm: Confirm) -> None:
-        self.rooms.confirm = confirm
-
-    @property
     def mode(self) -> Mode:
         """What is allowed without asking."""
-        return self.rooms.policy.mode
+        return self.environment.policy.mode
 
     @mode.setter
     def mode(self, mode: Mode) -> None:
-        self.rooms.policy.mode = mode
+        self.environment.policy.mode = mode
 
     @property
     def resumed(self) -> Reply | None:
-        """What a door says and draws first of a session that was taken up again."""
+        """What a frontend says and draws first of a session that was taken up again."""
         if not self.journal.earlier or self.commands is None:
             return None
         return self.commands.resumed(self)
 
     @property
     def is_busy(self) -> bool:
-        """Tell whether a turn is running."""
-        return self.occupation.turn is not None and self._tally.finished is None
+        """Whether a turn is running."""
+        return self._runner.is_busy
 
     @property
     def is_ending(self) -> bool:
-        """Tell whether a turn has finished and what it left behind is being kept."""
-        return self.occupation.turn is not None and self._tally.finished is not None
+        """Whether a turn has finished and what it left behind is being kept."""
+        return self._runner.is_ending
+
+    @property
+    def agent(self) -> BuiltAgent:
+        """The agent that answers."""
+        return self._parts.agent
 
     def subscribe(self, sink: Emit) -> Callable[[], None]:
         """Have `sink` called with every event, at once and in order; return the way to end that."""
@@ -153,7 +173,7 @@ class Session:
     def emit(self, event: Event) -> None:
         """Tell every sink, without secrets: here the firewall stands before whatever leaves the session."""
         event = self.journal.add(event)
-        self._tally.add(event)
+        self._runner.add(event)
         self.changes.add(event)
         for sink in tuple(self._sinks):
             sink(event)
@@ -177,37 +197,41 @@ class Session:
 
         Files that the words name as `@path` go with them; `typed` is the part to look in, where that is not all.
         """
-        return await self._take_turn(text, lambda: self.rooms.composer.compose(text, typed, images))
+        return await self._take(text, lambda: self.composer.compose(text, typed, images))
+
+    @property
+    def _typed(self) -> "TypedCommands":
+        from ybs.session.shell import TypedCommands  # most turns are words
+
+        return TypedCommands(self.environment, self.recorder, self.emit)
 
     async def send_shell(self, command: str) -> Reply | Outcome:
         """Run a command that the person typed and let the model answer to its output."""
-        from ybs.session.shell import USAGE, injected
-
         if not command:
+            from ybs.session.shell import USAGE
+
             return Reply(text=USAGE, is_error=True)
 
         async def run() -> UserMessage:
-            return UserMessage.of(await injected(self.rooms, command, self.emit), origin="shell")
+            return UserMessage.of(await self._typed.injected(command), origin="shell")
 
-        return await self._take_turn(f"!{command}", run)
+        return await self._take(f"!{command}", run)
 
     async def run_shell(self, command: str) -> Reply:
         """Run a command for the person alone: the model is told nothing. Raises YbsError while a turn is running."""
-        from ybs.session.shell import shown_only
-
-        work = shown_only(self.rooms, command, self.emit)
+        work = self._typed.shown_only(command)
         try:
-            return await self.occupation.working(work, "A command is running.")
+            return await self.running.working(work, "A command is running.")
         except Stopped:
             return Reply(text="stopped by you", is_error=True)
 
     def send_to_background(self) -> int:
         """Let the running commands go on as jobs, so that the turn goes on too; return how many. Raises ToolError."""
-        return self.rooms.workspace.shells.send_to_background()
+        return self.environment.workspace.shells.send_to_background()
 
     def cancel(self) -> bool:
         """Stop the running turn, whose history stays valid, or command. Tell whether there was one."""
-        return self.occupation.cancel()
+        return self.running.cancel()
 
     def steer(self, text: str, *, typed: str | None = None) -> bool:
         """Give words to the running turn, which reads them at its next step; tell whether one runs.
@@ -215,46 +239,87 @@ class Session:
         `typed` is the part in which named files are looked for, where that is not all.
         """
         if self.is_busy:
-            self.rooms.steering.add(text, typed)
+            self.steering.add(text, typed)
         return self.is_busy
 
     def take_back(self) -> str:
         """Return the newest words for the running turn that it has not read, and forget them."""
-        return self.rooms.steering.take_back()
+        return self.steering.take_back()
 
     def unread(self) -> tuple[str, ...]:
         """Return all words that a turn did not read before it ended, and forget them."""
-        return self.rooms.steering.take_all()
+        return self.steering.take_all()
 
     @property
     def unread_count(self) -> int:
         """How many words for the running turn it has not read."""
-        return len(self.rooms.steering)
+        return len(self.steering)
 
     def status(self) -> Status:
         """Say where things stand."""
-        return status_of(self, self._tally.usage if self.occupation.turn else Usage())
+        agent, environment = self.agent, self.environment
+        return Status(
+            provider=agent.provider,
+            model=agent.model.name,
+            mode=self.mode,
+            sandbox=environment.sandbox.word,
+            folder=str(environment.folder),
+            branch=branch_of(environment.folder),
+            window=agent.model.window,
+            context_tokens=self.counted_tokens or self.estimated_tokens(),
+            usage=self.usage + self._runner.usage,
+            jobs=len(environment.workspace.shells.running_jobs),
+            incognito=environment.incognito.is_on,
+            documents=self.context.names,
+        )
+
+    def next_request(self) -> Request:
+        """Return what would be sent now."""
+        history = self.conversation
+        system = history.system or self.context.bare_prompt
+        return Request(system, history.messages, self.agent.toolbox.specs())
 
     @property
     def counted_tokens(self) -> int:
         """The size of the next request where the provider has counted all of it; else 0."""
-        return self.rooms.window.counted(request_of(self))
+        return self.agent.window.counted(self.next_request())
 
     def estimated_tokens(self) -> int:
         """Return the likely size of the next request."""
-        return self.rooms.window.tokens(request_of(self))
+        return self.agent.window.tokens(self.next_request())
+
+    async def compact(self, focus: str = "") -> Compacted | None:
+        """Elide older parts of the conversation; `focus` says what should stay. None: there is nothing to gain."""
+        self.running.check()
+        compaction = self.agent.compaction
+        compaction.usage = Usage()
+        work = compaction.compact(self.conversation, self.emit, reason="asked", focus=focus)
+        began = monotonic()
+        try:
+            return await self.running.working(work, "The conversation is being compacted.")
+        finally:
+            if compaction.usage != Usage():
+                words = f"compaction: {focus}" if focus else "compaction"
+                self.count(words, compaction.usage, monotonic() - began)
 
     async def switch_model(self, *, provider: str | None, model: str | None) -> None:
         """Use another model from now on; the conversation stays.
 
         Raises ConfigError or ModelError, and YbsError while a turn is running; nothing has changed then.
         """
-        self.occupation.check()
-        await self.rooms.switch_model(provider=provider, model=model)
-        if self._has_started:  # who goes on with this session some day is to know who answered
-            self.emit(beginning(self.rooms, self.journal.name))
-        if self._prepared_for is not None:
-            await self.prepare()
+        self.running.check()
+        name, old = provider or self.agent.provider, self.agent.model
+        new = create_model(self.config, provider=name, model=model)
+        check_place(self.environment.incognito, name, new, self.config)
+        await new.detect_window()
+        self._parts.agent = self._parts.build(name, new)
+        await old.aclose()
+        self._runner.begin_again()  # who goes on with this session some day is to know who answered
+        await self._runner.prepare_again()
+
+    async def prepare(self, *, has_time: bool = True) -> None:
+        """Have the system prompt say what is known of the place, once for a model; with time, begin the map."""
+        await self._runner.prepare(has_time=has_time)
 
     async def start_anew(self, *, is_incognito: bool) -> None:
         """Leave this conversation behind and begin an empty one with the same model, incognito or not.
@@ -270,127 +335,58 @@ class Session:
         """
         if name == self.journal.name and self.journal.path and not is_fork:
             raise YbsError("That is this session.")
-        await self._move(name, is_incognito=self.rooms.incognito.is_on, is_fork=is_fork)
+        await self._move(name, is_incognito=self.environment.incognito.is_on, is_fork=is_fork)
 
     async def _move(self, name: str, *, is_incognito: bool, is_fork: bool) -> None:
-        with self.occupation.held("Another session is about to begin."):
-            rooms = await self.rooms.renewed(is_incognito=is_incognito)
-            if name:
-                try:
-                    await asyncio.to_thread(rooms.journal.take_up, name, is_fork=is_fork)
-                except BaseException:
-                    await rooms.aclose()
-                    raise
-        old = self.rooms
-        rooms.confirm, rooms.policy.mode = self.confirm, self.mode  # as they are by now
-        self._end("new_session")
+        with self.running.held("Another session is about to begin."):
+            old, loaded = self._parts, with_incognito(self.loaded, is_on=is_incognito)
+            provider, model = old.agent.provider, old.agent.model.name
+            model = create_model(loaded.config, provider=provider, model=model)
+            parts = self._made(loaded, provider, model)
+            try:
+                await model.detect_window()
+                if name:
+                    await asyncio.to_thread(parts.take_up, name, is_fork=is_fork)
+            except BaseException:
+                await parts.aclose()
+                raise
+        parts.environment.policy.mode = self.mode
+        self._runner.end("new_session")
         self.journal.close()
-        self._begin_in(rooms)
+        self._begin(parts)
         await old.aclose()
 
     async def close(self) -> None:
         """End the session: the running turn, its processes and its connections. A second time does nothing."""
-        await self.occupation.end()
-        await self.rooms.aclose()
+        await self.running.end()
+        await self._parts.aclose()
         if not self._is_closed:
             self._is_closed = True
-            self._end("user_exit")
+            self._runner.end("user_exit")
             self.journal.close()
-
-    def _end(self, reason: str) -> None:
-        if self._has_started:
-            count = len(self.conversation.messages)
-            self.emit(SessionEnded(reason=reason, message_count=count))
 
     def count(self, words: str, usage: Usage, seconds: float) -> None:
         """Count what a turn has used, or a command that asks a model."""
         self.usage += usage
-        model = self.rooms.model.name
+        model = self.agent.model.name
         self.turns.append(
             TurnUse(words=words[:MOST_WORDS], model=model, usage=usage, seconds=seconds)
         )
 
-    async def _take_turn(self, words: str, prompt: Callable[[], Awaitable[UserMessage]]) -> Outcome:
-        """Take a turn with what `prompt` gives; making that is part of the turn and can be cancelled."""
-        self.occupation.check()
-        self._start(words)
-        self._tally = Tally()
-        self.past.undone.clear()
-        model, toolbox = self.rooms.begin_turn(self.conversation, self.emit)
-        agent = Agent(model, toolbox, self.emit, self.conversation, self.rooms.guards)
+    async def _take(self, words: str, prompt: Callable[[], Awaitable[UserMessage]]) -> Outcome:
+        self.running.check()
+        self.history.undone.clear()
+        return await self._runner.take(words, prompt)
 
-        async def turn() -> None:
-            try:
-                await agent.run(await self._first(prompt))
-            except asyncio.CancelledError:
-                self._be_finished()
-                raise
-            finally:
-                await self.rooms.upkeep.end_turn()
+    def beginning(self, name: str) -> SessionStarted:
+        """Return the first event of a session with this name."""
+        return self._runner.beginning(name)
 
-        task = self.occupation.turn = asyncio.create_task(turn())
-        try:
-            await task
-        except asyncio.CancelledError:
-            if is_passed_on(task):
-                raise
-            self._be_finished()
-        finally:
-            self.occupation.turn = None
-            if (ended := self._tally.finished) is not None:
-                self.count(words, ended.usage, self._tally.worked_seconds)
-            if news := self.rooms.secrets.news():
-                self.emit(news)
-        return Outcome(
-            finished=self._tally.finished or TurnFinished(reason="error"),
-            text=self._tally.text,
-            refusals=self._tally.refusals,
-            unsent=self._take_out_refused(),
-        )
+    def _rewritten(self) -> None:
+        """Go on with another history: words that wait were about what is gone."""
+        self.unread()
+        self.context.take_up(self.conversation.messages)
 
-    async def _first(self, prompt: Callable[[], Awaitable[UserMessage]]) -> UserMessage:
-        await self.prepare(has_time=False)
-        if self.conversation.system != self._told:
-            self._told = self.conversation.system
-            self.emit(SystemPrompted(content=self._told))
-        await self.rooms.upkeep.recover(self.emit)
-        return await prompt()
-
-    async def prepare(self, *, has_time: bool = True) -> None:
-        """Have the system prompt say what is known of the place, once for a model; with time, begin the map."""
-        rooms, model, conversation = self.rooms, self.rooms.model, self.conversation
-        if has_time:
-            rooms.surroundings.look_around()
-        if self._prepared_for is not model:
-            system = await rooms.surroundings.prompt(rooms)
-            if self._prepared_for is not model and conversation is self.conversation:
-                conversation.system, self._prepared_for = system, model
-
-    def _be_finished(self) -> None:
-        """Tell the end of a turn that was cancelled before its first step."""
-        if self._tally.finished is None:
-            self.emit(TurnFinished(reason="interrupted"))
-
-    def _take_out_refused(self) -> str:
-        unsent = self.rooms.secrets.take_out_refused(self.conversation)
-        if len(self.conversation.messages) != len(self.journal.replay.messages):
-            self.emit(Replaced(messages=tuple(self.conversation.messages)))
-        return unsent
-
-    def _start(self, words: str = "") -> None:
-        self.rooms.surroundings.expect(words, self.conversation.messages)
-        if not self._has_started:
-            self._has_started = True
-            self.emit(beginning(self.rooms, self.journal.begin()))
-            self._close_open_calls()
-            if note := note_on(self.config, self.rooms.model):
-                self.emit(Noticed(level="info", text=note))
-
-    def _close_open_calls(self) -> None:
-        """Answer the calls that an earlier part of the session was killed in the midst of."""
-        if calls := self.conversation.open_calls:
-            from ybs.session.leftovers import remove_leftovers  # kills are rare
-
-            remove_leftovers(self.rooms.workspace.roots, calls)
-            for result in self.conversation.close_open_calls():
-                self.emit(ToolFinished.of(result))
+    async def _ask(self, question: Question) -> Answer:
+        with self.agent.paused():
+            return await self.confirm(question)

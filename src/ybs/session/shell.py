@@ -1,103 +1,72 @@
-"""The `!command`: run what the person typed, put its output before the model, and read that again for the screen."""
+"""The `!command`: run what the person typed, for the model to read or for the person alone."""
 
-import re
-from collections.abc import Mapping
 from itertools import count
-from typing import TYPE_CHECKING, Any
 
+from msgspec import Raw, json
+
+from ybs.agent.environment import ToolEnvironment
 from ybs.core.errors import ToolError
 from ybs.core.events import Emit, ToolPrinted
+from ybs.core.messages import ToolCall
+from ybs.session.injection import ending_of, injection, spoken
+from ybs.session.recorder import TurnRecorder
 from ybs.session.reply import Reply
-
-if TYPE_CHECKING:
-    from ybs.session.wiring import Rooms
 
 USAGE = "Usage: !COMMAND   runs COMMAND in the project's folder and shows its output to the model"
 USAGE_ALONE = (
     "Usage: !!COMMAND   runs COMMAND in the project's folder and shows its output to you alone"
 )
-#: What the model gets begins with one of these.
-DONE, FAILED = "[Shell command output]", "[Shell command failed]"
-_ENDED = re.compile(r"^(?:Exit code: (-?\d+)|Stopped: .+)$", re.MULTILINE)
 _ids = count(1)
 
 
-async def injected(rooms: "Rooms", command: str, emit: Emit) -> str:
-    """Run the command and return the words to send to the model (design section 6)."""
-    result, has_run = await _run(rooms, command, emit)
-    return injection(command, result, has_run=has_run)
+class TypedCommands:
+    """Runs the commands that the person typed. Nobody is asked; blocked ones are refused."""
 
+    def __init__(self, environment: ToolEnvironment, recorder: TurnRecorder, emit: Emit) -> None:
+        self._environment, self._recorder, self._emit = environment, recorder, emit
 
-async def shown_only(rooms: "Rooms", command: str, emit: Emit) -> Reply:
-    """Run the command for the person alone: what it prints is told piece by piece, how it ended here."""
-    if not command:
-        return Reply(text=USAGE_ALONE, is_error=True)
-    result, has_run = await _run(rooms, command, emit)
-    if not has_run:
-        return Reply(text=result, is_error=True)
-    ending, is_good = ending_of(result)
-    ending = ending or result.partition("\n")[0]  # it goes on in the background
-    return Reply(text=f"{ending}; the model was not told", is_error=not is_good)
+    async def injected(self, command: str) -> str:
+        """Run the command and return the words to send to the model (design section 6)."""
+        result, has_run = await self._tried(command)
+        return injection(command, result, has_run=has_run)
 
+    async def shown_only(self, command: str) -> Reply:
+        """Run the command for the person alone: what it prints is told piece by piece, how it ended here."""
+        if not command:
+            return Reply(text=USAGE_ALONE, is_error=True)
+        result, has_run = await self._tried(command)
+        if not has_run:
+            return Reply(text=result, is_error=True)
+        ending, is_good = ending_of(result)
+        ending = ending or result.partition("\n")[0]  # it goes on in the background
+        return Reply(text=f"{ending}; the model was not told", is_error=not is_good)
 
-async def _run(rooms: "Rooms", command: str, emit: Emit) -> tuple[str, bool]:
-    """Return what came of the command, and whether it has run at all."""
-    call_id = f"typed_{next(_ids)}"
-    try:
-        result = await rooms.run_typed(
-            command, lambda text: emit(ToolPrinted(id=call_id, text=text))
-        )
-    except ToolError as error:
-        return str(error), False
-    return result, True
+    async def _tried(self, command: str) -> tuple[str, bool]:
+        """Return what came of the command, and whether it has run at all."""
+        try:
+            return await self._run(command), True
+        except ToolError as error:
+            return str(error), False
 
+    async def _run(self, command: str) -> str:
+        from ybs.tools.builtin.run_shell import Arguments, RunShell
+        from ybs.tools.calls.hooks import after_change
 
-def injection(command: str, result: str, *, has_run: bool = True) -> str:
-    """Write down a command with what came of it: what `spoken` says, or why it did not run."""
-    return (
-        f"{DONE if has_run else FAILED}\nCommand: {command}\n{'' if has_run else 'Error: '}{result}"
-    )
-
-
-def command_of(content: str) -> str:
-    """Read the first line of the command from an injection."""
-    return content.partition("\nCommand: ")[2].partition("\n")[0]
-
-
-def as_typed(words: str) -> str:
-    """Return words as the person typed them: of an injection the command alone."""
-    return f"!{command_of(words)}" if words.startswith((DONE, FAILED)) else words
-
-
-def ending_of(content: str) -> tuple[str, bool]:
-    """Read from an injection how the command ended, and whether well; "" if it does not say."""
-    if content.startswith(FAILED):
-        return content.rpartition("\nError: ")[2], False
-    if not (found := _ENDED.search(content)):
-        return "", True
-    if found[1] is None:
-        return found[0][:1].lower() + found[0][1:].rstrip("."), False
-    return f"exit code {found[1]}", found[1] == "0"
-
-
-def spoken(result: Mapping[str, Any], most_chars: int) -> str:
-    """Write down how a command ended, in the specification's form (section 6.4), with at most so much of its output.
-
-    What is longer than that has been kept in a file, which is named.
-    """
-    from ybs.tools.calls.cut import cut  # not on the way to the first prompt
-
-    if result.get("running"):
-        lines = [f"Still running, in the background as {result['id']}"]
-    elif not result["timed_out"]:
-        lines = [f"Exit code: {result['exit_code']}"]
-    else:
-        lines = ["Stopped: it took longer than its time limit."]
-    output, errors = result["stdout"].strip("\n"), result.get("stderr", "").strip("\n")
-    room = max(most_chars // 2, most_chars - len(output))  # one stream has what the other leaves
-    lines += ["", "Output:", cut(output, most_chars - min(room, len(errors)))]
-    if errors:
-        lines += ["", "Stderr:", cut(errors, room)]
-    if file := result.get("output_file"):
-        lines += ["", f"The whole output is in {file}"]
-    return "\n".join(lines)
+        environment, call_id = self._environment, f"typed_{next(_ids)}"
+        if environment.permissions.is_dry_run:
+            raise ToolError("not executed (dry run)")
+        if entry := environment.policy.blocked(command):
+            raise ToolError(f"it is blocked ({entry!r} in safety.blocked_commands)")
+        settings = environment.config.tools.builtin.get("run_shell")
+        shell = RunShell(environment.workspace, settings.timeout_seconds if settings else None)
+        arguments = Arguments(command=command)
+        shell.preview(arguments)
+        await self._recorder.before_typed()
+        try:
+            ran = await shell.run(
+                arguments, lambda text: self._emit(ToolPrinted(id=call_id, text=text))
+            )
+        finally:
+            call = ToolCall(id=call_id, name=shell.name, arguments=Raw(json.encode(arguments)))
+            await after_change((self._recorder,), call, "execute", ())
+        return spoken(ran.display, environment.workspace.max_output_chars)

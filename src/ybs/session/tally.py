@@ -32,7 +32,7 @@ class TurnUse(Struct, frozen=True, kw_only=True):
 
 def uses_of(turns: "Sequence[TurnLine]") -> list[TurnUse]:
     """Return what the turns of a transcript used."""
-    from ybs.session.shell import as_typed  # few sessions have earlier turns
+    from ybs.session.injection import as_typed  # few sessions have earlier turns
 
     return [
         TurnUse(

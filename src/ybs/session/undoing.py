@@ -78,11 +78,12 @@ class Checkpoints:
         *,
         may_write: bool,
         has_jobs: Callable[[], bool] = lambda: False,
+        turn: Callable[[], int] | None = None,
     ) -> None:
         self._roots, self.session, self._may_write = roots, session, may_write
         self._has_jobs = has_jobs
         #: The number of the turn that runs; None where nobody could go on with it after a kill.
-        self.turn: Callable[[], int] | None = None
+        self.turn = turn
         #: What the person should be told once, such as that shell effects cannot be undone; empty: nothing.
         self.notice = ""
         self._lock = Lock()  # a look that was cancelled may take a moment to end

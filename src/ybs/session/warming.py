@@ -14,7 +14,7 @@ FOR_EDITS = (
     *("ybs.tools.calls.leash", "ybs.tools.calls.live", "ybs.tools.calls.hooks"),
     "ybs.tools.reading.content",
     *("ybs.tools.editing.matcher", "ybs.session.undoing", "ybs.checkpoints.keeping"),
-    *("ybs.session.committing", "ybs.git.client", "ybs.security.sandbox.child"),
+    *("ybs.git.committer", "ybs.git.client", "ybs.security.sandbox.child"),
     *("ybs.session.project_walk", "hashlib"),
 )
 #: What a first command needs.
@@ -29,7 +29,7 @@ FOR_COMMANDS = (
         "ybs.security.commands.dangers",
         "ybs.security.policy.concerns",
     ),
-    *("ybs.security.policy.command_case", "ybs.session.later_watch"),
+    *("ybs.security.policy.command_case", "ybs.agent.later_watch"),
     *("ybs.tools.shell.output", "ybs.tools.shell.process"),
 )
 #: What the end of a first turn needs.

@@ -64,14 +64,20 @@ class Workspace:
     """The folders, the log of what was read, what commands share, and the most characters that a result may have."""
 
     def __init__(
-        self, roots: Roots, reads: ReadLog | None = None, *, max_output_chars: int = 10_000
+        self,
+        roots: Roots,
+        reads: ReadLog | None = None,
+        *,
+        shells: Shells | None = None,
+        max_output_chars: int = 10_000,
+        has_sandbox: bool = True,
     ) -> None:
         self.roots = roots
         self.reads = reads or ReadLog()
-        self.shells = Shells(roots)
+        self.shells = shells or Shells(roots)
         self.max_output_chars = max_output_chars
-        #: False for the person's --no-sandbox: ybs's own git is started as it is, too.
-        self.has_sandbox = True
+        #: False where the person turned the sandbox off: ybs's own git is started as it is, too.
+        self.has_sandbox = has_sandbox
 
     @cached_property
     def git_sandbox(self) -> "GitSandbox":

@@ -10,9 +10,9 @@ import pytest
 
 from serving import serving
 from ybs import cli
+from ybs.agent.sandbox import Sandbox
 from ybs.frontends.headless import machine, screen
 from ybs.frontends.headless.finding import Finding, install, summary, write_findings
-from ybs.session.sandbox import Sandbox
 
 KEY = "sk-" + "abcdefgh" * 4
 

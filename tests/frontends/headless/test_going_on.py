@@ -13,7 +13,6 @@ from serving import serving
 from ybs import cli
 from ybs.commands.open import SlashCommands
 from ybs.config.paths import sessions_folder
-from ybs.session.journal import beginning
 from ybs.session.session import Session
 from ybs.testing.servers import OpenAIServer
 from ybs.transcripts.log import Log
@@ -110,7 +109,7 @@ async def test_after_a_kill_before_the_first_words_continue_begins_a_new_session
     where = {"provider": "openai", "endpoint": server.url, "model": "scripted", "sandbox": False}
     session = Session.open(project, commands=SlashCommands(), **where)
     killed = session.journal.begin()  # its file has this one line; nobody ends the session
-    session.emit(beginning(session.rooms, killed))
+    session.emit(session.beginning(killed))
     session.journal.close()
     async with Session.open(
         project, commands=SlashCommands(), resume="", fork=fork, **where

@@ -12,13 +12,13 @@ import pytest
 from msgspec.structs import replace
 
 from fake_session import FakeSession, asks, ends, fails, hangs, question_of, says
+from ybs.agent.model_choice import NothingConfigured
 from ybs.core.errors import AuthError, ConfigError, ModelError, ProviderDown, YbsError
 from ybs.core.events import Noticed, TurnFinished
 from ybs.core.remedies import Remedy
 from ybs.frontends.headless import run as run_module
 from ybs.frontends.headless.advice import refuse
 from ybs.frontends.headless.run import code_of, exit_code, run_once
-from ybs.session.first_model import NothingConfigured
 
 NO_OPTIONS = cast("Any", None)
 

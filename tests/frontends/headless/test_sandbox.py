@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ybs.agent.sandbox import Sandbox
 from ybs.cli import main
-from ybs.session.sandbox import Sandbox
 
 
 @pytest.fixture(autouse=True)

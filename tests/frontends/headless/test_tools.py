@@ -261,7 +261,7 @@ def test_json_is_utf_8_whatever_the_terminal_speaks(project: Path) -> None:
 
 
 def test_what_only_a_call_needs_is_not_loaded_for_the_first_request() -> None:
-    code = "import ybs.session.wiring, sys; print(*sys.modules)"
+    code = "import ybs.session.session, sys; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     late = {"leash", "live", "tool_names", "conversion", "broken_json"}
-    assert not {f"ybs.tools.{name}" for name in late} & set(done.stdout.split())
+    assert not {f"ybs.tools.calls.{name}" for name in late} & set(done.stdout.split())

@@ -9,11 +9,11 @@ import pytest
 
 from fake_session import FakeSession
 from trusting import is_trusted, wanting
+from ybs.agent.model_choice import NothingConfigured
 from ybs.config.schema import Config, Ui
 from ybs.frontends.terminal import app
 from ybs.frontends.terminal.app import chat, open_or_set_up
 from ybs.frontends.terminal.questions.trust import ask_trust
-from ybs.session.first_model import NothingConfigured
 from ybs.session.options import Options, load_settings
 
 NO_OPTIONS = cast("Any", None)

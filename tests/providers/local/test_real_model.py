@@ -20,8 +20,7 @@ from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
 from ybs.providers.local import models, server
 from ybs.session.options import Options
-from ybs.session.wiring import Rooms
-from ybs.trust.settings import load
+from ybs.session.session import Session
 
 #: Looked for now, before a test gets a HOME of its own.
 STARTER = models.starter_path()
@@ -67,9 +66,8 @@ def shop(project: Path) -> Path:
     return project
 
 
-def rooms(folder: Path) -> Rooms:
-    options = Options(folder=folder, overrides={"llm.provider": "llamacpp"})
-    return Rooms(options, load(folder=folder, overrides=options.overrides))
+def opened(folder: Path) -> Session:
+    return Session(Options(folder=folder, overrides={"llm.provider": "llamacpp"}))
 
 
 async def start() -> server.Running:
@@ -128,12 +126,12 @@ WISHES = (
 
 async def test_most_requests_get_the_right_tool_with_the_right_argument(shop: Path):
     """This model misses some. What matters: calls are real calls, and a worse template is noticed."""
-    here = rooms(shop)
-    system = await here.surroundings.prompt(here)
+    here = opened(shop)
+    system = await here.context.prompt()
     missed: list[str] = []
     for wish in WISHES:
-        request = Request(system, (UserMessage.of(wish.words),), here.toolbox.specs())
-        said = [event async for event in here.model.stream(request)][-1]
+        request = Request(system, (UserMessage.of(wish.words),), here.agent.toolbox.specs())
+        said = [event async for event in here.agent.model.stream(request)][-1]
         assert isinstance(said, AssistantSaid)
         calls = said.message.calls
         assert not any(call.invalid for call in calls)
@@ -142,20 +140,20 @@ async def test_most_requests_get_the_right_tool_with_the_right_argument(shop: Pa
         ).decode()
         if not (is_right if wish.tools else not calls):
             missed.append(f"{wish.words} -> {[c.name for c in calls]} {said.content}")
-    await here.aclose()
+    await here.close()
     print(f"{len(WISHES) - len(missed)} of {len(WISHES)} right; missed: {missed}")  # noqa: T201 - the measure
     assert len(missed) <= 6
 
 
 async def test_the_prompt_with_all_tools_has_at_most_900_tokens(shop: Path):
-    here = rooms(shop)
+    here = opened(shop)
     tools = [
         {"type": "function", "function": msgspec.json.decode(msgspec.json.encode(spec))}
-        for spec in here.toolbox.specs()
+        for spec in here.agent.toolbox.specs()
     ]
     await start()
-    system = await here.surroundings.prompt(here)
-    await here.aclose()
+    system = await here.context.prompt()
+    await here.close()
     messages = [{"role": "system", "content": system}, {"role": "user", "content": ""}]
     prompt = ask("/apply-template", {"messages": messages, "tools": tools})["prompt"]
     assert len(ask("/tokenize", {"content": prompt})["tokens"]) <= 900

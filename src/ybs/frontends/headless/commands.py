@@ -132,10 +132,10 @@ def _why_no_start(options: "Options", loaded: "Loaded") -> str:
 
     from msgspec.structs import replace
 
+    from ybs.agent.model_choice import NothingConfigured
     from ybs.commands.open import open_session
     from ybs.core.errors import AuthError, ConfigError
     from ybs.frontends.headless.advice import told
-    from ybs.session.first_model import NothingConfigured
 
     try:
         session = open_session(replace(options, loaded=loaded))

@@ -52,7 +52,7 @@ def find(loaded: Loaded, trouble: YbsError | None = None) -> Iterator[Finding]:
 
 def why_no_start(loaded: Loaded) -> YbsError | None:
     """Return what a session could not be opened for, if anything. That nothing is chosen is no such thing."""
-    from ybs.session.first_model import NothingConfigured, open_model
+    from ybs.agent.model_choice import NothingConfigured, open_model
 
     try:
         _, model = open_model(loaded.config)

@@ -48,7 +48,7 @@ def look_at_machine(config: Config) -> Iterator[Finding]:
 
 def look_at_sandbox(config: Config) -> Finding:
     """Say which cage commands run in."""
-    from ybs.session.sandbox import Sandbox
+    from ybs.agent.sandbox import Sandbox
 
     sandbox = Sandbox(Path.cwd(), blocked=config.safety.sandbox_blocked_paths)
     cage = sandbox.cage

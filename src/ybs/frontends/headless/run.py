@@ -75,7 +75,7 @@ def fail(error: YbsError, output: Output) -> int:
 
 def code_of(error: YbsError) -> int:
     """Map an error to an exit code (design section 4)."""
-    from ybs.session.first_model import NothingConfigured
+    from ybs.agent.model_choice import NothingConfigured
     from ybs.session.options import BadOption
 
     match error:

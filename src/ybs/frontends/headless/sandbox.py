@@ -10,8 +10,7 @@ from threading import Thread
 from typing import IO, TYPE_CHECKING
 
 from ybs.frontends.headless.output import tell
-from ybs.session.options import load_settings
-from ybs.session.workshop import Workshop
+from ybs.session.options import environment_of, load_settings
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -27,9 +26,9 @@ def execute(options: "Options", command: Sequence[str], *, network: bool = False
 
     Raises Refused where there is no cage.
     """
-    workshop = Workshop(options, load_settings(options))
-    workshop.sandbox.check()
-    launch = workshop.sandbox.start(command, workshop.folder, os.environ, network=network)
+    environment = environment_of(options, load_settings(options))
+    environment.sandbox.check()
+    launch = environment.sandbox.start(command, environment.folder, os.environ, network=network)
     # A terminal is not handed in: what runs in the cage could read what is typed there (from its standard output
     # too), or change its settings.
     stdin = subprocess.DEVNULL if sys.stdin is None or sys.stdin.isatty() else None
@@ -41,7 +40,7 @@ def execute(options: "Options", command: Sequence[str], *, network: bool = False
             stdout=out,
             stderr=errors,
             env=dict(launch.environ),
-            cwd=workshop.folder,
+            cwd=environment.folder,
             pass_fds=launch.descriptors,
             preexec_fn=launch.before_exec,
             start_new_session=True,

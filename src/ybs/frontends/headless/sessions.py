@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from ybs.security.firewall.masking import Firewall
+    from ybs.security.paths.roots import Roots
     from ybs.session.options import Options
-    from ybs.session.workshop import Workshop
     from ybs.transcripts.reading import Transcript
     from ybs.transcripts.saved import Saved
 
@@ -79,18 +79,18 @@ class Sessions:
         return saved, transcript
 
     @cached_property
-    def workshop(self) -> "Workshop":
-        """What a session stands on, without a model."""
-        from ybs.session.workshop import Workshop  # a list needs none
+    def roots(self) -> "Roots":
+        """The folders that tools may work in."""
+        from ybs.session.options import environment_of  # a list needs none
 
-        return Workshop(self._options, self.loaded)
+        return environment_of(self._options, self.loaded).roots
 
     @cached_property
     def firewall(self) -> "Firewall":
         """What masks secrets: also those that were written down before ybs knew them for such."""
-        from ybs.session.secrets import Secrets
+        from ybs.agent.secrets import Secrets
 
-        return Secrets(self.loaded.config, self.workshop.workspace.roots).firewall
+        return Secrets(self.loaded.config, self.roots).firewall
 
     def cleaned(self, saved: "Saved") -> "Saved":
         """Mask the secrets in a title."""
@@ -156,7 +156,7 @@ def export(here: Sessions, arguments: "Namespace") -> int:
     if files:
         from ybs.security.paths.new_file import find_place, write_new
 
-        roots = here.workshop.workspace.roots
+        roots = here.roots
         place = find_place(roots, files[0], f"{saved.name}.{'jsonl' if is_data else 'md'}")
         write_new(roots, place, data or text.encode("utf-8", "replace"))
         write(f"Exported {saved.name}: {place}")

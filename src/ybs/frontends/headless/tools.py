@@ -7,16 +7,18 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
+from ybs.agent.environment import ToolEnvironment
+from ybs.agent.prompt_context import PromptContext
+from ybs.agent.toolbox import make_toolbox
 from ybs.core.errors import ToolError
 from ybs.core.events import Event, Noticed
 from ybs.core.messages import ToolCall, ToolResult
-from ybs.core.ports import Answer, Question
+from ybs.core.ports import Answer, Question, Toolbox
 from ybs.frontends.headless.advice import advised, refuse
 from ybs.frontends.headless.output import tell, warn, write_json, write_table
 from ybs.frontends.headless.prompt import UsageError, read_piped
 from ybs.frontends.headless.run import INTERRUPTED, SIGNALS
-from ybs.session.options import load_settings
-from ybs.session.workshop import Workshop, open_workshop
+from ybs.session.options import environment_of, load_settings, ready_settings
 from ybs.tools.registry import builtin_tools, is_enabled
 
 if TYPE_CHECKING:
@@ -35,12 +37,12 @@ def list_tools(options: "Options", *, is_json: bool) -> int:
     """Print the tools, those that are switched off too."""
     loaded = load_settings(options)
     config = loaded.config
-    workshop = Workshop(options, loaded)
+    environment = environment_of(options, loaded)
     builtin = {name: replace(tool, enabled=True) for name, tool in config.tools.builtin.items()}
     all_on = replace(config, tools=replace(config.tools, builtin=builtin))
-    own = workshop.surroundings.tools()
-    tools = [*builtin_tools(all_on, workshop.workspace), *own]
-    on = {tool.name for tool in builtin_tools(config, workshop.workspace)}
+    own = PromptContext(environment).tools()
+    tools = [*builtin_tools(all_on, environment.workspace), *own]
+    on = {tool.name for tool in builtin_tools(config, environment.workspace)}
     on |= {tool.name for tool in own if is_enabled(config, tool)}
     if is_json:
         write_json(
@@ -76,16 +78,19 @@ def call_tool(
     """
     try:
         call = ToolCall(id=_CALL_ID, name=name, arguments=arguments_of(json))
-        workshop = open_workshop(options)
-        workshop.toolbox.check(call)
+        confirming = agree if is_yes else refuse_call
+        if confirm is not None and not is_yes:
+            confirming = _asking(confirm, lambda: environment.sandbox.word)
+        environment = environment_of(options, ready_settings(options), confirming)
+        context = PromptContext(environment)
+        toolbox = make_toolbox(environment, context)
+        toolbox.check(call)
     except (UsageError, ToolError) as error:
         tell(f"ybs: {error}")
         write_json({"tool": name, "success": False, "error": str(error)})
         return 2
-    warn(workshop.loaded.warnings)
-    ask = refuse_call if confirm is None else _asking(confirm, workshop)
-    workshop.gate.confirm = agree if is_yes else ask
-    return asyncio.run(Call(workshop).go(call))
+    warn(environment.loaded.warnings)
+    return asyncio.run(Call(environment, context, toolbox).go(call))
 
 
 def arguments_of(json: str | None) -> Raw:
@@ -115,10 +120,10 @@ async def refuse_call(question: Question) -> Answer:
     return replace(answer, reason=f"{answer.reason}, or say --yes")
 
 
-def _asking(ask: "Ask", workshop: Workshop) -> "Confirm":
+def _asking(ask: "Ask", sandbox: "Callable[[], str]") -> "Confirm":
     async def confirm(question: Question) -> Answer:
         is_command = question.effect == "execute"  # finding a sandbox takes its time
-        return await ask(question, workshop.sandbox.word if is_command else "")
+        return await ask(question, sandbox() if is_command else "")
 
     return confirm
 
@@ -126,8 +131,10 @@ def _asking(ask: "Ask", workshop: Workshop) -> "Confirm":
 class Call:
     """One call, with the signals that may end it."""
 
-    def __init__(self, workshop: Workshop) -> None:
-        self._workshop = workshop
+    def __init__(
+        self, environment: ToolEnvironment, context: PromptContext, toolbox: Toolbox
+    ) -> None:
+        self._environment, self._context, self._toolbox = environment, context, toolbox
         self._signal_code = 0
 
     async def go(self, call: ToolCall) -> int:
@@ -136,13 +143,14 @@ class Call:
         for number, code in SIGNALS.items():
             loop.add_signal_handler(number, self._stop, code, task)
         try:
-            result = await self._workshop.toolbox.run(call, _tell_event)
+            result = await self._toolbox.run(call, _tell_event)
         except asyncio.CancelledError:
             tell("ybs: stopped")
             return self._signal_code or INTERRUPTED
         finally:
-            left = self._workshop.workspace.shells.running_jobs
-            await self._workshop.aclose()
+            left = self._environment.workspace.shells.running_jobs
+            await self._context.aclose()
+            await self._environment.aclose()
         if left:
             tell(f"ybs: {left[0]} was ended: a background command lives as long as its session")
         if self._signal_code:  # what the tool left is not the result that was asked for

@@ -43,8 +43,8 @@ def chat(
 
 def open_or_set_up(options: "Options") -> "Session":
     """Open a session; where nothing is configured the person chooses first."""
+    from ybs.agent.model_choice import NothingConfigured
     from ybs.commands.open import open_session
-    from ybs.session.first_model import NothingConfigured
 
     try:
         return open_session(with_trust(options))

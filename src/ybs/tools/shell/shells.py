@@ -21,10 +21,17 @@ if TYPE_CHECKING:
 class Shells:
     """Made once for a session. `starter` may be a sandbox; `keeps_outputs` is off where nothing may be written."""
 
-    def __init__(self, roots: "Roots") -> None:
-        self.starter: Starter = Bare()
-        self.keeps_outputs = True
-        self.outputs = Outputs(roots)
+    def __init__(
+        self,
+        roots: "Roots",
+        *,
+        starter: "Starter | None" = None,
+        outputs: Outputs | None = None,
+        keeps_outputs: bool = True,
+    ) -> None:
+        self.starter: Starter = starter or Bare()
+        self.keeps_outputs = keeps_outputs
+        self.outputs = outputs or Outputs(roots)
         self.in_front: set[Shell] = set()
         self._jobs: Jobs | None = None
         self._watch: Watch | None = None

@@ -9,7 +9,7 @@ from ybs.core.events import (
     TurnFinished,
     UserSaid,
 )
-from ybs.session.shell import injection
+from ybs.session.injection import injection
 
 
 def shell_said(ending: str = "Exit code: 0") -> UserSaid:

@@ -155,11 +155,11 @@ async def test_a_new_session_has_its_own_files(completer: YbsCompleter, session:
 
 
 class Here(FakeSession):
-    """Plays a script in the rooms of a real session."""
+    """Plays a script in the folders of a real session."""
 
     def __init__(self, real: Session, *script: Cue) -> None:
         super().__init__(*script)
-        self.rooms = real.rooms
+        self.environment = real.environment
 
 
 async def test_the_keys_choose_and_a_folder_leads_on(session: Session):

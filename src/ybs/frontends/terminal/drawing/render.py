@@ -66,7 +66,7 @@ from ybs.frontends.terminal.words import (
     usage_line,
     verb,
 )
-from ybs.session.shell import FAILED, command_of, ending_of
+from ybs.session.injection import FAILED, command_of, ending_of
 from ybs.session.status import View
 
 #: Rows of it that are drawn at once: the screen's own memory has an end too.

@@ -42,8 +42,8 @@ from ybs.frontends.terminal.words import (
     wrap,
 )
 from ybs.security.unicode import printable
+from ybs.session.injection import FAILED, ending_of
 from ybs.session.session import Session
-from ybs.session.shell import FAILED, ending_of
 
 #: Columns that sentences take; who reads a screen aloud does not care, and most screens have them.
 WIDTH = 79

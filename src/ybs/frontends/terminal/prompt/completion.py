@@ -62,7 +62,7 @@ class YbsCompleter(Completer):
     @property
     def index(self) -> FileIndex:
         """The files of the session's folders; a new session has an index of its own."""
-        workspace = self._session.rooms.workspace
+        workspace = self._session.environment.workspace
         if self._index is None or self._index[0] is not workspace:
             self._index = (workspace, FileIndex(workspace.roots, workspace.reads.recent))
         return self._index[1]

@@ -123,15 +123,15 @@ def open_history(session: Session) -> LineHistory:
     """Open the history of the session's project, or one that lasts as long as the process."""
 
     def may_write() -> bool:
-        return session.rooms.incognito.may_write
+        return session.environment.incognito.may_write
 
     def mask(text: str) -> str:
-        findings = session.rooms.secrets.firewall.find(text)
+        findings = session.environment.secrets.firewall.find(text)
         for finding in reversed(findings):
             text = f"{text[: finding.start]}[{finding.kind}]{text[finding.end :]}"
         return text
 
-    path = history_file(session.rooms.folder) if session.config.ui.history else None
+    path = history_file(session.folder) if session.config.ui.history else None
     return LineHistory(path, may_write=may_write, mask=mask)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from ybs.agent.model_choice import NothingConfigured
 from ybs.core.errors import ConfigError
 from ybs.core.events import Noticed
 from ybs.core.remedies import Remedy
@@ -13,15 +14,14 @@ from ybs.providers import remote
 from ybs.providers.local import models
 from ybs.security import legible
 from ybs.security.marks import marked
-from ybs.session.first_model import NothingConfigured
 from ybs.session.options import Options
-from ybs.session.wiring import open_session
+from ybs.session.session import Session
 from ybs.testing import OllamaServer, OpenAIServer, RecordedEvents
 
 
 def test_nothing_configured_and_no_starter_model_is_an_error_that_says_what_to_do(project: Path):
     with pytest.raises(NothingConfigured, match="No model is configured") as caught:
-        open_session(Options(folder=project))
+        Session(Options(folder=project))
     assert caught.value.remedies == (Remedy("set_up"), Remedy("choose_provider"))
 
 
@@ -31,10 +31,10 @@ def test_with_nothing_configured_the_installed_starter_model_is_used(
     monkeypatch.setattr(models, "STARTER_BYTES", 4)
     models.models_folder().mkdir(parents=True)
     models.starter_path().write_bytes(b"GGUF")
-    session = open_session(Options(folder=project))
+    session = Session(Options(folder=project))
     events = RecordedEvents()
     session.subscribe(events)
-    session._start()
+    session._runner._start("")
     assert session.status().provider == "llamacpp"
     assert [e.text for e in events.of(Noticed)] == [
         "No model is configured: using the starter model on this machine, qwen2.5-coder-1.5b."
@@ -44,23 +44,21 @@ def test_with_nothing_configured_the_installed_starter_model_is_used(
 async def test_models_that_run_here_get_the_short_prompt_and_others_the_long_one(project: Path):
     async with OllamaServer([]) as ollama, OpenAIServer([]) as openai:
         options = {"provider": "ollama", "endpoint": ollama.url, "model": "m"}
-        async with open_session(Options.of(project, options)) as small:
+        async with Session(Options.of(project, options)) as small:
             await small.prepare()
-        async with open_session(
+        async with Session(
             Options.of(project, {"provider": "openai", "endpoint": openai.url, "model": "m"})
         ) as large:
             await large.prepare()
     assert len(small.conversation.system) < len(large.conversation.system) / 2
-    assert len(small.rooms.toolbox.specs()) == 6
-    assert len(large.rooms.toolbox.specs()) == 11
+    assert len(small.agent.toolbox.specs()) == 6
+    assert len(large.agent.toolbox.specs()) == 11
 
 
 async def test_a_system_prompt_of_ones_own_replaces_the_built_in_one(project: Path):
     (project / "prompt.md").write_text("Be brief.\n")
     options = {"endpoint": "http://127.0.0.1:1/v1", "model": "m"}
-    session = open_session(
-        Options.of(project, {**options, "system_prompt_file": project / "prompt.md"})
-    )
+    session = Session(Options.of(project, {**options, "system_prompt_file": project / "prompt.md"}))
     await session.close()
     assert session.conversation.system == "Be brief."
 
@@ -72,21 +70,21 @@ def test_a_system_prompt_that_cannot_be_read_is_an_error(project: Path, content:
         file.write_bytes(content)
     options = {"endpoint": "http://127.0.0.1:1/v1", "model": "m", "system_prompt_file": file}
     with pytest.raises(ConfigError, match=r"The system prompt .*prompt\.md"):
-        open_session(Options.of(project, options))
+        Session(Options.of(project, options))
 
 
 async def test_added_folders_may_be_worked_in(project: Path, tmp_path: Path):
     other = tmp_path / "other"
     other.mkdir()
     options = {"endpoint": "http://127.0.0.1:1/v1", "model": "m"}
-    async with open_session(Options.of(project, {**options, "add_dirs": (other,)})) as session:
-        assert session.rooms.workspace.roots.resolve(str(other / "a.txt")) == other / "a.txt"
+    async with Session(Options.of(project, {**options, "add_dirs": (other,)})) as session:
+        assert session.environment.roots.resolve(str(other / "a.txt")) == other / "a.txt"
 
 
 def test_a_rule_that_is_none_is_an_error(project: Path):
     options = {"endpoint": "http://127.0.0.1:1/v1", "model": "m", "allow": ("run_shell(",)}
     with pytest.raises(ConfigError):
-        open_session(Options.of(project, options))
+        Session(Options.of(project, options))
 
 
 async def test_a_message_is_looked_at_and_written_once_in_a_session_of_several_turns(
@@ -100,7 +98,7 @@ async def test_a_message_is_looked_at_and_written_once_in_a_session_of_several_t
     )
     async with OpenAIServer(["ok"] * 5) as server:
         options = {"provider": "openai", "endpoint": server.url, "model": "m"}
-        async with open_session(Options.of(project, options)) as session:
+        async with Session(Options.of(project, options)) as session:
             for number in range(5):
                 await session.send(f"step {number}")
     words = [f"step {number}" for number in range(5)]

@@ -206,9 +206,9 @@ async def test_what_was_masked_is_listed_and_can_be_let_through(project: Path) -
         # Who can make a model, who runs turns, and who asks a model for an answer.
         (
             r"\bcreate_model\(",
-            {"session/wiring.py", "session/first_model.py", "providers/registry.py"},
+            {"session/session.py", "agent/model_choice.py", "providers/registry.py"},
         ),
-        (r"\bAgent\(", {"session/session.py"}),
+        (r"\bAgent\(", {"agent/build.py"}),
         (
             r"\.stream\(",
             {
@@ -242,11 +242,12 @@ async def test_a_turn_gets_nothing_but_the_guarded(project: Path) -> None:
     async with OpenAIServer([]) as server:
         for options in ({}, {"timeout": 5}):
             session, _ = opened(project, server, **options)
-            model, toolbox = session.rooms.begin_turn(session.conversation, session.emit)
+            agent = session.agent._agent
+            model, toolbox = agent.model, agent.toolbox
             outer = [type(each).__name__ for each in layers(model)]
             assert outer[:3] == ["_GuardedModel", "WatchedModel", "FirewallModel"]
             assert type(layers(toolbox)[0]) is FirewallToolbox
-            aside = [type(each) for each in layers(session.rooms.window.compaction.model)]
+            aside = [type(each) for each in layers(session.agent.compaction.model)]
             assert FirewallModel in aside[:2]  # a time limit may stand before it
             await session.close()
 
@@ -279,11 +280,14 @@ async def test_words_that_are_not_let_go_leave_the_conversation(project: Path) -
             outcome = await session.send(f"use {TOKEN}")
             assert outcome.finished.reason == "error"
             assert outcome.unsent == f"use {TOKEN}"
-            assert [words for _, words in session.past.prompts()] == ["hello"]
+            assert [words for _, words in session.history.prompts()] == ["hello"]
             outcome = await session.send("go on without it")
             assert outcome.unsent == ""
             assert (await session.handle(f"!echo '{KEY}'")) is not None
-            assert [words for _, words in session.past.prompts()] == ["hello", "go on without it"]
+            assert [words for _, words in session.history.prompts()] == [
+                "hello",
+                "go on without it",
+            ]
             assert len(session.conversation.messages) == 4
         assert len(server.requests) == 2
     assert len(asked) == 2  # once about the words, once about the key that a command printed

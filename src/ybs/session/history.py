@@ -1,19 +1,21 @@
-"""The past of a session: what was said and done in it, and the ways back."""
+"""The history of a conversation: what was said and done in it, and the ways back."""
 
-from collections.abc import Sequence
-from time import monotonic
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 
+from ybs.core.conversation import Conversation
 from ybs.core.errors import YbsError
-from ybs.core.events import FilesRestored, Replaced, Rewound
-from ybs.core.messages import Message, Usage, UserMessage
+from ybs.core.events import Emit, FilesRestored, Replaced, Rewound
+from ybs.core.messages import Message, UserMessage
 from ybs.core.remedies import Remedy
+from ybs.session.journal import Journal
+from ybs.session.recorder import TurnRecorder
+from ybs.session.running_task import RunningTask
 
 if TYPE_CHECKING:
-    from ybs.core.events import Compacted
-    from ybs.session.session import Session
+    from ybs.agent.window import Window
     from ybs.session.undoing import Restored
     from ybs.transcripts.rounds import Round
 
@@ -53,22 +55,34 @@ class Undone(Struct, frozen=True):
     overwritten: str = ""
 
 
-class Past:
-    """The ways back of one session. None of them is open while a turn runs (YbsError)."""
+class History:
+    """The ways back of one conversation. None of them is open while a turn runs (YbsError).
 
-    def __init__(self, session: "Session") -> None:
-        self._session = session
+    `rewritten` is called whenever the conversation is another one than before.
+    """
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        journal: Journal,
+        recorder: TurnRecorder,
+        running: RunningTask,
+        emit: Emit,
+        rewritten: Callable[[], None],
+    ) -> None:
+        self._conversation, self._journal, self._recorder = conversation, journal, recorder
+        self._running, self._emit, self._rewritten = running, emit, rewritten
         #: What /redo does again, the last one first; a new turn empties it.
         self.undone: list[Undone] = []
 
     @property
     def turns(self) -> "Sequence[Round]":
         """The turns that can be taken back, oldest first."""
-        return self._session.journal.replay.rounds.open
+        return self._journal.replay.rounds.open
 
     def prompts(self) -> list[tuple[int, str]]:
         """List what the person said: the place in the conversation, and the words without what was attached."""
-        said = enumerate(self._session.conversation.messages)
+        said = enumerate(self._conversation.messages)
         return [
             (place, message.words)
             for place, message in said
@@ -77,7 +91,7 @@ class Past:
 
     def clear(self) -> None:
         """Forget the conversation; the session goes on."""
-        self._session.occupation.check()
+        self._running.check()
         self._cut(0)
 
     def since(self, place: int) -> "Sequence[Round]":
@@ -88,18 +102,18 @@ class Past:
 
     async def rewind(self, place: int, what: What = "both", *, force: bool = False) -> WayBack:
         """Go back to before what stands at that place: the conversation, the files that changed since, or both."""
-        with self._session.occupation.held(_AT_WORK):
+        with self._running.held(_AT_WORK):
             await self._recover()
             turns = self.since(place)
-            gone = self._session.conversation.messages[place : place + 1]
+            gone = self._conversation.messages[place : place + 1]
             words = next((each.words for each in gone if isinstance(each, UserMessage)), "")
             return await self._go_back(turns, place, words, what, force=force)
 
     async def undo(self, count: int = 1, *, force: bool = False) -> WayBack:
         """Take the last turns back: what they changed in files, and their words."""
-        from ybs.session.shell import as_typed  # not on the way to the first prompt
+        from ybs.session.injection import as_typed  # not on the way to the first prompt
 
-        with self._session.occupation.held(_AT_WORK):
+        with self._running.held(_AT_WORK):
             await self._recover()
             turns = list(self.turns)[-count:] if count > 0 else []
             if not turns:
@@ -110,11 +124,11 @@ class Past:
 
     async def _recover(self) -> None:
         """Have what a turn that was killed changed in files among the turns."""
-        if calls := self._session.conversation.open_calls:
+        if calls := self._conversation.open_calls:
             from ybs.session.leftovers import remove_leftovers  # kills are rare
 
-            remove_leftovers(self._session.rooms.workspace.roots, calls)
-        await self._session.rooms.upkeep.recover(self._session.emit)
+            remove_leftovers(self._recorder.roots, calls)
+        await self._recorder.recover(self._emit)
 
     async def _go_back(
         self, turns: "Sequence[Round]", place: int, words: str, what: What, *, force: bool
@@ -122,13 +136,13 @@ class Past:
         names = [turn.changed.checkpoint for turn in reversed(turns) if turn.changed is not None]
         files = None
         commits: tuple[str, ...] = ()
-        before = tuple(self._session.conversation.messages)
+        before = tuple(self._conversation.messages)
         if names and what != "conversation":
             files = await self._restored(names, what, force=force)
             if not files.is_done:
                 return WayBack(files=files, words=words)
             commits = await self._revert(turns)
-            self._session.emit(FilesRestored(checkpoints=tuple(names)))
+            self._emit(FilesRestored(checkpoints=tuple(names)))
         was_cut = what != "files" and place >= 0
         if was_cut:
             self._cut(place)
@@ -141,7 +155,7 @@ class Past:
         )
 
     def _why_not(self) -> YbsError:
-        if self._session.journal.replay.restorable() is None:
+        if self._journal.replay.restorable() is None:
             return YbsError("There is nothing to undo.")
         return YbsError(
             "There is nothing to undo: what was said was compacted.",
@@ -150,7 +164,7 @@ class Past:
 
     async def _restored(self, names: Sequence[str], what: What, *, force: bool) -> "Restored":
         try:
-            return await self._session.rooms.upkeep.checkpoints.undo(names, force=force)
+            return await self._recorder.checkpoints.undo(names, force=force)
         except YbsError as error:
             if what == "files":
                 raise
@@ -162,14 +176,14 @@ class Past:
         reverted: list[str] = []
         for turn in reversed(turns):
             if turn.changed is not None and (commit := turn.changed.commit):
-                if not await self._session.rooms.upkeep.committer.revert(commit):
+                if not await self._recorder.committer.revert(commit):
                     break
                 reverted.append(commit)
         return tuple(reverted)
 
     async def redo(self, *, force: bool = False) -> WayBack:
         """Do again what the last undo took back."""
-        with self._session.occupation.held(_AT_WORK):
+        with self._running.held(_AT_WORK):
             if not self.undone:
                 raise YbsError(
                     "There is nothing to do again: only what was undone or rewound can be."
@@ -179,7 +193,7 @@ class Past:
     async def _do_again(self, last: Undone, *, force: bool) -> WayBack:
         files = None
         if last.checkpoints:
-            checkpoints = self._session.rooms.upkeep.checkpoints
+            checkpoints = self._recorder.checkpoints
             if last.overwritten:
                 files = await checkpoints.undo((last.overwritten,), force=force)
             else:
@@ -187,22 +201,20 @@ class Past:
             if not files.is_done:
                 return WayBack(files=files)
             for commit in reversed(last.commits):
-                await self._session.rooms.upkeep.committer.reapply(commit)
-            self._session.emit(FilesRestored(checkpoints=last.checkpoints, is_redo=True))
+                await self._recorder.committer.reapply(commit)
+            self._emit(FilesRestored(checkpoints=last.checkpoints, is_redo=True))
         self.undone.pop()
-        if tuple(self._session.conversation.messages) != last.messages:
+        if tuple(self._conversation.messages) != last.messages:
             self._replace(last.messages)
         return WayBack(files=files, was_cut=True, turns=1)
 
-    def restore(self) -> int:
-        """Bring back what compactions set aside; return how many messages stand there now. Raises YbsError."""
-        self._session.occupation.check()
-        whole = self._session.journal.replay.restorable()
+    def restore(self, window: "Window") -> int:
+        """Bring back what compactions elided, if the window has room; return how many messages there are now. Raises YbsError."""
+        self._running.check()
+        whole = self._journal.replay.restorable()
         if whole is None:
             raise YbsError("Nothing was set aside.")
-        window = self._session.rooms.window
-        tokens = window.size_of(self._session.conversation.system, whole)
-        if tokens > window.room:
+        if (tokens := window.size_of(self._conversation.system, whole)) > window.room:
             raise YbsError(
                 f"All of it takes about {tokens:,} tokens, and the window has room for {window.room:,}.",
                 remedies=(Remedy("enlarge_window"),),
@@ -210,27 +222,12 @@ class Past:
         self._replace(whole)
         return len(whole)
 
-    async def compact(self, focus: str = "") -> "Compacted | None":
-        """Set older parts of the conversation aside; `focus` says what should stay. None: there is nothing to gain."""
-        session, compaction = self._session, self._session.rooms.window.compaction
-        session.occupation.check()
-        compaction.model, compaction.usage = session.rooms.side_model, Usage()
-        work = compaction.compact(session.conversation, session.emit, reason="asked", focus=focus)
-        began = monotonic()
-        try:
-            return await session.occupation.working(work, "The conversation is being compacted.")
-        finally:
-            if compaction.usage != Usage():
-                words = f"compaction: {focus}" if focus else "compaction"
-                session.count(words, compaction.usage, monotonic() - began)
-
     def _replace(self, messages: Sequence[Message]) -> None:
-        self._session.conversation.replace(messages)
-        self._session.emit(Replaced(messages=tuple(self._session.conversation.messages)))
-        self._session.rooms.surroundings.take_up(self._session.conversation.messages)
+        self._conversation.replace(messages)
+        self._emit(Replaced(messages=tuple(self._conversation.messages)))
+        self._rewritten()
 
     def _cut(self, place: int) -> None:
-        self._session.conversation.replace(tuple(self._session.conversation.messages[:place]))
-        self._session.emit(Rewound(keeps=len(self._session.conversation.messages)))
-        self._session.unread()  # they were about what is gone
-        self._session.rooms.surroundings.take_up(self._session.conversation.messages)
+        self._conversation.replace(tuple(self._conversation.messages[:place]))
+        self._emit(Rewound(keeps=len(self._conversation.messages)))
+        self._rewritten()

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from replies import shown
+from ybs.agent.map_guard import TITLE
+from ybs.commands.context_use import measure
 from ybs.commands.open import SlashCommands
 from ybs.commands.table import COMMANDS as TABLE
 from ybs.context.section import Section
 from ybs.core.events import Compacted, Noticed, SystemPrompted
 from ybs.core.messages import UserMessage
+from ybs.repo_map.mapper import Mapper
 from ybs.repo_map.protocol import MapAnswer
-from ybs.session.context_use import measure
-from ybs.session.mapping import TITLE, Mapper
 from ybs.session.reply import Reply
 from ybs.session.session import Session
-from ybs.session.surroundings import COMMANDS
 from ybs.testing import OllamaServer, OpenAIServer, RecordedEvents, call
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
@@ -67,7 +67,7 @@ async def test_the_documents_stand_in_the_prompt_in_their_order_and_it_stays_as_
             await session.send("hello")
             (project / "AGENTS.md").write_text("Use spaces.")
             await session.send("again")
-            changed = session.rooms.surroundings.rules()
+            changed = session.context.rules()
             context = await session.handle("/context")
     first, second = system_of(server, 0), system_of(server, 1)
     assert first == second
@@ -86,7 +86,7 @@ async def test_the_documents_stand_in_the_prompt_in_their_order_and_it_stays_as_
 
 
 def test_the_commands_that_the_model_hears_of_are_there():
-    assert {name[1:] for name in COMMANDS} <= set(TABLE)
+    assert {name[1:] for name in SlashCommands.pointed_to} <= set(TABLE)
 
 
 async def test_the_shares_of_the_context_add_up_with_documents_and_a_map(
@@ -113,7 +113,7 @@ async def test_what_is_told_meanwhile_is_said_behind_the_words_and_once(open_ses
     async with OpenAIServer(["one", "two"]) as server:
         session, _ = open_session(server)
         async with session:
-            session.rooms.surroundings.tell("The focus is the cart.")
+            session.context.tell("The focus is the cart.")
             await session.send("hello")
             await session.send("again")
     said = [message["content"] for message in server.requests[1].body["messages"][1:]]
@@ -126,12 +126,12 @@ async def test_a_thought_is_there_again_when_the_session_goes_on(open_session: O
         session, _ = open_session(server)
         async with session:
             await session.send("hello")
-            assert session.rooms.surroundings.rules() == "Your goal: mend the cart"
+            assert session.context.rules() == "Your goal: mend the cart"
         again, _ = open_session(server, resume="")
         async with again:
-            assert again.rooms.surroundings.rules() == "Your goal: mend the cart"
+            assert again.context.rules() == "Your goal: mend the cart"
             await again.start_anew(is_incognito=False)
-            assert again.rooms.surroundings.rules() == ""
+            assert again.context.rules() == ""
 
 
 async def test_after_a_compaction_changed_documents_are_said_anew(
@@ -209,7 +209,7 @@ async def test_a_small_model_gets_little_and_no_tool_more(project: Path):
         async with session:
             await session.send("hello")
             sent = next(r.body for r in server.requests if r.path.endswith("/api/chat"))
-            names = {spec.name for spec in session.rooms.toolbox.specs()}
+            names = {spec.name for spec in session.agent.toolbox.specs()}
     assert len(sent["messages"][0]["content"]) < 5_000
     assert "left out" in sent["messages"][0]["content"]
     assert not names & {"repo_map", "memorize", "set_thought", "update_identity"}
@@ -222,11 +222,11 @@ async def test_the_identity_tool_is_offered_with_a_soul_and_can_be_called_withou
     async with OpenAIServer(script) as server:
         session, _ = open_session(server, mode="bypass")
         async with session:
-            assert "update_identity" not in {s.name for s in session.rooms.toolbox.specs()}
+            assert "update_identity" not in {s.name for s in session.agent.toolbox.specs()}
             await session.send("hello")
         session, _ = open_session(server)
         async with session:
-            assert "update_identity" in {s.name for s in session.rooms.toolbox.specs()}
+            assert "update_identity" in {s.name for s in session.agent.toolbox.specs()}
             await session.send("who are you?")
     assert "I like tests." in (home / ".config/ybs/IDENTITY.md").read_text()
     assert "I like tests." in system_of(server)
@@ -277,7 +277,7 @@ async def test_the_start_names_the_documents(project: Path, open_session: Open, 
         async with session:
             assert session.status().documents == (name,)
             await session.prepare()
-            documents = session.rooms.surroundings.documents
+            documents = session.context.documents
             assert [(type(each), each.name) for each in documents] == [(Section, name)]
 
 
@@ -287,7 +287,7 @@ async def test_a_thought_goes_and_comes_with_the_conversation(open_session: Open
     async with OpenAIServer(script) as server:
         session, _ = open_session(server)
         async with session:
-            surroundings = session.rooms.surroundings
+            surroundings = session.context
             await session.send("hello")
             context = await session.handle("/context")
             assert isinstance(context, Reply)
@@ -301,9 +301,9 @@ async def test_a_thought_goes_and_comes_with_the_conversation(open_session: Open
             await session.handle("/compact")
         again, _ = open_session(server, resume="")
         async with again:
-            assert again.rooms.surroundings.thought == "mend the cart", "a compaction hands it on"
+            assert again.context.thought == "mend the cart", "a compaction hands it on"
             await again.handle("/clear")
-            assert again.rooms.surroundings.rules() == ""
+            assert again.context.rules() == ""
 
 
 async def test_a_thought_that_was_not_run_does_not_keep_a_session_from_going_on(
@@ -315,7 +315,7 @@ async def test_a_thought_that_was_not_run_does_not_keep_a_session_from_going_on(
             await session.send("hello")
         again, _ = open_session(server, resume="")
         async with again:
-            assert again.rooms.surroundings.thought == ""
+            assert again.context.thought == ""
 
 
 async def test_a_focus_outlives_the_conversation_in_which_it_was_told(open_session: Open):
@@ -374,7 +374,7 @@ async def test_a_map_has_an_eighth_of_the_window_at_most(
     async with OpenAIServer([]) as server:
         session, _ = open_session(server)
         async with session:
-            assert session.rooms.surroundings.mapper.tokens == 1024
+            assert session.context.mapper.tokens == 1024
 
 
 async def test_memories_of_the_repository_are_told_in_a_folder_of_it_too(
@@ -445,12 +445,12 @@ async def test_nothing_of_the_map_is_loaded_before_a_first_request_has_gone_out(
     monkeypatch.setattr(Mapper, "begin", begin)
     for seconds, expected in ((60, []), (0, ["where is a?"])):
         asked.clear()
-        monkeypatch.setattr("ybs.session.surroundings.LATER_SECONDS", seconds)
+        monkeypatch.setattr("ybs.agent.prompt_context.LATER_SECONDS", seconds)
         async with OpenAIServer(["one", "two"]) as server:
             session, _ = open_session(server)
             async with session:
                 await session.send("where is a?")
-                assert ("mapper" in session.rooms.surroundings.__dict__) == bool(seconds == 0)
+                assert session.context.has_mapper == (seconds == 0)
         assert asked == expected
 
 
@@ -470,7 +470,7 @@ async def test_two_who_prepare_at_once_get_the_commits_both(
 async def test_no_map_is_begun_after_the_end_of_a_session(open_session: Open):
     async with OpenAIServer([]) as server:
         session, _ = open_session(server)
-        surroundings = session.rooms.surroundings
+        surroundings = session.context
         begun = []
         for words in ("one", "two"):
             surroundings.expect(words, ())

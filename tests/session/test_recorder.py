@@ -32,7 +32,7 @@ async def test_a_second_stop_loses_nothing_of_what_the_turn_changed(
             outcome = await session.send("change the file")
             assert (outcome.finished.reason, outcome.text) == ("done", "done")
             assert len(events.of(FilesChanged)) == 1
-            assert (await session.past.undo()).files is not None
+            assert (await session.history.undo()).files is not None
     assert not (project / "a.txt").exists()
 
 
@@ -78,10 +78,10 @@ async def test_a_typed_command_that_is_stopped_is_no_part_of_the_turn_before(
                 TurnFinished,
                 FilesChanged,
             ] * 2
-            way = await session.past.undo()
+            way = await session.history.undo()
             assert (way.files and way.files.paths, way.was_cut) == (("b.txt",), False)
             assert (project / "a.txt").read_text() == "1\n"
-            way = await session.past.undo()
+            way = await session.history.undo()
             assert (way.files and way.files.paths, way.was_cut) == (("a.txt",), True)
 
 
@@ -110,5 +110,5 @@ async def test_what_a_typed_command_changed_is_the_persons_own_work(
             assert [event.commit for event in events.of(FilesChanged)] == [""]
             await session.send("write yours")
             assert git(project, "show", "--name-only", "--format=").split() == ["its.txt"]
-            await session.past.undo(2)
+            await session.history.undo(2)
     assert not (project / "mine.txt").exists()

@@ -12,10 +12,10 @@ import pytest
 from processes import comes
 from security.later_files import ORDINARY, READ, RUNS
 from serving import serving
+from ybs.agent import later_watch
 from ybs.core.events import Noticed, ToolFinished
 from ybs.security.paths import folder_index
 from ybs.security.sandbox.bubblewrap import attempt, find
-from ybs.session import later_watch
 from ybs.session.session import Session
 from ybs.testing import OpenAIServer, RecordedEvents, call
 

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from msgspec import Struct
 
+from ybs.agent.map_guard import TITLE
 from ybs.context.prompt import FACTS, framed_of
 from ybs.context.section import Section
 from ybs.core.messages import AssistantMessage, Message, Origin, ToolResult, Usage, UserMessage
-from ybs.core.ports import Request
-from ybs.session.mapping import TITLE
 
 if TYPE_CHECKING:
     from ybs.providers.tokens.estimate import TokenCounter
@@ -72,14 +71,14 @@ class ContextUse(Struct, frozen=True, kw_only=True):
 
 def measure(session: "Session") -> ContextUse:
     """Measure a session's next request and its shares."""
-    counter, request = session.rooms.window.counter, request_of(session)
+    counter, request = session.agent.window.counter, session.next_request()
     tokens, is_counted = counter.tokens(request), counter.is_counted(request)
     voices = _voices(counter.meter, request.messages)
     map_size = voices.pop(MAP)
     names = [name for name in VOICES if voices[name]]
-    surroundings, meter = session.rooms.surroundings, counter.meter
-    papers = surroundings.documents
-    facts = [each for each in surroundings.sections if each.name in FACTS]
+    context, meter = session.context, counter.meter
+    papers = context.documents
+    facts = [each for each in context.sections if each.name in FACTS]
     framed = [meter.system(framed_of(paper)) for paper in papers]
     known = [meter.system(fact.text) for fact in facts]
     system = max(meter.system(request.system) - sum(framed) - sum(known), 0.0)
@@ -95,7 +94,7 @@ def measure(session: "Session") -> ContextUse:
     last = _last_usage(request.messages)
     return ContextUse(
         tokens=tokens,
-        window=session.rooms.model.window,
+        window=session.agent.model.window,
         shares=(
             *own[:2],
             Share(name="documents", tokens=sum(each.tokens for each in written), parts=written),
@@ -107,13 +106,6 @@ def measure(session: "Session") -> ContextUse:
         is_counted=is_counted,
         basis=_basis(counter, is_counted=is_counted),
     )
-
-
-def request_of(session: "Session") -> Request:
-    """Return what would be sent now."""
-    history = session.conversation
-    system = history.system or session.rooms.surroundings.bare_prompt
-    return Request(system, history.messages, session.rooms.toolbox.specs())
 
 
 def _system_share(rules: int, facts: Sequence[tuple[str, int]]) -> Share:

@@ -1,19 +1,15 @@
 """The model that a session begins with, and which prompt it gets."""
 
-from typing import TYPE_CHECKING
-
 from ybs.config.schema import Config
 from ybs.core.errors import ConfigError
 from ybs.core.ports import Model
 from ybs.core.remedies import Remedy
 from ybs.providers.registry import ProviderModel, chosen_name, create_model, find_provider
+from ybs.security.incognito import Incognito
 
 #: A model with a smaller window gets the short prompt, as one on this machine does.
 SMALL_WINDOW = 16_384
 NOTHING_CONFIGURED = "No model is configured, and the starter model is not installed."
-
-if TYPE_CHECKING:
-    from ybs.session.workshop import Workshop
 
 
 class NothingConfigured(ConfigError):
@@ -52,11 +48,10 @@ def note_on(config: Config, model: Model) -> str:
     return f"No model is configured: using the starter model on this machine, {model.name}."
 
 
-def check_place(workshop: "Workshop", provider: str, model: Model) -> None:
+def check_place(incognito: Incognito, provider: str, model: Model, config: Config) -> None:
     """Raise ConfigError for a model elsewhere where a session may use only those on this machine."""
-    incognito = workshop.incognito
     if incognito.is_on and incognito.local_only:
         from ybs.providers.whereabouts import runs_here  # few sessions ask
 
-        is_here = runs_here(provider, model.name, workshop.loaded.config)
+        is_here = runs_here(provider, model.name, config)
         incognito.check_model(provider, model.name, is_here=is_here)

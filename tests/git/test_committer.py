@@ -11,7 +11,7 @@ from hostile_git import Sandpit, needs_git, template_in
 from rows import every_row
 from ybs.config.schema import Git as Settings
 from ybs.git.client import Git
-from ybs.session.committing import COLUMNS, Commit, Committer, message_for
+from ybs.git.committer import COLUMNS, Commit, Committer, message_for
 
 pytestmark = needs_git
 
@@ -176,7 +176,7 @@ async def test_nothing_is_committed_where_that_would_be_wrong(
         assert await one.after_turn(["new"], "x") is None
         shutil.rmtree(pit.top / "below")
     with monkeypatch.context() as slow:
-        slow.setattr("ybs.session.committing._SECONDS", 0.0)
+        slow.setattr("ybs.git.committer._SECONDS", 0.0)
         await attempt("slow", committer(pit.top), "longer than 0 s")
     one = committer(pit.top)
     (pit.top / "b.txt").write_text("<<<<<<<")

@@ -1,8 +1,7 @@
 """The firewall of a session: each request and each tool result passes it, and the person hears of what it masked."""
 
 import os
-from collections.abc import Awaitable, Callable
-from functools import partial
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from msgspec import Raw
@@ -11,13 +10,14 @@ from ybs.config.schema import Config
 from ybs.core.conversation import Conversation
 from ybs.core.errors import ToolError
 from ybs.core.events import Noticed
-from ybs.core.messages import ToolCall
-from ybs.core.ports import Answer, Model, Preview, Question, Toolbox
+from ybs.core.messages import Message, ToolCall
+from ybs.core.ports import Confirm, Model, Preview, Question, Toolbox
 from ybs.core.remedies import Remedy
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.model import PERSON, FirewallModel
 from ybs.security.firewall.toolbox import FirewallToolbox
 from ybs.security.firewall.vault import own_secrets
+from ybs.security.policy.confirm import nobody
 
 if TYPE_CHECKING:
     from ybs.security.firewall.model import Decision, Discovery
@@ -25,28 +25,28 @@ if TYPE_CHECKING:
 
 
 class Secrets:
-    """Stands before the model and the tools of every turn. One for a session: placeholders stay the same."""
+    """Stands before the model and the tools of every agent. One for a session: placeholders stay the same.
 
-    def __init__(self, config: Config, roots: "Roots") -> None:
+    `ask` asks the person about a secret in their words; `is_attended` says whether there is anybody to ask.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        roots: "Roots",
+        ask: Confirm = nobody,
+        is_attended: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.firewall = Firewall(config.firewall, own_secrets(os.environ, _keys_in(config)))
         self._roots = roots
         self._model: FirewallModel | None = None
         self._told = 0
-        self._is_unattended = False
+        self._ask, self._is_attended = ask, is_attended
+        self._was_unattended = False
 
-    def guard(
-        self,
-        model: Model,
-        toolbox: Toolbox,
-        ask: "Callable[[Question], Awaitable[Answer]] | None",
-    ) -> tuple[Model, Toolbox]:
-        """Return the model and the tools behind the firewall. `ask` asks the person, where there is one."""
-        if self._model is None:
-            self._model = FirewallModel(model, self.firewall)
-        self._model.model = model
-
-        self._is_unattended = ask is None
-        self._model.ask = None if ask is None else partial(self._asked, ask)
+    def guard(self, model: Model, toolbox: Toolbox) -> tuple[Model, Toolbox]:
+        """Return the model and the tools behind the firewall."""
+        self._model = FirewallModel(model, self.firewall, self._asked)
         return self._model, FirewallToolbox(toolbox, self.firewall, self._read)
 
     def aside(self, model: Model) -> Model:
@@ -64,10 +64,23 @@ class Secrets:
             return None
         masked = dict.fromkeys(f"{row.kind} in {row.place or 'a text'}" for row in rows)
         what = ", ".join(masked)
-        if self._is_unattended and any(row.place == PERSON for row in rows):
+        if (self._was_unattended or not self._is_attended()) and any(
+            row.place == PERSON for row in rows
+        ):
             text = f"Nobody could be asked, so placeholders were sent in place of secrets: {what}."
             return Noticed(level="warning", text=text)
         return Noticed(level="info", text=f"Masked: {what}.", remedies=(Remedy("list_secrets"),))
+
+    def masked(self, message: Message) -> Message:
+        """Mask the secrets in a message that is about to be cut. The report is of what a model was to see."""
+        from ybs.security.firewall.report import Report
+        from ybs.security.firewall.structs import masked  # few turns compact
+
+        kept, self.firewall.report = self.firewall.report, Report()
+        try:
+            return masked(self.firewall, message, "a summary")
+        finally:
+            self.firewall.report = kept
 
     def take_out_refused(self, conversation: Conversation) -> str:
         """Take a message that must not be sent out of the conversation; return the person's words in it."""
@@ -78,11 +91,11 @@ class Secrets:
         conversation.replace([each for each in conversation.messages if each is not refused])
         return refused.words if refused.origin == "person" else ""
 
-    async def _asked(
-        self, ask: "Callable[[Question], Awaitable[Answer]]", discovery: "Discovery"
-    ) -> "Decision":
-        answer = await ask(_question(discovery))
-        self._is_unattended = answer.is_unattended
+    async def _asked(self, discovery: "Discovery") -> "Decision":
+        if not self._is_attended():
+            return "mask"
+        answer = await self._ask(_question(discovery))
+        self._was_unattended = answer.is_unattended
         return "mask" if answer.is_allowed or answer.is_unattended else "stop"
 
     def _read(self, path: str) -> str | None:

@@ -28,14 +28,14 @@ async def test_each_undo_goes_one_turn_further_back_also_over_a_compaction(
         async with session:
             for words in ("first", "second", "third", "fourth"):
                 await session.send(words)
-            assert await session.past.compact() is not None
+            assert await session.compact() is not None
             left: list[list[str]] = []
-            while session.past.turns:
-                await session.past.undo()
+            while session.history.turns:
+                await session.history.undo()
                 left.append([name for name in "ab" if (project / name).exists()])
             assert left[-2:] == [["a"], []]
             with pytest.raises(YbsError, match=r"nothing to undo: .* compacted") as caught:
-                await session.past.undo()
+                await session.history.undo()
             assert caught.value.remedies == (Remedy("restore_conversation"),)
 
 
@@ -53,10 +53,10 @@ async def test_what_is_kept_for_another_folder_is_not_taken_back_here(
         options = {"provider": "openai", "endpoint": server.url, "model": "m", "resume": name}
         async with Session.open(other, commands=SlashCommands(), **options) as again:
             with pytest.raises(YbsError, match="is gone") as caught:
-                await again.past.undo()
+                await again.history.undo()
             assert caught.value.remedies == (Remedy("rewind_conversation"),)
             assert len(again.conversation.messages) == 4
-            assert (await again.past.rewind(0, "conversation")).was_cut
+            assert (await again.history.rewind(0, "conversation")).was_cut
     assert (other / "a").exists()
     assert (project / "a").exists()
 
@@ -67,12 +67,12 @@ async def test_a_copy_knows_what_was_undone_in_files_alone(open_session: Open):
         async with session:
             await session.send("first")
             await session.send("second")
-            await session.past.rewind(0, "files")
-            await session.past.rewind(4, "conversation")
-            store = session.rooms.sessions
+            await session.history.rewind(0, "files")
+            await session.history.rewind(4, "conversation")
+            store = session.store()
             copy = store.read(store.fork(store.read(session.journal.name)))
             assert copy.replay.checkpoints == session.journal.replay.checkpoints == []
-            assert copy.replay.rounds.open == list(session.past.turns)
+            assert copy.replay.rounds.open == list(session.history.turns)
 
 
 async def test_a_copy_knows_what_turns_changed_whose_words_are_gone(
@@ -83,11 +83,11 @@ async def test_a_copy_knows_what_turns_changed_whose_words_are_gone(
         async with session:
             await session.send("first")
             await session.send("second")
-            assert await session.past.compact() is not None
-            session.past.clear()
+            assert await session.compact() is not None
+            session.history.clear()
             await session.handle("/fork")
-            assert [turn.place for turn in session.past.turns] == [-1]
-            await session.past.undo()
+            assert [turn.place for turn in session.history.turns] == [-1]
+            await session.history.undo()
     assert not (project / "a").exists()
 
 
@@ -101,7 +101,7 @@ async def test_a_session_of_the_same_second_can_be_taken_up_in_incognito(open_se
             await session.send("two")
             session.journal.name = name  # as in the same second
             await session.resume(name)
-            assert [words for _, words in session.past.prompts()] == ["one"]
+            assert [words for _, words in session.history.prompts()] == ["one"]
 
 
 async def test_a_session_that_is_saved_once_has_all_its_turns(open_session: Open):
@@ -111,10 +111,10 @@ async def test_a_session_that_is_saved_once_has_all_its_turns(open_session: Open
             for words in ("one", "two", "three"):
                 await session.send(words)
             await session.handle("/save")
-            turns = [(turn.message.words, turn.place) for turn in session.past.turns]
+            turns = [(turn.message.words, turn.place) for turn in session.history.turns]
         again, _ = open_session(server, resume="")
         async with again:
-            assert [(turn.message.words, turn.place) for turn in again.past.turns] == turns
+            assert [(turn.message.words, turn.place) for turn in again.history.turns] == turns
 
 
 async def test_a_name_that_was_given_before_the_first_words_outlives_a_kill(open_session: Open):
@@ -123,4 +123,4 @@ async def test_a_name_that_was_given_before_the_first_words_outlives_a_kill(open
         async with session:
             await session.handle("/rename My name")
             await session.send("one two three")
-            assert session.rooms.sessions.read(session.journal.name).replay.title == "My name"
+            assert session.store().read(session.journal.name).replay.title == "My name"

@@ -1,86 +1,104 @@
 """What is kept of a turn when it is over: what it changed in files, a commit of that, and the session's title."""
 
 import asyncio
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from ybs.agent.environment import ToolEnvironment
+from ybs.agent.hooks import TurnHook
 from ybs.core.errors import YbsError
 from ybs.core.events import Emit, FilesChanged, Noticed, Titled
-from ybs.core.hooks import CallHook
 from ybs.core.messages import ToolCall
-from ybs.core.ports import Effect, Model
+from ybs.core.ports import Effect
+from ybs.security.paths.roots import Roots
+from ybs.session.journal import Journal
+from ybs.session.running_task import to_its_end
 from ybs.session.warming import Warming
 
 if TYPE_CHECKING:
-    from ybs.session.committing import Committer
-    from ybs.session.later_watch import LaterWatch
+    from ybs.agent.later_watch import LaterWatch
+    from ybs.git.committer import Committer
     from ybs.session.undoing import Checkpoints
-    from ybs.session.wiring import Rooms
+    from ybs.transcripts.store import Store
 
 #: An event names so many of the changed paths; the checkpoint has all of them.
 MOST_PATHS = 1_000
 WAS_KILLED = "What its commands changed in files cannot be undone: ybs was killed in that turn."
 
 
-class Upkeep(CallHook):
-    """Looks before and after each change of a turn, and after the turn."""
+class TurnRecorder(TurnHook):
+    """Keeps what each turn changed in files, commits it, and names the session. One for a conversation."""
 
     name = "keeping the files"
     loss = "the person cannot undo this"
 
-    def __init__(self, rooms: "Rooms", *, has_sandbox: bool) -> None:
-        self._rooms = rooms
-        self._warming = Warming(has_sandbox=has_sandbox)
+    def __init__(
+        self,
+        environment: ToolEnvironment,
+        journal: Journal,
+        store: "Callable[[], Store]",
+        warming: Warming,
+    ) -> None:
+        self._environment, self._journal, self._store = environment, journal, store
+        self._warming = warming
         self._emit: Emit | None = None
+        self._checkpoints: Checkpoints | None = None
+        self._committer: Committer | None = None
+        self._later: LaterWatch | None = None
         self._is_changing = self._has_cleaned = self._has_recovered = False
 
-    @cached_property
+    @property
     def checkpoints(self) -> "Checkpoints":
         """What the turns changed in files."""
-        from ybs.session.undoing import Checkpoints  # with the first change
+        if self._checkpoints is None:
+            from ybs.session.undoing import Checkpoints  # with the first change
 
-        rooms = self._rooms
-        name, may_write = rooms.journal.begin(), rooms.incognito.may_write
-        shells = rooms.workspace.shells
-        checkpoints = Checkpoints(
-            rooms.workspace.roots,
-            name,
-            may_write=may_write,
-            has_jobs=lambda: bool(shells.running_jobs),
-        )
-        if may_write and rooms.journal.path:
-            checkpoints.turn = lambda: rooms.journal.replay.rounds.begun
-        return checkpoints
+            environment, journal = self._environment, self._journal
+            name, may_write = journal.begin(), environment.incognito.may_write
+            is_saved = may_write and bool(journal.path)
+            self._checkpoints = Checkpoints(
+                environment.roots,
+                name,
+                may_write=may_write,
+                has_jobs=environment.has_jobs,
+                turn=(lambda: journal.replay.rounds.begun) if is_saved else None,
+            )
+        return self._checkpoints
 
-    @cached_property
+    @property
     def committer(self) -> "Committer":
         """What commits them."""
-        from ybs.session.committing import Committer  # with the first change
+        if self._committer is None:
+            from ybs.git.committer import Committer  # with the first change
 
-        rooms = self._rooms
-        return Committer(
-            rooms.folder,
-            rooms.loaded.config.git,
-            may_write=rooms.incognito.may_write,
-            mask=lambda text: rooms.secrets.firewall.mask(text, "the commit's message"),
-            sandbox=rooms.workspace.git_sandbox,
-        )
+            environment = self._environment
+            self._committer = Committer(
+                environment.folder,
+                environment.config.git,
+                may_write=environment.incognito.may_write,
+                mask=lambda text: environment.mask(text, "the commit's message"),
+                sandbox=environment.workspace.git_sandbox,
+            )
+        return self._committer
 
-    @cached_property
+    @property
     def later(self) -> "LaterWatch":
         """What names to the person which files commands left that run or are read later."""
-        from ybs.session.later_watch import LaterWatch  # with the first command
+        if self._later is None:
+            from ybs.agent.later_watch import LaterWatch  # with the first command
 
-        rooms = self._rooms
-        shells = rooms.workspace.shells
-        return LaterWatch(
-            rooms.sandbox, rooms.workspace.roots, has_jobs=lambda: bool(shells.running_jobs)
-        )
+            environment = self._environment
+            self._later = LaterWatch(environment.sandbox, environment.roots, environment.has_jobs)
+        return self._later
+
+    @property
+    def roots(self) -> Roots:
+        """The folders that tools may work in."""
+        return self._environment.roots
 
     async def recover(self, emit: Emit) -> None:
         """Where the session was killed in a turn, tell what tools changed in it, once, before anything goes on."""
-        journal = self._rooms.journal
+        journal = self._journal
         if self._has_recovered or not (journal.earlier and journal.path):
             return
         try:
@@ -91,7 +109,7 @@ class Upkeep(CallHook):
         self._has_recovered = True
 
     async def _recover(self, emit: Emit) -> None:
-        checkpoints, journal = self.checkpoints, self._rooms.journal
+        checkpoints, journal = self.checkpoints, self._journal
         if checkpoints.turn is None or (left := await checkpoints.recover()) is None:
             return
         known = {change.checkpoint for change in journal.replay.checkpoints}
@@ -102,12 +120,7 @@ class Upkeep(CallHook):
         await journal.synced()
         await checkpoints.told()
 
-    @property
-    def awaited(self) -> Model:
-        """The session's model; while it is waited for, what comes after its answer is made ready."""
-        return self._warming.awaiting(self._rooms.model)
-
-    def begin_turn(self, emit: Emit) -> None:
+    async def before_turn(self, emit: Emit) -> None:
         """Note that a turn begins; nothing is looked at before something changes."""
         self._emit, self._is_changing = emit, False
 
@@ -149,7 +162,7 @@ class Upkeep(CallHook):
         finally:
             await self.checkpoints.after_change()
 
-    async def end_turn(self) -> None:
+    async def after_turn(self) -> None:
         """Tell what the turn changed, commit it, name the session, and wait until the disk has it.
 
         That is done to its end, also where it is cancelled meanwhile.
@@ -157,12 +170,7 @@ class Upkeep(CallHook):
         emit, self._emit = self._emit, None
         if emit is None:
             return
-        ending = asyncio.ensure_future(self._end(emit))
-        try:
-            await asyncio.shield(ending)
-        except asyncio.CancelledError:
-            await asyncio.wait((ending,))
-            raise
+        await to_its_end(self._end(emit))
 
     async def _end(self, emit: Emit) -> None:
         cleaning = asyncio.ensure_future(self._clean())  # in a thread, while git is waited for
@@ -176,9 +184,9 @@ class Upkeep(CallHook):
             emit(Noticed(level="warning", text=text))
 
     async def _end_all(self, emit: Emit) -> None:
-        replay = self._rooms.journal.replay
-        if "later" in self.__dict__:
-            await self.later.end_turn(emit)
+        replay = self._journal.replay
+        if self._later is not None:
+            await self._later.end_turn(emit)
         if self._is_changing:
             await self._keep(emit, self._masked(self._words) if replay.turns else "")
         if not replay.title and replay.turns:
@@ -186,21 +194,21 @@ class Upkeep(CallHook):
 
             if title := title_of(self._masked(self._words), self._masked(replay.last_answer)):
                 emit(Titled(title=title))
-        await self._rooms.journal.synced()
+        await self._journal.synced()
         if self._is_changing:
             await self.checkpoints.told()
 
     def close(self) -> None:
         """Let go of what was held for the session alone."""
-        if "checkpoints" in self.__dict__:
-            self.checkpoints.close()
+        if self._checkpoints is not None:
+            self._checkpoints.close()
 
     @property
     def _words(self) -> str:
         """What the person said in the last turn; its line in the journal has the beginning alone."""
-        from ybs.session.shell import as_typed  # not on the way to the first prompt
+        from ybs.session.injection import as_typed  # not on the way to the first prompt
 
-        replay = self._rooms.journal.replay
+        replay = self._journal.replay
         begun = replay.turns[-1].words
         said = (each.message.words for each in reversed(replay.rounds.open))
         whole = next((words for words in said if begun and words.startswith(begun)), begun)
@@ -211,7 +219,7 @@ class Upkeep(CallHook):
         from ybs.core.messages import Text
         from ybs.session.export import mask
 
-        return mask(self._rooms.secrets.firewall, Text(text=text)).text
+        return mask(self._environment.secrets.firewall, Text(text=text)).text
 
     async def _keep(self, emit: Emit, words: str) -> None:
         kept = await self.checkpoints.end()
@@ -237,10 +245,10 @@ class Upkeep(CallHook):
 
     async def _clean(self) -> None:
         """Forget sessions that are too old or too many, with their checkpoints, once in a session."""
-        if self._has_cleaned or not self._rooms.journal.path:
+        if self._has_cleaned or not self._journal.path:
             return
         self._has_cleaned = True
-        settings, store = self._rooms.loaded.config.session, self._rooms.sessions
+        settings, store = self._environment.config.session, self._store()
         from ybs.session.cleaning import clean  # not before the end of a turn
 
         await asyncio.to_thread(
@@ -248,5 +256,5 @@ class Upkeep(CallHook):
             store,
             max_sessions=settings.max_sessions,
             retention_days=settings.retention_days,
-            keep=self._rooms.journal.name,
+            keep=self._journal.name,
         )

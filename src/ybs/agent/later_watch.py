@@ -10,7 +10,7 @@ from ybs.security.paths.later_changes import Change, LaterFiles
 from ybs.security.paths.roots import Roots
 
 if TYPE_CHECKING:
-    from ybs.session.sandbox import Sandbox
+    from ybs.agent.sandbox import Sandbox
 
 #: A notice names so many files.
 MOST_NAMED = 200

@@ -7,24 +7,17 @@ from pathlib import Path
 import pytest
 
 from rows import every_row
+from ybs.agent import map_guard
+from ybs.agent.map_guard import TITLE, MapGuard, map_tokens
+from ybs.agent.prompt_context import PromptContext
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
 from ybs.core.events import Noticed, UserSaid
 from ybs.core.messages import Message, Origin, UserMessage
+from ybs.repo_map.mapper import FEWEST_FILES, Mapper, is_small
 from ybs.repo_map.protocol import Job, MapAnswer
 from ybs.security.paths.roots import Roots
-from ybs.session import mapping
-from ybs.session.mapping import (
-    FEWEST_FILES,
-    TITLE,
-    Charting,
-    Mapper,
-    is_small,
-    mapper_in,
-    said_tokens,
-)
-from ybs.session.options import Options
-from ybs.session.workshop import Workshop
+from ybs.session.options import Options, environment_of
 from ybs.testing import RecordedEvents, ScriptedModel, ScriptedToolbox, call
 from ybs.trust.settings import load
 
@@ -64,7 +57,7 @@ class Stage:
         self.at_work: Callable[[], object] = lambda: None
         self.events = RecordedEvents()
         self.conversation = Conversation("system", messages)
-        self.guard = Charting(drawer)
+        self.guard = MapGuard(drawer)
 
     async def turn(self, words: str = "fix it", origin: Origin = "person") -> list[int]:
         """Take a turn of two requests and return how many maps each of them held."""
@@ -92,7 +85,7 @@ def is_map(message: Message) -> bool:
 async def test_a_map_that_comes_at_once_goes_with_the_first_request(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(mapping, "WAIT_SECONDS", 9)
+    monkeypatch.setattr(map_guard, "WAIT_SECONDS", 9)
     drawer = Drawer(is_near=True)
     stage = Stage(drawer)
     asyncio.get_running_loop().call_later(0.001, lambda: drawer.give(GOOD))
@@ -106,7 +99,7 @@ async def test_a_map_that_comes_at_once_goes_with_the_first_request(
 async def test_a_map_that_comes_late_is_said_at_a_later_step_or_turn(
     is_near: bool, wait_seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mapping, "WAIT_SECONDS", wait_seconds)
+    monkeypatch.setattr(map_guard, "WAIT_SECONDS", wait_seconds)
     drawer = Drawer(is_near=is_near)
     stage = Stage(drawer)
     stage.at_work = lambda: drawer.give(GOOD)
@@ -231,7 +224,7 @@ def test_the_size_is_that_of_the_settings_and_small_models_get_one_only_where_it
 ) -> None:
     fill(project)
     loaded = load(folder=project, overrides=overrides)
-    assert said_tokens(loaded, Roots(project), is_short=is_short) == size
+    assert map_tokens(loaded, Roots(project), is_short=is_short) == size
 
 
 def fill(folder: Path, count: int = FEWEST_FILES) -> None:
@@ -246,11 +239,11 @@ def test_home_what_holds_it_and_what_tools_may_not_read_are_not_mapped(
 ) -> None:
     loaded = load(folder=project)
     for folder in (home, home.parent, Path("/"), project):
-        assert said_tokens(loaded, Roots(folder), is_short=False) == 0
+        assert map_tokens(loaded, Roots(folder), is_short=False) == 0
     inner = home / "project"
     fill(inner)
-    assert said_tokens(loaded, Roots(inner), is_short=False) == 1024
-    assert said_tokens(loaded, Roots(inner, allowed=(project,)), is_short=False) == 0
+    assert map_tokens(loaded, Roots(inner), is_short=False) == 1024
+    assert map_tokens(loaded, Roots(inner, allowed=(project,)), is_short=False) == 0
 
 
 def test_a_project_that_one_listing_shows_is_not_mapped(project: Path) -> None:
@@ -260,15 +253,15 @@ def test_a_project_that_one_listing_shows_is_not_mapped(project: Path) -> None:
         fill(project / name)
     (project / "out").symlink_to("/usr")  # one file more: a link is not followed
     (project / "part0" / "code.py").unlink()
-    assert said_tokens(loaded, Roots(project), is_short=False) == 0
+    assert map_tokens(loaded, Roots(project), is_short=False) == 0
     (project / "part0" / "code.py").touch()
-    assert said_tokens(loaded, Roots(project), is_short=False) == 1024
+    assert map_tokens(loaded, Roots(project), is_short=False) == 1024
 
 
 def test_a_project_of_many_folders_is_not_walked_to_its_end(project: Path) -> None:
     for number in range(100):
         (project / f"part{number}").mkdir()
-    assert said_tokens(load(folder=project), Roots(project), is_short=False) == 1024
+    assert map_tokens(load(folder=project), Roots(project), is_short=False) == 1024
 
 
 def test_a_folder_that_cannot_be_read_is_passed_over(project: Path) -> None:
@@ -280,9 +273,8 @@ def test_the_process_is_told_what_is_blocked_and_in_incognito_to_keep_nothing(
     is_incognito: bool, project: Path
 ) -> None:
     overrides = {"safety.sandbox_blocked_paths": ["./hidden"], "incognito.enabled": is_incognito}
-    workshop = Workshop(Options(folder=project), load(folder=project, overrides=overrides))
-    job = mapper_in(workshop, provider="openai", model="gpt").job
+    environment = environment_of(Options(folder=project), load(folder=project, overrides=overrides))
+    job = PromptContext(environment).mapper.job
     assert job.folder == bytes(project.resolve())
     assert job.blocked == (b"./hidden", b"~/.config/ybs/sessions")
     assert job.is_kept != is_incognito
-    assert (job.provider, job.model) == ("openai", "gpt")

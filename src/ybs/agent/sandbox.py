@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,28 +51,40 @@ class Sandbox:
     outputs are kept, once there are any: commands may read them.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a choice of its own
         self,
         folder: Path,
         *,
         blocked: Sequence[str] = (),
         folders: Sequence[Path] = (),
+        outputs: Path | None = None,
         is_open: bool = False,
         without: bool = False,
         in_memory: bool = False,
     ) -> None:
         self._folder, self._blocked, self._is_open = folder, blocked, is_open
         self.without = without
-        self.outputs: Path | None = None
+        self._outputs = outputs
+        self._cage: Cage | None = None
         self._folders = tuple(path for path in folders if path != folder)
         self.left_out: list[Path] = []
         self._shows_outputs = False
         self._in_memory = in_memory
         self._private: PrivateFolder | None = None
 
-    @cached_property
+    @property
     def cage(self) -> "Cage":
-        """The cage. Finding it takes some 30 ms, once."""
+        """The sandbox in use. Finding it takes some 30 ms, once."""
+        if self._cage is None:
+            self._cage = self._choose()
+        return self._cage
+
+    @cage.setter
+    def cage(self, cage: "Cage") -> None:
+        """Use this one instead of the best that this machine has."""
+        self._cage = cage
+
+    def _choose(self) -> "Cage":
         from ybs.security.sandbox.choice import NoCage, Open, choose
 
         if self.without:
@@ -204,9 +215,9 @@ class Sandbox:
         return any(index_of(folder).look().unseen for folder in self.opened)
 
     def _show_outputs(self) -> None:
-        if not self._shows_outputs and self.outputs is not None and self.outputs.is_dir():
+        if not self._shows_outputs and self._outputs is not None and self._outputs.is_dir():
             self._shows_outputs = True
-            self.__dict__.pop("cage", None)  # the next one has them
+            self._cage = None  # the next one has them
 
     def _may_show(self, folder: Path) -> bool:
         from ybs.security.sandbox.places import see
@@ -234,8 +245,8 @@ class Sandbox:
                 opened += [folder] if folder.is_dir() else []
         if opened:
             places = see(self._folder, writable=opened, readable=readable, blocked=blocked)
-        if self._shows_outputs and self.outputs is not None:
+        if self._shows_outputs and self._outputs is not None:
             # They lie in a folder of ybs, which is hidden otherwise: only its own code can say this.
-            shown = (*places.readable, str(self.outputs))
+            shown = (*places.readable, str(self._outputs))
             places = replace(places, readable=shown)
         return places

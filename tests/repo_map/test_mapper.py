@@ -15,9 +15,9 @@ import ybs
 from processes import comes, ends, is_alive, open_descriptors
 from rows import every_row
 from ybs.core.errors import ToolError
+from ybs.repo_map.mapper import Mapper
 from ybs.repo_map.protocol import Job, MapAnswer, Question
 from ybs.repo_map.worker import environment
-from ybs.session.mapping import Mapper
 
 READY = """read -r job; echo '{"sources":5}'; read -r question; """
 ANSWER = """echo '{"text":"app.py","files":["app.py"],"tokens":3,"sources":5}'; """
@@ -186,7 +186,7 @@ import sys
 import time
 from pathlib import Path
 from ybs.repo_map.protocol import Job
-from ybs.session.mapping import Mapper
+from ybs.repo_map.mapper import Mapper
 
 mapper = Mapper(Job.of(Path(sys.argv[1])), 300)
 mapper.prepare()

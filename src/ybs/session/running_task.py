@@ -14,7 +14,7 @@ class Stopped(YbsError):
     """The person stopped what was being done."""
 
 
-class Occupation:
+class RunningTask:
     """Holds the running task, so that it can be cancelled, and keeps a second thing from beginning."""
 
     def __init__(self) -> None:
@@ -72,3 +72,13 @@ def is_passed_on(task: "asyncio.Task[Any]") -> bool:
     """Tell whether a cancellation was meant for the one who waits for the task, and not for the task."""
     this = asyncio.current_task()
     return not task.cancelled() or (this is not None and this.cancelling() > 0)
+
+
+async def to_its_end(work: Coroutine[Any, Any, _T]) -> _T:
+    """Do something to its end, also where whoever waits for it is cancelled meanwhile."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait((task,))
+        raise

@@ -1,0 +1,128 @@
+"""Build an agent: the one place that joins model, tools, guards and firewall. The main agent and every other is made here."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
+
+from msgspec import Struct
+
+from ybs.agent.environment import ToolEnvironment
+from ybs.agent.prompt_context import PromptContext
+from ybs.agent.toolbox import make_toolbox
+from ybs.agent.window import Window
+from ybs.compaction.compaction import Compaction
+from ybs.core.agent import Agent
+from ybs.core.conversation import Conversation
+from ybs.core.events import Emit, TurnFinished
+from ybs.core.hooks import CallHook
+from ybs.core.memo import Memo
+from ybs.core.messages import Message, UserMessage
+from ybs.core.ports import Guard, Model, Tool, Toolbox
+from ybs.guards.calls import CallLimit
+from ybs.guards.limits import Deadline, DryRun, Limits, TimedModel, TimedToolbox
+from ybs.guards.loops import Loops
+from ybs.guards.recovery import Recovery
+from ybs.providers.registry import ProviderModel
+from ybs.security.legible import LegibleModel
+
+
+class AgentSpec(Struct, frozen=True, kw_only=True):
+    """What an agent is made of.
+
+    A model for which `is_short` gets the short prompt and fewer tools. `first_guards` stand behind the limits and
+    before the rest, `guards` before the compaction, `last_guards` behind all. `hooks` look before and after each
+    change, `tools` are beside the built-in ones. `spent_usd` is what the session has spent before this turn. Without `context` there is no map, no memory
+    and no document, and nothing is said again after a compaction. `wrap` puts something around the model, next to the provider.
+    """
+
+    provider: str
+    model: ProviderModel
+    conversation: Conversation
+    is_short: bool = False
+    context: PromptContext | None = None
+    first_guards: tuple[Guard, ...] = ()
+    guards: tuple[Guard, ...] = ()
+    last_guards: tuple[Guard, ...] = ()
+    hooks: tuple[CallHook, ...] = ()
+    tools: tuple[Tool, ...] = ()
+    spent_usd: Callable[[], float] = lambda: 0.0
+    wrap: Callable[[Model], Model] = lambda model: model
+
+
+class BuiltAgent:
+    """An agent, and what its owner asks: the model, the tools, the window and the compaction that keeps it from filling.
+
+    It lives until its work is done; for another model another one is built.
+    """
+
+    def __init__(self, spec: AgentSpec, environment: ToolEnvironment, emit: Emit) -> None:
+        config = environment.config
+        self.provider, self.model = spec.provider, spec.model
+        self.toolbox = make_toolbox(
+            environment, spec.context, spec.hooks, foreign=spec.tools, is_short=spec.is_short
+        )
+        self.window = Window(spec.provider, spec.model, self.toolbox.specs)
+        #: The model behind the firewall, for requests that are not part of the conversation.
+        self.side_model: Model = environment.secrets.aside(LegibleModel(spec.model))
+        seconds = config.agent.max_seconds
+        self._deadline = Deadline(seconds) if seconds else None
+        limits = Limits(
+            max_steps=config.agent.max_iterations,
+            max_cost_usd=config.agent.max_cost_usd,
+            spent_usd=spec.spent_usd,
+        )
+        self.compaction = Compaction(
+            threshold=config.context.compaction_threshold,
+            room=lambda: self.window.room,
+            size=self.window.tokens,
+            specs=self.toolbox.specs,
+            keep_output=environment.keep_output,
+            model=self._timed(self.side_model),
+            limits=limits,
+            mask=lambda message: environment.secrets.masked(message),
+            rules=spec.context.rules if spec.context else lambda: "",
+        )
+        calls = CallLimit()
+        guards: list[Guard] = [
+            *([self._deadline] if self._deadline else []),
+            limits,
+            calls,
+            *([DryRun()] if environment.permissions.is_dry_run else []),
+            *spec.first_guards,
+            *([spec.context] if spec.context else []),
+            Loops(environment.workspace.fingerprint),
+            Recovery(),
+            *spec.guards,
+            self.compaction,
+            *spec.last_guards,
+        ]
+        model, toolbox = self._guarded(environment, calls.bounding(spec.wrap(spec.model)))
+        model = self.compaction.guarding(self.window.watching(model), spec.conversation, emit)
+        self._agent = Agent(model, toolbox, emit, spec.conversation, guards)
+
+    def _guarded(self, environment: ToolEnvironment, model: Model) -> tuple[Model, Toolbox]:
+        """Return the model and the tools behind the firewall, and under the time limit of a turn."""
+        legible: Memo[Message, Message] = Memo()
+        model = self._timed(LegibleModel(model, legible))
+        toolbox: Toolbox = self.toolbox
+        if self._deadline is not None:
+            toolbox = TimedToolbox(toolbox, self._deadline)
+        return environment.secrets.guard(model, toolbox)
+
+    def _timed(self, model: Model) -> Model:
+        return model if self._deadline is None else TimedModel(model, self._deadline)
+
+    async def run(self, prompt: Awaitable[UserMessage]) -> TurnFinished:
+        """Take one turn with the words that `prompt` gives; making them is part of its time."""
+        if self._deadline is None:
+            return await self._agent.run(await prompt)
+        with self._deadline.running():
+            return await self._agent.run(await prompt)
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Stop the clock of the turn, as long as the person is asked."""
+        return nullcontext() if self._deadline is None else self._deadline.paused()
+
+
+def build_agent(spec: AgentSpec, environment: ToolEnvironment, emit: Emit) -> BuiltAgent:
+    """Build an agent that works in an environment and tells what happens to `emit`."""
+    return BuiltAgent(spec, environment, emit)

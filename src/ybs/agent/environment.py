@@ -1,0 +1,143 @@
+"""What the tools of a session stand on: folders, policy, sandbox, processes and the firewall. It does not need a model."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from ybs.agent.sandbox import Sandbox
+from ybs.config.layers import Loaded
+from ybs.config.schema import Config
+from ybs.core.ports import Confirm
+from ybs.security.incognito import Incognito
+from ybs.security.paths.roots import Roots
+from ybs.security.policy.confirm import Gate, nobody
+from ybs.security.policy.policy import Policy
+from ybs.tools.shell.shells import Shells
+from ybs.tools.shell.spill import Outputs
+from ybs.tools.workspace import Workspace
+
+if TYPE_CHECKING:
+    from ybs.agent.secrets import Secrets
+
+
+class Permissions(Struct, frozen=True, kw_only=True):
+    """What a frontend's options say about safety, beside the configuration.
+
+    `allow` and `deny` are rules such as `run_shell(git log *)`; `add_dirs` are more folders to work in; without
+    `has_sandbox` commands run bare; with `is_dry_run` calls are checked and never run.
+    """
+
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    add_dirs: tuple[Path, ...] = ()
+    has_sandbox: bool = True
+    is_dry_run: bool = False
+
+
+class ToolEnvironment:
+    """The folder, the policy, the sandbox, the workspace and the firewall that the agents of one session share.
+
+    `confirm` asks the person; without it the answer is no. `is_attended` says whether anybody is there. Raises ConfigError for rules that make no sense.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        loaded: Loaded,
+        permissions: Permissions,
+        *,
+        confirm: Confirm = nobody,
+        is_attended: Callable[[], bool] = lambda: False,
+    ) -> None:
+        config = loaded.config
+        self.folder, self.loaded, self.permissions = folder.resolve(), loaded, permissions
+        self.incognito = Incognito(
+            is_on=config.incognito.enabled, local_only=config.incognito.local_only
+        )
+        blocked = (*config.safety.sandbox_blocked_paths, config.session.storage_path)
+        roots = _roots(self.folder, config, blocked, permissions.add_dirs)
+        outputs = Outputs(roots)
+        self.sandbox = Sandbox(
+            self.folder,
+            blocked=blocked,
+            folders=roots.folders,
+            outputs=outputs.folder,
+            is_open=config.safety.sandbox_network,
+            without=not permissions.has_sandbox,
+            in_memory=not self.incognito.may_write,
+        )
+        self.sandbox.sweep()
+        self.workspace = Workspace(
+            roots,
+            shells=Shells(
+                roots,
+                starter=self.sandbox,
+                outputs=outputs,
+                keeps_outputs=self.incognito.may_write,
+            ),
+            max_output_chars=config.context.max_tool_output_chars,
+            has_sandbox=permissions.has_sandbox,
+        )
+        self.policy = Policy(
+            config.safety,
+            allow=permissions.allow,
+            deny=permissions.deny,
+            find_sandbox=lambda: self.sandbox.state,
+        )
+        self.gate = Gate(self.policy, confirm)
+        self._is_attended = is_attended
+        self._secrets: Secrets | None = None
+        self._making_secrets = Lock()
+
+    @property
+    def config(self) -> Config:
+        """The configuration in force."""
+        return self.loaded.config
+
+    @property
+    def roots(self) -> Roots:
+        """The folders that tools may work in."""
+        return self.workspace.roots
+
+    @property
+    def secrets(self) -> "Secrets":
+        """The firewall. It is loaded with the first turn, or by the thread that writes the input history."""
+        with self._making_secrets:
+            if self._secrets is None:
+                from ybs.agent.secrets import Secrets
+
+                self._secrets = Secrets(
+                    self.config, self.roots, self.gate.confirm, self._is_attended
+                )
+            return self._secrets
+
+    def mask(self, text: str, place: str) -> str:
+        """Return a text with its secrets masked; `place` says where it stands, for the report."""
+        return self.secrets.firewall.mask(text, place)
+
+    def keep_output(self, text: str) -> str:
+        """Write a tool's output where tools can read it; return the path, or "" where nothing may be written."""
+        if not self.incognito.may_write:
+            return ""
+        return self.workspace.shells.outputs.keep(self.secrets.firewall.mask(text))
+
+    def has_jobs(self) -> bool:
+        """Return whether a command runs in the background."""
+        return bool(self.workspace.shells.running_jobs)
+
+    async def aclose(self) -> None:
+        """End what runs in the background, and remove what commands left outside of the project."""
+        try:
+            await self.workspace.shells.aclose()
+        finally:
+            await self.sandbox.aclose()
+
+
+def _roots(folder: Path, config: Config, blocked: Sequence[str], more: Iterable[Path]) -> Roots:
+    roots = Roots(folder, config.safety.sandbox_allowed_paths, blocked)
+    for each in more:
+        roots.add(each)
+    return roots

@@ -1,0 +1,51 @@
+"""Make the tools of an agent: the built-in ones, and those by which a model looks around and notes things down."""
+
+from collections.abc import Sequence
+
+from ybs.agent.environment import ToolEnvironment
+from ybs.agent.prompt_context import PromptContext
+from ybs.config.schema import Config
+from ybs.core.hooks import CallHook
+from ybs.core.ports import Tool
+from ybs.tools.registry import builtin_tools, is_enabled
+from ybs.tools.toolbox import LocalToolbox
+
+
+def make_toolbox(
+    environment: ToolEnvironment,
+    context: PromptContext | None,
+    hooks: Sequence[CallHook] = (),
+    *,
+    foreign: Sequence[Tool] = (),
+    is_short: bool = False,
+) -> LocalToolbox:
+    """Make the tools of an agent, in the form that suits its model; `foreign` ones are not built in."""
+    config = environment.config
+    own = [tool for tool in context.tools() if is_enabled(config, tool)] if context else []
+    toolbox = LocalToolbox(
+        (),
+        environment.gate,
+        max_output_chars=config.context.max_tool_output_chars,
+        dry_run=environment.permissions.is_dry_run,
+        limits=call_limits(config),
+        hooks=hooks,
+    )
+    toolbox.offer(
+        [*builtin_tools(config, environment.workspace, is_short=is_short), *own],
+        foreign=foreign,
+        is_short=is_short,
+        unoffered=context.unoffered(is_short=is_short) if context else (),
+    )
+    return toolbox
+
+
+def call_limits(config: Config) -> dict[str, float]:
+    """Return the seconds that a call may take, of the tools for which they are set.
+
+    run_shell ends by itself: its time is that of one command, and a call may name another.
+    """
+    return {
+        name: tool.timeout_seconds
+        for name, tool in config.tools.builtin.items()
+        if tool.timeout_seconds is not None and name != "run_shell"
+    }

@@ -1,0 +1,60 @@
+"""What the model reads of a command that the person typed, and what is read from that again for the screen."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+#: What the model gets begins with one of these.
+DONE, FAILED = "[Shell command output]", "[Shell command failed]"
+_ENDED = re.compile(r"^(?:Exit code: (-?\d+)|Stopped: .+)$", re.MULTILINE)
+
+
+def injection(command: str, result: str, *, has_run: bool = True) -> str:
+    """Write down a command with what came of it: what `spoken` says, or why it did not run."""
+    return (
+        f"{DONE if has_run else FAILED}\nCommand: {command}\n{'' if has_run else 'Error: '}{result}"
+    )
+
+
+def command_of(content: str) -> str:
+    """Read the first line of the command from an injection."""
+    return content.partition("\nCommand: ")[2].partition("\n")[0]
+
+
+def as_typed(words: str) -> str:
+    """Return words as the person typed them: of an injection the command alone."""
+    return f"!{command_of(words)}" if words.startswith((DONE, FAILED)) else words
+
+
+def ending_of(content: str) -> tuple[str, bool]:
+    """Read from an injection how the command ended, and whether well; "" if it does not say."""
+    if content.startswith(FAILED):
+        return content.rpartition("\nError: ")[2], False
+    if not (found := _ENDED.search(content)):
+        return "", True
+    if found[1] is None:
+        return found[0][:1].lower() + found[0][1:].rstrip("."), False
+    return f"exit code {found[1]}", found[1] == "0"
+
+
+def spoken(result: Mapping[str, Any], most_chars: int) -> str:
+    """Write down how a command ended, in the specification's form (section 6.4), with at most so much of its output.
+
+    What is longer than that has been kept in a file, which is named.
+    """
+    from ybs.tools.calls.cut import cut  # not on the way to the first prompt
+
+    if result.get("running"):
+        lines = [f"Still running, in the background as {result['id']}"]
+    elif not result["timed_out"]:
+        lines = [f"Exit code: {result['exit_code']}"]
+    else:
+        lines = ["Stopped: it took longer than its time limit."]
+    output, errors = result["stdout"].strip("\n"), result.get("stderr", "").strip("\n")
+    room = max(most_chars // 2, most_chars - len(output))  # one stream has what the other leaves
+    lines += ["", "Output:", cut(output, most_chars - min(room, len(errors)))]
+    if errors:
+        lines += ["", "Stderr:", cut(errors, room)]
+    if file := result.get("output_file"):
+        lines += ["", f"The whole output is in {file}"]
+    return "\n".join(lines)

@@ -1,0 +1,132 @@
+"""What a session is made of, as long as one conversation lives: made in order, each from what stands before it."""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ybs.agent.build import AgentSpec, BuiltAgent, build_agent
+from ybs.agent.environment import ToolEnvironment
+from ybs.agent.model_choice import check_place, is_small
+from ybs.agent.prompt_context import PromptContext
+from ybs.config.layers import Loaded
+from ybs.config.paths import expand
+from ybs.core.conversation import Conversation
+from ybs.core.events import Emit
+from ybs.core.ports import Confirm
+from ybs.guards.steering import Steering
+from ybs.providers.registry import ProviderModel
+from ybs.session.composer import Composer, attacher_in
+from ybs.session.journal import Journal, Syncing, named
+from ybs.session.options import Options, read_prompt
+from ybs.session.recorder import TurnRecorder
+from ybs.session.warming import Warming
+from ybs.transcripts.store import Store
+
+NOTHING_SAID = (
+    "In the sessions of {folder} nothing was said, or it was taken back or cleared, so a new one begins. "
+    "They can be listed, and resumed by their names."
+)
+
+
+class SessionPorts(Struct, frozen=True, kw_only=True):
+    """What the parts of a session may ask of it: to tell something, to ask the person, and what was spent (USD)."""
+
+    emit: Emit
+    confirm: Confirm
+    is_attended: Callable[[], bool]
+    spent_usd: Callable[[], float]
+
+
+class SessionParts:
+    """The environment, the journal, the prompt context, the agent and what stands between them.
+
+    Raises ConfigError for what makes a start impossible.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        loaded: Loaded,
+        provider: str,
+        model: ProviderModel,
+        ports: SessionPorts,
+    ) -> None:
+        self.loaded, self._ports = loaded, ports
+        self.environment = environment = ToolEnvironment(
+            options.folder,
+            loaded,
+            options.permissions,
+            confirm=ports.confirm,
+            is_attended=ports.is_attended,
+        )
+        check_place(environment.incognito, provider, model, loaded.config)
+        own_prompt = read_prompt(options)
+        self.context = PromptContext(
+            environment,
+            own_prompt=own_prompt,
+            commands=options.commands.pointed_to if options.commands else (),
+        )
+        self.journal = Journal(
+            self.store,
+            lambda: environment.secrets.firewall,
+            ports.emit,
+            may_write=loaded.config.session.auto_save and environment.incognito.may_write,
+        )
+        self._warming = Warming(has_sandbox=environment.workspace.has_sandbox)
+        self.recorder = TurnRecorder(environment, self.journal, self.store, self._warming)
+        self.hooks = (self.recorder, *options.hooks)
+        self.composer = Composer(lambda tell: attacher_in(environment, tell), ports.emit)
+        self.steering = Steering(self.composer.compose_meanwhile, self.composer.tell_news)
+        self.conversation = Conversation(own_prompt, [])
+        self._guards = options.guards
+        self.agent = self.build(provider, model)
+
+    def store(self) -> Store:
+        """Return the saved sessions."""
+        return Store(expand(self.loaded.config.session.storage_path, self.environment.folder))
+
+    def build(self, provider: str, model: ProviderModel) -> BuiltAgent:
+        """Build the agent for a model; the prompt context tells of that model from now on."""
+        is_short = is_small(provider, model, self.loaded.config)
+        self.context.use(provider, model, is_short=is_short)
+        spec = AgentSpec(
+            provider=provider,
+            model=model,
+            conversation=self.conversation,
+            is_short=is_short,
+            context=self.context,
+            first_guards=(self.steering,),
+            guards=self._guards,
+            last_guards=(Syncing(self.journal),),
+            hooks=self.hooks,
+            spent_usd=self._ports.spent_usd,
+            wrap=self._warming.awaiting,
+        )
+        return build_agent(spec, self.environment, self._ports.emit)
+
+    def take_up(self, name: str, *, is_fork: bool) -> None:
+        """Go on with a saved session. Raises Busy, YbsError and OSError."""
+        self.journal.take_up(name, is_fork=is_fork)
+        self.conversation.replace(self.journal.replay.messages)
+
+    def take_up_meant(self, word: str, *, is_fork: bool) -> None:
+        """Go on with the session that a word means, the newest of this folder where there is none. Raises YbsError.
+
+        Where nothing was said in the newest ones a new session begins, with a warning.
+        """
+        folder = self.environment.folder
+        if name := named(self.store(), folder, word):
+            self.take_up(name, is_fork=is_fork)
+            return
+        text = NOTHING_SAID.format(folder=folder)
+        self.loaded = replace(self.loaded, warnings=(*self.loaded.warnings, text))
+
+    async def aclose(self) -> None:
+        """End what runs in the background and close connections."""
+        try:
+            await self.context.aclose()
+            await self.environment.aclose()
+        finally:
+            self.recorder.close()
+            await self.agent.model.aclose()

@@ -1,0 +1,170 @@
+"""Takes the turns of one conversation: the hooks around each, the agent in it, and what it added up to."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from ybs.agent.hooks import after_turn, before_turn
+from ybs.agent.model_choice import note_on
+from ybs.core.events import (
+    Emit,
+    Event,
+    Noticed,
+    Replaced,
+    SessionEnded,
+    SessionStarted,
+    SystemPrompted,
+    ToolFinished,
+    TurnFinished,
+)
+from ybs.core.messages import Usage, UserMessage
+from ybs.session.parts import SessionParts
+from ybs.session.reply import Outcome
+from ybs.session.running_task import RunningTask, is_passed_on
+from ybs.session.tally import Tally
+
+#: Takes the first words of a turn, what it used, and how many seconds it worked.
+Count = Callable[[str, Usage, float], None]
+
+
+class TurnRunner:
+    """Runs one turn at a time. The conversation begins, for the transcript, with the first of them."""
+
+    def __init__(self, parts: SessionParts, running: RunningTask, emit: Emit, count: Count) -> None:
+        self._parts, self._running, self._emit, self._count = parts, running, emit, count
+        self._tally = Tally()
+        self.has_started = False
+        self._prepared_for: object = None  # the model that the system prompt was made for
+        self._told = ""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a turn is running."""
+        return self._running.turn is not None and self._tally.finished is None
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether a turn has finished and what it left behind is being kept."""
+        return self._running.turn is not None and self._tally.finished is not None
+
+    @property
+    def usage(self) -> Usage:
+        """What the running turn has used."""
+        return self._tally.usage if self._running.turn else Usage()
+
+    def add(self, event: Event) -> None:
+        """Take an event of the running turn."""
+        self._tally.add(event)
+
+    async def take(self, words: str, prompt: Callable[[], Awaitable[UserMessage]]) -> Outcome:
+        """Take a turn with what `prompt` gives; making that is part of the turn and can be cancelled."""
+        self._running.check()
+        self._start(words)
+        self._tally = Tally()
+        task = self._running.turn = asyncio.create_task(self._turn(prompt))
+        try:
+            await task
+        except asyncio.CancelledError:
+            if is_passed_on(task):
+                raise
+            self._be_finished()
+        finally:
+            self._running.turn = None
+            if (ended := self._tally.finished) is not None:
+                self._count(words, ended.usage, self._tally.worked_seconds)
+            if news := self._parts.environment.secrets.news():
+                self._emit(news)
+        return Outcome(
+            finished=self._tally.finished or TurnFinished(reason="error"),
+            text=self._tally.text,
+            refusals=self._tally.refusals,
+            unsent=self._take_out_refused(),
+        )
+
+    async def _turn(self, prompt: Callable[[], Awaitable[UserMessage]]) -> None:
+        parts = self._parts
+        await before_turn(parts.hooks, self._emit)
+        try:
+            await parts.agent.run(self._first(prompt))
+        except asyncio.CancelledError:
+            self._be_finished()
+            raise
+        finally:
+            await after_turn(parts.hooks)
+
+    async def _first(self, prompt: Callable[[], Awaitable[UserMessage]]) -> UserMessage:
+        await self.prepare(has_time=False)
+        if self._parts.conversation.system != self._told:
+            self._told = self._parts.conversation.system
+            self._emit(SystemPrompted(content=self._told))
+        await self._parts.recorder.recover(self._emit)
+        return await prompt()
+
+    async def prepare(self, *, has_time: bool = True) -> None:
+        """Have the system prompt say what is known of the place, once for a model; with time, begin the map."""
+        parts, model = self._parts, self._parts.agent.model
+        if has_time:
+            parts.context.look_around()
+        if self._prepared_for is not model:
+            system = await parts.context.prompt()
+            if self._prepared_for is not model and model is parts.agent.model:
+                parts.conversation.system, self._prepared_for = system, model
+
+    async def prepare_again(self) -> None:
+        """Have the system prompt fit another model, if it has been written already."""
+        if self._prepared_for is not None:
+            await self.prepare()
+
+    def begin_again(self) -> None:
+        """Tell with which model the session goes on, if it has begun."""
+        if self.has_started:
+            self._emit(self.beginning(self._parts.journal.name))
+
+    def end(self, reason: str) -> None:
+        """Tell that the session ends, if it has begun."""
+        if self.has_started:
+            count = len(self._parts.conversation.messages)
+            self._emit(SessionEnded(reason=reason, message_count=count))
+
+    def beginning(self, name: str) -> SessionStarted:
+        """Return the first event of a session with this name: its folder, and what it begins with."""
+        environment = self._parts.environment
+        config = {
+            "provider": self._parts.agent.provider,
+            "model": self._parts.agent.model.name,
+            "mode": environment.policy.mode,
+            "sandbox": "off" if environment.sandbox.without else "on",
+            "incognito": "on" if environment.incognito.is_on else "off",
+        }
+        return SessionStarted(session=name, folder=str(environment.folder), config=config)
+
+    def _be_finished(self) -> None:
+        """Tell the end of a turn that was cancelled before its first step."""
+        if self._tally.finished is None:
+            self._emit(TurnFinished(reason="interrupted"))
+
+    def _take_out_refused(self) -> str:
+        parts = self._parts
+        unsent = parts.environment.secrets.take_out_refused(parts.conversation)
+        if len(parts.conversation.messages) != len(parts.journal.replay.messages):
+            self._emit(Replaced(messages=tuple(parts.conversation.messages)))
+        return unsent
+
+    def _start(self, words: str) -> None:
+        parts = self._parts
+        parts.context.expect(words, parts.conversation.messages)
+        if not self.has_started:
+            self.has_started = True
+            self._emit(self.beginning(parts.journal.begin()))
+            self._close_open_calls()
+            if note := note_on(parts.loaded.config, parts.agent.model):
+                self._emit(Noticed(level="info", text=note))
+
+    def _close_open_calls(self) -> None:
+        """Answer the calls that an earlier part of the session was killed in the midst of."""
+        conversation = self._parts.conversation
+        if calls := conversation.open_calls:
+            from ybs.session.leftovers import remove_leftovers  # kills are rare
+
+            remove_leftovers(self._parts.environment.roots, calls)
+            for result in conversation.close_open_calls():
+                self._emit(ToolFinished.of(result))

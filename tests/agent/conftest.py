@@ -1,0 +1,5 @@
+"""What tests of agents share."""
+
+from opened import open_session
+
+__all__ = ["open_session"]
