@@ -26,11 +26,6 @@ EXCEPTIONS = {
     ),
     ("security/commands/options.py", "--config"): "an option of curl",
     ("testing/servers/__main__.py", "--model"): "an option of the scripted server itself",
-    **{
-        (place, f"/{name}"): "commands that the prompt lists; they belong to the frontend"
-        for place in ("session/surroundings.py", "agent/prompt_context.py")
-        for name in ("help", "undo", "diff", "commit", "compact", "focus", "memories")
-    },
 }
 OPTION = re.compile(r'"(--[a-z][a-z-]+)"')
 
