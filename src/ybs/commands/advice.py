@@ -26,7 +26,7 @@ _WORDS: Final[Mapping[RemedyKind, str]] = {
     "allow_call": "allow it with the rule {} in safety.allow",
     "allow_call_with_network": "allow it with the rule {} in safety.allow, and safety.sandbox_network",
     "choose_mode": "choose the mode {}: /mode",
-    "add_folder": "start ybs with --add-dir {} to allow that folder",
+    "add_folder": "start ybs with --add-dir {}",
     "run_without_sandbox": "start ybs with --no-sandbox",
     "trust_project": "see what it wants, and trust it: /trust",
     "list_sessions": "list them: /sessions",
@@ -38,14 +38,14 @@ _WORDS: Final[Mapping[RemedyKind, str]] = {
     "fork_session": "go on in a copy of it: /resume N fork",
     "rewind_conversation": "go back in the conversation alone: /rewind 1 conversation",
     "restore_conversation": "bring it back: /restore",
-    "set_up": "choose a model with `ybs setup`",
+    "set_up": "run `ybs setup` to choose one",
     "install_model": f"fetch it with `{INSTALL_STARTER}`",
     "remove_model": "clear what is left with `ybs models remove`, then try again",
 }
 _WITHOUT_VALUE: Final[Mapping[RemedyKind, str]] = {
     "try_again": "try again",
     "set_key": "set its key (providers.NAME.api_key_env)",
-    "add_folder": "start ybs with --add-dir DIR to allow its folder",
+    "add_folder": "start ybs with --add-dir DIR",
 }
 
 

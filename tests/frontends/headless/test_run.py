@@ -113,7 +113,9 @@ async def test_a_refusal_by_a_rule_that_asks_names_the_rule() -> None:
 def test_what_to_do_about_an_error_is_told_with_options(out: Written) -> None:
     remedies = (Remedy("do", "start it"), Remedy("change_provider"))
     assert run(FakeSession(fails(ProviderDown("x does not answer.", remedies=remedies)))) == 75
-    assert "x does not answer.\nStart it, or choose another with --provider NAME\n" in out.err
+    assert (
+        "x does not answer.\nStart it, or choose another provider with --provider NAME\n" in out.err
+    )
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,11 @@ from ybs.core.remedies import Remedy, RemedyKind, with_advice
 _WORDS: Final[Mapping[RemedyKind, str]] = {
     "do": "{}",
     "try_again": "try again {}",
-    "choose_model": "choose one with --model NAME (or llm.model)",
+    "choose_model": "name one with --model NAME (or llm.model)",
     "change_model": "choose another model with --model NAME",
     "enlarge_window": "choose a model with a larger window with --model NAME",
-    "choose_provider": "choose one with --provider NAME (or llm.provider)",
-    "change_provider": "choose another with --provider NAME",
+    "choose_provider": "name one with --provider NAME (or llm.provider)",
+    "change_provider": "choose another provider with --provider NAME",
     "choose_local_model": "choose one that does: --provider llamacpp, or --provider ollama --model NAME",
     "set_key": "set {} to a valid key",
     "set_endpoint": "name the address with --endpoint",
@@ -25,7 +25,7 @@ _WORDS: Final[Mapping[RemedyKind, str]] = {
     "allow_call": "--allow {}",
     "allow_call_with_network": "--allow {} and YBS_SAFETY__SANDBOX_NETWORK=true in the environment",
     "choose_mode": "--mode {}",
-    "add_folder": "allow its folder with --add-dir {}",
+    "add_folder": "start ybs with --add-dir {}",
     "run_without_sandbox": "run it bare with --no-sandbox",
     "trust_project": "see what the project wants, and trust it, with `ybs trust`",
     "list_sessions": "list them with `ybs sessions`",
@@ -37,14 +37,14 @@ _WORDS: Final[Mapping[RemedyKind, str]] = {
     "fork_session": "go on in a copy of it: --fork",
     "rewind_conversation": "",
     "restore_conversation": "",
-    "set_up": "choose one with `ybs setup`",
+    "set_up": "run `ybs setup` to choose one",
     "install_model": "fetch it with `ybs models install`",
     "remove_model": "clear what is left with `ybs models remove`, then try again",
 }
 _WITHOUT_VALUE: Final[Mapping[RemedyKind, str]] = {
     "try_again": "try again",
     "set_key": "set its key (providers.NAME.api_key_env)",
-    "add_folder": "allow its folder with --add-dir DIR",
+    "add_folder": "start ybs with --add-dir DIR",
 }
 #: Their values are typed into a shell.
 _QUOTED: Final = ("allow_call", "allow_call_with_network", "add_folder")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ybs.core.errors import ConfigError, ModelError, YbsError
 from ybs.core.events import Event, Noticed, SessionStarted, TurnFinished
+from ybs.core.remedies import Remedy
 from ybs.frontends.headless.advice import advised, refuse, told
 from ybs.frontends.headless.output import (
     Format,
@@ -194,7 +195,11 @@ def _refusal_note(outcome: "Outcome") -> str:
 def _open(options: "Options") -> "Session":
     from ybs.commands.open import open_session
 
-    return open_session(options)
+    session = open_session(options)
+    review = session.loaded.review
+    if review is not None and review.needs_question:
+        tell(f"ybs: {advised('', (Remedy('trust_project'),))}.")
+    return session
 
 
 def forget_stdout() -> None:
