@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from ybs.config.schema import Config
+from ybs.core.envelope import MAIN, Envelope
 from ybs.core.events import AssistantSaid, RequestStarted, TextStreamed, TurnFinished
 from ybs.core.messages import Usage
 from ybs.frontends.terminal.terminal import Terminal
@@ -188,7 +189,7 @@ class StandIn:
 
     def _emit(self, event: Any) -> None:
         for sink in self._sinks:
-            sink(event)
+            sink(Envelope("bench", MAIN, event))
 
 
 def answer_of(size: int, seed: int = 6) -> str:

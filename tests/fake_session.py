@@ -8,10 +8,10 @@ import msgspec
 from msgspec import Raw
 
 from ybs.config.schema import Config
+from ybs.core.envelope import MAIN, Envelope, Sink
 from ybs.core.errors import ModelError
 from ybs.core.events import (
     AssistantSaid,
-    Emit,
     Event,
     RequestStarted,
     SessionEnded,
@@ -60,7 +60,7 @@ class FakeSession:
         self.replies: dict[str, Reply] = {}
         self.resumed: Reply | None = None
         self.jobs = 0
-        self._sinks: list[Emit] = []
+        self._sinks: list[Sink] = []
         self._turn: asyncio.Task[None] | None = None
         self._text = ""
         self._refusals = 0
@@ -87,17 +87,17 @@ class FakeSession:
     async def prepare(self, *, has_time: bool = True) -> None:
         """There is nothing to look at."""
 
-    def subscribe(self, sink: Emit) -> Callable[[], None]:
+    def subscribe(self, sink: Sink) -> Callable[[], None]:
         self._sinks.append(sink)
         return lambda: self._sinks.remove(sink)
 
-    def emit(self, event: Event) -> None:
+    def emit(self, event: Event, *, agent: str = MAIN) -> None:
         if isinstance(event, AssistantSaid):
             self._text = event.content
         if isinstance(event, ToolFinished) and event.is_refused:
             self._refusals += 1
         for sink in self._sinks:
-            sink(event)
+            sink(Envelope("session-1", agent, event))
 
     async def handle(self, line: str, images: Sequence[Any] = ()) -> Reply | Outcome:
         if line == "/quit":

@@ -7,11 +7,18 @@ from typing import Any, TypeAlias
 import pytest
 
 from ybs.commands.open import SlashCommands
+from ybs.core.envelope import Sink
+from ybs.core.events import Emit
 from ybs.session.session import Session
 from ybs.testing import RecordedEvents, ScriptedServer
 
 Opened: TypeAlias = tuple[Session, RecordedEvents]
 Open: TypeAlias = Callable[..., Opened]
+
+
+def events_to(emit: Emit) -> Sink:
+    """Return a sink that passes events on without their envelopes."""
+    return lambda envelope: emit(envelope.event)
 
 
 @pytest.fixture

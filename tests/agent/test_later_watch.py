@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from opened import events_to
 from processes import comes
 from security.later_files import ORDINARY, READ, RUNS
 from serving import serving
@@ -158,7 +159,7 @@ async def test_what_a_job_makes_within_the_turn_is_named_at_its_end(
             if isinstance(event, ToolFinished) and event.name == "write_file":
                 assert (project / ".envrc").exists() or _waits_for(project / ".envrc")
 
-        session.subscribe(wait)
+        session.subscribe(events_to(wait))
         async with session:
             await session.send("start it")
     assert [named_in(each) for each in notices(events)] == [{".envrc"}]

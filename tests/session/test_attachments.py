@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from fake_session import FakeSession, says
+from opened import events_to
 from ybs.core.events import Noticed, UserSaid
 from ybs.core.ports import Answer, Question
 from ybs.frontends.headless import run as headless
@@ -113,7 +114,7 @@ async def test_words_for_a_running_turn_bring_their_files(project: Path, open_se
                     "look into @a.txt too\nmail from @b.txt", typed="look into @a.txt too"
                 )
 
-        session.subscribe(steer)
+        session.subscribe(events_to(steer))
         async with session:
             await session.send("go")
         bodies = [repr(request.body) for request in server.requests]

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from opened import events_to
 from ybs.agent import secrets
 from ybs.commands.context_use import measure
 from ybs.commands.open import SlashCommands
@@ -61,7 +62,7 @@ async def test_tokens_and_cost_grow_with_each_step_and_count_once(open_session: 
             elif isinstance(event, TurnFinished):
                 ends.append(session.status())
 
-        session.subscribe(look)
+        session.subscribe(events_to(look))
         await session.send("go")
         first, second = (status.usage.input_tokens for status in seen)
         assert 0 < first < second < session.usage.input_tokens
@@ -126,7 +127,7 @@ async def test_words_at_a_limit_are_given_back_and_go_with_the_conversation(open
             if isinstance(event, TextStreamed) and not session.unread_count:
                 session.steer("and this")
 
-        session.subscribe(speak)
+        session.subscribe(events_to(speak))
         assert (await session.send("go")).finished.reason == "limit"
         assert (session.unread_count, session.unread()) == (1, ("and this",))
         assert [words for _, words in session.history.prompts()] == ["go"]
@@ -145,7 +146,7 @@ async def test_new_words_begin_the_search_for_loops_anew(open_session: Open):
             if isinstance(event, ToolFinished) and len(events.of(ToolFinished)) == 6:
                 session.steer("look once more")
 
-        session.subscribe(speak)
+        session.subscribe(events_to(speak))
         assert (await session.send("go")).finished.reason == "done"
         await session.close()
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from opened import events_to
 from replies import shown
 from ybs.commands.open import SlashCommands
 from ybs.core.errors import ConfigError, YbsError
@@ -107,7 +108,7 @@ async def test_it_waits_for_the_turn(open_session: Open):
                     session.start_anew(is_incognito=True).send(None)
                 refused.append("yes")
 
-            session.subscribe(try_it)
+            session.subscribe(events_to(try_it))
             await session.send("go")
             assert refused
             assert not session.status().incognito

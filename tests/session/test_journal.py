@@ -10,6 +10,7 @@ from zlib import crc32
 import msgspec
 import pytest
 
+from opened import events_to
 from ybs import Session
 from ybs.config.paths import sessions_folder
 from ybs.core.errors import YbsError
@@ -43,7 +44,7 @@ async def test_what_a_file_gives_back_is_what_the_session_had(project: Path, ope
     async with OpenAIServer(script) as server:
         session, events = open_session(server, mode="bypass")
         runs = asyncio.Event()
-        session.subscribe(lambda e: runs.set() if isinstance(e, ToolPrinted) else None)
+        session.subscribe(events_to(lambda e: runs.set() if isinstance(e, ToolPrinted) else None))
         async with session:
             await session.send("What does a.txt say?")
             await session.send("write b")

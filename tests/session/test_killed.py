@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from opened import events_to
 from session.test_undoing import Play
 from session.trees import tree
 from ybs.checkpoints.store import shelf_of
@@ -149,7 +150,7 @@ async def test_a_session_that_was_killed_takes_its_turn_back_at_the_first_undo(
                 session.cancel()
 
         kept: list[tuple[Path, bytes]] = []
-        session.subscribe(kill)
+        session.subscribe(events_to(kill))
         await session.send("change it")
         name = session.journal.name
         await session.close()
@@ -180,7 +181,7 @@ def kill(event):
 async def main():
     here = {"provider": "openai", "endpoint": sys.argv[2], "model": "m", "sandbox": False}
     session = Session.open(sys.argv[1], commands=SlashCommands(), mode="bypass", **here)
-    session.subscribe(kill)
+    session.subscribe(lambda envelope: kill(envelope.event))
     await session.send("change it")
 
 asyncio.run(main())

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from opened import events_to
 from ybs.agent.prompt_context import thought_in
 from ybs.commands.open import SlashCommands
 from ybs.core.errors import YbsError
@@ -86,7 +87,7 @@ class Life:
             if isinstance(event, ToolFinished) and number % 3 == 0:
                 self.session.steer("and this")
 
-        unsubscribe = self.session.subscribe(see)
+        unsubscribe = self.session.subscribe(events_to(see))
         await self.session.send(words)
         unsubscribe()
         self.session.unread()

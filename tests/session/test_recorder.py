@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from opened import events_to
 from ybs.core.events import Event, FilesChanged, Noticed, Titled, ToolPrinted, TurnFinished
 from ybs.session.reply import Outcome
 from ybs.session.session import Session
@@ -27,7 +28,7 @@ async def test_a_second_stop_loses_nothing_of_what_the_turn_changed(
             if isinstance(event, TurnFinished):
                 asyncio.get_running_loop().call_soon(session.cancel)
 
-        session.subscribe(stop)
+        session.subscribe(events_to(stop))
         async with session:
             outcome = await session.send("change the file")
             assert (outcome.finished.reason, outcome.text) == ("done", "done")
@@ -65,7 +66,7 @@ async def test_a_typed_command_that_is_stopped_is_no_part_of_the_turn_before(
                 if isinstance(event, ToolPrinted):
                     printed.set()
 
-            session.subscribe(see)
+            session.subscribe(events_to(see))
             turn = asyncio.ensure_future(session.handle("!echo 2 > b.txt; echo x; sleep 9"))
             await printed.wait()
             session.cancel()

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from opened import events_to
 from ybs import Session
 from ybs.commands.open import SlashCommands
 from ybs.core.errors import ConfigError, YbsError
@@ -132,7 +133,9 @@ async def test_cancelling_keeps_the_partial_text_and_the_session_lives(open_sess
     async with OpenAIServer([Interrupted(how="stall", after_frames=4), "again"]) as server:
         session, events = open_session(server)
         got_text = asyncio.Event()
-        session.subscribe(lambda e: got_text.set() if isinstance(e, TextStreamed) else None)
+        session.subscribe(
+            events_to(lambda e: got_text.set() if isinstance(e, TextStreamed) else None)
+        )
         async with session:
             turn = asyncio.create_task(session.send("hello"))
             await got_text.wait()
@@ -154,7 +157,7 @@ async def test_cancelling_kills_a_running_command(project: Path, open_session: O
     ) as server:
         session, events = open_session(server, mode="bypass")
         runs = asyncio.Event()
-        session.subscribe(lambda e: runs.set() if isinstance(e, ToolPrinted) else None)
+        session.subscribe(events_to(lambda e: runs.set() if isinstance(e, ToolPrinted) else None))
         async with session:
             turn = asyncio.create_task(session.send("wait"))
             await runs.wait()
@@ -266,7 +269,7 @@ async def test_a_typed_command_is_part_of_the_turn_and_can_be_cancelled(
     async with OpenAIServer([]) as server:
         session, events = open_session(server)
         runs = asyncio.Event()
-        session.subscribe(lambda e: runs.set() if isinstance(e, ToolPrinted) else None)
+        session.subscribe(events_to(lambda e: runs.set() if isinstance(e, ToolPrinted) else None))
         async with session:
             turn = asyncio.create_task(session.handle("!echo $$ > pid; echo on; sleep 60"))
             await runs.wait()
@@ -306,18 +309,19 @@ async def test_the_events_of_a_turn_come_as_an_iterator(open_session: Open):
     async with OpenAIServer(["hello"]) as server:
         session, recorded = open_session(server)
         async with session:
-            events = [event async for event in events_of(session, "hi")]
-    assert events == recorded.events[:-1]
-    assert isinstance(events[-1], TurnFinished)
+            told = [envelope async for envelope in events_of(session, "hi")]
+    assert told == recorded.envelopes[:-1]
+    assert isinstance(told[-1].event, TurnFinished)
+    assert {(each.session, each.agent) for each in told} == {(session.journal.name, "main")}
 
 
 async def test_leaving_the_iterator_cancels_the_turn(open_session: Open):
     async with OpenAIServer([Interrupted(how="stall", after_frames=4)]) as server:
         session, recorded = open_session(server)
         async with session:
-            async with aclosing(events_of(session, "hi")) as events:
-                async for event in events:
-                    if isinstance(event, TextStreamed):
+            async with aclosing(events_of(session, "hi")) as told:
+                async for envelope in told:
+                    if isinstance(envelope.event, TextStreamed):
                         break
             assert not session.is_busy
     assert recorded.of(TurnFinished)[0].reason == "interrupted"
@@ -415,7 +419,7 @@ async def test_sinks_can_leave(open_session: Open):
     async with OpenAIServer(["one"]) as server:
         session, _ = open_session(server)
         seen: list[object] = []
-        leave = session.subscribe(seen.append)
+        leave = session.subscribe(events_to(seen.append))
         leave()
         async with session:
             await session.send("hello")

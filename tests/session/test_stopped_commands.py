@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+from opened import events_to
 from ybs.core.events import (
     Event,
     RequestStarted,
@@ -54,7 +55,7 @@ async def test_of_a_cancelled_command_the_model_hears_what_it_had_printed(
             if isinstance(event, ToolPrinted) and "first" in event.text:
                 session.cancel()
 
-        session.subscribe(stop)
+        session.subscribe(events_to(stop))
         async with session, asyncio.timeout(8):
             assert (await session.send("go")).finished.reason == "interrupted"
             name = session.journal.path
@@ -74,8 +75,8 @@ async def test_of_one_that_had_printed_nothing_it_hears_that_it_was_cancelled(op
         session, _ = open_session(server, mode="bypass")
         async with session, asyncio.timeout(8):
             session.subscribe(
-                lambda event: (
-                    isinstance(event, ToolStarted)
+                lambda envelope: (
+                    isinstance(envelope.event, ToolStarted)
                     and asyncio.get_running_loop().call_later(0.3, session.cancel)
                 )
             )

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from opened import events_to
 from ybs import Session
 from ybs.core.errors import YbsError
 from ybs.core.events import (
@@ -42,7 +43,7 @@ async def test_words_for_the_running_turn_are_read_at_its_next_step(open_session
             if event == UserSaid(content="what is here?"):
                 assert session.steer("only the names")
 
-        session.subscribe(speak)
+        session.subscribe(events_to(speak))
         await session.send("what is here?")
         said = [event.content for event in events.of(UserSaid)]
         assert said == ["what is here?", "only the names"]
@@ -62,7 +63,7 @@ async def test_what_is_told_about_words_for_the_running_turn_comes_behind_them(
             if event == UserSaid(content="what is here?"):
                 assert session.steer("see @a.txt")
 
-        session.subscribe(speak)
+        session.subscribe(events_to(speak))
         await session.send("what is here?")
         offer = await session.handle("/rewind")
         assert isinstance(offer, Reply)
@@ -100,7 +101,7 @@ async def test_a_command_for_the_person_alone_is_no_turn_and_the_model_sees_noth
             if isinstance(event, ToolPrinted):
                 session.cancel()
 
-        session.subscribe(stop)
+        session.subscribe(events_to(stop))
         stopped = await session.handle("!!echo on; sleep 60")
         assert stopped == Reply(text="stopped by you", is_error=True)
         assert not session.cancel()
@@ -165,7 +166,7 @@ async def test_going_back_waits_for_the_running_turn(open_session: Open) -> None
                     session.history.clear()
                 errors.append(caught.value)
 
-        session.subscribe(go_back)
+        session.subscribe(events_to(go_back))
         await session.send("first")
         assert len(errors) == 1
         assert len(session.history.prompts()) == 1
@@ -182,7 +183,7 @@ async def test_a_typed_command_goes_on_in_the_background(open_session: Open, pro
             if isinstance(event, ToolPrinted):
                 beside.append(asyncio.ensure_future(session.handle("/bg")))
 
-        session.subscribe(let_go)
+        session.subscribe(events_to(let_go))
         await session.send_shell("echo begun; while ! [ -e go ]; do sleep 0.01; done")
         assert await beside[0] == Reply(text="It goes on in the background. /jobs shows it.")
         said = events.of(UserSaid)[0].content

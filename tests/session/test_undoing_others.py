@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hostile_git import Sandpit, needs_git, template_in
-from opened import Open
+from opened import Open, events_to
 from rows import every_row
 from session.trees import tree
 from ybs.checkpoints import keeping
@@ -255,7 +255,7 @@ async def test_the_persons_files_are_neither_committed_nor_undone(
 
     async with OpenAIServer([*(each[0] for each in calls), "done"]) as server:
         session, events = open_session(server, mode="bypass")
-        session.subscribe(save)
+        session.subscribe(events_to(save))
         async with session:
             await session.handle("!echo 1 > typed.txt")
             (told,) = events.of(FilesChanged)
@@ -290,7 +290,7 @@ async def test_a_stopped_command_is_looked_at_and_what_comes_later_is_not_the_tu
             elif isinstance(event, TurnFinished):
                 (project / "mine.txt").write_text("mine")
 
-        session.subscribe(see)
+        session.subscribe(events_to(see))
         async with session:
             await session.send("do it")
             assert [event.paths for event in events.of(FilesChanged)] == [("a.txt",)]
@@ -315,7 +315,7 @@ async def test_what_a_job_changes_is_the_turns_and_nobody_can_tell_the_rest_apar
 
     async with OpenAIServer(script) as server:
         session, events = open_session(server, mode="bypass")
-        session.subscribe(save)
+        session.subscribe(events_to(save))
         async with session:
             await session.send("do it")
             (told,) = events.of(FilesChanged)

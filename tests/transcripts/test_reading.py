@@ -59,7 +59,7 @@ def test_a_branch_that_was_left_is_in_the_file_and_not_in_the_chain(path: Path):
     log.add(UserSaid(content="g"))
     log.close()
     transcript = read(path)
-    assert words_of(transcript.events) == ["a", "b", "c", "rewind", "g"]
+    assert words_of(each.event for each in transcript.events) == ["a", "b", "c", "rewind", "g"]
     assert len(transcript.lines) == transcript.last == 8
     assert said_in(transcript) == ["a", "b", "c", "g"]
 
@@ -104,7 +104,7 @@ def test_a_type_of_another_version_stands_in_the_chain_and_tells_nothing(path: P
     transcript = written(path, line("a", 1, 0), unknown, line("b", 3, 2))
     assert ([line.said for line in transcript.lines].count(None), transcript.damaged) == (1, 0)
     assert chain_of(transcript) == [(1, 0), (2, 1), (3, 2)]
-    assert words_of(transcript.events) == ["a", "b"]
+    assert words_of(each.event for each in transcript.events) == ["a", "b"]
 
 
 @every_row(
@@ -137,7 +137,7 @@ def test_the_specifications_own_lines_are_a_transcript(path: Path):
     )
     assert said_in(transcript) == ["Read it", "I have"]
     assert transcript.replay.system == "You are"
-    assert transcript.events[-1] == SessionEnded(reason="exit", message_count=2)
+    assert transcript.events[-1].event == SessionEnded(reason="exit", message_count=2)
 
 
 @given(st.lists(st.binary(max_size=40) | st.sampled_from([line("a", 1, 0), line("b", 2, 1)])))

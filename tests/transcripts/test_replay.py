@@ -193,7 +193,7 @@ def test_a_life_leaves_the_same_state_live_and_from_its_file(
     assert transcript.damaged == 0
     assert None not in [line.said for line in transcript.lines]
     assert state_of(transcript.replay) == state_of(life.replay)
-    of_chain = replayed(*transcript.events)  # what a copy of it holds
+    of_chain = replayed(*(each.event for each in transcript.events))  # what a copy of it holds
     assert of_chain.messages == life.replay.messages
     again = Conversation(messages=life.replay.messages)  # can be sent
     assert list(again.messages) == life.replay.messages

@@ -191,7 +191,7 @@ def test_a_copy_holds_the_chain_alone_and_has_its_own_title(store: Store):
 def test_a_copy_of_a_session_that_has_ended_ends_once_and_keeps_its_title(store: Store):
     save(store, "a")
     store.copy("a", "b")
-    kinds = [type(event) for event in store.read("b").events]
+    kinds = [type(each.event) for each in store.read("b").events]
     assert kinds == [SessionStarted, UserSaid, AssistantSaid, Titled, SessionEnded]
     assert store.find("b").title == "Title of a"
 

@@ -6,6 +6,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
+from opened import events_to
 from ybs.core.events import Noticed
 from ybs.core.ports import Request
 from ybs.session.session import Session
@@ -144,7 +145,9 @@ async def test_a_model_without_tools_is_asked_again_without_them_and_that_is_rem
         Session.open(project, provider="ollama", endpoint=server.url, model="g:2b") as session,
     ):
         seen: list[Noticed] = []
-        session.subscribe(lambda event: seen.append(event) if isinstance(event, Noticed) else None)
+        session.subscribe(
+            events_to(lambda event: seen.append(event) if isinstance(event, Noticed) else None)
+        )
         first, second = await session.send("hi"), await session.send("and again")
     assert (first.text, second.text) == ("Hello.", "Again.")
     assert ["tools" in request.body for request in server.requests] == [True, False, False]

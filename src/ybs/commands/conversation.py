@@ -87,13 +87,14 @@ def _as_text(session: Session, messages: "Sequence[Message]") -> bytes:
 
 
 def _as_data(session: Session, messages: "Sequence[Message]", name: str) -> bytes:
+    from ybs.core.envelope import MAIN
     from ybs.core.events import SystemPrompted
     from ybs.session.export import event_of, lines_of
 
     system = SystemPrompted(content=session.conversation.system)
     events = [session.beginning(name), system, *map(event_of, messages)]
     now = datetime.now(UTC)
-    return lines_of(((event, now) for event in events), session.environment.secrets.firewall)
+    return lines_of(((event, now, MAIN) for event in events), session.environment.secrets.firewall)
 
 
 async def leave(_session: Session, _argument: str) -> Reply:

@@ -1,6 +1,6 @@
-"""What happens: one closed union of events, and `Emit`, the sink that takes them.
+"""What happens: one closed union of events, and `Emit`, which an agent is handed to tell them.
 
-The same values are the lines of a transcript, `--output-format stream-json` and what a front door draws.
+The same values, in an `Envelope`, are the lines of a transcript and of stream-json, and what a frontend draws.
 Consumers use `match` with `assert_never`, so a new event fails the type check until every one handles it.
 Events whose name ends in `Streamed` or `Printed` are pieces for the screen; they are never stored.
 """

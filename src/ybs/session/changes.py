@@ -48,14 +48,14 @@ class Changes:
         """What has been changed since the last turn ended."""
         return self._now
 
-    def add(self, event: Event) -> None:
-        """Note what the event changed."""
+    def add(self, event: Event, *, is_main: bool = True) -> None:
+        """Note what the event changed. A turn of a sub-agent is part of the main agent's."""
         match event:
             case ToolFinished(success=True) if b'"' in bytes(event.display):
                 self._note(event)
             case ToolFinished(name="run_shell", is_refused=False) | UserSaid(origin="shell"):
                 self._now.commands += 1
-            case TurnFinished():
+            case TurnFinished() if is_main:
                 if self._now.files or self._now.commands:
                     self._turns.append(self._now)
                 self._now = TurnChanges(files=[])

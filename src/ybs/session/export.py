@@ -53,16 +53,17 @@ def markdown_of(
     return printable("\n\n".join(pieces)) + "\n"
 
 
-def lines_of(said: Iterable[tuple[Event, datetime]], firewall: "Firewall") -> bytes:
-    """Write events down as the lines of a transcript, one JSON object each, numbered anew."""
+def lines_of(said: Iterable[tuple[Event, datetime, str]], firewall: "Firewall") -> bytes:
+    """Write events, each with its time and its agent, as the lines of a transcript, numbered anew."""
     from ybs.security.gate import safe_json
     from ybs.session.journal import masked_event
     from ybs.transcripts.line import encoded
 
-    return b"".join(
-        safe_json(encoded(masked_event(firewall, event), number=number, parent=number - 1, at=at))
-        for number, (event, at) in enumerate(said, 1)
+    lines = (
+        encoded(masked_event(firewall, event), number=number, parent=number - 1, at=at, agent=agent)
+        for number, (event, at, agent) in enumerate(said, 1)
     )
+    return b"".join(map(safe_json, lines))
 
 
 def mask(firewall: "Firewall", value: _T) -> _T:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ybs.config.private_file import open_to_read
+from ybs.core.envelope import MAIN, Envelope
 from ybs.core.errors import YbsError
 from ybs.core.events import (
     Compacted,
@@ -60,7 +61,7 @@ class Journal:
         self.may_write = may_write
         self.replay = Replay()
         #: What was told before this session was taken up again.
-        self.earlier: Sequence[Event] = ()
+        self.earlier: Sequence[Envelope] = ()
         #: How many lines of it could not be read.
         self.damaged = 0
         #: Whether it goes on in a copy of what it was taken up from.
@@ -126,14 +127,17 @@ class Journal:
             if texts:
                 self._firewall().vault.reserve(b"".join(texts).decode(errors="replace"))
 
-    def add(self, event: Event) -> Event:
-        """Write an event down, and return it with its secrets masked.
+    def add(self, event: Event, *, agent: str = MAIN) -> Event:
+        """Write an event of an agent down, and return it with its secrets masked.
 
         Never raises: what cannot be written waits, and the person hears of it once.
         """
         if isinstance(event, _PASSING):
             return event
         clean = masked_event(self._firewall(), event)
+        if agent != MAIN:
+            self._add_others(event, clean, agent)
+            return clean
         if isinstance(event, SystemPrompted) and event.content == self.replay.system:
             return clean
         number = 0
@@ -146,9 +150,18 @@ class Journal:
             if is_first and self.replay.title and not self.earlier:
                 self._write_title()  # it was given before there was a file
         self.replay.add(event, number)
+        self._check_log()
+        return clean
+
+    def _add_others(self, event: Event, clean: Event, agent: str) -> None:
+        """Write down what a sub-agent tells, which is no part of the conversation."""
+        number = self._log.add(clean, agent=agent) if self._log is not None else 0
+        self.replay.add(event, number, agent=agent)
+        self._check_log()
+
+    def _check_log(self) -> None:
         if self._log is not None and self._log.problem:
             self._warn(self._log.problem)
-        return clean
 
     def _write_title(self) -> None:
         if self._log is not None:

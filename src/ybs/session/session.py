@@ -16,10 +16,10 @@ from ybs.agent.model_choice import check_place, open_model
 from ybs.config.layers import Loaded
 from ybs.config.schema import Config, Mode
 from ybs.context.project import branch_of
+from ybs.core.envelope import MAIN, Envelope, Sink
 from ybs.core.errors import YbsError
 from ybs.core.events import (
     Compacted,
-    Emit,
     Event,
     SessionStarted,
 )
@@ -51,7 +51,7 @@ class Session:
 
     def __init__(self, options: Options) -> None:
         self._options, self.commands = options, options.commands
-        self._sinks: list[Emit] = []
+        self._sinks: list[Sink] = []
         #: Who is asked before a call that needs it. As long as none is set, the answer is no.
         self.confirm: Confirm = nobody
         #: What it is busy with.
@@ -75,7 +75,7 @@ class Session:
             emit=self.emit,
             confirm=self._ask,
             is_attended=lambda: self.confirm is not nobody,
-            spent_usd=lambda: self.usage.cost_usd or 0.0,
+            spent_usd=lambda: (self.usage + self._runner.others).cost_usd or 0.0,
         )
         return SessionParts(self._options, loaded, provider, model, ports)
 
@@ -89,8 +89,8 @@ class Session:
         self.usage = parts.journal.replay.usage
         self.turns: list[TurnUse] = uses_of(parts.journal.replay.turns)
         self.changes = Changes()
-        for event in parts.journal.earlier:
-            self.changes.add(event)
+        for told in parts.journal.earlier:
+            self.changes.add(told.event, is_main=told.is_main)
         self.history = History(
             parts.conversation,
             parts.journal,
@@ -165,18 +165,19 @@ class Session:
         """The agent that answers."""
         return self._parts.agent
 
-    def subscribe(self, sink: Emit) -> Callable[[], None]:
-        """Have `sink` called with every event, at once and in order; return the way to end that."""
+    def subscribe(self, sink: Sink) -> Callable[[], None]:
+        """Have `sink` called with every event of every agent, at once and in order; return the way to end that."""
         self._sinks.append(sink)
         return lambda: self._sinks.remove(sink)
 
-    def emit(self, event: Event) -> None:
-        """Tell every sink, without secrets: here the firewall stands before whatever leaves the session."""
-        event = self.journal.add(event)
-        self._runner.add(event)
-        self.changes.add(event)
+    def emit(self, event: Event, *, agent: str = MAIN) -> None:
+        """Pass an agent's event to every sink, without secrets: nothing leaves the session but by the firewall."""
+        event = self.journal.add(event, agent=agent)
+        self._runner.add(event, agent=agent)
+        self.changes.add(event, is_main=agent == MAIN)
+        envelope = Envelope(self.journal.name, agent, event)
         for sink in tuple(self._sinks):
-            sink(event)
+            sink(envelope)
 
     async def handle(self, line: str, images: Sequence[Image] = ()) -> Reply | Outcome:
         """Take one line of input: a /command, a !command or !!command, or words for the model."""

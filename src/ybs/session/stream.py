@@ -3,19 +3,19 @@
 import asyncio
 from collections.abc import AsyncGenerator
 
-from ybs.core.events import Event
+from ybs.core.envelope import Envelope
 from ybs.session.session import Session
 
 
-async def events_of(session: Session, prompt: str) -> AsyncGenerator[Event, None]:
+async def events_of(session: Session, prompt: str) -> AsyncGenerator[Envelope, None]:
     """Take a turn and yield its events as they happen; close it (`contextlib.aclosing`) to cancel the turn."""
-    events: asyncio.Queue[Event | None] = asyncio.Queue()
-    leave = session.subscribe(events.put_nowait)
+    envelopes: asyncio.Queue[Envelope | None] = asyncio.Queue()
+    leave = session.subscribe(envelopes.put_nowait)
     turn = asyncio.create_task(session.send(prompt))
-    turn.add_done_callback(lambda _turn: events.put_nowait(None))
+    turn.add_done_callback(lambda _turn: envelopes.put_nowait(None))
     try:
-        while (event := await events.get()) is not None:
-            yield event
+        while (envelope := await envelopes.get()) is not None:
+            yield envelope
         await turn
     finally:
         leave()

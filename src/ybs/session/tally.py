@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from ybs.core.envelope import MAIN
 from ybs.core.events import (
     AssistantSaid,
     ConfirmationAnswered,
@@ -14,6 +15,7 @@ from ybs.core.events import (
     TurnFinished,
 )
 from ybs.core.messages import Usage
+from ybs.transcripts.facts import Consumption
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +40,7 @@ def uses_of(turns: "Sequence[TurnLine]") -> list[TurnUse]:
         TurnUse(
             words=as_typed(turn.words),
             model=turn.model,
-            usage=turn.finished.usage,
+            usage=turn.finished.usage + turn.others,
             seconds=turn.finished.duration_seconds,
         )
         for turn in turns
@@ -48,14 +50,20 @@ def uses_of(turns: "Sequence[TurnLine]") -> list[TurnUse]:
 class Tally:
     """What the session remembers of a turn's events."""
 
-    def __init__(self) -> None:
+    def __init__(self, others: Consumption | None = None) -> None:
         self.text = ""
         self.refusals = 0
         self.usage = Usage()
+        #: What sub-agents have used, in earlier turns too, and was not counted yet.
+        self.others = others or Consumption()
         self.finished: TurnFinished | None = None
         #: What the person was asked and has not answered, and how long they have been asked something.
         self._open: set[str] = set()
         self._asked_at = self._asked_seconds = 0.0
+
+    def take_usage(self) -> Usage:
+        """Return what a turn that has ended used, its sub-agents included; they are not counted again."""
+        return (self.finished.usage if self.finished else self.usage) + self.others.take()
 
     @property
     def worked_seconds(self) -> float:
@@ -63,8 +71,11 @@ class Tally:
         took = self.finished.duration_seconds if self.finished else 0.0
         return max(0.0, took - self._asked_seconds)
 
-    def add(self, event: Event) -> None:
-        """Count an event."""
+    def add(self, event: Event, *, agent: str = MAIN) -> None:
+        """Count an event. Of a sub-agent it is what it used, what was refused, and its questions."""
+        if agent != MAIN and isinstance(event, AssistantSaid | TurnFinished):
+            self.others.add(event, agent)
+            return
         match event:
             case AssistantSaid():
                 self.text = event.content

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from ybs.agent.hooks import after_turn, before_turn
 from ybs.agent.model_choice import note_on
+from ybs.core.envelope import MAIN
 from ybs.core.events import (
     Emit,
     Event,
@@ -48,18 +49,24 @@ class TurnRunner:
 
     @property
     def usage(self) -> Usage:
-        """What the running turn has used."""
-        return self._tally.usage if self._running.turn else Usage()
+        """What the running turn has used, and sub-agents that no turn has counted yet."""
+        own = self._tally.usage if self._running.turn else Usage()
+        return own + self.others
 
-    def add(self, event: Event) -> None:
+    @property
+    def others(self) -> Usage:
+        """What sub-agents have used and no turn has counted yet."""
+        return self._tally.others.total
+
+    def add(self, event: Event, *, agent: str = MAIN) -> None:
         """Take an event of the running turn."""
-        self._tally.add(event)
+        self._tally.add(event, agent=agent)
 
     async def take(self, words: str, prompt: Callable[[], Awaitable[UserMessage]]) -> Outcome:
         """Take a turn with what `prompt` gives; making that is part of the turn and can be cancelled."""
         self._running.check()
         self._start(words)
-        self._tally = Tally()
+        self._tally = Tally(self._tally.others)
         task = self._running.turn = asyncio.create_task(self._turn(prompt))
         try:
             await task
@@ -69,8 +76,8 @@ class TurnRunner:
             self._be_finished()
         finally:
             self._running.turn = None
-            if (ended := self._tally.finished) is not None:
-                self._count(words, ended.usage, self._tally.worked_seconds)
+            if self._tally.finished is not None:
+                self._count(words, self._tally.take_usage(), self._tally.worked_seconds)
             if news := self._parts.environment.secrets.news():
                 self._emit(news)
         return Outcome(

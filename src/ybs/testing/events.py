@@ -1,20 +1,28 @@
-"""RecordedEvents: an Emit that remembers."""
+"""RecordedEvents: an Emit and a Sink that remembers."""
 
 from typing import TypeVar
 
+from ybs.core.envelope import Envelope
 from ybs.core.events import Event, TextStreamed
 
 Kind = TypeVar("Kind")
 
 
 class RecordedEvents:
-    """A list of what happened. Hand it over where an `Emit` is wanted."""
+    """A list of what happened. Hand it over where an `Emit` or a `Sink` is wanted.
+
+    `envelopes` are those that came in one, `events` all of them, out of their envelopes.
+    """
 
     def __init__(self) -> None:
         self.events: list[Event] = []
+        self.envelopes: list[Envelope] = []
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: Event | Envelope) -> None:
         """Remember an event."""
+        if isinstance(event, Envelope):
+            self.envelopes.append(event)
+            event = event.event
         self.events.append(event)
 
     def of(self, kind: type[Kind]) -> list[Kind]:

@@ -4,6 +4,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from ybs.core.envelope import MAIN
 from ybs.core.events import (
     AssistantSaid,
     Event,
@@ -21,11 +22,45 @@ MOST_WORDS: Final = 1_000
 
 
 class TurnLine(Struct, frozen=True, kw_only=True):
-    """One turn that has ended: the first of its words, the model that answered, and how it ended."""
+    """One turn that has ended: the first of its words, the model that answered, and how it ended.
+
+    `others` is what the sub-agents used that ended meanwhile.
+    """
 
     words: str
     model: str
     finished: TurnFinished
+    others: Usage = Usage()
+
+
+class Consumption:
+    """What agents have used: the answers of each, or what the end of its turn tells where that is more."""
+
+    def __init__(self) -> None:
+        self._closed = Usage()
+        self._open: dict[str, Usage] = {}
+
+    @property
+    def total(self) -> Usage:
+        """What all of them have used."""
+        return sum(self._open.values(), self._closed)
+
+    def add(self, event: AssistantSaid | TurnFinished, agent: str) -> None:
+        """Count an answer, or the end of a turn: summaries are not among the answers."""
+        if isinstance(event, AssistantSaid):
+            self._open[agent] = self._open.get(agent, Usage()) + event.usage
+            return
+        answers, told = self._open.pop(agent, Usage()), event.usage
+        self._closed += told if told.input_tokens > answers.input_tokens else answers
+
+    def close(self) -> None:
+        """Take the turns that have no end as ended."""
+        self._closed, self._open = self.total, {}
+
+    def take(self) -> Usage:
+        """Return what the turns that have ended used, and forget it."""
+        taken, self._closed = self._closed, Usage()
+        return taken
 
 
 class Facts:
@@ -37,8 +72,9 @@ class Facts:
         self.config: dict[str, str] = {}
         self.last_answer = ""
         self.turns: list[TurnLine] = []
-        #: What the turns that ended have used, and what the answers since then have.
-        self._used = self._open = Usage()
+        self._used = Consumption()
+        #: What sub-agents have used and no turn holds yet.
+        self._others = Consumption()
         self._words: str | None = None
         self._model = ""
         self._changes: dict[str, FilesChanged] = {}
@@ -46,22 +82,31 @@ class Facts:
 
     @property
     def usage(self) -> Usage:
-        """What was used, by summaries within turns too."""
-        return self._used + self._open
+        """What was used by all agents, by summaries within turns too."""
+        return self._used.total
 
     @property
     def checkpoints(self) -> list[FilesChanged]:
         """What turns changed in files and was not undone."""
         return [change for name, change in self._changes.items() if name not in self._undone]
 
-    def add(self, event: Event) -> None:
-        """Take an event."""
+    def add(self, event: Event, *, agent: str = MAIN) -> None:
+        """Take an event. Of a sub-agent only what it used counts."""
+        if isinstance(event, AssistantSaid | TurnFinished):
+            self._used.add(event, agent)
+            if agent != MAIN:
+                self._others.add(event, agent)
+        if agent == MAIN:
+            self._add_main(event)
+
+    def _add_main(self, event: Event) -> None:
         match event:
             case SessionStarted():
                 self.started = self.started or event
                 self.config = event.config
                 self._words, self._model = None, ""
-                self._count(Usage())  # a crash ended the turn before
+                self._used.close()  # a crash ended the turn before
+                self._others = Consumption()
             case Titled():
                 self.title = event.title
             case FilesChanged() | FilesRestored():
@@ -77,20 +122,14 @@ class Facts:
                 if self._words is None:
                     self._words = event.message.words[:MOST_WORDS]
             case AssistantSaid():
-                self._open += event.usage
                 self.last_answer = event.content or self.last_answer
                 self._model = event.model or self._model
             case TurnFinished():
-                self._count(event.usage)
-                words = self._words or ""
-                self.turns.append(TurnLine(words=words, model=self._model, finished=event))
+                words, others = self._words or "", self._others.take()
+                self.turns.append(
+                    TurnLine(words=words, model=self._model, finished=event, others=others)
+                )
                 self._words, self._model = None, ""
-
-    def _count(self, told: Usage) -> None:
-        """Take what the end of a turn tells of it where that is more: summaries are no answers."""
-        more = told.input_tokens > self._open.input_tokens
-        self._used += told if more else self._open
-        self._open = Usage()
 
     def _add_change(self, event: FilesChanged | FilesRestored) -> None:
         if isinstance(event, FilesChanged):

@@ -7,6 +7,7 @@ from typing import Any, BinaryIO, Final, cast, get_args
 
 from msgspec import DecodeError, Raw, Struct, json, structs
 
+from ybs.core.envelope import MAIN
 from ybs.core.events import Event
 
 #: The version of the format that is written. Older and newer lines are read as far as they are understood.
@@ -19,13 +20,14 @@ _SKIPPED_BYTES: Final = 1_000_000
 class Line(Struct, frozen=True, kw_only=True):
     """A line that was read: `event` is its own number (0: it has none), `parent` that of the line it follows.
 
-    `said` is None where this version does not know the type.
+    `said` is None where this version does not know the type; `agent` said it.
     """
 
     event: int
     parent: int
     timestamp: str
     said: Event | None
+    agent: str = MAIN
 
 
 class _Head(Struct, frozen=True):
@@ -35,6 +37,7 @@ class _Head(Struct, frozen=True):
     timestamp: str = ""
     event: int = 0
     parent: int = 0
+    agent: str = MAIN
 
 
 _UNREADABLE: Final = (DecodeError, UnicodeDecodeError, RecursionError)
@@ -42,18 +45,20 @@ _head: Final = json.Decoder(_Head).decode
 _encode: Final = json.Encoder().encode
 
 
-def encoded(event: Event, *, number: int, parent: int, at: datetime) -> bytes:
+def encoded(event: Event, *, number: int, parent: int, at: datetime, agent: str = MAIN) -> bytes:
     """Write an event as one line, its line end with it. What is written can be read.
 
-    Half a surrogate, from a broken file name or terminal, becomes a question mark.
+    Only a sub-agent is named (ADR 0023). Half a surrogate, from a broken file name or terminal, becomes a question mark.
     """
     try:
         data = _joined(_encode(event))
     except (UnicodeEncodeError, *_UNREADABLE):
         data = _joined(_encode(_whole(event)))
     when = at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:23].encode()
-    tail = b',"v":%d,"event":%d,"parent":%d}\n' % (VERSION, number, parent)
-    return b'{"timestamp":"' + when + b'Z",' + data[1:-1] + tail
+    tail = b',"v":%d,"event":%d,"parent":%d' % (VERSION, number, parent)
+    if agent != MAIN:
+        tail += b',"agent":' + _encode(_whole(agent))
+    return b'{"timestamp":"' + when + b'Z",' + data[1:-1] + tail + b"}\n"
 
 
 def lines_in(file: BinaryIO) -> Iterator[bytes]:
@@ -73,7 +78,13 @@ def decoded(line: bytes) -> Line | None:
     except _UNREADABLE:
         return None
     number, parent = max(head.event, 0), max(head.parent, 0)
-    return Line(event=number, parent=parent, timestamp=head.timestamp, said=said)
+    return Line(
+        event=number,
+        parent=parent,
+        timestamp=head.timestamp,
+        said=said,
+        agent=head.agent or MAIN,
+    )
 
 
 @cache

@@ -9,6 +9,7 @@ from time import monotonic
 
 from ybs.config import private_file
 from ybs.config.private_file import PrivateLog
+from ybs.core.envelope import MAIN
 from ybs.core.events import Event
 from ybs.transcripts.line import encoded
 
@@ -40,14 +41,15 @@ class Log:
         """Why the file has not all of it; empty when it has."""
         return self._not_written or self._not_synced
 
-    def add(self, event: Event, *, parent: int | None = None) -> int:
+    def add(self, event: Event, *, parent: int | None = None, agent: str = MAIN) -> int:
         """Write an event down and return the number of its line; it follows the line before, or `parent`.
 
         Never raises: what cannot be written waits, and `problem` says why.
         """
         parent = self.last if parent is None else parent
         self.last += 1
-        line = encoded(event, number=self.last, parent=parent, at=datetime.now(UTC))
+        now = datetime.now(UTC)
+        line = encoded(event, number=self.last, parent=parent, at=now, agent=agent)
         self._waiting.append(line)
         self._write()
         return self.last

@@ -8,8 +8,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ybs.config import private_file
+from ybs.core.envelope import MAIN, Envelope
 from ybs.core.errors import YbsError
-from ybs.core.events import Event, Replaced, Rewound
+from ybs.core.events import Replaced, Rewound
 from ybs.transcripts.line import Line, decoded, lines_in
 from ybs.transcripts.replay import Replay
 
@@ -36,9 +37,12 @@ class Transcript(Struct, frozen=True, kw_only=True):
         return self.lines[-1].event
 
     @property
-    def events(self) -> list[Event]:
-        """What the chain tells."""
-        return [line.said for line in self.chain if line.said is not None]
+    def events(self) -> list[Envelope]:
+        """What the chain tells, of all agents."""
+        name = self.path.stem
+        return [
+            Envelope(name, line.agent, line.said) for line in self.chain if line.said is not None
+        ]
 
     @property
     def story(self) -> Sequence[Line]:
@@ -111,9 +115,11 @@ def _replayed(lines: Iterable[Line]) -> Replay:
         match line.said:
             case None:
                 continue
-            case Rewound(keeps=keeps):  # where a line is damaged, its parent knows better
+            case Rewound(keeps=keeps) if (
+                line.agent == MAIN
+            ):  # where a line is damaged, its parent knows better
                 kept = min(keeps, replay.count_until(line.parent))
                 replay.add(Rewound(keeps=kept), line.event)
             case _:
-                replay.add(line.said, line.event)
+                replay.add(line.said, line.event, agent=line.agent)
     return replay

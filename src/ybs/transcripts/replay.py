@@ -7,6 +7,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from ybs.core.conversation import Conversation
+from ybs.core.envelope import MAIN
 from ybs.core.events import (
     AssistantSaid,
     Compacted,
@@ -46,7 +47,8 @@ class _Compaction(Struct, frozen=True):
 class Replay(Facts):
     """The state that events leave. Feed every event, in order, with the number of its line.
 
-    A rewind cuts the conversation; what was spent, and what changed in files, stays.
+    A rewind cuts the conversation; what was spent, and what changed in files, stays. The conversation is the main
+    agent's: of a sub-agent only what it used is counted.
     """
 
     def __init__(self) -> None:
@@ -60,11 +62,12 @@ class Replay(Facts):
         self._line_before_all = self._last_line = 0
         self._compactions: list[_Compaction] = []
 
-    def add(self, event: Event, number: int = 0) -> None:
+    def add(self, event: Event, number: int = 0, *, agent: str = MAIN) -> None:
         """Take an event."""
-        super().add(event)
-        self._say(event)
-        self.rounds.add(event, self._conversation.messages)
+        super().add(event, agent=agent)
+        if agent == MAIN:
+            self._say(event)
+            self.rounds.add(event, self._conversation.messages)
         self._last_line = number
         count = len(self._conversation.messages)
         self._lines += [number] * (count - len(self._lines))

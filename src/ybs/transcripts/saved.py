@@ -83,7 +83,7 @@ def name_of(transcript: Transcript) -> str:
         return transcript.replay.title
     from ybs.transcripts.title import title_of  # its patterns take a millisecond
 
-    events = transcript.events
+    events = [each.event for each in transcript.events if each.is_main]
     words = next((e.content for e in events if isinstance(e, UserSaid)), "")
     answer = next((e.content for e in events if isinstance(e, AssistantSaid) and e.content), "")
     return title_of(words, answer)

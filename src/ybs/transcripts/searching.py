@@ -6,6 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from ybs.config import private_file
+from ybs.core.envelope import MAIN
 from ybs.core.errors import YbsError
 from ybs.core.events import AssistantSaid, Event, Titled, UserSaid
 from ybs.transcripts.line import decoded, lines_in
@@ -41,7 +42,7 @@ def hits_in(saved: Saved, words: Sequence[str], clean: Callable[[str], str] = st
             if not all(word in bare for word in certain):
                 continue
             line = decoded(data)
-            text = _text(line.said) if line is not None else ""
+            text = _text(line.said) if line is not None and line.agent == MAIN else ""
             lowered = text.lower()
             if line is not None and text and all(word in lowered for word in words):
                 hit = Hit(saved=saved, line=line.event, excerpt=_excerpt(clean(text), words[0]))

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 from ybs.config import private_file
 from ybs.config.private_file import Busy, PrivateLog
 from ybs.core.errors import YbsError
-from ybs.core.events import Event, SessionEnded, Titled
+from ybs.core.events import SessionEnded, Titled
 from ybs.core.remedies import Remedy
-from ybs.transcripts.line import encoded
+from ybs.transcripts.line import Line, encoded
 from ybs.transcripts.log import Log
 from ybs.transcripts.names import PREFIX, checked, found, is_number
 from ybs.transcripts.reading import Transcript, read
@@ -80,19 +80,20 @@ class Store:
         transcript = self.read(name)
         if not self._make(new_name):
             raise YbsError(f"there is a session {new_name} already; choose another name")
-        said = [(line.said, line.timestamp) for line in transcript.story if line.said is not None]
-        while said and isinstance(said[-1][0], Titled | SessionEnded):
-            said.pop()
+        lines = [line for line in transcript.story if line.said is not None]
+        while lines and isinstance(lines[-1].said, Titled | SessionEnded):
+            lines.pop()
         replay = transcript.replay
         ending = SessionEnded(reason="copied", message_count=len(replay.messages))
         tail = (Titled(title=title or replay.title), ending)
-        self._fill(new_name, [*said, *((event, "") for event in tail)])
+        ends = (Line(event=0, parent=0, timestamp="", said=event) for event in tail)
+        self._fill(new_name, [*lines, *ends])
         return new_name
 
     def fork(self, transcript: Transcript) -> str:
         """Begin a new session with the past of another one, without what was rewound; return its name."""
         name = self.create()
-        self._fill(name, ((line.said, line.timestamp) for line in transcript.story))
+        self._fill(name, transcript.story)
         return name
 
     def delete(self, name: str) -> None:
@@ -183,11 +184,17 @@ class Store:
             os.close(handle)
         return True
 
-    def _fill(self, name: str, said: Iterable[tuple[Event | None, str]]) -> None:
-        known = ((event, when) for event, when in said if event is not None)
+    def _fill(self, name: str, lines: Iterable[Line]) -> None:
+        known = ((each, each.said) for each in lines if each.said is not None)
         data = b"".join(
-            encoded(event, number=number, parent=number - 1, at=_time_of(when))
-            for number, (event, when) in enumerate(known, 1)
+            encoded(
+                said,
+                number=number,
+                parent=number - 1,
+                at=_time_of(line.timestamp),
+                agent=line.agent,
+            )
+            for number, (line, said) in enumerate(known, 1)
         )
         path = self._path(name)
         try:

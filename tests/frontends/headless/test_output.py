@@ -9,10 +9,12 @@ import msgspec
 import pytest
 from msgspec import Raw
 
+from ybs.core.envelope import MAIN, Envelope
 from ybs.core.events import (
     Event,
     Noticed,
     RequestRetried,
+    SessionStarted,
     TextStreamed,
     ThinkingStreamed,
     ToolFinished,
@@ -72,10 +74,14 @@ def test_text_is_the_answer_and_nothing_else_on_standard_output(
     monkeypatch.setattr(sys, "stderr", err)
     output = make_output("text", Pipe(), is_verbose=False)
     for event in (CALL, TextStreamed(text="The"), DONE, Noticed(level="info", text="hm")):
-        output.event(event)
+        output.event(told(event))
     output.result(RESULT)
     assert out.getvalue() == b"The answer\n"
     assert err.getvalue() == ""
+
+
+def told(event: Event, agent: str = MAIN) -> Envelope:
+    return Envelope("s", agent, event)
 
 
 def run_text(
@@ -86,7 +92,7 @@ def run_text(
     monkeypatch.setattr(sys, "stderr", err)
     output = make_output("text", Pipe(), is_verbose=is_verbose)
     for event in events:
-        output.event(event)
+        output.event(told(event))
     output.result(result)
     return out.getvalue().decode(), err.getvalue()
 
@@ -135,7 +141,7 @@ def test_json_is_one_object_with_every_key(monkeypatch: pytest.MonkeyPatch) -> N
     out = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out))
     output = make_output("json", Pipe(), is_verbose=False)
-    output.event(CALL)
+    output.event(told(CALL))
     output.result(RESULT)
     assert msgspec.json.decode(out.getvalue()) == {
         "type": "result",
@@ -162,7 +168,9 @@ def test_json_is_one_object_with_every_key(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_json_still_tells_warnings_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
-    make_output("json", Pipe(), is_verbose=False).event(Noticed(level="warning", text="careful"))
+    make_output("json", Pipe(), is_verbose=False).event(
+        told(Noticed(level="warning", text="careful"))
+    )
     assert capsys.readouterr().err == "warning: careful\n"
 
 
@@ -172,8 +180,8 @@ def test_stream_json_is_a_line_per_event_with_time_version_and_type(
     out = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out))
     output = make_output("stream-json", Pipe(), is_verbose=False)
-    output.event(CALL)
-    output.event(TextStreamed(text="a\u2028b\nc"))
+    output.event(told(CALL))
+    output.event(told(TextStreamed(text="a\u2028b\nc")))
     output.result(RESULT)
     raw = out.getvalue().split(b"\n")
     assert raw.pop() == b""
@@ -182,6 +190,37 @@ def test_stream_json_is_a_line_per_event_with_time_version_and_type(
     assert {line["v"] for line in lines} == {1}
     assert all(line["timestamp"].endswith("Z") and "T" in line["timestamp"] for line in lines)
     assert lines[0]["arguments"] == {"command": "ls"}
+
+
+def test_stream_json_names_session_and_agent_in_every_line_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out))
+    output = make_output("stream-json", Pipe(), is_verbose=False)
+    output.event(told(SessionStarted(session="s", folder="/p")))
+    output.event(told(CALL))
+    output.event(told(DONE, 'explore "1"'))
+    output.result(RESULT)
+    raw = out.getvalue().splitlines()
+    assert [line.count(b'"session":') for line in raw] == [1, 1, 1, 1]
+    lines: list[dict[str, Any]] = [msgspec.json.decode(line) for line in raw]
+    assert {line["session"] for line in lines} == {"s"}
+    assert [line["agent"] for line in lines] == ["main", "main", 'explore "1"', "main"]
+
+
+def test_lines_about_a_sub_agent_begin_with_its_name(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = make_output("text", Pipe(), is_verbose=True)
+    output.event(told(ThinkingStreamed(text="mine")))
+    for event in (ThinkingStreamed(text="not mine"), CALL, DONE):
+        output.event(told(event, "explore"))
+    output.event(told(CALL))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("[explore] > run_shell")
+    assert lines[1].startswith("[explore]   run_shell done")
+    assert lines[-2:] == ["thinking: mine", lines[0].removeprefix("[explore] ")]
 
 
 def test_a_closed_reader_ends_the_writing_quietly_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,7 +238,7 @@ def test_a_closed_standard_error_is_nobodys_concern(monkeypatch: pytest.MonkeyPa
     err = io.StringIO()
     err.close()
     monkeypatch.setattr(sys, "stderr", err)
-    make_output("text", Pipe(), is_verbose=False).event(Noticed(level="error", text="x"))
+    make_output("text", Pipe(), is_verbose=False).event(told(Noticed(level="error", text="x")))
 
 
 @pytest.mark.parametrize("is_verbose", [True, False])

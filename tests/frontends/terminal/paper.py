@@ -8,6 +8,7 @@ from msgspec import Raw
 from stage import FakeClock
 
 from ybs.config.schema import Ui
+from ybs.core.envelope import MAIN, Envelope
 from ybs.core.events import Event, ToolFinished, ToolStarted
 from ybs.frontends.terminal.drawing.live import Live
 from ybs.frontends.terminal.drawing.page import Canvas
@@ -29,9 +30,9 @@ class Page:
         self.view = View(streams=ui.stream_responses, is_verbose=is_verbose)
         self.renderer = Renderer(canvas, self.live, ui, retries=3, view=self.view)
 
-    def draw(self, *events: Event) -> str:
+    def draw(self, *events: Event, agent: str = MAIN) -> str:
         for event in events:
-            self.renderer(event)
+            self.renderer(Envelope("session-1", agent, event))
         return self.text
 
     @property

@@ -22,6 +22,7 @@ from hostile_text import ACTING, HOSTILE, OWN, acting_in, hostile_events, sound
 from screen import YBS, Screen
 from ybs.cli import complain
 from ybs.config.schema import Config, Ui
+from ybs.core.envelope import MAIN, Envelope
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer
 from ybs.frontends.headless.output import (
@@ -134,7 +135,7 @@ def test_t01_t02_t03_t04_nothing_acts_in_what_a_run_without_a_terminal_writes(
     text = HOSTILE if style == "text" else sound(HOSTILE)
     output = make_output(style, Pipe(), is_verbose=True)
     for event in hostile_events(text):
-        output.event(event)
+        output.event(Envelope("s", MAIN, event))
     output.result(Result(result=text, reason="error", is_error=True, exit_code=1, message=text))
     written = out.getvalue().decode()
     assert acting_in(written) == acting_in(capsys.readouterr().err) == []

@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 import msgspec
 from msgspec import Struct
 
+from ybs.core.envelope import MAIN, Envelope
 from ybs.core.events import (
     Event,
     Noticed,
@@ -54,7 +55,7 @@ class Result(Struct, frozen=True, kw_only=True, tag="result"):
 class Output(Protocol):
     """Takes the events of a run and, last, its result."""
 
-    def event(self, event: Event) -> None:
+    def event(self, envelope: Envelope) -> None:
         """Take an event."""
         ...
 
@@ -101,15 +102,16 @@ class TextOutput:
         self._pipe, self._is_verbose = pipe, is_verbose
         self._thinking: list[str] = []
 
-    def event(self, event: Event) -> None:
+    def event(self, envelope: Envelope) -> None:
         """Write a line for what matters; with `-v` for every step."""
-        if isinstance(event, ThinkingStreamed):
-            self._thinking.append(event.text)
+        if isinstance(envelope.event, ThinkingStreamed):
+            if envelope.is_main:
+                self._thinking.append(envelope.event.text)
             return
-        if self._is_verbose:
+        if self._is_verbose and envelope.is_main:
             self._tell_thinking()
-        if line := line_of(event, is_verbose=self._is_verbose):
-            tell(line)
+        if text := text_of(envelope, is_verbose=self._is_verbose):
+            tell(text)
 
     def result(self, result: Result) -> None:
         """Write the answer, and why the run ended if it is not done."""
@@ -133,10 +135,10 @@ class JsonOutput:
     def __init__(self, pipe: Pipe, *, is_verbose: bool = False) -> None:
         self._pipe, self._is_verbose = pipe, is_verbose
 
-    def event(self, event: Event) -> None:
+    def event(self, envelope: Envelope) -> None:
         """Write a line for what matters; with `-v` for every step."""
-        if line := line_of(event, is_verbose=self._is_verbose):
-            tell(line)
+        if text := text_of(envelope, is_verbose=self._is_verbose):
+            tell(text)
 
     def result(self, result: Result) -> None:
         """Write the object."""
@@ -144,23 +146,26 @@ class JsonOutput:
 
 
 class StreamOutput:
-    """One JSON line per event, written at once; the last one is the result."""
+    """One JSON line per event, with its session and its agent, written at once; the last one is the result."""
 
     def __init__(self, pipe: Pipe) -> None:
         self._pipe = pipe
         self._encoder = msgspec.json.Encoder()
 
-    def event(self, event: Event) -> None:
+    def event(self, envelope: Envelope) -> None:
         """Write the event's line."""
-        self._pipe.write_json(self._line(event))
+        self._pipe.write_json(self._line(envelope.event, envelope.session, envelope.agent))
 
     def result(self, result: Result) -> None:
         """Write the result's line."""
-        self._pipe.write_json(self._line(result))
+        self._pipe.write_json(self._line(result, result.session, MAIN))
 
-    def _line(self, record: Event | Result) -> bytes:
+    def _line(self, record: Event | Result, session: str, agent: str) -> bytes:
         now = datetime.now(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00")
         head = f'{{"timestamp":"{now}Z","v":{VERSION},'.encode()
+        if "session" not in record.__struct_fields__:  # some records name it themselves
+            head += b'"session":' + self._encoder.encode(session) + b","
+        head += b'"agent":' + self._encoder.encode(agent) + b","
         return head + self._encoder.encode(record)[1:] + b"\n"
 
 
@@ -173,6 +178,14 @@ def make_output(output_format: Format, pipe: Pipe, *, is_verbose: bool) -> Outpu
             return JsonOutput(pipe, is_verbose=is_verbose)
         case "stream-json":
             return StreamOutput(pipe)
+
+
+def text_of(envelope: Envelope, *, is_verbose: bool) -> str:
+    """Return what a person reads of an event; each line of a sub-agent begins with its name."""
+    text = line_of(envelope.event, is_verbose=is_verbose)
+    if envelope.is_main or not text:
+        return text
+    return "\n".join(f"[{envelope.agent}] {line}" for line in text.split("\n"))
 
 
 def line_of(event: Event, *, is_verbose: bool) -> str:

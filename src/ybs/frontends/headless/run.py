@@ -5,8 +5,9 @@ import signal
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
+from ybs.core.envelope import Envelope
 from ybs.core.errors import ConfigError, ModelError, YbsError
-from ybs.core.events import Event, Noticed, SessionStarted, TurnFinished
+from ybs.core.events import Noticed, SessionStarted, TurnFinished
 from ybs.core.remedies import Remedy
 from ybs.frontends.headless.advice import advised, refuse, told
 from ybs.frontends.headless.output import (
@@ -165,13 +166,14 @@ class Run:
             warnings=tuple(self._warnings),
         )
 
-    def _on_event(self, event: Event) -> None:
+    def _on_event(self, envelope: Envelope) -> None:
+        event = envelope.event
         if isinstance(event, SessionStarted):
             self._begun = event
         self._refusals.add(event)
         if isinstance(event, Noticed) and event.level != "info":
             self._warnings.append(noticed(event))
-        self._output.event(event)
+        self._output.event(envelope)
 
     def _catch_signals(self) -> None:
         loop = asyncio.get_running_loop()

@@ -216,9 +216,9 @@ def text_of(saved: "Saved", transcript: "Transcript", firewall: "Firewall") -> s
     from ybs.transcripts.replay import Replay
 
     replay = Replay()
-    for event in transcript.events:  # what was rewound is not among them
-        if not isinstance(event, Compacted | Rewound):
-            replay.add(event)
+    for envelope in transcript.events:  # what was rewound is not among them
+        if not isinstance(envelope.event, Compacted | Rewound):
+            replay.add(envelope.event, agent=envelope.agent)
     who = " ".join(filter(None, (saved.provider, saved.model))) or "An unknown model"
     about = f"{who}, in `{saved.project}`, {_day(saved.changed_at)}"
     return markdown_of(replay.messages, firewall, title=saved.title, about=about)
@@ -229,7 +229,9 @@ def events_of(transcript: "Transcript", firewall: "Firewall") -> bytes:
     from ybs.session.export import lines_of
 
     said = [
-        (line.said, _time_of(line.timestamp)) for line in transcript.chain if line.said is not None
+        (line.said, _time_of(line.timestamp), line.agent)
+        for line in transcript.chain
+        if line.said is not None
     ]
     return lines_of(said, firewall)
 

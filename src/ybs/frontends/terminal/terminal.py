@@ -14,7 +14,8 @@ from prompt_toolkit.input import Input, create_input
 from prompt_toolkit.output import Output
 
 from ybs import __version__
-from ybs.core.events import Event, ToolFinished, TurnFinished
+from ybs.core.envelope import Envelope
+from ybs.core.events import ToolFinished, TurnFinished
 from ybs.frontends.layout import lines_of
 from ybs.frontends.terminal.drawing.live import Live
 from ybs.frontends.terminal.drawing.render import Canvas, Renderer
@@ -285,10 +286,11 @@ class Terminal:
 
     # Small things
 
-    def _on_event(self, event: Event) -> None:
+    def _on_event(self, envelope: Envelope) -> None:
+        event = envelope.event
         if isinstance(event, ToolFinished):
             self._refresh()  # it may have begun a job, or changed the branch
-        elif isinstance(event, TurnFinished):
+        elif envelope.is_main and isinstance(event, TurnFinished):
             self._hint = ""  # what it leaves behind may take a moment to be kept
             is_news = event.reason != "interrupted" and event.duration_seconds >= LONG_SECONDS
             if is_news and not self.work.has_more:

@@ -7,8 +7,9 @@ from itertools import islice
 from typing import Protocol, TypeAlias
 
 from ybs.commands.advice import told
+from ybs.core.envelope import Envelope
 from ybs.core.errors import YbsError
-from ybs.core.events import Event, TurnFinished, UserSaid
+from ybs.core.events import TurnFinished, UserSaid
 from ybs.frontends.terminal.drawing.live import FRAMES_PER_SECOND, Live
 from ybs.frontends.terminal.mishaps import report
 from ybs.session.reply import Outcome, Reply
@@ -124,8 +125,11 @@ class Work:
         self._show_waiting()
         return line
 
-    def on_event(self, event: Event) -> None:
+    def on_event(self, envelope: Envelope) -> None:
         """Show words for the running turn when it has read them; give back what waits when it was stopped."""
+        if not envelope.is_main:
+            return
+        event = envelope.event
         if isinstance(event, TurnFinished) and event.reason != "done":
             self._give_back()  # what comes from now on is not for this turn any more
         if (

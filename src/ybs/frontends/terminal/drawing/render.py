@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from ybs.commands.advice import advised
 from ybs.config.schema import Ui
+from ybs.core.envelope import Envelope
 from ybs.core.events import (
     AssistantSaid,
     Compacted,
@@ -98,8 +99,13 @@ class Renderer(Page):
         self._answer = Answer(self, self._folds, self._view)
         self._has_told_key = False
 
-    def __call__(self, event: Event) -> None:
-        """Draw an event."""
+    def __call__(self, envelope: Envelope) -> None:
+        """Draw what an agent tells."""
+        if envelope.is_main:
+            self.draw(envelope.event)
+
+    def draw(self, event: Event) -> None:
+        """Draw an event of the main agent."""
         match event:
             case TextStreamed() | ThinkingStreamed() | ToolCallStreamed() | AssistantSaid():
                 self._answer.draw(event)
@@ -124,7 +130,7 @@ class Renderer(Page):
             if isinstance(event, UserSaid):
                 self.echo(event.content)
             else:
-                self(event)
+                self.draw(event)
         self.flush()
 
     def flush(self) -> None:

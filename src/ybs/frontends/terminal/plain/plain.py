@@ -16,6 +16,7 @@ from ybs import __version__
 from ybs.commands.advice import told
 from ybs.commands.figures import number_in
 from ybs.config.paths import short
+from ybs.core.envelope import Envelope
 from ybs.core.errors import YbsError
 from ybs.core.events import Event, TurnFinished, UserSaid
 from ybs.core.ports import Answer, Question
@@ -66,7 +67,7 @@ class PlainTerminal:
         """Talk until the person leaves; return the exit code."""
         self.session.confirm = self.ask
         self.session.door_help = KEYS
-        self.session.subscribe(self._tell_event)
+        self.session.subscribe(self._on_event)
         self._main = asyncio.current_task()
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
@@ -235,7 +236,10 @@ class PlainTerminal:
         words = "yes, no, always" if question.grant else "yes, no"
         self._write(f"Answer {words} or no because ...: ")
 
-    def _tell_event(self, event: Event) -> None:
+    def _on_event(self, envelope: Envelope) -> None:
+        if not envelope.is_main:
+            return
+        event = envelope.event
         if text := self._sentences.of(event):
             self._tell(text)
         if isinstance(event, TurnFinished) and event.duration_seconds >= LONG_SECONDS:

@@ -1,0 +1,32 @@
+"""The envelope of an event: which agent of which session tells it.
+
+An agent emits plain events to its `Emit`. Whoever builds the agent makes that `Emit` put each into an `Envelope`, which
+every `Sink` takes.
+"""
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from ybs.core.events import Event
+
+#: The agent that the person talks with. A sub-agent has another name, unique in its session.
+MAIN: Final = "main"
+
+
+class Envelope(Struct, frozen=True):
+    """An event with its origin: the name of the session, empty before that has one, and the name of the agent."""
+
+    session: str
+    agent: str
+    event: Event
+
+    @property
+    def is_main(self) -> bool:
+        """Whether the event is of the session's main agent."""
+        return self.agent == MAIN
+
+
+#: Takes the events of all agents of a session.
+Sink: TypeAlias = Callable[[Envelope], None]
