@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.prompt_context import PromptContext
-from ybs.agent.toolbox import make_toolbox
+from ybs.agent.toolbox import make_toolbox, with_foreign
 from ybs.agent.window import Window
 from ybs.compaction.compaction import Compaction
 from ybs.core.agent import Agent
@@ -30,7 +30,7 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
 
     A model for which `is_short` gets the short prompt and fewer tools. `first_guards` stand behind the limits and
     before the rest, `guards` before the compaction, `last_guards` behind all. `hooks` look before and after each
-    change, `tools` are beside the built-in ones. `spent_usd` is what the session has spent before this turn. Without `context` there is no map, no memory
+    change, `tools` and `toolboxes` are beside the built-in ones. `spent_usd` is what the session has spent before this turn. Without `context` there is no map, no memory
     and no document, and nothing is said again after a compaction. `wrap` puts something around the model, next to the provider.
     """
 
@@ -44,6 +44,7 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     last_guards: tuple[Guard, ...] = ()
     hooks: tuple[CallHook, ...] = ()
     tools: tuple[Tool, ...] = ()
+    toolboxes: tuple[Toolbox, ...] = ()
     spent_usd: Callable[[], float] = lambda: 0.0
     wrap: Callable[[Model], Model] = lambda model: model
 
@@ -57,9 +58,11 @@ class BuiltAgent:
     def __init__(self, spec: AgentSpec, environment: ToolEnvironment, emit: Emit) -> None:
         config = environment.config
         self.provider, self.model = spec.provider, spec.model
-        self.toolbox = make_toolbox(
+        own = make_toolbox(
             environment, spec.context, spec.hooks, foreign=spec.tools, is_short=spec.is_short
         )
+        self.toolbox = with_foreign(own, spec.toolboxes, environment, spec.hooks)
+        self._emit, self._has_open_tools = emit, False
         self.window = Window(spec.provider, spec.model, self.toolbox.specs)
         #: The model behind the firewall, for requests that are not part of the conversation.
         self.side_model: Model = environment.secrets.aside(LegibleModel(spec.model))
@@ -110,6 +113,12 @@ class BuiltAgent:
 
     def _timed(self, model: Model) -> Model:
         return model if self._deadline is None else TimedModel(model, self._deadline)
+
+    async def open_tools(self) -> None:
+        """Start what the tools need, once."""
+        if not self._has_open_tools:
+            await self.toolbox.open(self._emit)
+            self._has_open_tools = True
 
     async def run(self, prompt: Awaitable[UserMessage]) -> TurnFinished:
         """Take one turn with the words that `prompt` gives; making them is part of its time."""

@@ -6,7 +6,7 @@ from ybs.agent.environment import ToolEnvironment
 from ybs.agent.prompt_context import PromptContext
 from ybs.config.schema import Config
 from ybs.core.hooks import CallHook
-from ybs.core.ports import Tool
+from ybs.core.ports import Tool, Toolbox
 from ybs.tools.registry import builtin_tools, is_enabled
 from ybs.tools.toolbox import LocalToolbox
 
@@ -22,14 +22,7 @@ def make_toolbox(
     """Make the tools of an agent, in the form that suits its model; `foreign` ones are not built in."""
     config = environment.config
     own = [tool for tool in context.tools() if is_enabled(config, tool)] if context else []
-    toolbox = LocalToolbox(
-        (),
-        environment.gate,
-        max_output_chars=config.context.max_tool_output_chars,
-        dry_run=environment.permissions.is_dry_run,
-        limits=call_limits(config),
-        hooks=hooks,
-    )
+    toolbox = _empty_toolbox(environment, hooks)
     toolbox.offer(
         [*builtin_tools(config, environment.workspace, is_short=is_short), *own],
         foreign=foreign,
@@ -37,6 +30,34 @@ def make_toolbox(
         unoffered=context.unoffered(is_short=is_short) if context else (),
     )
     return toolbox
+
+
+def with_foreign(
+    own: LocalToolbox,
+    toolboxes: Sequence[Toolbox],
+    environment: ToolEnvironment,
+    hooks: Sequence[CallHook],
+) -> Toolbox:
+    """Return an agent's own tools and those of other toolboxes as one; calls of both are checked in the same way."""
+    if not toolboxes:
+        return own
+    from ybs.tools.composite import CompositeToolbox
+    from ybs.tools.foreign import ForeignToolbox
+
+    others = [ForeignToolbox(each, _empty_toolbox(environment, hooks)) for each in toolboxes]
+    return CompositeToolbox([own, *others])
+
+
+def _empty_toolbox(environment: ToolEnvironment, hooks: Sequence[CallHook]) -> LocalToolbox:
+    config = environment.config
+    return LocalToolbox(
+        (),
+        environment.gate,
+        max_output_chars=config.context.max_tool_output_chars,
+        dry_run=environment.permissions.is_dry_run,
+        limits=call_limits(config),
+        hooks=hooks,
+    )
 
 
 def call_limits(config: Config) -> dict[str, float]:

@@ -25,6 +25,8 @@ from ybs.tools.registry import NAMES
 
 #: Names of tools that nobody knows before a server has told them.
 LATER = ("mcp__",)
+#: Stands for tools of any name.
+ANY = "*"
 
 
 class Problem(Struct, frozen=True):
@@ -40,7 +42,8 @@ def checked(options: Options, loaded: Loaded) -> Loaded:
     Raises BadOption for an option that means nothing, and ConfigError for what makes a start impossible.
     """
     check_options(options, loaded.config)
-    problems = list(problems_in(loaded, options.folder, only=chosen_name(loaded.config)))
+    only, more = chosen_name(loaded.config), tools_in(options)
+    problems = list(problems_in(loaded, options.folder, only=only, more=more))
     if stopping := next((each.text for each in problems if each.stops), ""):
         raise ConfigError(stopping)
     told = dict.fromkeys((*loaded.warnings, *(each.text for each in problems)))
@@ -55,7 +58,7 @@ def check_options(options: Options, config: Config) -> None:
                 rule = rule_of(text)
             except ConfigError as error:
                 raise BadOption(f"a rule to {name}: {error}") from error
-            if words := unknown_tool(rule.tool, config):
+            if words := unknown_tool(rule.tool, config, tools_in(options)):
                 raise BadOption(f"the rule to {name} {visible(text, 80)}: {words}")
     for folder in options.add_dirs:
         if not folder.is_dir():
@@ -63,24 +66,34 @@ def check_options(options: Options, config: Config) -> None:
             raise BadOption(f"the folder to add, {visible(str(folder))}, {what}")
 
 
-def problems_in(loaded: Loaded, folder: Path, *, only: str | None = None) -> Iterator[Problem]:
-    """Find what is wrong; of the person's own providers `only` the one that a start would use, or with None all."""
+def tools_in(options: Options) -> Sequence[str]:
+    """Return the names of the tools that were handed in; `ANY` where nobody knows them before a toolbox is open."""
+    return (ANY,) if options.toolboxes else tuple(tool.name for tool in options.tools)
+
+
+def problems_in(
+    loaded: Loaded, folder: Path, *, only: str | None = None, more: Sequence[str] = ()
+) -> Iterator[Problem]:
+    """Find what is wrong; of the person's own providers `only` the one that a start would use, or with None all.
+
+    `more` are the names of tools that are not built in.
+    """
     safety = loaded.config.safety
-    yield from _in_rules(loaded, "deny", safety.deny)
-    yield from _in_rules(loaded, "ask", safety.ask)
-    yield from _in_rules(loaded, "allow", safety.allow)
-    yield from _in_confirmations(loaded)
+    yield from _in_rules(loaded, "deny", safety.deny, more)
+    yield from _in_rules(loaded, "ask", safety.ask, more)
+    yield from _in_rules(loaded, "allow", safety.allow, more)
+    yield from _in_confirmations(loaded, more)
     yield from _in_tools(loaded)
     yield from _in_expressions(loaded)
     yield from _in_folders(loaded, folder)
     yield from _in_providers(loaded, only)
 
 
-def unknown_tool(name: str, config: Config) -> str:
+def unknown_tool(name: str, config: Config, more: Sequence[str] = ()) -> str:
     """Say that there is no tool of this name, or that no tool fits the pattern; nothing where there may be one."""
-    known = [*NAMES, *(tool.name for tool in config.tools.external)]
+    known = [*NAMES, *(tool.name for tool in config.tools.external), *more]
     rule = Rule(name)
-    if any(rule.names(each) for each in known) or name.startswith(LATER):
+    if ANY in more or any(rule.names(each) for each in known) or name.startswith(LATER):
         return ""
     if name.rstrip("*") != name and any(each.startswith(name.rstrip("*")) for each in LATER):
         return ""
@@ -89,7 +102,9 @@ def unknown_tool(name: str, config: Config) -> str:
     return f"there is no tool {visible(name, 60)!r}. {guess}"
 
 
-def _in_rules(loaded: Loaded, kind: str, texts: Sequence[str]) -> Iterator[Problem]:
+def _in_rules(
+    loaded: Loaded, kind: str, texts: Sequence[str], more: Sequence[str]
+) -> Iterator[Problem]:
     for text in texts:
         place = locate(loaded, ("safety", kind), text)
         try:
@@ -97,13 +112,13 @@ def _in_rules(loaded: Loaded, kind: str, texts: Sequence[str]) -> Iterator[Probl
         except ConfigError as error:
             yield Problem(f"{place.text}: {error}", stops=True)
             continue
-        if words := unknown_tool(rule.tool, loaded.config):
+        if words := unknown_tool(rule.tool, loaded.config, more):
             yield _lost(place, words, is_protection=kind != "allow")
 
 
-def _in_confirmations(loaded: Loaded) -> Iterator[Problem]:
+def _in_confirmations(loaded: Loaded, more: Sequence[str]) -> Iterator[Problem]:
     for name in loaded.config.safety.require_confirmation:
-        if words := unknown_tool(name, loaded.config):
+        if words := unknown_tool(name, loaded.config, more):
             place = locate(loaded, ("safety", "require_confirmation"), name)
             yield _lost(place, words, is_protection=True)
 

@@ -13,7 +13,7 @@ from ybs.config.layers import Loaded
 from ybs.config.schema import Config, Safety
 from ybs.config.tree import Origin
 from ybs.core.errors import ConfigError
-from ybs.core.ports import Confirm, Guard
+from ybs.core.ports import Confirm, Guard, Tool, Toolbox
 from ybs.providers.registry import chosen_name, provider_names
 from ybs.security.policy.confirm import nobody
 from ybs.session.reply import Commands
@@ -47,6 +47,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
     `trust` trusts the project's own files for this session alone; `loaded` is a configuration that was read already.
     `commands` are the slash commands; `guards` and `hooks` are added to the built-in ones.
+    `tools` and `toolboxes` are offered beside the built-in tools; the same rules and questions apply to their calls.
     `before_incognito` is called before an incognito session begins, to protect the process (core dumps).
     `resume` names the session to go on with ("": the newest of this folder), `fork` does so in a file of its own.
     """
@@ -68,6 +69,8 @@ class Options(Struct, frozen=True, kw_only=True):
     commands: Commands | None = None
     guards: tuple[Guard, ...] = ()
     hooks: tuple[TurnHook, ...] = ()
+    tools: tuple[Tool, ...] = ()
+    toolboxes: tuple[Toolbox, ...] = ()
     before_incognito: Callable[[], None] = lambda: None
 
     @property
@@ -87,7 +90,8 @@ class Options(Struct, frozen=True, kw_only=True):
         rest = {name: value for name, value in options.items() if name not in SETTINGS}
         short = {SETTINGS[n]: v for n, v in options.items() if n in SETTINGS and v is not None}
         overrides: dict[str, Any] = {**rest.pop("overrides", {}), **short}
-        return cls(folder=folder, overrides=overrides, **rest)
+        several = {name: tuple(rest.pop(name)) for name in ("tools", "toolboxes") if name in rest}
+        return cls(folder=folder, overrides=overrides, **several, **rest)
 
 
 def load_settings(options: Options) -> Loaded:

@@ -79,7 +79,11 @@ class SessionParts:
         self.composer = Composer(lambda tell: attacher_in(environment, tell), ports.emit)
         self.steering = Steering(self.composer.compose_meanwhile, self.composer.tell_news)
         self.conversation = Conversation(own_prompt, [])
-        self._guards = options.guards
+        self._guards, self._tools, self._toolboxes = (
+            options.guards,
+            options.tools,
+            options.toolboxes,
+        )
         self.agent = self.build(provider, model)
 
     def store(self) -> Store:
@@ -100,6 +104,8 @@ class SessionParts:
             guards=self._guards,
             last_guards=(Syncing(self.journal),),
             hooks=self.hooks,
+            tools=self._tools,
+            toolboxes=self._toolboxes,
             spent_usd=self._ports.spent_usd,
             wrap=self._warming.awaiting,
         )
@@ -125,6 +131,7 @@ class SessionParts:
     async def aclose(self) -> None:
         """End what runs in the background and close connections."""
         try:
+            await self.agent.toolbox.aclose()
             await self.context.aclose()
             await self.environment.aclose()
         finally:

@@ -309,12 +309,14 @@ class Session:
         Raises ConfigError or ModelError, and YbsError while a turn is running; nothing has changed then.
         """
         self.running.check()
-        name, old = provider or self.agent.provider, self.agent.model
+        old = self.agent
+        name = provider or old.provider
         new = create_model(self.config, provider=name, model=model)
         check_place(self.environment.incognito, name, new, self.config)
         await new.detect_window()
         self._parts.agent = self._parts.build(name, new)
-        await old.aclose()
+        await old.toolbox.aclose()  # the agent for the new model opens its own
+        await old.model.aclose()
         self._runner.begin_again()  # who goes on with this session some day is to know who answered
         await self._runner.prepare_again()
 

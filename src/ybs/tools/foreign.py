@@ -58,20 +58,22 @@ class ForeignToolbox(Toolbox):
         self._toolbox, self._local = toolbox, local
         self._emit: Emit | None = None
         self._offered: Sequence[ToolSpec] = ()
-        self._is_open = False
+        self._is_open = self._has_begun = False
 
     async def open(self, emit: Emit) -> None:
-        """Open the toolbox. Raises what that raises."""
+        """Open the toolbox, unless it is open. Raises what that raises."""
         self._emit = emit
         await self._local.open(emit)
-        await self._toolbox.open(emit)
-        self._is_open = True
+        if not self._is_open:
+            self._has_begun = True
+            await self._toolbox.open(emit)
+            self._is_open = True
 
     async def aclose(self) -> None:
-        """Close the toolbox, if it was opened."""
-        self._emit = None
-        if self._is_open:
-            self._is_open = False
+        """Close the toolbox, also where opening it failed."""
+        self._emit, self._is_open = None, False
+        if self._has_begun:
+            self._has_begun = False
             await self._toolbox.aclose()
 
     def specs(self) -> Sequence[ToolSpec]:
