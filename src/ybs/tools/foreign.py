@@ -68,6 +68,7 @@ class ForeignToolbox(Toolbox):
             self._has_begun = True
             await self._toolbox.open(emit)
             self._is_open = True
+        self.specs()
 
     async def aclose(self) -> None:
         """Close the toolbox, also where opening it failed."""
