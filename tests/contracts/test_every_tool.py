@@ -11,11 +11,11 @@ import msgspec
 import pytest
 from msgspec import Raw
 
+from ybs.agent.prompt_context import PromptContext
 from ybs.core.errors import ToolError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Preview, Tool, ToolOutput
-from ybs.session.options import Options
-from ybs.session.workshop import open_workshop
+from ybs.session.options import Options, environment_of, load_settings
 from ybs.testing import FakeTool
 from ybs.tools.calls.arguments import decode
 from ybs.tools.calls.forms import schema_problem
@@ -38,9 +38,10 @@ class Foreign:
 @pytest.fixture
 def tools(project: Path) -> list[Tool]:
     subprocess.run(["git", "init", "-q"], cwd=project, check=True)
-    workshop = open_workshop(Options.of(project, {}))
-    own = workshop.surroundings.tools()
-    built_in = builtin_tools(workshop.loaded.config, workshop.workspace)
+    options = Options.of(project, {})
+    environment = environment_of(options, load_settings(options))
+    own = PromptContext(environment).tools()
+    built_in = builtin_tools(environment.config, environment.workspace)
     return [*built_in, *own, FakeTool(), Foreign()]
 
 

@@ -119,6 +119,17 @@ async def test_a_toolbox_may_change_its_tools_in_mid_session(open_session: Any):
     assert "There is no tool 'step_1'" in results_in(events)[-1].output
 
 
+async def test_another_model_closes_a_toolbox_and_opens_it_again(open_session: Any):
+    toolbox = Changing()
+    async with OpenAIServer([call("step_1"), "Done.", call("step_2"), "Done."]) as server:
+        session, _ = open_session(server, toolboxes=[toolbox], mode="bypass")
+        async with session:
+            await session.send("Go.")
+            await session.switch_model(provider=None, model="other")
+            await session.send("Go.")
+    assert toolbox.log == ["open", "step_1", "close", "open", "step_2", "close"]
+
+
 async def test_a_toolbox_is_confirmed_too_and_cannot_speak_for_the_session(open_session: Any):
     def act(_: ToolCall, emit: Emit) -> str:
         emit(ToolFinished(id="x", success=True, output="made up"))
