@@ -1,7 +1,7 @@
 """What every Toolbox keeps: the local one, a composite, the wrappers, one of somebody else's, and the fake."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -23,6 +23,8 @@ from ybs.testing import FakeTool, ScriptedToolbox
 from ybs.tools.composite import CompositeToolbox
 from ybs.tools.foreign import ForeignToolbox
 from ybs.tools.toolbox import LocalToolbox
+
+DEADLINE = Deadline(60)
 
 
 class Look(FakeTool):
@@ -67,9 +69,7 @@ def scripted() -> ScriptedToolbox:
 
 
 def timed(inner: Toolbox) -> Toolbox:
-    deadline = Deadline(60)
-    deadline.begin()
-    return TimedToolbox(inner, deadline)
+    return TimedToolbox(inner, DEADLINE)
 
 
 def make_local() -> Toolbox:
@@ -89,11 +89,12 @@ MAKERS: dict[str, Callable[[], Toolbox]] = {
 
 
 @pytest.fixture(params=list(MAKERS))
-async def toolbox(request: pytest.FixtureRequest) -> Toolbox:
+async def toolbox(request: pytest.FixtureRequest) -> AsyncIterator[Toolbox]:
     """Give an open toolbox of each kind, with the same tools."""
     made = MAKERS[request.param]()
     await made.open(lambda _event: None)
-    return made
+    with DEADLINE.running():
+        yield made
 
 
 def call(name: str) -> ToolCall:

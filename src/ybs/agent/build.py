@@ -62,7 +62,6 @@ class BuiltAgent:
             environment, spec.context, spec.hooks, foreign=spec.tools, is_short=spec.is_short
         )
         self.toolbox = with_foreign(own, spec.toolboxes, environment, spec.hooks)
-        self._emit, self._has_open_tools = emit, False
         self.window = Window(spec.provider, spec.model, self.toolbox.specs)
         #: The model behind the firewall, for requests that are not part of the conversation.
         self.side_model: Model = environment.secrets.aside(LegibleModel(spec.model))
@@ -113,12 +112,6 @@ class BuiltAgent:
 
     def _timed(self, model: Model) -> Model:
         return model if self._deadline is None else TimedModel(model, self._deadline)
-
-    async def open_tools(self) -> None:
-        """Start what the tools need, once."""
-        if not self._has_open_tools:
-            await self.toolbox.open(self._emit)
-            self._has_open_tools = True
 
     async def run(self, prompt: Awaitable[UserMessage]) -> TurnFinished:
         """Take one turn with the words that `prompt` gives; making them is part of its time."""

@@ -99,7 +99,7 @@ class TurnRunner:
             await after_turn(parts.hooks)
 
     async def _first(self, prompt: Callable[[], Awaitable[UserMessage]]) -> UserMessage:
-        await self._parts.agent.open_tools()
+        await self._parts.agent.toolbox.open(self._emit)
         await self.prepare(has_time=False)
         if self._parts.conversation.system != self._told:
             self._told = self._parts.conversation.system

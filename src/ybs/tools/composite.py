@@ -37,13 +37,14 @@ class CompositeToolbox(Toolbox):
     def __init__(self, toolboxes: Sequence[Toolbox]) -> None:
         self._toolboxes = tuple(toolboxes)
         self._emit: Emit | None = None
+        self._is_open = False
         self._specs: list[ToolSpec] = []
         self._owners: dict[str, Toolbox] = {}
         #: The notices about names that occur twice, and whether they were emitted.
         self._collisions: dict[str, bool] = {}
 
     async def open(self, emit: Emit) -> None:
-        """Open all of them, and report those that cannot be opened."""
+        """Open all of them, and report those that cannot be opened. A second time does nothing."""
         from ybs.tools.calls.leash import awaited
 
         async def open_one(toolbox: Toolbox) -> None:
@@ -52,17 +53,20 @@ class CompositeToolbox(Toolbox):
             except ToolError as error:
                 emit(Noticed(level="warning", text=f"Some tools cannot be used: {error}"))
 
+        if self._is_open:
+            return
         self._emit = emit
         async with asyncio.TaskGroup() as tasks:
             for toolbox in self._toolboxes:
                 tasks.create_task(open_one(toolbox))
+        self._is_open = True
         self.specs()
 
     async def aclose(self) -> None:
         """Close all of them, the last one first. One that fails does not keep the others from it."""
         from ybs.tools.calls.leash import awaited
 
-        self._emit = None
+        self._emit, self._is_open = None, False
         for toolbox in reversed(self._toolboxes):
             try:
                 await awaited(toolbox.aclose, "closing a toolbox", CLOSE_SECONDS)

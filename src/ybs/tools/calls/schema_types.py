@@ -2,7 +2,7 @@
 
 msgspec then does the work for both, with the same rules and messages, and nothing more is imported: the validators that
 there are cost 0.4 (fastjsonschema) to 1.6 (jsonschema) times the import of asyncio, json and argparse, and none of
-them converts (ADR 0023).
+them converts (ADR 0024).
 
 Understood are `type`, `properties`, `required`, `items`, `additionalProperties`, `enum`, `const`, `anyOf`, `oneOf`, `$ref`
 within the schema, and bounds of numbers and lengths. What is not understood is not checked here: `pattern` (an
