@@ -11,6 +11,8 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
+import grimp
+
 from ybs.config.schema import Config
 from ybs.providers.registry import find_provider, provider_names
 
@@ -183,6 +185,26 @@ def test_floors_import_only_downward() -> None:
         cwd=ROOT, capture_output=True, text=True, check=False, timeout=10,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _circles() -> list[tuple[str, ...]]:
+    """Return the modules of each circle of imports; those inside functions and for the type checker alone count too."""
+    graph = grimp.build_graph("ybs", exclude_type_checking_imports=False, cache_dir=None)
+    below = {name: graph.find_modules_directly_imported_by(name) for name in graph.modules}
+    left = dict.fromkeys(sorted(below))
+    while leaves := [name for name in left if not any(each in left for each in below[name])]:
+        for name in leaves:
+            del left[name]
+    # What is left lies in circles or above them; above goes in the same way.
+    above = {name: [each for each in left if name in below[each]] for name in left}
+    while tops := [name for name in left if not any(each in left for each in above[name])]:
+        for name in tops:
+            del left[name]
+    return sorted({tuple(sorted(left))} - {()})
+
+
+def test_imports_go_in_no_circle() -> None:
+    assert _circles() == []
 
 
 def test_the_contract_knows_every_room() -> None:

@@ -17,7 +17,8 @@ from ybs.core.messages import Message, Origin, UserMessage
 from ybs.repo_map.mapper import FEWEST_FILES, Mapper, is_small
 from ybs.repo_map.protocol import Job, MapAnswer
 from ybs.security.paths.roots import Roots
-from ybs.session.options import Options, environment_of
+from ybs.session.options import Options
+from ybs.session.settings import environment_of
 from ybs.testing import RecordedEvents, ScriptedModel, ScriptedToolbox, call
 from ybs.trust.settings import load
 

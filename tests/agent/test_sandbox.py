@@ -19,7 +19,8 @@ from ybs.core.errors import Refused
 from ybs.core.messages import ToolCall
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.scratch import scratch_folder
-from ybs.session.options import STAYS_ON, Options, environment_of, load_settings
+from ybs.session.options import STAYS_ON, Options
+from ybs.session.settings import environment_of, load_settings
 
 HAS_MEMORY = os.path.ismount("/dev/shm")
 

@@ -17,18 +17,17 @@ from ybs.git.sandbox import GitSandbox
 from ybs.security.paths.repository import find_repository
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox import choice as machine
-from ybs.security.sandbox import landlock, seatbelt
-from ybs.security.sandbox import view as view_sandbox
-from ybs.security.sandbox.entry import Kernel
-from ybs.security.sandbox.launch import Launch
-from ybs.security.sandbox.view import (
+from ybs.security.sandbox import confined, landlock, seatbelt
+from ybs.security.sandbox.confined import (
     SAID_BY_BUBBLEWRAP,
     Machine,
-    View,
     cannot_be_had,
     launch_reader,
     launches,
 )
+from ybs.security.sandbox.entry import Kernel
+from ybs.security.sandbox.launch import Launch
+from ybs.security.sandbox.view import View
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
 pytestmark = [needs_git, needs_linux]
@@ -203,7 +202,7 @@ async def test_objects_of_another_repository_are_refused_and_not_read(
 def test_where_bubblewrap_does_not_work_the_next_way_is_taken(
     pit: Sandpit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(view_sandbox, "system_program", lambda _: "/bin/false")
+    monkeypatch.setattr(confined, "system_program", lambda _: "/bin/false")
     monkeypatch.setattr(Machine, "has_bubblewrap", True)
     view = view_of(pit, "status")
 
@@ -235,7 +234,7 @@ async def test_git_itself_and_the_titles_go_on_in_the_next_way(
     program = pit.program.with_name("bwrap")
     program.write_text("#!/bin/sh\necho 'bwrap: no permissions' >&2\nexit 1\n")
     program.chmod(0o755)
-    monkeypatch.setattr(view_sandbox, "system_program", lambda _: str(program))
+    monkeypatch.setattr(confined, "system_program", lambda _: str(program))
     monkeypatch.setattr(machine, "_tried_bubblewrap", lambda: (None, (), ""))
     monkeypatch.setattr(Machine, "has_bubblewrap", True)
     assert await Git(pit.top).branch() == "main"
@@ -268,9 +267,9 @@ def test_a_git_outside_the_systems_folders_brings_its_libraries(tmp_path: Path) 
     (tmp_path / "bin").mkdir()
     program = tmp_path / "bin/git"
     program.write_text("")
-    found = view_sandbox._program_places(str(program))
+    found = confined._program_places(str(program))
     assert found == [str(program), str(tmp_path / "lib")]
-    assert view_sandbox._program_places("/usr/bin/git") == []
+    assert confined._program_places("/usr/bin/git") == []
 
 
 class FakeKernel(Kernel, frozen=True):
@@ -324,7 +323,7 @@ def test_the_rules_of_landlock_name_what_is_seen_and_follow_no_link(
 
 
 def test_on_macos_a_profile_names_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(view_sandbox, "sys", SimpleNamespace(platform="darwin"))
+    monkeypatch.setattr(confined, "sys", SimpleNamespace(platform="darwin"))
     view = View(folder="/w", git_folders=("/w/.git",), shown=("/w",), hidden=("/w/key",))
     assert [each.argv[0] for each in launches(("/usr/bin/git",), {}, view)] == ["/usr/bin/git"]
     monkeypatch.setattr(seatbelt, "find", lambda: seatbelt.PROGRAM)

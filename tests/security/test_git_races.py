@@ -15,7 +15,7 @@ from ybs.config.schema import Git as Settings
 from ybs.core.ports import Answer, Question
 from ybs.git.committer import Committer
 from ybs.security.sandbox.choice import Cage
-from ybs.security.sandbox.view import Machine
+from ybs.security.sandbox.confined import Machine
 
 pytestmark = [
     needs_git,

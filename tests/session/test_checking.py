@@ -15,8 +15,9 @@ from ybs.agent.prompt_context import PromptContext
 from ybs.config.schema import Config
 from ybs.core.errors import ConfigError
 from ybs.session.checking import unknown_tool
-from ybs.session.options import BadOption, Options, environment_of, ready_settings
+from ybs.session.options import BadOption, Options
 from ybs.session.session import Session
+from ybs.session.settings import environment_of, ready_settings
 from ybs.tools.registry import NAMES, builtin_tools
 
 AT: dict[str, Any] = {"provider": "openai", "endpoint": "http://127.0.0.1:9/v1", "model": "x"}
@@ -189,7 +190,7 @@ def test_the_names_are_those_of_all_tools(project: Path) -> None:
 
 def test_a_start_as_shipped_loads_nothing_to_look_at_settings(project: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from ybs.session.options import Options, ready_settings;"
+        "import sys; from pathlib import Path; from ybs.session.options import Options; from ybs.session.settings import ready_settings;"
         "ready_settings(Options.of(Path('.'), {'provider': 'openai', 'model': 'm'}));"
         "print('ybs.session.checking' in sys.modules)"
     )

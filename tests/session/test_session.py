@@ -199,7 +199,7 @@ async def test_an_outcome_can_be_checked(open_session: Open):
 
 
 async def test_a_folder_that_does_not_exist_opens_no_session(project: Path):
-    with pytest.raises(ConfigError, match="is no folder"):
+    with pytest.raises(ConfigError, match="is not a folder"):
         Session.open(
             project / "missing",
             commands=SlashCommands(),

@@ -18,7 +18,8 @@ from ybs.agent.toolbox import make_toolbox
 from ybs.core.events import ConfirmationAsked, Event
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Answer, Question
-from ybs.session.options import Options, environment_of, load_settings
+from ybs.session.options import Options
+from ybs.session.settings import environment_of, load_settings
 from ybs.testing import RecordedHook
 
 pytestmark = [

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from rows import every_row
-from ybs.security.sandbox import view
+from ybs.security.sandbox import confined
 from ybs.security.sandbox.launch import Launch
 from ybs.tools.builtin import search_files
 from ybs.tools.builtin.search_files import names_of
@@ -50,7 +50,7 @@ def scanned_here(command: Any, requests: Sequence[bytes], **_: Any) -> list[chil
 )
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Search with this engine. What lies around rg is tested in test_ripgrep.py, and takes longer to start than rg."""
-    monkeypatch.setattr(view, "launch_reader", lambda words, environ, _: Launch(words, environ))
+    monkeypatch.setattr(confined, "launch_reader", lambda words, environ, _: Launch(words, environ))
     path = str(Path(RG or "").parent) if request.param == "rg" else "/nonexistent"
     monkeypatch.setenv("PATH", path)
     monkeypatch.setattr(scan, "Alarm", NoAlarm)

@@ -2,15 +2,10 @@
 
 from msgspec.structs import replace
 
+from ybs.commands.line import is_command
 from ybs.session.options import Options
 from ybs.session.reply import Reply
 from ybs.session.session import Session
-
-
-def is_command(line: str) -> bool:
-    """Return whether the line is a command; a path such as `/etc/hosts` at the start is not one."""
-    word = line.split(maxsplit=1)[0] if line.strip() else ""
-    return word.startswith("/") and "/" not in word[1:]
 
 
 class SlashCommands:

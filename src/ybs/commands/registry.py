@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from ybs.commands.advice import told
 from ybs.commands.figures import number_in
-from ybs.commands.open import is_command
+from ybs.commands.line import is_command
 from ybs.commands.table import COMMANDS, LISTED, Command
 from ybs.core.errors import YbsError
 from ybs.core.messages import Text
@@ -77,7 +77,7 @@ def command_at(word: str) -> "Command | None":
 
 def _shown(session: Session, reply: Reply) -> Reply:
     """Mask secrets, and let nothing act on a terminal: names of files and models, and what was typed, stand in it."""
-    from ybs.session.export import mask
+    from ybs.session.masking import mask
 
     firewall = session.environment.secrets.firewall
     text, diff = (mask(firewall, Text(text=each)).text for each in (reply.text, reply.diff))

@@ -1,9 +1,8 @@
 """ybs's own git: it runs no program that a repository names, reaches no network and asks nobody.
 
 Three walls, each enough for most attacks: only commands of a list; every setting that names a program is overridden on
-the command line, also those with names of the repository's choice; and an environment of ybs's own making (`git_walls`).
-Around them stands a sandbox (`git_sandbox`): commands of the model may exchange paths while git works. Outside of it git
-only takes apart a text that it is handed, and the person's own settings.
+the command line, also those with names of the repository's choice; and an environment of its own (`hardening`). Around
+them stands a sandbox, for commands of the model may exchange paths while git works.
 """
 
 import asyncio
@@ -38,8 +37,9 @@ from ybs.security.paths.repository import (
     find_repository,
     has_attributes,
 )
+from ybs.security.sandbox.confined import cannot_be_had, launches, takes_scripts
 from ybs.security.sandbox.programs import trusted_program
-from ybs.security.sandbox.view import View, cannot_be_had, launches, takes_scripts
+from ybs.security.sandbox.view import View
 
 _Given = TypeVar("_Given")
 _Found = TypeVar("_Found")

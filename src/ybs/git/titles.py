@@ -17,8 +17,8 @@ from time import monotonic
 from ybs.git.hardening import OPTIONS, environment, overrides
 from ybs.git.sandbox import GitSandbox
 from ybs.security.paths.repository import Repository, check_complete, find_repository
+from ybs.security.sandbox.confined import SAID_BY_BUBBLEWRAP, cannot_be_had, launches
 from ybs.security.sandbox.programs import trusted_program
-from ybs.security.sandbox.view import SAID_BY_BUBBLEWRAP, cannot_be_had, launches
 
 MOST_BYTES = 64_000
 

@@ -3,10 +3,9 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, TypeVar, assert_never, cast
+from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from ybs.core.events import AssistantSaid, Event, ToolFinished, UserSaid
 from ybs.core.messages import (
@@ -14,15 +13,13 @@ from ybs.core.messages import (
     Image,
     Message,
     Text,
-    Thinking,
     ToolCall,
     ToolResult,
     UserMessage,
 )
 from ybs.core.wording import first_words
-from ybs.security.firewall.report import Report
-from ybs.security.firewall.structs import masked
 from ybs.security.unicode import printable
+from ybs.session.masking import mask
 
 if TYPE_CHECKING:
     from ybs.security.firewall.masking import Firewall
@@ -56,7 +53,7 @@ def markdown_of(
 def lines_of(said: Iterable[tuple[Event, datetime, str]], firewall: "Firewall") -> bytes:
     """Write events, each with its time and its agent, as the lines of a transcript, numbered anew."""
     from ybs.security.gate import safe_json
-    from ybs.session.journal import masked_event
+    from ybs.session.masking import masked_event
     from ybs.transcripts.line import encoded
 
     lines = (
@@ -64,23 +61,6 @@ def lines_of(said: Iterable[tuple[Event, datetime, str]], firewall: "Firewall") 
         for number, (event, at, agent) in enumerate(said, 1)
     )
     return b"".join(map(safe_json, lines))
-
-
-def mask(firewall: "Firewall", value: _T) -> _T:
-    """Mask the secrets in a message or an event, in thinking too. The report is of what a model was to see."""
-    kept, firewall.report = firewall.report, Report()
-    try:
-        clean = masked(firewall, value, "an export")
-        for name in ("content", "parts"):
-            parts = getattr(clean, name, ())
-            if isinstance(parts, tuple):
-                thought = tuple(
-                    _mask_thinking(firewall, part) for part in cast("tuple[object, ...]", parts)
-                )
-                clean = replace(clean, **{name: thought}) if thought != parts else clean
-        return clean
-    finally:
-        firewall.report = kept
 
 
 def event_of(message: Message) -> Event:
@@ -101,12 +81,6 @@ def fenced(text: str, language: str = "") -> str:
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{language}\n{text.strip(chr(10))}\n{fence}"
-
-
-def _mask_thinking(firewall: "Firewall", part: object) -> object:
-    if not isinstance(part, Thinking) or (text := firewall.mask(part.text)) == part.text:
-        return part
-    return Thinking(text=text, provider=part.provider)  # its signature was of the other text
 
 
 def _speaker(message: Message) -> str:

@@ -5,17 +5,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from ybs.config.private_file import open_to_read
 from ybs.core.envelope import MAIN, Envelope
 from ybs.core.errors import YbsError
 from ybs.core.events import (
-    Compacted,
     Emit,
     Event,
     Noticed,
-    Replaced,
     RequestStarted,
     Rewound,
     SessionEnded,
@@ -29,6 +25,7 @@ from ybs.core.events import (
 )
 from ybs.core.ports import Guard, Turn
 from ybs.core.remedies import Remedy
+from ybs.session.masking import masked_event
 from ybs.transcripts.line import lines_in
 from ybs.transcripts.replay import Replay
 
@@ -216,12 +213,3 @@ def named(store: "Store", folder: Path, word: str) -> str:
             f"No session was saved in {folder}.", remedies=(Remedy("list_all_sessions"),)
         )
     return newest.name
-
-
-def masked_event(firewall: "Firewall", event: Event) -> Event:
-    """Mask the secrets in an event, also in the messages of a history."""
-    from ybs.session.export import mask
-
-    if isinstance(event, Compacted | Replaced):
-        return replace(event, messages=tuple(mask(firewall, each) for each in event.messages))
-    return mask(firewall, event)

@@ -5,19 +5,14 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from ybs.agent.environment import Permissions, ToolEnvironment
+from ybs.agent.environment import Permissions
 from ybs.agent.hooks import TurnHook
 from ybs.config.layers import Loaded
-from ybs.config.schema import Config, Safety
-from ybs.config.tree import Origin
+from ybs.config.schema import Safety
 from ybs.core.errors import ConfigError
-from ybs.core.ports import Confirm, Guard, Tool, Toolbox
-from ybs.providers.registry import chosen_name, provider_names
-from ybs.security.policy.confirm import nobody
+from ybs.core.ports import Guard, Tool, Toolbox
 from ybs.session.reply import Commands
-from ybs.trust.settings import load
 
 STAYS_ON = (
     "safety.sandbox_enabled is false, and the sandbox stays on: "
@@ -92,66 +87,6 @@ class Options(Struct, frozen=True, kw_only=True):
         overrides: dict[str, Any] = {**rest.pop("overrides", {}), **short}
         several = {name: tuple(rest.pop(name)) for name in ("tools", "toolboxes") if name in rest}
         return cls(folder=folder, overrides=overrides, **several, **rest)
-
-
-def load_settings(options: Options) -> Loaded:
-    """Load the settings of a session with these options. Raises ConfigError for a folder that is none."""
-    if not options.folder.is_dir():
-        raise ConfigError(f"{options.folder} is no folder. A session needs a project's folder.")
-    if options.loaded is not None:
-        return options.loaded
-    loaded = load(
-        folder=options.folder,
-        overrides=options.overrides,
-        config_file=options.config_file,
-        profile=options.profile,
-        trusts_project=options.trust,
-    )
-    if loaded.config.safety.sandbox_enabled or not options.sandbox:
-        return loaded
-    return replace(loaded, warnings=(*loaded.warnings, STAYS_ON))
-
-
-def environment_of(options: Options, loaded: Loaded, confirm: Confirm = nobody) -> ToolEnvironment:
-    """Return what tools stand on, for a frontend that needs no model."""
-    if loaded.config.incognito.enabled:
-        options.before_incognito()
-    return ToolEnvironment(options.folder, loaded, options.permissions, confirm=confirm)
-
-
-def ready_settings(options: Options) -> Loaded:
-    """Load the settings of a session and see whether they make sense. Raises ConfigError for what stops a start."""
-    loaded = load_settings(options)
-    if not _has_more_than_shipped(options, loaded.config):
-        return loaded  # most starts load nothing for it
-    from ybs.session.checking import checked
-
-    return checked(options, loaded)
-
-
-def _has_more_than_shipped(options: Options, config: Config) -> bool:
-    """Return whether rules, tools, folders or providers are named that might not exist."""
-    safety, chosen = config.safety, chosen_name(config)
-    return bool(
-        (options.allow or options.deny or options.add_dirs)
-        or (safety.allow or safety.ask or safety.deny or config.firewall.allow)
-        or (config.tools.builtin or config.providers)
-        or safety.require_confirmation != SHIPPED.require_confirmation
-        or safety.sandbox_allowed_paths != SHIPPED.sandbox_allowed_paths
-        or (chosen is not None and chosen not in provider_names())
-    )
-
-
-def with_incognito(loaded: Loaded, *, is_on: bool) -> Loaded:
-    """Return the settings with incognito on or off, as the person said in the session."""
-    config = loaded.config
-    if config.incognito.enabled == is_on:
-        return loaded
-    return replace(
-        loaded,
-        config=replace(config, incognito=replace(config.incognito, enabled=is_on)),
-        origins={**loaded.origins, "incognito.enabled": Origin("option", "this session")},
-    )
 
 
 def read_prompt(options: Options) -> str:

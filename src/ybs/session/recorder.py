@@ -217,7 +217,7 @@ class TurnRecorder(TurnHook):
     def _masked(self, text: str) -> str:
         """Mask a whole text, before it is cut: of a part of a secret nobody can tell that it is one."""
         from ybs.core.messages import Text
-        from ybs.session.export import mask
+        from ybs.session.masking import mask
 
         return mask(self._environment.secrets.firewall, Text(text=text)).text
 

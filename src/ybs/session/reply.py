@@ -1,17 +1,12 @@
 """What a door gets back for a line of input: the reply of a command, or the outcome of a turn."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
 from ybs.core.errors import YbsError
 from ybs.core.events import Event, TurnFinished
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from ybs.session.session import Session
 
 
 class MenuItem(Struct, frozen=True, kw_only=True):
@@ -114,7 +109,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 
 class Commands(Protocol):
-    """The slash commands of a session, handed in by whoever opens it."""
+    """The slash commands of a session, handed in by whoever opens it. `session` is the `ybs.Session` that they act on."""
 
     @property
     def pointed_to(self) -> Sequence[str]:
@@ -125,10 +120,10 @@ class Commands(Protocol):
         """Return whether the line is a command."""
         ...
 
-    async def run(self, session: "Session", line: str) -> Reply:
+    async def run(self, session: Any, line: str) -> Reply:
         """Run a command line."""
         ...
 
-    def resumed(self, session: "Session") -> Reply | None:
+    def resumed(self, session: Any) -> Reply | None:
         """Return what a frontend says and draws first of a session that goes on."""
         ...

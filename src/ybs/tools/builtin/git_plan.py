@@ -17,7 +17,7 @@ from ybs.security.unicode import printable
 from ybs.tools.builtin.work_tree import WorkTree
 
 if TYPE_CHECKING:
-    from ybs.tools.builtin.git import Arguments
+    from ybs.tools.builtin.git_arguments import Arguments
 
 _MOST_COMMITS = 20
 #: What no branch is called: see git-check-ref-format(1).

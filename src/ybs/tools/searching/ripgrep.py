@@ -122,7 +122,8 @@ def _output(
 
     It opens by path, and a command that still runs can put a link in the place of a folder at any moment.
     """
-    from ybs.security.sandbox.view import View, launch_reader  # not before the first search
+    from ybs.security.sandbox.confined import launch_reader
+    from ybs.security.sandbox.view import View  # not before the first search
 
     shown = (str(start), *filter(os.path.isfile, [f"{folder}.gitignore"]))
     hidden = tuple(roots.blocked_in(str(start)))

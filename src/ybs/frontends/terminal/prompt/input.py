@@ -32,6 +32,7 @@ from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
+from ybs.frontends.terminal.desk import Desk
 from ybs.frontends.terminal.drawing.fragments import fragments
 from ybs.frontends.terminal.prompt.draft import Draft
 from ybs.frontends.terminal.prompt.extended_keys import ExtendedKeys, read_extended
@@ -41,7 +42,6 @@ from ybs.frontends.terminal.prompt.paste import FoldedPastes
 from ybs.frontends.terminal.resize import SteadyApplication
 
 if TYPE_CHECKING:
-    from ybs.frontends.terminal.terminal import Terminal
     from ybs.session.session import Session
 
 #: Seconds until a lone Esc counts as Esc (and not as the beginning of Alt-something).
@@ -57,7 +57,7 @@ class Prompt:
 
     def __init__(
         self,
-        desk: "Terminal",
+        desk: Desk,
         put_in: Input,
         put_out: Output,
         *,

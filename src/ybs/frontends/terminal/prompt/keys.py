@@ -1,7 +1,7 @@
 """The keys: what each one does, and what they act on."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from prompt_toolkit.filters import (
     Always,
@@ -20,12 +20,9 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.search import stop_search
 
 from ybs.frontends.layout import in_columns
+from ybs.frontends.terminal.desk import Desk, Window
 from ybs.frontends.terminal.prompt.draft import Draft
 from ybs.frontends.terminal.prompt.paste import clean
-
-if TYPE_CHECKING:
-    from ybs.frontends.terminal.prompt.input import Prompt
-    from ybs.frontends.terminal.terminal import Terminal
 
 Act: TypeAlias = Callable[[KeyPressEvent], None]
 ALWAYS = Always()
@@ -63,7 +60,7 @@ VI_KEYS = (
 class Place:
     """What is true of the prompt when a key comes."""
 
-    def __init__(self, desk: "Terminal", window: "Prompt") -> None:
+    def __init__(self, desk: Desk, window: Window) -> None:
         draft = window.draft
         self.asking, self.explaining = (
             Condition(lambda: desk.asking.is_choosing),
@@ -81,7 +78,7 @@ class Place:
         self.inserting, self.resting = emacs_mode | vi_insert_mode, emacs_mode | vi_navigation_mode
 
 
-def bindings(desk: "Terminal", window: "Prompt") -> KeyBindings:
+def bindings(desk: Desk, window: Window) -> KeyBindings:
     """Make the key bindings; what is not here is what prompt_toolkit's Emacs or vi keys do."""
     keys, draft, place = KeyBindings(), window.draft, Place(desk, window)
 
@@ -123,7 +120,7 @@ class On(Protocol):
         ...
 
 
-def _bind_lines(on: On, desk: "Terminal", draft: Draft, place: Place) -> None:
+def _bind_lines(on: On, desk: Desk, draft: Draft, place: Place) -> None:
     reason = place.explaining
     on("enter", do=lambda event: _enter(event, desk, draft), when=place.typing)
     on("enter", do=lambda event: desk.asking.explain(event.current_buffer.text), when=reason)
@@ -139,7 +136,7 @@ def _bind_lines(on: On, desk: "Terminal", draft: Draft, place: Place) -> None:
     on(Keys.BracketedPaste, do=_paste_line, when=reason)
 
 
-def _bind_menu(on: On, desk: "Terminal", draft: Draft, place: Place) -> None:
+def _bind_menu(on: On, desk: Desk, draft: Draft, place: Place) -> None:
     """Bind the keys of the completions."""
     shown = place.typing & place.menu
     on("tab", do=lambda _: draft.select(), when=place.typing & (place.menu | ~place.busy))
@@ -149,7 +146,7 @@ def _bind_menu(on: On, desk: "Terminal", draft: Draft, place: Place) -> None:
     on("up", do=lambda _: draft.leave_menu(), when=shown & ~place.chosen)
 
 
-def _enter(event: KeyPressEvent, desk: "Terminal", draft: Draft) -> None:
+def _enter(event: KeyPressEvent, desk: Desk, draft: Draft) -> None:
     """Send the draft; a new line after a backslash, and in the middle of pasted text."""
     if event.key_processor.input_queue:  # more came in the same burst: this is a paste, not a key
         draft.insert_text("\n")
@@ -160,7 +157,7 @@ def _enter(event: KeyPressEvent, desk: "Terminal", draft: Draft) -> None:
         desk.work.submit(text)
 
 
-def _close(desk: "Terminal", draft: Draft) -> None:
+def _close(desk: Desk, draft: Draft) -> None:
     """Close the menu; a second Esc empties the prompt."""
     draft.cancel_completion()
     desk.escape()
@@ -183,14 +180,14 @@ def _stop_search(draft: Draft) -> None:
     draft.go_back()
 
 
-def _accept(desk: "Terminal", draft: Draft) -> None:
+def _accept(desk: Desk, draft: Draft) -> None:
     """Keep what is chosen in the menu; a command is sent with it."""
     draft.accept()
     if draft.text.startswith("/"):
         desk.work.submit(draft.take())
 
 
-def _queue(desk: "Terminal", draft: Draft) -> None:
+def _queue(desk: Desk, draft: Draft) -> None:
     """Have the draft sent when the running turn has ended."""
     if text := draft.take():
         desk.work.queue(text)

@@ -1,20 +1,17 @@
 """A menu in the place of the prompt: arrows move, letters filter, Enter chooses, Esc closes."""
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from prompt_toolkit.key_binding import KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from ybs.commands.figures import number_in
+from ybs.frontends.terminal.desk import Desk
 from ybs.frontends.terminal.questions import confirm
 from ybs.frontends.terminal.questions.confirm import Silence
 from ybs.frontends.terminal.signs import Paint, Signs
 from ybs.frontends.terminal.words import cells, one_line, shorten
 from ybs.session.reply import Menu, MenuItem
-
-if TYPE_CHECKING:
-    from ybs.frontends.terminal.terminal import Terminal
 
 #: Items that are seen at once, where the screen has the room.
 MAX_ROWS = 10
@@ -153,7 +150,7 @@ _STEPS: dict[Keys | str, int] = {
 class Picking:
     """Shows one menu at a time; a question comes first. `clock` counts seconds."""
 
-    def __init__(self, front: "Terminal", clock: Callable[[], float]) -> None:
+    def __init__(self, front: Desk, clock: Callable[[], float]) -> None:
         self._front, self._clock = front, clock
         self._picker: Picker | None = None
         self._silence = Silence(clock)

@@ -1,0 +1,170 @@
+"""What the prompt, its keys and its menus ask of the terminal that they belong to."""
+
+from typing import Protocol
+
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.key_binding import KeyPressEvent
+
+from ybs.frontends.terminal.drawing.render import Canvas
+from ybs.frontends.terminal.prompt.draft import Draft
+from ybs.frontends.terminal.resize import SteadyApplication
+from ybs.session.status import Status
+
+
+class KeyTaker(Protocol):
+    """Something that may stand in the place of the prompt and then takes every key."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it stands there."""
+        ...
+
+    def take_key(self, event: KeyPressEvent) -> None:
+        """Take a key."""
+        ...
+
+
+class Questions(KeyTaker, Protocol):
+    """The questions that the person is asked."""
+
+    @property
+    def is_choosing(self) -> bool:
+        """Whether one waits for a key."""
+        ...
+
+    @property
+    def is_explaining(self) -> bool:
+        """Whether one waits for a reason in words."""
+        ...
+
+    def explain(self, text: str) -> None:
+        """Take the words."""
+        ...
+
+
+class Lines(Protocol):
+    """What becomes of the lines that were typed."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a turn or a command runs."""
+        ...
+
+    def submit(self, line: str) -> None:
+        """Take a line now."""
+        ...
+
+    def choose(self, line: str) -> None:
+        """Take a line that was chosen from a menu."""
+        ...
+
+    def queue(self, line: str) -> None:
+        """Take a line now, or when the running turn has ended."""
+        ...
+
+
+class Window(Protocol):
+    """The lines at the bottom of the screen."""
+
+    app: SteadyApplication
+    draft: Draft
+    is_away: bool
+
+    def edit(self) -> None:
+        """Open the input in the person's editor."""
+        ...
+
+    def suspend(self) -> None:
+        """Hand the terminal to the shell that ybs was started from."""
+        ...
+
+
+class Desk(Protocol):
+    """The terminal, as its parts see it."""
+
+    canvas: Canvas
+
+    @property
+    def asking(self) -> Questions:
+        """The questions."""
+        ...
+
+    @property
+    def picking(self) -> KeyTaker:
+        """The menu."""
+        ...
+
+    @property
+    def work(self) -> Lines:
+        """What takes lines."""
+        ...
+
+    @property
+    def window(self) -> Window:
+        """The prompt."""
+        ...
+
+    @property
+    def state(self) -> Status:
+        """Where things stand."""
+        ...
+
+    def is_waiting(self) -> bool:
+        """Return whether a line waits for the running turn."""
+        ...
+
+    def above(self) -> str:
+        """Draw what stands above the input."""
+        ...
+
+    def menu(self) -> str:
+        """Draw the menu that stands in the place of the prompt."""
+        ...
+
+    def below(self) -> StyleAndTextTuples:
+        """Draw the bottom line."""
+        ...
+
+    def prompt(self) -> str:
+        """Draw the sign before the input."""
+        ...
+
+    def hint(self, text: str) -> None:
+        """Say something for a moment."""
+        ...
+
+    def note_hidden(self) -> None:
+        """Note that another program had the screen."""
+        ...
+
+    def recall(self) -> None:
+        """Put the newest line that waits back into the prompt."""
+        ...
+
+    def show_keys(self) -> None:
+        """Draw the keys."""
+        ...
+
+    def unfold(self) -> None:
+        """Draw whole what was drawn shortened."""
+        ...
+
+    def interrupt(self) -> None:
+        """Take Ctrl-C."""
+        ...
+
+    def escape(self) -> None:
+        """Take an Esc that stops nothing."""
+        ...
+
+    def stop(self) -> None:
+        """Take Esc: stop what runs."""
+        ...
+
+    def leave(self) -> None:
+        """Leave."""
+        ...
+
+    def next_mode(self) -> None:
+        """Go to the next mode."""
+        ...

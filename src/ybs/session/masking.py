@@ -1,0 +1,43 @@
+"""Secrets masked in the messages and events of a session, before they are written down or shown."""
+
+from typing import Any, TypeVar, cast
+
+from msgspec.structs import replace
+
+from ybs.core.events import Compacted, Event, Replaced
+from ybs.core.messages import Thinking
+from ybs.security.firewall.masking import Firewall
+from ybs.security.firewall.report import Report
+from ybs.security.firewall.structs import masked
+
+_T = TypeVar("_T")
+
+
+def mask(firewall: Firewall, value: _T) -> _T:
+    """Mask the secrets in a message or an event, in thinking too. The report is of what a model was to see."""
+    kept, firewall.report = firewall.report, Report()
+    try:
+        clean: Any = masked(firewall, value, "an export")
+        for name in ("content", "parts"):
+            parts = getattr(clean, name, ())
+            if isinstance(parts, tuple):
+                thought = tuple(
+                    _mask_thinking(firewall, part) for part in cast("tuple[object, ...]", parts)
+                )
+                clean = replace(clean, **{name: thought}) if thought != parts else clean
+        return clean
+    finally:
+        firewall.report = kept
+
+
+def _mask_thinking(firewall: Firewall, part: object) -> object:
+    if not isinstance(part, Thinking) or (text := firewall.mask(part.text)) == part.text:
+        return part
+    return Thinking(text=text, provider=part.provider)  # its signature was of the other text
+
+
+def masked_event(firewall: Firewall, event: Event) -> Event:
+    """Mask the secrets in an event, also in the messages of a history."""
+    if isinstance(event, Compacted | Replaced):
+        return replace(event, messages=tuple(mask(firewall, each) for each in event.messages))
+    return mask(firewall, event)

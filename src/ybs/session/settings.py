@@ -1,0 +1,74 @@
+"""The settings that a session begins with, read and checked, and the environment of tools without a model."""
+
+from msgspec.structs import replace
+
+from ybs.agent.environment import ToolEnvironment
+from ybs.config.layers import Loaded
+from ybs.config.schema import Config
+from ybs.config.tree import Origin
+from ybs.core.errors import ConfigError
+from ybs.core.ports import Confirm
+from ybs.providers.registry import chosen_name, provider_names
+from ybs.security.policy.confirm import nobody
+from ybs.session.options import SHIPPED, STAYS_ON, Options
+from ybs.trust.settings import load
+
+
+def load_settings(options: Options) -> Loaded:
+    """Load the settings of a session with these options. Raises ConfigError for what is not a folder."""
+    if not options.folder.is_dir():
+        raise ConfigError(f"{options.folder} is not a folder. A session needs a project's folder.")
+    if options.loaded is not None:
+        return options.loaded
+    loaded = load(
+        folder=options.folder,
+        overrides=options.overrides,
+        config_file=options.config_file,
+        profile=options.profile,
+        trusts_project=options.trust,
+    )
+    if loaded.config.safety.sandbox_enabled or not options.sandbox:
+        return loaded
+    return replace(loaded, warnings=(*loaded.warnings, STAYS_ON))
+
+
+def environment_of(options: Options, loaded: Loaded, confirm: Confirm = nobody) -> ToolEnvironment:
+    """Return what tools stand on, for a frontend that needs no model."""
+    if loaded.config.incognito.enabled:
+        options.before_incognito()
+    return ToolEnvironment(options.folder, loaded, options.permissions, confirm=confirm)
+
+
+def ready_settings(options: Options) -> Loaded:
+    """Load the settings of a session and see whether they make sense. Raises ConfigError for what stops a start."""
+    loaded = load_settings(options)
+    if not _has_more_than_shipped(options, loaded.config):
+        return loaded  # most starts load nothing for it
+    from ybs.session.checking import checked
+
+    return checked(options, loaded)
+
+
+def _has_more_than_shipped(options: Options, config: Config) -> bool:
+    """Return whether rules, tools, folders or providers are named that might not exist."""
+    safety, chosen = config.safety, chosen_name(config)
+    return bool(
+        (options.allow or options.deny or options.add_dirs)
+        or (safety.allow or safety.ask or safety.deny or config.firewall.allow)
+        or (config.tools.builtin or config.providers)
+        or safety.require_confirmation != SHIPPED.require_confirmation
+        or safety.sandbox_allowed_paths != SHIPPED.sandbox_allowed_paths
+        or (chosen is not None and chosen not in provider_names())
+    )
+
+
+def with_incognito(loaded: Loaded, *, is_on: bool) -> Loaded:
+    """Return the settings with incognito on or off, as the person said in the session."""
+    config = loaded.config
+    if config.incognito.enabled == is_on:
+        return loaded
+    return replace(
+        loaded,
+        config=replace(config, incognito=replace(config.incognito, enabled=is_on)),
+        origins={**loaded.origins, "incognito.enabled": Origin("option", "this session")},
+    )
