@@ -15,7 +15,8 @@ from ybs.agent.prompt_context import PromptContext
 from ybs.core.errors import ToolError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Preview, Tool, ToolOutput
-from ybs.session.options import Options, environment_of, load_settings
+from ybs.session.options import Options
+from ybs.session.settings import environment_of, load_settings
 from ybs.testing import FakeTool
 from ybs.tools.calls.arguments import decode
 from ybs.tools.calls.forms import schema_problem

@@ -115,3 +115,12 @@ def test_a_machine_without_a_filter_has_no_landlock_either(
     assert found is None
     assert "no system call filter" in why
     assert landlock.attempt(None) == (None, "the kernel offers no Landlock")
+
+
+def test_only_linux_has_something_to_try_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+    monkeypatch.setattr(bubblewrap, "find", lambda: tried.append(sys.platform))
+    for platform in ("darwin", "linux"):
+        monkeypatch.setattr(sys, "platform", platform)
+        sandbox.try_machine()
+    assert tried == ["linux"]
