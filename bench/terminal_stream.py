@@ -154,7 +154,7 @@ class StandIn:
         self._sinks: list[Callable[[Any], None]] = []
 
     def __getattr__(self, name: str) -> Any:
-        """Take whatever else a door asks for: nothing waits, nothing is given back."""
+        """Take whatever else a frontend asks for: nothing waits, nothing is given back."""
         return lambda *_args, **_options: ()
 
     def subscribe(self, sink: Callable[[Any], None]) -> None:

@@ -73,7 +73,7 @@ it is bounded by what follows, each with the test that holds it.
   would be written down, and the system is told to dump no memory. The mark `incognito` stands first in the status line. With
   `incognito.local_only` no model elsewhere is used. A test searches every file for a marker after a normal end, a crash and a kill.
 - **The local model's** server logs its start and nothing of what it is asked; it dumps no memory either.
-- **Output.** Nothing that a model, tool, file or server says acts on the terminal: all doors write through one gate
+- **Output.** Nothing that a model, tool, file or server says acts on the terminal: all frontends write through one gate
   (`src/ybs/security/gate.py`; a test reads their source for other ways out). Control characters are shown (`␛[2J`), as are
   characters that nobody sees or that turn the direction of others (`<U+202E>`), but where a script or an emoji needs
   them; colours are dropped, of a heap of accents the first 16 stay, links are shown whole and nothing is fetched. JSON has such characters

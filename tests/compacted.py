@@ -89,6 +89,6 @@ def prompt(conversation: Conversation) -> str:
 
 
 def is_valid(conversation: Conversation) -> bool:
-    """Tell whether it could be sent as it stands: nothing has to be closed, nothing is left open."""
+    """Return whether it could be sent as it stands: nothing has to be closed, nothing is left open."""
     again = Conversation(conversation.system, conversation.messages)
     return again.messages == conversation.messages and not again.open_calls

@@ -1,4 +1,4 @@
-"""A session without rooms: it plays what a test writes, and remembers what a door asked of it."""
+"""A session without rooms: it plays what a test writes, and remembers what a frontend asked of it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -54,7 +54,7 @@ class FakeSession:
         self.model = "scripted"
         self.is_incognito = False
         self.view = View(streams=self.config.ui.stream_responses)
-        self.door_help = ""
+        self.frontend_help = ""
         self.steered: list[str] = []
         self.steered_in: list[str] = []  # where files are looked for
         self.replies: dict[str, Reply] = {}

@@ -271,7 +271,7 @@ def _digest(body: str) -> bytes:
 
 
 def _is_within(some: Sequence[str], all_: Sequence[str]) -> bool:
-    """Tell whether the first stand in the second, in their order."""
+    """Return whether the first stand in the second, in their order."""
     left = iter(all_)
     return all(each in left for each in some)
 

@@ -15,7 +15,7 @@ def is_alive(pid: int) -> bool:
 
 
 async def comes(is_so: Callable[[], bool], seconds: float = 5) -> bool:
-    """Tell whether something is so, or becomes so within a while."""
+    """Return whether something is so, or becomes so within a while."""
     until = time.monotonic() + seconds
     while not is_so():
         if time.monotonic() > until:
@@ -25,7 +25,7 @@ async def comes(is_so: Callable[[], bool], seconds: float = 5) -> bool:
 
 
 async def ends(pid: int) -> bool:
-    """Tell whether the process is gone, or goes within a moment: a signal needs one to arrive."""
+    """Return whether the process is gone, or goes within a moment: a signal needs one to arrive."""
     return await comes(lambda: not is_alive(pid))
 
 

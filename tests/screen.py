@@ -104,7 +104,7 @@ class Screen:
         return self.text
 
     def looks(self, is_so: Callable[[str], bool], seconds: float) -> bool:
-        """Wait until the picture is as it should be; tell whether it came to be."""
+        """Wait until the picture is as it should be; return whether it came to be."""
         ends_at = time.monotonic() + seconds
         while not is_so(self.picture):
             if time.monotonic() > ends_at:

@@ -34,7 +34,7 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 
 class Door:
-    """Remembers how a door was opened."""
+    """Remembers how a frontend was opened."""
 
     def __init__(self) -> None:
         self.options: Any = None

@@ -112,7 +112,7 @@ def case_of(name: str, draft: Draft, after: str | None, how: str = "") -> Case:
 
 
 def is_ambiguous(draft: Draft) -> bool:
-    """Tell whether the change is, in a line or in all of them, one of what the slips change."""
+    """Return whether the change is, in a line or in all of them, one of what the slips change."""
     if not any(text.strip() for text in draft.real("cut", "add")):
         return True
     olds = {(plain(text), text) for text in draft.block}
@@ -121,7 +121,7 @@ def is_ambiguous(draft: Draft) -> bool:
 
 
 def _is_met(name: str, slips: tuple[Slip, ...], draft: Draft) -> bool:
-    """Tell whether the text is wrong for exact replacement, except where that does what is meant."""
+    """Return whether the text is wrong for exact replacement, except where that does what is meant."""
     if not slips:
         return draft.before.count(draft.old) == 1 and draft.line_end == "\n"
     text = draft.before if name == "line ends" else "\n".join(draft.edit.before)

@@ -38,7 +38,7 @@ def occurs(block: list[str], lines: list[str]) -> int:
 
 
 def has_near_twin(block: list[str], lines: list[str]) -> bool:
-    """Tell whether two or more places in a file have all lines of the block but one."""
+    """Return whether two or more places in a file have all lines of the block but one."""
     wanted, there = loose(block), loose(lines)
     size = len(wanted)
     places = 0
@@ -145,7 +145,7 @@ def draft_of(edit: Edit, random: Random, fewest_lines: int = 1, context: int = 0
 
 
 def _needs_newline(lines: list[Line]) -> bool:
-    """Tell whether a text without final newline would say something else: one that is empty or ends blank."""
+    """Return whether a text without final newline would say something else: one that is empty or ends blank."""
     old = [line.real for line in lines if line.kind != "add"]
     new = [line.real for line in lines if line.kind != "cut"]
     return not new or not old[-1].strip() or not new[-1].strip()

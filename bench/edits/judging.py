@@ -30,7 +30,7 @@ class Judged:
 
     @property
     def is_good(self) -> bool:
-        """Tell whether it is what should happen."""
+        """Whether it is what should happen."""
         return self.verdict == ("refused" if self.case.after is None else "right")
 
 

@@ -48,7 +48,7 @@ CODE, COMMENT, STRING = "c", "#", "s"
 
 
 def is_code(suffix: str) -> bool:
-    """Tell whether files of this suffix can be taken apart."""
+    """Return whether files of this suffix can be taken apart."""
     return suffix in _FAMILIES
 
 

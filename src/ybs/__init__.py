@@ -10,7 +10,7 @@ __all__ = ["Session", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    # `import ybs` must stay cheap: the command starts by it. The Python door loads on first use.
+    # `import ybs` must stay cheap: the command starts by it. The Python frontend loads on first use.
     if name == "Session":
         from ybs.session.session import Session
 

@@ -1,4 +1,4 @@
-"""The command line: arguments in, one front door or subcommand opened, an exit code out.
+"""The command line: arguments in, one frontend or subcommand opened, an exit code out.
 
 Everything heavy is imported after the arguments are known; `ybs --version` imports nothing at all.
 """
@@ -183,7 +183,7 @@ def call_tool(arguments: "Namespace") -> int:
 
 
 def is_terminal(stream: Any) -> bool:
-    """Tell whether a standard stream is there, open, and a terminal."""
+    """Return whether a standard stream is there, open, and a terminal."""
     try:
         return stream is not None and stream.isatty()
     except ValueError:  # closed

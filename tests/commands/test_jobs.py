@@ -55,7 +55,7 @@ async def test_a_job_ends_with_the_session_when_its_door_fails(open_session: Ope
     async def door(session: Session) -> None:
         async with session:
             await session.send("start it")
-            raise RuntimeError("the door broke")
+            raise RuntimeError("the frontend broke")
 
     async with OpenAIServer([SERVE, "It runs."]) as server:
         session, events = open_session(server, mode="bypass")

@@ -151,7 +151,7 @@ def test_a_path_at_the_start_is_no_command(line: str, expected: bool):
 async def test_help_fits_a_terminal_and_ends_with_the_keys_of_the_door(open_session: Open):
     async with OpenAIServer([]) as server:
         session, _ = open_session(server)
-        session.door_help = "  Ctrl-X  does something"
+        session.frontend_help = "  Ctrl-X  does something"
         async with session:
             reply = await session.handle("/help")
     assert isinstance(reply, Reply)

@@ -18,7 +18,7 @@ def cgroups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     own.write_text("0::/a/b\n")
     folder = tmp_path / "cgroup"
     (folder / "a/b").mkdir(parents=True)
-    real = machine._read  # pyright: ignore[reportPrivateUsage] - its one door to the system
+    real = machine._read  # pyright: ignore[reportPrivateUsage] - its one frontend to the system
 
     def read(path: Path) -> str:
         return real(own if path == Path("/proc/self/cgroup") else path)

@@ -103,7 +103,7 @@ def test_a_terminal_that_is_closed_ends_it(state: str, project: Path) -> None:
 
 
 def comes(is_so: Callable[[], bool]) -> bool:
-    """Tell whether something becomes so within a while."""
+    """Return whether something becomes so within a while."""
     ends_at = time.monotonic() + 8
     while not is_so():
         if time.monotonic() > ends_at:

@@ -222,7 +222,7 @@ def kill_group(process: subprocess.Popen[str]) -> None:
 
 
 def alive_in(folder: Path) -> bool:
-    """Tell whether any process still works in the folder, a moment being granted to the kernel."""
+    """Return whether any process still works in the folder, a moment being granted to the kernel."""
     until = time.monotonic() + 5
     while time.monotonic() < until:
         if not any(_works_in(entry, folder) for entry in Path("/proc").iterdir()):

@@ -1,4 +1,4 @@
-"""The cases C08 to C12, F01, F02, F05 and E04: later starts, other doors, and ybs's own files."""
+"""The cases C08 to C12, F01, F02, F05 and E04: later starts, other frontends, and ybs's own files."""
 
 import os
 import subprocess

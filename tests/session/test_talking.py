@@ -1,4 +1,4 @@
-"""What a door may say besides a turn: words for the running one, and going back in the conversation."""
+"""What a frontend may say besides a turn: words for the running one, and going back in the conversation."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""What every door knows of its terminal in the same way."""
+"""What every frontend knows of its terminal in the same way."""
 
 import pytest
 

@@ -199,7 +199,7 @@ def _unknown_keys(value: Any, hint: Any, place: str = "$") -> list[str]:
 
 
 def _may_be(value: Any, hint: Any) -> bool:
-    """Tell whether a member of a union could be meant: its literal fields, and its shape, must agree."""
+    """Return whether a member of a union could be meant: its literal fields, and its shape, must agree."""
     fields = _fields(hint)
     if isinstance(value, list):
         return bool(typing.get_args(hint)) and typing.get_origin(hint) is not typing.Literal

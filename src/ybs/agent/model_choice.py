@@ -33,7 +33,7 @@ def open_model(config: Config) -> tuple[str, ProviderModel]:
 
 
 def is_small(provider: str, model: Model, config: Config) -> bool:
-    """Tell whether the model gets the short prompt: it runs on this machine, or its window is small.
+    """Return whether the model gets the short prompt: it runs on this machine, or its window is small.
 
     An OpenAI-compatible server on this machine may stand for anything, so its window decides.
     """

@@ -211,7 +211,7 @@ class PromptContext(Guard):
             self._window = self._model.window  # it may have been asked for meanwhile
         if self._own_prompt:
             return self._own_prompt
-        async with self._one_at_a_time:  # the door may prepare it while a turn begins
+        async with self._one_at_a_time:  # the frontend may prepare it while a turn begins
             commits = await self._commits()
         facts = [*self._facts(), commits]
         written = [*self._read(self._note), self._recent_memories()]

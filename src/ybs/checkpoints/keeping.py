@@ -40,12 +40,12 @@ class Keeper:
 
     @property
     def is_busy(self) -> bool:
-        """Tell whether anything was kept in this turn."""
+        """Whether anything was kept in this turn."""
         return bool(self._turn.changes) or self._turn.stretch.is_open
 
     @property
     def is_open(self) -> bool:
-        """Tell whether anything was kept that was not compared yet."""
+        """Whether anything was kept that was not compared yet."""
         return self._turn.stretch.is_open
 
     def begin(self) -> None:

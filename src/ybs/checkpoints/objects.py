@@ -98,14 +98,14 @@ class Objects:
         return data if data is not None and digest_of(data) == digest else None
 
     def has(self, digest: str, size: int) -> bool:
-        """Tell whether the content is there, by its size."""
+        """Return whether the content is there, by its size."""
         try:
             return self._path(digest).stat().st_size == size
         except OSError:
             return False
 
     def has_state(self, state: State) -> bool:
-        """Tell whether all is there that the state needs."""
+        """Return whether all is there that the state needs."""
         return not state.digest or self.has(state.digest, state.size)
 
     def each(self) -> list[tuple[str, os.stat_result]]:
@@ -121,7 +121,7 @@ class Objects:
         return found
 
     def drop(self, digest: str, *, before: float) -> bool:
-        """Remove a content that was last wanted before this time; tell whether it went."""
+        """Remove a content that was last wanted before this time; return whether it went."""
         path = self._path(digest)
         with suppress(OSError):
             if path.lstat().st_mtime < before:  # once more: another ybs may want it by now

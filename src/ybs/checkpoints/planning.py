@@ -98,7 +98,7 @@ def _is_half_way(found: State, begun: Change) -> bool:
 
 
 def _is_fit(step: Step, *, is_resumed: bool) -> bool:
-    """Tell whether what was found is what the turn left there, or what a broken off undo did."""
+    """Return whether what was found is what the turn left there, or what a broken off undo did."""
     found, expected, target = step.found, step.expected, step.target
     if found == expected or (is_resumed and found == ABSENT):
         return True
@@ -122,7 +122,7 @@ class _Checks:
         self._folders = [str(folder) for folder in roots.folders]
 
     def forbid(self, path: str) -> bool:
-        """Tell whether the path cannot be brought to its target."""
+        """Return whether the path cannot be brought to its target."""
         step = self._steps[path]
         return (
             not is_ours(self._roots, path)
@@ -135,7 +135,7 @@ class _Checks:
         )
 
     def _has_way(self, path: str) -> bool:
-        """Tell whether all above the path will be folders."""
+        """Return whether all above the path will be folders."""
         for above in map(str, Path(path).parents):
             if above in self._folders:
                 return True
@@ -146,7 +146,7 @@ class _Checks:
         return True
 
     def _empties(self, path: str) -> bool:
-        """Tell whether all that is in the folder goes."""
+        """Return whether all that is in the folder goes."""
         try:
             folder = open_listed(Path(path))
         except (OSError, Refused):
@@ -165,7 +165,7 @@ class _Checks:
 
 
 def is_ours(roots: Roots, path: str) -> bool:
-    """Tell whether an undo may write at a path; links that are on the way now are looked at when it is done."""
+    """Return whether an undo may write at a path; links that are on the way now are looked at when it is done."""
     if path != os.path.normpath(path) or any(map(means_git, path.split("/"))):
         return False
     folders = [str(folder).rstrip("/") for folder in roots.folders]
@@ -182,7 +182,7 @@ def is_ours(roots: Roots, path: str) -> bool:
 
 
 def leads_there(roots: Roots, path: str) -> bool:
-    """Tell whether a path means just itself, with no link on the way, and is not blocked.
+    """Return whether a path means just itself, with no link on the way, and is not blocked.
 
     A folder laid out as a repository is no obstacle, unlike for a tool: what was there before may be there again.
     """

@@ -52,7 +52,7 @@ class Snapshot:
         self.folders: list[str] = []
 
     def covers(self, path: str) -> bool:
-        """Tell whether the path was looked at, or was not there: it is neither left out nor elsewhere."""
+        """Return whether the path was looked at, or was not there: it is neither left out nor elsewhere."""
         while path not in self.folders:
             if path in self.left_out or path in ("/", ""):
                 return False
@@ -145,12 +145,12 @@ def _stamp(status: os.stat_result) -> tuple[int, ...]:
 
 
 def is_newer(status: os.stat_result, since_ns: int) -> bool:
-    """Tell whether it is a file, or a link, that changed since then."""
+    """Return whether it is a file, or a link, that changed since then."""
     return status.st_ctime_ns > since_ns and not stat.S_ISDIR(status.st_mode)
 
 
 def _is_open(place: Place) -> bool:
-    """Tell whether what is in a folder can be listed; of one that cannot nobody knows what was in it."""
+    """Return whether what is in a folder can be listed; of one that cannot nobody knows what was in it."""
     return os.access(place.name, os.R_OK | os.X_OK, dir_fd=place.folder)
 
 

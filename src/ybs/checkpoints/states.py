@@ -34,7 +34,7 @@ class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def is_kept(self) -> bool:
-        """Tell whether it can be made again."""
+        """Whether it can be made again."""
         return self.kind != "other" and not self.mark
 
 
@@ -54,7 +54,7 @@ class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def is_kept(self) -> bool:
-        """Tell whether both sides can be made again."""
+        """Whether both sides can be made again."""
         return self.before.is_kept and self.after.is_kept
 
 

@@ -130,7 +130,7 @@ class Shelf:
         return {change.before.digest for change in changes}
 
     def began(self, name: str) -> bool:
-        """Tell whether an undo or redo that began with this record did not come to its end."""
+        """Return whether an undo or redo that began with this record did not come to its end."""
         return self._began(name).is_file()
 
     def overwritten(self, name: str) -> "Record | None":

@@ -25,7 +25,7 @@ class Stretch(Struct):
 
     @property
     def is_open(self) -> bool:
-        """Tell whether anything was kept in it."""
+        """Whether anything was kept in it."""
         return bool(self.touched) or self.snapshot is not None
 
     def touch(self, roots: Roots, path: str, take: Take) -> None:
@@ -132,7 +132,7 @@ class Turn(Struct):
 
     @property
     def has_more(self) -> bool:
-        """Tell whether commands changed what no tool named, or may have."""
+        """Whether commands changed what no tool named, or may have."""
         if self.is_given_up or self.stretch.snapshot is not None:
             return True
         others = (change for path, change in self.changes.items() if path not in self.named)
@@ -151,7 +151,7 @@ class Turn(Struct):
 
 
 def _is_newer(roots: Roots, path: str, since_ns: int) -> bool:
-    """Tell whether a file was changed since then."""
+    """Return whether a file was changed since then."""
     try:
         with roots.held(Path(path)) as place:
             status = place.status()

@@ -1,1 +1,1 @@
-"""The slash commands, once for all doors: registry.py lists them, the other files do them."""
+"""The slash commands, once for all frontends: registry.py lists them, the other files do them."""

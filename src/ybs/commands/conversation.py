@@ -29,7 +29,7 @@ async def begin_anew(session: Session, _argument: str) -> Reply:
 
 
 async def copy(session: Session, argument: str) -> Reply:
-    """Copy an answer, or the last code block in one. The door says whether that worked."""
+    """Copy an answer, or the last code block in one. The frontend says whether that worked."""
     from ybs.security.unicode import printable
     from ybs.session.answers import answers_of, last_code
 

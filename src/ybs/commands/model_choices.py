@@ -1,4 +1,4 @@
-"""The models to choose from at a first start, as every door finds them: what this machine has, the best first."""
+"""The models to choose from at a first start, as every frontend finds them: what this machine has, the best first."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence

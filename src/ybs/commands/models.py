@@ -39,7 +39,7 @@ async def change_provider(session: Session, argument: str) -> Reply:
 
 
 def _has_model(session: Session, provider: str) -> bool:
-    """Tell whether a provider comes with a model, its own or that of the settings. Raises ConfigError."""
+    """Return whether a provider comes with a model, its own or that of the settings. Raises ConfigError."""
     from ybs.providers.registry import chosen_name, find_provider
 
     config = session.config

@@ -16,7 +16,7 @@ _LONGEST_ECHO = 40
 
 
 def runs_beside_a_turn(line: str) -> bool:
-    """Tell whether a line is a command that need not wait for the end of a running turn."""
+    """Return whether a line is a command that need not wait for the end of a running turn."""
     word, argument = _parts(line)
     command = command_at(word)
     if not is_command(line) or command is None:

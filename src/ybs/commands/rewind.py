@@ -115,7 +115,7 @@ def _label(words: str) -> str:
 def _is_as_offered(
     session: Session, number: int, prompts: list[tuple[int, str]], total: str
 ) -> bool:
-    """Tell whether the prompt stands where the menu showed it: a turn may have read more since."""
+    """Return whether the prompt stands where the menu showed it: a turn may have read more since."""
     offered = session.offered.get(_OFFERED)
     items = offered.items if offered else ()
     return (

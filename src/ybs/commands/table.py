@@ -56,13 +56,13 @@ class Command(Struct, frozen=True):
 
 
 async def show_help(session: Session, _argument: str) -> Reply:
-    """List the commands, the other things a line can be, and the door's keys."""
+    """List the commands, the other things a line can be, and the frontend's keys."""
     groups = [Table.of((_shown(each), each.summary) for each in group) for group in GROUPS]
     direct = (
         ("!COMMAND", "run a shell command and tell the model"),
         ("!!COMMAND", "run a shell command for yourself"),
     )
-    notes = ("", session.door_help) if session.door_help else ()
+    notes = ("", session.frontend_help) if session.frontend_help else ()
     return Reply(tables=(*groups, Table.of(direct)), notes=notes)
 
 

@@ -131,7 +131,7 @@ class Compaction(Guard):
         return self._size(Request(conversation.system, conversation.messages, self._specs()))
 
     def _is_unanswered(self, conversation: Conversation) -> bool:
-        """Tell whether no model has answered since the last compaction."""
+        """Return whether no model has answered since the last compaction."""
         return bool(self._left) and self._left[0] is _last_answer(conversation.messages)
 
     async def compact(

@@ -132,7 +132,7 @@ def fault_of(said: AssistantMessage, source_chars: int, chars: int) -> str:
 
 
 def _is_garbage(text: str) -> bool:
-    """Tell whether a text is mostly the same few words, or mostly no words."""
+    """Return whether a text is mostly the same few words, or mostly no words."""
     words = _WORD.findall(text.lower())
     if sum(map(len, words)) < len(text) * 0.4:
         return True

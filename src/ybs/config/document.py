@@ -125,7 +125,7 @@ def _decode_forgivingly(document: Document) -> Any:
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
-    """Tell whether objects and lists are nested deeper than so many levels."""
+    """Return whether objects and lists are nested deeper than so many levels."""
     items = value.values() if is_object(value) else value if is_list(value) else None
     if items is None:
         return False

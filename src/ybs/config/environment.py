@@ -67,6 +67,6 @@ def _spellings() -> Iterator[tuple[str, str]]:
 
 
 def is_setting(path: tuple[str, ...]) -> bool:
-    """Tell whether a setting stands at the end of a way (a whole section does not count)."""
+    """Return whether a setting stands at the end of a way (a whole section does not count)."""
     annotation = annotation_at(path)
     return annotation is not None and not is_section(annotation)

@@ -87,7 +87,7 @@ def replace(path: Path, data: bytes, *, waits: bool = True) -> None:
 
 
 def remove(path: Path) -> bool:
-    """Delete a file of ybs; a link is deleted, not what it leads to. Tell whether it was there."""
+    """Delete a file of ybs; a link is deleted, not what it leads to. Return whether it was there."""
     try:
         path.unlink()
     except (FileNotFoundError, NotADirectoryError):

@@ -56,7 +56,7 @@ class Review(Struct, frozen=True, kw_only=True):
 
     @property
     def needs_question(self) -> bool:
-        """Tell whether a person should be asked before the first request."""
+        """Whether a person should be asked before the first request."""
         return not self.is_trusted and not self.problem and any(item.asks for item in self.items)
 
     def data(self, path: str) -> bytes | None:

@@ -43,7 +43,7 @@ def item_of(annotation: Any) -> Any:
 
 
 def is_section(annotation: Any) -> bool:
-    """Tell whether an annotation is a Struct, and so has known keys."""
+    """Return whether an annotation is a Struct, and so has known keys."""
     kind = bare(annotation)
     return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
@@ -158,7 +158,7 @@ class Fitting:
 
 
 def fits(value: Any) -> bool:
-    """Tell whether `Fitting.value` returned a value and not the mark of a misfit."""
+    """Return whether `Fitting.value` returned a value and not the mark of a misfit."""
     return value is not _MISSING
 
 

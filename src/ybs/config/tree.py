@@ -42,12 +42,12 @@ Tree: TypeAlias = dict[str, Any]
 
 
 def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
-    """Tell whether a value is a JSON object."""
+    """Return whether a value is a JSON object."""
     return isinstance(value, dict)
 
 
 def is_list(value: Any) -> TypeGuard[list[Any]]:
-    """Tell whether a value is a JSON list."""
+    """Return whether a value is a JSON list."""
     return isinstance(value, list)
 
 

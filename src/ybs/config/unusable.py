@@ -13,7 +13,7 @@ NOTHING_SENT = "; nothing is sent until it is mended"
 
 
 def is_address(path: KeyPath) -> bool:
-    """Tell whether a setting says where words are sent."""
+    """Return whether a setting says where words are sent."""
     way = path[2:] if path[:1] == ("profiles",) else path
     if way[:1] == ("providers",):
         return len(way) == 3 and way[2] == "endpoint"

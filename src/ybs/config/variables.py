@@ -11,7 +11,7 @@ class Unset(LookupError):
 
 
 def has_reference(text: str) -> bool:
-    """Tell whether a text names a variable."""
+    """Return whether a text names a variable."""
     return "${" in text and any(not found[1] for found in _REFERENCE.finditer(text))
 
 

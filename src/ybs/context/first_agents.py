@@ -95,7 +95,7 @@ def _layout(files: Sequence[str]) -> list[str]:
 
 
 def _is_closed(name: str) -> bool:
-    """Tell whether what is in the folder is of less interest: tests, examples, and what others made."""
+    """Return whether what is in the folder is of less interest: tests, examples, and what others made."""
     last = name.rstrip("/").rpartition("/")[2].lower()
     return last == "*" or last in ASIDE or last in OTHERS or name.count("/") > _DEEPEST
 
@@ -149,5 +149,5 @@ def _is_test(path: str) -> bool:
 
 
 def _is_plain(text: str) -> bool:
-    """Tell whether a name can stand in Markdown as it is; others are left out."""
+    """Return whether a name can stand in Markdown as it is; others are left out."""
     return 0 < len(text) <= _LONGEST_PATH and all(c.isalnum() or c in "_-.+@/ " for c in text)

@@ -47,7 +47,7 @@ def write_focus(folder: Path, text: str) -> None:
 
 
 def clear_focus(folder: Path) -> bool:
-    """Remove the focus; tell whether there was one. Raises YbsError. It blocks."""
+    """Remove the focus; return whether there was one. Raises YbsError. It blocks."""
     try:
         with _place(folder, makes=False) as place:
             place.unlink()

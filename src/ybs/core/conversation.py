@@ -121,7 +121,7 @@ class Draft:
 
     @property
     def is_cut_off(self) -> bool:
-        """Tell whether text had come and the message never ended."""
+        """Whether text had come and the message never ended."""
         return self._whole is None and any(piece.strip() for piece in self._pieces)
 
     @property

@@ -156,7 +156,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     is_unattended: bool = False
 
 
-#: Asks the person. A front door that has nobody to ask answers no, says so in `reason` and sets `is_unattended`.
+#: Asks the person. A frontend that has nobody to ask answers no, says so in `reason` and sets `is_unattended`.
 Confirm: TypeAlias = Callable[[Question], Awaitable[Answer]]
 
 

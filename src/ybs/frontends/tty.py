@@ -1,4 +1,4 @@
-"""What a door asks of the terminal that it writes to: whether it only takes lines, its colours, its width."""
+"""What a frontend asks of the terminal that it writes to: whether it only takes lines, its colours, its width."""
 
 import os
 import sys
@@ -10,12 +10,12 @@ _ENDLESS = 1_000_000
 
 
 def is_dumb(environ: Mapping[str, str] = os.environ) -> bool:
-    """Tell whether the terminal cannot move its cursor."""
+    """Return whether the terminal cannot move its cursor."""
     return environ.get("TERM", "") in ("dumb", "unknown", "")
 
 
 def has_colour(environ: Mapping[str, str] = os.environ) -> bool:
-    """Tell whether the terminal has colours and nobody objects to them (no-color.org)."""
+    """Return whether the terminal has colours and nobody objects to them (no-color.org)."""
     return not environ.get("NO_COLOR") and not is_dumb(environ)
 
 

@@ -109,7 +109,7 @@ class Git:
         return await self._start(words, environment(repository, more), stdin, view)
 
     async def is_bare(self) -> bool:
-        """Tell whether the settings say that there is no work tree."""
+        """Return whether the settings say that there is no work tree."""
         settings = dict(await self._settings_of(self.repository()))
         return settings.get("core.bare", "false").lower() not in ("false", "no", "off", "0")
 

@@ -254,7 +254,7 @@ async def _look(git: "Git") -> _Seen:
 
 
 def has_conflicts(letters: Iterable[str]) -> bool:
-    """Tell whether some letters of a status mean a conflict."""
+    """Return whether some letters of a status mean a conflict."""
     return any("U" in each or each in ("AA", "DD") for each in letters)
 
 

@@ -44,7 +44,7 @@ class Known(Struct, frozen=True):
 
 
 def is_on_branch(repository: Repository) -> bool:
-    """Tell whether HEAD is at a branch, be it one without a commit."""
+    """Return whether HEAD is at a branch, be it one without a commit."""
     head = (repository.git_folder / "HEAD").read_bytes()
     return head.startswith(b"ref: refs/heads/")
 

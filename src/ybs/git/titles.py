@@ -33,7 +33,7 @@ class Titles:
 
     @property
     def is_ready(self) -> bool:
-        """Tell whether `read` has something to read at once."""
+        """Whether `read` has something to read at once."""
         return self._waits(0)
 
     def read(self, seconds: float) -> list[str]:

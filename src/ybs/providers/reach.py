@@ -53,12 +53,12 @@ class Reach(Struct, frozen=True, kw_only=True):
 
     @property
     def is_ready(self) -> bool:
-        """Tell whether it could be used now, as far as can be seen from here."""
+        """Whether it could be used now, as far as can be seen from here."""
         return self.state in ("running", "startable", "keyed", "unasked")
 
     @property
     def is_here(self) -> bool:
-        """Tell whether it answers on this machine."""
+        """Whether it answers on this machine."""
         return self.state in ("running", "startable", "empty", "stopped")
 
 
@@ -138,7 +138,7 @@ async def in_time(names: Awaitable[list[str]]) -> list[str]:
 
 
 async def listens(endpoint: str) -> bool:
-    """Tell whether something takes connections at an address of this machine."""
+    """Return whether something takes connections at an address of this machine."""
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
             _, writer = await asyncio.open_connection(host_of(endpoint), port_of(endpoint))

@@ -6,7 +6,7 @@ from ybs.providers.registry import chosen_provider
 
 
 def runs_here(provider: str, model: str, config: Config) -> bool:
-    """Tell whether a model answers on this machine; another one in the same house does not count.
+    """Return whether a model answers on this machine; another one in the same house does not count.
 
     A server here that passes words on cannot be seen, but for Ollama, which names such models:
     https://docs.ollama.com/cloud. Raises ConfigError for an unknown provider or an address that is none.

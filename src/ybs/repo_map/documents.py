@@ -88,7 +88,7 @@ class Documents:
         self._has_unwritten = False
 
     def update(self, wanted: Iterable[str]) -> bool:
-        """Make it true for these paths. Tell whether something was written."""
+        """Make it true for these paths. Return whether something was written."""
         self._tree.forget()
         self._load()
         changed, gone = self._survey(wanted)

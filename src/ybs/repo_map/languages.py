@@ -91,7 +91,7 @@ def is_source(path: str) -> bool:
 
 
 def is_text_source(path: str) -> bool:
-    """Tell whether the words of a file are worth reading: source, documents and settings, not what tools write."""
+    """Return whether the words of a file are worth reading: source, documents and settings, not what tools write."""
     name = path.rpartition("/")[2].lower()
     stem, dot, suffix = name.rpartition(".")
     suffixes, names = _OF_NO_WORTH
@@ -113,7 +113,7 @@ def _of_shebang(head: bytes) -> str:
 
 
 def is_packed(data: bytes) -> bool:
-    """Tell whether a source text was made for machines: its lines are too long to be read."""
+    """Return whether a source text was made for machines: its lines are too long to be read."""
     return len(data) > 300 * (data.count(b"\n") + 10)
 
 

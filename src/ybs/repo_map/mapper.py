@@ -50,7 +50,7 @@ class Mapper:
 
     @property
     def is_ready(self) -> bool:
-        """Tell whether a process has been prepared and is ready for the question."""
+        """Whether a process has been prepared and is ready for the question."""
         return self._prepared is not None and self._prepared.is_ready
 
     @property

@@ -86,14 +86,14 @@ class Tree:
             os.close(handle)
 
     def _is_where(self, path: str, handle: int) -> bool:
-        """Tell whether an open file is where its path says: a folder can become a link after it was looked at."""
+        """Return whether an open file is where its path says: a folder can become a link after it was looked at."""
         try:
             return os.readlink(f"/proc/self/fd/{handle}") == self._real_top + path  # noqa: PTH115 - as above
         except OSError:  # only Linux has it
             return True
 
     def _is_within(self, path: str) -> bool:
-        """Tell whether no folder on the way to a file is a link."""
+        """Return whether no folder on the way to a file is a link."""
         folder = path.rpartition("/")[0]
         known = self._real.get(folder)
         if known is None:
@@ -103,7 +103,7 @@ class Tree:
 
 
 def is_secret(path: str) -> bool:
-    """Tell whether a file holds keys or passwords, by its name and its folders."""
+    """Return whether a file holds keys or passwords, by its name and its folders."""
     folder, _, name = path.rpartition("/")
     if "." in folder and _SECRET_FOLDER.search(path):
         return True
@@ -111,10 +111,10 @@ def is_secret(path: str) -> bool:
 
 
 def is_plain(path: str) -> bool:
-    """Tell whether a path stays below its folder and can be opened at all."""
+    """Return whether a path stays below its folder and can be opened at all."""
     return bool(path) and path[0] != "/" and "\0" not in path and ".." not in path.split("/")
 
 
 def has_long_lines(data: bytes) -> bool:
-    """Tell whether a text was written by a tool for a tool, as minified scripts are."""
+    """Return whether a text was written by a tool for a tool, as minified scripts are."""
     return len(data) > _SMALL_BYTES and len(data) > _LONG_LINES * (data.count(b"\n") + 1)

@@ -58,7 +58,7 @@ class RepoMap:
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether there is no file to map."""
+        """Whether there is no file to map."""
         return not self._index.paths
 
     def prepare(self) -> None:

@@ -134,7 +134,7 @@ def _capture(tree: "Tree", query: "Query") -> "dict[str, list[Node]]":
 
 
 def _is_hopeless(root: "Node") -> bool:
-    """Tell whether a great part of a text is no code: a query's time grows with the square of such a heap."""
+    """Return whether a great part of a text is no code: a query's time grows with the square of such a heap."""
     doubtful = [root] if root.has_error else []
     for _ in range(_MOST_MISTAKES):
         if not doubtful:

@@ -61,7 +61,7 @@ def _pairs(run: str) -> list[str]:
 
 
 def looks_like_key(word: str) -> bool:
-    """Tell whether a word looks like a key or a hash: long, and letters and digits in no order."""
+    """Return whether a word looks like a key or a hash: long, and letters and digits in no order."""
     return len(word) >= _SHORTEST_KEY and any(map(_is_key, word.split("_")))
 
 

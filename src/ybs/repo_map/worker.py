@@ -50,7 +50,7 @@ class MapChild:
 
     @property
     def is_ready(self) -> bool:
-        """Tell whether the index is as new as the files, so that an answer takes no longer than its making."""
+        """Whether the index is as new as the files, so that an answer takes no longer than its making."""
         self._look()
         return b"\n" in self._said
 

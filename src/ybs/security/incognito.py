@@ -24,7 +24,7 @@ class Incognito(Struct, frozen=True, kw_only=True):
 
     @property
     def may_write(self) -> bool:
-        """Tell whether something about the session may be written to disk."""
+        """Whether something about the session may be written to disk."""
         return not self.is_on
 
     def check_model(self, provider: str, model: str, *, is_here: bool) -> None:

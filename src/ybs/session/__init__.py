@@ -1,1 +1,1 @@
-"""A session: what every front door holds, with its commands and the wiring of all rooms."""
+"""A session: what every frontend holds, with its commands and the wiring of all rooms."""

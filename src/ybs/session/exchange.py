@@ -1,4 +1,4 @@
-"""The last exchange of a session that goes on: what was said and done last, so that a door can draw it again."""
+"""The last exchange of a session that goes on: what was said and done last, so that a frontend can draw it again."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

@@ -39,7 +39,7 @@ class WayBack(Struct, frozen=True, kw_only=True):
 
     @property
     def is_done(self) -> bool:
-        """Tell whether anything was changed."""
+        """Whether anything was changed."""
         return self.files is None or self.files.is_done
 
 

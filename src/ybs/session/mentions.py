@@ -42,7 +42,7 @@ class Reading(Struct, frozen=True):
 
 
 def names_files(words: str) -> bool:
-    """Tell whether there is a mention or the path of a picture in the words."""
+    """Return whether there is a mention or the path of a picture in the words."""
     return next(mentions_in(words), None) is not None or bool(pictures_in(words))
 
 
@@ -72,7 +72,7 @@ def _readings(text: str, *, is_quoted: bool) -> tuple[Reading, ...]:
 
 
 def looks_like_path(name: str) -> bool:
-    """Tell whether a mention can only be a path: decorators (`@app.route`) and packages (`@types/node`) can not."""
+    """Return whether a mention can only be a path: decorators (`@app.route`) and packages (`@types/node`) can not."""
     return name.startswith(("/", "./", "../", "~/")) or _FILE_NAME().fullmatch(name) is not None
 
 
@@ -83,7 +83,7 @@ def pictures_in(words: str) -> list[str]:
 
 
 def is_picture_name(path: str) -> bool:
-    """Tell whether a file of this name should be a picture."""
+    """Return whether a file of this name should be a picture."""
     return _PICTURE_NAME().search(path) is not None
 
 

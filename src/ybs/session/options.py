@@ -1,4 +1,4 @@
-"""What a front door may ask for when it opens a session."""
+"""What a frontend may ask for when it opens a session."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -38,7 +38,7 @@ class BadOption(ConfigError):
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """What a front door may ask for. `overrides` maps dotted keys of the configuration to values.
+    """What a frontend may ask for. `overrides` maps dotted keys of the configuration to values.
 
     `trust` trusts the project's own files for this session alone; `loaded` is a configuration that was read already.
     `commands` are the slash commands; `guards` and `hooks` are added to the built-in ones.

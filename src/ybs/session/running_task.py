@@ -30,7 +30,7 @@ class RunningTask:
             raise YbsError(f"{self._what} Wait for it.")
 
     def cancel(self) -> bool:
-        """Stop the turn or the work. Tell whether there was one that can be stopped."""
+        """Stop the turn or the work. Return whether there was one that can be stopped."""
         task = self.turn or self._work
         return task is not None and task.cancel()
 
@@ -69,7 +69,7 @@ class RunningTask:
 
 
 def is_passed_on(task: "asyncio.Task[Any]") -> bool:
-    """Tell whether a cancellation was meant for the one who waits for the task, and not for the task."""
+    """Return whether a cancellation was meant for the one who waits for the task, and not for the task."""
     this = asyncio.current_task()
     return not task.cancelled() or (this is not None and this.cancelling() > 0)
 

@@ -1,4 +1,4 @@
-"""The session: one conversation, one project, one model at a time. Every front door holds one and nothing else.
+"""The session: one conversation, one project, one model at a time. Every frontend holds one and nothing else.
 
 async with Session.open(".", provider="ollama", model="qwen3:14b") as session:
     outcome = await session.send("What does this project do?")
@@ -67,7 +67,7 @@ class Session:
         self._begin(parts)
         self.view = View(streams=self.config.ui.stream_responses)
         #: What the frontend adds to /help: its keys.
-        self.door_help = ""
+        self.frontend_help = ""
 
     def _made(self, loaded: Loaded, provider: str, model: ProviderModel) -> SessionParts:
         if loaded.config.incognito.enabled:
@@ -232,11 +232,11 @@ class Session:
         return self.environment.workspace.shells.send_to_background()
 
     def cancel(self) -> bool:
-        """Stop the running turn, whose history stays valid, or command. Tell whether there was one."""
+        """Stop the running turn, whose history stays valid, or command. Return whether there was one."""
         return self.running.cancel()
 
     def steer(self, text: str, *, typed: str | None = None) -> bool:
-        """Give words to the running turn, which reads them at its next step; tell whether one runs.
+        """Give words to the running turn, which reads them at its next step; return whether one runs.
 
         `typed` is the part in which named files are looked for, where that is not all.
         """

@@ -1,4 +1,4 @@
-"""What a door shows of a session: where things stand, and how much of the work the person sees."""
+"""What a frontend shows of a session: where things stand, and how much of the work the person sees."""
 
 from msgspec import Struct
 

@@ -383,5 +383,5 @@ def _named(changes: "Sequence[Change]") -> tuple[str, ...]:
 
 
 def _is_folder(change: "Change") -> bool:
-    """Tell whether there was and is nothing but a folder."""
+    """Return whether there was and is nothing but a folder."""
     return {change.before.kind, change.after.kind} <= {"folder", "absent"}

@@ -47,7 +47,7 @@ class ScriptedToolbox(Toolbox):
         ]
 
     def is_read_only(self, call: ToolCall) -> bool:
-        """Tell whether the tool was not named as a writer."""
+        """Return whether the tool was not named as a writer."""
         return call.name not in self._writers
 
     async def run(self, call: ToolCall, emit: Emit) -> ToolResult:

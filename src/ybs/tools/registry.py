@@ -55,5 +55,5 @@ def builtin_tools(config: Config, workspace: Workspace, *, is_short: bool = Fals
 
 
 def is_enabled(config: Config, tool: Tool) -> bool:
-    """Tell whether a tool is not switched off."""
+    """Return whether a tool is not switched off."""
     return config.tools.builtin.get(tool.name, _AS_SHIPPED).enabled

@@ -75,7 +75,7 @@ class Ready(Struct, frozen=True):
 
     @property
     def changes(self) -> bool:
-        """Tell whether the call may change something that undo takes back."""
+        """Whether the call may change something that undo takes back."""
         subject = self.subject
         return self.tool.effect != "read" and not (subject.only_reads or subject.is_own)
 
@@ -170,7 +170,7 @@ class LocalToolbox(Toolbox):
         return self._specs
 
     def is_read_only(self, call: ToolCall) -> bool:
-        """Tell whether the call changes nothing."""
+        """Return whether the call changes nothing."""
         found = self._found(call)
         return found is not None and found.tool.effect == "read"
 

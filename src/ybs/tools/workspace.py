@@ -37,7 +37,7 @@ class ReadLog:
         self._known.pop(path, None)
 
     def knows(self, path: Path) -> bool:
-        """Tell whether this session has read or written the file."""
+        """Return whether this session has read or written the file."""
         return path in self._known
 
     def recent(self) -> list[Path]:

@@ -110,7 +110,7 @@ class Log:
 
 
 def _is_torn(path: Path) -> bool:
-    """Tell whether a file does not end with the end of a line."""
+    """Return whether a file does not end with the end of a line."""
     file = private_file.open_to_read(path)
     if file is None:
         return False

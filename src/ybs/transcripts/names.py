@@ -23,7 +23,7 @@ def checked(name: str) -> str:
 
 
 def is_number(word: str) -> bool:
-    """Tell whether a word is a number of the list."""
+    """Return whether a word is a number of the list."""
     return word.isascii() and word.isdecimal() and len(word) < 5
 
 

@@ -95,7 +95,7 @@ def _said(data: bytes) -> Event | None:
 
 
 def _is_locked(handle: int) -> bool | None:
-    """Tell whether somebody has the file's lock. It is taken for a moment: only where the end is missing."""
+    """Return whether somebody has the file's lock. It is taken for a moment: only where the end is missing."""
     import fcntl  # not on every system
 
     try:

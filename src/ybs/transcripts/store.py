@@ -169,7 +169,7 @@ class Store:
         return path
 
     def _make(self, name: str) -> bool:
-        """Make an empty file; tell whether there was none of that name."""
+        """Make an empty file; return whether there was none of that name."""
         private_file.make_folder(self.folder)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:

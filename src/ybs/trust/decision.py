@@ -94,7 +94,7 @@ def give(review: Review, environ: Mapping[str, str] | None = None) -> None:
 
 
 def revoke(folder: Path, environ: Mapping[str, str] | None = None) -> bool:
-    """Forget a project. Tell whether it had been trusted."""
+    """Forget a project. Return whether it had been trusted."""
     return private_file.remove(record_file(folder.resolve(), environ))
 
 

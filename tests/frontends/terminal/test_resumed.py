@@ -1,4 +1,4 @@
-"""What the doors show of a session that goes on: its last exchange, and what was compacted."""
+"""What the frontends show of a session that goes on: its last exchange, and what was compacted."""
 
 import asyncio
 from collections.abc import Callable

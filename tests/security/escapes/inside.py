@@ -22,7 +22,7 @@ _DENIED = (
 
 
 def reached(*arguments):
-    """Tell whether a system call got past the filter. Its arguments are wrong on purpose, so nothing happens."""
+    """Return whether a system call got past the filter. Its arguments are wrong on purpose, so nothing happens."""
     ctypes.set_errno(0)
     result = LIBRARY.syscall(*arguments)
     return result >= 0 or ctypes.get_errno() not in _DENIED

@@ -12,7 +12,7 @@ from ybs.tools.searching.dialect import pattern_of
 
 
 def fits(pattern: str, line: str, **options: bool) -> bool:
-    """Tell whether the pattern matches in the line, as text and, where it can be, as bytes."""
+    """Return whether the pattern matches in the line, as text and, where it can be, as bytes."""
     read = pattern_of(pattern, **options)
     answer = re.search(read.text, line, re.MULTILINE) is not None
     if line.isascii():

@@ -128,7 +128,7 @@ def _decoded(data: bytes) -> str:
 
 
 def _is_wanted(name: str) -> bool:
-    """Tell whether a folder may be looked into, and its name stand in a line of the prompt."""
+    """Return whether a folder may be looked into, and its name stand in a line of the prompt."""
     is_plain = len(name) <= 40 and all(c.isalnum() or c in "_-.+@" for c in name)
     return is_plain and name[0] != "." and name not in OTHERS
 

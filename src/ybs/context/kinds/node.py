@@ -72,7 +72,7 @@ def _command(tool: str, script: str) -> str:
 
 
 def _is_typed(folder: Folder, below: list[Folder], package: _Package) -> bool:
-    """Tell whether more of the sources in sight are TypeScript; where they do not tell, whether it is set up."""
+    """Return whether more of the sources in sight are TypeScript; where they do not tell, whether it is set up."""
     typed, plain = counts(folder, below)
     if typed != plain and not (package.workspaces or folder.first(*_WORKSPACE)):
         return typed > plain

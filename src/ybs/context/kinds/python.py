@@ -93,11 +93,11 @@ class _Settings:
         self._run = f"{self.tool} run " if self.tool in _SETUP else ""
 
     def has(self, *signs: str) -> bool:
-        """Tell whether one of these is a file here, or a table, or one has tables below it."""
+        """Return whether one of these is a file here, or a table, or one has tables below it."""
         return any(sign in self._known for sign in signs)
 
     def lists(self, package: str) -> bool:
-        """Tell whether the project lists a package among those that it needs."""
+        """Return whether the project lists a package among those that it needs."""
         quoted = (f'"{package}', f"'{package}")
         return any(
             line.startswith(package) or any(each in line for each in quoted) for line in self._needs

@@ -34,7 +34,7 @@ class Finding(Struct, frozen=True, kw_only=True):
 
     @property
     def is_to_mend(self) -> bool:
-        """Tell whether the person is better off doing something about it."""
+        """Whether the person is better off doing something about it."""
         return self.is_needed and self.state != "ok"
 
 

@@ -118,7 +118,7 @@ def _parts_of(file: Any) -> Iterator[bytes]:
 
 
 def is_binary(data: bytes) -> bool:
-    """Tell whether the bytes are no text. UTF-16 is text: every other byte of it is zero."""
+    """Return whether the bytes are no text. UTF-16 is text: every other byte of it is zero."""
     peek = data[:_PEEK]
     zeros = peek.count(0)
     return bool(zeros) and not 0.2 < zeros / len(peek) < 0.6

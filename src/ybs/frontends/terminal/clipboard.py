@@ -84,7 +84,7 @@ def said(text: str, program: str, *, is_sent: bool) -> str:
 
 
 async def _feed(command: list[str], data: bytes, variables: dict[str, str]) -> bool:
-    """Run a program with the text as its input; tell whether it did its work."""
+    """Run a program with the text as its input; return whether it did its work."""
     import asyncio
     from asyncio.subprocess import DEVNULL, PIPE
 

@@ -55,7 +55,7 @@ def scroll_away(output: Output) -> None:
 
 
 def is_known(sequence: str) -> bool:
-    """Tell whether the sequence is the bell, a notification or a clipboard's content, in an envelope or bare."""
+    """Return whether the sequence is the bell, a notification or a clipboard's content, in an envelope or bare."""
     if whole := _TMUX.fullmatch(sequence):
         return bool(_ACTING.fullmatch(whole[1].replace("\x1b\x1b", "\x1b")))
     pieces = _SCREEN.findall(sequence)

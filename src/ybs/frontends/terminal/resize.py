@@ -74,7 +74,7 @@ def rows_above(screen: Screen, x: int, y: int, columns: int) -> int:
 
 
 def breaks_lines() -> bool:
-    """Tell whether the terminal breaks long lines when it becomes narrower; a few cut them off."""
+    """Return whether the terminal breaks long lines when it becomes narrower; a few cut them off."""
     environ = os.environ
     return not (
         environ.get("XTERM_VERSION") or environ.get("STY") or environ.get("TERM") == "linux"

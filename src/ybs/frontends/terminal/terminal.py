@@ -104,7 +104,7 @@ class Terminal:
         self.session.subscribe(self.renderer)
         self.session.subscribe(self.work.on_event)
         self.session.subscribe(self._on_event)
-        self.session.door_help = keys_text(is_vi=self._is_vi)
+        self.session.frontend_help = keys_text(is_vi=self._is_vi)
         self._refresh()
         self._greet()
         if (resumed := self.session.resumed) is not None:
@@ -134,7 +134,7 @@ class Terminal:
     # What the keys do
 
     def is_waiting(self) -> bool:
-        """Tell whether a line waits for the running turn's next step or its end."""
+        """Return whether a line waits for the running turn's next step or its end."""
         return bool(self.live.steering or self.live.queued)
 
     def recall(self) -> None:
@@ -244,7 +244,7 @@ class Terminal:
         self.renderer.note(text, "error")
 
     async def show_reply(self, reply: Reply) -> None:
-        """Draw a command's answer and do what it asks of the door."""
+        """Draw a command's answer and do what it asks of the frontend."""
         self.renderer.end_typed()
         self.renderer.draw_again(reply.events)
         if reply.is_error:

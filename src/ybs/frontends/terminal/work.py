@@ -40,7 +40,7 @@ class Front(Protocol):
         ...
 
     async def show_reply(self, reply: Reply) -> None:
-        """Draw a command's answer and do what it asks of the door."""
+        """Draw a command's answer and do what it asks of the frontend."""
         ...
 
     def end_line(self) -> None:
@@ -70,12 +70,12 @@ class Work:
 
     @property
     def is_busy(self) -> bool:
-        """Tell whether a turn or a command runs."""
+        """Whether a turn or a command runs."""
         return self._task is not None
 
     @property
     def has_more(self) -> bool:
-        """Tell whether a line waits for the end of the running turn."""
+        """Whether a line waits for the end of the running turn."""
         return bool(self._lines or self._steering)
 
     def begin(self, prompt: str) -> None:
@@ -252,7 +252,7 @@ class Work:
 
 
 def _is_order(line: str) -> bool:
-    """Tell whether a line is a command, and no words for the model."""
+    """Return whether a line is a command, and no words for the model."""
     from ybs.commands.registry import is_command
 
     return line.startswith("!") or is_command(line)

@@ -127,14 +127,14 @@ def port_of(endpoint: str) -> int:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether the host is this machine."""
+    """Return whether the host is this machine."""
     if host in {"localhost", "::1"}:
         return True
     return _numbers(host)[:1] == [127] or host == "0.0.0.0"  # noqa: S104 - compared only
 
 
 def is_local(host: str) -> bool:
-    """Tell whether the host is this machine or in a private network."""
+    """Return whether the host is this machine or in a private network."""
     if is_loopback(host) or host.endswith((".local", ".lan", ".internal")):
         return True
     if ":" in host:
@@ -174,7 +174,7 @@ def open_transport(endpoint: str, *, connect_seconds: float) -> Transport:
 
 
 def _needs_httpx(endpoint: str) -> bool:
-    """Tell whether the endpoint is reached by TLS, through a proxy or with a password in its address."""
+    """Return whether the endpoint is reached by TLS, through a proxy or with a password in its address."""
     parts = urlsplit(endpoint)
     if parts.scheme == "https" or "@" in parts.netloc:
         return True

@@ -37,7 +37,7 @@ def starter_path() -> Path:
 
 
 def starter_installed() -> bool:
-    """Tell whether the starter model is there. Its hash was checked when it was put there."""
+    """Return whether the starter model is there. Its hash was checked when it was put there."""
     try:
         return starter_path().stat().st_size == STARTER_BYTES
     except OSError:
@@ -86,7 +86,7 @@ def parts_folder() -> Path:
 
 
 async def remove_starter() -> bool:
-    """Delete the starter model and what is left of fetching it; tell whether it was there."""
+    """Delete the starter model and what is left of fetching it; return whether it was there."""
     from asyncio import to_thread
     from shutil import rmtree
 

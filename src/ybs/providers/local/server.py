@@ -127,7 +127,7 @@ async def ensure(
 
 
 async def stop() -> bool:
-    """End the server; tell whether one ran."""
+    """End the server; return whether one ran."""
     async with _alone():
         found = running()
         if found is not None:

@@ -36,7 +36,7 @@ class Mark(Struct, frozen=True):
     counted: int
 
     def begins(self, messages: Sequence[Message]) -> bool:
-        """Tell whether these messages begin with the marked ones: they never change, and are only added."""
+        """Return whether these messages begin with the marked ones: they never change, and are only added."""
         if self.count > len(messages):
             return False
         return self.count == 0 or messages[self.count - 1] is self.last
@@ -101,7 +101,7 @@ class Correction:
     def _is_likely(
         self, request: Request, mark: Mark | None, estimate: float, counted: int
     ) -> bool:
-        """Tell whether a number can be that of the whole request."""
+        """Return whether a number can be that of the whole request."""
         if mark is not None and mark.begins(request.messages):
             has_shrunk = counted < _LEAST_KEPT * mark.counted
             if has_shrunk and estimate >= mark.estimate:

@@ -37,7 +37,7 @@ class TokenCounter:
         return round(size + self._answer_surplus(request))
 
     def is_counted(self, request: Request) -> bool:
-        """Tell whether the provider itself has counted this, all but its own last answer."""
+        """Return whether the provider itself has counted this, all but its own last answer."""
         mark, messages = self.correction.known(request), request.messages
         if mark is None or not mark.begins(messages):
             return False

@@ -51,7 +51,7 @@ class _Call:
         return "".join(self.pieces)
 
     def begins_anew(self, given_id: str, name: str, arguments: str) -> bool:
-        """Tell whether a piece belongs to another call although it came under this one's index.
+        """Return whether a piece belongs to another call although it came under this one's index.
 
         Servers number several whole calls alike, or repeat id and name in every piece of one call.
         """
@@ -95,7 +95,7 @@ class Assembly:
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether nothing was said and nothing called."""
+        """Whether nothing was said and nothing called."""
         return not self._parts
 
     @property
@@ -158,7 +158,7 @@ class Assembly:
         return (ToolCallStreamed(id=call.id, name=call.name, text=text),)
 
     def has_call_at(self, index: int | None) -> bool:
-        """Tell whether a call has begun at this place."""
+        """Return whether a call has begun at this place."""
         return index in self._calls
 
     def add_call(
@@ -199,7 +199,7 @@ class Assembly:
         self.has_ended = True
 
     def has_whole_calls(self) -> bool:
-        """Tell whether the arguments of every call are complete."""
+        """Return whether the arguments of every call are complete."""
         return all(_read_object(call.text) is not None for call in self._all_calls())
 
     def message(self) -> AssistantMessage:

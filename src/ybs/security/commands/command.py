@@ -98,7 +98,7 @@ class Script(Struct):
 
 
 def is_open(token: str) -> bool:
-    """Tell whether a word as it stands has parts that the shell replaces: variables, globs, braces."""
+    """Return whether a word as it stands has parts that the shell replaces: variables, globs, braces."""
     if _QUOTE.search(token):
         token = _QUOTES.sub(r"\2", token)
     return _EXPANDED.search(token) is not None

@@ -92,7 +92,7 @@ def _matches(reading: Reading, entry: str) -> bool:
 
 
 def _may_hold(wanted: list[str], scanned: list[str]) -> bool:
-    """Tell whether the words of an entry stand among those of a text that is not clear, in their order."""
+    """Return whether the words of an entry stand among those of a text that is not clear, in their order."""
     different = dict.fromkeys(scanned)  # in their order
     if len(different) > _MOST_WORDS:
         return bool(re.search(rf"\b{re.escape(wanted[0])}\b", " ".join(different)))
@@ -104,7 +104,7 @@ def _may_hold(wanted: list[str], scanned: list[str]) -> bool:
 
 
 def _covers(wanted: list[str], words: list[str]) -> bool:
-    """Tell whether a command is one that the entry means."""
+    """Return whether a command is one that the entry means."""
     if not _holds(wanted, words):
         return False
     verbs, operands = _given(wanted).operands, _given(words).operands
@@ -122,7 +122,7 @@ def _holds(wanted: list[str], words: list[str]) -> bool:
 
 
 def _may_be(program: str, word: str) -> bool:
-    """Tell whether a word of a scanned text may name the program: also glued to an option, or as a glob."""
+    """Return whether a word of a scanned text may name the program: also glued to an option, or as a glob."""
     is_path = word.startswith("/") or "bin/" in word  # other patterns find files of the project
     if program not in word and not is_path:
         return False
@@ -169,7 +169,7 @@ def _options_in(word: str) -> set[str]:
 
 
 def _has(option: str, given: _Given) -> bool:
-    """Tell whether an option was given, long ones also abbreviated."""
+    """Return whether an option was given, long ones also abbreviated."""
     if option in given.options or any(fnmatchcase(option, word) for word in given.globs):
         return True
     if not option.startswith("--"):
@@ -281,7 +281,7 @@ def _meets(needs: Iterable[str], given: _Given) -> bool:
 
 
 def _is_fork_bomb(text: str) -> bool:
-    """Tell whether a function pipes into itself: `f() { f | f & }`."""
+    """Return whether a function pipes into itself: `f() { f | f & }`."""
     if "(" not in text or "|" not in text:
         return False
     head, *bodies = _squeezed(text).split("(){")

@@ -166,7 +166,7 @@ _BY_WHOLE_NAME = frozenset({"find"})
 
 
 def _is_plain_sed(words: list[str]) -> bool:
-    """Tell whether the only script prints, deletes or replaces, and no file is written."""
+    """Return whether the only script prints, deletes or replaces, and no file is written."""
     operands = [word for word in words[1:] if not word.startswith("-")]
     letters = {letter for word in words[1:] if word.startswith("-") for letter in word[1:]}
     if not operands or not letters <= _SED_OPTIONS:

@@ -95,7 +95,7 @@ class Words:
             self.doubt(f"{self.text(node)[:40]!r} may run what a variable holds")
 
     def is_glued(self, node: "Node") -> bool:
-        """Tell whether the parts of a node stand without anything between them."""
+        """Return whether the parts of a node stand without anything between them."""
         ends = [node.start_byte, *(child.end_byte for child in node.children)]
         starts = [*(child.start_byte for child in node.children), node.end_byte]
         return ends == starts

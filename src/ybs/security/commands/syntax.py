@@ -72,7 +72,7 @@ def _doubt_of_text(text: str, reader: "_Reader") -> None:
 
 
 def _covers(tree: "Tree", source: bytes) -> bool:
-    """Tell whether every character of the text but white space belongs to a token of the syntax tree."""
+    """Return whether every character of the text but white space belongs to a token of the syntax tree."""
     cursor, place = tree.walk(), 0
     while True:
         if cursor.goto_first_child():
@@ -230,7 +230,7 @@ class _Reader(Words):
             piped.given += command.given
 
     def _ends_where_it_says(self, node: "Node") -> bool:
-        """Tell whether the first line that is the delimiter is the end that the grammar found."""
+        """Return whether the first line that is the delimiter is the end that the grammar found."""
         parts = {child.type: child for child in node.children}
         start, end = parts.get("heredoc_start", node), parts.get("heredoc_end", node)
         delimiter = without_quotes(self.text(start))

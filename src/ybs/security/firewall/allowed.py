@@ -20,7 +20,7 @@ class AllowList:
         self._hashes.add(_hash(value))
 
     def holds(self, value: str) -> bool:
-        """Tell whether the value is on the list."""
+        """Return whether the value is on the list."""
         if self._hashes and _hash(value) in self._hashes:
             return True
         return any(pattern.fullmatch(value) for pattern in self._patterns)

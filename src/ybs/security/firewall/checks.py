@@ -68,7 +68,7 @@ def _is_login(value: bytes) -> bool:
 
 
 def is_word(value: bytes) -> bool:
-    """Tell whether the value is one that stands in for a password, or names where it comes from."""
+    """Return whether the value is one that stands in for a password, or names where it comes from."""
     lower = value.lower()
     return (
         lower in _WORDS

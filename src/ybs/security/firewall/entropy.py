@@ -35,7 +35,7 @@ def entropy(value: bytes) -> float:
 
 
 def stands_in(value: bytes) -> bool:
-    """Tell whether the value only shows where a secret would stand, as in documentation."""
+    """Return whether the value only shows where a secret would stand, as in documentation."""
     return _STANDS_IN().search(value.lower()) is not None or _is_repeated(value)
 
 
@@ -51,7 +51,7 @@ def changes(value: bytes) -> int:
 
 
 def is_random(value: bytes) -> bool:
-    """Tell whether the value looks drawn at random: letters and digits mixed, not words joined with numbers."""
+    """Return whether the value looks drawn at random: letters and digits mixed, not words joined with numbers."""
     kinds = value.translate(_CLASS)
     digits, size = kinds.count(b"d"), len(value)
     letters = kinds.count(b"l") + kinds.count(b"u")
@@ -87,5 +87,5 @@ def _is_word(run: bytes) -> bool:
 
 
 def _is_mixed(kinds: bytes) -> bool:
-    """Tell whether letters alone change case as no name does."""
+    """Return whether letters alone change case as no name does."""
     return b"s" not in kinds and kinds.count(b"ul") >= len(kinds) // 6 and b"uu" in kinds

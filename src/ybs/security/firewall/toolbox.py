@@ -104,7 +104,7 @@ class _Live:
             self._emit(ToolPrinted(id=self._call.id, text=text))
 
     def has_key(self, result: ToolResult) -> bool:
-        """Tell whether the masked result had a private key in it."""
+        """Return whether the masked result had a private key in it."""
         shown = result.output + bytes(result.display).decode("utf-8", "replace")
         return "[ybs:secret:private-key#" in shown
 

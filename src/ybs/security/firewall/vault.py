@@ -69,7 +69,7 @@ class Vault:
 
 
 def is_placeholder(text: str) -> bool:
-    """Tell whether the text is a placeholder, of this session or another."""
+    """Return whether the text is a placeholder, of this session or another."""
     match = PLACEHOLDER().fullmatch(text)
     return match is not None and match[1] in KINDS
 

@@ -14,7 +14,7 @@ def plain(name: str) -> str:
 
 
 def means_git(name: str) -> bool:
-    """Tell whether some system takes the name for `.git`; `git~1` is its short form on Windows."""
+    """Return whether some system takes the name for `.git`; `git~1` is its short form on Windows."""
     return plain(name) in (".git", "git~1")
 
 

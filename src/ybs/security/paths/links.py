@@ -21,7 +21,7 @@ class BlockedFiles:
         self._listed_ns = 0
 
     def hold(self, status: os.stat_result) -> bool:
-        """Tell whether this is one of the blocked files under another name."""
+        """Return whether this is one of the blocked files under another name."""
         if status.st_nlink < 2:
             return False
         if status.st_ctime_ns + _CLOCK_NS >= self._listed_ns:

@@ -45,7 +45,7 @@ def _judged(roots: "Roots", asked: Path) -> Path:
 
 
 def _counts(roots: "Roots", asked: Path, place: Path) -> bool:
-    """Tell whether a program acts on a file of this name, as write_file is not let near it unasked."""
+    """Return whether a program acts on a file of this name, as write_file is not let near it unasked."""
     from ybs.security.paths.git_names import means_git, repository_on_the_way
 
     return (

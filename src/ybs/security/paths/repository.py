@@ -64,7 +64,7 @@ def find_repository(folder: Path) -> Repository:
 
 
 def is_in_repository(folder: Path) -> bool:
-    """Tell whether git can be used in a folder, as far as a look at names tells."""
+    """Return whether git can be used in a folder, as far as a look at names tells."""
     try:
         find_repository(folder)
     except (OSError, ValueError, RuntimeError):

@@ -114,14 +114,14 @@ class Roots:
             )
 
     def is_blocked_link(self, real: str) -> bool:
-        """Tell whether the file is a blocked one under another name; for files that another program opens."""
+        """Return whether the file is a blocked one under another name; for files that another program opens."""
         try:
             return self._is_blocked_link(real, os.lstat(real))
         except OSError:
             return False  # it has gone
 
     def is_blocked(self, real: str) -> bool:
-        """Tell whether the absolute path, its links resolved, lies in a blocked one."""
+        """Return whether the absolute path, its links resolved, lies in a blocked one."""
         key = _key(real)
         return _is_among(key, self._always) or _is_among(key, self._named)
 
@@ -134,7 +134,7 @@ class Roots:
         ]
 
     def holds_blocked(self, folder: Path) -> bool:
-        """Tell whether a blocked path lies in the folder, or the folder in one."""
+        """Return whether a blocked path lies in the folder, or the folder in one."""
         key = _key(str(folder))
         return self.is_blocked(str(folder)) or any(
             _lies_in(path, key) for paths in (self._always, self._named) for path in paths
@@ -272,7 +272,7 @@ def _lies_in(path: str, folder: str) -> bool:
 
 
 def _is_among(key: str, keys: frozenset[str]) -> bool:
-    """Tell whether the path or a folder above it is one of these."""
+    """Return whether the path or a folder above it is one of these."""
     while key not in keys:
         key, _, name = key.rpartition("/")
         if not name:

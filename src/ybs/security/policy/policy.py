@@ -306,7 +306,7 @@ class _Case:
         return bool(self.warnings)
 
     def is_exactly(self, rule: Rule) -> bool:
-        """Tell whether a rule names this very command or file. Nothing allows what is unclear and destroys."""
+        """Return whether a rule names this very command or file. Nothing allows what is unclear and destroys."""
         if not rule.names(self.name):
             return False
         if self.command is None and self.subject.destroys:
@@ -318,7 +318,7 @@ class _Case:
         return is_understood and not self.subject.detail and rule.is_exactly(self.subject.command)
 
     def is_allowed_by(self, rule: Rule) -> bool:
-        """Tell whether an allow rule covers all of the call. A command's pattern means the project's folder."""
+        """Return whether an allow rule covers all of the call. A command's pattern means the project's folder."""
         if not rule.names(self.name) or self.wants_network:
             return False
         if self.command and rule.pattern and self.subject.detail:
@@ -328,7 +328,7 @@ class _Case:
         return rule.pattern is None or rule.covers_paths(self.subject.paths)
 
     def is_touched_by(self, rule: Rule) -> bool:
-        """Tell whether a rule that denies or asks covers any of the call."""
+        """Return whether a rule that denies or asks covers any of the call."""
         if not rule.names(self.name):
             return False
         if self.command is not None:

@@ -30,28 +30,28 @@ class Rule(Struct, frozen=True):
         return self.tool if self.pattern is None else f"{self.tool}({self.pattern})"
 
     def names(self, tool: str) -> bool:
-        """Tell whether the rule is about the tool."""
+        """Return whether the rule is about the tool."""
         return _fits(self.tool, tool)
 
     def covers_paths(self, paths: tuple[str, ...]) -> bool:
-        """Tell whether every path lies within the pattern; a relative one covers no absolute path."""
+        """Return whether every path lies within the pattern; a relative one covers no absolute path."""
         is_absolute = (self.pattern or "").startswith("/")
         return bool(paths) and all(
             path.startswith("/") == is_absolute and self.covers_path(path) for path in paths
         )
 
     def is_exactly_path(self, paths: tuple[str, ...]) -> bool:
-        """Tell whether the pattern is the one path itself."""
+        """Return whether the pattern is the one path itself."""
         return paths == ((self.pattern or "").removeprefix("./"),)
 
     def covers_path(self, path: str) -> bool:
-        """Tell whether the path, as `Roots.show` writes it, fits the pattern."""
+        """Return whether the path, as `Roots.show` writes it, fits the pattern."""
         from ybs.security.paths import globs  # most sessions have no rules
 
         return bool(globs.compiled((self.pattern or "").removeprefix("./")).fullmatch(path))
 
     def allows_command(self, command: str, reading: "Reading") -> bool:
-        """Tell whether the rule covers the whole command: it is the pattern, or every part of it fits."""
+        """Return whether the rule covers the whole command: it is the pattern, or every part of it fits."""
         if self.is_exactly(command):
             return True
         if self.pattern is None:
@@ -64,7 +64,7 @@ class Rule(Struct, frozen=True):
         return bool(script.commands) and all(self.allows_part(part) for part in script.commands)
 
     def allows_part(self, part: "Command") -> bool:
-        """Tell whether the pattern covers one command of a line, without redirections and assignments."""
+        """Return whether the pattern covers one command of a line, without redirections and assignments."""
         if self.pattern is None or part.targets or part.sources or part.start or not part.words:
             return False
         return _fits(self.pattern, " ".join(part.words)) and not self._hides(part)
@@ -88,7 +88,7 @@ class Rule(Struct, frozen=True):
         return any(name and name not in (self.pattern or "") for name in names)
 
     def denies_command(self, command: str, reading: "Reading") -> bool:
-        """Tell whether the rule covers the command or any part of it."""
+        """Return whether the rule covers the command or any part of it."""
         if self.pattern is None:
             return True
         texts = [command.strip(), *(" ".join(run.words) for run in reading.runs)]
@@ -97,7 +97,7 @@ class Rule(Struct, frozen=True):
         )
 
     def is_exactly(self, command: str) -> bool:
-        """Tell whether the pattern is the command itself, character by character."""
+        """Return whether the pattern is the command itself, character by character."""
         return self.pattern is not None and self.pattern.strip() == command.strip()
 
 
@@ -141,7 +141,7 @@ def _place_behind(pieces: list[str], text: str, place: int) -> int:
 
 
 def _is_among(pattern: str, words: list[str]) -> bool:
-    """Tell whether a command that fits may begin anywhere among the words; programs without their folder."""
+    """Return whether a command that fits may begin anywhere among the words; programs without their folder."""
     pieces = (" " + " ".join(pattern.split()).removesuffix(" *")).split("*")
     plain = " " + " ".join(words) + " "
     texts = (plain, re.sub(r" \S*bin/", " ", plain), re.sub(r" \S*/", " ", plain))

@@ -140,7 +140,7 @@ def is_reading(scope: str) -> bool:
 
 
 def is_never_granted(reading: Reading) -> bool:
-    """Tell whether nothing may be remembered: interpreters, programs that run others, git with options."""
+    """Return whether nothing may be remembered: interpreters, programs that run others, git with options."""
     from ybs.security.commands.dangers import INTERPRETERS, stem_of
 
     return len(reading.runs) != len(reading.script.commands) or any(

@@ -77,7 +77,7 @@ _Code = list[tuple[int, int, int, int]]
 
 
 def is_known(machine: str) -> bool:
-    """Tell whether there is a filter for this machine, as `os.uname().machine` names it."""
+    """Return whether there is a filter for this machine, as `os.uname().machine` names it."""
     return machine in _MACHINES
 
 

@@ -52,7 +52,7 @@ class AnthropicWire:
     end_mark = b""
 
     def is_streamed(self, body: Mapping[str, Any]) -> bool:
-        """Tell whether `stream` is true."""
+        """Return whether `stream` is true."""
         return body.get("stream") is True
 
     def frames(

@@ -33,7 +33,7 @@ class OllamaWire:
     end_mark = b""
 
     def is_streamed(self, body: Mapping[str, Any]) -> bool:
-        """Tell whether `stream` is not false."""
+        """Return whether `stream` is not false."""
         return body.get("stream") is not False
 
     def frames(

@@ -29,7 +29,7 @@ class OpenAIWire:
     end_mark = b"data: [DONE]\n\n"
 
     def is_streamed(self, body: Mapping[str, Any]) -> bool:
-        """Tell whether `stream` is true."""
+        """Return whether `stream` is true."""
         return body.get("stream") is True
 
     def frames(

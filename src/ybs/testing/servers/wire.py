@@ -41,7 +41,7 @@ class Wire(Protocol):
         ...
 
     def is_streamed(self, body: Mapping[str, Any]) -> bool:
-        """Tell whether the request asks for a stream."""
+        """Return whether the request asks for a stream."""
         ...
 
     def frames(

@@ -39,7 +39,7 @@ class WorkTree:
         return self.roots.show(self.git.repository().work_tree / name)
 
     def permits(self, name: str, *, is_write: bool = False) -> bool:
-        """Tell whether tools may touch the file, which no link on the way leads elsewhere."""
+        """Return whether tools may touch the file, which no link on the way leads elsewhere."""
         path = f"{self.top}/{name}"
         try:
             real = self.roots.judge(path, is_write=is_write, is_link_followed=False)

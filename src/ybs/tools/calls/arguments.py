@@ -179,7 +179,7 @@ def _renamed(tool: _Wanted, given: _Given, notes: list[str]) -> _Given:
 
 
 def _is_ignored(tool: _Wanted, name: str, value: Any, same: list[Any]) -> bool:
-    """Tell whether an unknown argument can be left out: reading does no harm, a remark says nothing."""
+    """Return whether an unknown argument can be left out: reading does no harm, a remark says nothing."""
     is_empty = value is None or value is False or value in ("", [], {})
     return tool.reads_only or is_empty or key_of(name) in _REMARKS or value in same
 

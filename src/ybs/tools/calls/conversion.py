@@ -86,7 +86,7 @@ def _has_all(value: Any, found: Any) -> bool:
 
 
 def _is_text(value: Any, found: Any) -> bool:
-    """Tell whether one text would become another: only a word of the schema may be spelled otherwise."""
+    """Return whether one text would become another: only a word of the schema may be spelled otherwise."""
     return isinstance(value, str) and isinstance(found, str)
 
 

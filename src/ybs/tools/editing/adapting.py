@@ -65,7 +65,7 @@ def fitted(lines: Lines, run: int, old: Side, new: Side, *, spared: int = -1) ->
 
 
 def _is_told_wrong(pairs: list[int], index: int, own: str, old: Side, new: Side) -> bool:
-    """Tell whether the new text would bring the model's word in place of the file's."""
+    """Return whether the new text would bring the model's word in place of the file's."""
     if index not in pairs:
         return False
     line = new.lines[pairs.index(index)]
@@ -121,7 +121,7 @@ class _Fitting:
         self.slips = self._slips()
 
     def is_alike(self, spared: int) -> bool:
-        """Tell whether every line has the same words as the file's."""
+        """Return whether every line has the same words as the file's."""
         return all(
             index == spared or spaced(one) == spaced(two)
             for index, (one, two) in enumerate(zip(self.old.lines, self.file, strict=True))
@@ -251,7 +251,7 @@ class _Fitting:
         return meant + self._spelled(body, model.lstrip(), own.lstrip())
 
     def _is_odd(self, indent: str, meant: str, rule: Indentation) -> bool:
-        """Tell whether a line that goes out of the block would come to stand where no line of the file does."""
+        """Return whether a line that goes out of the block would come to stand where no line of the file does."""
         if not rule.is_changed or any(len(indent_of(one)) <= len(indent) for one in self.old.lines):
             return False
         return all(indent_of(line) != meant for line in self.lines.all if line.strip())

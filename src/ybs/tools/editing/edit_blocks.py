@@ -39,7 +39,7 @@ class BlockError(ToolError):
 
 
 def is_block(text: str) -> bool:
-    """Tell whether a text begins as a block does, perhaps with a name and a fence before, and has an end."""
+    """Return whether a text begins as a block does, perhaps with a name and a fence before, and has an end."""
     lines = [line.rstrip("\r") for line in text.split("\n") if line.strip()]
     return any(_START.fullmatch(line) for line in lines[: _MOST_BEFORE + 1]) and any(
         _END.fullmatch(line) for line in lines

@@ -43,13 +43,13 @@ def laid_out(new: str, old: str, missing: str) -> str | None:
 
 
 def starts_later(new: Sequence[str], old: Sequence[str]) -> bool:
-    """Tell whether a new text begins with a later line of the old one, whose indentation is another."""
+    """Return whether a new text begins with a later line of the old one, whose indentation is another."""
     bodies = [line.strip() for line in old]
     return new[0].strip() in bodies[1:] and new[0].strip() != bodies[0]
 
 
 def _is_moved(lines: Sequence[str], own: str, whole: str) -> bool | None:
-    """Tell whether all new lines lack what the only old one does (`own` is there of the `whole`), or the first only.
+    """Return whether all new lines lack what the only old one does (`own` is there of the `whole`), or the first only.
 
     None: it is not certain.
     """
@@ -80,7 +80,7 @@ class Indentation:
         self.is_changed = first is not None or any(model != file for model, file in pairs)
 
     def knows(self, indent: str) -> bool:
-        """Tell whether a line of the old text has this indentation."""
+        """Return whether a line of the old text has this indentation."""
         return indent in self._known
 
     def of(self, indent: str) -> str | None:

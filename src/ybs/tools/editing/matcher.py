@@ -104,7 +104,7 @@ def _exact(edit: Edit, how: tuple[str, ...] = ()) -> Found:
 
 
 def _is_there(edit: Edit, start: int) -> bool:
-    """Tell whether the place already has what the edit adds around the old text."""
+    """Return whether the place already has what the edit adds around the old text."""
     at = edit.new.find(edit.old)
     if at < 0 or start < at:
         return False
@@ -113,7 +113,7 @@ def _is_there(edit: Edit, start: int) -> bool:
 
 
 def _is_telling(added: str, old: str) -> bool:
-    """Tell whether nobody would add this twice: it is no end of a block, and no more of the same."""
+    """Return whether nobody would add this twice: it is no end of a block, and no more of the same."""
     if says_enough(added):
         return True
     said = added.strip(" \t\n,;")
@@ -187,7 +187,7 @@ def _are_apart(runs: list[int], length: int) -> bool:
 
 
 def _surrounds(lines: Lines, run: int, old: Side, new: Side) -> bool:
-    """Tell whether the lines which the edit adds around the old ones are already there."""
+    """Return whether the lines which the edit adds around the old ones are already there."""
     one, two = lines.coded(old.lines), lines.coded(new.lines)
     if len(two) <= len(one) or not all(two):
         return False
@@ -200,7 +200,7 @@ def _surrounds(lines: Lines, run: int, old: Side, new: Side) -> bool:
 
 
 def _is_elsewhere(lines: Lines, run: int, old: Side, new: Side) -> bool:
-    """Tell whether the new lines stand at another place, and the old ones only come near at this one."""
+    """Return whether the new lines stand at another place, and the old ones only come near at this one."""
     if len(new.lines) < 2 or not says_enough("".join(new.lines)):  # one line may be anywhere
         return False
     if lines.coded(old.lines) == lines.coded(new.lines):

@@ -59,7 +59,7 @@ def placeholder_in(new: str, *, old: str, text: str) -> str:
 
 
 def is_elision(line: str) -> bool:
-    """Tell whether a line stands for lines that were left out."""
+    """Return whether a line stands for lines that were left out."""
     return len(line) <= 200 and bool(_HINT.search(line)) and bool(_line().fullmatch(line))
 
 

@@ -29,7 +29,7 @@ def _read(text: str, characters: str) -> str:
 
 
 def _breaks_a_string(new: str, old: str) -> bool:
-    r"""Tell whether a line that only the new text has holds half a string: its `\n` was meant as such."""
+    r"""Return whether a line that only the new text has holds half a string: its `\n` was meant as such."""
     known = set(old.split("\n"))
     added = [line for line in new.split("\n") if line not in known]
     if any(line.replace('"""', "").replace('\\"', "").count('"') % 2 for line in added):

@@ -54,17 +54,17 @@ def indent_of(line: str) -> str:
 
 
 def says_something(text: str) -> bool:
-    """Tell whether a text has a letter or a digit."""
+    """Return whether a text has a letter or a digit."""
     return _WORDLIKE.search(text) is not None
 
 
 def says_enough(text: str) -> bool:
-    """Tell whether a text has enough letters and digits to be recognised anywhere."""
+    """Return whether a text has enough letters and digits to be recognised anywhere."""
     return letters(text) >= _ENOUGH_LETTERS
 
 
 def is_recognisable(text: str) -> bool:
-    """Tell whether whole lines hold enough to be recognised in another shape."""
+    """Return whether whole lines hold enough to be recognised in another shape."""
     return letters(text) >= _FEWEST_LETTERS and len("".join(text.split())) >= _FEWEST_SIGNS
 
 

@@ -93,7 +93,7 @@ def _of_pairs(runs: list[bytes]) -> list[str]:
 
 
 def _looks_right(data: bytes, name: str) -> bool:
-    """Tell whether what is not ASCII is nearly all kana, hangul, Han characters and their punctuation."""
+    """Return whether what is not ASCII is nearly all kana, hangul, Han characters and their punctuation."""
     wide = re.sub("[\0-\x7f]+", "", data.decode(name, "ignore"))
     fitting = len(_FITTING.findall(wide))
     if name == "cp932" and not _KANA.search(wide):

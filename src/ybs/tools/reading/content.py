@@ -41,7 +41,7 @@ class Content:
 
     @property
     def is_binary(self) -> bool:
-        """Tell whether it is no text."""
+        """Whether it is no text."""
         return is_binary(self.beginning)
 
     def lines(self, asked: Asked) -> tuple[list[str], int, int]:

@@ -44,7 +44,7 @@ def text_of_part(part: bytes, beginning: bytes) -> str:
 
 
 def is_binary(data: bytes) -> bool:
-    """Tell whether the beginning of a file says that it is no text."""
+    """Return whether the beginning of a file says that it is no text."""
     return b"\0" in data[:PROBE_BYTES] and not wide_encoding(data)
 
 
@@ -87,7 +87,7 @@ class Document:
 
     @property
     def has_crlf(self) -> bool:
-        """Tell whether most line ends are of the Windows kind."""
+        """Whether most line ends are of the Windows kind."""
         crlf = len(self.raw) - len(self.text)
         return crlf * 2 > self.text.count("\n")
 
@@ -112,7 +112,7 @@ class Document:
         return content if "\r\n" in content else _with_ends(content, is_crlf=self.has_crlf)
 
     def keeps(self, raw: str) -> bool:
-        """Tell whether the text, written in the file's encoding, would be read as what it is."""
+        """Return whether the text, written in the file's encoding, would be read as what it is."""
         try:
             data = self.mark + raw.encode(self.encoding, self._errors)
         except UnicodeEncodeError:

@@ -233,7 +233,7 @@ def _fill(file: IO[bytes], data: bytes, old: int) -> None:
 
 
 def _keep_owner(descriptor: int, model: os.stat_result) -> bool:
-    """Give the file to the owner and group of the old one; tell whether it has them now."""
+    """Give the file to the owner and group of the old one; return whether it has them now."""
     now = os.fstat(descriptor)
     if (model.st_uid, model.st_gid) == (now.st_uid, now.st_gid):
         return True

@@ -72,7 +72,7 @@ class _Matcher:
         self._rest = re.compile("|".join(rest), re.DOTALL).fullmatch if rest else None
 
     def verdict(self, prefix: str, name: str) -> bool | None:
-        """Tell whether the path is left out; None where no rule says anything."""
+        """Return whether the path is left out; None where no rule says anything."""
         if not (name in self._names or name.endswith(self._suffixes)) and (
             self._rest is None or not self._rest(prefix + name)
         ):
@@ -91,7 +91,7 @@ class Ignore:
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether there is no rule at all, here or above."""
+        """Whether there is no rule at all, here or above."""
         return not self._layers
 
     @property

@@ -46,12 +46,12 @@ class CharacterClass:
 
     @property
     def is_ascii(self) -> bool:
-        """Tell whether no character beyond ASCII is named."""
+        """Whether no character beyond ASCII is named."""
         return all(last.isascii() for _, last in self._ranges)
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether nothing can match."""
+        """Whether nothing can match."""
         return not self.is_negated and not self._ranges and not self._escapes
 
     def with_escape(self, letter: str) -> "CharacterClass":
@@ -66,7 +66,7 @@ class CharacterClass:
         self._ranges.append((first, last))
 
     def add_named(self, name: str) -> bool:
-        """Add what `[:name:]` stands for; tell whether there is such a one."""
+        """Add what `[:name:]` stands for; return whether there is such a one."""
         bounds = _NAMED.get(name, "")
         self._ranges += zip(bounds[::2], bounds[1::2], strict=True)
         return bool(bounds)

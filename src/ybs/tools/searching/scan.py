@@ -106,7 +106,7 @@ class Scan:
         return any(seed in searched for seed in self._seeds)
 
     def _is_slow(self, data: bytes, tally: Tally) -> bool:
-        """Count what is in a block; tell whether that took too long, so that only its beginning counts."""
+        """Count what is in a block; return whether that took too long, so that only its beginning counts."""
         matcher, subject = self._data, data
         if not data.isascii():
             if self._text is None:

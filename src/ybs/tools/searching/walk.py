@@ -26,7 +26,7 @@ class Deadline:
 
     @property
     def is_over(self) -> bool:
-        """Tell whether the work should end."""
+        """Whether the work should end."""
         return monotonic() > self._end
 
 

@@ -72,7 +72,7 @@ class Kept:
 
     @property
     def _is_binary(self) -> bool:
-        """Tell whether it is no text in any encoding: NULs, and much that is not UTF-8."""
+        """Whether it is no text in any encoding: NULs, and much that is not UTF-8."""
         if b"\0" not in self._head:
             return False
         text = self._head.decode(errors="replace")
@@ -152,7 +152,7 @@ class Live:
 
     @property
     def waits(self) -> bool:
-        """Tell whether lines wait for the next look."""
+        """Whether lines wait for the next look."""
         return b"\n" in self._rest or b"\r" in self._rest
 
 

@@ -57,7 +57,7 @@ class Pump:
             self._close()
 
     async def ends(self, seconds: float) -> bool:
-        """Wait for the end of the output, a moment longer as long as something comes; tell whether it came."""
+        """Wait for the end of the output, a moment longer as long as something comes; return whether it came."""
         for _ in range(_MOST_WAITS):
             before = self._reads
             with suppress(TimeoutError):
@@ -90,7 +90,7 @@ class Pump:
             self._tell(self.ended.set)
 
     def _read(self, descriptor: int) -> bool:
-        """Take what is there; tell whether more may come."""
+        """Take what is there; return whether more may come."""
         try:
             data = _read_some(descriptor, _CHUNK)
         except BlockingIOError:

@@ -67,7 +67,7 @@ def _environ_of(pid: int) -> bytes:
 
 
 def _is_dead(pid: int) -> bool:
-    """Tell whether the process has ended and only waits to be buried."""
+    """Return whether the process has ended and only waits to be buried."""
     return _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[0] in b"ZX"
 
 

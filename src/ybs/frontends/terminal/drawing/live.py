@@ -57,7 +57,7 @@ class Live:
 
     @property
     def is_running(self) -> bool:
-        """Tell whether a turn runs."""
+        """Whether a turn runs."""
         return self._since is not None
 
     def begin(self) -> None:

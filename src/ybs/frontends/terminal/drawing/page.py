@@ -31,7 +31,7 @@ class Page:
 
     @property
     def is_gap_due(self) -> bool:
-        """Tell whether passing lines should stand apart from what was drawn last."""
+        """Whether passing lines should stand apart from what was drawn last."""
         if block := self.live.blocks.open:
             return bool(self._last) and not block.goes_on
         return self._last in ("text", "prompt", "question")

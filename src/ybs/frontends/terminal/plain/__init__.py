@@ -1,1 +1,1 @@
-"""The door in whole sentences, for terminals that cannot draw and for people who listen."""
+"""The frontend in whole sentences, for terminals that cannot draw and for people who listen."""

@@ -63,7 +63,7 @@ class Lines:
             counts_from = came_at + GUARD_SECONDS
 
     async def _goes_on(self) -> bool:
-        """Tell whether more comes at once: then the line is part of a paste, and no answer."""
+        """Return whether more comes at once: then the line is part of a paste, and no answer."""
         await asyncio.sleep(HOLD_SECONDS)
         return self._waiting.qsize() > self._has_ended or bool(self._rest)
 
@@ -101,7 +101,7 @@ class Lines:
 
 
 def is_followed(number: int) -> bool:
-    """Tell whether more is typed at once."""
+    """Return whether more is typed at once."""
     return bool(select([number], [], [], HOLD_SECONDS)[0])
 
 
@@ -114,7 +114,7 @@ def forget_typed(number: int) -> None:
 
 
 def is_answer(words: str) -> bool:
-    """Tell whether a line answers a question or a menu, and means nothing later."""
+    """Return whether a line answers a question or a menu, and means nothing later."""
     return words.lower() in ANSWERS or words.isdecimal()
 
 

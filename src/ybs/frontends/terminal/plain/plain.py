@@ -66,7 +66,7 @@ class PlainTerminal:
     async def run(self, prompt: str = "", command: str = "") -> int:
         """Talk until the person leaves; return the exit code."""
         self.session.confirm = self.ask
-        self.session.door_help = KEYS
+        self.session.frontend_help = KEYS
         self.session.subscribe(self._on_event)
         self._main = asyncio.current_task()
         loop = asyncio.get_running_loop()
@@ -116,7 +116,7 @@ class PlainTerminal:
                 return 0
 
     async def _take(self, turn: Awaitable[Reply | Outcome]) -> bool:
-        """Work off a line and what is chosen after it; tell whether the person wants to leave."""
+        """Work off a line and what is chosen after it; return whether the person wants to leave."""
         done = await self._work(turn)
         while isinstance(done, Reply):
             if done.wants_quit:

@@ -76,7 +76,7 @@ class Stopwatch:
 
     @property
     def is_paused(self) -> bool:
-        """Tell whether the person is asked."""
+        """Whether the person is asked."""
         return self._asked_at is not None
 
     @property

@@ -115,7 +115,7 @@ class Draft(Buffer):
     # The menu of completions
 
     def has_chosen(self) -> bool:
-        """Tell whether a completion is selected."""
+        """Return whether a completion is selected."""
         return bool(self.complete_state and self.complete_state.current_completion)
 
     def select(self) -> None:
@@ -134,7 +134,7 @@ class Draft(Buffer):
             self.start_completion()
 
     def take_only(self) -> bool:
-        """Keep the only file that fits where its name is not written out yet; tell whether that was done."""
+        """Keep the only file that fits where its name is not written out yet; return whether that was done."""
         state = self.complete_state
         if state is None or len(state.completions) != 1 or self.text.startswith("/"):
             return False

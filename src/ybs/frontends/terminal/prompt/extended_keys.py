@@ -99,7 +99,7 @@ class ExtendedKeys:
 
 
 def knows_extended_keys(environ: Mapping[str, str]) -> bool:
-    """Tell whether the terminal may be asked."""
+    """Return whether the terminal may be asked."""
     if environ.get("TERM_PROGRAM") == "Apple_Terminal":
         return False
     return environ.get("TERM", "").startswith(_KNOWN) or bool(environ.get("TMUX"))

@@ -84,7 +84,7 @@ def _worth(places: Sequence[int], path: str, base: int) -> int:
 
 
 def _is_border(path: str, place: int) -> bool:
-    """Tell whether a word begins there: behind a sign, or with a capital behind a small letter."""
+    """Return whether a word begins there: behind a sign, or with a capital behind a small letter."""
     if place == 0:
         return True
     before = path[place - 1 : place]  # small letters may be more than the capitals were

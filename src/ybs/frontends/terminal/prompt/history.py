@@ -92,7 +92,7 @@ class LineHistory(History):
                 self._unwritten.append(text)
 
     def forget(self) -> bool:
-        """Forget what was typed in incognito once that has ended; tell whether there was something."""
+        """Forget what was typed in incognito once that has ended; return whether there was something."""
         if not self._unwritten or not self.may_write():
             return False
         gone = set(self._unwritten)

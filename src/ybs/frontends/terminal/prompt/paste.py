@@ -131,12 +131,12 @@ class FoldedPastes(Processor):
 
 
 def is_long(text: str) -> bool:
-    """Tell whether a pasted text is folded."""
+    """Return whether a pasted text is folded."""
     return len(text) > MOST_CHARACTERS or text.count("\n") >= MOST_LINES
 
 
 def has_folded(text: str) -> bool:
-    """Tell whether a folded paste stands in a text."""
+    """Return whether a folded paste stands in a text."""
     return not text.isascii() and _SIGN.search(text) is not None
 
 

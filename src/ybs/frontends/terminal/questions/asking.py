@@ -58,22 +58,22 @@ class Asking:
 
     @property
     def is_open(self) -> bool:
-        """Tell whether a question stands on the screen."""
+        """Whether a question stands on the screen."""
         return self._choice is not None
 
     @property
     def is_choosing(self) -> bool:
-        """Tell whether a question waits for a key."""
+        """Whether a question waits for a key."""
         return self._choice is not None and not self._choice.wants_reason
 
     @property
     def is_explaining(self) -> bool:
-        """Tell whether the reason for a no is being typed."""
+        """Whether the reason for a no is being typed."""
         return self._choice is not None and self._choice.wants_reason
 
     @property
     def is_holding(self) -> bool:
-        """Tell whether a key waits whether another follows it at once."""
+        """Whether a key waits whether another follows it at once."""
         return self._choice is not None and self._choice.is_holding
 
     async def ask(self, question: Question) -> Answer:

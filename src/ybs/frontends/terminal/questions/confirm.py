@@ -56,11 +56,11 @@ class Silence:
 
     @property
     def is_over(self) -> bool:
-        """Tell whether it has been on the screen for a moment."""
+        """Whether it has been on the screen for a moment."""
         return self._is_shown and self._clock() >= self._counts_from
 
     def is_too_early(self) -> bool:
-        """Tell whether a key pressed now was meant for something else; the silence then starts anew."""
+        """Return whether a key pressed now was meant for something else; the silence then starts anew."""
         if self.is_over:
             return False
         self.begin()
@@ -68,7 +68,7 @@ class Silence:
 
     @property
     def is_holding(self) -> bool:
-        """Tell whether a key waits whether another follows it at once."""
+        """Whether a key waits whether another follows it at once."""
         return self._held is not None
 
     def hold(self, act: Callable[[], None]) -> None:

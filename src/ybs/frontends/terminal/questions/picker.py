@@ -159,12 +159,12 @@ class Picking:
 
     @property
     def is_open(self) -> bool:
-        """Tell whether a menu stands on the screen."""
+        """Whether a menu stands on the screen."""
         return self._picker is not None and not self._front.asking.is_open
 
     @property
     def is_holding(self) -> bool:
-        """Tell whether Enter waits whether another key follows it at once."""
+        """Whether Enter waits whether another key follows it at once."""
         return self._silence.is_holding
 
     def show(self, menu: Menu) -> None:

@@ -25,7 +25,7 @@ class Offer(Struct, frozen=True, kw_only=True):
 
     @property
     def is_ready(self) -> bool:
-        """Tell whether taking it asks and fetches nothing more."""
+        """Whether taking it asks and fetches nothing more."""
         return self.settings is not None
 
 

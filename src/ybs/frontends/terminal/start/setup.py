@@ -31,7 +31,7 @@ _QUIT = ("q", "quit", "exit")
 
 
 def set_up(read: Read = ask_late, environ: Mapping[str, str] | None = None) -> bool:
-    """Let the person choose and write the choice down. Tell whether something was chosen.
+    """Let the person choose and write the choice down. Return whether something was chosen.
 
     Raises ConfigError when it cannot be written.
     """
