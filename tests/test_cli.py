@@ -414,3 +414,24 @@ def test_a_prompt_that_would_run_something_opens_no_terminal(
 ) -> None:
     assert "runs a command in a chat" in refused(capsys, "!touch made")
     assert terminal.options is None
+
+
+@pytest.mark.parametrize(("words", "is_kept"), [(["--incognito"], False), ([], True)])
+def test_an_incognito_session_of_the_command_lets_no_crash_write_memory_down(
+    words: list[str], *, is_kept: bool, project: Path
+) -> None:
+    code = (
+        "import resource, sys; from ybs import cli\n"
+        "resource.setrlimit(resource.RLIMIT_CORE, (100, resource.getrlimit(resource.RLIMIT_CORE)[1]))\n"
+        "cli.main(sys.argv[1:])\n"
+        "print(resource.getrlimit(resource.RLIMIT_CORE)[0] == 100, file=sys.stderr)"
+    )
+    endpoint = ["--endpoint", "http://127.0.0.1:1/v1", "--model", "m", "--print", "/help"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words, *endpoint],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr.endswith(f"{is_kept}\n"), done.stderr

@@ -222,6 +222,13 @@ def mute(stream: int) -> None:
     os.close(nowhere)
 
 
+def keep_memory_private() -> None:
+    """Have no crash of this process write its memory down: an incognito session is about to begin."""
+    from ybs.security.incognito import leave_no_dump
+
+    leave_no_dump()
+
+
 def session_options(arguments: "Namespace") -> "Options":
     """Make the session's options of the arguments."""
     from ybs.session.options import Options
@@ -249,6 +256,7 @@ def session_options(arguments: "Namespace") -> "Options":
         "system_prompt_file": arguments.system_prompt_file,
         "resume": "" if arguments.newest else arguments.resume or None,
         "fork": arguments.fork,
+        "before_incognito": keep_memory_private,
     }
     return Options.of(here(), settings | rest)
 

@@ -14,8 +14,8 @@ from ybs.core.events import ToolPrinted
 from ybs.core.ports import Answer, Question
 from ybs.security.sandbox.launch import Bare, Launch
 from ybs.tools.shell import process
+from ybs.tools.shell.overflow import outputs_folder
 from ybs.tools.shell.process import Ended
-from ybs.tools.shell.spill import outputs_folder
 
 
 @pytest.fixture(autouse=True)

@@ -14,13 +14,13 @@ from ybs.core.ports import ToolOutput
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Policy, Subject
 from ybs.tools import toolbox
-from ybs.tools.calls import leash
+from ybs.tools.calls import supervise
 from ybs.tools.toolbox import LocalToolbox
 
 
 @pytest.fixture
 def no_grace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leash, "GRACE_SECONDS", 0.01)
+    monkeypatch.setattr(supervise, "GRACE_SECONDS", 0.01)
 
 
 async def test_a_tool_that_never_returns_is_ended_at_its_limit():
@@ -162,7 +162,7 @@ async def test_looking_at_a_call_may_crash_or_hang(method: str, monkeypatch: pyt
 
 async def test_an_answer_after_the_loop_has_gone_bothers_nobody(monkeypatch: pytest.MonkeyPatch):
     started: list[Any] = []
-    start = leash._Worker
+    start = supervise._Worker
 
     class Idle(list[Any]):
         """Takes the threads of this test only: those of others may come back meanwhile."""
@@ -177,13 +177,13 @@ async def test_an_answer_after_the_loop_has_gone_bothers_nobody(monkeypatch: pyt
         started.append(start())
         return started[-1]
 
-    monkeypatch.setattr(leash, "_idle", idle)
-    monkeypatch.setattr(leash, "_Worker", worker)
+    monkeypatch.setattr(supervise, "_idle", idle)
+    monkeypatch.setattr(supervise, "_Worker", worker)
     free = threading.Event()
 
     def in_another_loop() -> None:
-        with pytest.raises(leash.Endless):
-            asyncio.run(leash.called(free.wait, "odd", 0.01))
+        with pytest.raises(supervise.Endless):
+            asyncio.run(supervise.called(free.wait, "odd", 0.01))
 
     await asyncio.to_thread(in_another_loop)
     (blocked,) = started
@@ -194,7 +194,7 @@ async def test_an_answer_after_the_loop_has_gone_bothers_nobody(monkeypatch: pyt
             break
         await asyncio.sleep(0.001)
     assert blocked in idle
-    assert await leash.called(lambda: 5, "odd", 5) == 5
+    assert await supervise.called(lambda: 5, "odd", 5) == 5
     assert started == [blocked]
 
 
@@ -206,8 +206,8 @@ async def test_a_preview_of_another_type_is_a_mistake(monkeypatch: pytest.Monkey
 
 async def test_a_thread_is_used_again(monkeypatch: pytest.MonkeyPatch):
     idle: list[Any] = []
-    monkeypatch.setattr(leash, "_idle", idle)
-    used = {await leash.called(threading.get_ident, "odd", 5) for _ in range(20)}
+    monkeypatch.setattr(supervise, "_idle", idle)
+    used = {await supervise.called(threading.get_ident, "odd", 5) for _ in range(20)}
     assert len(used) < 20  # a busy machine may ask again before one is idle
     assert threading.get_ident() not in used
 
@@ -219,6 +219,6 @@ async def test_a_machine_without_threads_is_slow_but_works(monkeypatch: pytest.M
     async def act(_print: Print) -> ToolOutput:
         return FINE
 
-    monkeypatch.setattr(leash, "_idle", [])
+    monkeypatch.setattr(supervise, "_idle", [])
     monkeypatch.setattr(threading.Thread, "start", no_more)
     assert (await result_of(Odd(act))).output == "fine"

@@ -15,8 +15,8 @@ from ybs.security.incognito import Incognito
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.confirm import Gate, nobody
 from ybs.security.policy.policy import Policy
+from ybs.tools.shell.overflow import Outputs
 from ybs.tools.shell.shells import Shells
-from ybs.tools.shell.spill import Outputs
 from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:

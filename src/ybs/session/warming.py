@@ -11,7 +11,7 @@ from ybs.providers.awaited import AwaitedModel
 
 #: What a first edit needs, in the order in which it does.
 FOR_EDITS = (
-    *("ybs.tools.calls.leash", "ybs.tools.calls.live", "ybs.tools.calls.hooks"),
+    *("ybs.tools.calls.supervise", "ybs.tools.calls.live", "ybs.tools.calls.hooks"),
     "ybs.tools.reading.content",
     *("ybs.tools.editing.matcher", "ybs.session.undoing", "ybs.checkpoints.keeping"),
     *("ybs.git.committer", "ybs.git.client", "ybs.security.sandbox.child"),

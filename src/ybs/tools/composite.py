@@ -45,7 +45,7 @@ class CompositeToolbox(Toolbox):
 
     async def open(self, emit: Emit) -> None:
         """Open all of them, and report those that cannot be opened. A second time does nothing."""
-        from ybs.tools.calls.leash import awaited
+        from ybs.tools.calls.supervise import awaited
 
         async def open_one(toolbox: Toolbox) -> None:
             try:
@@ -64,7 +64,7 @@ class CompositeToolbox(Toolbox):
 
     async def aclose(self) -> None:
         """Close all of them, the last one first. One that fails does not keep the others from it."""
-        from ybs.tools.calls.leash import awaited
+        from ybs.tools.calls.supervise import awaited
 
         self._emit, self._is_open = None, False
         for toolbox in reversed(self._toolboxes):

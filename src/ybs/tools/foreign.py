@@ -10,7 +10,7 @@ from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Emit, Event, Noticed, ToolPrinted
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Effect, Toolbox, ToolOutput, ToolSpec
-from ybs.tools.calls.leash import checked
+from ybs.tools.calls.supervise import checked
 from ybs.tools.toolbox import LocalToolbox
 
 

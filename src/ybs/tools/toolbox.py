@@ -176,7 +176,7 @@ class LocalToolbox(Toolbox):
 
     def check(self, call: ToolCall) -> None:
         """Raise ToolError where no tool has just this name, or the arguments do not fit it."""
-        from ybs.tools.calls.leash import checked
+        from ybs.tools.calls.supervise import checked
         from ybs.tools.calls.tool_names import unknown
 
         if call.name not in self._tools:
@@ -198,8 +198,8 @@ class LocalToolbox(Toolbox):
 
     async def _run(self, call: ToolCall, emit: Emit) -> ToolResult:
         # Loaded here: the first request of a session needs none of it.
-        from ybs.tools.calls.leash import awaited, called
         from ybs.tools.calls.live import Live
+        from ybs.tools.calls.supervise import awaited, called
 
         ready = await called(lambda: self._prepare(call), call.name, PREPARE_SECONDS)
         tool, notes = ready.tool, ready.decoded.notes
@@ -233,9 +233,9 @@ class LocalToolbox(Toolbox):
 
         Where that is not enough the person is asked. Returns None where it is to be run as any other call.
         """
-        from ybs.tools.calls.leash import awaited
         from ybs.tools.calls.live import Live
         from ybs.tools.calls.read_only import UNHELD, ReadOnlyFirst, ReadOnlyRun, held_back
+        from ybs.tools.calls.supervise import awaited
 
         tool, value, notes = ready.tool, ready.decoded.value, ready.decoded.notes
         ran = ReadOnlyRun(output=ToolOutput(output=""), needs=UNHELD)
@@ -291,7 +291,7 @@ class LocalToolbox(Toolbox):
         return tool, decoded
 
     async def _admit(self, ready: Ready, emit: Emit, *, needs: str = "") -> Allow | Deny:
-        from ybs.tools.calls.leash import awaited
+        from ybs.tools.calls.supervise import awaited
 
         tool, call = ready.tool, ready.call
 

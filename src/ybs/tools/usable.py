@@ -9,7 +9,7 @@ from msgspec import Raw
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, Tool
 from ybs.tools.calls.forms import schema_problem
-from ybs.tools.calls.leash import checked
+from ybs.tools.calls.supervise import checked
 from ybs.tools.registry import NAMES
 
 #: What all providers take as the name of a tool.

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rows import every_row
 from ybs.tools.shell import output
 from ybs.tools.shell.output import Kept, Live, Output
-from ybs.tools.shell.seen import as_seen
+from ybs.tools.shell.terminal_text import as_seen
 
 
 def kept_of(*pieces: bytes, most_chars: int = 10) -> Kept:

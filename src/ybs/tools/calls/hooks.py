@@ -8,7 +8,7 @@ from ybs.core.errors import ToolError
 from ybs.core.hooks import CallHook
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect
-from ybs.tools.calls.leash import awaited
+from ybs.tools.calls.supervise import awaited
 
 #: How long one hook may take.
 HOOK_SECONDS = 60.0

@@ -11,7 +11,7 @@ from ybs.core.messages import Image, ToolCall, ToolResult
 from ybs.core.ports import ToolOutput
 from ybs.security.marks import marked, note_of
 from ybs.tools.calls.cut import cut
-from ybs.tools.calls.leash import checked
+from ybs.tools.calls.supervise import checked
 
 _HINT = "Ask for less: a part, or a narrower pattern"
 _MOST_SUMMARY = 1_000  # characters

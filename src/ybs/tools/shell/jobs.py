@@ -13,8 +13,8 @@ from ybs.tools.shell.process import Command, Ended, Shell
 
 if TYPE_CHECKING:
     from ybs.security.sandbox.launch import Launch, Starter
-    from ybs.tools.shell.spill import Spill
-    from ybs.tools.shell.strays import Mark
+    from ybs.tools.shell.orphans import Mark
+    from ybs.tools.shell.overflow import Spill
     from ybs.tools.shell.watch import Watch
 
 MOST_RUNNING = 16

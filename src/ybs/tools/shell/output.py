@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from ybs.tools.calls.cut import from_line, up_to_line
 from ybs.tools.calls.live import Live as CallLive
-from ybs.tools.shell.seen import as_seen
+from ybs.tools.shell.terminal_text import as_seen
 
 if TYPE_CHECKING:
     from ybs.core.ports import ToolOutput
-    from ybs.tools.shell.spill import Spill
+    from ybs.tools.shell.overflow import Spill
 
 LIVE_CHARS = 200_000  # beyond this the screen shows only some lines of one command
 LOOK_SECONDS = 0.5  # between two of these

@@ -14,9 +14,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ybs.security.sandbox.launch import Launch
+from ybs.tools.shell.orphans import Mark
 from ybs.tools.shell.output import Live, Output
 from ybs.tools.shell.pump import Pump
-from ybs.tools.shell.strays import Mark
 from ybs.tools.shell.watch import Watch
 
 GRACE_SECONDS = 2.0  # between the polite signal and the other one

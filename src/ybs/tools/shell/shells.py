@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ybs.security.sandbox.launch import Bare
-from ybs.tools.shell.spill import Outputs, Spill
+from ybs.tools.shell.overflow import Outputs, Spill
 
 if TYPE_CHECKING:
     from ybs.security.paths.roots import Roots
     from ybs.security.sandbox.launch import Launch, Starter
     from ybs.tools.shell.jobs import Jobs
+    from ybs.tools.shell.orphans import Mark
     from ybs.tools.shell.process import Shell
-    from ybs.tools.shell.strays import Mark
     from ybs.tools.shell.watch import Watch
 
 
@@ -40,7 +40,7 @@ class Shells:
     def watch(self) -> "Watch":
         """The process that ends commands when ybs was killed; started with the first command."""
         if self._watch is None:
-            from ybs.tools.shell.strays import token
+            from ybs.tools.shell.orphans import token
             from ybs.tools.shell.watch import Watch  # not needed until something runs
 
             self._watch = Watch(token())
@@ -71,7 +71,7 @@ class Shells:
         self, command: str, folder: Path, *, network: bool = False, read_only: bool = False
     ) -> "tuple[Launch, Mark]":
         """Say how a command is started, and by which mark its processes are known. Raises OSError or ToolError."""
-        from ybs.tools.shell.strays import Mark
+        from ybs.tools.shell.orphans import Mark
 
         launch = self.starter.launch(
             command, folder, os.environ, network=network, read_only=read_only

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from processes import is_alive
-from ybs.tools.shell import strays
-from ybs.tools.shell.strays import Mark
+from ybs.tools.shell import orphans
+from ybs.tools.shell.orphans import Mark
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/environ").exists(), reason="strays are only found through /proc"
@@ -42,7 +42,7 @@ def test_what_carries_the_mark_is_ended(
     process = start(mark)
     # -1: the numbers began again from 1, so what is left has a lower one than the shell had
     shell = process.pid - older
-    monkeypatch.setattr(strays, "_newest_process", lambda: process.pid)
+    monkeypatch.setattr(orphans, "_newest_process", lambda: process.pid)
     assert mark.end_all(shell, seconds) == 1
     assert process.wait() == -9
     assert mark.end_all(shell, seconds) == 0
@@ -53,13 +53,13 @@ def test_one_that_is_just_beginning_is_looked_at_again(
 ):
     mark = Mark.new()
     process = start(mark)
-    look, looks = strays._environ_of, []
+    look, looks = orphans._environ_of, []
 
     def early(pid: int) -> bytes:
         looks.append(pid)
         return b"" if pid == process.pid and looks.count(pid) < 3 else look(pid)
 
-    monkeypatch.setattr(strays, "_environ_of", early)
+    monkeypatch.setattr(orphans, "_environ_of", early)
     assert mark.end_all(process.pid - 1, 0) == 1
 
 
@@ -67,19 +67,19 @@ def test_nobody_waits_for_one_that_has_ended_and_is_not_buried(start: Start):
     process = start(Mark.new())
     process.kill()
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-    assert strays._environ_of(process.pid) == strays._GONE
+    assert orphans._environ_of(process.pid) == orphans._GONE
 
 
 def test_a_mark_that_only_begins_alike_is_another_one(start: Start):
-    mark = Mark(f"{strays.token()}.1;")
-    other = start(Mark(f"{strays.token()}.11;"))
+    mark = Mark(f"{orphans.token()}.1;")
+    other = start(Mark(f"{orphans.token()}.11;"))
     assert mark.end_all(1, 60) == 0
     assert is_alive(other.pid)
 
 
 def test_a_ybs_inside_keeps_the_outer_mark():
     outer, inner = Mark("a.1;"), Mark("b.1;")
-    assert inner.put_on(outer.put_on({})) == {strays.VARIABLE: "a.1;b.1;"}
+    assert inner.put_on(outer.put_on({})) == {orphans.VARIABLE: "a.1;b.1;"}
 
 
 def test_where_the_system_tells_nothing_nothing_is_found(monkeypatch: pytest.MonkeyPatch):
@@ -87,5 +87,5 @@ def test_where_the_system_tells_nothing_nothing_is_found(monkeypatch: pytest.Mon
         raise OSError
 
     monkeypatch.setattr("builtins.open", closed)
-    monkeypatch.setattr(strays.os, "listdir", closed)
+    monkeypatch.setattr(orphans.os, "listdir", closed)
     assert Mark.new().end_all(1, 0) == 0

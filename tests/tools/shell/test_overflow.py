@@ -9,8 +9,8 @@ import pytest
 from ybs.config.paths import state_folder
 from ybs.core.errors import Refused
 from ybs.security.paths.roots import Roots
-from ybs.tools.shell import spill as room
-from ybs.tools.shell.spill import Outputs, Spill, outputs_folder, sweep
+from ybs.tools.shell import overflow as room
+from ybs.tools.shell.overflow import Outputs, Spill, outputs_folder, sweep
 
 
 @pytest.fixture
