@@ -250,7 +250,7 @@ class Victim:
             self.problems.append(f"the repository is broken: {broken}")
 
     def _look_at(self, transcript: Transcript) -> None:
-        events = transcript.events
+        events = [each.event for each in transcript.events]
         kept = {each.id: each.output for each in events if isinstance(each, ToolFinished)}
         for where, results in (("sent", self.player.results), ("printed", self._printed)):
             lost = [name for name, output in results.items() if kept.get(name) != output]

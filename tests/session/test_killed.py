@@ -180,7 +180,7 @@ def kill(event):
 
 async def main():
     here = {"provider": "openai", "endpoint": sys.argv[2], "model": "m", "sandbox": False}
-    session = Session.open(sys.argv[1], commands=SlashCommands(), mode="bypass", **here)
+    session = Session.open(sys.argv[1], mode="bypass", **here)
     session.subscribe(lambda envelope: kill(envelope.event))
     await session.send("change it")
 
