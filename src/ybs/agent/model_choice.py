@@ -1,14 +1,20 @@
-"""The model that a session begins with, and which prompt it gets."""
+"""The model that a session begins with and goes on with, and which prompt it gets."""
+
+from collections.abc import AsyncGenerator
+from typing import Final
 
 from ybs.config.schema import Config
 from ybs.core.errors import ConfigError
-from ybs.core.ports import Model
+from ybs.core.events import Event
+from ybs.core.ports import Model, Request
 from ybs.core.remedies import Remedy
 from ybs.providers.registry import ProviderModel, chosen_name, create_model, find_provider
 from ybs.security.incognito import Incognito
 
 #: A model with a smaller window gets the short prompt, as one on this machine does.
 SMALL_WINDOW = 16_384
+#: Stands in the place of a provider's name for a model that a Python program hands in.
+IN_PROCESS: Final = "in-process"
 NOTHING_CONFIGURED = "No model is configured, and the starter model is not installed."
 
 
@@ -16,11 +22,56 @@ class NothingConfigured(ConfigError):
     """No provider is chosen and the starter model is not installed."""
 
 
-def open_model(config: Config) -> tuple[str, ProviderModel]:
-    """Make the configured model; with nothing configured, the starter model if it is installed.
+class InProcessModel(ProviderModel):
+    """A model that a program hands in, with what a session expects of a provider's model besides.
 
-    Raises NothingConfigured when there is neither.
+    The session does not close it: whoever made it does, and may hand it to several sessions.
     """
+
+    def __init__(self, model: Model, most_tokens: int) -> None:
+        self._model, self._most_tokens = model, most_tokens
+
+    @property
+    def name(self) -> str:
+        """The model's own name."""
+        return self._model.name
+
+    @property
+    def window(self) -> int:
+        """The model's own window, in tokens."""
+        return self._model.window
+
+    @property
+    def max_tokens(self) -> int:
+        """The part of the window that is kept free for an answer: `llm.max_tokens`, a quarter of the window at most."""
+        return max(1, min(self._most_tokens, self.window // 4))
+
+    def stream(self, request: Request) -> AsyncGenerator[Event, None]:
+        """Return the model's own stream."""
+        return self._model.stream(request)
+
+    async def warm_up(self) -> None:
+        """Do nothing: a model is ready when it is handed in."""
+
+    async def detect_window(self) -> int:
+        """Return the model's own window: there is no server to ask."""
+        return self.window
+
+    async def list_models(self) -> list[str]:
+        """Return the name of this model alone."""
+        return [self.name]
+
+    async def aclose(self) -> None:
+        """Do nothing: whoever made the model closes it."""
+
+
+def open_model(config: Config, own: Model | None = None) -> tuple[str, ProviderModel]:
+    """Return the provider's name and the model: `own`, the model handed in, or the configured one.
+
+    With nothing configured it is the starter model if it is installed. Raises NothingConfigured when there is none.
+    """
+    if own is not None:
+        return IN_PROCESS, InProcessModel(own, config.llm.max_tokens)
     name = chosen_name(config)
     if name is None:
         from ybs.providers.local.models import starter_installed
@@ -32,25 +83,53 @@ def open_model(config: Config) -> tuple[str, ProviderModel]:
     return name, create_model(config, provider=name)
 
 
+def next_model(
+    config: Config, own: Model | None, *, provider: str, model: str | None
+) -> ProviderModel:
+    """Return the model that a session goes on with; `own` is the model that was handed in when it was opened.
+
+    Raises ConfigError, and AuthError where a key is missing.
+    """
+    if own is None or provider != IN_PROCESS:
+        return create_model(config, provider=provider, model=model)
+    if model not in (None, own.name):
+        raise ConfigError(
+            f"{model!r} cannot be chosen: the program that opened this session offers {own.name} alone.",
+            remedies=(Remedy("change_provider"),),
+        )
+    return open_model(config, own)[1]
+
+
 def is_small(provider: str, model: Model, config: Config) -> bool:
     """Return whether the model gets the short prompt: it runs on this machine, or its window is small.
 
-    An OpenAI-compatible server on this machine may stand for anything, so its window decides.
+    An OpenAI-compatible server on this machine may stand for anything, as may a model that was handed in: there the
+    window decides.
     """
+    if isinstance(model, InProcessModel):
+        return model.window < SMALL_WINDOW
     runs_here = provider == "llamacpp" or find_provider(provider, config).wire == "ollama"
     return runs_here or model.window < SMALL_WINDOW
 
 
 def note_on(config: Config, model: Model) -> str:
     """Return what the person should know of a model that nobody chose; empty where somebody did."""
-    if config.llm.provider or config.llm.endpoint:
+    if config.llm.provider or config.llm.endpoint or isinstance(model, InProcessModel):
         return ""
     return f"No model is configured: using the starter model on this machine, {model.name}."
 
 
 def check_place(incognito: Incognito, provider: str, model: Model, config: Config) -> None:
-    """Raise ConfigError for a model elsewhere where a session may use only those on this machine."""
+    """Raise ConfigError for a model elsewhere where a session may use only those on this machine.
+
+    A model that was handed in is refused there too: what it connects to cannot be seen.
+    """
     if incognito.is_on and incognito.local_only:
+        if isinstance(model, InProcessModel):
+            raise ConfigError(
+                f"Where {model.name} runs is not known, and incognito.local_only allows only models on this machine.",
+                remedies=(Remedy("choose_local_model"),),
+            )
         from ybs.providers.whereabouts import runs_here  # few sessions ask
 
         is_here = runs_here(provider, model.name, config)

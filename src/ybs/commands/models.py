@@ -4,6 +4,7 @@ from typing import get_args
 
 from msgspec.structs import replace
 
+from ybs.agent.model_choice import IN_PROCESS
 from ybs.config.schema import Mode
 from ybs.session.reply import Menu, MenuItem, Reply
 from ybs.session.session import Session
@@ -44,7 +45,7 @@ def _has_model(session: Session, provider: str) -> bool:
 
     config = session.config
     is_set = bool(config.llm.model) and provider == chosen_name(config)
-    return is_set or bool(find_provider(provider, config).model)
+    return is_set or provider == IN_PROCESS or bool(find_provider(provider, config).model)
 
 
 async def change_model(session: Session, argument: str) -> Reply:

@@ -11,7 +11,8 @@ from ybs.agent.hooks import TurnHook
 from ybs.config.layers import Loaded
 from ybs.config.schema import Safety
 from ybs.core.errors import ConfigError
-from ybs.core.ports import Guard, Tool, Toolbox
+from ybs.core.ports import Confirm, Guard, Model, Tool, Toolbox
+from ybs.security.policy.confirm import nobody
 from ybs.session.reply import Commands
 
 STAYS_ON = (
@@ -31,6 +32,8 @@ SETTINGS = {
     "incognito": "incognito.enabled",
     "plain": "ui.plain",
 }
+#: Options that any iterable may be given for.
+SEVERAL = ("tools", "toolboxes", "guards", "hooks")
 
 
 class BadOption(ConfigError):
@@ -43,6 +46,7 @@ class Options(Struct, frozen=True, kw_only=True):
     `trust` trusts the project's own files for this session alone; `loaded` is a configuration that was read already.
     `commands` are the slash commands; `guards` and `hooks` are added to the built-in ones.
     `tools` and `toolboxes` are offered beside the built-in tools; the same rules and questions apply to their calls.
+    `model` is a model that answers in place of a provider's; who made it closes it. `confirm` is asked before a call that needs it.
     `before_incognito` is called before an incognito session begins, to protect the process (core dumps).
     `resume` names the session to go on with ("": the newest of this folder), `fork` does so in a file of its own.
     """
@@ -66,6 +70,8 @@ class Options(Struct, frozen=True, kw_only=True):
     hooks: tuple[TurnHook, ...] = ()
     tools: tuple[Tool, ...] = ()
     toolboxes: tuple[Toolbox, ...] = ()
+    model: Model | None = None
+    confirm: Confirm = nobody
     before_incognito: Callable[[], None] = lambda: None
 
     @property
@@ -81,12 +87,17 @@ class Options(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, folder: Path, options: dict[str, Any]) -> Self:
-        """Make options from keywords; those of `SETTINGS` become overrides."""
+        """Make options from keywords; those of `SETTINGS` become overrides. A `model` is a name or the model itself."""
+        model = options.get("model")
+        if model is not None and not isinstance(model, str):
+            own, options = model, {**options, "model": None}
+        else:
+            own = None
         rest = {name: value for name, value in options.items() if name not in SETTINGS}
         short = {SETTINGS[n]: v for n, v in options.items() if n in SETTINGS and v is not None}
         overrides: dict[str, Any] = {**rest.pop("overrides", {}), **short}
-        several = {name: tuple(rest.pop(name)) for name in ("tools", "toolboxes") if name in rest}
-        return cls(folder=folder, overrides=overrides, **several, **rest)
+        several = {name: tuple(rest.pop(name)) for name in SEVERAL if name in rest}
+        return cls(folder=folder, overrides=overrides, model=own, **several, **rest)
 
 
 def read_prompt(options: Options) -> str:

@@ -12,7 +12,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
 from ybs.agent.build import BuiltAgent
-from ybs.agent.model_choice import check_place, open_model
+from ybs.agent.model_choice import check_place, next_model, open_model
 from ybs.config.layers import Loaded
 from ybs.config.schema import Config, Mode
 from ybs.context.project import branch_of
@@ -25,7 +25,7 @@ from ybs.core.events import (
 )
 from ybs.core.messages import Image, Usage, UserMessage
 from ybs.core.ports import Answer, Confirm, Question, Request
-from ybs.providers.registry import ProviderModel, create_model
+from ybs.providers.registry import ProviderModel
 from ybs.security.policy.confirm import nobody
 from ybs.session.changes import Changes
 from ybs.session.history import History
@@ -54,13 +54,13 @@ class Session:
         self._options, self.commands = options, options.commands
         self._sinks: list[Sink] = []
         #: Who is asked before a call that needs it. As long as none is set, the answer is no.
-        self.confirm: Confirm = nobody
+        self.confirm: Confirm = options.confirm
         #: What it is busy with.
         self.running = RunningTask()
         self.usage = Usage()
         self._is_closed = False
         loaded = ready_settings(options)
-        provider, model = open_model(loaded.config)
+        provider, model = open_model(loaded.config, options.model)
         parts = self._made(loaded, provider, model)
         if options.resume is not None:
             parts.take_up_meant(options.resume, is_fork=options.fork)
@@ -109,8 +109,8 @@ class Session:
     def open(cls, folder: str | Path = ".", **options: Any) -> "Session":
         """Open a session for a Python program; the options are those of `Options`.
 
-        `provider`, `model`, `endpoint` and `mode` may be given by these short names. Nobody can confirm
-        anything unless `session.confirm` is set, so choose a mode or allow tools. Raises ConfigError.
+        `provider`, `model`, `endpoint` and `mode` may be given by these short names; `model` may be a Model too.
+        Where nobody can confirm (`confirm`), choose a mode or allow tools. Raises ConfigError.
         """
         return cls(Options.of(Path(folder), options))
 
@@ -312,7 +312,7 @@ class Session:
         self.running.check()
         old = self.agent
         name = provider or old.provider
-        new = create_model(self.config, provider=name, model=model)
+        new = next_model(self.config, self._options.model, provider=name, model=model)
         check_place(self.environment.incognito, name, new, self.config)
         await new.detect_window()
         self._parts.agent = self._parts.build(name, new)
@@ -345,7 +345,8 @@ class Session:
         with self.running.held("Another session is about to begin."):
             old, loaded = self._parts, with_incognito(self.loaded, is_on=is_incognito)
             provider, model = old.agent.provider, old.agent.model.name
-            model = create_model(loaded.config, provider=provider, model=model)
+            own = self._options.model
+            model = next_model(loaded.config, own, provider=provider, model=model)
             parts = self._made(loaded, provider, model)
             try:
                 await model.detect_window()
