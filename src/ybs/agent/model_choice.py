@@ -1,13 +1,12 @@
 """The model that a session begins with and goes on with, and which prompt it gets."""
 
-from collections.abc import AsyncGenerator
 from typing import Final
 
 from ybs.config.schema import Config
 from ybs.core.errors import ConfigError
-from ybs.core.events import Event
-from ybs.core.ports import Model, Request
+from ybs.core.ports import Model
 from ybs.core.remedies import Remedy
+from ybs.providers.in_process import InProcessModel
 from ybs.providers.registry import ProviderModel, chosen_name, create_model, find_provider
 from ybs.security.incognito import Incognito
 
@@ -20,49 +19,6 @@ NOTHING_CONFIGURED = "No model is configured, and the starter model is not insta
 
 class NothingConfigured(ConfigError):
     """No provider is chosen and the starter model is not installed."""
-
-
-class InProcessModel(ProviderModel):
-    """A model that a program hands in, with what a session expects of a provider's model besides.
-
-    The session does not close it: whoever made it does, and may hand it to several sessions.
-    """
-
-    def __init__(self, model: Model, most_tokens: int) -> None:
-        self._model, self._most_tokens = model, most_tokens
-
-    @property
-    def name(self) -> str:
-        """The model's own name."""
-        return self._model.name
-
-    @property
-    def window(self) -> int:
-        """The model's own window, in tokens."""
-        return self._model.window
-
-    @property
-    def max_tokens(self) -> int:
-        """The part of the window that is kept free for an answer: `llm.max_tokens`, a quarter of the window at most."""
-        return max(1, min(self._most_tokens, self.window // 4))
-
-    def stream(self, request: Request) -> AsyncGenerator[Event, None]:
-        """Return the model's own stream."""
-        return self._model.stream(request)
-
-    async def warm_up(self) -> None:
-        """Do nothing: a model is ready when it is handed in."""
-
-    async def detect_window(self) -> int:
-        """Return the model's own window: there is no server to ask."""
-        return self.window
-
-    async def list_models(self) -> list[str]:
-        """Return the name of this model alone."""
-        return [self.name]
-
-    async def aclose(self) -> None:
-        """Do nothing: whoever made the model closes it."""
 
 
 def open_model(config: Config, own: Model | None = None) -> tuple[str, ProviderModel]:
