@@ -213,6 +213,7 @@ async def test_what_was_masked_is_listed_and_can_be_let_through(project: Path) -
             r"\.stream\(",
             {
                 "core/agent.py",
+                "core/call_ids.py",
                 "guards/calls.py",
                 "compaction/compaction.py",
                 "guards/limits.py",

@@ -11,11 +11,11 @@ from ybs.agent.toolbox import make_toolbox, with_foreign
 from ybs.agent.window import Window
 from ybs.compaction.compaction import Compaction
 from ybs.core.agent import Agent
+from ybs.core.call_ids import CallIds
 from ybs.core.conversation import Conversation
 from ybs.core.events import Emit, TurnFinished
 from ybs.core.hooks import CallHook
-from ybs.core.memo import Memo
-from ybs.core.messages import Message, UserMessage
+from ybs.core.messages import UserMessage
 from ybs.core.ports import Guard, Model, Tool, Toolbox
 from ybs.guards.calls import CallLimit
 from ybs.guards.limits import Deadline, DryRun, Limits, TimedModel, TimedToolbox
@@ -26,7 +26,7 @@ from ybs.security.legible import LegibleModel
 
 
 class AgentSpec(Struct, frozen=True, kw_only=True):
-    """What an agent is made of.
+    """What an agent is made of. Its `name` is unique in its session, and all agents of the session share `call_ids`.
 
     A model for which `is_short` gets the short prompt and fewer tools. `first_guards` stand behind the limits and
     before the rest, `guards` before the compaction, `last_guards` behind all. `hooks` look before and after each
@@ -34,9 +34,11 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     and no document, and nothing is said again after a compaction. `wrap` puts something around the model, next to the provider.
     """
 
+    name: str
     provider: str
     model: ProviderModel
     conversation: Conversation
+    call_ids: CallIds
     is_short: bool = False
     context: PromptContext | None = None
     first_guards: tuple[Guard, ...] = ()
@@ -97,14 +99,14 @@ class BuiltAgent:
             self.compaction,
             *spec.last_guards,
         ]
-        model, toolbox = self._guarded(environment, calls.bounding(spec.wrap(spec.model)))
+        named = spec.call_ids.naming(calls.bounding(spec.wrap(spec.model)), spec.name)
+        model, toolbox = self._guarded(environment, named)
         model = self.compaction.guarding(self.window.watching(model), spec.conversation, emit)
         self._agent = Agent(model, toolbox, emit, spec.conversation, guards)
 
     def _guarded(self, environment: ToolEnvironment, model: Model) -> tuple[Model, Toolbox]:
         """Return the model and the tools behind the firewall, and under the time limit of a turn."""
-        legible: Memo[Message, Message] = Memo()
-        model = self._timed(LegibleModel(model, legible))
+        model = self._timed(LegibleModel(model))
         toolbox: Toolbox = self.toolbox
         if self._deadline is not None:
             toolbox = TimedToolbox(toolbox, self._deadline)
@@ -115,9 +117,7 @@ class BuiltAgent:
 
     async def run(self, prompt: Awaitable[UserMessage]) -> TurnFinished:
         """Take one turn with the words that `prompt` gives; making them is part of its time."""
-        if self._deadline is None:
-            return await self._agent.run(await prompt)
-        with self._deadline.running():
+        with nullcontext() if self._deadline is None else self._deadline.running():
             return await self._agent.run(await prompt)
 
     def paused(self) -> AbstractContextManager[None]:

@@ -11,7 +11,9 @@ from ybs.agent.model_choice import check_place, is_small
 from ybs.agent.prompt_context import PromptContext
 from ybs.config.layers import Loaded
 from ybs.config.paths import expand
+from ybs.core.call_ids import CallIds
 from ybs.core.conversation import Conversation
+from ybs.core.envelope import MAIN
 from ybs.core.events import Emit
 from ybs.core.ports import Confirm
 from ybs.guards.steering import Steering
@@ -78,7 +80,7 @@ class SessionParts:
         self.hooks = (self.recorder, *options.hooks)
         self.composer = Composer(lambda tell: attacher_in(environment, tell), ports.emit)
         self.steering = Steering(self.composer.compose_meanwhile, self.composer.tell_news)
-        self.conversation = Conversation(own_prompt, [])
+        self.conversation, self.call_ids = Conversation(own_prompt, []), CallIds()
         self._guards, self._tools, self._toolboxes = (
             options.guards,
             options.tools,
@@ -95,9 +97,11 @@ class SessionParts:
         is_short = is_small(provider, model, self.loaded.config)
         self.context.use(provider, model, is_short=is_short)
         spec = AgentSpec(
+            name=MAIN,
             provider=provider,
             model=model,
             conversation=self.conversation,
+            call_ids=self.call_ids,
             is_short=is_short,
             context=self.context,
             first_guards=(self.steering,),
@@ -115,6 +119,7 @@ class SessionParts:
         """Go on with a saved session. Raises Busy, YbsError and OSError."""
         self.journal.take_up(name, is_fork=is_fork)
         self.conversation.replace(self.journal.replay.messages)
+        self.call_ids.reserve(self.journal.replay.call_ids)
 
     def take_up_meant(self, word: str, *, is_fork: bool) -> None:
         """Go on with the session that a word means, the newest of this folder where there is none. Raises YbsError.

@@ -12,10 +12,11 @@ from ybs.core.events import (
     FilesRestored,
     SessionStarted,
     Titled,
+    ToolStarted,
     TurnFinished,
     UserSaid,
 )
-from ybs.core.messages import Usage
+from ybs.core.messages import ToolCall, Usage
 
 #: Characters of a turn's words that are kept: a line shows fewer.
 MOST_WORDS: Final = 1_000
@@ -77,6 +78,8 @@ class Facts:
         self._others = Consumption()
         self._words: str | None = None
         self._model = ""
+        #: The ids of all tool calls, of sub-agents too.
+        self.call_ids: set[str] = set()
         self._changes: dict[str, FilesChanged] = {}
         self._undone: set[str] = set()
 
@@ -92,6 +95,10 @@ class Facts:
 
     def add(self, event: Event, *, agent: str = MAIN) -> None:
         """Take an event. Of a sub-agent only what it used counts."""
+        if isinstance(event, ToolStarted):
+            self.call_ids.add(event.id)
+        elif isinstance(event, AssistantSaid):
+            self.call_ids.update(part.id for part in event.parts if isinstance(part, ToolCall))
         if isinstance(event, AssistantSaid | TurnFinished):
             self._used.add(event, agent)
             if agent != MAIN:
