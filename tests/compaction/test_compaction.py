@@ -26,6 +26,7 @@ from ybs.core.messages import (
 from ybs.core.ports import Guard, Request, Turn
 from ybs.testing import (
     Failing,
+    PickingModel,
     RecordedEvents,
     ScriptedAnswer,
     ScriptedModel,
@@ -338,6 +339,17 @@ async def test_what_has_begun_is_not_sent_again():
         async for _ in guarded.stream(Request(conversation.system, conversation.messages)):
             pass
     assert len(model.requests) == 1
+
+
+async def test_a_request_that_a_picked_model_refuses_is_sent_again():
+    conversation, events = talk(40), RecordedEvents()
+    model = ScriptedModel([ContextTooLong("too long"), "fine"])
+    picking = PickingModel([model], lambda _: 0)
+    guarded = guard(100_000).guarding(picking, conversation, events)
+    async for _ in guarded.stream(Request(conversation.system, conversation.messages)):
+        pass
+    assert len(model.requests) == 2
+    assert [done.reason for done in events.of(Compacted)] == ["refused"]
 
 
 async def test_a_model_that_takes_too_long_is_not_waited_for(monkeypatch: pytest.MonkeyPatch):

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 
 from ybs.core.conversation import Conversation
 from ybs.core.errors import ContextTooLong, StopTurn
-from ybs.core.events import Compacted, CompactionReason, Emit, Event, Noticed, RequestRetried
+from ybs.core.events import (
+    Compacted,
+    CompactionReason,
+    Emit,
+    Event,
+    Noticed,
+    RequestRetried,
+    RequestStarted,
+)
 from ybs.core.messages import AssistantMessage, Message, Usage, UserMessage
 from ybs.core.ports import Guard, Model, Request, ToolSpec, Turn
 from ybs.core.remedies import Remedy
@@ -202,6 +210,10 @@ class Compaction(Guard):
         return StopTurn("limit", text, remedies=(advice, _LARGER))
 
 
+#: What is told before anything of an answer has come.
+_NOT_YET = (Noticed, RequestRetried, RequestStarted)
+
+
 class _GuardedModel(ModelWrapper):
     """A Model whose refusals are answered with a smaller request, as long as nothing has come back."""
 
@@ -221,7 +233,7 @@ class _GuardedModel(ModelWrapper):
             try:
                 async with aclosing(self._model.stream(request)) as events:
                     async for event in events:
-                        has_begun = has_begun or not isinstance(event, Noticed | RequestRetried)
+                        has_begun = has_begun or not isinstance(event, _NOT_YET)
                         yield event
                 return
             except ContextTooLong:

@@ -6,7 +6,7 @@ from typing import assert_never
 
 from msgspec import structs
 
-from ybs.core.events import AssistantSaid, Event, TextStreamed
+from ybs.core.events import AssistantSaid, Event, RequestStarted, TextStreamed
 from ybs.core.messages import (
     AssistantMessage,
     AssistantPart,
@@ -108,15 +108,15 @@ class Draft:
 
     def add(self, event: Event) -> Event:
         """Take an event of the model's stream and return it, with every call's id its own."""
-        match event:
-            case TextStreamed():
-                self._pieces.append(event.text)
-            case AssistantSaid():
-                said = event.message
-                self._whole = with_own_ids(said)
-                return event if self._whole is said else AssistantSaid.of(self._whole)
-            case _:
-                pass
+        if isinstance(event, TextStreamed):
+            self._pieces.append(event.text)
+        elif isinstance(event, AssistantSaid):
+            said = event.message
+            self._whole = with_own_ids(said)
+            return event if self._whole is said else AssistantSaid.of(self._whole)
+        elif isinstance(event, RequestStarted):  # of a model that picks a model
+            self._model = event.model
+            self._pieces.clear()  # those of one that was given up are not this one's
         return event
 
     @property

@@ -71,10 +71,10 @@ class UserSaid(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="user"
 
 
 class RequestStarted(Struct, frozen=True, kw_only=True, tag="request_start"):
-    """A request goes out to the model; nothing has come back yet."""
+    """A request goes out to the model. A model that picks another one adds one with the name of that and `step` 0."""
 
     model: str
-    step: int
+    step: int = 0
 
 
 class RequestRetried(Struct, frozen=True, kw_only=True, tag="request_retry"):

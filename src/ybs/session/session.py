@@ -273,6 +273,7 @@ class Session:
             jobs=len(environment.workspace.shells.running_jobs),
             incognito=environment.incognito.is_on,
             documents=self.context.names,
+            answered_by=self._runner.answered_by,
         )
 
     def next_request(self) -> Request:
@@ -370,10 +371,10 @@ class Session:
             self._runner.end("user_exit")
             self.journal.close()
 
-    def count(self, words: str, usage: Usage, seconds: float) -> None:
+    def count(self, words: str, usage: Usage, seconds: float, model: str = "") -> None:
         """Count what a turn has used, or a command that asks a model."""
         self.usage += usage
-        model = self.agent.model.name
+        model = model or self.agent.model.name
         self.turns.append(
             TurnUse(words=words[:MOST_WORDS], model=model, usage=usage, seconds=seconds)
         )

@@ -23,6 +23,13 @@ class Status(Struct, frozen=True, kw_only=True):
     incognito: bool = False
     #: The names of the context documents that count here.
     documents: tuple[str, ...] = ()
+    #: The model that answered last: another one than `model` where that picks a model. Empty before an answer.
+    answered_by: str = ""
+
+    @property
+    def shown_model(self) -> str:
+        """The model that answered last, or the one that is to answer."""
+        return self.answered_by or self.model
 
 
 class View(Struct, kw_only=True):

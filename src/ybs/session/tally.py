@@ -11,6 +11,7 @@ from ybs.core.events import (
     ConfirmationAnswered,
     ConfirmationAsked,
     Event,
+    SessionStarted,
     ToolFinished,
     TurnFinished,
 )
@@ -50,8 +51,10 @@ def uses_of(turns: "Sequence[TurnLine]") -> list[TurnUse]:
 class Tally:
     """What the session remembers of a turn's events."""
 
-    def __init__(self, others: Consumption | None = None) -> None:
+    def __init__(self, others: Consumption | None = None, model: str = "") -> None:
         self.text = ""
+        #: The model that answered last, at first in an earlier turn: of a model that picks a model, the one that it picked.
+        self.model = model
         self.refusals = 0
         self.usage = Usage()
         #: What sub-agents have used, in earlier turns too, and was not counted yet.
@@ -78,8 +81,10 @@ class Tally:
             return
         match event:
             case AssistantSaid():
-                self.text = event.content
+                self.text, self.model = event.content, event.model or self.model
                 self.usage += event.usage
+            case SessionStarted():  # perhaps with another model
+                self.model = ""
             case ToolFinished(is_refused=True):
                 self.refusals += 1
             case ConfirmationAsked():

@@ -23,8 +23,8 @@ from ybs.session.reply import Outcome
 from ybs.session.running_task import RunningTask, is_passed_on
 from ybs.session.tally import Tally
 
-#: Takes the first words of a turn, what it used, and how many seconds it worked.
-Count = Callable[[str, Usage, float], None]
+#: Takes the first words of a turn, what it used, how many seconds it worked, and the model that answered last (empty: none has).
+Count = Callable[[str, Usage, float, str], None]
 
 
 class TurnRunner:
@@ -58,6 +58,11 @@ class TurnRunner:
         """What sub-agents have used and no turn has counted yet."""
         return self._tally.others.total
 
+    @property
+    def answered_by(self) -> str:
+        """The model that answered last; empty before an answer."""
+        return self._tally.model
+
     def add(self, event: Event, *, agent: str = MAIN) -> None:
         """Take an event of the running turn."""
         self._tally.add(event, agent=agent)
@@ -66,7 +71,7 @@ class TurnRunner:
         """Take a turn with what `prompt` gives; making that is part of the turn and can be cancelled."""
         self._running.check()
         self._start(words)
-        self._tally = Tally(self._tally.others)
+        self._tally = Tally(self._tally.others, self._tally.model)
         task = self._running.turn = asyncio.create_task(self._turn(prompt))
         try:
             await task
@@ -77,7 +82,8 @@ class TurnRunner:
         finally:
             self._running.turn = None
             if self._tally.finished is not None:
-                self._count(words, self._tally.take_usage(), self._tally.worked_seconds)
+                tally = self._tally
+                self._count(words, tally.take_usage(), tally.worked_seconds, tally.model)
             if news := self._parts.environment.secrets.news():
                 self._emit(news)
         return Outcome(

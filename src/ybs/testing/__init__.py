@@ -6,6 +6,7 @@ They pass the same contract suites as the real things. `docs/testing.md` shows h
 from ybs.testing.chaos import ChaosModel
 from ybs.testing.events import RecordedEvents
 from ybs.testing.model import Failing, ScriptedModel
+from ybs.testing.picking import PickingModel
 from ybs.testing.script import (
     Entry,
     Frames,
@@ -46,6 +47,7 @@ __all__ = [
     "Joined",
     "OllamaServer",
     "OpenAIServer",
+    "PickingModel",
     "RecordedEvents",
     "RecordedHook",
     "RecordedRequest",

@@ -38,7 +38,7 @@ def start_line(version: str, state: Status, width: int, paint: Paint, signs: Sig
     dot = f" {signs.dot} "
     name = f"ybs {version}"
     mark = ("incognito",) if state.incognito else ()
-    facts = dot.join((*mark, f"{state.provider} {state.model}", state.mode, state.sandbox))
+    facts = dot.join((*mark, f"{state.provider} {state.shown_model}", state.mode, state.sandbox))
     place = "  ".join(filter(None, (short(state.folder), state.branch)))
     left = f"{paint.bold(name)}  {facts}"
     gap = width - cells(left) - cells(place)
@@ -65,7 +65,7 @@ def toolbar(state: Status, width: int, signs: Signs, hint: str = "") -> list[Fac
     if hint:
         return [("", shorten(f" {hint}", width, signs.more))]
     facts = _facts(state)
-    least, model = FEWEST + state.incognito, state.model
+    least, model = FEWEST + state.incognito, state.shown_model
     _drop(facts, width, fewest=least + state.sandbox.startswith(NO_SANDBOX))
     _drop(facts, width + max(0, cells(model) - MIN_MODEL), fewest=least)
     if (excess := _columns(facts) - width) > 0:
@@ -88,7 +88,7 @@ def _facts(state: Status) -> dict[str, Fact]:
     cost = state.usage.cost_usd
     facts = {
         "incognito": ("", "incognito" if state.incognito else ""),
-        "model": ("", state.model),
+        "model": ("", state.shown_model),
         "mode": (MODE_STYLES.get(state.mode, ""), state.mode),
         "context": ("", f"ctx {percent(state.context_tokens, state.window)}"),
         "sandbox": (WARNING if state.sandbox.startswith(NO_SANDBOX) else "", state.sandbox),

@@ -1,0 +1,51 @@
+"""A session whose model picks another one: status and figures name the one that answered."""
+
+from collections.abc import Callable
+
+import pytest
+from msgspec.structs import replace
+
+from ybs.agent.build import AgentSpec, BuiltAgent, build_agent
+from ybs.agent.environment import ToolEnvironment
+from ybs.core.events import AssistantSaid, Emit, RequestStarted
+from ybs.core.ports import Request
+from ybs.session.session import Session
+from ybs.testing import OpenAIServer, PickingModel, RecordedEvents, ScriptedModel
+
+Open = Callable[..., tuple[Session, RecordedEvents]]
+
+
+async def test_status_and_figures_name_the_model_that_answered(
+    open_session: Open, monkeypatch: pytest.MonkeyPatch
+):
+    small, large = ScriptedModel(["a"], name="small"), ScriptedModel(["b"], name="large")
+    picked, shown = iter([0, 1]), list[str]()
+
+    def pick(_: Request) -> int:
+        shown.append(session.status().shown_model)
+        return next(picked)
+
+    picking = PickingModel([small, large], pick)
+
+    def build(spec: AgentSpec, environment: ToolEnvironment, emit: Emit) -> BuiltAgent:
+        return build_agent(replace(spec, wrap=lambda _: picking), environment, emit)
+
+    monkeypatch.setattr("ybs.session.parts.build_agent", build)
+    async with OpenAIServer([]) as server:
+        session, events = open_session(server)
+        async with session:
+            assert session.status().shown_model == "scripted"
+            for words, name in (("one", "small"), ("two", "large")):
+                await session.send(words)
+                assert (session.status().model, session.status().shown_model) == ("scripted", name)
+            assert shown == ["scripted", "small"]
+            name = session.journal.name
+            assert [turn.model for turn in session.turns] == ["small", "large"]
+            await session.switch_model(provider=None, model="other")
+            assert session.status().shown_model == "other"
+        assert [each.model for each in events.of(AssistantSaid)] == ["small", "large"]
+        started = [(each.model, each.step) for each in events.of(RequestStarted)]
+        assert started == [("picking", 1), ("small", 0), ("picking", 1), ("large", 0)]
+        again, _ = open_session(server, resume=name)
+        async with again:
+            assert [turn.model for turn in again.turns] == ["small", "large"]
