@@ -218,6 +218,7 @@ LINES = st.lists(
 
 @given(LINES, LINES, LINES, LINES, st.sampled_from(LABELS))
 @example(["alpha = 1"], ["    beta(alpha)"], [" 3: delta"], ["alpha = 1"], LABELS[0])
+@example(["alpha = 1"], ["", "}"], ["alpha = 1"], ["alpha = 1"], LABELS[19])
 def test_a_numbered_edit_does_what_it_does_without_numbers_or_nothing(
     above: list[str], old: list[str], new: list[str], below: list[str], label: Callable[[int], str]
 ):

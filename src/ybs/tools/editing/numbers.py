@@ -67,9 +67,11 @@ class Bare(Struct, frozen=True):
 def without_numbers(lines: Lines, old: str, new: str) -> Iterator[Bare]:
     """Yield what an edit says without line numbers, where its old text has them."""
     whole = old.split("\n")
+    first = next((at for at, line in enumerate(whole) if line.strip()), 0)
     if (copy := _copy_of(whole)) and not _is_own(copy, lines.text):
         yield _bare(lines, copy, new)
-    first = next((at for at, line in enumerate(whole) if line.strip()), 0)
+        if copy.numbers[first] is not None:
+            return  # `area.py:2:` is an empty line of what was copied, and not a heading
     if _HEADING().fullmatch(whole[first].strip()) and (copy := _copy_of(whole[first + 1 :])):
         yield _bare(lines, copy, new.removeprefix(f"{whole[first]}\n"))
 
