@@ -1,6 +1,5 @@
 """What a project's files want, and whether the person trusts them: plain data that travels with the settings."""
 
-from hashlib import sha256
 from pathlib import Path
 
 from msgspec import Struct
@@ -15,6 +14,8 @@ class ProjectFile(Struct, frozen=True):
     @property
     def digest(self) -> str:
         """The SHA-256 of the content, marked where the file may be run."""
+        from hashlib import sha256  # most projects have no such file
+
         return sha256(self.data).hexdigest() + "+x" * self.is_executable
 
 

@@ -1,7 +1,6 @@
 """What a run without a terminal tells the person to do: options and subcommands, and what allows a refused call."""
 
 from collections.abc import Mapping, Sequence
-from shlex import quote
 from typing import Final
 
 from ybs.core.errors import YbsError
@@ -50,13 +49,19 @@ _WITHOUT_VALUE: Final[Mapping[RemedyKind, str]] = {
 _QUOTED: Final = ("allow_call", "allow_call_with_network", "add_folder")
 
 
+def _quoted(value: str) -> str:
+    from shlex import quote  # only where something failed
+
+    return quote(value)
+
+
 def word(remedy: Remedy) -> str:
     """Return a remedy in the words of a command line; an empty text where a script cannot do it."""
     if not remedy.value and (text := _WITHOUT_VALUE.get(remedy.kind)):
         return text
     if remedy == Remedy("choose_mode", "bypass"):
         return "--mode bypass, which asks about nothing"
-    value = quote(remedy.value) if remedy.kind in _QUOTED else remedy.value
+    value = _quoted(remedy.value) if remedy.kind in _QUOTED else remedy.value
     return _WORDS[remedy.kind].replace("{}", value)
 
 
