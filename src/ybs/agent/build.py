@@ -28,9 +28,9 @@ from ybs.security.legible import LegibleModel
 class AgentSpec(Struct, frozen=True, kw_only=True):
     """What an agent is made of. Its `name` is unique in its session, and all agents of the session share `call_ids`.
 
-    A model for which `is_short` gets the short prompt and fewer tools. `first_guards` stand behind the limits and
-    before the rest, `guards` before the compaction, `last_guards` behind all. `hooks` look before and after each
-    change, `tools` and `toolboxes` are beside the built-in ones. `spent_usd` is what the session has spent before this turn. Without `context` there is no map, no memory
+    A model for which `is_short` gets the short prompt and fewer tools. `first_guards` stand behind the limits and before the rest,
+    `guards` before the compaction, `last_guards` behind all. `hooks` look before and after each change, `tools` and `toolboxes` are
+    beside the built-in ones. `spent_usd` is what the session has spent before this turn. Without `context` there is no map, no memory
     and no document, and nothing is said again after a compaction. `wrap` puts something around the model, next to the provider.
     """
 
