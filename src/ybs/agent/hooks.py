@@ -21,11 +21,11 @@ class TurnHook(CallHook):
         """Prepare for a turn; `emit` takes events of the hook's own until `after_turn` has returned."""
 
     async def after_turn(self) -> None:
-        """Keep what should outlive the turn. It is called however the turn ended."""
+        """Keep what should outlive the turn. It is called however the turn ended, also where a `before_turn` raised."""
 
 
 async def before_turn(hooks: Sequence[TurnHook], emit: Emit) -> None:
-    """Run every hook before a turn, the first one first."""
+    """Run every hook before a turn, the first one first; where one raises, there is no turn."""
     for hook in hooks:
         await hook.before_turn(emit)
 

@@ -95,8 +95,8 @@ class TurnRunner:
 
     async def _turn(self, prompt: Callable[[], Awaitable[UserMessage]]) -> None:
         parts = self._parts
-        await before_turn(parts.hooks, self._emit)
         try:
+            await before_turn(parts.hooks, self._emit)
             await parts.agent.run(self._first(prompt))
         except asyncio.CancelledError:
             self._be_finished()
