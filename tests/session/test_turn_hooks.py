@@ -54,4 +54,7 @@ async def test_every_hook_ends_a_turn_also_where_another_one_fails(
                 await session.send("go")
             assert not session.is_busy
     assert log[-2:] == ["after two", "after one"]
-    assert log[:-2] == ["before one", "before two"][: 1 if (failing, place) == ("one", "before") else 2]
+    assert (
+        log[:-2]
+        == ["before one", "before two"][: 1 if (failing, place) == ("one", "before") else 2]
+    )
