@@ -84,3 +84,35 @@ def test_the_plain_terminal_moves_no_cursor_and_knows_menus(
     screen.keys("\x04")
     assert screen.ends() == 0
     assert "\x1b" not in screen.raw
+
+
+def test_always_in_this_project_is_asked_once_and_taken_back_by_permissions(
+    start: Start, project: Path
+) -> None:
+    (project / "test_app.py").write_text("print('it ' + 'works')\n")
+    run = call("run_shell", command="PYTHONPATH=. python3 test_app.py 2>&1 | tail -3")
+    screen = start([run, "finished"])
+    screen.sees(r"› *\n")
+    screen.keys("go\r")
+    screen.sees(r"\[p\] always in this project")
+    screen.stays(0.5)
+    screen.keys("p")
+    screen.sees(r"\[p\] always in this project: run_shell\(PYTHONPATH=\. python3 test_app\.py \*\)")
+    screen.sees("it works")
+    screen.sees("finished")
+    screen.keys("\x04")
+    assert screen.ends() == 0
+
+    screen = start([run, "finished again"])
+    screen.sees(r"› *\n")
+    screen.keys("go\r")
+    screen.sees("finished again")
+    assert "wants to run" not in screen.text
+    screen.keys("/permissions\r")
+    screen.sees(r"1 +allowed +run_shell\(PYTHONPATH=\. python3 test_app\.py \*\)")
+    screen.keys("/permissions remove 1\r")
+    screen.sees("Removed: ")
+    screen.keys("\x1b[Z")
+    screen.sees("accept-edits: ")
+    screen.keys("\x04")
+    assert screen.ends() == 0

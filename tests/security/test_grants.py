@@ -43,6 +43,10 @@ def test_a_grant_is_shown_as_what_it_will_cover():
     assert offered(policy, "pytest; ruff check .", "in a") == "run_shell(pytest; ruff check .) in a"
     assert offered(policy, "git diff").startswith("run_shell(git status|log|diff|show|")
     assert offered(policy, "make lint") == "run_shell(make lint)"
+    assert offered(policy, "node index.js") == "run_shell(node index.js)"
+    assert offered(policy, "PYTHONPATH=. pytest -q") == "run_shell(PYTHONPATH=. pytest *)"
+    assert offered(policy, "PYTHONPATH=. make a") == "run_shell(PYTHONPATH=. make a)"
+    assert offered(policy, "cd app && python3 a.py") == "run_shell(cd app && python3 a.py)"
 
 
 @every_row(
@@ -54,6 +58,12 @@ def test_a_grant_is_shown_as_what_it_will_cover():
         ("pytest; ruff check .", "ruff check src; pytest -q", "grant"),
         ("pytest; git diff", "git log; pytest -q", "grant"),
         ("uv run pytest", "uv run pytest -q", "grant"),
+        ("python3 test_app.py", "python3 test_app.py -v", "grant"),
+        ("node index.js", "node index.js", "grant"),
+        ("PYTHONPATH=. pytest -q", "PYTHONPATH=. pytest -x tests", "grant"),
+        ("PYTHONPATH=. make a", "PYTHONPATH=. make a", "grant"),
+        ("CI=1 python3 a.py", "CI=1 python3 a.py", "grant"),
+        ("LC_ALL=C jq . a.json", "LC_ALL=C jq .b b.json", "reading"),
     ],
 )
 def test_a_grant_covers_later_commands_of_its_kind(given: str, later: str, by: Any):
@@ -82,6 +92,17 @@ def test_a_grant_covers_later_commands_of_its_kind(given: str, later: str, by: A
         ("pytest", "pytest &"),
         ("pytest", "(pytest)"),
         ("pytest", "ls; pytest"),
+        ("python3 test_app.py", "python3 test_b.py"),
+        ("python3 test_app.py", "python3 test_app.py ../x"),
+        ("python3 test_app.py", "python3 -i test_app.py"),
+        ("python3 test_app.py", "cat x | python3 - test_app.py"),
+        ("python3 test_app.py", "python3 test_app.py > x"),
+        ("node index.js", "node index.js --force"),
+        ("node index.js", "node index.js; rm -r x"),
+        ("PYTHONPATH=. pytest", "PYTHONPATH=/evil pytest"),
+        ("PYTHONPATH=. pytest", "PYTHONPATH=. pytest; PYTHONPATH=/evil pytest"),
+        ("PYTHONPATH=. pytest", "PYTHONPATH=. PATH=. pytest"),
+        ("PYTHONPATH=. pytest", "PYTHONPATH=. python3 -c x"),
     ],
 )
 def test_s13_a_grant_covers_nothing_else(given: str, later: str):
@@ -115,7 +136,8 @@ def test_parts_may_be_covered_by_different_rules():
 @every_row(
     "command",
     [
-        "python x.py",
+        "python -c x",
+        "python ../x.py",
         "sh -c 'make'",
         "env make",
         "xargs make",
@@ -125,6 +147,37 @@ def test_parts_may_be_covered_by_different_rules():
 )
 def test_nothing_is_offered_for_what_runs_anything(command: str):
     assert offered(Policy(Safety()), command) == ""
+
+
+@every_row(
+    ("command", "why"),
+    [
+        ("rm -r x", "it may destroy something"),
+        ("python manage.py flush", "it may destroy something"),
+        ("export PAGER=x", "there is a warning about it"),
+        ("PYTHONPATH=/x pytest", "there is a warning about it"),
+        ("python3 -c 'print(1)'", "python3 runs more than a program of the project"),
+        ("env make", "env runs other commands"),
+        ("npx tsx x.ts", "one program in it runs another"),
+        ("git -C x push", "git is given options of its own"),
+        ("pytest *", "as a rule it would allow more than this command"),
+    ],
+)
+def test_where_there_is_no_always_the_question_says_why(command: str, why: str):
+    asked = run(Policy(Safety()), command)
+    assert isinstance(asked, Ask)
+    assert (asked.question.grant, asked.question.withheld) == ("", why)
+
+
+def test_a_rule_that_asks_is_why_there_is_no_always():
+    asked = run(Policy(Safety(ask=("run_shell(make *)",))), "make a")
+    assert isinstance(asked, Ask)
+    assert asked.question.withheld == "your rule says to ask each time"
+
+
+def test_a_pattern_covers_no_command_with_a_variable_that_says_how_programs_run():
+    policy = Policy(Safety(mode="auto", allow=("run_shell",)), find_sandbox=lambda: "full")
+    assert isinstance(run(policy, "PYTHONPATH=. pytest"), Ask)
 
 
 def test_an_exact_command_that_reads_like_a_scope_is_not_offered():

@@ -18,6 +18,7 @@ from ybs.security.policy.policy import Policy
 from ybs.tools.shell.overflow import Outputs
 from ybs.tools.shell.shells import Shells
 from ybs.tools.workspace import Workspace
+from ybs.trust.project_rules import ProjectRules
 
 if TYPE_CHECKING:
     from ybs.agent.secrets import Secrets
@@ -85,6 +86,7 @@ class ToolEnvironment:
             config.safety,
             allow=permissions.allow,
             deny=permissions.deny,
+            project=ProjectRules(self.folder, may_write=self.incognito.may_write),
             find_sandbox=lambda: self.sandbox.state,
         )
         self.gate = Gate(self.policy, confirm)

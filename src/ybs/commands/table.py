@@ -12,6 +12,7 @@ from ybs.commands.git import commit
 from ybs.commands.init import init
 from ybs.commands.memory import memorize, show_memories
 from ybs.commands.models import change_mode, change_model, change_provider
+from ybs.commands.permissions import permissions
 from ybs.commands.project import (
     change_incognito,
     change_trust,
@@ -130,6 +131,13 @@ GROUPS = (
             summary="choose what is done without asking",
             run=change_mode,
             choices=_modes,
+        ),
+        Command(
+            names=("permissions",),
+            arguments="[allow|deny RULE]",
+            summary="show, add and remove what needs no question or is refused",
+            run=permissions,
+            choices=_words("allow", "deny", "remove"),
         ),
     ),
     (

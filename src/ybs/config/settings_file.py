@@ -8,7 +8,7 @@ import msgspec
 
 from ybs.config import private_file
 from ybs.config.paths import user_config_file
-from ybs.config.tree import is_object
+from ybs.config.tree import is_list, is_object
 from ybs.core.errors import ConfigError
 
 
@@ -26,6 +26,20 @@ def write_settings(settings: Mapping[str, Any], path: Path | None = None) -> Pat
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
     return path
+
+
+def change_list(key: str, entry: str, *, is_wanted: bool, path: Path | None = None) -> bool:
+    """Add an entry to a list in the file, or remove it; return whether that changed anything. Raises ConfigError."""
+    path = (path or user_config_file()).resolve()
+    inner: Any = _read(path)
+    for name in key.split("."):
+        inner = inner.get(name) if is_object(inner) else None
+    entries: list[Any] = list(inner) if is_list(inner) else []
+    if (entry in entries) == is_wanted:
+        return False
+    others = [each for each in entries if each != entry]
+    write_settings({key: [*others, entry] if is_wanted else others or None}, path)
+    return True
 
 
 def _read(path: Path) -> dict[str, Any]:

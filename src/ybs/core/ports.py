@@ -136,22 +136,32 @@ class Tool(Protocol):
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """What the person is asked, and in `reason` why. `grant` is what "always" stores, `remedies` what else allows it."""
+    """What the person is asked, and in `reason` why.
+
+    `grant` is what "always" stores, and `can_be_kept`: in this project for good, too. Where there is none, `withheld` says why
+    in a few words. `remedies` are what else allows it.
+    """
 
     call: ToolCall
     effect: Effect
     preview: Preview
     warnings: tuple[str, ...] = ()
     grant: str = ""
+    can_be_kept: bool = False
+    withheld: str = ""
     reason: str = ""
     remedies: tuple[Remedy, ...] = ()
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """The person's answer; `reason` is what the model reads after a no. `is_unattended`: nobody was there."""
+    """The person's answer; `reason` is what the model reads after a no. `is_unattended`: nobody was there.
+
+    `is_for_session` and `is_for_project` are the two kinds of "always".
+    """
 
     is_allowed: bool
     is_for_session: bool = False
+    is_for_project: bool = False
     reason: str = ""
     is_unattended: bool = False
 

@@ -14,6 +14,8 @@ from prompt_toolkit.input import Input, create_input
 from prompt_toolkit.output import Output
 
 from ybs import __version__
+from ybs.commands.models import MODES as MODE_WORDS
+from ybs.config.schema import Mode
 from ybs.core.envelope import Envelope
 from ybs.core.events import ToolFinished, TurnFinished
 from ybs.frontends.layout import lines_of
@@ -51,7 +53,7 @@ INTERRUPTED = 130
 #: While something runs in the background, the bottom line looks this often whether it still does.
 JOBS_SECONDS = 2.0
 #: The modes that Shift-Tab goes through.
-MODES = ("ask", "accept-edits", "plan", "auto")
+MODES: tuple[Mode, ...] = ("ask", "accept-edits", "plan", "auto")
 
 
 class Terminal:
@@ -194,7 +196,8 @@ class Terminal:
     def next_mode(self) -> None:
         """Go to the next of the usual modes."""
         place = MODES.index(self.session.mode) if self.session.mode in MODES else -1
-        self.session.mode = MODES[(place + 1) % len(MODES)]
+        self.session.mode = mode = MODES[(place + 1) % len(MODES)]
+        self.hint(f"{mode}: {MODE_WORDS[mode]}")
         self._refresh()
 
     # What stands on the screen

@@ -94,8 +94,19 @@ class Case:
 
     @property
     def needs_exact_rule(self) -> bool:
-        """Whether neither a pattern nor a grant covers the call."""
+        """Whether no pattern of a rule covers the call."""
         return bool(self.warnings)
+
+    @property
+    def withheld(self) -> str:
+        """Why no "always" may stand for the call, in a few words; empty where one may."""
+        if self.dangers:
+            return "it may destroy something"
+        if self.subject.runs_later:
+            return "other programs run or read this file by themselves"
+        if self.subject.is_own:
+            return LASTS
+        return "there is a warning about it" if self.command and self.command.grave else ""
 
     def is_exactly(self, rule: Rule) -> bool:
         """Return whether a rule names this very command or file. Nothing allows what is unclear and destroys."""
@@ -156,13 +167,16 @@ class Case:
     @property
     def offered_grant(self) -> str:
         """What "always" would store; nothing for what destroys, cannot be read, or runs anything."""
-        if self.needs_exact_rule or self.subject.is_own:
+        if self.withheld:
             return ""
         scopes = self.scope_grants
         if scopes and (len(scopes) == 1 or not self._place):
             return " + ".join(scopes)
-        is_open = self.command is not None and self.command.is_never_granted
-        return "" if is_open else self.project_grant or self.exact_grant
+        return "" if self._why_never else self.project_grant or self.exact_grant
+
+    @property
+    def _why_never(self) -> str:
+        return self.command.why_never_granted if self.command else ""
 
     @property
     def _place(self) -> str:
@@ -172,8 +186,7 @@ class Case:
     @property
     def exact_offer(self) -> str:
         """What "always" would store for a command that seems to read and does not: itself, never more."""
-        is_open = self.command is not None and self.command.is_never_granted
-        return "" if is_open or self.needs_exact_rule else self.exact_grant
+        return "" if self.withheld or self._why_never else self.exact_grant
 
     def question(self, reason: str, grant: str, *, by_rule: bool) -> Question:
         """Put it to the person. A rule that asks is asked anew each time."""
@@ -187,4 +200,10 @@ class Case:
             warnings=warnings,
             reason="" if reason == BY_MODE or reason in warnings else reason,
             grant=grant,
+            withheld="" if grant else self._why_withheld(by_rule=by_rule),
         )
+
+    def _why_withheld(self, *, by_rule: bool) -> str:
+        if by_rule:
+            return "your rule says to ask each time"
+        return self.withheld or self._why_never

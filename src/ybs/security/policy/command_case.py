@@ -15,6 +15,7 @@ from ybs.security.commands.destruction import BY_PROGRAM
 from ybs.security.commands.wrappers import Reading, read
 from ybs.security.policy import scopes
 from ybs.security.policy.concerns import concerns_of, notes_of
+from ybs.security.policy.own_programs import runs_more
 from ybs.security.policy.rules import Rule
 
 #: Names of arguments that hold commands, in the tools of others.
@@ -41,6 +42,10 @@ class CommandCase:
         self.blocked = blocked_entry(self.reading, safety.blocked_commands)
         self.dangers = warnings_of(command, self.reading)
         self.concerns = concerns_of(command, self.reading)
+        #: What no "always" may stand for.
+        self.grave = (
+            concerns_of(command, self.reading, with_harmless=False) if self.concerns else ()
+        )
         self._safe = safety.safe_commands
         self._scopes: list[str] | None = None
 
@@ -76,11 +81,11 @@ class CommandCase:
         return all(map(scopes.is_reading, self.scopes))
 
     @property
-    def is_never_granted(self) -> bool:
-        """Whether nothing may be remembered about the command."""
-        return scopes.is_never_granted(self.reading) or bool(
-            scopes.scopes_in(f"run_shell({self.reading.text})")
-        )
+    def why_never_granted(self) -> str:
+        """Why nothing may be remembered about the command as it stands; empty where something may."""
+        if scopes.scopes_in(f"run_shell({self.reading.text})"):
+            return "as a rule it would allow more than this command"
+        return scopes.why_never(self.reading)
 
     def covered_by(
         self, rules: Sequence[Rule], grants: Collection[str], *, counts_safe: bool
@@ -92,7 +97,9 @@ class CommandCase:
         reading, script = self.reading, self.reading.script
         if not (rules or grants) or not reading.is_clear or not script.is_clear:
             return None
-        if script.has_variables or len(reading.runs) != len(script.commands):
+        if script.has_variables or runs_more(
+            reading, lambda part: bool(scopes.scope_of_part(part))
+        ):
             return None
         found = [self._part_covered_by(part, rules, grants) for part in script.commands]
         if None in found or ("reading" in found and not counts_safe):

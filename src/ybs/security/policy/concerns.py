@@ -6,12 +6,12 @@ from posixpath import normpath
 from unicodedata import name as name_of
 from unicodedata import normalize
 
-from ybs.core.lazy import lazy
 from ybs.security.commands import options
 from ybs.security.commands.command import Command
 from ybs.security.commands.dangers import INTERPRETERS, codes_in, stem_of
 from ybs.security.commands.roundabout import concerns_about
 from ybs.security.commands.wrappers import Reading
+from ybs.security.policy.assignments import is_harmless, is_powerful
 from ybs.security.unicode import hidden_characters
 
 _DEVICES = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"})
@@ -34,31 +34,24 @@ _WITH_SUBSCRIPTS = _SETTING | {
     "mapfile",
     "readarray",
 }
-#: Variables that say which programs run, or how.
-_POWERFUL = lazy(
-    r"(?:PATH|CDPATH|IFS|ENV|HOME|SHELL|SHELLOPTS|BASHOPTS|PS[0-4]|PROMPT_COMMAND|TERMINFO|TMPDIR|BROWSER|CC|CXX"
-    r"|LD|MAKEFLAGS|MAKEFILES|PAGER|MANPAGER|EDITOR|VISUAL|FCEDIT|FPATH|ZDOTDIR|INPUTRC|LESS\w*|GCONV_PATH|RUSTC\w*"
-    r"|PYTHON(?:PATH|HOME|STARTUP|BREAKPOINT|WARNINGS|INSPECT|EXECUTABLE|USERBASE)"
-    r"|NODE_(?:OPTIONS|PATH)|PERL5?(?:LIB|OPT|DB)|RUBY(?:OPT|LIB)|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_JAVA_OPTIONS"
-    r"|(?:LD|DYLD|BASH|GIT|SSH|SUDO|XDG|npm_config|NPM_CONFIG|CARGO|PIP|UV|GOFLAGS|DOCKER|YBS|AWS|LC_ALL_)_\w+|GOFLAGS"
-    r"|\w+_(?:PAGER|EDITOR|ASKPASS|PROXY|proxy|WRAPPER|PRELOAD))\+?=",
-    re.ASCII,
-)
 _NETWORK = re.compile(r"/dev/(?:tcp|udp)/")
 _FOREIGN_SCRIPT = ("CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "FULLWIDTH", "MATHEMATICAL")
 _LATIN = re.compile(r"[A-Za-z]")
 _LETTERS = re.compile(r"[^\W\d_]+|.", re.DOTALL)
 
 
-def concerns_of(text: str, reading: Reading) -> tuple[str, ...]:
-    """Say what has to be asked about, one line for each thing."""
+def concerns_of(text: str, reading: Reading, *, with_harmless: bool = True) -> tuple[str, ...]:
+    """Say what has to be asked about, one line for each thing.
+
+    Without `with_harmless` the variables that an "always" may stand for are left out: `PYTHONPATH=src`.
+    """
     found = [f"not understood: {reason}" for reason in reading.doubts]
     names = {run.words[0] for run in reading.runs if run.words}
     moves = not names.isdisjoint(_MOVING)
     is_watched = not names.isdisjoint(_WATCHED)
     for run in reading.runs:
         if is_watched or run.targets or run.sets or run.given:
-            found += _concerns_of_run(run, moves=moves)
+            found += _concerns_of_run(run, moves=moves, with_harmless=with_harmless)
     found += concerns_about(text, reading)
     if _NETWORK.search(text):
         found.append("opens a network connection by way of /dev/tcp or /dev/udp")
@@ -106,12 +99,12 @@ def _deceiver(word: str) -> str:
     return ""
 
 
-def _concerns_of_run(run: Command, *, moves: bool) -> Iterator[str]:
+def _concerns_of_run(run: Command, *, moves: bool, with_harmless: bool) -> Iterator[str]:
     for target in run.targets:
         if reason := _reach_of(target, moves=moves):
             yield f"writes to {target!r}, {reason}"
     for assignment in run.sets:
-        if _POWERFUL().match(assignment):
+        if is_powerful(assignment) and (with_harmless or not is_harmless(assignment)):
             yield _setting(assignment)
     if run.words:
         yield from _concerns_of_words(run, moves=moves)
@@ -144,7 +137,7 @@ def _concerns_by_name(name: str, words: list[str], *, moves: bool) -> Iterator[s
             if not word.startswith("-") and (reason := _reach_of(word, moves=moves)):
                 yield f"writes to {word!r}, {reason}"
     elif name in _SETTING:
-        yield from (_setting(word) for word in words[1:] if _POWERFUL().match(word))
+        yield from (_setting(word) for word in words[1:] if is_powerful(word))
     if name in _WITH_SUBSCRIPTS and any("[" in word and _SUBSTITUTED(word) for word in words[1:]):
         yield f"{name} runs the substitution within a subscript"
 

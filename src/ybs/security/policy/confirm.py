@@ -1,10 +1,11 @@
-"""Confirmation: one question at a time to the person, remembered for the session where they say so."""
+"""Confirmation: one question at a time to the person, remembered for the session or the project where they say so."""
 
 import asyncio
 
 from msgspec.structs import replace
 
-from ybs.core.events import ConfirmationAnswered, ConfirmationAsked, Emit
+from ybs.core.errors import ConfigError
+from ybs.core.events import ConfirmationAnswered, ConfirmationAsked, Emit, Noticed
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Confirm, Effect, Preview, Question
 from ybs.core.remedies import Remedy
@@ -29,6 +30,7 @@ class Gate:
     def __init__(self, policy: Policy, confirm: Confirm = nobody) -> None:
         self.policy, self.confirm = policy, confirm
         self._lock = asyncio.Lock()
+        self._warned = ""
 
     async def admit(
         self,
@@ -54,11 +56,13 @@ class Gate:
             return Trial(self.policy, call, subject, judge).remedies()
 
         decision = decide()
+        self._warn(emit)
         if isinstance(decision, Ask):
             async with self._lock:
                 decision = decide()  # the answer before may have granted this one too
                 if isinstance(decision, Ask):
-                    question = replace(decision.question, remedies=remedies())
+                    keeps = bool(decision.question.grant) and self.policy.standing.can_keep
+                    question = replace(decision.question, remedies=remedies(), can_be_kept=keeps)
                     return await self._ask(question, emit)
         if isinstance(decision, Deny):
             emit(ConfirmationAnswered(id=call.id, is_allowed=False, reason=decision.reason))
@@ -78,9 +82,10 @@ class Gate:
             )
         )
         answer = await self.confirm(question)
-        grant = question.grant if answer.is_allowed and answer.is_for_session else ""
+        is_lasting = answer.is_for_session or answer.is_for_project
+        grant = question.grant if answer.is_allowed and is_lasting else ""
         if grant:
-            self.policy.grant(grant)
+            await self._keep(grant, emit, is_kept=answer.is_for_project and question.can_be_kept)
         emit(
             ConfirmationAnswered(
                 id=call.id, is_allowed=answer.is_allowed, reason=answer.reason, grant=grant
@@ -89,3 +94,17 @@ class Gate:
         if answer.is_allowed:
             return Allow("person")
         return Deny(f"Refused: {answer.reason}" if answer.reason else "The person refused.")
+
+    async def _keep(self, grant: str, emit: Emit, *, is_kept: bool) -> None:
+        try:
+            await asyncio.to_thread(self.policy.grant, grant, is_kept=is_kept)
+        except (OSError, ConfigError) as error:
+            text = f"This is allowed for this session only, because it could not be kept: {error}"
+            emit(Noticed(level="warning", text=text))
+
+    def _warn(self, emit: Emit) -> None:
+        """Say once why what is kept for the project does not count."""
+        warning = self.policy.standing.warning
+        if warning and warning != self._warned:
+            emit(Noticed(level="warning", text=warning))
+        self._warned = warning

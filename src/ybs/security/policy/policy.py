@@ -5,7 +5,7 @@ grants that allow, then what the mode asks about. Paths were judged before, by `
 because it seems to read is held to that by the sandbox, so that a wrong reading costs nothing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from functools import cached_property
 from typing import Literal, TypeAlias
@@ -25,7 +25,9 @@ from ybs.security.policy.case import (
     Sandboxing,
     Subject,
 )
-from ybs.security.policy.rules import rule_of
+from ybs.security.policy.rules import Rule
+from ybs.security.policy.standing import Standing, StandingRule
+from ybs.trust.project_rules import ProjectRules
 
 #: What lets a call run. `reading`: nobody was asked because the command seems only to read, so it runs with the
 #: project read-only. `grant`: a rule or a grant covers it, or the settings ask about no command. `person`: they said yes.
@@ -56,7 +58,7 @@ Decision: TypeAlias = Allow | Deny | Ask
 
 
 class Policy:
-    """Mode, rules and the grants of this session. Grants live in memory only."""
+    """Mode, rules and grants. `project` has those that are kept for the project; the others live with the session."""
 
     def __init__(
         self,
@@ -64,6 +66,7 @@ class Policy:
         *,
         allow: Sequence[str] = (),
         deny: Sequence[str] = (),
+        project: ProjectRules | None = None,
         find_sandbox: Callable[[], Sandboxing] = lambda: "none",
     ) -> None:
         """Read the rules. Raises ConfigError for a rule that is none.
@@ -73,11 +76,8 @@ class Policy:
         self.mode: Mode = safety.mode
         self._find_sandbox = find_sandbox
         self._safety = safety
-        self._allow = [rule_of(text) for text in (*safety.allow, *allow)]
-        self._ask = [rule_of(text) for text in safety.ask]
-        self._deny = [(rule_of(text), " given at the start") for text in deny]
-        self._deny += [(rule_of(text), " of safety.deny") for text in safety.deny]
-        self._grants: set[str] = set()
+        #: The rules and grants in force.
+        self.standing = Standing(safety, allow=allow, deny=deny, project=project)
 
     @cached_property
     def sandbox(self) -> Sandboxing:
@@ -86,19 +86,23 @@ class Policy:
 
     @property
     def grants(self) -> tuple[str, ...]:
-        """What the person allowed for this session."""
-        return tuple(sorted(self._grants))
+        """What "always" stands for: what the person allowed for this session or project."""
+        return tuple(sorted(self.standing.grants))
 
-    def grant(self, rule: str) -> None:
-        """Allow calls for the rest of this session; `rule` is the `grant` of a question."""
+    def grant(self, rule: str, *, is_kept: bool = False) -> None:
+        """Allow calls for the rest of this session, or in this project for good; `rule` is the `grant` of a question.
+
+        Raises ConfigError and OSError where it cannot be kept; then it counts for this session.
+        """
         from ybs.security.policy.scopes import scopes_in, text_of  # grants are rare
 
-        self._grants.update([text_of([scope]) for scope in scopes_in(rule)] or [rule])
+        for each in [text_of([scope]) for scope in scopes_in(rule)] or [rule]:
+            self.standing.add(StandingRule("always", each, "project" if is_kept else "session"))
 
     def tried(self, *, mode: Mode | None, allow: Sequence[str], network: bool) -> "Policy":
         """Return a policy that differs in this alone, to see what it would decide. Raises ConfigError as the first one."""
         other = copy(self)
-        other.mode, other._allow = mode or self.mode, [*self._allow, *map(rule_of, allow)]
+        other.mode, other.standing = mode or self.mode, self.standing.with_allow(allow)
         other._safety = replace(
             self._safety, sandbox_network=network or self._safety.sandbox_network
         )
@@ -123,7 +127,7 @@ class Policy:
             return Deny(reason)
         if self.mode == "bypass":
             return Allow()
-        rule = next((rule for rule in self._ask if case.is_touched_by(rule)), None)
+        rule = next((rule for rule in self.standing.ask if case.is_touched_by(rule)), None)
         if rule is None and (by := self._allowed_by(case, needs)):
             return Allow(by)
         reason = f"the rule {rule.text} in safety.ask asks" if rule else self._question(case)
@@ -138,10 +142,10 @@ class Policy:
         return Ask(question, reason, bool(case.dangers))
 
     def _refusal(self, case: Case) -> str:
-        for rule, where in self._deny:
+        for rule, standing in self.standing.deny:
             if case.is_touched_by(rule):
                 return (
-                    f"The rule {rule.text}{where} forbids this call. "
+                    f"The rule {rule.text}{standing.where} forbids this call. "
                     "Find another way, or ask the person."
                 )
         if case.blocked:
@@ -182,21 +186,27 @@ class Policy:
         return "reading" if is_asked else "grant"
 
     def _granted_by(self, case: Case) -> AllowedBy | None:
-        if not self._allow and not self._grants:
+        allow, grants = self.standing.allow, self.standing.grants
+        if not allow and not grants:
             return None
-        if case.needs_exact_rule:
-            return "grant" if any(case.is_exactly(rule) for rule in self._allow) else None
-        if not self._grants.isdisjoint(case.grants) or any(
-            case.is_allowed_by(rule) for rule in self._allow
-        ):
+        if case.needs_exact_rule and any(case.is_exactly(rule) for rule in allow):
             return "grant"
-        if (scopes := case.scope_grants) and self._grants.issuperset(scopes):
+        if case.withheld and not case.subject.is_own:
+            return None
+        return self._covered_by(case, () if case.needs_exact_rule else allow, grants)
+
+    def _covered_by(
+        self, case: Case, rules: Sequence[Rule], grants: Collection[str]
+    ) -> AllowedBy | None:
+        if not case.grants.isdisjoint(grants) or any(case.is_allowed_by(rule) for rule in rules):
+            return "grant"
+        if (scopes := case.scope_grants) and all(scope in grants for scope in scopes):
             return "reading" if case.command and case.command.is_reading else "grant"
         if case.command is None or case.subject.detail or case.wants_network:
             return None
         # What is safe counts where the sandbox can hold it to reading.
         counts_safe = self.sandbox == "full"
-        return case.command.covered_by(self._allow, self._grants, counts_safe=counts_safe)
+        return case.command.covered_by(rules, grants, counts_safe=counts_safe)
 
     def _question_about_command(self, case: Case, *, is_named: bool) -> str:
         if case.command is None:

@@ -10,9 +10,12 @@ from collections.abc import Sequence
 from ybs.core.lazy import lazy
 from ybs.security.commands import options, wrappers
 from ybs.security.commands.command import Command
+from ybs.security.commands.dangers import INTERPRETERS, stem_of
 from ybs.security.commands.options import operands_of
 from ybs.security.commands.wrappers import Reading
 from ybs.security.policy import goals
+from ybs.security.policy.assignments import is_harmless
+from ybs.security.policy.own_programs import program_ends, runs_more, scope_of_program
 
 _GIT_READS = (
     "status",
@@ -58,7 +61,7 @@ _REACHING = lazy(
     r"|override-ini|junit|html|report|project|workdir|cwd|pre|files-from|to-command|delete|write|in-place)"
 )
 _NAME = re.compile(r"[A-Za-z][\w:-]*")
-_OFFERED = lazy(r"run_shell\(([\w./:| -]+) \*\)")
+_OFFERED = lazy(r"run_shell\(([\w./:=,@%+| -]+?)( \*)?\)")
 _WILD_START = tuple("*?[{~")
 #: Programs for which nothing is ever remembered, not even the exact command.
 _NEVER = frozenset(
@@ -130,27 +133,34 @@ def scopes_of(reading: Reading) -> list[str]:
 def scope_of_part(part: Command) -> str:
     """Return the scope of one command of a flat line; output may go to /dev/null."""
     targets = [target for target in part.targets if target != "/dev/null"]
-    sets = part.words[: part.start]
-    return scope_of(Command(part.words, targets, sets=sets, sources=part.sources, globs=part.globs))
+    sets, words = part.words[: part.start], part.argv
+    if targets or part.sources or not words or not all(map(is_harmless, sets)):
+        return ""
+    scope = scope_of(Command(words, targets, globs=part.globs)) or scope_of_program(
+        words, lambda size: _stays(words, size, part.globs)
+    )
+    return " ".join([*sets, scope]) if scope else ""
 
 
 def is_reading(scope: str) -> bool:
     """Return whether a scope is of a program that only reads, and so needs no place to write."""
-    return scope.partition(" ")[0] in _READERS
+    return next((word for word in scope.split() if "=" not in word), "") in _READERS
 
 
-def is_never_granted(reading: Reading) -> bool:
-    """Return whether nothing may be remembered: interpreters, programs that run others, git with options."""
-    from ybs.security.commands.dangers import INTERPRETERS, stem_of
-
-    return len(reading.runs) != len(reading.script.commands) or any(
-        not run.words
-        or run.words[0] in _NEVER
-        or stem_of(run.words[0]) in INTERPRETERS
-        or (run.words[0] == "git" and options.git_verb(run.words) != 1)
-        or next(options.running(run.words), None) is not None
-        for run in reading.runs
-    )
+def why_never(reading: Reading) -> str:
+    """Say in a few words why nothing may be remembered about a command, not even as it stands; else nothing."""
+    for run in reading.runs:
+        name = run.words[0] if run.words else ""
+        if program_ends(run.words):
+            continue
+        if stem_of(name) in INTERPRETERS:
+            return f"{name} runs more than a program of the project"
+        if not name or name in _NEVER or next(options.running(run.words), None) is not None:
+            return f"{name} runs other commands" if name else "it runs no program"
+        if name == "git" and options.git_verb(run.words) != 1:
+            return "git is given options of its own"
+    is_more = runs_more(reading, lambda part: bool(program_ends(part.argv)))
+    return "one program in it runs another" if is_more else ""
 
 
 def text_of(scopes: list[str]) -> str:
@@ -161,12 +171,19 @@ def text_of(scopes: list[str]) -> str:
 def scopes_in(text: str) -> list[str]:
     """Read what `text_of` wrote; empty for every other text."""
     pieces = [_OFFERED().fullmatch(piece) for piece in text.split(" + ")]
-    scopes = [f"{piece[1]} *" for piece in pieces if piece is not None]
-    is_whole = len(scopes) == len(pieces) and all(
-        scope == GIT_READ_ONLY or scope_of(Command(scope[:-2].split(), [])) == scope
-        for scope in scopes
-    )
+    scopes = [f"{piece[1]}{piece[2] or ''}" for piece in pieces if piece is not None]
+    is_whole = len(scopes) == len(pieces) and all(map(_is_scope, scopes))
     return scopes if is_whole else []
+
+
+def _is_scope(text: str) -> bool:
+    if text == GIT_READ_ONLY:
+        return True
+    words = text.removesuffix(" *").split()
+    sets = 0
+    while sets < len(words) and "=" in words[sets]:
+        sets += 1
+    return scope_of_part(Command(words, [], start=sets)) == text
 
 
 def _stays(words: list[str], size: int, globs: Sequence[str] = ()) -> bool:

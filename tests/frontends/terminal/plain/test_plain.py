@@ -248,6 +248,24 @@ async def test_a_question_is_answered_by_a_word(talking: Open, typed: str, answe
     assert session.answers == [answer]
 
 
+async def test_a_question_can_be_answered_for_the_project(talking: Open) -> None:
+    session = FakeSession(asks(replace(question_of(), can_be_kept=True)))
+    async with talking(session, "go") as talk:
+        await talk.sees("Answer yes, no, always, project or no because ...: ")
+        assert "project would allow the same in this project, in later sessions too\n" in talk.text
+        talk.clock.now += 1
+        talk.types("project\n")
+        await talk.until(lambda: session.answers)
+    assert session.answers == [Answer(is_allowed=True, is_for_project=True)]
+
+
+async def test_a_question_without_always_says_why(talking: Open) -> None:
+    session = FakeSession(asks(replace(question_of(grant=""), withheld="it may destroy something")))
+    async with talking(session, "go") as talk:
+        await talk.sees("no because ...: ")
+        assert 'No "always" here: it may destroy something.\n' in talk.text
+
+
 async def test_the_end_of_input_at_a_question_is_a_no_and_leaves(talking: Open) -> None:
     session = FakeSession(asks(question_of()))
     async with talking(session, "go") as talk:

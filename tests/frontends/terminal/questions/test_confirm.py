@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 from prompt_toolkit.data_structures import Size
 from stage import FakeClock, staged
 
@@ -112,6 +113,31 @@ def test_always_is_offered_only_with_the_rule_that_it_stores() -> None:
     assert bare(line).endswith(
         "[a] always this session: write_file(**), the project's files   esc no | ctrl-c stops the turn"
     )
+
+
+def test_always_in_this_project_is_one_more_key() -> None:
+    question = replace(question_of(grant="run_shell(ls)"), can_be_kept=True)
+    lines = choice_lines(question, 79, PLAIN, UNICODE)
+    assert lines[1:] == [
+        "  [a] always this session: run_shell(ls)",
+        "  [p] always in this project",
+    ]
+    answer = Answer(is_allowed=True, is_for_project=True)
+    assert answer_text(answer, question) == "[p] always in this project: run_shell(ls)"
+
+
+async def test_the_key_of_the_project_counts_only_where_it_is_offered() -> None:
+    for can_be_kept, answer in ((True, Answer(is_allowed=True, is_for_project=True)), (False, NO)):
+        choice = Choice(replace(question_of(grant="run_shell(ls)"), can_be_kept=can_be_kept))
+        choice.press("p")
+        choice.press("n")
+        assert await choice.answer == answer
+
+
+def test_where_there_is_no_always_the_keys_say_why() -> None:
+    question = replace(question_of(grant=""), withheld="it may destroy something")
+    lines = choice_lines(question, 79, PLAIN, UNICODE)
+    assert bare(lines[-1]) == '  No "always" here: it may destroy something'
 
 
 def test_the_rule_takes_a_line_of_its_own_where_the_line_is_short() -> None:

@@ -12,7 +12,7 @@ from ybs.core.ports import Answer
 from ybs.frontends.terminal.questions.confirm import GUARD_SECONDS, HOLD_SECONDS, NO_REASON
 
 #: Words that answer a question, and mean nothing later.
-ANSWERS = frozenset(("y", "yes", "n", "no", "a", "always"))
+ANSWERS = frozenset(("y", "yes", "n", "no", "a", "always", "p", "project"))
 
 
 class Lines:
@@ -118,7 +118,7 @@ def is_answer(words: str) -> bool:
     return words.lower() in ANSWERS or words.isdecimal()
 
 
-def as_answer(text: str, *, may_always: bool) -> Answer:
+def as_answer(text: str, *, may_always: bool, may_keep: bool = False) -> Answer:
     """Read an answer; everything that is not clearly a yes is a no."""
     words = text.strip()
     match words.lower():
@@ -126,6 +126,8 @@ def as_answer(text: str, *, may_always: bool) -> Answer:
             return Answer(is_allowed=True)
         case "a" | "always" if may_always:
             return Answer(is_allowed=True, is_for_session=True)
+        case "p" | "project" if may_keep:
+            return Answer(is_allowed=True, is_for_project=True)
         case _:
             reason = words.partition("because")[2].strip(" :,")
             return Answer(is_allowed=False, reason=reason or NO_REASON)

@@ -108,6 +108,8 @@ class Choice(Silence):
                 self.wants_reason = True
             case "a" | "4" if self.question.grant:
                 self.settle(Answer(is_allowed=True, is_for_session=True))
+            case "p" | "5" if self.question.can_be_kept:
+                self.settle(Answer(is_allowed=True, is_for_project=True))
             case _:
                 pass
 
@@ -169,10 +171,20 @@ def whole_body(question: Question) -> str:
 
 
 def choice_lines(question: Question, width: int, paint: Paint, signs: Signs) -> list[str]:
-    """Draw the keys that answer, with the rule that "always" would store, and what ends more than the call."""
+    """Draw the keys that answer, and below them why "always" is not among them."""
+    lines = _keys(question, width, paint, signs)
+    if text := withheld_text(question):
+        lines += [paint.dim(f"  {line}") for line in wrap_words(text, width - 4)]
+    return lines
+
+
+def _keys(question: Question, width: int, paint: Paint, signs: Signs) -> list[str]:
+    """Draw the keys, with the rule that "always" would store, and what ends more than the call."""
     options = [("y", "yes"), ("n", "no"), ("r", f"no, because{signs.more}")]
     if rule := grant_text(question):
         options.append(("a", f"always this session: {rule}"))
+    if question.can_be_kept:
+        options.append(("p", "always in this project"))
     words = [f"[{key}] {text}" for key, text in options]
     hint = f"   esc no {signs.dot} ctrl-c stops the turn"
     for end in (hint, ""):
@@ -190,8 +202,15 @@ def grant_text(question: Question) -> str:
     return f"{rule}, the project's files" if rule.endswith("(**)") else rule
 
 
+def withheld_text(question: Question) -> str:
+    """Say why "always" is not offered; empty where it is."""
+    return f'No "always" here: {printable(question.withheld)}' if question.withheld else ""
+
+
 def answer_text(answer: Answer, question: Question) -> str:
     """Say what was answered, for the record on the screen."""
+    if answer.is_for_project:
+        return f"[p] always in this project: {printable(question.grant)}"
     if answer.is_for_session:
         return f"[a] always this session: {printable(question.grant)}"
     if answer.is_allowed:

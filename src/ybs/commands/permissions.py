@@ -1,0 +1,105 @@
+"""The command /permissions: what is allowed and denied without a question, where each rule comes from, and how it is taken back."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from ybs.config.paths import short
+from ybs.core.errors import ConfigError
+from ybs.session.reply import Reply, Table
+from ybs.session.session import Session
+
+if TYPE_CHECKING:
+    from ybs.config.layers import Loaded
+    from ybs.security.policy.policy import Policy
+    from ybs.security.policy.standing import RuleOrigin, StandingRule
+
+USAGE = """\
+/permissions allow RULE       what needs no question in this session, such as run_shell(pytest *) or write_file(src/**)
+/permissions deny RULE        what is refused in this session
+/permissions remove N         take rule N back
+With `project` or `user` before RULE it is kept: for this project, or for all your projects."""
+#: What stands before a rule that is to be kept, and where it is kept.
+_KEPT: "dict[str, RuleOrigin]" = {"session": "session", "project": "project", "user": "settings"}
+_KINDS = {"allow": "allowed", "always": "allowed", "ask": "asks", "deny": "refused"}
+_PLACES = {"session": "this session", "project": "this project, kept", "start": "command line"}
+
+
+async def permissions(session: Session, argument: str) -> Reply:
+    """List what is allowed and denied, add a rule, or take one back."""
+    policy, loaded = session.environment.policy, session.loaded
+    return await asyncio.to_thread(answer, policy, loaded, argument)
+
+
+def answer(policy: "Policy", loaded: "Loaded", argument: str) -> Reply:
+    """Do what the words behind the command say. Raises ConfigError and OSError."""
+    word, _, rest = argument.strip().partition(" ")
+    match word.lower(), rest.strip():
+        case (("" | "list"), ""):
+            return _listing(policy, loaded)
+        case ("allow" | "deny") as kind, rest if rest:
+            return _add(policy, loaded, kind, rest)
+        case "remove", number if number.isdecimal():
+            return _remove(policy, loaded, int(number))
+        case _:
+            return Reply(text=f"Usage:\n{USAGE}", is_error=True)
+
+
+def _listing(policy: "Policy", loaded: "Loaded") -> Reply:
+    rules = policy.standing.listed
+    rows = [
+        (str(number), _KINDS[rule.kind], rule.text, _place(rule, loaded))
+        for number, rule in enumerate(rules, 1)
+    ]
+    text = "" if rows else f"No rules: the mode {policy.mode} alone decides what is asked about."
+    warning = policy.standing.warning
+    return Reply(
+        text=text, tables=(Table.of(rows),), notes=(*([warning] * bool(warning)), "", USAGE)
+    )
+
+
+def _add(policy: "Policy", loaded: "Loaded", kind: str, words: str) -> Reply:
+    from ybs.security.policy.standing import StandingRule
+
+    first, _, rest = words.partition(" ")
+    origin = _KEPT.get(first.lower()) if rest else None
+    text = rest.strip() if origin else words
+    rule = StandingRule("allow" if kind == "allow" else "deny", text, origin or "session")
+    if rule.origin != "session" and not policy.standing.can_keep:
+        raise ConfigError(f"Nothing is kept: this session is incognito. Leave `{first}` out.")
+    policy.standing.add(rule)
+    if rule.origin == "settings":
+        _write(rule, is_wanted=True)
+    state = "Allowed without a question" if kind == "allow" else "Refused"
+    return Reply(text=f"{state} from now on: {text} ({_place(rule, loaded)})")
+
+
+def _remove(policy: "Policy", loaded: "Loaded", number: int) -> Reply:
+    rules = policy.standing.listed
+    if not 1 <= number <= len(rules):
+        return Reply(text=f"There is no rule {number}; /permissions lists them.", is_error=True)
+    rule = rules[number - 1]
+    if rule.origin == "settings" and not _write(rule, is_wanted=False):
+        place = _place(rule, loaded)
+        return Reply(text=f"{rule.text} stands in {place}. Remove it there.", is_error=True)
+    policy.standing.remove(rule)
+    return Reply(text=f"Removed: {rule.text} ({_place(rule, loaded)})")
+
+
+def _write(rule: "StandingRule", *, is_wanted: bool) -> bool:
+    """Write a rule into the person's own settings, or take it out; return whether anything was changed."""
+    from ybs.config.settings_file import change_list
+
+    return change_list(f"safety.{rule.kind}", rule.text, is_wanted=is_wanted)
+
+
+def _place(rule: "StandingRule", loaded: "Loaded") -> str:
+    """Say where a rule comes from."""
+    if rule.origin != "settings":
+        return _PLACES[rule.origin]
+    from ybs.config.location import locate
+    from ybs.config.paths import user_config_file
+
+    place = locate(loaded, ("safety", rule.kind), rule.text)
+    if place.layer == "default":  # it was added a moment ago
+        return short(str(user_config_file()))
+    return short(place.text.rpartition(": ")[0] or place.text)

@@ -1,0 +1,93 @@
+"""What the person has allowed or denied in one project for good: kept in ybs's state folder, bound to the project's folder.
+
+Nothing of it comes from the project itself. A file that others can write, or that cannot be read, is ignored with a warning.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ybs.config import private_file
+from ybs.config.document import visible
+from ybs.config.paths import state_folder
+from ybs.core.errors import ConfigError
+
+LARGEST_FILE = 1_000_000
+#: `grants` are what "always" stored, `allow` and `deny` are rules that the person wrote.
+KeptKind: TypeAlias = Literal["grants", "allow", "deny"]
+
+
+class Record(Struct, frozen=True, kw_only=True):
+    """What is kept for one project, whose real path is `folder`."""
+
+    folder: str
+    grants: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    version: int = 1
+
+
+class ProjectRules:
+    """The rules of one project, read when they are first needed. `may_write` is false in an incognito session."""
+
+    def __init__(
+        self, folder: Path, *, may_write: bool = True, environ: Mapping[str, str] | None = None
+    ) -> None:
+        self.may_write, self._environ = may_write, environ
+        self._folder = str(folder.resolve()).encode(errors="backslashreplace").decode()
+        self._record: Record | None = None
+        #: Why the file is ignored; empty where it is not.
+        self.warning = ""
+
+    @property
+    def record(self) -> Record:
+        """What is kept; empty where there is nothing or the file is of no use, and then `warning` says why."""
+        if self._record is None:
+            try:
+                self._record = self._read()
+            except (OSError, ConfigError) as error:
+                self._record = Record(folder=self._folder)
+                self.warning = f"What you always allow in this project is ignored: {error}"
+        return self._record
+
+    def add(self, kind: KeptKind, rule: str) -> None:
+        """Keep a rule. Raises ConfigError and OSError."""
+        self._change(kind, rule, is_wanted=True)
+
+    def remove(self, kind: KeptKind, rule: str) -> None:
+        """Forget a rule. Raises ConfigError and OSError."""
+        self._change(kind, rule, is_wanted=False)
+
+    def _change(self, kind: KeptKind, rule: str, *, is_wanted: bool) -> None:
+        if not self.may_write:
+            raise ConfigError("Nothing is kept: this session is incognito.")
+        record = self._read()  # another ybs may have written since
+        others = tuple(each for each in getattr(record, kind) if each != rule)
+        self._record = replace(record, **{kind: (*others, rule) if is_wanted else others})
+        private_file.replace(self._file, msgspec.json.encode(self._record), waits=False)
+
+    @property
+    def _file(self) -> Path:
+        from hashlib import sha256  # not before the first call of a tool
+
+        name = sha256(self._folder.encode()).hexdigest()
+        return state_folder(self._environ) / "permissions" / f"{name}.json"
+
+    def _read(self) -> Record:
+        """Read the file. Raises ConfigError and OSError."""
+        file = self._file
+        data = private_file.read(file, most_bytes=LARGEST_FILE)
+        if data is None:
+            return Record(folder=self._folder)
+        try:
+            record = msgspec.json.decode(data, type=Record)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ConfigError(
+                f"{visible(str(file))} is damaged ({error}). Delete it and allow again what you want."
+            ) from error
+        # The name of the file is a digest of the path; the path in it must agree.
+        return record if record.folder == self._folder else Record(folder=self._folder)
