@@ -282,3 +282,37 @@ def test_forty_columns_break_no_word(
     assert max(len(line) for line in lines) < 40
     assert "  1  qwen3:14b" in lines
     assert "     ollama, running here" in lines
+
+
+@pytest.mark.parametrize(
+    ("answer", "has_edits", "words"),
+    [
+        ("y", True, "Edits are asked about."),
+        ("", False, "Edits of files that were read are not asked about."),
+    ],
+)
+def test_whether_edits_are_asked_about_is_asked_once(
+    servers: list[NearServer],
+    home: Path,
+    capsys: pytest.CaptureFixture[str],
+    answer: str,
+    has_edits: bool,
+    words: str,
+) -> None:
+    servers.append(server("small"))
+    assert set_up(reader("", answer), {})
+    confirmed = written(home)["safety"]["require_confirmation"]
+    assert ("edit_file" in confirmed) == has_edits
+    assert "run_shell" in confirmed
+    shown = capsys.readouterr().out
+    assert "A file that the model has read it edits without asking" in shown
+    assert words in shown
+    assert set_up(reader("", RuntimeError("nothing more is asked")), {})
+
+
+def test_without_an_answer_about_edits_nothing_is_written(
+    servers: list[NearServer], home: Path
+) -> None:
+    servers.append(server("small"))
+    assert set_up(reader("", KeyboardInterrupt()), {})
+    assert "safety" not in written(home)

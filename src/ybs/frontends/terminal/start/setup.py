@@ -12,6 +12,7 @@ from ybs.config.settings_file import write_settings
 from ybs.core.errors import ConfigError, YbsError
 from ybs.frontends.headless.advice import told
 from ybs.frontends.terminal.questions.late import ask_late
+from ybs.frontends.terminal.start.edits import choose_edits
 from ybs.frontends.terminal.start.obtain import ask_server, fetch_starter, starter_facts
 from ybs.frontends.terminal.start.offers import PAGE, STARTER, Offer, Read, offer_of, order
 from ybs.frontends.terminal.start.remarks import say, show
@@ -31,13 +32,14 @@ _QUIT = ("q", "quit", "exit")
 
 
 def set_up(read: Read = ask_late, environ: Mapping[str, str] | None = None) -> bool:
-    """Let the person choose and write the choice down. Return whether something was chosen.
+    """Let the person choose the model, and whether edits are asked about, and write it down. Return whether a model was chosen.
 
     Raises ConfigError when it cannot be written.
     """
     settings = choose(read, environ)
     if settings is not None:
         keep(settings)
+        choose_edits(read)
     return settings is not None
 
 
