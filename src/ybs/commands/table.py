@@ -134,8 +134,8 @@ GROUPS = (
         ),
         Command(
             names=("permissions",),
-            arguments="[allow|deny RULE]",
-            summary="show, add and remove what needs no question or is refused",
+            arguments="[allow RULE]",
+            summary="show and change what needs no question",
             run=permissions,
             choices=_words("allow", "deny", "remove"),
         ),

@@ -94,10 +94,7 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
 
 
 class Preview(Struct, frozen=True, kw_only=True):
-    """What a call is about to do, as the person should see it before saying yes.
-
-    `body` is the diff or the whole command; `paths` are the files it touches, absolute.
-    """
+    """What a call is about to do: `body` is the diff or the whole command, `paths` are the files it touches, absolute."""
 
     title: str
     body: str = ""
@@ -136,28 +133,21 @@ class Tool(Protocol):
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """What the person is asked, and in `reason` why.
-
-    `grant` is what "always" stores, and `can_be_kept`: in this project for good, too. Where there is none, `withheld` says why
-    in a few words. `remedies` are what else allows it.
-    """
+    """What the person is asked, and why. `grant` is what "always" stores, else `withheld` says why nothing; `remedies` help too."""
 
     call: ToolCall
     effect: Effect
     preview: Preview
     warnings: tuple[str, ...] = ()
     grant: str = ""
-    can_be_kept: bool = False
+    can_be_kept: bool = False  # by an "always" for this project
     withheld: str = ""
     reason: str = ""
     remedies: tuple[Remedy, ...] = ()
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """The person's answer; `reason` is what the model reads after a no. `is_unattended`: nobody was there.
-
-    `is_for_session` and `is_for_project` are the two kinds of "always".
-    """
+    """The person's answer; `reason` is what the model reads after a no. `is_unattended`: nobody was there."""
 
     is_allowed: bool
     is_for_session: bool = False
