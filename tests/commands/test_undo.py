@@ -13,9 +13,9 @@ from ybs.commands.undo import FILES_STAY, STILL_RUNS, told
 from ybs.core.events import AssistantSaid, Compacted, TurnFinished, UserSaid
 from ybs.core.messages import AssistantMessage, Text, Usage, UserMessage
 from ybs.session.history import WayBack
+from ybs.session.kept import Restored
 from ybs.session.reply import Reply
 from ybs.session.session import Session
-from ybs.session.undoing import Restored
 from ybs.testing import OpenAIServer, RecordedEvents, call
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
@@ -259,7 +259,7 @@ async def test_what_could_not_be_done_is_said(quiet: Session, monkeypatch: pytes
     reply = told(quiet, way, done="Took back 2 turns.", force="/undo 2 force")
     assert shown(reply).splitlines() == [
         "Took back 2 turns. 5 files are as before: a, b, c, d and 1 more. 2 commits were reverted.",
-        "Not brought back, as it was too large to be kept, or no plain file: big.bin.",
+        "Not brought back, because no copy was kept (over 10 MB, not a plain file, or a folder of dependencies, build outputs or caches): big.bin.",
         STILL_RUNS,
     ]
     half = WayBack(files=Restored(problem="The disk is full."), words="w")

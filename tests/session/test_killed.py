@@ -13,9 +13,10 @@ from session.test_undoing import Play
 from session.trees import tree
 from ybs.checkpoints.store import shelf_of
 from ybs.core.events import Event, FilesChanged, Noticed, ToolFinished
+from ybs.session.kept import Recovered
 from ybs.session.recorder import WAS_KILLED
 from ybs.session.session import Session
-from ybs.session.undoing import Checkpoints, Recovered
+from ybs.session.undoing import Checkpoints
 from ybs.testing import OpenAIServer, RecordedEvents, call
 
 Open = Callable[..., tuple[Session, RecordedEvents]]

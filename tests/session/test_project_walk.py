@@ -36,10 +36,26 @@ def test_links_are_seen_wherever_they_lead_and_what_is_left_out_is_told(project:
     (project / "lost").symlink_to("nowhere")
     os.mkfifo(project / "pipe")
     (listing,) = listings(Roots(project, blocked=("secret",)), Deadline(5))
-    assert sorted(listing.files) == [".gitignore", "d/away", "lost"]
-    assert sorted(listing.folders) == ["closed", "d"]
     logs = {"d/x.log", "closed/x.log"}
-    assert listing.left_out == {"out", ".git", "secret", *logs}
+    assert {*listing.files} == {".gitignore", "d/away", "lost", *logs}
+    assert sorted(listing.folders) == ["closed", "d"]
+    assert listing.left_out == {"out", ".git", "secret"}
+    assert (listing.ignored, listing.bulk) == (logs, {"out"})
+
+
+def test_folders_that_git_ignores_are_entered_but_for_bulk_blocked_and_repositories(project: Path):
+    (project / ".gitignore").write_text("/local\n")
+    for path in ("local/a", "local/dist/b", "local/cache/CACHEDIR.TAG", "local/repo/.git/c"):
+        (project / path).parent.mkdir(parents=True)
+        (project / path).write_text("")
+    for path in ("local/repo/.gitignore", "local/secret", "dist"):
+        (project / path).write_text("a\n")
+    (listing,) = listings(Roots(project, blocked=("local/secret",)), Deadline(5))
+    kept = {"local", "local/a", "local/cache", "local/repo", "local/repo/.gitignore"}
+    assert listing.ignored == kept
+    assert {*listing.files, *listing.folders} == {".gitignore", "dist", *kept}
+    assert listing.bulk == {"local/dist", "local/cache"}
+    assert listing.left_out == {"local/secret", "local/repo/.git", *listing.bulk}
 
 
 async def test_an_added_folder_is_undone_too_and_a_removed_one_never(project: Path, tmp_path: Path):

@@ -1,4 +1,4 @@
-"""Undo never takes what is not the turn's: foreign changes, ignored and large files, and what lies elsewhere."""
+"""Undo never takes what is not the turn's: foreign changes, large files, and what lies elsewhere."""
 
 import os
 from collections.abc import Callable
@@ -13,7 +13,8 @@ from ybs.config.paths import state_folder
 from ybs.core.errors import Refused, ToolError, YbsError
 from ybs.security.paths.roots import Roots
 from ybs.session import project_walk, undoing
-from ybs.session.undoing import Checkpoints, Kept
+from ybs.session.kept import Kept
+from ybs.session.undoing import Checkpoints
 
 
 class Play:
@@ -90,34 +91,6 @@ async def test_turns_are_undone_together_and_done_again_in_their_order(play: Pla
     assert a.read_text() == "1"
     assert (await play.checkpoints.redo([second, first])).is_done
     assert a.read_text() == "3"
-
-
-async def test_ignored_files_are_never_touched_not_even_when_a_turn_lists_them_no_more(play: Play):
-    (play.project / ".gitignore").write_text("*.log\nout/\n")
-    log, out = play.project / "a.log", play.project / "out"
-    log.write_text("kept")
-    out.mkdir()
-    (out / "x").write_text("kept")
-
-    def act() -> None:
-        (play.project / ".gitignore").write_text("b\n")
-        (play.project / "b").write_text("new")
-        (play.project / "d").mkdir()
-        (play.project / "d" / "c").write_text("new")
-
-    before = tree(play.project)
-    kept = await play.turn(act)
-    assert kept is not None
-    assert kept.paths == (".gitignore", "d/c")
-    (play.project / "d" / "mine.log").write_text("mine")
-    assert (await play.checkpoints.undo([kept.name])).is_done
-    after = tree(play.project)
-    assert {"a.log", "out/x", "d/mine.log", "b"} <= after.keys()
-    assert "d/c" not in after
-    assert before.items() <= after.items()
-    edited = await play.name(lambda: log.write_text("by a tool"), "a.log")
-    assert (await play.checkpoints.undo([edited])).is_done
-    assert log.read_text() == "kept"
 
 
 async def test_a_file_over_the_limit_is_named_and_left_alone(
@@ -254,7 +227,7 @@ async def test_a_project_too_large_is_said_once_and_tools_can_still_be_undone(
 
 
 def _scanned(play: Play, is_over: Callable[[], bool]) -> scan.Snapshot:
-    listing = scan.Listing(play.project, ["a", "b"], [], set())
+    listing = scan.Listing(folder=play.project, files=["a", "b"], folders=[], left_out=set())
     snapshot = scan.Snapshot()
     scan.Scanner(play.roots, states.digest_of, is_over).scan([listing], {}, snapshot)
     return snapshot
@@ -384,7 +357,7 @@ async def test_a_full_disk_is_told_and_the_next_turn_is_kept(
 ):
     (play.project / "a").write_text("1")
 
-    def full(*_: object) -> int:
+    def full(*_: object, **__: object) -> int:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:

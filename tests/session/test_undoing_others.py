@@ -14,7 +14,8 @@ from ybs.checkpoints import keeping
 from ybs.checkpoints.scan import Scanner
 from ybs.core.events import Event, FilesChanged, Noticed, ToolFinished, ToolPrinted, TurnFinished
 from ybs.security.paths.roots import Roots
-from ybs.session.undoing import Checkpoints, Kept
+from ybs.session.kept import Kept
+from ybs.session.undoing import Checkpoints
 from ybs.testing import OpenAIServer, call
 from ybs.tools.builtin import run_shell
 

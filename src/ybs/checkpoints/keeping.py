@@ -36,12 +36,17 @@ class Keeper:
         self._pack: Pack | None = None
         self._known: dict[str, Known] = {}
         self.failures = self._slow = 0
-        self._is_coarse = self.has_given_up = False
+        self._is_coarse = self.has_given_up = self.was_unseen = False
 
     @property
     def is_busy(self) -> bool:
         """Whether anything was kept in this turn."""
         return bool(self._turn.changes) or self._turn.stretch.is_open
+
+    @property
+    def is_unseen(self) -> bool:
+        """Whether commands of this turn may have changed what nobody looked at."""
+        return self._turn.is_given_up
 
     @property
     def is_open(self) -> bool:
@@ -94,6 +99,7 @@ class Keeper:
         """End the turn. Return what it changed, and which of these paths somebody else did too.
 
         Where the last look is too much, the open stretch has only what tools changed, and `has_given_up` is set.
+        Where commands may have changed what nobody looked at, so is `was_unseen`.
         Raises NoRoom and OSError.
         """
         turn = self._turn
@@ -104,7 +110,7 @@ class Keeper:
                 with suppress(TooMuch):
                     now = self._scanned(walk, is_over)
             self.has_given_up = is_looking and now is None
-            turn.is_given_up = turn.is_given_up or self.has_given_up
+            self.was_unseen = turn.is_given_up = turn.is_given_up or self.has_given_up
             settled = turn.join(self._roots, now, self._take)
             turn.compare(self._roots, self._take, settled=settled)
         finally:
@@ -146,9 +152,9 @@ class Keeper:
         """Return what stands at an absolute path, and keep its content. Raises NoRoom."""
         return state_at(self._roots, path, self._take if keeps else digest_of)
 
-    def add(self, session: str, changes: Sequence[Change]) -> Record:
+    def add(self, session: str, changes: Sequence[Change], *, beyond: str = "") -> Record:
         """Keep the changes of a turn on disk. Raises YbsError and OSError."""
-        return self.shelf.add(session, changes, self._get)
+        return self.shelf.add(session, changes, self._get, beyond=beyond)
 
     def close(self) -> None:
         """Let go of the contents."""

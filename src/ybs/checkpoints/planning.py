@@ -22,15 +22,20 @@ class Step(Struct, kw_only=True):
     target: State
     is_broken: bool = False  # somebody else changed it between two of the turns, or within one
     is_kept: bool = True
+    is_ignored: bool = False
     found: State = ABSENT
 
 
 class Plan(Struct, kw_only=True):
-    """The steps that are to be done, by absolute path, and the paths that cannot be, or should not."""
+    """The steps that are to be done, by absolute path, and the paths that cannot be, or should not.
+
+    `left` are ignored files that somebody changed since: programs do that all the time, so they stay and stop nothing.
+    """
 
     steps: dict[str, Step]
     conflicts: list[str]
     unkept: list[str]
+    left: list[str]
 
 
 def joined(turns: Iterable[Mapping[str, Change]], *, is_redo: bool) -> dict[str, Step]:
@@ -41,12 +46,15 @@ def joined(turns: Iterable[Mapping[str, Change]], *, is_redo: bool) -> dict[str,
             before, after = change.before, change.after
             expected, target = (before, after) if is_redo else (after, before)
             if (step := steps.get(path)) is None:
-                step = steps[path] = Step(expected=expected, target=target)
+                step = steps[path] = Step(
+                    expected=expected, target=target, is_ignored=change.is_ignored
+                )
             elif step.target != expected:
                 step.is_broken = True
             step.is_broken = step.is_broken or (change.is_broken and not is_redo)
             step.target = target
             step.is_kept = step.is_kept and change.is_kept
+            step.is_ignored = step.is_ignored and change.is_ignored
     return steps
 
 
@@ -61,7 +69,7 @@ def plan(
     """Look at every path. `is_resumed`: the same was begun before and broke off, so some is done already."""
     unkept = [path for path, step in steps.items() if not step.is_kept]
     steps = {path: step for path, step in steps.items() if step.is_kept}
-    conflicts: list[str] = []
+    changed: list[str] = []
     todo: dict[str, Step] = {}
     for path, step in steps.items():
         step.found = look_at(path)
@@ -69,10 +77,14 @@ def plan(
             continue
         todo[path] = step
         if not force and (step.is_broken or not _is_fit(step, is_resumed=is_resumed)):
-            conflicts.append(path)
+            changed.append(path)
+    left = [path for path in changed if steps[path].is_ignored]
+    for path in left:
+        del todo[path], steps[path]
+    conflicts = [path for path in changed if path in todo]
     checks = _Checks(roots, steps)
     conflicts += [path for path in todo if path not in conflicts and checks.forbid(path)]
-    return Plan(steps=todo, conflicts=sorted(conflicts), unkept=unkept)
+    return Plan(steps=todo, conflicts=sorted(conflicts), unkept=unkept, left=left)
 
 
 def overwriting(

@@ -29,6 +29,8 @@ class Restoring:
         self, roots: Roots, steps: Mapping[str, Step], get: Callable[[str], bytes | None]
     ) -> None:
         self._roots, self._steps, self._get = roots, steps, get
+        #: Folders that should go and are still there, for they are not empty.
+        self.stayed: list[str] = []
         self._has_many = len(steps) > _MOST_SYNCED
 
     def do(self) -> None:
@@ -123,13 +125,13 @@ class Restoring:
             return
         with self._roots.held(self._judged(path)) as place:
             if step.found.kind == "folder":
-                self._remove_folder(place, step.found.mode)
+                self._remove_folder(path, place, step.found.mode)
             else:
                 self._check(path)
                 place.unlink()
         step.found = ABSENT
 
-    def _remove_folder(self, place: Place, mode: int) -> None:
+    def _remove_folder(self, path: str, place: Place, mode: int) -> None:
         """Remove a folder if it is empty; what somebody else put there stays, and so does the folder."""
         try:
             os.rmdir(place.name, dir_fd=place.folder)
@@ -137,6 +139,7 @@ class Restoring:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
             _set_mode(place, mode)
+            self.stayed.append(path)
 
     def _change_mode(self, path: str, mode: int) -> None:
         with self._roots.held(self._judged(path)) as place:

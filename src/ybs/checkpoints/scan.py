@@ -1,4 +1,4 @@
-"""A snapshot of the project: what stands at every path that is not ignored; only what changed is read again."""
+"""A snapshot of the project: what stands at every path but in bulk folders; only what changed is read again."""
 
 import os
 import stat
@@ -10,13 +10,15 @@ from time import monotonic, time_ns
 
 from msgspec import Struct
 
-from ybs.checkpoints.states import MOST_FILE_BYTES, State, Take, state_of
+from ybs.checkpoints.states import BULK, MOST_FILE_BYTES, State, Take, state_of, unkept_file
 from ybs.core.errors import Refused, YbsError
 from ybs.security.paths.opening import Place
 from ybs.security.paths.roots import Roots
 
 MOST_PATHS = 50_000
 MOST_NEW_BYTES = 1_000_000_000
+#: Of the files that git ignores so much is kept; those beyond it are named, as large files are.
+MOST_IGNORED_BYTES = 100_000_000
 #: A file that changed so shortly before it was read may change again without another time: clocks are coarse.
 UNSETTLED_NS = 2_000_000_000
 
@@ -25,13 +27,18 @@ class TooMuch(YbsError):
     """The project is too large for a snapshot, or it takes too long."""
 
 
-class Listing(Struct):
-    """The paths below a folder, relative to it: files and links, folders, and what was passed over."""
+class Listing(Struct, kw_only=True):
+    """The paths below a folder, relative to it: files and links, folders, and what was passed over.
+
+    `ignored` are those of the files and folders that git ignores, `bulk` the folders that were passed over as such.
+    """
 
     folder: Path
     files: list[str]
     folders: list[str]
     left_out: set[str]
+    ignored: set[str] = set()
+    bulk: set[str] = set()
 
 
 #: What is known of a path: the stamp that says whether it must be read again (None: it must), and its state.
@@ -39,7 +46,7 @@ Known = tuple[tuple[int, ...] | None, State]
 
 
 class Snapshot:
-    """What stood at every path, and which paths were left out as ignored or blocked.
+    """What stood at every path, which paths git `ignored`, and which were left out as bulk or blocked.
 
     `fresh` are the files that were read and had changed since a moment.
     """
@@ -49,6 +56,7 @@ class Snapshot:
         self.fresh: set[str] = set()
         self.known: dict[str, Known] = {}
         self.left_out: set[str] = set()
+        self.ignored: set[str] = set()
         self.folders: list[str] = []
 
     def covers(self, path: str) -> bool:
@@ -65,7 +73,7 @@ class Scanner:
 
     def __init__(self, roots: Roots, take: Take, is_over: Callable[[], bool]) -> None:
         self._roots, self._take, self._is_over = roots, take, is_over
-        self._new_bytes = 0
+        self._new_bytes = self._ignored_bytes = 0
         #: How long it took to find what must be read.
         self.seconds = 0.0
 
@@ -74,21 +82,26 @@ class Scanner:
     ) -> None:
         """Look at all paths; what is `known` with the same stamp is not read. Raises TooMuch and NoRoom."""
         unread: list[tuple[str, list[str]]] = []
+        bulk: list[str] = []
         began = monotonic()
         for listing in listings:
             top = str(listing.folder).rstrip("/")
             snapshot.folders.append(str(listing.folder))
             snapshot.left_out.update(f"{top}/{path}" for path in listing.left_out)
-            if len(snapshot.known) + len(listing.files) + len(listing.folders) > MOST_PATHS:
+            snapshot.ignored.update(f"{top}/{path}" for path in listing.ignored)
+            count = len(snapshot.known) - len(snapshot.ignored)
+            if count + len(listing.files) + len(listing.folders) > MOST_PATHS:
                 raise TooMuch(f"there are more than {MOST_PATHS:,} files and folders")
             for below, names in _by_folder(listing):
                 folder = f"{top}/{below}"
                 unread.append((folder, self._stat(folder, names, known, snapshot)))
+            bulk += [f"{top}/{path}" for path in listing.bulk]
         self.seconds = monotonic() - began
         if self._new_bytes > MOST_NEW_BYTES:
             raise TooMuch(f"the files hold more than {MOST_NEW_BYTES:,} bytes")
         for folder, names in unread:
             self._read(folder, names, snapshot)
+        snapshot.known.update((path, (None, BULK)) for path in bulk)
 
     def _stat(
         self, folder: str, names: list[str], known: Mapping[str, Known], snapshot: Snapshot
@@ -99,12 +112,23 @@ class Scanner:
             if (status := _status(place)) is None:
                 continue
             path = folder + place.name
+            has_room = path not in snapshot.ignored or self._has_room(status)
             if (old := known.get(path)) is not None and old[0] == _stamp(status):
                 snapshot.known[path] = old
+                continue
+            if not has_room:
+                snapshot.known[path] = None, unkept_file(status)
                 continue
             unread.append(place.name)
             self._new_bytes += status.st_size if status.st_size <= MOST_FILE_BYTES else 0
         return unread
+
+    def _has_room(self, status: os.stat_result) -> bool:
+        """Count an ignored file, and return whether what it holds is kept."""
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_FILE_BYTES:
+            return True  # it takes none
+        self._ignored_bytes += status.st_size
+        return self._ignored_bytes <= MOST_IGNORED_BYTES
 
     def _read(self, folder: str, names: list[str], snapshot: Snapshot) -> None:
         unsettled = time_ns() - UNSETTLED_NS

@@ -39,18 +39,22 @@ class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 ABSENT = State()
+#: A folder of dependencies, build outputs or caches. Only that it is there is known, and no undo brings it back.
+BULK = State(kind="folder", mark="bulk")
 
 
 class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A path that a turn changed: what stood there before and after.
 
     `is_broken`: somebody else changed it between two changes of the turn, so what stood before is not all there was.
+    `is_ignored`: git ignores it, and no tool named it. Programs write such files at any time.
     """
 
     path: str
     before: State = ABSENT
     after: State = ABSENT
     is_broken: bool = False
+    is_ignored: bool = False
 
     @property
     def is_kept(self) -> bool:
@@ -97,10 +101,16 @@ def state_of(place: Place, status: os.stat_result, take: Take) -> State:
     return State(kind="other", mode=mode, mark=_mark(status))
 
 
+def unkept_file(status: os.stat_result) -> State:
+    """Return the state of a file that is not read."""
+    mode = stat.S_IMODE(status.st_mode)
+    return State(kind="file", mode=mode, size=status.st_size, mark=_mark(status))
+
+
 def _file_state(place: Place, status: os.stat_result, take: Take) -> State:
     mode, size = stat.S_IMODE(status.st_mode), status.st_size
     if size > MOST_FILE_BYTES:
-        return State(kind="file", mode=mode, size=size, mark=_mark(status))
+        return unkept_file(status)
     descriptor = place.open(_READ)
     try:
         data = _read(descriptor, size)

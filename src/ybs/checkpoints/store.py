@@ -21,11 +21,15 @@ from ybs.core.errors import YbsError
 _NOTE = ".running"
 
 
-class Record(Struct, frozen=True, kw_only=True):
-    """What one turn changed. Paths are relative to the project's folder, or absolute, as `shown_name` spells them."""
+class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one turn changed. Paths are relative to the project's folder, or absolute, as `shown_name` spells them.
+
+    `beyond` says why there may be more that commands changed and nothing is known of; empty: there is not.
+    """
 
     name: str
     changes: tuple[Change, ...]
+    beyond: str = ""
     version: int = 1
 
     @property
@@ -68,10 +72,13 @@ class Shelf:
         session: str,
         changes: Iterable[Change],
         get: Callable[[str], bytes | None],
+        *,
+        beyond: str = "",
     ) -> Record:
         """Keep the contents and then the record that names them. Raises YbsError and OSError."""
         self.make()
-        record = Record(name=f"{session}.{os.urandom(4).hex()}", changes=tuple(changes))
+        name = f"{session}.{os.urandom(4).hex()}"
+        record = Record(name=name, changes=tuple(changes), beyond=beyond)
         for digest in record.sizes:
             self.put(digest, get)
         private_file.replace(self._path(record.name), msgspec.json.encode(record))

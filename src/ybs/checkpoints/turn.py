@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ybs.checkpoints.scan import Snapshot, is_newer
-from ybs.checkpoints.states import ABSENT, Change, State, Take, state_at
+from ybs.checkpoints.states import ABSENT, BULK, Change, State, Take, state_at
 from ybs.core.errors import Refused
 from ybs.security.paths.roots import Roots
 
@@ -49,11 +49,18 @@ class Stretch(Struct):
         if self.snapshot is not None and now is not None:
             for path, before, after in _differences(roots, self.snapshot, now, take):
                 pairs.setdefault(path, (before, after))
+        ignored = self._ignored(now)
         return [
-            Change(path=path, before=before, after=after)
+            Change(path=path, before=before, after=after, is_ignored=path in ignored)
             for path, (before, after) in sorted(pairs.items())
             if before != after
         ]
+
+    def _ignored(self, now: Snapshot | None) -> Set[str]:
+        """Return the paths that git ignores and no tool named; a rule that is gone by now counts."""
+        if self.snapshot is None or now is None:
+            return frozenset()
+        return (self.snapshot.ignored | now.ignored) - self.touched.keys()
 
 
 class Turn(Struct):
@@ -145,8 +152,12 @@ class Turn(Struct):
         if not is_whole or (earlier is None and path in self.fresh):
             self.shared.add(path)
         if earlier is not None and earlier.before != earlier.after:
-            is_broken = earlier.is_broken or not is_whole
-            change = replace(change, before=earlier.before, is_broken=is_broken)
+            change = replace(
+                change,
+                before=earlier.before,
+                is_broken=earlier.is_broken or not is_whole,
+                is_ignored=change.is_ignored and earlier.is_ignored,
+            )
         self.changes[path] = change
 
 
@@ -167,9 +178,17 @@ def _differences(
         after = now.known.get(path)
         if after is known:
             continue
-        # What is ignored since, or in a folder that cannot be listed, is still there.
-        yield path, known[1], state_at(roots, path, take) if after is None else after[1]
+        # What is left out since, or in a folder that cannot be listed, is still there.
+        state = state_at(roots, path, take) if after is None else after[1]
+        if not _is_unknown(known[1], state, is_seen=after is not None):
+            yield path, known[1], state
     for path, known in now.known.items():
-        # What was ignored before was there before, for all that is known.
-        if path not in before.known and before.covers(path):
+        # What was left out before was there before, for all that is known. A bulk folder that is new stays.
+        if path not in before.known and known[1] != BULK and before.covers(path):
             yield path, ABSENT, known[1]
+
+
+def _is_unknown(before: State, after: State, *, is_seen: bool) -> bool:
+    """Return whether nobody can say that the two differ: one was not looked into."""
+    is_bulk = BULK in (before, after) or (bool(before.mark) and not is_seen)
+    return is_bulk and before.kind == after.kind

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from ybs.session.history import WayBack
 
 FILES_STAY = "Files stay as they are."
+NONE_KNOWN = (
+    "No file changed that undo keeps. It keeps nothing of dependencies, build outputs and caches."
+)
 NOT_KEPT = "Files stay as they are: incognito keeps none of what they were."
 WERE_COMPACTED = (
     "The conversation stays: the words of that turn were compacted. /restore brings them back."
@@ -21,6 +24,11 @@ WERE_FORGOTTEN = "The conversation stays: the words of that turn are no longer i
 STILL_RUNS = "What runs in the background (/jobs) goes on, and what it changes is not taken back."
 _UNDO = re.compile(r"([1-9][0-9]{0,3})?\s*(force)?", re.IGNORECASE)
 _MOST_PATHS = 4
+_UNKEPT = (
+    "Not brought back, because no copy was kept (over 10 MB, not a plain file, or a folder of dependencies, "
+    "build outputs or caches)"
+)
+_BEYOND = "Commands may have changed more, of which no copy was kept"
 
 
 async def undo(session: Session, argument: str) -> Reply:
@@ -42,7 +50,7 @@ async def redo(session: Session, argument: str) -> Reply:
     way = await session.history.redo(force=bool(argument))
     if way.files is not None and way.files.is_done:
         done = f"Did again what was taken back: {listed(way.files.paths, _MOST_PATHS)}."
-        return Reply(text="\n".join([done, *_unkept(way)]))
+        return Reply(text="\n".join([done, *_rest(way)]))
     reply = told(session, way, done="Did again what was taken back.", force="/redo force")
     return reply if reply.is_error else Reply(text="Did again what was taken back.")
 
@@ -77,7 +85,7 @@ def told(
         lines = [f"Nothing to take back. {_where_words_are(session)}"]
     elif wanted_files and not way.was_cut and way.words:
         lines.append(_where_words_are(session))
-    lines += _unkept(way)
+    lines += _rest(way)
     if files is not None and session.environment.has_jobs():
         lines.append(STILL_RUNS)
     return Reply(text="\n".join(lines), draft=way.words if way.was_cut else "")
@@ -104,16 +112,24 @@ def _files(session: Session, way: "WayBack", *, wanted_files: bool) -> list[str]
         return [
             f"{many} as before: {listed(paths, _MOST_PATHS)}." if paths else "No file differed."
         ]
-    if not wanted_files or session.environment.incognito.may_write:
+    if not wanted_files:
         return [FILES_STAY]
-    return [NOT_KEPT]
+    if not session.environment.incognito.may_write:
+        return [NOT_KEPT]
+    return [NONE_KNOWN if way.ran_commands else FILES_STAY]
 
 
-def _unkept(way: "WayBack") -> list[str]:
-    if way.files is None or not way.files.unkept:
+def _rest(way: "WayBack") -> list[str]:
+    """Name all that is not as it was before the turns, or may not be."""
+    if (files := way.files) is None:
         return []
-    why = "it was too large to be kept, or no plain file"
-    return [f"Not brought back, as {why}: {listed(way.files.unkept, _MOST_PATHS)}."]
+    rows = (
+        (_UNKEPT, files.unkept),
+        ("Left as they are, because they changed since", files.left),
+        ("Not removed, because other files are in them", [f"{path}/" for path in files.stayed]),
+    )
+    lines = [f"{why}: {listed(paths, _MOST_PATHS)}." for why, paths in rows if paths]
+    return [*lines, *(f"{_BEYOND}: {reason}." for reason in files.beyond)]
 
 
 def _reverts(way: "WayBack") -> list[str]:

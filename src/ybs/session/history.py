@@ -8,7 +8,7 @@ from msgspec import Struct
 from ybs.core.conversation import Conversation
 from ybs.core.errors import YbsError
 from ybs.core.events import Emit, FilesRestored, Replaced, Rewound
-from ybs.core.messages import Message, UserMessage
+from ybs.core.messages import AssistantMessage, Message, UserMessage
 from ybs.core.remedies import Remedy
 from ybs.session.journal import Journal
 from ybs.session.recorder import TurnRecorder
@@ -16,10 +16,14 @@ from ybs.session.running_task import RunningTask
 
 if TYPE_CHECKING:
     from ybs.agent.window import Window
-    from ybs.session.undoing import Restored
+    from ybs.session.kept import Restored
     from ybs.transcripts.rounds import Round
 
 _AT_WORK = "Files and conversation are being put back."
+#: Tools that change nothing, or only the files that they name.
+_KNOWN_TOOLS = frozenset(
+    ("read_file", "list_files", "search_files", "write_file", "edit_file", "delete_file", "set_thought", "repo_map")
+)  # fmt: skip
 #: What a way back is about.
 What: TypeAlias = Literal["both", "conversation", "files"]
 
@@ -28,7 +32,8 @@ class WayBack(Struct, frozen=True, kw_only=True):
     """How a way back went. Where `files` has conflicts and nothing was forced, nothing was changed at all.
 
     `words` are those of the first prompt that is gone; `turns` is how many were taken back, `reverted` how many
-    commits. `was_cut` is false where the conversation stayed as it was.
+    commits. `was_cut` is false where the conversation stayed as it was. `ran_commands`: there was a call among the
+    turns that may have changed what undo knows nothing of.
     """
 
     files: "Restored | None" = None
@@ -36,6 +41,7 @@ class WayBack(Struct, frozen=True, kw_only=True):
     turns: int = 0
     reverted: int = 0
     was_cut: bool = False
+    ran_commands: bool = False
 
     @property
     def is_done(self) -> bool:
@@ -53,6 +59,14 @@ class Undone(Struct, frozen=True):
     commits: tuple[str, ...]
     messages: tuple[Message, ...]
     overwritten: str = ""
+
+
+def _runs(message: Message) -> bool:
+    """Return whether a message calls for, or tells of, more than what names the files that it changes."""
+    if isinstance(message, UserMessage):
+        return message.origin == "shell"
+    calls = message.calls if isinstance(message, AssistantMessage) else ()
+    return any(call.name not in _KNOWN_TOOLS for call in calls)
 
 
 class History:
@@ -144,6 +158,7 @@ class History:
             commits = await self._revert(turns)
             self._emit(FilesRestored(checkpoints=tuple(names)))
         was_cut = what != "files" and place >= 0
+        ran_commands = place < 0 or any(map(_runs, before[place:]))
         if was_cut:
             self._cut(place)
         if was_cut or files:
@@ -151,7 +166,12 @@ class History:
             gone = tuple(names) if files else ()
             self.undone.append(Undone(gone, commits, before, overwritten))
         return WayBack(
-            files=files, words=words, turns=len(turns), reverted=len(commits), was_cut=was_cut
+            files=files,
+            words=words,
+            turns=len(turns),
+            reverted=len(commits),
+            was_cut=was_cut,
+            ran_commands=ran_commands,
         )
 
     def _why_not(self) -> YbsError:

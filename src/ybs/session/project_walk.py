@@ -1,12 +1,16 @@
-"""All that is in the folders that tools may work in and that is not ignored, for the looks of undo."""
+"""All that is in the folders that tools may work in, for the looks of undo: ignored files too, but for bulk folders."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ybs.checkpoints.scan import MOST_PATHS, Listing, TooMuch
+from ybs.security.paths.bulk import has_bulk_mark, is_bulk_name
 from ybs.security.paths.roots import Roots
 from ybs.tools.searching.ignore import Ignore
 from ybs.tools.searching.walk import Deadline, Walk
+
+#: So many ignored files and folders are looked at; what is beyond them is passed over like a bulk folder.
+MOST_IGNORED = 5_000
 
 
 def listings(roots: Roots, deadline: Deadline) -> Iterator[Listing]:
@@ -18,30 +22,87 @@ def listings(roots: Roots, deadline: Deadline) -> Iterator[Listing]:
             raise TooMuch(f"there are more than {MOST_PATHS:,} files and folders")
         if walk.was_cut:
             raise TooMuch("looking at its files takes too long")
-        yield Listing(folder, files, walk.folders, walk.left_out)
+        yield Listing(
+            folder=folder,
+            files=files,
+            folders=walk.folders,
+            left_out=walk.left_out,
+            ignored=walk.ignored,
+            bulk=walk.bulk,
+        )
 
 
 class _Whole(Walk):
-    """A walk that takes every link for what it is, and says what it passed over."""
+    """A walk that takes every link for what it is, and says what it passed over.
+
+    `ignored` are the files and folders that git ignores, `bulk` the folders among them that are not entered.
+    """
 
     def __init__(self, roots: Roots, start: Path, *, deadline: Deadline) -> None:
         super().__init__(roots, start, deadline=deadline)
         self._top = f"{str(start).rstrip('/')}/"
+        self._are_ignored: set[str] = set()
         self.left_out: set[str] = set()
+        self.ignored: set[str] = set()
+        self.bulk: set[str] = set()
         self.count = 0
 
     def _content(
         self, names: tuple[list[str], list[str], list[str]], folder: str, rules: Ignore
     ) -> tuple[list[str], list[str], Ignore]:
+        if folder in self._are_ignored:
+            return self._content_of_ignored(names, folder)
         every = names[0] + names[1] + names[2]
-        content = super()._content(names, folder, rules)
-        kept = content[0] + content[1]
-        self.count += len(kept)
+        files, folders, rules = super()._content(names, folder, rules)
+        self.count += len(files) + len(folders)
         self.was_cut = self.was_cut or self.count > MOST_PATHS
-        if len(kept) < len(every):
+        if len(files) + len(folders) < len(every):
             prefix = f"{folder}/"[len(self._top) :]
-            self.left_out.update(prefix + name for name in {*every} - {*kept})
-        return content
+            out = {*every}.difference(files, folders)
+            ignored = self._allowed_here(folder, out - {".git"})
+            if len(ignored) < len(out):
+                self.left_out.update(prefix + name for name in out.difference(ignored))
+            below = {*ignored}.intersection(names[1])
+            if len(below) < len(ignored):
+                files = files + self._taken(prefix, {*ignored} - below)
+            if below:
+                folders = folders + self._entered(prefix, below)
+        return files, folders, rules
+
+    def _content_of_ignored(
+        self, names: tuple[list[str], list[str], list[str]], folder: str
+    ) -> tuple[list[str], list[str], Ignore]:
+        """Return what counts in a folder that git ignores, where no rule brings anything back."""
+        prefix = f"{folder}/"[len(self._top) :]
+        if has_bulk_mark(names[0]):
+            self.bulk.add(prefix[:-1])
+            self.left_out.add(prefix[:-1])
+            return [], [], Ignore()
+        every = names[0] + names[1] + names[2]
+        files, folders, rules = super()._content(names, folder, Ignore())
+        self.left_out.update(prefix + name for name in {*every} - {*files, *folders})
+        return self._taken(prefix, files), self._entered(prefix, folders), rules
+
+    def _taken(self, prefix: str, names: Collection[str]) -> list[str]:
+        """Return those of the ignored names in a folder that there is room for."""
+        if not names:
+            return []
+        taken = sorted(names)[: max(MOST_IGNORED - len(self.ignored), 0)]
+        self.ignored.update(prefix + name for name in taken)
+        self.left_out.update(prefix + name for name in {*names}.difference(taken))
+        return taken
+
+    def _entered(self, prefix: str, names: Collection[str]) -> list[str]:
+        """Return the ignored folders that are entered; bulk is only noted."""
+        bulk = [name for name in names if is_bulk_name(name) or len(self.ignored) >= MOST_IGNORED]
+        self.bulk.update(prefix + name for name in bulk)
+        self.left_out.update(prefix + name for name in bulk)
+        entered = self._taken(prefix, [name for name in names if name not in bulk])
+        self._are_ignored.update(f"{self._top}{prefix}{name}" for name in entered)
+        return entered
+
+    def _allowed_here(self, folder: str, names: Iterable[str]) -> list[str]:
+        return self._allowed(folder, [*names]) if self._holds_blocked else [*names]
 
     def _is_within(self, path: str) -> bool:
         del path

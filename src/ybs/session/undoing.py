@@ -7,12 +7,11 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
-from msgspec import Struct
-
 from ybs.core.errors import Refused, ToolError, YbsError
 from ybs.core.ports import Effect
 from ybs.security.paths.names import real_name
 from ybs.security.paths.roots import Roots
+from ybs.session.kept import Kept, Recovered, Restored
 
 if TYPE_CHECKING:
     # Nothing of it is needed before the first change.
@@ -26,43 +25,8 @@ _Value = TypeVar("_Value")
 #: How long the look at the project before a command, and that after the turn, may take.
 SCAN_SECONDS = 10.0
 _BEYOND = "What commands change in files here cannot be undone"
-
-
-class Kept(Struct, frozen=True, kw_only=True):
-    """What a turn changed and was kept under a name.
-
-    `unkept` are changed paths that no undo brings back, `shared` those that somebody else changed during the turn as well.
-    `are_edits`: all of them were files before, and are files now.
-    """
-
-    name: str
-    paths: tuple[str, ...] = ()
-    unkept: tuple[str, ...] = ()
-    shared: tuple[str, ...] = ()
-    are_edits: bool = False
-
-
-class Restored(Struct, frozen=True, kw_only=True):
-    """What an undo or redo did: all or nothing.
-
-    `conflicts` are paths that somebody else changed since, or where nothing may be written; while there are some
-    nothing is done. `problem` says what ended it half-way, in words for the person: done once more it goes on.
-    `overwritten` names what a forced undo found, itself a checkpoint: to undo that brings all of it back.
-    """
-
-    paths: tuple[str, ...] = ()
-    conflicts: tuple[str, ...] = ()
-    unkept: tuple[str, ...] = ()
-    is_done: bool = False
-    problem: str = ""
-    overwritten: str = ""
-
-
-class Recovered(Struct, frozen=True, kw_only=True):
-    """What a turn that was killed had changed; `has_more` tells that commands changed more, or may have."""
-
-    kept: Kept | None
-    has_more: bool
+_BEYOND_TURN = "What this turn's commands changed in files cannot be undone"
+_TOO_MUCH = "there is too much to look at"
 
 
 class Checkpoints:
@@ -130,7 +94,8 @@ class Checkpoints:
 
     async def end(self) -> Kept | None:
         """End the turn and keep what it changed; None where nothing did, or where `notice` says why not."""
-        if self._made is None or not (self._made.is_busy or self._is_noted):
+        keeper = self._made
+        if keeper is None or not (keeper.is_busy or keeper.is_unseen or self._is_noted):
             return None
         try:
             return await self._working(self._end)
@@ -247,11 +212,13 @@ class Checkpoints:
             return Recovered(kept=None, has_more=running.has_more)
         return Recovered(kept=self._add(changes, running), has_more=running.has_more)
 
-    def _add(self, changes: "Sequence[Change]", running: "Running | None") -> Kept:
+    def _add(
+        self, changes: "Sequence[Change]", running: "Running | None", *, beyond: str = ""
+    ) -> Kept:
         """Keep a turn; until all know of it the disk has its name."""
         from msgspec.structs import replace
 
-        record = self._keeper.add(self.session, changes)
+        record = self._keeper.add(self.session, changes, beyond=beyond)
         if running is not None:
             running = replace(running, changes=(), open=frozenset(), record=record.name)
             self._keeper.shelf.note(self.session, running, is_first=False)
@@ -285,14 +252,13 @@ class Checkpoints:
         keeper = self._keeper
         changes, shared = keeper.end(*self._look(deadline))
         if keeper.has_given_up:
-            self.notice = (
-                "What this turn's commands changed in files cannot be undone: it is too much."
-            )
-        if not changes:
+            self.notice = f"{_BEYOND_TURN}: {_TOO_MUCH}."
+        beyond = (self._said or _TOO_MUCH) if keeper.was_unseen else ""
+        if not (changes or beyond):
             self._forget()
             return None
         running = Running(turn=self.turn()) if self.turn and self._is_noted else None
-        kept = self._add([self._spelled(change) for change in changes], running)
+        kept = self._add([self._spelled(change) for change in changes], running, beyond=beyond)
         spelled = {self._roots.show(Path(path)) for path in shared}
         return replace(kept, shared=tuple(path for path in kept.paths if path in spelled))
 
@@ -315,6 +281,8 @@ class Checkpoints:
         return self._keeper.shelf.read(name)
 
     def _restore(self, names: Sequence[str], *, force: bool, is_redo: bool) -> Restored:
+        from msgspec.structs import replace
+
         from ybs.checkpoints.planning import joined, plan
         from ybs.checkpoints.restore import Restoring
 
@@ -331,22 +299,32 @@ class Checkpoints:
         keeps = force and not is_redo
         look_at = partial(self._keeper.look_at, keeps=keeps)
         planned = plan(self._roots, steps, look_at, force=force, is_resumed=shelf.began(mark))
-        unkept = self._shown(planned.unkept)
+        outcome = Restored(
+            unkept=self._shown(planned.unkept),
+            left=self._shown(planned.left),
+            beyond=tuple(dict.fromkeys(record.beyond for record in records if record.beyond)),
+        )
         if planned.conflicts:
-            return Restored(conflicts=self._shown(planned.conflicts), unkept=unkept)
+            return replace(outcome, conflicts=self._shown(planned.conflicts))
         overwritten = self._overwritten(mark, planned.steps) if keeps else ""
+        restoring = Restoring(self._roots, planned.steps, shelf.objects.get)
         try:
             shelf.begin(mark, overwritten)
-            Restoring(self._roots, planned.steps, shelf.objects.get).do()
+            restoring.do()
         except (OSError, Refused) as error:
             reason = (error.strerror if isinstance(error, OSError) else "") or str(error)
             problem = (
                 f"Only a part of the files was restored: {reason}. Once more goes on from there."
             )
-            return Restored(unkept=unkept, problem=problem)
+            return replace(outcome, problem=problem)
         shelf.finish(mark)
-        paths = self._shown(planned.steps)
-        return Restored(paths=paths, unkept=unkept, is_done=True, overwritten=overwritten)
+        return replace(
+            outcome,
+            paths=self._shown(planned.steps.keys() - restoring.stayed),
+            stayed=self._shown(restoring.stayed),
+            is_done=True,
+            overwritten=overwritten,
+        )
 
     def _overwritten(self, mark: str, steps: "Mapping[str, Step]") -> str:
         """Keep what is about to be overwritten, as a turn that does it, and return its name."""

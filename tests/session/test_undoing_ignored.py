@@ -1,0 +1,132 @@
+"""Undo covers ignored files, and names what it cannot bring back."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from session.test_undoing import Play
+from session.trees import tree
+from ybs.checkpoints import scan
+from ybs.session import project_walk
+
+
+@pytest.fixture
+def play(project: Path) -> Play:
+    return Play(project)
+
+
+async def test_ignored_files_are_undone_too_but_those_in_bulk_folders_stay(play: Play):
+    (play.project / ".gitignore").write_text("*.log\nbuild/\nlocal/\n")
+    log, built, local = (play.project / name for name in ("a.log", "build/x", "local/db"))
+    log.write_text("1")
+    for path in (built, local):
+        path.parent.mkdir()
+        path.write_text("1")
+    before = tree(play.project)
+
+    def act() -> None:
+        log.unlink()
+        local.write_text("2")
+        built.write_text("2")
+        (play.project / "new.log").write_text("2")
+        (play.project / "d").mkdir()
+        (play.project / "d" / "c").write_text("new")
+
+    kept = await play.turn(act)
+    assert kept is not None
+    assert kept.paths == ("a.log", "d/c", "local/db", "new.log")
+    (play.project / "d" / "mine.log").write_text("mine")
+    undone = await play.checkpoints.undo([kept.name])
+    assert (undone.is_done, undone.stayed) == (True, ("d",))
+    assert undone.paths == ("a.log", "d/c", "local/db", "new.log")
+    after = {"d": ("folder", 0o755, b""), "d/mine.log": ("file", 0o644, b"mine")}
+    assert tree(play.project) == before | after | {"build/x": ("file", 0o644, b"2")}
+
+
+async def test_what_is_in_a_bulk_folder_is_not_taken_for_new_where_git_ignores_it_no_more(
+    play: Play,
+):
+    (play.project / ".gitignore").write_text("out/\n")
+    (play.project / "out").mkdir()
+    (play.project / "out" / "x").write_text("kept")
+    kept = await play.turn(lambda: (play.project / ".gitignore").write_text("b\n"))
+    assert kept is not None
+    assert kept.paths == (".gitignore",)
+
+
+async def test_a_bulk_folder_that_is_gone_is_named_and_one_that_is_new_is_not(play: Play):
+    (play.project / ".gitignore").write_text("node_modules\n.venv\n/tmp\n")
+    (play.project / "web" / "node_modules" / "a").mkdir(parents=True)
+    (play.project / "tmp" / "cache").mkdir(parents=True)
+    (play.project / "tmp" / "cache" / "CACHEDIR.TAG").write_text("")
+
+    def act() -> None:
+        shutil.rmtree(play.project / "web")
+        shutil.rmtree(play.project / "tmp" / "cache")
+        (play.project / ".venv").mkdir()
+
+    kept = await play.turn(act)
+    assert kept is not None
+    assert kept.unkept == ("tmp/cache", "web/node_modules")
+    undone = await play.checkpoints.undo([kept.name])
+    assert (undone.paths, undone.unkept) == (("web",), ("tmp/cache", "web/node_modules"))
+    assert await play.turn(lambda: (play.project / "node_modules").mkdir()) is None
+
+
+async def test_an_ignored_file_that_goes_on_changing_is_left_and_stops_nothing(play: Play):
+    (play.project / ".gitignore").write_text("*.log\n")
+    log, source = play.project / "server.log", play.project / "a.py"
+    log.write_text("1\n")
+    source.write_text("1\n")
+
+    def act() -> None:
+        log.write_text("1\n2\n")
+        source.write_text("2\n")
+
+    name = await play.name(act)
+    log.write_text("1\n2\n3\n")
+    undone = await play.checkpoints.undo([name])
+    assert (undone.is_done, undone.paths, undone.left) == (True, ("a.py",), ("server.log",))
+    assert (log.read_text(), source.read_text()) == ("1\n2\n3\n", "1\n")
+    forced = await play.checkpoints.undo([name], force=True)
+    assert (forced.paths, log.read_text()) == (("server.log",), "1\n")
+    edited = await play.name(lambda: log.write_text("by a tool"), "server.log")
+    log.write_text("by a person")
+    assert (await play.checkpoints.undo([edited])).conflicts == ("server.log",)
+
+
+async def test_of_many_ignored_files_the_first_are_kept_and_the_others_named(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(scan, "MOST_IGNORED_BYTES", 10)
+    monkeypatch.setattr(project_walk, "MOST_IGNORED", 4)
+    (play.project / ".gitignore").write_text("*.log\nlogs/\n")
+    for name in ("a.log", "b.log", "logs/c", "logs/d", "logs/e"):
+        (play.project / name).parent.mkdir(exist_ok=True)
+        (play.project / name).write_text("12345" if name < "b" else "123456")
+
+    def act() -> None:
+        for path in play.project.rglob("*"):
+            if path.is_file():
+                path.write_text("other")
+
+    kept = await play.turn(act)
+    assert kept is not None
+    assert set(kept.paths) == {".gitignore", "a.log", "b.log", "logs/c"}
+    assert kept.unkept == ("b.log", "logs/c")
+    undone = await play.checkpoints.undo([kept.name])
+    assert undone.paths == (".gitignore", "a.log")
+    assert (await play.turn(lambda: shutil.rmtree(play.project / "logs"))) is not None
+
+
+async def test_a_turn_whose_commands_nobody_could_look_at_says_so_when_it_is_undone(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(scan, "MOST_PATHS", 0)
+    (play.project / "a").write_text("1")
+    kept = await play.turn(lambda: (play.project / "a").write_text("2"))
+    assert kept is not None
+    assert kept.paths == ()
+    (reason,) = (await play.checkpoints.undo([kept.name])).beyond
+    assert "more than 0 files" in reason
