@@ -91,8 +91,10 @@ it is bounded by what follows, each with the test that holds it.
 - What a command in the background makes is named with the next command or at the end of a turn, not after the session's end. A job that renames the folder
   around a nested repository in the very moment in which another command starts can leave that repository open to that command; a change of its settings or hooks is named.
 - Blocked commands, and the questions about what destroys, go by reading the command, which can be written in many ways: they are a seat belt against mistakes,
-  no wall (`x=/; rm -rf $x` passes). What is not seen is bounded by the sandbox, and in `auto` `/undo` brings back the files of the project that
-  git does not ignore; ignored files are not kept.
+  no wall (`x=/; rm -rf $x` passes). What is not seen is bounded by the sandbox, and in `auto` `/undo` brings back the files of the project.
+- Undo keeps no file over 10 MB, and nothing in a folder of dependencies, build outputs or caches that git ignores (`node_modules`, `.venv`, `target`, `dist`,
+  `__pycache__`, one with a `CACHEDIR.TAG`, …; the list is in `src/ybs/security/paths/bulk.py`). Of other ignored files it keeps the first 5,000 with 100 MB in all. `/undo` names a file that
+  it could not bring back, and such a folder where it is gone; what changed inside such a folder it does not see.
 - Checkpoints hold what an undo needs: files as they were, and their names, also where secrets are in them. They are private, no tool or sandbox
   sees them, and they go with their session.
 - Incognito covers what ybs writes by itself. Out of its hands: the provider's own logs; swap and hibernation; what the terminal

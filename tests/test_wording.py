@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parents[1] / "src/ybs"
 ABOVE = ("commands/", "frontends/", "cli.py", "parser.py", "flags.py", "__main__.py")
 #: Texts that name an option of another program, or a file; this list may only shrink.
 EXCEPTIONS = {
-    ("git/moves.py", "--format=%H %T %P%x09%s"): "an option of git",
+    ("git/way_back.py", "--format=%H %T %P%x09%s"): "an option of git",
     ("git/moves.py", "--format=%(refname:short)"): "an option of git",
     ("git/titles.py", "--format=%h %s"): "an option of git",
     ("repo_map/history.py", "--format=%x01%m%H %s"): "an option of git",

@@ -12,7 +12,7 @@ from ybs.commands.open import SlashCommands
 from ybs.commands.undo import FILES_STAY, STILL_RUNS, told
 from ybs.core.events import AssistantSaid, Compacted, TurnFinished, UserSaid
 from ybs.core.messages import AssistantMessage, Text, Usage, UserMessage
-from ybs.session.history import WayBack
+from ybs.session.history import CommitSet, WayBack
 from ybs.session.kept import Restored
 from ybs.session.reply import Reply
 from ybs.session.session import Session
@@ -254,11 +254,12 @@ async def test_compacting_is_told_as_an_event_and_can_be_stopped(
 
 async def test_what_could_not_be_done_is_said(quiet: Session, monkeypatch: pytest.MonkeyPatch):
     kept = Restored(paths=tuple("abcde"), unkept=("big.bin",), is_done=True)
-    way = WayBack(files=kept, words="w", turns=2, reverted=2, was_cut=True)
+    commits = [CommitSet(name * 8, how) for name, how in (("a", "moved"), ("b", "moved"))]
+    way = WayBack(files=kept, words="w", turns=2, commits=tuple(commits), was_cut=True)
     monkeypatch.setattr(type(quiet.environment.workspace.shells), "running_jobs", ["job"])
     reply = told(quiet, way, done="Took back 2 turns.", force="/undo 2 force")
     assert shown(reply).splitlines() == [
-        "Took back 2 turns. 5 files are as before: a, b, c, d and 1 more. 2 commits were reverted.",
+        "Took back 2 turns. 5 files are as before: a, b, c, d and 1 more. The branch is back before commits aaaaaaa, bbbbbbb; git reflog keeps it.",
         "Not brought back, because no copy was kept (over 10 MB, not a plain file, or a folder of dependencies, build outputs or caches): big.bin.",
         STILL_RUNS,
     ]

@@ -10,6 +10,7 @@ from rows import every_row
 from ybs.git import moves as git_moves
 from ybs.git.client import Change, Git
 from ybs.git.hardening import GitError
+from ybs.git.way_back import bring_back, take_back
 
 pytestmark = needs_git
 
@@ -54,7 +55,8 @@ async def do_everything(git: Git) -> None:
     await attempt(git.commit("first line\n\nbody"))
     (git.folder / "a.txt").write_text("again\n")
     await attempt(git.commit("paths", "a.txt"))
-    await attempt(git_moves.set_back(git, await git.head()))
+    await attempt(take_back(git, await git.head()))
+    await attempt(bring_back(git, await git.head()))
     await attempt(git_moves.restore(git, ["a.txt"]))
 
 

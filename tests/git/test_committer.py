@@ -1,7 +1,7 @@
 """The commits of turns: only what the turn changed, and nothing of anybody else's."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from hostile_git import Sandpit, needs_git, template_in
 from rows import every_row
 from ybs.config.schema import Git as Settings
 from ybs.git.client import Git
-from ybs.git.committer import COLUMNS, Commit, Committer, message_for
+from ybs.git.committer import COLUMNS, Commit, Committer, Describe
 
 pytestmark = needs_git
 
@@ -35,6 +35,10 @@ def committer(folder: Path, *, may_write: bool = True, is_on: bool = True) -> Co
     )
 
 
+def says(words: str) -> Describe:
+    return lambda _, __: words
+
+
 async def turn(
     one: Committer, pit: Sandpit, files: Mapping[str, str | None], words: str = "Do it"
 ) -> Commit | None:
@@ -48,7 +52,7 @@ async def turn(
         else:
             path.parent.mkdir(exist_ok=True, parents=True)
             path.write_text(text)
-    return await one.after_turn(list(files), words, are_edits=are_edits)
+    return await one.after_turn(list(files), says(words), are_edits=are_edits)
 
 
 def status(pit: Sandpit) -> list[str]:
@@ -94,34 +98,6 @@ async def test_a_turn_is_committed_and_everybody_elses_work_stays(pit: Sandpit):
     made = await turn(one, pit, {"a.txt": "again\n", "b.txt": "back\n"})
     assert made is not None
     assert (made.paths, made.notice) == (("b.txt",), "")  # each is told once
-
-
-@pytest.mark.slow
-async def test_what_a_turn_did_is_taken_back_without_touching_files(pit: Sandpit):
-    one = committer(pit.top)
-    commits: list[str] = []
-    for files in ({"b.txt": None, "c.txt": "1\n"}, {"c.txt": "2\n", "a.txt": "2\n"}):
-        made = await turn(one, pit, files)
-        assert made is not None
-        commits.append(made.commit)
-    (pit.top / "staged.txt").write_text("mine\n")
-    (pit.top / "a.txt").write_text("mine\n")
-    pit.plain("add", "staged.txt", "a.txt")
-    assert not await one.revert(commits[0])  # a later one stands above it
-    (pit.top / "c.txt").write_text("1\n")  # as the checkpoints have it
-    assert await one.revert(commits[1])
-    assert status(pit) == ["M  a.txt", "A  staged.txt"]  # what was staged since is nobody's to take
-    (pit.top / "c.txt").unlink()
-    (pit.top / "b.txt").write_text("two\n")
-    assert await one.revert(commits[0])
-    assert titles(pit)[:2] == ['Revert "[ybs] Do it"'] * 2
-    assert status(pit) == ["M  a.txt", "A  staged.txt"]
-    assert not await one.revert(commits[0])
-    assert await one.reapply(commits[0])
-    assert titles(pit)[0] == 'Reapply "[ybs] Do it"'
-    assert status(pit) == ["M  a.txt", " D c.txt", "A  staged.txt", "?? b.txt"]
-    for words in ("0" * 40, "HEAD", "--all"):
-        assert not await one.revert(words)
 
 
 @pytest.mark.slow
@@ -173,7 +149,7 @@ async def test_nothing_is_committed_where_that_would_be_wrong(
         one = committer(pit.top / "below")
         await one.begin()
         (pit.top / "below/new").write_text("x")
-        assert await one.after_turn(["new"], "x") is None
+        assert await one.after_turn(["new"], says("x")) is None
         shutil.rmtree(pit.top / "below")
     with monkeypatch.context() as slow:
         slow.setattr("ybs.git.committer._SECONDS", 0.0)
@@ -222,64 +198,65 @@ async def test_the_first_commit_of_all_from_a_folder_within(tmp_path: Path, home
     await one.begin()
     for name in ("one", "two.private"):
         (pit.top / "project/deep" / name).write_text("x")
-    made = await one.after_turn(["deep/one", pit.top / "project/deep/two.private"], "")
+    made = await one.after_turn(["deep/one", pit.top / "project/deep/two.private"], says("Add one"))
     assert made is not None
-    assert (made.paths, made.title) == (("project/deep/one",), "[ybs] Change one")
-    assert (
-        pit.plain("log", "--format=%an <%ae> %s").stdout == "ybs <ybs@localhost> [ybs] Change one\n"
-    )
-    assert await one.revert(made.commit)
+    assert (made.paths, made.title) == (("project/deep/one",), "[ybs] Add one")
+    assert pit.plain("log", "--format=%an <%ae> %s").stdout == "ybs <ybs@localhost> [ybs] Add one\n"
+    assert await one.take_back(made.commit) == "added"  # a branch needs a commit
     assert pit.plain("ls-files").stdout == ""
-    assert await one.reapply(made.commit)
+    assert await one.bring_back(made.commit) == "moved"
     assert pit.plain("ls-files").stdout == "project/deep/one\n"
     # A file takes the place of a folder, and a folder that of a file.
     await one.begin()
     shutil.rmtree(pit.top / "project/deep")
     (pit.top / "project/deep").write_text("a file now")
-    made = await one.after_turn(["deep/one", "deep"], "swap")
+    made = await one.after_turn(["deep/one", "deep"], says("swap"))
     assert made is not None
     assert pit.plain("ls-files").stdout == "project/deep\n"
     await one.begin()
     (pit.top / "project/deep").unlink()
     (pit.top / "project/deep").mkdir()
     (pit.top / "project/deep/two").write_text("x")
-    assert await one.after_turn(["deep/two"], "swap back") is not None
+    assert await one.after_turn(["deep/two"], says("swap back")) is not None
     assert pit.plain("ls-files").stdout == "project/deep/two\n"
 
 
 async def test_without_a_look_before_the_change_nothing_is_committed(pit: Sandpit):
     one = committer(pit.top)
     (pit.top / "a.txt").write_text("x")
-    assert await one.after_turn(["a.txt"], "x") is None
+    assert await one.after_turn(["a.txt"], says("x")) is None
     await one.begin()
-    assert await one.after_turn([], "x") is None
-    assert await one.after_turn(["a.txt"], "x") is None  # that look was of another turn
+    assert await one.after_turn([], says("x")) is None
+    assert await one.after_turn(["a.txt"], says("x")) is None  # that look was of another turn
 
 
 @every_row(
-    ("words", "message"),
+    "words, message",
     [
         ("Fix it", "[ybs] Fix it"),
-        ("  \n Fix\tit \n\n", "[ybs] Fix it"),
-        ("Fix it\r\nand that", "[ybs] Fix it\n\nFix it\nand that"),
+        ("Fix\tit \n\n", "[ybs] Fix    it"),
+        ("Fix it\r\n\r\n- and that", "[ybs] Fix it\n\n- and that"),
         ("\x1b]0;x\x07Fix \u202eit\x00\ud800", "[ybs] ]0;xFix it"),
-        ("", "[ybs] Change a.py, b\\x1b.py"),
-        ("日本" * 20, f"[ybs] {'日本' * 16}…\n\n{'日本' * 20}"),
     ],
 )
-def test_a_message_has_the_persons_words(words: str, message: str):
-    assert message_for("[ybs]", words, ["src/a.py", "b\x1b.py"]) == message
+async def test_a_message_is_what_is_said_of_the_committed_paths(
+    pit: Sandpit, words: str, message: str
+):
+    asked: list[object] = []
 
+    def describe(paths: Sequence[object], columns: int) -> str:
+        asked.extend((*paths, columns))
+        return words
 
-def test_long_words_are_whole_below_the_title():
-    words = "change the parser so that it " * 10
-    title, empty, *body = message_for("[ybs]", words, []).split("\n")
-    assert len(title) <= COLUMNS
-    assert title.endswith("…")
-    assert not empty
-    assert " ".join(body) == words.strip()
-    assert max(map(len, body)) <= COLUMNS
-    assert len(message_for("", "x " * 6_000, [])) < 11_000
+    one = committer(pit.top)
+    (pit.top / "mine.txt").write_text("1")
+    await one.begin()
+    for name in ("a.txt", "mine.txt"):
+        (pit.top / name).write_text(f"{words!r}")
+    made = await one.after_turn(["a.txt", pit.top / "mine.txt"], describe)
+    assert made is not None
+    assert asked == ["a.txt", COLUMNS - len("[ybs] ")]
+    assert pit.plain("log", "-1", "--format=%B").stdout.rstrip("\n") == message
 
 
 async def test_new_files_that_hold_keys_by_their_name_are_left_out(pit: Sandpit):
@@ -356,7 +333,7 @@ async def test_a_commit_takes_few_runs_of_git_where_nothing_is_staged(
     await one.begin()
     for name in ("a.txt", "b.txt"):  # the second one is somebody else's
         (pit.top / name).write_text("newest\n")
-    mine = await one.after_turn(["a.txt"], "Do it", are_edits=True)
+    mine = await one.after_turn(["a.txt"], says("Do it"), are_edits=True)
     assert mine is not None
     assert mine.paths == ("a.txt",)
     assert ran == [

@@ -7,7 +7,7 @@ import pytest
 
 from hostile_git import TRAPS, Sandpit, hook, needs_git, template_in
 from ybs.git import moves as git_moves
-from ybs.git.client import Change, Git
+from ybs.git.client import Git
 from ybs.git.hardening import GitError, plain_message
 
 pytestmark = needs_git
@@ -111,22 +111,6 @@ async def test_only_files_of_the_last_commit_are_put_back(pit: Sandpit, tmp_path
     await git_moves.restore(git, ["a.txt"])
     assert not (pit.top / "a.txt").is_symlink()
     assert list(outside.iterdir()) == []
-
-
-async def test_a_commit_is_taken_back_only_where_it_stands_last(pit: Sandpit):
-    git = Git(pit.top)
-    (pit.top / "a.txt").write_text("2\n")
-    commit = await git.commit("third", "a.txt")
-    (pit.top / ".git/MERGE_HEAD").write_text("x")
-    assert not await git_moves.set_back(git, commit)
-    (pit.top / ".git/MERGE_HEAD").unlink()
-    assert not await git_moves.set_back(git, "0" * 40)
-    assert not await git_moves.set_back(git, commit, is_redo=True)
-    assert await git_moves.set_back(git, commit)
-    assert (pit.top / "a.txt").read_text() == "2\n"
-    assert await git.look() == ("main", [Change(" M", "a.txt")])
-    (pit.top / ".git/HEAD").write_text(await git.head())
-    assert not await git_moves.set_back(git, commit, is_redo=True)
 
 
 async def test_the_persons_own_list_of_ignored_files_counts_and_no_other(pit: Sandpit, home: Path):

@@ -142,7 +142,9 @@ async def test_a_diff_and_what_is_staged_or_committed_hold_nothing_from_outside(
             said += (await bench.call("git", action="add", paths=["src"])).output
             await committer.begin()
             (pit.top / "src/kept").write_text(f"{number}\n")
-            await committer.after_turn(["src/kept", "src/d/credentials", "src/d/new"], "go on")
+            await committer.after_turn(
+                ["src/kept", "src/d/credentials", "src/d/new"], lambda _, __: "go on"
+            )
     check(home, said + pit.plain("log", "-p", "--all", "--", "src").stdout)
     check(home, pit.plain("diff", "--cached").stdout)
     assert b"SECRET" not in objects_of(pit)

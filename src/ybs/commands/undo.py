@@ -28,6 +28,12 @@ _UNKEPT = (
     "Not brought back, because no copy was kept (over 10 MB, not a plain file, or a folder of dependencies, "
     "build outputs or caches)"
 )
+#: What became of commits, said after an undo and after a redo.
+_HOW = (
+    ("moved", "The branch is back before {}; git reflog keeps it.", "The branch is at {} again."),
+    ("added", "A new commit reverts {}.", "A new commit does {} again."),
+    ("stays", "Still in the history: {}, because others follow.", "Not committed again: {}."),
+)
 _BEYOND = "Commands may have changed more, of which no copy was kept"
 
 
@@ -50,7 +56,7 @@ async def redo(session: Session, argument: str) -> Reply:
     way = await session.history.redo(force=bool(argument))
     if way.files is not None and way.files.is_done:
         done = f"Did again what was taken back: {listed(way.files.paths, _MOST_PATHS)}."
-        return Reply(text="\n".join([done, *_rest(way)]))
+        return Reply(text="\n".join([" ".join([done, *_commits(way, is_redo=True)]), *_rest(way)]))
     reply = told(session, way, done="Did again what was taken back.", force="/redo force")
     return reply if reply.is_error else Reply(text="Did again what was taken back.")
 
@@ -80,7 +86,7 @@ def told(
     files = way.files
     if files is not None and not files.is_done:
         return Reply(text=files.problem or _conflicts(files.conflicts, force), is_error=True)
-    lines = [" ".join([done, *_files(session, way, wanted_files=wanted_files), *_reverts(way)])]
+    lines = [" ".join([done, *_files(session, way, wanted_files=wanted_files), *_commits(way)])]
     if files is None and not way.was_cut:
         lines = [f"Nothing to take back. {_where_words_are(session)}"]
     elif wanted_files and not way.was_cut and way.words:
@@ -132,11 +138,13 @@ def _rest(way: "WayBack") -> list[str]:
     return [*lines, *(f"{_BEYOND}: {reason}." for reason in files.beyond)]
 
 
-def _reverts(way: "WayBack") -> list[str]:
-    if not way.reverted:
-        return []
-    return [
-        "Its commit was reverted."
-        if way.reverted == 1
-        else f"{way.reverted} commits were reverted."
-    ]
+def _commits(way: "WayBack", *, is_redo: bool = False) -> list[str]:
+    """Say what became of ybs's own commits."""
+    lines: list[str] = []
+    for how, undone, redone in _HOW:
+        names = [each.commit[:7] for each in way.commits if each.how == how]
+        if names:
+            line = redone if is_redo else undone
+            subject = "commit" if len(names) == 1 else "commits"
+            lines.append(line.format(f"{subject} {listed(names, _MOST_PATHS)}"))
+    return lines

@@ -2,10 +2,10 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,10 +19,10 @@ from ybs.security.paths.repository import is_in_repository, under_way
 if TYPE_CHECKING:
     from ybs.git.client import Git
     from ybs.git.sandbox import GitSandbox
+    from ybs.git.way_back import How
 
-#: The title of a commit has at most so many columns, and so have the lines below it.
+#: The title of a commit has at most so many columns.
 COLUMNS = 72
-_MOST_WORDS = 10_000  # characters of the person's words that go into a message
 _MOST_PATHS = 5_000  # more files than that are no turn's work but something that ran
 _SECONDS = 10.0  # a repository that takes longer to look at is left alone
 _DIRTY = "they were changed before this turn"
@@ -39,6 +39,11 @@ _SECRET_NAME = lazy(
 _PLAIN_NAME = lazy(r"(?!(?:.*/)?\.gitattributes\Z)[\w./@+-]+", re.ASCII)
 _MOST_STATUS = 50_000  # characters that one variable of a process holds anywhere
 HOW_TO_END = "Set git.auto_commit to false to end that."
+
+#: Makes the message for some of the paths, given how many columns its title may have.
+Describe: TypeAlias = Callable[[Sequence[str | Path], int], str]
+#: Paths as they were given, by their names counted from the top of the work tree.
+Named: TypeAlias = Mapping[str, str | Path]
 
 
 class Commit(Struct, frozen=True, kw_only=True):
@@ -108,15 +113,15 @@ class Committer:
     async def after_turn(
         self,
         paths: Sequence[str | Path],
-        words: str,
+        describe: Describe,
         *,
         shared: Sequence[str | Path] = (),
         are_edits: bool = False,
     ) -> Commit | None:
         """End the turn (each one, also with no paths) and commit these files; None: there is nothing to tell.
 
-        The paths are absolute or relative to the project's folder. The `shared` ones are not committed.
-        `are_edits`: none of them is new or gone.
+        The paths are absolute or relative to the project's folder. The `shared` ones are not committed; `describe`
+        makes a message for those that are. `are_edits`: none of them is new or gone.
         """
         before, self._before = self._before, None
         git = self._repository()
@@ -128,33 +133,33 @@ class Committer:
             others = frozenset(names_within(git, self._folder, shared))
             before = replace(before, shared=others)
             names = names_within(git, self._folder, paths)
-            done = await self._commit_edits(git, before, names, words) if are_edits else None
-            return done or await self._commit(git, before, names, words)
+            done = await self._commit_edits(git, before, names, describe) if are_edits else None
+            return done or await self._commit(git, before, names, describe)
         except GitError as error:
             return self._refused(str(error))
 
-    async def revert(self, commit: str) -> bool:
-        """Add a commit that takes ybs's commit back, if HEAD is at it. The work tree is not touched.
+    async def take_back(self, commit: str) -> "How":
+        """Take ybs's commit back, and say how. The work tree is not touched."""
+        from ybs.git.way_back import take_back
 
-        HEAD counts as being at it too where all that came later was taken back.
-        """
-        return await self._set_back(commit, is_redo=False)
+        return await self._set_back(take_back, commit)
 
-    async def reapply(self, commit: str) -> bool:
-        """Add a commit with what ybs's commit had, if that was taken back last. The work tree is not touched."""
-        return await self._set_back(commit, is_redo=True)
+    async def bring_back(self, commit: str) -> "How":
+        """Make ybs's commit again, if that was taken back last. The work tree is not touched."""
+        from ybs.git.way_back import bring_back
 
-    async def _set_back(self, commit: str, *, is_redo: bool) -> bool:
+        return await self._set_back(bring_back, commit)
+
+    async def _set_back(self, act: "Callable[[Git, str], Awaitable[How]]", commit: str) -> "How":
         git = self._repository() if self._may_write else None
         if git is None:
-            return False
+            return "stays"
         from ybs.git.hardening import GitError
-        from ybs.git.moves import set_back
 
         try:
-            return await set_back(git, commit, is_redo=is_redo)
+            return await act(git, commit)
         except (GitError, OSError):
-            return False
+            return "stays"
 
     def _repository(self) -> "Git | None":
         """Return git for a repository of the person's own; None where there is no such one."""
@@ -175,32 +180,41 @@ class Committer:
         return git if owners == {os.getuid()} and not is_of_home else None
 
     async def _commit_edits(
-        self, git: "Git", before: _Seen, names: Sequence[str], words: str
+        self, git: "Git", before: _Seen, paths: Named, describe: Describe
     ) -> Commit | None:
         """Commit in one run of git, where nothing else has changed since the turn began; None where it may have."""
+        names = list(paths)
         if not (status := await _status_after(git, before, names)):
             return None
-        message = message_for(self._prefix, self._mask(words), names)
+        message = self._message(describe, paths.values())
         commit = await git.commit(message, *names, status=status)
         return self._made(commit, message, names) if commit else None
 
     async def _commit(
-        self, git: "Git", before: _Seen, names: Sequence[str], words: str
+        self, git: "Git", before: _Seen, paths: Named, describe: Describe
     ) -> Commit | None:
         now = await _look(git)
-        changed = [name for name in names if name in now.changes]
+        changed = [name for name in paths if name in now.changes]
         trouble = before.trouble or now.trouble
         if len(changed) > _MOST_PATHS:
             trouble = f"the turn changed {len(changed):,} files"
         if trouble:
             return self._refused(trouble) if changed or now.trouble else None
-        mine, left = await _sorted_out(git, names, changed, before, now.changes)
+        mine, left = await _sorted_out(git, list(paths), changed, before, now.changes)
         notices = self._left_out(left)
         if not mine:
             return Commit(notice=notices) if notices else None
-        message = message_for(self._prefix, self._mask(words), mine)
+        message = self._message(describe, [paths[name] for name in mine])
         commit = await git.commit(message, *mine, is_sorted_out=_is_as_head(git, now.changes))
         return self._made(commit, message, mine, notices)
+
+    def _message(self, describe: Describe, paths: Iterable[str | Path]) -> str:
+        """Make the message of what is said of these paths, with the prefix before its title."""
+        from ybs.git.hardening import plain_message
+
+        prefix = f"{self._prefix.strip()} ".lstrip()
+        text = self._mask(describe(list(paths), COLUMNS - len(prefix)))
+        return plain_message(f"{prefix}{text}")
 
     def _made(self, commit: str, message: str, paths: Sequence[str], notices: str = "") -> Commit:
         """Return what was done; the first time the person is told how to end it."""
@@ -258,15 +272,15 @@ def has_conflicts(letters: Iterable[str]) -> bool:
     return any("U" in each or each in ("AA", "DD") for each in letters)
 
 
-def names_within(git: "Git", folder: Path, paths: Iterable[str | Path]) -> list[str]:
-    r"""Return the paths counted from the top of the work tree; others are none of its.
+def names_within(git: "Git", folder: Path, paths: Iterable[str | Path]) -> Named:
+    r"""Return the paths by their names counted from the top of the work tree; others are none of its.
 
     They are absolute or relative to the folder; a text is one as tools show it, with `\xNN`.
     """
     from ybs.security.paths.names import real_name
 
     top = str(git.repository().work_tree)
-    names: dict[str, None] = {}
+    names: dict[str, str | Path] = {}
     for path in paths:
         name = real_name(path) if isinstance(path, str) else path
         parent, name = os.path.split(os.path.join(folder, name))  # noqa: PTH118 - names need not be UTF-8
@@ -275,8 +289,8 @@ def names_within(git: "Git", folder: Path, paths: Iterable[str | Path]) -> list[
         except OSError:  # a link that turned into a folder between two looks
             continue
         if real.startswith(f"{top.rstrip('/')}/"):
-            names[os.path.relpath(real, top)] = None
-    return list(names)
+            names[os.path.relpath(real, top)] = path
+    return names
 
 
 def _is_as_head(git: "Git", letters: Mapping[str, str]) -> bool:
@@ -338,25 +352,6 @@ async def _sorted_out(
 
 def _is_secret(path: str) -> bool:
     return _SECRET_NAME().fullmatch(os.path.basename(path)) is not None  # noqa: PTH119
-
-
-def message_for(prefix: str, words: str, paths: Sequence[str]) -> str:
-    """Make a commit's message of the person's words, which stand below in full where the title cannot hold them."""
-    from ybs.core.wording import first_words
-    from ybs.git.hardening import plain_message
-
-    words = plain_message(words)[:_MOST_WORDS].strip()
-    first, _, rest = words.partition("\n")
-    title = first_words(f"{prefix.strip()} {first or changed_files(paths)}", COLUMNS)
-    if not rest.strip() and not title.endswith("…"):
-        return title
-    from textwrap import fill
-
-    lines = (
-        fill(line, COLUMNS, break_long_words=False, break_on_hyphens=False)
-        for line in words.splitlines()
-    )
-    return "\n".join([title, "", *lines])
 
 
 def changed_files(paths: Sequence[str]) -> str:

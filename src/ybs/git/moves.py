@@ -1,4 +1,4 @@
-"""What moves HEAD, the index or files step by step, so that no program of a repository runs: restore, switch, take back."""
+"""What moves HEAD, the index or files step by step, so that no program of a repository runs: restore and switch."""
 
 import os
 from collections.abc import Mapping
@@ -12,13 +12,7 @@ from ybs.git.client import Git
 from ybs.git.hardening import GitError
 from ybs.security.paths.repository import Repository, under_way
 
-#: The tree without files, by the length of its name; git knows it without being told.
-_EMPTY_TREE = {
-    40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
-    64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
-}
 _REPOSITORY = "160000"  # the mode of a repository within this one
-_FAR_ENOUGH = 50  # commits that are looked through for one of ybs's
 
 
 class Side(Struct, frozen=True):
@@ -31,16 +25,6 @@ class Side(Struct, frozen=True):
     def is_there(self) -> bool:
         """Whether the tree has the file."""
         return self.mode.strip("0") != ""
-
-
-class Known(Struct, frozen=True):
-    """A commit among the latest: its tree, its first parent (empty: none) and that one's tree, its title."""
-
-    name: str
-    tree: str
-    parent: str
-    parent_tree: str
-    title: str
 
 
 def is_on_branch(repository: Repository) -> bool:
@@ -61,63 +45,7 @@ async def differences(git: Git, old: str, new: str, *paths: str) -> dict[str, tu
     return found
 
 
-async def latest(git: Git) -> list[Known]:
-    """Return the latest commits of HEAD's own line, the newest first."""
-    count = str(_FAR_ENOUGH + 1)
-    printed = await git.run("log", "--first-parent", "-n", count, "--format=%H %T %P%x09%s", "HEAD")
-    rows: list[tuple[str, str, str, str]] = []
-    for line in printed.decode(errors="replace").splitlines():
-        ids, _, title = line.partition("\t")
-        name, tree, parent = [*ids.split(), ""][:3]
-        rows.append((name, tree, parent, title))
-    trees = [*(tree for _, tree, _, _ in rows[1:]), ""]
-    known = [
-        Known(name, tree, parent, older if parent else _EMPTY_TREE[len(name)], title)
-        for (name, tree, parent, title), older in zip(rows, trees, strict=True)
-    ]
-    return known[:_FAR_ENOUGH]
-
-
-async def set_back(git: Git, commit: str, *, is_redo: bool = False) -> bool:
-    """Add a commit that takes another one back, or with `is_redo` does it again; the work tree is not touched.
-
-    It is done only where HEAD has just what that commit made (or with `is_redo`, what was there before it), and not
-    while anything is under way. What else is in the index stays.
-    """
-    repository = git.repository()
-    if under_way(repository) or not is_on_branch(repository):
-        return False
-    commits = await latest(git)
-    found = next((each for each in commits if each.name == commit), None)
-    if found is None:
-        return False
-    old, new = found.tree, found.parent_tree
-    if is_redo:
-        old, new = new, old
-    if commits[0].tree != old or old == new:
-        return False
-    await _add_commit(git, commits[0].name, found, (old, new), is_redo=is_redo)
-    return True
-
-
-async def _add_commit(
-    git: Git, head: str, of: Known, trees: tuple[str, str], *, is_redo: bool
-) -> None:
-    old, new = trees
-    word, verb = (
-        ("Reapply", "does commit {} again") if is_redo else ("Revert", "takes back commit {}")
-    )
-    message = f'{word} "{of.title}"\n\nThis {verb.format(of.name)}.\n'
-    changed = await differences(git, old, new)
-    printed = await git.run("diff", "--cached", "--name-only", "-z", "--no-renames", old)
-    staged = set(os.fsdecode(printed).split("\0"))
-    made = await git.run("commit-tree", "-p", head, new, stdin=message.encode(errors="replace"))
-    name = made.decode().strip()
-    await _set_entries(git, {p: after for p, (_, after) in changed.items() if p not in staged})
-    await git.run("update-ref", "-m", f"commit: {word}", "HEAD", name, head)
-
-
-async def _set_entries(git: Git, entries: dict[str, Side]) -> None:
+async def set_entries(git: Git, entries: dict[str, Side]) -> None:
     """Put files as a tree has them into the index; those that it has not go out first."""
     ordered = sorted(entries.items(), key=lambda row: row[1].is_there)
     lines = (f"{side.mode} {side.content}\t{path}\0" for path, side in ordered)
@@ -137,7 +65,7 @@ async def restore(git: Git, paths: list[str]) -> None:
     for path in paths:
         if path not in entries or entries[path].mode == _REPOSITORY:
             raise GitError(f"{path!r} is no file of the last commit")
-    await _set_entries(git, {path: entries[path] for path in paths})
+    await set_entries(git, {path: entries[path] for path in paths})
     await put_files(git, paths)
     await _refresh(git)
 

@@ -16,6 +16,7 @@ from ybs.session.running_task import RunningTask
 
 if TYPE_CHECKING:
     from ybs.agent.window import Window
+    from ybs.git.way_back import How
     from ybs.session.kept import Restored
     from ybs.transcripts.rounds import Round
 
@@ -28,18 +29,25 @@ _KNOWN_TOOLS = frozenset(
 What: TypeAlias = Literal["both", "conversation", "files"]
 
 
+class CommitSet(Struct, frozen=True):
+    """A commit of ybs's that was to be taken back or made again, and how that was done."""
+
+    commit: str
+    how: "How"
+
+
 class WayBack(Struct, frozen=True, kw_only=True):
     """How a way back went. Where `files` has conflicts and nothing was forced, nothing was changed at all.
 
-    `words` are those of the first prompt that is gone; `turns` is how many were taken back, `reverted` how many
-    commits. `was_cut` is false where the conversation stayed as it was. `ran_commands`: there was a call among the
+    `words` are those of the first prompt that is gone; `turns` is how many were taken back. `commits` says what became
+    of ybs's own. `was_cut` is false where the conversation stayed as it was. `ran_commands`: there was a call among the
     turns that may have changed what undo knows nothing of.
     """
 
     files: "Restored | None" = None
     words: str = ""
     turns: int = 0
-    reverted: int = 0
+    commits: "tuple[CommitSet, ...]" = ()
     was_cut: bool = False
     ran_commands: bool = False
 
@@ -149,13 +157,13 @@ class History:
     ) -> WayBack:
         names = [turn.changed.checkpoint for turn in reversed(turns) if turn.changed is not None]
         files = None
-        commits: tuple[str, ...] = ()
+        commits: tuple[CommitSet, ...] = ()
         before = tuple(self._conversation.messages)
         if names and what != "conversation":
             files = await self._restored(names, what, force=force)
             if not files.is_done:
                 return WayBack(files=files, words=words)
-            commits = await self._revert(turns)
+            commits = await self._take_back_commits(turns)
             self._emit(FilesRestored(checkpoints=tuple(names)))
         was_cut = what != "files" and place >= 0
         ran_commands = place < 0 or any(map(_runs, before[place:]))
@@ -164,12 +172,13 @@ class History:
         if was_cut or files:
             overwritten = files.overwritten if files else ""
             gone = tuple(names) if files else ()
-            self.undone.append(Undone(gone, commits, before, overwritten))
+            taken = tuple(each.commit for each in commits if each.how != "stays")
+            self.undone.append(Undone(gone, taken, before, overwritten))
         return WayBack(
             files=files,
             words=words,
             turns=len(turns),
-            reverted=len(commits),
+            commits=commits,
             was_cut=was_cut,
             ran_commands=ran_commands,
         )
@@ -191,15 +200,16 @@ class History:
             remedies = (*error.remedies, Remedy("rewind_conversation"))
             raise YbsError(str(error), remedies=remedies) from error
 
-    async def _revert(self, turns: "Sequence[Round]") -> tuple[str, ...]:
+    async def _take_back_commits(self, turns: "Sequence[Round]") -> tuple[CommitSet, ...]:
         """Take ybs's own commits back, the newest first, as long as each is the last one of its branch."""
-        reverted: list[str] = []
+        done: list[CommitSet] = []
         for turn in reversed(turns):
             if turn.changed is not None and (commit := turn.changed.commit):
-                if not await self._recorder.committer.revert(commit):
-                    break
-                reverted.append(commit)
-        return tuple(reverted)
+                is_stuck = bool(done) and done[-1].how == "stays"
+                committer = self._recorder.committer
+                how = "stays" if is_stuck else await committer.take_back(commit)
+                done.append(CommitSet(commit, how))
+        return tuple(done)
 
     async def redo(self, *, force: bool = False) -> WayBack:
         """Do again what the last undo took back."""
@@ -212,6 +222,7 @@ class History:
 
     async def _do_again(self, last: Undone, *, force: bool) -> WayBack:
         files = None
+        commits: list[CommitSet] = []
         if last.checkpoints:
             checkpoints = self._recorder.checkpoints
             if last.overwritten:
@@ -221,12 +232,13 @@ class History:
             if not files.is_done:
                 return WayBack(files=files)
             for commit in reversed(last.commits):
-                await self._recorder.committer.reapply(commit)
+                how = await self._recorder.committer.bring_back(commit)
+                commits.append(CommitSet(commit, how))
             self._emit(FilesRestored(checkpoints=last.checkpoints, is_redo=True))
         self.undone.pop()
         if tuple(self._conversation.messages) != last.messages:
             self._replace(last.messages)
-        return WayBack(files=files, was_cut=True, turns=1)
+        return WayBack(files=files, was_cut=True, turns=1, commits=tuple(commits))
 
     def restore(self, window: "Window") -> int:
         """Bring back what compactions elided, if the window has room; return how many messages there are now. Raises YbsError."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ybs.agent.environment import ToolEnvironment
@@ -188,7 +189,7 @@ class TurnRecorder(TurnHook):
         if self._later is not None:
             await self._later.end_turn(emit)
         if self._is_changing:
-            await self._keep(emit, self._masked(self._words) if replay.turns else "")
+            await self._keep(emit)
         if not replay.title and replay.turns:
             from ybs.transcripts.title import title_of  # once in a session
 
@@ -221,7 +222,7 @@ class TurnRecorder(TurnHook):
 
         return mask(self._environment.secrets.firewall, Text(text=text)).text
 
-    async def _keep(self, emit: Emit, words: str) -> None:
+    async def _keep(self, emit: Emit) -> None:
         kept = await self.checkpoints.end()
         if notice := self.checkpoints.notice:
             self.checkpoints.notice = ""
@@ -230,10 +231,13 @@ class TurnRecorder(TurnHook):
         try:
             with self._warming.waiting():
                 if kept is None:
-                    await self.committer.after_turn((), words)
+                    self.committer.forget()
                 else:
                     commit = await self.committer.after_turn(
-                        kept.paths, words, shared=kept.shared, are_edits=kept.are_edits
+                        kept.paths,
+                        partial(self.checkpoints.message, kept.name),
+                        shared=kept.shared,
+                        are_edits=kept.are_edits,
                     )
         finally:
             if kept is not None:

@@ -1,7 +1,7 @@
 """What each turn changed in files, shell effects included, and the way back; git has no part in it."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -135,6 +135,13 @@ class Checkpoints:
         from ybs.session.turn_diff import diff_of_turn
 
         return diff_of_turn(self._record(name).changes, self._keeper.shelf.objects.get)
+
+    def message(self, name: str, paths: Collection[str | Path], columns: int) -> str:
+        """Return a commit's message for some of the paths that a turn changed, with a title of so many columns."""
+        from ybs.session.commit_message import message_of
+
+        changes = (change for change in self._record(name).changes if change.path in paths)
+        return message_of(changes, self._keeper.shelf.objects.get, columns)
 
     def close(self) -> None:
         """Let go of the contents that were kept for the session alone."""
