@@ -32,7 +32,7 @@ check: $(DONE)/check $(DONE)/project ## format, lint, types, import contract, ge
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/make_docs.py --check
 
-fix: $(DONE)/check $(DONE)/project ## format, and mend what ruff can mend
+fix: $(DONE)/check $(DONE)/project ## format, and fix what ruff can fix
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 

@@ -49,7 +49,7 @@ def streaming(typist: Typist):
     typist.waits_for(b"Part")
     yield
     typist.type("\x1b")
-    typist.waits_for(b"stopped by you")
+    typist.waits_for(b"interrupted")
     typist.rest(0.5)
 
 

@@ -288,7 +288,7 @@ def steering() -> None:
         screen.shoot(
             "steering", "a running turn, with a line for its next step and one for its end"
         )
-        screen.plays(ESCAPE, "stopped by you")
+        screen.plays(ESCAPE, "interrupted")
 
 
 def interrupted() -> None:
@@ -296,7 +296,7 @@ def interrupted() -> None:
     with film([stalled(LONG)]) as screen:
         screen.plays("", READY)
         screen.plays(f"{CLEAR}explain the cart{ENTER}", "The total")
-        screen.plays(ESCAPE, "stopped by you")
+        screen.plays(ESCAPE, "interrupted")
         screen.shoot("interrupted", "an answer that was stopped: what had come stays")
 
 

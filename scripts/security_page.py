@@ -70,9 +70,9 @@ it is bounded by what follows, each with the test that holds it.
   longer), other ciphers and packed files. Long outputs kept on disk hold what the command printed.
 - **Incognito** (`--incognito`, `/incognito`, `incognito.enabled`): nothing about the session is written anywhere, not even after
   a crash or a kill. Long outputs are cut and not kept, the input's history is in memory, an answer about trust is not asked for because it
-  would be written down, and the system is told to dump no memory. The mark `incognito` stands first in the status line. With
+  would be written down, and the system is told to dump no note. The mark `incognito` stands first in the status line. With
   `incognito.local_only` no model elsewhere is used. A test searches every file for a marker after a normal end, a crash and a kill.
-- **The local model's** server logs its start and nothing of what it is asked; it dumps no memory either.
+- **The local model's** server logs its start and nothing of what it is asked; it dumps no note either.
 - **Output.** Nothing that a model, tool, file or server says acts on the terminal: all frontends write through one gate
   (`src/ybs/security/gate.py`; a test reads their source for other ways out). Control characters are shown (`␛[2J`), as are
   characters that nobody sees or that turn the direction of others (`<U+202E>`), but where a script or an emoji needs

@@ -141,7 +141,9 @@ def open_door(arguments: "Namespace") -> int:
             return run_command_once(options, prompt, output_format=arguments.output_format)
     if not is_chat:
         if arguments.resume == "":
-            complain("nobody can choose a session here: --resume ID, or --continue for the newest.")
+            complain(
+                "without a terminal, --resume needs a session: --resume ID, or --continue for the newest."
+            )
             return 2
         from ybs.frontends.headless.run import run_once
 

@@ -14,31 +14,35 @@ def add_shared_options(parser: "ArgumentParser") -> list["Action"]:
     from pathlib import Path
 
     add = parser.add_argument
-    help_text = "ollama, openai, anthropic, google, mistral, llamacpp or your own"
-    prompt_text = "in place of the built-in prompt"
+    help_text = "the provider to use: ollama, openai, anthropic, google, mistral, llamacpp or one of your own"
+    prompt_text = "use this file instead of the built-in system prompt"
     return [
-        add("-c", "--config", type=Path, metavar="FILE", help="one more configuration file"),
-        add("--profile", metavar="NAME", help="a named set of settings of the configuration"),
-        add("-m", "--model", metavar="NAME", help="the model"),
+        add("-c", "--config", type=Path, metavar="FILE", help="read one more configuration file"),
+        add("--profile", metavar="NAME", help="use the settings of this profile"),
+        add("-m", "--model", metavar="NAME", help="the model to use"),
         add("-p", "--provider", metavar="NAME", help=help_text),
-        add("--endpoint", metavar="URL", help="where the provider answers"),
+        add("--endpoint", metavar="URL", help="the address of the provider's server"),
         *add_permissions(parser),
         *add_limits(parser),
         add("--system-prompt-file", type=Path, metavar="FILE", help=prompt_text),
-        add("--plain", action="store_true", help="whole sentences, no colour, nothing that moves"),
-        add("-v", "--verbose", action="store_true", help="say more"),
+        add(
+            "--plain",
+            action="store_true",
+            help="plain text for screen readers and logs: no colour, no animation",
+        ),
+        add("-v", "--verbose", action="store_true", help="show more detail"),
     ]
 
 
 def add_resuming(parser: "ArgumentParser") -> list["Action"]:
     """Add the options of a chat that goes on with a session."""
     add = parser.add_argument
-    help_text = "go on with the newest session of this folder"
-    resume_text = "go on with a session, by its number, name or beginning: one word, or --resume='TITLE'; alone: choose"
+    help_text = "continue the newest session of this folder"
+    resume_text = "continue a session, given by its number, its name or the beginning of its title (--resume='TITLE WITH SPACES'); without ID, choose from a list"
     return [
         add("--continue", dest="newest", action="store_true", help=help_text),
         add("--resume", nargs="?", const="", metavar="ID", help=resume_text),
-        add("--fork", action="store_true", help="with one of these: go on in a copy"),
+        add("--fork", action="store_true", help="with --continue or --resume: continue in a copy"),
     ]
 
 
@@ -54,27 +58,34 @@ def add_permissions(parser: "ArgumentParser") -> list["Action"]:
     def switch(name: str, help_text: str) -> "Action":
         return parser.add_argument(name, action="store_true", help=help_text)
 
-    help_text = "what is done without asking (default: ask)"
+    help_text = "what may be done without asking (default: ask)"
     return [
         parser.add_argument("--mode", choices=MODES, help=help_text),
-        many("--allow", "RULE", "no question: TOOL[:PATTERN]"),
-        many("--deny", "RULE", "never: TOOL[:PATTERN]"),
-        many("--add-dir", "DIR", "one more folder", Path),
+        many("--allow", "RULE", "allow without asking: TOOL[:PATTERN] (repeatable)"),
+        many("--deny", "RULE", "always refuse: TOOL[:PATTERN] (repeatable)"),
+        many("--add-dir", "DIR", "also work in this folder (repeatable)", Path),
         switch("--no-sandbox", "run commands without the sandbox"),
-        switch("--trust", "let this project's own files count, in this run only"),
-        switch("--incognito", "write nothing about this session down"),
-        switch("--dry-run", "show the first tool calls, run none"),
+        switch("--trust", "trust this project's own settings and programs, for this run only"),
+        switch("--incognito", "save nothing about this session"),
+        switch("--dry-run", "show the first tool calls without running them"),
     ]
 
 
 def add_limits(parser: "ArgumentParser") -> list["Action"]:
     """Add the options that end a turn."""
     add = parser.add_argument
-    help_text = "requests to the model in one turn"
+    help_text = "stop a turn after N requests to the model"
     return [
         add("--max-turns", type=whole_number, metavar="N", help=help_text),
-        add("--max-cost", type=positive_number, metavar="USD", help="what a session may cost"),
-        add("--timeout", type=positive_number, metavar="SECONDS", help="what a turn may take"),
+        add(
+            "--max-cost",
+            type=positive_number,
+            metavar="USD",
+            help="stop when the session has cost this much",
+        ),
+        add(
+            "--timeout", type=positive_number, metavar="SECONDS", help="stop a turn after this time"
+        ),
     ]
 
 

@@ -40,24 +40,24 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("show", "schema", "check"),
     ),
     "models": (
-        "the starter model that runs on this machine",
+        "manage the starter model, which runs on this machine",
         ("list", "install", "remove", "status", "stop"),
     ),
     "sessions": (
-        "list what was said and done before, show it, export it, search in it, or delete it",
+        "list, show, export, search or delete saved sessions",
         ("list", "show", "export", "search", "delete"),
     ),
-    "tools": ("what the model can call", ("list",)),
+    "tools": ("list the tools that the model can call", ("list",)),
     "tool": ("run one tool without a model and print its result as JSON", ("call",)),
-    "map": ("the files and names of a project, those that a query is about first", ()),
+    "map": ("list the files and definitions of a project, the ones relevant to a query first", ()),
     "trust": (
-        "see what a project wants, trust exactly that, or take it back",
+        "show what this project asks for, trust exactly that, or revoke the trust",
         ("show", "give", "revoke"),
     ),
     "sandbox": ("run one command in the sandbox that the model's commands run in", ("exec",)),
     "firewall": ("look for secrets in files; exit code 1 where there are any", ("scan",)),
-    "setup": ("choose the model that answers", ()),
-    "doctor": ("say what works here, what does not, and what mends it", ()),
+    "setup": ("choose the provider and the model", ()),
+    "doctor": ("check this machine and say how to fix what does not work", ()),
 }
 #: Spelled out, it is what `--help` says: `ybs help`, `ybs help sessions`.
 HELP = "help"
@@ -92,7 +92,7 @@ def parse(words: Sequence[str]) -> "Namespace":
         if arguments.prompt is not None:
             fail(f"{subcommand} is a subcommand and stands alone; put a prompt in quotes")
         if arguments.newest or arguments.resume is not None:
-            fail("--continue and --resume are of a chat or --print, not of a subcommand")
+            fail("--continue and --resume work in a chat and with --print, not with a subcommand")
         return parse_subcommand(subcommand, after, arguments)
     return arguments
 
@@ -127,13 +127,15 @@ def check_resuming(arguments: "Namespace") -> None:
     """Fail where the words about going on with a session do not go together."""
     is_named = bool(arguments.resume)
     if arguments.newest and arguments.resume is not None:
-        fail("--continue takes the newest session, --resume the one you name; say one of them")
+        fail(
+            "--continue and --resume cannot be combined: --continue takes the newest session, --resume the one you name"
+        )
     if arguments.fork and not (arguments.newest or is_named):
         fail("--fork needs a session to copy: --continue --fork, or --resume ID --fork")
     if arguments.resume == "" and arguments.prompt is not None:
         fail(
-            "--resume before a prompt needs a session: a number or name of `ybs sessions`, or one "
-            "in quotes behind --resume=; --continue takes the newest"
+            "--resume with a prompt needs a session: a number or name from `ybs sessions`, or a title "
+            "as in --resume='TITLE'. --continue takes the newest session"
         )
 
 
@@ -182,19 +184,19 @@ def add_own(parser: "ArgumentParser", name: str) -> list["Action"]:
     options: list[Action] = []
     match name:
         case "config":
-            help_text = "with where each value comes from"
+            help_text = "also show where each value comes from"
             options = [add("--sources", action="store_true", help=help_text)]
         case "tool":
             options = [add_call(parser)]
         case "sessions":
             options = add_sessions(parser)
         case "firewall":
-            help_text = "files or folders; - for standard input (this folder)"
+            help_text = "files or folders to scan; - for standard input (default: this folder)"
             add("files", nargs="*", metavar="FILE", help=help_text)
         case "map":
             options = add_map(parser)
         case "sandbox":
-            options = [add("--network", action="store_true", help="with the network open")]
+            options = [add("--network", action="store_true", help="with network access")]
         case _:
             pass
     return options
@@ -223,10 +225,12 @@ def add_call(parser: "ArgumentParser") -> "Action":
         "json",
         nargs="?",
         metavar="JSON",
-        help="its arguments, one object; - or left out: read from standard input",
+        help="its arguments as a JSON object; - or nothing: read from standard input",
     )
     return parser.add_argument(
-        "--yes", action="store_true", help="allow what would be asked; what is forbidden stays so"
+        "--yes",
+        action="store_true",
+        help="answer yes to the question whether it may run; what is forbidden stays forbidden",
     )
 
 
@@ -246,12 +250,19 @@ def add_map(parser: "ArgumentParser") -> list["Action"]:
     from argparse import SUPPRESS
 
     add = parser.add_argument
-    add("folder", nargs="?", metavar="FOLDER", help="the project (this folder)")
-    query_text = "what the map is about; - reads it from standard input (an overview)"
+    add("folder", nargs="?", metavar="FOLDER", help="the project (default: this folder)")
+    query_text = (
+        "what the map should be about; - reads it from standard input (default: an overview)"
+    )
     return [
         add("--query", default="", metavar="TEXT", help=query_text),
-        add("--tokens", type=whole_number, metavar="N", help="its size (context.repo_map_tokens)"),
-        add("--no-cache", action="store_true", help="keep no index for the next time"),
+        add(
+            "--tokens",
+            type=whole_number,
+            metavar="N",
+            help="the size of the map (default: context.repo_map_tokens)",
+        ),
+        add("--no-cache", action="store_true", help="do not keep an index for the next run"),
         add("--wait", action="store_true", help=SUPPRESS),  # a session's process: `headless/map.py`
     ]
 
@@ -267,7 +278,7 @@ def check_sessions(arguments: "Namespace") -> None:
             f"{arguments.words[most]!r} is not understood here; ybs sessions {action} {usage}".rstrip()
         )
     if action != "export" and arguments.format == "md":
-        fail("--format md is of ybs sessions export")
+        fail("--format md works only with `ybs sessions export`")
     if action == "export" and arguments.format is None:
         is_data = arguments.words[-1].lower().endswith((".json", ".jsonl")) and count == most
         arguments.format = "json" if is_data else "md"
@@ -306,17 +317,17 @@ def chat_parser() -> tuple["ArgumentParser", list["Action"]]:
     )
     parser.usage = "ybs [OPTIONS] [PROMPT]\n       ybs SUBCOMMAND [OPTIONS]"
     parser.add_argument(
-        "prompt", nargs="?", metavar="PROMPT", help="what to do; asked for if left out"
+        "prompt", nargs="?", metavar="PROMPT", help="what to do; without it, ybs opens a chat"
     )
     actions = [*add_resuming(parser), *add_shared_options(parser)]
     add = parser.add_argument
     actions += [
-        add("--print", "-P", action="store_true", help="run once, print the answer and leave"),
+        add("--print", "-P", action="store_true", help="run once, print the answer and exit"),
         add(
             "--output-format",
             choices=FORMATS,
             default="text",
-            help="of --print; text is the default",
+            help="the output of --print (default: text)",
         ),
         add("--version", action="version", version=version_line()),
     ]
@@ -339,7 +350,9 @@ def refuse_unknown(
     word = unknown[0]
     if not word.startswith("-"):
         what = (
-            "a second prompt; put the prompt in quotes" if after_prompt else "not understood here"
+            "a second argument; put a prompt of several words in quotes"
+            if after_prompt
+            else "not understood here"
         )
         fail(f"{word!r} is {what}")
     names = [name for action in actions for name in action.option_strings]

@@ -169,7 +169,7 @@ async def test_without_a_map_the_person_is_told_once_and_nobody_waits_again() ->
     assert await stage.turn() == [0, 0]
     stage.at_work = lambda: None
     assert await stage.turn() == [0, 0]
-    assert stage.notices == ["There is no repo map: its process ended."]
+    assert stage.notices == ["The repo map could not be made: its process ended."]
     assert len(drawer.asked) == 1
 
 

@@ -186,7 +186,7 @@ async def test_what_was_masked_is_listed_and_can_be_let_through(project: Path) -
         async with session:
             nothing = await session.handle("/secrets")
             assert isinstance(nothing, Reply)
-            assert nothing.text == "Nothing was masked in this session."
+            assert nothing.text == "No secrets were hidden from the model in this session."
             await session.send(TOKEN)
             listed = await session.handle("/secrets")
             assert isinstance(listed, Reply)

@@ -109,10 +109,10 @@ async def test_what_is_staged_or_else_what_changed_is_committed(
     assert pit.plain("status", "--porcelain").stdout == ""
     assert pit.plain("log", "-2", "--format=%s").stdout == "The rest\nWhat is staged\n"
     (pit.top / ".git/MERGE_HEAD").write_text("x")
-    assert (await reply_to(session, "/commit x")).text.startswith("A merge is under way.")
+    assert (await reply_to(session, "/commit x")).text.startswith("A merge is in progress.")
     (pit.top / ".git/MERGE_HEAD").unlink()
     shutil.rmtree(pit.top / ".git")
     reply = await reply_to(session, "/commit x")
     assert reply.is_error
-    assert "it lies in no repository" in reply.text
+    assert "it is not in a repository" in reply.text
     await session.close()

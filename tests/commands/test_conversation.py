@@ -73,7 +73,7 @@ async def test_what_makes_no_sense_is_an_error_and_changes_nothing(quiet: Sessio
 async def test_an_empty_conversation_has_nothing_to_take_out(quiet: Session, project: Path):
     assert shown(await said(quiet, "/copy")) == "There is no answer to copy."
     assert shown(await said(quiet, "/export")) == "There is nothing to export yet."
-    assert shown(await said(quiet, "/rewind")) == "There is nothing to go back to."
+    assert shown(await said(quiet, "/rewind")) == "There is no earlier prompt to go back to."
     assert (await said(quiet, "/rewind 1")).is_error
     assert names_in(project) == []
 
@@ -88,7 +88,7 @@ async def test_while_a_turn_runs_the_conversation_stays_and_can_be_copied(open_s
             for line in ("/new", "/clear", "/rewind 1", "/model other", "/incognito"):
                 reply = await said(session, line)
                 assert reply.is_error, line
-                assert "A turn is running" in shown(reply), line
+                assert "ybs is still working" in shown(reply), line
             assert (await said(session, "/copy")).clipboard == "first"
             assert (await said(session, "/rewind")).menu is not None
             assert "one is running" in shown(await said(session, "/status"))
@@ -121,7 +121,7 @@ async def test_what_was_offered_before_more_was_said_is_not_gone_back_to(quiet: 
     quiet.conversation.append(UserMessage.of("steered meanwhile"))
     reply = await said(quiet, stale)
     assert reply.is_error
-    assert "has gone on" in shown(reply)
+    assert "has moved on" in shown(reply)
     await quiet.history.rewind(2)
     talk(quiet, ("another", "answer"))  # as many as were offered, but not the same
     assert (await said(quiet, offer.menu.items[0].line)).is_error
@@ -211,7 +211,7 @@ async def test_export_is_refused_in_incognito_and_where_it_must_not_go(
     talk(quiet, ("one", "first"))
     reply = await said(quiet, "/export x.md")
     assert reply.is_error
-    assert shown(reply).startswith("Not written: incognito writes nothing down. /copy")
+    assert shown(reply).startswith("Not written: an incognito session saves nothing. /copy")
     assert names_in(project) == ["there.md"]
     assert (project / "there.md").read_text() == "mine"
 
@@ -262,7 +262,10 @@ async def test_an_export_is_markdown_with_secrets_masked(quiet: Session, project
     assert parts["thinking"] == {"type": "thinking", "text": "the [ybs:secret:github-token#1]"}
     for name in names_in(project):
         assert TOKEN not in (project / name).read_text()
-    assert shown(await said(quiet, "/secrets")) == "Nothing was masked in this session."
+    assert (
+        shown(await said(quiet, "/secrets"))
+        == "No secrets were hidden from the model in this session."
+    )
 
 
 def test_no_text_ends_its_code_block():

@@ -14,8 +14,8 @@ async def test_a_focus_is_kept_and_told_with_the_next_words(open_session: Open, 
     async with OpenAIServer(["one", "two", "three"]) as server:
         session, _ = open_session(server, overrides={"context.repo_map_tokens": 0})
         async with session:
-            assert "no focus" in (await focus(session, "")).text
-            assert "no focus" in (await focus(session, "clear")).text
+            assert "No focus" in (await focus(session, "")).text
+            assert "No focus" in (await focus(session, "clear")).text
             await session.send("hello")
             await focus(session, "Taken back before a word was said.")
             reply = await focus(session, "The parser only.")
@@ -23,15 +23,15 @@ async def test_a_focus_is_kept_and_told_with_the_next_words(open_session: Open, 
             assert (project / ".ybs/FOCUS.md").read_text() == "The parser only.\n"
             assert (await focus(session, "")).text == "The parser only."
             await session.send("go on")
-            assert "Cleared" in (await focus(session, "Clear")).text
+            assert "The focus was cleared" in (await focus(session, "Clear")).text
             await session.send("and now")
             await session.handle("/export talk.md")
         said = [str(request.body) for request in server.requests]
         assert "The parser only." not in said[0]
         assert said[1].count("The parser only.") == 1
         assert "Taken back" not in said[1]
-        assert "no special focus" in said[2]
-    assert "no special focus" in (project / "talk.md").read_text()
+        assert "The focus of this project was removed" in said[2]
+    assert "The focus of this project was removed" in (project / "talk.md").read_text()
     assert not (project / ".ybs/FOCUS.md").exists()
 
 
@@ -45,5 +45,5 @@ async def test_in_incognito_the_focus_is_shown_and_stays(open_session: Open, pro
             for argument in ("Something else.", "clear"):
                 reply = await focus(session, argument)
                 assert reply.is_error
-                assert "incognito writes nothing down" in reply.text
+                assert "an incognito session saves nothing" in reply.text
     assert (project / ".ybs/FOCUS.md").read_text() == "The parser."

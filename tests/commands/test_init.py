@@ -54,7 +54,7 @@ async def test_nothing_is_written_where_the_project_has_one(
     try:
         (reply,) = await replies_to(open_session, "/init")
         assert reply.is_error
-        assert reply.text.startswith(f"{name} is there already, and /init overwrites nothing.")
+        assert reply.text.startswith(f"{name} exists already, and /init does not overwrite it.")
         assert names_in(project) == [name]
     finally:
         (project / name).unlink()
@@ -89,7 +89,7 @@ async def test_these_write_nothing(
         case "/init show", _:
             assert "Go.\n\n## Commands" in reply.text
         case _:
-            assert reply.text == "AGENTS.md was not written (dry run)."
+            assert reply.text == "AGENTS.md was not written, because this is a dry run."
 
 
 @pytest.mark.parametrize("is_incognito", [False, True])
@@ -113,14 +113,14 @@ async def test_it_writes_what_it_shows_and_says_so(
     lines = len(text.splitlines())
     assert wrote.text == (
         f"Wrote AGENTS.md, {lines} lines: Rust (cargo).\n"
-        "Look it through and put your own rules under Rules. To undo this, delete the file.\n"
-        "It counts from the next session on; /new begins one."
+        "Read it through and add your own rules under Rules. To undo this, delete the file.\n"
+        "It applies from the next session on; /new starts one."
     )
     assert (project / "AGENTS.md").stat().st_mode & 0o777 == 0o644
 
 
 async def test_a_project_of_no_kind_gets_one_too(open_session: Open, project: Path):
     wrote, again = await replies_to(open_session, "/init", "/init")
-    assert "no kind of project" in wrote.text
+    assert "no known kind of project" in wrote.text
     assert again.is_error
     assert (project / "AGENTS.md").read_text().endswith("## Rules\n")

@@ -46,7 +46,7 @@ async def test_a_job_outlives_its_turn_and_ends_with_the_session(open_session: O
             assert is_alive(pid)
             text = (await asked(session, "/jobs")).text
             assert text.startswith("job-1  running for 0:0")
-            assert text.endswith("\n/jobs stop ID stops one.")
+            assert text.endswith("\nStop one with /jobs stop ID.")
             assert session.status().jobs == 1
     assert await ends(pid)
 

@@ -58,14 +58,16 @@ def text_below(folder: Path) -> str:
 
 async def test_what_is_kept_is_listed_found_shown_and_forgotten(project: Path, own: Path):
     async with quiet(project) as session:
-        assert "Nothing was memorized yet. /memorize" in text_of(await said(session, "/memories"))
+        assert "There are no notes yet. Save one with /memorize" in text_of(
+            await said(session, "/memories")
+        )
         kept = await said(session, "/memorize Use tabs in Makefiles.")
-        assert kept.text.startswith("Kept for this project: ~/.config/ybs/memories/project-")
+        assert kept.text.startswith("Saved for this project: ~/.config/ybs/memories/project-")
         assert kept.text.endswith("_use_tabs_in_makefiles.md")
         kept = await said(
             session, "/memorize everywhere: The tests need a database.\nIts port is 5433."
         )
-        assert kept.text.startswith("Kept for all projects: ~/.config/ybs/memories/20")
+        assert kept.text.startswith("Saved for all projects: ~/.config/ybs/memories/20")
         listed = await menu(session, "/memories")
         assert {item.label for item in listed.items} == {
             "Use tabs in Makefiles.",
@@ -77,13 +79,13 @@ async def test_what_is_kept_is_listed_found_shown_and_forgotten(project: Path, o
         shown = text_of(await said(session, "/memories 1"))  # of what was found
         assert shown.startswith("The tests need a database.\nIts port is 5433.\n\n20")
         assert ", all projects: ~/.config/ybs/memories/20" in shown
-        assert shown.endswith("\n/memories forget 1 forgets it.")
+        assert shown.endswith("\n/memories forget 1 deletes it.")
         assert text_of(await said(session, found.items[0].line)) == shown
         forgotten = text_of(await said(session, "/memories forget 1"))
         assert forgotten.startswith("Forgotten:\nThe tests need a database.\nIts port is 5433.\n")
-        assert "/memories undo brings it back" in forgotten
+        assert "/memories undo restores it" in forgotten
         assert len(names_below(own)) == 1
-        assert "Back again: The tests need" in text_of(await said(session, "/memories undo"))
+        assert "Restored: The tests need" in text_of(await said(session, "/memories undo"))
         assert len(names_below(own)) == 2
         # The numbers are those of the list again, not of what was found.
         assert text_of(await said(session, "/memories FORGET use_tabs_in_makefiles")).count("tabs")
@@ -101,22 +103,20 @@ async def test_what_makes_no_sense_is_an_error(project: Path, own: Path):
         assert "at most 4,096 bytes" in await error(session, f"/memorize {'x' * 5_000}")
         assert "Usage: /memories forget" in await error(session, "/memories forget")
         for line in ("/memories forget 3", "/memories 3", "/memories forget ../../x"):
-            assert "There is no memory" in await error(session, line), line
-        assert "Nothing was forgotten" in await error(session, "/memories undo")
+            assert "There is no note" in await error(session, line), line
+        assert "No note was deleted" in await error(session, "/memories undo")
         assert names_below(own) == []
         await said(session, "/memorize Port 5433 is taken")
         assert "kept already" in await error(session, "/memorize everywhere: port 5433 is taken")
         assert (await menu(session, "/memories 5433")).items[0].label[:9] == "Port 5433"
-        assert (
-            text_of(await said(session, "/memories zebra")) == "No memory has to do with “zebra”."
-        )
+        assert text_of(await said(session, "/memories zebra")) == "No note matches “zebra”."
 
 
 async def test_incognito_keeps_nothing_and_still_reads(project: Path, own: Path):
     async with quiet(project) as session:
         await said(session, "/memorize one")
         await said(session, "/incognito")
-        assert "incognito writes nothing down" in await error(session, "/memorize two")
+        assert "an incognito session saves nothing" in await error(session, "/memorize two")
         assert [item.label for item in (await menu(session, "/memories")).items] == ["one"]
         assert len(names_below(own)) == 1
 
@@ -125,7 +125,7 @@ async def test_a_secret_is_left_out_and_that_is_said(project: Path, own: Path):
     secret = "ghp_" + sha256(b"a token that opens nothing").hexdigest()[:36]
     async with quiet(project) as session:
         kept = await said(session, f"/memorize the token is {secret}")
-        assert kept.text.endswith("\nA secret in it was left out.")
+        assert kept.text.endswith("\nA secret in it was removed.")
         assert secret not in kept.text
     assert secret not in text_below(own)
 
@@ -149,7 +149,7 @@ async def test_nothing_in_a_name_or_a_text_does_anything(project: Path, own: Pat
     async with quiet(project) as session:
         reply = await said(session, "/memories")
         assert "\x1b" not in text_of(reply)
-        assert text_of(reply).count("it is no text in UTF-8") == 3
+        assert text_of(reply).count("it is not UTF-8 text") == 3
         assert text_of(reply).endswith("2 other files too.")
         assert reply.menu is not None
         labels = [item.label for item in reply.menu.items]
@@ -160,7 +160,7 @@ async def test_nothing_in_a_name_or_a_text_does_anything(project: Path, own: Pat
                 assert line.isprintable()
                 shown = text_of(await said(session, line))
                 assert shown.startswith(f"{label}\n\n"), line
-                assert ("forgets it" in shown) == (number == 1), line
+                assert ("deletes it" in shown) == (number == 1), line
         for number in (2, 3, 4):
             assert "delete it there" in await error(session, f"/memories forget {number}")
         assert len(names_below(own)) == 6
@@ -177,4 +177,4 @@ def linked(own: Path, tmp_path: Path) -> None:
 async def test_a_folder_that_cannot_be_read_is_said(project: Path):
     async with quiet(project) as session:
         for line in ("/memories", "/memories words", "/memorize one", "/memories forget 1"):
-            assert "is a link" in await error(session, line), line
+            assert "is a symbolic link" in await error(session, line), line

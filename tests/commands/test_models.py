@@ -107,7 +107,7 @@ async def test_a_silent_provider_is_not_waited_for(
         async with session:
             reply = await said(session, "/model")
             assert [item.line for item in menu_of(reply).items] == ["/model scripted"]
-            assert "openai did not say in time which models it has." in shown(reply)
+            assert "openai did not list its models in time." in shown(reply)
             assert shown(await said(session, "/model other")) == "Now using openai other."
 
 
@@ -133,7 +133,7 @@ async def test_where_a_maker_does_not_answer_its_known_models_are_offered(
     assert "claude-haiku-4-5" in labels
     assert "claude" not in labels, "a family is no model"
     assert labels.count("claude-opus-5") == 1
-    assert "nobody answers␛ there; these are known from elsewhere." in shown(reply)
+    assert "nobody answers␛ there; these are the ones ybs knows of." in shown(reply)
 
 
 async def test_a_name_that_is_not_listed_is_taken_and_doubted(open_session: Open):
@@ -143,7 +143,7 @@ async def test_a_name_that_is_not_listed_is_taken_and_doubted(open_session: Open
             text = shown(await said(session, "/model scriptd"))
             assert text.startswith("Now using openai scriptd.\nopenai does not list that model.")
             assert "Did you mean scripted?" in text
-            assert "/model shows" in shown(await said(session, "/model zzz"))
+            assert "/model lists" in shown(await said(session, "/model zzz"))
             for name in ("scripted", "qwen3", "gpt-5"):
                 assert shown(await said(session, f"/model {name}")) == f"Now using openai {name}."
 
@@ -166,7 +166,7 @@ async def test_providers_are_shown_with_what_they_lack_and_only_this_machine_is_
                 "far": "key found",
                 "bare": "at models.example.com",
                 "dead": "not running at http://127.0.0.1:9/v1",
-                "odd": "'nowhere' is no address. Write it like http://127.0.0.1:8080/v1",
+                "odd": "'nowhere' is not a valid address. Write it like http://127.0.0.1:8080/v1",
             }
             assert items["far"].line == "/provider far"
             assert [item.label for item in items.values() if item.is_current] == ["openai"]

@@ -97,7 +97,10 @@ async def test_model_changes_the_model_only(open_session: Open):
 
 async def test_mode_is_shown_and_changed(open_session: Open):
     assert shown(await reply_to(open_session, "/mode")).startswith("Mode: ask")
-    assert shown(await reply_to(open_session, "/mode PLAN")) == "Mode: plan (only reads)"
+    assert (
+        shown(await reply_to(open_session, "/mode PLAN"))
+        == "Mode: plan (reads only; changes nothing and runs nothing)"
+    )
     wrong = await reply_to(open_session, "/mode yolo")
     assert wrong.is_error
     assert "bypass" in wrong.text
@@ -205,7 +208,10 @@ async def test_odd_characters_reach_neither_a_reply_nor_break_a_command(open_ses
 
 
 async def test_words_are_parted_by_any_white_space(open_session: Open):
-    assert shown(await reply_to(open_session, "  /mode\u00a0\tplan ")) == "Mode: plan (only reads)"
+    assert (
+        shown(await reply_to(open_session, "  /mode\u00a0\tplan "))
+        == "Mode: plan (reads only; changes nothing and runs nothing)"
+    )
 
 
 async def test_choices_are_what_a_command_takes(open_session: Open):

@@ -71,9 +71,11 @@ async def saved(project: Path, name: str, *words: str, age_seconds: int = 0, **o
 
 async def test_what_makes_no_sense_is_an_error_and_changes_nothing(project: Path):
     async with opened(project) as session:
-        assert shown(await said(session, "/sessions")).startswith("No session was saved in this")
-        assert shown(await said(session, "/sessions all")) == "No session was saved yet."
-        assert "Nothing was said" in shown(await said(session, "/session"))
+        assert shown(await said(session, "/sessions")).startswith(
+            "There are no saved sessions of this"
+        )
+        assert shown(await said(session, "/sessions all")) == "There are no saved sessions yet."
+        assert "This session is still empty" in shown(await said(session, "/session"))
         wrong = ("/sessions some", "/resume nothing", "/load 3", "/resume ../x", "/resume x fork")
         for line in (*wrong, "/fork", "/fork x", "/save", "/save x", "/session x"):
             assert (await said(session, line)).is_error, line
@@ -149,14 +151,14 @@ async def test_a_session_of_another_model_names_the_way_back(project: Path):
     await saved(project, "old", "a")
     async with opened(project) as session:
         text = shown(await said(session, "/resume old"))
-        assert "/model m goes back" not in text
+        assert "/model m switches back" not in text
     async with opened(project, model="small") as session:
         text = shown(await said(session, "/resume old"))
-        assert "m answered then, small does now; /model m goes back." in text
+        assert "It used m before and uses small now; /model m switches back." in text
     async with opened(project, provider="llamacpp", incognito=True) as session:
         text = shown(await said(session, "/resume old"))
-        assert "/provider openai m goes back" in text
-        assert "not saved: incognito writes nothing down" in text
+        assert "/provider openai m switches back" in text
+        assert "not saved: an incognito session saves nothing" in text
         before = file_of("old").read_bytes()
         talk(session, "secret")
         assert (await said(session, "/fork")).is_error
@@ -186,7 +188,7 @@ async def test_a_fork_leaves_the_first_file_as_it_is(project: Path):
         name = talk(session, "one")
         reply = await said(session, "/fork")
         assert session.journal.name != name
-        assert shown(reply).startswith(f"From here on it goes into {session.journal.name}; {name}")
+        assert shown(reply).startswith(f"You continue in a copy, {session.journal.name}; {name}")
         before = file_of(name).read_bytes()
         talk(session, "two")
         assert file_of(name).read_bytes() == before
@@ -230,7 +232,7 @@ async def test_a_title_is_given_shown_and_kept(project: Path):
         assert shown(await said(session, "/rename Mend\x1b the   cart")) == "Title: Mend␛ the cart"
         assert shown(await said(session, "/rename")) == "Title: Mend␛ the cart"
         text = shown(await said(session, "/session"))
-        for part in ("Mend␛ the cart", name, f"{name}.jsonl", "messages  2", "as it goes", "20"):
+        for part in ("Mend␛ the cart", name, f"{name}.jsonl", "messages  2", "continuously", "20"):
             assert part in text, part
     async with opened(project) as session:
         assert shown(await said(session, f"/resume {name}")).startswith("Resumed “Mend␛ the cart”")

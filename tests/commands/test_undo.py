@@ -63,9 +63,9 @@ def talk(session: Session, *words: str) -> None:
 async def test_what_makes_no_sense_is_an_error_and_changes_nothing(quiet: Session):
     async with quiet:
         for line in ("/undo", "/redo", "/restore"):
-            assert shown(await said(quiet, line)).startswith(("There is nothing", "Nothing was")), (
-                line
-            )
+            assert shown(await said(quiet, line)).startswith(
+                ("There is nothing", "There was no", "Nothing was")
+            ), line
         talk(quiet, "one")
         wrong = ("/undo 0", "/undo x", "/undo 1 2", "/undo -1", "/redo 1", "/redo", "/restore 1")
         more = ("/rewind 1 some", "/rewind 1 force x", "/diff 0", "/diff -1", "/restore")
@@ -87,10 +87,13 @@ async def test_an_undo_takes_words_and_files_back_and_a_redo_does_them_again(
             assert reply == Reply(text=f"Took back the last turn. {FILES_STAY}", draft="talk")
             first = await said(session, "/diff 2")
             assert "+x = 1" in first.diff
-            assert "2 from the last" in first.text
+            assert "Turn 2 back" in first.text
             assert "-x = 1" not in first.diff
             assert "+x = 1" in (await said(session, "/diff all")).diff
-            assert shown(await said(session, "/diff 3")) == "Only 2 turns changed files."
+            assert (
+                shown(await said(session, "/diff 3"))
+                == "There are only 2 turns that changed files."
+            )
             reply = await said(session, "/undo 2")
             assert shown(reply) == "Took back 2 turns. 1 file is as before: a.py."
             assert reply.draft == "write it"
@@ -231,7 +234,7 @@ async def test_compacting_is_told_as_an_event_and_can_be_stopped(
         await begun.wait()
         assert shown(await said(quiet, "/undo")).startswith("The conversation is being compacted.")
         assert quiet.cancel()
-        assert await running == Reply(text="Stopped by you; nothing was changed.", is_error=True)
+        assert await running == Reply(text="Interrupted; nothing was changed.", is_error=True)
         assert "nothing to gain" in shown(await said(quiet, "/compact none"))
         assert (await said(quiet, "/compact the plan")) == Reply(text="")
         assert asked[-1] == "asked: the plan"
@@ -244,7 +247,9 @@ async def test_compacting_is_told_as_an_event_and_can_be_stopped(
             ("compaction: the plan", 7),
         ]
         reply = await said(quiet, "/undo")
-        assert shown(reply).startswith("There is nothing to undo: what was said was compacted.")
+        assert shown(reply).startswith(
+            "There is nothing to undo: the conversation was compacted (summarised)."
+        )
         assert shown(await said(quiet, "/restore")).startswith(
             "All of it is back: 4 messages, about"
         )

@@ -195,7 +195,7 @@ async def test_every_voice_and_picture_is_counted(quiet: Session):
 
 
 async def test_cost_has_a_row_for_each_turn_and_a_sum(quiet: Session):
-    assert await text_of(quiet, "/cost") == "Nothing was used yet."
+    assert await text_of(quiet, "/cost") == "No tokens were used yet."
     quiet.turns = [used("one\x1b", 0.01), used("two " * 50, 0.04), used("three", None, model="n")]
     lines = (await text_of(quiet, "/cost")).splitlines()
     assert lines[1].strip() == "m"
@@ -204,7 +204,7 @@ async def test_cost_has_a_row_for_each_turn_and_a_sum(quiet: Session):
     assert lines[4].strip() == "n"
     assert lines[5].split()[:2] == ["3", "?"]
     assert lines[6].split()[:4] == ["$0.0500", "3.0k", "1.5k", "30"]
-    assert lines[-1].startswith("?: no price known")
+    assert lines[-1].startswith("?: price not known")
 
 
 async def test_a_long_session_shows_its_last_turns_and_sums_up_the_others(quiet: Session):
@@ -231,9 +231,11 @@ async def test_without_prices_cost_counts_tokens(quiet: Session):
     text = await text_of(quiet, "/cost")
     assert "$" not in text
     assert "?" not in text
-    assert text.endswith("No price is known: this is in tokens.")
+    assert text.endswith("The price of this model is not known, so the bars show tokens.")
     quiet.turns = [used("one", 0.0)]
-    assert (await text_of(quiet, "/cost")).endswith("It costs nothing. Bars are tokens.")
+    assert (await text_of(quiet, "/cost")).endswith(
+        "These models cost nothing, so the bars show tokens."
+    )
 
 
 def test_figures_stay_short():
@@ -306,7 +308,7 @@ async def test_what_is_remembered_of_changes_is_bounded(
     assert isinstance(reply, Reply)
     assert reply.diff.count("+++") == 2
     assert "  0.py  +1 -1" in shown(reply)
-    assert "no longer kept" in shown(reply)
+    assert "no longer stored" in shown(reply)
 
 
 async def test_odd_displays_of_tools_are_no_change(quiet: Session):

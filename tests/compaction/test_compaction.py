@@ -185,7 +185,7 @@ async def test_what_was_thought_stays_in_the_open_loop_alone():
         ("", "it was empty"),
         ("I'm sorry, but I can't help with that request.", "it was refused"),
         (answer(call("read_file", path="x")), "it called a tool"),
-        (ScriptedAnswer(parts=(Text(text="Goal: mend"),), stop_reason="length"), "it broke off"),
+        (ScriptedAnswer(parts=(Text(text="Goal: mend"),), stop_reason="length"), "it was cut off"),
         ("the same words again and " * 60, "it repeated itself"),
         ("=-=-=-=- " * 40, "it repeated itself"),
         (" ".join(f"word{n}" for n in range(4_000)), "it was too long"),

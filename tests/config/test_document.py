@@ -22,9 +22,9 @@ def test_a_missing_file_is_no_document(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "words", "line"),
     [
-        ('{"a": {\n"b": 1,}}', "broken JSON at a.b: a comma too many", 2),
-        ("[1]", "no JSON object", 1),
-        ("{}}", "broken JSON: something follows", 1),
+        ('{"a": {\n"b": 1,}}', "not valid JSON at a.b: there is a comma too many", 2),
+        ("[1]", "not a JSON object", 1),
+        ("{}}", "not valid JSON: there is text after", 1),
         ('{"a":' * 5000, "too early", 1),
     ],
 )
@@ -47,14 +47,14 @@ def test_a_byte_order_mark_is_skipped_and_said(tmp_path: Path):
     document = document_of(tmp_path, b'\xef\xbb\xbf{"a": 1}')
     assert document.tree == {"a": 1}
     assert document.all_warnings() == [
-        f"{tmp_path}/some.json:1: begins with a byte order mark; it is skipped"
+        f"{tmp_path}/some.json:1: begins with a byte order mark, which is ignored"
     ]
 
 
 def test_nan_costs_only_itself(tmp_path: Path):
     document = document_of(tmp_path, '{"a": 1,\n"b": NaN,\n"c": 2}')
     assert document.tree == {"a": 1, "c": 2}
-    assert document.all_warnings() == [f"{tmp_path}/some.json:2: b: `NaN` is not JSON"]
+    assert document.all_warnings() == [f"{tmp_path}/some.json:2: b: `NaN` is not valid JSON"]
 
 
 @pytest.mark.parametrize("more", ["", ', "c": NaN'])

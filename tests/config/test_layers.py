@@ -79,7 +79,7 @@ def test_every_key_of_the_specification_is_taken_and_one_line_names_those_withou
     loaded = load(folder=project)
     assert loaded.warnings == (
         "router, mcpServers, hooks, memory, gateway, tools.external: "
-        "without effect, for these features are not there yet",
+        "without effect, because this version does not have these features yet",
     )
     config = loaded.config
     assert config.llm.model == "qwen3:14b"
@@ -106,7 +106,9 @@ def test_later_layers_win_and_every_value_knows_where_it_came_from(
     monkeypatch.setenv("YBS_MODEL", "variable")
     monkeypatch.setenv("YBS_LLM__MAX_TOKENS", "7")
     loaded = load(folder=project, config_file=file, overrides={"llm.model": "option"})
-    assert loaded.warnings == ("router: without effect, for these features are not there yet",)
+    assert loaded.warnings == (
+        "router: without effect, because this version does not have these features yet",
+    )
     assert loaded.config.router == {
         "a": "system",
         "b": "user",
@@ -198,8 +200,8 @@ def test_a_broken_file_names_file_line_and_key_and_the_rest_stands(project: Path
     assert loaded.config.llm.max_tokens == 5
     assert loaded.config.llm.model is None
     assert loaded.warnings == (
-        f"{file}:2: IGNORED as a whole, for it is broken JSON at llm.model: "
-        "a comma too many follows it",
+        f"{file}:2: IGNORED as a whole, because it is not valid JSON at llm.model: "
+        "there is a comma too many after this",
     )
 
 
@@ -210,8 +212,8 @@ def test_a_bad_value_falls_back_to_the_layer_before(project: Path, write: Write)
     assert loaded.config.llm.model == "good"
     assert loaded.config.llm.max_tokens == 5
     assert loaded.warnings == (
-        f"{file}:2: llm.model: the variable NOT_SET is not set; it is left out",
-        f"{file}:3: llm.max_tokens: must be a whole number, not text; it is left out",
+        f"{file}:2: llm.model: the variable NOT_SET is not set; it is ignored",
+        f"{file}:3: llm.max_tokens: must be a whole number, not text; it is ignored",
     )
 
 
@@ -221,7 +223,7 @@ def test_a_file_that_others_can_write_is_ignored_loudly(project: Path, write: Wr
     loaded = load(folder=project)
     assert loaded.config == Config()
     assert loaded.warnings == (
-        f"{file}: IGNORED as a whole, for it can be written by others (mode 0666); "
+        f"{file}: IGNORED as a whole, because it can be written by others (mode 0666); "
         f"run: chmod go-w '{file}'",
     )
 
@@ -257,14 +259,14 @@ def test_odd_files_are_a_warning_within_a_second(
     assert loaded.config == Config()
     assert len(loaded.warnings) == 1
     assert loaded.warnings[0].startswith(str(file))
-    assert ": IGNORED as a whole, for it " in loaded.warnings[0]
+    assert ": IGNORED as a whole, because it " in loaded.warnings[0]
 
 
 def test_a_provider_without_an_endpoint_is_left_out(project: Path, write: Write):
     file = write("user", '{"providers": {\n"half": {"model": "x"}}}')
     loaded = load(folder=project)
     assert loaded.config.providers == {}
-    assert loaded.warnings == (f"{file}:2: providers.half: left out, for it has no `endpoint`",)
+    assert loaded.warnings == (f"{file}:2: providers.half: ignored, because it has no `endpoint`",)
 
 
 def test_a_provider_may_be_put_together_by_several_layers(project: Path, write: Write):
@@ -287,7 +289,7 @@ def test_a_provider_may_be_put_together_by_several_layers(project: Path, write: 
 
 def test_config_file_that_is_missing_is_an_error(project: Path):
     with pytest.raises(
-        ConfigError, match=r"none\.json: the configuration file that was asked for does not exist"
+        ConfigError, match=r"none\.json: the requested configuration file does not exist"
     ):
         load(folder=project, config_file=Path("none.json"))
 
@@ -338,17 +340,19 @@ def test_a_profile_can_be_chosen_by_a_variable(project: Path, write: Write):
 
 
 def test_an_unknown_profile_is_an_error_that_lists_those_there_are(project: Path, write: Write):
-    with pytest.raises(ConfigError, match=r"'fast': no such profile .*\(there: none\)"):
+    with pytest.raises(ConfigError, match=r"'fast': there is no such profile .*\(only: none\)"):
         load(folder=project, profile="fast")
     write("user", '{"profiles": {"fast": {}, "slow": {}}}')
-    with pytest.raises(ConfigError, match=r"'fsat': no such profile .*\(there: fast, slow\)"):
+    with pytest.raises(
+        ConfigError, match=r"'fsat': there is no such profile .*\(only: fast, slow\)"
+    ):
         load(folder=project, environ={**os.environ, "YBS_PROFILE": "fsat"})
 
 
 def test_of_many_profiles_ten_are_named(project: Path, write: Write):
     names = [f"p{number:02}" for number in range(12)]
     write("user", msgspec.json.encode({"profiles": {name: {} for name in names}}).decode())
-    with pytest.raises(ConfigError, match=rf"\(there: {', '.join(names[:10])}\)"):
+    with pytest.raises(ConfigError, match=rf"\(only: {', '.join(names[:10])}\)"):
         load(folder=project, profile="p99")
 
 
@@ -362,7 +366,7 @@ def test_a_bad_profile_names_its_lines(project: Path, write: Write):
     file = write("user", '{"profiles": {"p": {\n"llm": {\n"modle": 1},\n"profiles": {}}, "q": 5}}')
     loaded = load(folder=project, profile="p")
     assert loaded.warnings == (
-        f"{file}:4: profiles.p.profiles: a profile cannot hold profiles; it is left out",
+        f"{file}:4: profiles.p.profiles: a profile cannot contain profiles; this is ignored",
         f"{file}:3: profiles.p.llm.modle: is not a setting; did you mean llm.model?",
     )
     with pytest.raises(ConfigError, match=r":4: profiles\.q: must be an object, in { }"):
@@ -371,7 +375,7 @@ def test_a_bad_profile_names_its_lines(project: Path, write: Write):
 
 def test_a_projects_profile_is_never_chosen(project: Path, write: Write):
     write("project", '{"profiles": {"p": {"llm": {"endpoint": "http://evil"}}}}')
-    with pytest.raises(ConfigError, match=r"'p': no such profile"):
+    with pytest.raises(ConfigError, match=r"'p': there is no such profile"):
         load(folder=project, profile="p")
 
 
@@ -386,18 +390,18 @@ def test_variables_that_are_no_settings_are_left_alone(project: Path):
 @pytest.mark.parametrize(
     ("variable", "value", "warning"),
     [
-        ("YBS_LLM_MODEL", "m", "YBS_LLM_MODEL: is not read; write YBS_LLM__MODEL"),
+        ("YBS_LLM_MODEL", "m", "YBS_LLM_MODEL: is not read; use YBS_LLM__MODEL"),
         ("YBS_LLM__MODLE", "m", "YBS_LLM__MODLE: is not a setting; did you mean llm.model?"),
         (
             "YBS_LLM__MAX_TOKENS",
             "many",
-            "YBS_LLM__MAX_TOKENS: must be a whole number, not text; it is left out",
+            "YBS_LLM__MAX_TOKENS: must be a whole number, not text; it is ignored",
         ),
         (
             "YBS_LLM__API_KEY",
             "k",
-            "YBS_LLM__API_KEY: a key is read from the provider's own variable or your files; "
-            "it is left out",
+            "YBS_LLM__API_KEY: a key is read from the provider's own variable or from your files only; "
+            "this one is ignored",
         ),
     ],
 )

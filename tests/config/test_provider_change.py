@@ -52,7 +52,7 @@ def test_another_endpoint_takes_back_the_key_with_a_warning(project: Path, write
         llm, warnings = llm_of(project, write, first, {}, {"endpoint": "http://b"})
         assert (llm.endpoint, llm.api_key) == ("http://b", None)
         assert len(warnings) == 1
-        assert "llm.api_key: left out, for llm.endpoint is another one now" in warnings[0]
+        assert "llm.api_key: ignored, because llm.endpoint has changed" in warnings[0]
 
 
 def test_a_key_set_with_the_endpoint_is_used(project: Path, write: Write):
@@ -69,7 +69,7 @@ def test_a_key_for_nobody_in_particular_goes_to_nobody_that_a_variable_names(
     llm, warnings = llm_of(project, write, {"api_key": KEY}, {}, named)
     assert llm.api_key is None
     assert len(warnings) == 1
-    assert "llm.api_key: left out" in warnings[0]
+    assert "llm.api_key: ignored" in warnings[0]
 
 
 def test_a_key_for_nobody_in_particular_goes_to_no_provider_that_an_option_names(
@@ -78,7 +78,7 @@ def test_a_key_for_nobody_in_particular_goes_to_no_provider_that_an_option_names
     write("user", json.dumps({"llm": {"api_key": KEY}}))
     loaded = load(folder=project, overrides={"llm.provider": "anthropic"})
     assert loaded.config.llm.api_key is None
-    assert "llm.api_key: left out" in loaded.warnings[0]
+    assert "llm.api_key: ignored" in loaded.warnings[0]
 
 
 def test_a_provider_of_a_stronger_own_file_may_have_the_key(project: Path, write: Write):
@@ -106,7 +106,7 @@ def test_another_address_takes_back_key_and_headers_of_an_own_provider(project: 
         assert (work.endpoint, work.model) == ("http://b", "m")
         assert (work.api_key, work.api_key_env, work.headers) == (None, None, {})
         assert len(warnings) == 3
-        assert "providers.work.api_key: left out, for providers.work.endpoint is" in warnings[0]
+        assert "providers.work.api_key: ignored, because providers.work.endpoint has" in warnings[0]
         assert KEY not in repr(warnings)
 
 
@@ -115,7 +115,7 @@ def test_what_comes_with_the_other_address_is_used(project: Path, write: Write):
     work, warnings = work_of(project, write, over)
     assert (work.api_key, work.api_key_env, work.headers) == ("other", None, {"y": "B"})
     assert len(warnings) == 1
-    assert "providers.work.api_key_env: left out" in warnings[0]
+    assert "providers.work.api_key_env: ignored" in warnings[0]
 
 
 def test_the_same_address_takes_nothing_back(project: Path, write: Write):

@@ -145,7 +145,7 @@ def test_an_address_that_is_none_is_a_problem(project: Path, write: Write):
 def test_a_key_that_others_can_read_is_a_problem(project: Path, write: Write):
     file = write("user", f'{{"profiles": {{"p": {{"llm": {{"api_key": "{SECRET}"}}}}}}}}')
     loaded = load(folder=project, profile="p")
-    words = f"{file}: holds a key and others can read it; run: chmod 600 '{file}'"
+    words = f"{file}: contains a key and other users can read it; run: chmod 600 '{file}'"
     assert check(loaded) == (words,)
     file.chmod(0o600)
     assert check(loaded) == ()
@@ -189,6 +189,6 @@ def test_settings_of_features_that_are_not_there_yet_are_named_in_one_line(
 ):
     write("user", '{"hooks": {"a": 1}, "skills": {}, "tools": {"search_paths": ["~/t"]}}')
     loaded = load(folder=project)
-    said = "hooks, tools.search_paths: without effect, for these features are not there yet"
+    said = "hooks, tools.search_paths: without effect, because this version does not have these features yet"
     assert check(loaded) == (said,)
     assert loaded.config.hooks == {"a": 1}

@@ -40,7 +40,7 @@ def test_other_settings_stay_and_none_removes(tmp_path: Path) -> None:
 def test_a_broken_file_is_left_alone(tmp_path: Path, content: str) -> None:
     path = tmp_path / "config.json"
     path.write_text(content)
-    with pytest.raises(ConfigError, match="mend it first"):
+    with pytest.raises(ConfigError, match="Correct the file first"):
         write_settings({"llm.provider": "ollama"}, path)
     assert path.read_text() == content
 

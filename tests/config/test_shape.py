@@ -66,7 +66,7 @@ def test_a_bad_value_loses_itself_and_not_its_neighbour(
     assert fitted["version"] == "1.0"
     assert fitted[section] in ({}, {"builtin": {}})
     assert len(complaints) == 1
-    assert complaints[0][1] == words + "; it is left out"
+    assert complaints[0][1] == words + "; it is ignored"
 
 
 def test_a_number_may_be_whole_where_it_need_not_be():
@@ -114,7 +114,7 @@ def test_external_tools_are_checked_one_by_one():
     fitted, complaints = fit({"tools": {"external": tools}})
     assert fitted == {"tools": {"external": [good, good]}}
     assert [path[2:] for path, _ in complaints] == [(2, "name"), (3,), (4, "colour"), (1,), (2,)]
-    assert complaints[3][1] == "left out, for it has no `path`"
+    assert complaints[3][1] == "ignored, because it has no `path`"
 
 
 def test_the_entries_of_maps_are_checked_one_by_one():
@@ -179,7 +179,7 @@ def test_an_unset_variable_costs_only_its_value():
     values = {"llm": {"model": "${NOPE}", "endpoint": "http://${HOST}:1"}}
     fitted, complaints = fit(values, {"HOST": "h"})
     assert fitted == {"llm": {"endpoint": "http://h:1"}}
-    assert complaints == [(("llm", "model"), "the variable NOPE is not set; it is left out")]
+    assert complaints == [(("llm", "model"), "the variable NOPE is not set; it is ignored")]
 
 
 def test_a_variable_may_hold_a_number_a_truth_or_a_list():
@@ -237,7 +237,7 @@ def test_a_text_is_read_as_the_setting_asks(path: str, text: Any, expected: Any)
 def test_a_text_that_does_not_fit_is_left_out(path: str, text: Any):
     value, words = fit_text(path, text)
     assert value is None
-    assert words.endswith("; it is left out")
+    assert words.endswith("; it is ignored")
 
 
 @every_row("number", [float("nan"), float("inf"), float("-inf")])

@@ -152,7 +152,7 @@ def test_a_link_of_the_project_that_is_not_followed_is_told(project: Path, tmp_p
     sections, notes = told(project)
     assert sections == []
     assert len(notes) == 1
-    assert notes[0].startswith("AGENTS.md is not read: it is a link that leads out of the project")
+    assert notes[0].startswith("AGENTS.md was not read: it is a link that leads out of the project")
 
 
 def test_the_persons_own_links_are_followed_and_open_files_told(project: Path, home: Path):
@@ -164,7 +164,7 @@ def test_the_persons_own_links_are_followed_and_open_files_told(project: Path, h
     sections, notes = told(project)
     assert [(each.source, each.text) for each in sections] == [("~/.config/ybs/AGENT.md", "calm")]
     assert len(notes) == 1
-    assert "~/.config/ybs/HUMAN.md is not read: it can be written by others" in notes[0]
+    assert "~/.config/ybs/HUMAN.md was not read: it can be written by others" in notes[0]
 
 
 def test_over_its_budget_a_document_ends_at_a_line_that_says_where_the_rest_is(project: Path):
@@ -231,7 +231,7 @@ def test_of_a_giant_only_the_beginning_is_read(project: Path):
 
 def test_a_document_that_is_no_text_is_told_and_an_empty_one_is_not(project: Path):
     for data, notes in (
-        (b"Use tabs.\0", ["AGENTS.md is not used: it is no text."]),
+        (b"Use tabs.\0", ["AGENTS.md is not used: it is not a text file."]),
         (b"", []),
         (b"<!-- later -->", []),
     ):
@@ -253,7 +253,7 @@ def test_preferences_are_lines_and_what_is_none_is_told_once(project: Path):
     put(path, hidden)
     assert [each.text for each in told(project)[0]] == ["a: &lt;/document>"]
     for broken, why in (
-        ("{", "it is no JSON"),
+        ("{", "it is not valid JSON"),
         ('["a"]', "it must be a JSON object"),
         ('{"a": {"b": 1}}', "it must be a JSON object"),
         ("[" * 50_000, "it "),

@@ -31,7 +31,7 @@ def test_a_link_is_neither_written_nor_removed(project: Path, home: Path):
     (project / ".ybs").mkdir()
     (project / ".ybs/FOCUS.md").symlink_to(target)
     for act in (lambda: write_focus(project, "x"), lambda: clear_focus(project)):
-        with pytest.raises(YbsError, match="is a link or no file"):
+        with pytest.raises(YbsError, match="is a link or not a regular file"):
             act()
     assert read_focus(project) == ""
     (project / ".ybs/FOCUS.md").unlink()

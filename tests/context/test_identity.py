@@ -73,7 +73,7 @@ def test_secrets_are_masked_before_anything_is_written():
 
 
 def test_nothing_is_written_in_incognito():
-    with pytest.raises(Refused, match="incognito writes nothing down"):
+    with pytest.raises(Refused, match="an incognito session saves nothing"):
         identity(may_write=False).append("I test first.")
     assert not identity().path.parent.exists()
 
@@ -93,7 +93,7 @@ def test_a_file_that_is_not_the_persons_alone_is_left_as_it_is(tmp_path: Path):
     path = identity().path
     path.parent.mkdir(parents=True)
     path.symlink_to(tmp_path / "target")
-    assert "is a link" in refusal("I test first.")
+    assert "is a symbolic link" in refusal("I test first.")
     assert not (tmp_path / "target").exists()
     path.unlink()
     path.write_text("x\n")

@@ -114,7 +114,7 @@ def test_what_comes_back_is_what_was_kept_whatever_its_name(memories: Memories):
 
 def test_nothing_is_written_in_incognito(project: Path, home: Path):
     memories = memories_of(project, may_write=False)
-    with pytest.raises(Refused, match="incognito writes nothing down"):
+    with pytest.raises(Refused, match="an incognito session saves nothing"):
         memories.keep("a thought")
     with pytest.raises(Refused, match="incognito"):
         memories.draft("a thought")
@@ -217,7 +217,7 @@ def test_a_forgotten_memory_is_gone_and_can_be_brought_back(memories: Memories):
     for name in (first.name, first.stem, "use_tabs"):
         memories.forget(name)
         memories.bring_back()
-    with pytest.raises(YbsError, match="Nothing was forgotten"):
+    with pytest.raises(YbsError, match="No note was deleted"):
         memories.bring_back()
 
 
@@ -229,18 +229,18 @@ def test_only_a_memory_of_the_persons_own_is_forgotten(memories: Memories, proje
     for word, why in (
         ("1", "project's own files"),
         ("theirs", "project's own files"),
-        ("../../victim", "no memory"),
-        ("7", "no memory"),
-        ("00000001", "no memory"),
-        ("", "no memory"),
-        ("\x1b[2J", "no memory"),
+        ("../../victim", "no note"),
+        ("7", "no note"),
+        ("00000001", "no note"),
+        ("", "no note"),
+        ("\x1b[2J", "no note"),
     ):
         with pytest.raises(YbsError, match=why):
             memories.forget(word)
     assert (brought / "theirs.md").exists()
     memories.keep("one", "same")
     memories.keep("two", "same")
-    with pytest.raises(YbsError, match="2 memories are called same"):
+    with pytest.raises(YbsError, match="2 notes are called same"):
         memories.forget("same")
 
 
@@ -259,7 +259,7 @@ def test_a_folder_that_cannot_be_read_is_an_error_for_the_person_and_nothing_for
     memories.everywhere.rename(aside)
     memories.everywhere.symlink_to(aside)
     for act in (memories.all, lambda: memories.search("one"), lambda: memories.keep("two")):
-        with pytest.raises(YbsError, match=r"~/.config/ybs/memories.* is a link"):
+        with pytest.raises(YbsError, match=r"~/.config/ybs/memories.* is a symbolic link"):
             act()
     assert memories.recent() is None
     memories.everywhere.unlink()

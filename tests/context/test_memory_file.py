@@ -54,8 +54,8 @@ def test_what_is_no_file_of_text_is_left_out_and_named(project: Path, tmp_path: 
     (folder / "link.md").symlink_to(tmp_path / "outside.md")
     (folder / "inner.md").symlink_to(good)
     (folder / "folder.md").mkdir()
-    (folder / "notes.txt").write_text("no memory")
-    (folder / ".hidden.md").write_text("no memory")
+    (folder / "notes.txt").write_text("no note")
+    (folder / ".hidden.md").write_text("no note")
     (folder / "dev.md").symlink_to("/dev/zero")
     assert [each.text for each in memories.all()] == ["a good one"]
     assert [each.text for each in memories.search("good place secret")] == ["a good one"]
@@ -64,8 +64,8 @@ def test_what_is_no_file_of_text_is_left_out_and_named(project: Path, tmp_path: 
         *("2026-bad.md", "big.md", "pipe.md", "link.md", "inner.md", "folder.md", "dev.md"),
     }
     assert reasons["big.md"] == "it is larger than 64,000 bytes"
-    assert reasons["2026-bad.md"] == "it is no text in UTF-8"
-    assert reasons["pipe.md"] == reasons["folder.md"] == "it is no plain file"
+    assert reasons["2026-bad.md"] == "it is not UTF-8 text"
+    assert reasons["pipe.md"] == reasons["folder.md"] == "it is not a regular file"
 
 
 def test_links_on_the_way_to_what_a_project_brings_are_not_followed(project: Path, tmp_path: Path):

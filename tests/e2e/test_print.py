@@ -197,4 +197,4 @@ def test_a_secret_that_is_piped_in_goes_masked_and_a_warning_says_so(
     assert "+TOKEN=[ybs:secret:github-token#1]" in request.body["messages"][-1]["content"]
     assert secret not in done.stdout + done.stderr
     told = done.stdout if output == "stream-json" else done.stderr
-    assert "placeholders were sent in place of secrets: github-token in your message" in told
+    assert "placeholders were sent instead of secrets: github-token in your message" in told

@@ -157,11 +157,11 @@ def test_the_screens_of_a_session(shop: Path, stack: ExitStack) -> None:
         screen.keys(EMPTY + CLEAR + "the total is wrong\r")
         album.shows("streaming", r"being writ")
         screen.keys(ESCAPE)
-        album.shows("interrupted", r"stopped by you(.|\n)*ctx 4%")
+        album.shows("interrupted", r"interrupted(.|\n)*ctx 4%")
         screen.keys(CLEAR + "run it\r")
         album.shows("tool_running", r"\n +begun")
         screen.keys(ESCAPE)
-        album.shows("tool_stopped", r"stopped by you(.|\n)* out ")
+        album.shows("tool_stopped", r"interrupted(.|\n)* out ")
         screen.keys(CLEAR + "mend it\r")
         album.shows("question_diff", r"\[y\] yes")
         screen.stays()  # keys that come at once were typed ahead

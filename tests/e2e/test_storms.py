@@ -122,7 +122,7 @@ def seconds_to_stop(typist: Typist) -> float:
     typist.rest(0.5)
     pressed_at = time.monotonic()
     typist.type("\x1b")
-    typist.waits_for(b"stopped by you", 10)
+    typist.waits_for(b"interrupted", 10)
     taken = time.monotonic() - pressed_at
     typist.rest(0.5)
     return taken

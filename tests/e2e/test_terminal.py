@@ -92,9 +92,9 @@ def test_ctrl_c_stops_a_running_command_and_twice_leaves(start: Start) -> None:
     )
     screen.sees("begun")
     screen.keys("\x03")
-    screen.sees("stopped by you")
+    screen.sees("interrupted")
     screen.keys("\x03")  # the press that stopped it is not the first of two
-    screen.sees("press Ctrl-C again to leave")
+    screen.sees("press Ctrl-C again to leave ybs")
     screen.keys("\x03")
     assert screen.ends() == 0
     assert "Traceback" not in screen.raw, screen.raw[-3000:]
@@ -145,7 +145,7 @@ def test_a_resize_during_a_turn_is_survived(start: Start) -> None:
     screen.resize(100, 40)
     screen.stays()
     screen.keys("\x1b")
-    screen.sees("stopped by you")
+    screen.sees("interrupted")
     screen.keys("\x04")
     assert screen.ends() == 0
 
@@ -189,10 +189,10 @@ def test_a_first_run_is_one_question_and_then_the_prompt(project: Path, home: Pa
     with serving(["hello"], OllamaServer) as server:
         with Screen(environ={"OLLAMA_HOST": server.url}) as screen:
             screen.sees(r"  1  scripted +ollama, running here, 1\.0 MB")
-            screen.sees("q to quit:")
+            screen.sees(r"q to quit\):")
             screen.stays()  # what comes at once was typed ahead
             screen.keys("\r")
-            screen.sees(r"scripted, ollama\. Kept in ~/.config/ybs/config\.json")
+            screen.sees(r"scripted, ollama\. Saved in ~/.config/ybs/config\.json")
             screen.sees(r"› *\n")
             screen.keys("\x04")
             assert screen.ends() == 0
@@ -206,7 +206,7 @@ def test_a_first_run_is_one_question_and_then_the_prompt(project: Path, home: Pa
 def test_a_first_run_that_is_left_writes_nothing(project: Path, home: Path) -> None:
     for keys in ("q\r", "\x04", "\x03"):
         with Screen(environ={"TERM": "dumb", "OLLAMA_HOST": "127.0.0.1:9"}) as screen:
-            screen.sees("q to quit:")
+            screen.sees(r"q to quit\):")
             screen.stays(0.4)  # what comes sooner is no answer
             screen.keys(keys)
             assert screen.ends() == 4

@@ -68,14 +68,14 @@ def test_the_plain_terminal_moves_no_cursor_and_knows_menus(
     screen = start([call("run_shell", command="touch made"), "finished", "again"], "--plain")
     screen.sees(r"You:$")
     screen.keys("/mode\r")
-    text = screen.sees(r"Number, or nothing:$")
+    text = screen.sees(r"Number \(Enter for none\):$")
     number = re.search(r"(\d+)\. accept-edits", text)
     assert number is not None
     screen.stays(0.4)  # what comes sooner is no answer
     screen.keys(f"{number[1]}\r")
     screen.sees(r"accept-edits[^.]*\n+You:$")
     screen.keys("go\rthen this\r")
-    screen.sees(r"(?s)Kept for later: then this.*|no because \.\.\.:$")
+    screen.sees(r"(?s)Will be sent later: then this.*|no because \.\.\.:$")
     screen.stays(0.5)
     screen.keys("yes\r")
     screen.sees("finished")

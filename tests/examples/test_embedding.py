@@ -9,7 +9,7 @@ import pytest
 FOLDER = Path(__file__).parents[2] / "examples" / "embedding"
 PRINTED = {
     "commands": """\
-Mode: plan (only reads)
+Mode: plan (reads only; changes nothing and runs nothing)
 GOOD MORNING
 Hello.
 """,

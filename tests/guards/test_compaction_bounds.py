@@ -93,7 +93,7 @@ async def test_gigantic_words_of_before_do_not_poison_the_session():
 
 async def test_a_system_prompt_that_leaves_no_room_ends_the_turn():
     conversation = Conversation("word " * 4_000)
-    with pytest.raises(StopTurn, match="The least that can be sent") as stop:
+    with pytest.raises(StopTurn, match="Even the shortest form of the conversation") as stop:
         await guard(3_000).before_step(begun(conversation))
     assert "larger window" in told(stop.value)
 

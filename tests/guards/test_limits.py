@@ -35,7 +35,7 @@ async def test_the_step_limit_ends_the_turn_and_says_which_setting_it_was():
     tools = ScriptedToolbox({"look": "seen"})
     finished, _ = await run(ScriptedModel(map(call, range(9))), tools, Limits(max_steps=3))
     assert (finished.reason, finished.steps) == ("limit", 3)
-    assert finished.message == "Stopped after 3 steps, the limit of a turn."
+    assert finished.message == "Stopped after 3 steps, the limit for one turn."
     assert finished.remedies == (Remedy("raise_step_limit"),)
     assert len(tools.calls) == 3
 

@@ -304,10 +304,10 @@ def test_a_bad_certificate_will_not_pass():
 
 
 def test_silence_is_told_before_and_within_an_answer():
-    assert "sent no answer: nothing came for 600 s" in str(
+    assert "did not answer: nothing arrived for 600 s" in str(
         failures.stalled(SITE, 600, has_begun=False)
     )
-    assert "stopped in mid-answer" in str(failures.stalled(SITE, 1.5, has_begun=True))
+    assert "stopped in the middle of its answer" in str(failures.stalled(SITE, 1.5, has_begun=True))
 
 
 def test_a_web_page_will_not_pass_and_half_a_frame_may():
@@ -316,7 +316,7 @@ def test_a_web_page_will_not_pass_and_half_a_frame_may():
     assert "a web page" in str(page)
     half = failures.senseless(SITE, b'{"choices": [{"del')
     assert half.temporary
-    assert "not whole JSON" in str(half)
+    assert "not complete JSON" in str(half)
     assert "nothing" in str(failures.senseless(SITE, b""))
 
 

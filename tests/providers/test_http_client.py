@@ -149,7 +149,7 @@ async def test_nobody_there_is_said_with_what_to_do(unused_tcp_port: int):
             "404 Not Found",
             '{"error":{"message":"no such model"}}',
             ModelError,
-            "knows no model 'm'",
+            "does not have the model 'm'",
         ),
         ("404 Not Found", "<html><title>404</title></html>", ModelError, "a web page"),
         (
@@ -159,7 +159,7 @@ async def test_nobody_there_is_said_with_what_to_do(unused_tcp_port: int):
             "refused the request (400): what?",
         ),
         ("413 Payload Too Large", "", ContextTooLong, "too long for m"),
-        ("429 Too Many Requests", "", RateLimited, "asks to slow down (429)"),
+        ("429 Too Many Requests", "", RateLimited, "refuses more requests for now (429)"),
         (
             "500 Internal Server Error",
             "oops\x1b[31m",
@@ -180,12 +180,12 @@ async def test_statuses_become_errors_with_words(failure, status, body, kind, wo
     ("reply", "words"),
     [
         (http("<!doctype html><html></html>", type="text/html"), "a web page instead of an answer"),
-        (unending('data: {"choices": [{"del'), "not whole JSON"),
-        (unending('data: {"choices": []}\n\ndata: {"cho\n\n'), "not whole JSON"),
-        (unending(b'data: {"t": "gr\xc3'), "not whole JSON"),
-        (http("data: oops\n\n"), "not whole JSON: oops"),
-        (http('data: {"error": {"message": "boom"}}\n\n'), "broke its answer off: boom"),
-        (http('{"error": "boom"}', type="application/json"), "broke its answer off: boom"),
+        (unending('data: {"choices": [{"del'), "not complete JSON"),
+        (unending('data: {"choices": []}\n\ndata: {"cho\n\n'), "not complete JSON"),
+        (unending(b'data: {"t": "gr\xc3'), "not complete JSON"),
+        (http("data: oops\n\n"), "not complete JSON: oops"),
+        (http('data: {"error": {"message": "boom"}}\n\n'), "broke off its answer: boom"),
+        (http('{"error": "boom"}', type="application/json"), "broke off its answer: boom"),
         (
             b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\ndata: {}\n\n",
             "broke off (the connection was closed)",
@@ -204,7 +204,7 @@ async def test_silence_before_the_answer_is_an_error(failure):
 
     error = await failure(silent, first=0.01)
     assert isinstance(error, ProviderDown)
-    assert "sent no answer: nothing came for 0.01 s" in str(error)
+    assert "did not answer: nothing arrived for 0.01 s" in str(error)
 
 
 async def test_silence_after_the_headers_is_an_error(failure):
@@ -212,7 +212,7 @@ async def test_silence_after_the_headers_is_an_error(failure):
         writer.write(unending(""))
         await asyncio.Event().wait()
 
-    assert "sent no answer" in str(await failure(silent, first=0.05))
+    assert "did not answer" in str(await failure(silent, first=0.05))
 
 
 async def test_silence_within_the_answer_is_an_error(failure):
@@ -221,7 +221,7 @@ async def test_silence_within_the_answer_is_an_error(failure):
         await asyncio.Event().wait()
 
     error = await failure(stall, later=0.01)
-    assert "stopped in mid-answer: nothing came for 0.01 s" in str(error)
+    assert "stopped in the middle of its answer: nothing arrived for 0.01 s" in str(error)
 
 
 def signs_of_life(beginning: str, sign: str):
@@ -244,7 +244,7 @@ async def test_comments_do_not_keep_an_answer_open_for_ever(failure, monkeypatch
     monkeypatch.setattr("ybs.providers.http.client.LONGEST_SILENCE", 0.2)
     async with asyncio.timeout(5):
         error = await failure(signs_of_life(beginning, sign), first=0.1, later=0.1)
-    assert "nothing came for 0.2 s" in str(error)
+    assert "nothing arrived for 0.2 s" in str(error)
 
 
 async def test_comments_do_keep_it_open_for_a_while(serve, client_of, monkeypatch):
@@ -265,7 +265,7 @@ async def test_frames_that_say_nothing_are_signs_of_life_too(serve, client_of, m
     server = await serve(signs_of_life("", 'data: {"choices": []}\n\n'))
     client = client_of(server.url, first=0.1, later=0.1)
     async with asyncio.timeout(5):
-        with pytest.raises(ProviderDown, match=r"nothing came for 0\.2 s"):
+        with pytest.raises(ProviderDown, match=r"nothing arrived for 0\.2 s"):
             await ask(client, progress=lambda: 7)
 
 
@@ -391,7 +391,7 @@ async def test_warming_up_connects_and_closing_unused_is_fine(serve, client_of):
     ],
 )
 def test_what_is_no_address_is_refused(address: str):
-    with pytest.raises(ConfigError, match="is no address"):
+    with pytest.raises(ConfigError, match="is not a valid address"):
         host_of(address)
 
 

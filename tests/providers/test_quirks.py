@@ -64,7 +64,7 @@ def test_pictures_are_given_up_only_where_there_are_any_and_it_is_said():
     learned = learn(Quirks(), "image input is not supported", has_images=True)
     assert learned is not None
     assert learned[0] == Quirks(sees_images=False)
-    assert "{model} sees no pictures" in learned[1]
+    assert "{model} does not accept pictures" in learned[1]
 
 
 @every_row(
@@ -85,7 +85,7 @@ def test_tools_are_given_up_where_a_server_says_that_the_model_takes_none(said: 
     learned = learn(Quirks(), said, has_tools=True)
     assert learned is not None
     assert learned[0] == Quirks(takes_tools=False)
-    assert "{model} takes no tools" in learned[1]
+    assert "{model} does not accept tools" in learned[1]
     assert learn(Quirks(), said) in (None, learn(Quirks(), said, has_tools=False))
     assert learn(Quirks(takes_tools=False), said, has_tools=True) != learned
 

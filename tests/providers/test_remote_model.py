@@ -283,7 +283,7 @@ async def test_streaming_refused_falls_back_to_one_piece_for_the_session(serve, 
     )
     server = await serve(refusal, whole)
     model = model_of(server)
-    told = "m does not stream here, so answers come in one piece."
+    told = "m does not stream here, so each answer arrives in one piece."
     assert await events_of(model) == [
         Noticed(level="warning", text=told),
         TextStreamed(text="Hello"),
@@ -322,7 +322,9 @@ async def test_a_model_that_sees_nothing_gets_words_and_the_person_is_told(serve
     picture = Image(media_type="image/png", data=b"x")
     request = Request("", [UserMessage.of("see", picture)])
     events = await events_of(model_of(server), request)
-    assert events[0] == Noticed(level="warning", text="m sees no pictures; they are left out.")
+    assert events[0] == Noticed(
+        level="warning", text="m does not accept pictures, so they are left out."
+    )
     assert "left out" in server.asked[-1].body["messages"][0]["content"]
     result = ToolResult(call_id="c", name="x", output="", images=(picture,))
     other = model_of(await serve(http('{"error":"image: not supported"}', status="400 Bad"), HELLO))
@@ -539,7 +541,7 @@ async def test_tools_are_given_up_whatever_the_status(status: str, message: str,
     tools = ScriptedToolbox({"look": "x"}).specs()
     events = await events_of(model, Request("", [UserMessage.of("hi")], tools))
     assert [each.text for each in events if isinstance(each, Noticed)] == [
-        "m takes no tools here, so it can only talk: it reads, changes and runs nothing."
+        "m does not accept tools here, so it can only talk: it cannot read or change files or run commands."
     ]
     assert model.waits == [0.0]
     assert isinstance(events[-1], AssistantSaid)

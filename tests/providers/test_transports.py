@@ -283,8 +283,8 @@ async def test_a_proxy_is_used_only_where_it_is_asked_for(serve, monkeypatch: py
         (ConnectionRefusedError(), "connection refused"),
         (socket.gaierror(-2, "x"), "no such host name"),
         (SSLError(1, "certificate verify failed"), "TLS failed: certificate verify failed"),
-        (TimeoutError(), "no connection in time"),
-        (OSError(113, "x"), "no route to it"),
+        (TimeoutError(), "connecting took too long"),
+        (OSError(113, "x"), "there is no network route to it"),
         (OSError(24, "Too many  open files"), "[Errno 24] Too many open files"),
         (OSError(), "OSError"),
         (

@@ -151,7 +151,7 @@ def test_c03_one_changed_byte_makes_the_project_untrusted_again(project: Path):
     file.write_text('{"hooks": {"start": ["./b"]}}')
     loaded = load(folder=project)
     assert loaded.config.hooks == {}
-    assert "not trusted any more, for it has changed" in loaded.warnings[0]
+    assert "not trusted any more: it has changed" in loaded.warnings[0]
     assert loaded.review is not None
     assert loaded.review.needs_question
     shown = lines_of(loaded.review)

@@ -132,7 +132,7 @@ def test_f03_a_whole_session_leaves_nothing(
     output = next(line["output"] for line in lines if line["type"] == "tool_result")
     assert "left out" in output
     # Without incognito the long output is kept: the search finds it, so it could find it here.
-    assert ("incognito writes nothing down" in output) is bool(options)
+    assert ("an incognito session saves nothing" in output) is bool(options)
     assert bool(traces(marker, disk)) is not bool(options)
     assert traces(marker, project) == []
 
@@ -216,7 +216,7 @@ def test_f03_what_is_typed_after_slash_incognito_is_found_nowhere(
         screen.keys(f"!{prints_much(before)}\r")
         screen.sees("first")
         screen.keys("/incognito\r")
-        screen.sees("nothing of it is written down")
+        screen.sees("nothing about it is saved")
         screen.sees(r"\n incognito +openai scripted +ask")
         screen.keys(f"!{prints_much(after)}\r")
         screen.sees("second")

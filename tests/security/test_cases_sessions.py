@@ -117,7 +117,7 @@ async def test_f04_an_edited_session_gives_no_power(
             status = session.status()
             assert (status.provider, status.model, status.mode) == ("openai", "scripted", "ask")
             assert session.environment.policy.grants == ()
-            with pytest.raises(YbsError, match="is no checkpoint"):
+            with pytest.raises(YbsError, match="is not a checkpoint"):
                 await session.history.undo(2)
             await session.send("go on")
         assert "EVIL" not in repr(server.requests[0].body)

@@ -21,7 +21,7 @@ def test_nothing_is_overwritten_be_it_file_folder_or_dead_link(project: Path, ro
     (project / "sub").mkdir()
     (project / "sub" / "default.md").write_text("mine")
     for name in ("there.md", "dead.md", "sub", str(project / "there.md")):
-        with pytest.raises(YbsError, match="is there already"):
+        with pytest.raises(YbsError, match="exists already"):
             find_place(roots, name, "default.md")
     assert not (project / "nowhere").exists()
 
@@ -29,7 +29,7 @@ def test_nothing_is_overwritten_be_it_file_folder_or_dead_link(project: Path, ro
 def test_a_file_that_comes_in_between_stays(project: Path, roots: Roots):
     place = find_place(roots, "new.md", "default.md")
     place.write_text("quicker")
-    with pytest.raises(YbsError, match="is there already"):
+    with pytest.raises(YbsError, match="exists already"):
         write_new(roots, place, b"late")
     assert place.read_text() == "quicker"
     assert [path.name for path in project.iterdir()] == ["new.md"]

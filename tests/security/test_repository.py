@@ -24,7 +24,7 @@ async def test_a_repository_put_together_oddly_is_refused(pit: Sandpit, tmp_path
     assert await Git(pit.top).look() == ("main", [])
     (pit.top / ".git/refs").rename(pit.top / "refs")
     (pit.top / ".git/refs").write_text("")
-    with pytest.raises(GitError, match="refs is no folder"):
+    with pytest.raises(GitError, match="refs is not a folder"):
         await Git(pit.top).look()
     (pit.top / ".git/HEAD").unlink()
     (pit.top / ".git/HEAD").symlink_to("/etc/hostname")
@@ -51,7 +51,7 @@ async def test_a_branch_that_is_a_link_or_a_pipe_tells_nothing_of_another_reposi
         await Git(pit.top).run("log")
     (heads / "main").unlink()
     os.mkfifo(heads / "main")
-    with pytest.raises(GitError, match="main is a link or no file"):
+    with pytest.raises(GitError, match="main is a link or not a regular file"):
         await Git(pit.top).run("log")
 
 
@@ -63,11 +63,11 @@ async def test_a_file_that_leads_to_no_git_folder_is_refused(pit: Sandpit):
     (pit.top / ".git").write_text("gitdir: x/worktrees/y")
     (pit.top / "x/worktrees/y").mkdir(parents=True)
     os.mkfifo(pit.top / "x/worktrees/y/gitdir")
-    with pytest.raises(GitError, match="gitdir is no regular file"):
+    with pytest.raises(GitError, match="gitdir is not a regular file"):
         await Git(pit.top).look()
     (pit.top / ".git").unlink()
     os.mkfifo(pit.top / ".git")
-    with pytest.raises(GitError, match="no file"):
+    with pytest.raises(GitError, match="not a regular file"):
         await Git(pit.top).look()
 
 
@@ -104,7 +104,7 @@ async def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(pit: Sandpit):
         data = path.read_bytes() if path.exists() else None
         path.unlink(missing_ok=True)
         os.mkfifo(path)
-        with pytest.raises(GitError, match=f"{name} is no regular file"):
+        with pytest.raises(GitError, match=f"{name} is not a regular file"):
             await Git(pit.top).look()
         path.unlink()
         if data is not None:
@@ -130,9 +130,9 @@ async def test_git_writes_through_no_link_in_its_own_folder(
     place.symlink_to(outside)
     before = outside.read_bytes() if outside.is_file() else sorted(outside.rglob("*"))
     (pit.top / "a.txt").write_text("changed\n")
-    with pytest.raises(GitError, match=r"is a link|no regular file"):
+    with pytest.raises(GitError, match=r"is a link|not a regular file"):
         await Git(pit.top).commit("led away", "a.txt")
-    with pytest.raises(GitError, match=r"is a link|no regular file"):
+    with pytest.raises(GitError, match=r"is a link|not a regular file"):
         await make_branch(Git(pit.top), "new")
     assert before == (outside.read_bytes() if outside.is_file() else sorted(outside.rglob("*")))
 

@@ -109,7 +109,7 @@ async def test_a_mode_chosen_while_a_new_session_opens_holds_and_no_turn_comes_b
         begun = asyncio.ensure_future(session.start_anew(is_incognito=True))
         await opening.wait()
         session.mode = "plan"
-        with pytest.raises(YbsError, match="about to begin"):
+        with pytest.raises(YbsError, match="being opened"):
             await session.send("between")
         go.set()
         await begun

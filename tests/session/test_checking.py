@@ -26,8 +26,8 @@ WRONG = [
     ('{"safety":\n{"deny": ["git",\n"run_shel(rm *)"]}}', 3, "safety.deny[1]", "run_shell?", True),
     ('{"safety":\n{"deny": ["wr*ite"]}}', 2, "safety.deny[0]", "no tool 'wr*ite'", True),
     ('{"safety":\n{"ask": ["delet_file"]}}', 2, "safety.ask[0]", "delete_file or", True),
-    ('{"safety":\n{"ask": ["a b"]}}', 2, "safety.ask[0]", "'a b' is no rule", True),
-    ('{"safety":\n{"allow": ["("]}}', 2, "safety.allow[0]", "'(' is no rule", True),
+    ('{"safety":\n{"ask": ["a b"]}}', 2, "safety.ask[0]", "'a b' is not a valid rule", True),
+    ('{"safety":\n{"allow": ["("]}}', 2, "safety.allow[0]", "'(' is not a valid rule", True),
     ('{"safety":\n{"allow": ["bash(ls)"]}}', 2, "safety.allow[0]", "run_shell?", False),
     (
         '{"safety": {"require_confirmation":\n["write_file", "editfile"]}}',
@@ -144,12 +144,12 @@ def test_an_entry_is_found_in_the_file_that_it_came_from(home: Path, project: Pa
     [
         (
             {"deny": ("run_shel:rm *",)},
-            "the rule to deny run_shel:rm *: there is no tool 'run_shel'. Did",
+            "the deny rule run_shel:rm *: there is no tool 'run_shel'. Did",
         ),
         ({"deny": ("Edit",)}, "Did you mean edit_file?"),
-        ({"allow": ("nothing_like_it",)}, "There are read_file, write_file"),
-        ({"allow": ("(",)}, "a rule to allow: '(' is no rule"),
-        ({"add_dirs": (Path("none"),)}, "the folder to add, none, does not exist"),
+        ({"allow": ("nothing_like_it",)}, "The tools are: read_file, write_file"),
+        ({"allow": ("(",)}, "the allow rule: '(' is not a valid rule"),
+        ({"add_dirs": (Path("none"),)}, "the additional folder none does not exist"),
         ({"add_dirs": (Path(__file__),)}, "is not a folder"),
     ],
 )
@@ -167,7 +167,7 @@ def test_bad_usage_has_its_exit_code(
 ) -> None:
     at = ["--endpoint", "http://127.0.0.1:9/v1", "-m", "x"]
     assert cli.main([*at, "--deny", "run_shel", *words]) == 2
-    assert "the rule to deny run_shel: there is no tool 'run_shel'" in capsys.readouterr().err
+    assert "the deny rule run_shel: there is no tool 'run_shel'" in capsys.readouterr().err
     assert cli.main([*at, "--add-dir", "none", "-P", "--output-format", "json", "go"]) == 2
     assert msgspec.json.decode(capsys.readouterr().out)["exit_code"] == 2
 

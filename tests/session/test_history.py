@@ -52,7 +52,7 @@ async def test_what_is_kept_for_another_folder_is_not_taken_back_here(
         (other / "a").write_text("a\n")
         options = {"provider": "openai", "endpoint": server.url, "model": "m", "resume": name}
         async with Session.open(other, commands=SlashCommands(), **options) as again:
-            with pytest.raises(YbsError, match="is gone") as caught:
+            with pytest.raises(YbsError, match="no longer exists") as caught:
                 await again.history.undo()
             assert caught.value.remedies == (Remedy("rewind_conversation"),)
             assert len(again.conversation.messages) == 4

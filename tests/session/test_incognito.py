@@ -47,7 +47,7 @@ async def test_slash_incognito_leaves_the_conversation_behind(open_session: Open
             await session.send("other words")
         sent = str(server.requests[1].body)
     assert not reply.is_error
-    assert "nothing of it is written down" in shown(reply)
+    assert "nothing of it will be saved" in shown(reply)
     assert "other words" in sent
     assert "first words" not in sent
     status = session.status()
@@ -72,7 +72,7 @@ async def test_grants_questions_and_jobs_do_not_come_along(open_session: Open, p
             assert session.environment.policy.grants == ()
             assert session.confirm is asked
             assert old.workspace.shells.running_jobs == ()
-    assert shown(reply).endswith("What ran in the background was ended.")
+    assert shown(reply).endswith("The background jobs were stopped.")
 
 
 def _silent() -> Any:
@@ -104,7 +104,7 @@ async def test_it_waits_for_the_turn(open_session: Open):
             def try_it(event: object) -> None:
                 if not isinstance(event, RequestStarted):
                     return
-                with pytest.raises(YbsError, match="A turn is running"):
+                with pytest.raises(YbsError, match="ybs is still working"):
                     session.start_anew(is_incognito=True).send(None)
                 refused.append("yes")
 
@@ -150,5 +150,5 @@ async def test_an_answer_about_trust_is_not_written_down(open_session: Open, pro
         async with session:
             reply = await say(session, "/trust give")
     assert reply.is_error
-    assert "incognito writes nothing down" in shown(reply)
+    assert "an incognito session saves nothing" in shown(reply)
     assert not list(Path.home().rglob("*"))

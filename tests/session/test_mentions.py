@@ -211,7 +211,7 @@ async def test_what_cannot_go_along_is_said_and_the_rest_goes(desk: Desk, projec
         "@loop": "loop",
         "@pipe": "named pipe",
         "@broken.png": "damaged",
-        "@/dev/zero": "no ordinary file",
+        "@/dev/zero": "not a regular file",
         "@src/cart.py:500": "there is no line 500",
     }
     wrong: dict[str, object] = {}
@@ -335,7 +335,11 @@ async def test_a_path_that_leads_nowhere_is_told_and_what_is_no_path_is_not(desk
         ("me@example.com @types/node @scope/pkg@1.2 @angular/core/testing @me @gmail.com", ""),
     ]:
         assert await desk.parts(words) == []
-        found = [warning for warning in desk.warnings if warning.startswith("No file matches ")]
-        if found != ([f"No file matches {told}"] if told else []):
+        found = [
+            warning
+            for warning in desk.warnings
+            if warning.startswith("There is no file that matches ")
+        ]
+        if found != ([f"There is no file that matches {told}"] if told else []):
             wrong.append(f"{words}: {found}")
     assert wrong == []

@@ -37,7 +37,7 @@ def test_with_nothing_configured_the_installed_starter_model_is_used(
     session._runner._start("")
     assert session.status().provider == "llamacpp"
     assert [e.text for e in events.of(Noticed)] == [
-        "No model is configured: using the starter model on this machine, qwen2.5-coder-1.5b."
+        "No model is configured, so ybs uses the starter model on this machine, qwen2.5-coder-1.5b."
     ]
 
 

@@ -38,8 +38,8 @@ DOORS = ("reopen", "kill", "/fork", "!echo 4 > c.txt", "/rename other", "/focus 
 #: The only errors that a life may meet: there is nothing that the step could act on.
 NOTHING_TO_DO = {
     "undo": "nothing to undo",
-    "redo": "nothing to do again",
-    "restore": "Nothing was set aside",
+    "redo": "nothing to redo",
+    "restore": "There was no compaction",
 }
 WHAT: tuple[What, ...] = ("both", "conversation", "files")
 steps = st.tuples(st.sampled_from([*ANSWERS, *WAYS, *DOORS]), st.integers(0, 30))

@@ -214,7 +214,7 @@ async def test_two_turns_at_once_are_refused(open_session: Open):
         async with session:
             turn = asyncio.create_task(session.send("hello"))
             await server.received()
-            with pytest.raises(YbsError, match="A turn is running"):
+            with pytest.raises(YbsError, match="ybs is still working"):
                 await session.send("me too")
             assert (await session.handle("/clear")).is_error
             assert (await session.handle("/model other")).is_error
@@ -274,7 +274,7 @@ async def test_a_typed_command_is_part_of_the_turn_and_can_be_cancelled(
             turn = asyncio.create_task(session.handle("!echo $$ > pid; echo on; sleep 60"))
             await runs.wait()
             assert session.is_busy
-            with pytest.raises(YbsError, match="A turn is running"):
+            with pytest.raises(YbsError, match="ybs is still working"):
                 await session.send("me too")
             assert session.cancel()
             outcome = await turn
@@ -333,7 +333,7 @@ async def test_an_error_of_a_turn_comes_out_of_the_iterator(open_session: Open):
         async with session:
             turn = asyncio.create_task(session.send("hello"))
             await server.received()
-            with pytest.raises(YbsError, match="A turn is running"):
+            with pytest.raises(YbsError, match="ybs is still working"):
                 [_ async for _ in events_of(session, "me too")]
             session.cancel()
             await turn

@@ -147,7 +147,7 @@ async def test_a_resumed_session_names_the_model_that_answered_last_and_its_prov
         ) as session:
             assert session.resumed is not None
             assert (
-                "large answered then, small:1b does now; /provider far large goes back."
+                "It used far large before and uses ollama small:1b now; /provider far large switches back."
                 in session.resumed.text
             )
             await said(session, "/provider far large")
@@ -157,7 +157,7 @@ async def test_a_resumed_session_names_the_model_that_answered_last_and_its_prov
             repository, commands=SlashCommands(), **at, overrides=large(far), resume=""
         ) as session:
             assert session.resumed is not None
-            assert "/provider far large goes back." in session.resumed.text
+            assert "/provider far large switches back." in session.resumed.text
 
 
 async def test_a_switch_is_one_line_of_the_transcript_and_no_title_is_repeated(

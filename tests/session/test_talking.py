@@ -69,7 +69,7 @@ async def test_what_is_told_about_words_for_the_running_turn_comes_behind_them(
         assert isinstance(offer, Reply)
         assert offer.menu is not None
         back = [re.sub(r"\S+ ago", "- ago", item.detail) for item in offer.menu.items]
-        assert back == ["the last prompt, - ago, said while it worked", "2 prompts back, - ago"]
+        assert back == ["the last prompt, - ago, sent while ybs worked", "2 prompts back, - ago"]
         told = [each for each in events.events if isinstance(each, UserSaid | Noticed)]
         assert [type(event).__name__ for event in told] == ["UserSaid", "UserSaid", "Noticed"]
         assert told[-1] == Noticed(level="info", text="Attached: a.txt (1 line)")
@@ -82,9 +82,9 @@ async def test_a_command_for_the_person_alone_is_no_turn_and_the_model_sees_noth
     async with OpenAIServer([]) as server:
         session, events = open_session(server)
         good = await session.handle("!!echo one; touch made")
-        assert good == Reply(text="exit code 0; the model was not told")
+        assert good == Reply(text="exit code 0; the model does not see this")
         bad = await session.handle("!! sh -c 'exit 3'")
-        assert bad == Reply(text="exit code 3; the model was not told", is_error=True)
+        assert bad == Reply(text="exit code 3; the model does not see this", is_error=True)
         blocked = await session.handle("!!sudo true")
         assert isinstance(blocked, Reply)
         assert (blocked.is_error, "blocked" in blocked.text) == (True, True)
@@ -103,7 +103,7 @@ async def test_a_command_for_the_person_alone_is_no_turn_and_the_model_sees_noth
 
         session.subscribe(events_to(stop))
         stopped = await session.handle("!!echo on; sleep 60")
-        assert stopped == Reply(text="stopped by you", is_error=True)
+        assert stopped == Reply(text="interrupted", is_error=True)
         assert not session.cancel()
         await session.close()
 
@@ -162,7 +162,7 @@ async def test_going_back_waits_for_the_running_turn(open_session: Open) -> None
 
         def go_back(event: Event) -> None:
             if isinstance(event, UserSaid):
-                with pytest.raises(YbsError, match="running") as caught:
+                with pytest.raises(YbsError, match="working") as caught:
                     session.history.clear()
                 errors.append(caught.value)
 
@@ -185,7 +185,9 @@ async def test_a_typed_command_goes_on_in_the_background(open_session: Open, pro
 
         session.subscribe(events_to(let_go))
         await session.send_shell("echo begun; while ! [ -e go ]; do sleep 0.01; done")
-        assert await beside[0] == Reply(text="It goes on in the background. /jobs shows it.")
+        assert await beside[0] == Reply(
+            text="The command continues in the background. /jobs lists it."
+        )
         said = events.of(UserSaid)[0].content
         assert "Still running, in the background as job-1\n\nOutput:\nbegun" in said
         reply = await session.handle("/background")

@@ -326,9 +326,9 @@ async def test_what_is_kept_is_for_its_owner_alone_and_only_what_changed(play: P
     assert not any(b"never kept" in content for content in contents)
     play.checkpoints.close()
     assert (await Play(play.project).checkpoints.undo([name])).is_done  # in another session
-    with pytest.raises(YbsError, match="is gone"):
+    with pytest.raises(YbsError, match="no longer exists"):
         await play.checkpoints.undo(["session-1.0000"])
-    with pytest.raises(YbsError, match="is no checkpoint"):
+    with pytest.raises(YbsError, match="is not a checkpoint"):
         await play.checkpoints.undo(["../x"])
 
 

@@ -37,7 +37,7 @@ async def test_a_change_in_the_moment_of_an_undo_is_not_overwritten(
     name = await play.name(lambda: a.write_text("2"))
     with monkeypatch.context() as patch:
         _meddle(patch, lambda: a.write_text("mine"))
-        assert "changed in this moment" in (await play.checkpoints.undo([name])).problem
+        assert "changed just now" in (await play.checkpoints.undo([name])).problem
     assert tree(play.project) == {"a": ("file", 0o644, b"mine")}
     assert (await play.checkpoints.undo([name])).conflicts == ("a",)
 
@@ -57,7 +57,7 @@ async def test_a_link_planted_in_the_moment_of_an_undo_leads_nowhere(
 
     with monkeypatch.context() as patch:
         _meddle(patch, plant)
-        assert "may not be written any more" in (await play.checkpoints.redo([name])).problem
+        assert "may no longer be written" in (await play.checkpoints.redo([name])).problem
     assert tree(outside) == {}
 
 

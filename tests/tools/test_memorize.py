@@ -125,7 +125,7 @@ async def test_incognito_says_why_nobody_is_asked_and_nothing_is_kept(project: P
         desk = Desk(project, mode, may_write=False)
         result = await desk.memorize("a note")
         assert result.is_error
-        assert result.output == "Not kept: incognito writes nothing down."
+        assert result.output == "Not kept: an incognito session saves nothing."
         assert not desk.asked
     assert not has_files(home)
 

@@ -210,7 +210,7 @@ async def test_nothing_is_written_where_outputs_are_not_kept(make_bench: Any, ho
     bench.workspace.shells.keeps_outputs = False
     output = (await bench.ok("run_shell", command="seq 10000")).output
     assert "left out" in output
-    assert "[the whole output was not kept: incognito writes nothing down]" in output
+    assert "[the whole output was not kept: an incognito session saves nothing]" in output
     assert names_in(home) == []
 
 

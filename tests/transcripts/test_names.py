@@ -38,13 +38,13 @@ def test_a_session_is_found_by_what_people_call_it(tmp_path: Path, word: str, na
 @every_row(
     "word, message",
     [
-        ("4", "there is no session 4; there are 3"),
-        ("0", "there is no session 0; there are 3"),
-        ("loginn", r"the nearest: login"),
+        ("4", "there is no session number 4; the list has 3"),
+        ("0", "there is no session number 0; the list has 3"),
+        ("loginn", r"similar names: login"),
         ("zzz", "no session 'zzz'\nList them: /sessions"),
         ("", "no session ''"),
-        ("2026", "there is no session 2026"),
-        ("202601", "2 sessions begin with '202601': session-20260119-0, session-20260118-0"),
+        ("2026", "there is no session number 2026"),
+        ("202601", "2 sessions match '202601': session-20260119-0, session-20260118-0"),
         ("../login", "no session"),
         ("/etc/passwd", "no session"),
     ],

@@ -151,11 +151,11 @@ def test_no_file_makes_reading_fail_in_another_way_than_in_words(
 
 
 def test_a_file_with_nothing_to_read_is_an_error_in_words(path: Path):
-    with pytest.raises(YbsError, match=r"there is no transcript .*session-1\.jsonl"):
+    with pytest.raises(YbsError, match=r"the session file .*session-1\.jsonl does not exist"):
         read(path)
-    with pytest.raises(YbsError, match="no transcript: it is empty"):
+    with pytest.raises(YbsError, match="not a session file: it is empty"):
         written(path)
-    with pytest.raises(YbsError, match="no transcript: none of its 2 lines can be read"):
+    with pytest.raises(YbsError, match="not a session file: none of its 2 lines can be read"):
         written(path, b"ELF\0\n", b"\n", b"hello")
 
 

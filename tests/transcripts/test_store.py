@@ -158,7 +158,7 @@ def test_f02_a_planted_name_is_passed_over(store: Store, tmp_path: Path):
 
 def test_a_session_that_is_not_there_is_not_made_by_asking_for_it(store: Store):
     for work in (store.read, store.open_log, store.delete):
-        with pytest.raises(YbsError, match=r"there is no (session|transcript) .*nowhere"):
+        with pytest.raises(YbsError, match=r"(there is no session|the session file) .*nowhere"):
             work("nowhere")
     assert not store.folder.exists()
 
@@ -183,7 +183,7 @@ def test_a_copy_holds_the_chain_alone_and_has_its_own_title(store: Store):
     assert b'"content":"b"' not in (store.folder / "important-bugfix.jsonl").read_bytes()
     found = store.find("important")
     assert (found.title, found.messages, found.project) == ("Important", 2, "/p")
-    with pytest.raises(YbsError, match="there is a session important-bugfix already"):
+    with pytest.raises(YbsError, match="a session called important-bugfix exists already"):
         store.copy("long", "important-bugfix")
     assert store.read("important-bugfix").replay.messages == original.replay.messages
 

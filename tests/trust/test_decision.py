@@ -47,7 +47,7 @@ def test_powerful_settings_wait_for_trust(project: Path):
     assert loaded.config.tools.external[0].path == "./x"
     assert loaded.config.tools.search_paths == (*Config().tools.search_paths, "./more")
     (warning,) = loaded.warnings
-    assert warning.endswith("without effect, for these features are not there yet")
+    assert warning.endswith("without effect, because this version does not have these features yet")
     assert loaded.review is not None
     assert not loaded.review.needs_question
 
@@ -175,7 +175,7 @@ def test_a_new_file_a_lost_one_and_a_new_right_are_changes(project: Path):
     review = load(folder=project).review
     assert review is not None
     assert review.changes == (
-        Change(path=".ybs/commands/a.md", what="is gone"),
+        Change(path=".ybs/commands/a.md", what="was removed"),
         Change(path=".ybs/commands/b.md", what="may be run now"),
         Change(path=".ybs/commands/c.md", what="is new"),
     )
@@ -211,8 +211,8 @@ def test_a_program_that_settings_name_is_bound_to_its_content(project: Path):
         (lambda p: (p / ".ybs/commands/x").symlink_to("/etc/passwd"), "x is a link"),
         (lambda p: (p / ".ybs/commands/x").symlink_to("/etc"), "x is a link"),
         (lambda p: (p / ".ybs/hooks").symlink_to("/etc"), "hooks is a link"),
-        (lambda p: os.mkfifo(p / ".ybs/commands/x"), "no regular file"),
-        (lambda p: os.mkfifo(p / ".mcp.json"), ".mcp.json is no regular file"),
+        (lambda p: os.mkfifo(p / ".ybs/commands/x"), "not a regular file"),
+        (lambda p: os.mkfifo(p / ".mcp.json"), ".mcp.json is not a regular file"),
         (lambda p: (p / ".mcp.json").symlink_to("/dev/zero"), "is a link"),
         (lambda p: put(p, ".mcp.json", "[" * 300_000), ".mcp.json is larger than 256 kB"),
         (lambda p: os.truncate(put(p, ".ybs/tools/big", ""), 1 << 30), "too large"),

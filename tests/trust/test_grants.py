@@ -44,10 +44,10 @@ def test_some_settings_are_not_taken_even_from_a_trusted_project(project: Path):
     assert secret not in str(msgspec.to_builtins(loaded.config))
     named = " ".join(loaded.warnings)
     for words in (
-        "ignored, for no project's file may set it: llm.api_key, providers.mine.api_key, "
+        "ignored, because a project's file may not set it: llm.api_key, providers.mine.api_key, "
         "providers.mine.api_key_env, providers.openai, safety.mode",
-        "ignored, for it would read your variables: router",
-        "can only tighten it: safety.sandbox_enabled",
+        "ignored, because it would read your environment variables: router",
+        "can only make this stricter: safety.sandbox_enabled",
     ):
         assert words in named
 
@@ -98,7 +98,7 @@ def test_a_trusted_project_changes_nothing_that_is_the_users(project: Path, writ
     assert config.hooks == {"before_turn": ["mine", "theirs"], "other": ["o"]}
     assert [tool.path for tool in config.tools.external] == ["mine", "y", "z"]
     assert any(
-        "your own settings have it already" in each for each in load(folder=project).warnings
+        "your own settings already define it" in each for each in load(folder=project).warnings
     )
 
 
@@ -108,7 +108,7 @@ def test_a_later_file_of_the_user_does_not_lend_its_secrets_to_a_projects_server
     file = write("file", '{"mcpServers": {"files": {"env": {"TOKEN": "secret"}}}}')
     loaded = trusted(project, config_file=file)
     assert loaded.config.mcpServers["files"] == {"env": {"TOKEN": "secret"}}
-    assert "mcpServers.files: left out, for your own settings name it" in loaded.warnings[0]
+    assert "mcpServers.files: ignored, because your own settings define it" in loaded.warnings[0]
 
 
 def test_a_projects_address_does_not_get_the_users_key(project: Path, write: Write):
@@ -123,7 +123,7 @@ def test_a_key_of_a_later_file_does_not_go_to_a_projects_address(project: Path, 
     file = write("file", '{"llm": {"api_key": "sk-mine"}}')
     loaded = trusted(project, config_file=file)
     assert loaded.config.llm.api_key is None
-    assert "llm.api_key: left out, for a project's file names the address" in loaded.warnings[-2]
+    assert "llm.api_key: ignored, because a project's file sets the address" in loaded.warnings[-2]
 
 
 def test_the_wire_format_of_the_users_provider_is_kept(project: Path, write: Write):
@@ -175,7 +175,7 @@ def test_every_wish_is_told_in_plain_words(project: Path):
         '.ybs.json: runs programs at before_turn: ["./hook.sh --now"]',
         ".ybs.json: starts or reaches the MCP server files: "
         '{"command":"node","args":["server.js"],"env":{"T":"${TOKEN}"}}; '
-        "it is given your variables TOKEN",
+        "it receives your environment variables TOKEN",
         '.ybs.json: lets the model run these programs: [{"name":"x","path":"./x"}]',
         '.ybs.json: looks for tools, which are programs, in ["./more"]',
         ".ybs.json: sets skills.x to 1",
@@ -192,7 +192,7 @@ def test_what_is_shown_cannot_act_on_a_terminal_or_hide(project: Path):
 
 
 def test_a_difference_is_escaped_and_bounded():
-    assert difference("a\n", "a\r\n") == "only ends of lines, or the end of the file, differ"
+    assert difference("a\n", "a\r\n") == "only line endings, or the end of the file, differ"
     shown = difference("a\n" * 200, "\x1b[2J\n" * 200)
     assert "\x1b" not in shown
     assert shown.endswith("more lines")

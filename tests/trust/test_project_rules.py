@@ -84,7 +84,7 @@ def test_a_link_in_its_place_is_ignored(project: Path, tmp_path: Path):
     file.symlink_to(elsewhere)
     rules = ProjectRules(project)
     assert rules.record.allow == ()
-    assert "is a link" in rules.warning
+    assert "is a symbolic link" in rules.warning
 
 
 def test_a_file_of_another_folder_in_its_place_counts_for_nothing(project: Path):

@@ -17,7 +17,7 @@ from ybs.trust import project_settings as rules
 from ybs.trust.settings import load
 
 Write = Callable[[str, str], Path]
-NEEDS_TRUST = "ignored, for this project is not trusted: "
+NEEDS_TRUST = "ignored, because this project is not trusted: "
 
 #: One value of every setting that could run a program, send something out, or allow more.
 POWERFUL: dict[str, Any] = {
@@ -100,7 +100,7 @@ def test_a_model_of_a_project_is_a_plain_name(project: Path, write: Write, model
     write("project", json.dumps({"llm": {"model": model}}))
     loaded = load(folder=project)
     assert loaded.config.llm.model is None
-    assert "only give a model's plain name" in loaded.warnings[0]
+    assert "only give the plain name of a model" in loaded.warnings[0]
 
 
 def test_a_variable_is_not_read_for_a_project(project: Path, write: Write):
@@ -113,9 +113,9 @@ def test_a_variable_is_not_read_for_a_project(project: Path, write: Write):
     assert loaded.config == Config()
     assert secret not in repr(loaded)
     assert loaded.warnings == (
-        f"{file}:1: llm.model: a project's file may not read variables; it is left out",
-        f"{file}:2: safety.blocked_commands: a project's file may not read variables; "
-        "it is left out",
+        f"{file}:1: llm.model: a project's file may not read environment variables; this is ignored",
+        f"{file}:2: safety.blocked_commands: a project's file may not read environment variables; "
+        "this is ignored",
     )
 
 
@@ -196,7 +196,7 @@ def test_a_project_may_not_raise_a_limit(project: Path, write: Write):
     assert loaded.config.git.auto_commit is False
     assert loaded.config.safety.sandbox_enabled is True
     assert loaded.warnings == (
-        f"{file}:2: ignored, for a project can only tighten it: agent.max_cost_usd, "
+        f"{file}:2: ignored, because a project can only make this stricter: agent.max_cost_usd, "
         "agent.max_seconds, agent.max_iterations, git.auto_commit, safety.sandbox_enabled",
     )
 
@@ -213,7 +213,7 @@ def test_a_project_may_not_show_the_model_more_than_the_user(project: Path, writ
     write("project", json.dumps({"context": dict.fromkeys(user, 1_000_000)}))
     loaded = load(folder=project)
     assert msgspec.to_builtins(loaded.config.context).items() >= user.items()
-    assert "can only tighten it: context.max_tokens, " in loaded.warnings[0]
+    assert "can only make this stricter: context.max_tokens, " in loaded.warnings[0]
     write("project", json.dumps({"context": dict.fromkeys(user, 5)}))
     loaded = load(folder=project)
     assert loaded.config.context.repo_map_tokens == 5
@@ -240,7 +240,7 @@ def test_a_project_may_not_switch_a_tool_on(project: Path, write: Write):
     write("project", '{"tools": {"builtin": {"run_shell": {"enabled": true}}}}')
     loaded = load(folder=project)
     assert loaded.config.tools.builtin["run_shell"].enabled is False
-    assert "only tighten it: tools.builtin.run_shell.enabled" in loaded.warnings[0]
+    assert "only make this stricter: tools.builtin.run_shell.enabled" in loaded.warnings[0]
 
 
 def test_what_equals_the_users_setting_is_no_warning(project: Path, write: Write):
@@ -266,9 +266,9 @@ def test_mistakes_in_a_project_are_told_like_any_others(project: Path, write: Wr
     )
     assert load(folder=project).warnings == (
         f"{file}:1: llm.modle: is not a setting; did you mean llm.model?",
-        f"{file}:1: llm.temperature: must be a number or null, not text; it is left out",
+        f"{file}:1: llm.temperature: must be a number or null, not text; it is ignored",
         f"{file}:1: lmm: is not a setting; did you mean llm?",
-        f"{file}:1: agent: must be an object, in {{ }}; it is left out",
+        f"{file}:1: agent: must be an object, in {{ }}; it is ignored",
     )
 
 

@@ -59,7 +59,11 @@ class MapGuard(Guard):
     def _say(self, answer: MapAnswer | None, turn: Turn) -> None:
         if answer is None:
             self._is_vain = True
-            turn.emit(Noticed(level="info", text=f"There is no repo map: {self._mapper.problem}."))
+            turn.emit(
+                Noticed(
+                    level="info", text=f"The repo map could not be made: {self._mapper.problem}."
+                )
+            )
         elif answer.sources < FEWEST_SOURCES or not answer.text:
             self._is_vain = True
         else:

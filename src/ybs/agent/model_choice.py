@@ -14,7 +14,7 @@ from ybs.security.incognito import Incognito
 SMALL_WINDOW = 16_384
 #: Stands in the place of a provider's name for a model that a Python program hands in.
 IN_PROCESS: Final = "in-process"
-NOTHING_CONFIGURED = "No model is configured, and the starter model is not installed."
+NOTHING_CONFIGURED = "No model is configured yet, and the starter model is not installed."
 
 
 class NothingConfigured(ConfigError):
@@ -50,7 +50,7 @@ def next_model(
         return create_model(config, provider=provider, model=model)
     if model not in (None, own.name):
         raise ConfigError(
-            f"{model!r} cannot be chosen: the program that opened this session offers {own.name} alone.",
+            f"{model!r} cannot be chosen: the program that opened this session offers only {own.name}.",
             remedies=(Remedy("change_provider"),),
         )
     return open_model(config, own)[1]
@@ -72,7 +72,7 @@ def note_on(config: Config, model: Model) -> str:
     """Return what the person should know of a model that nobody chose; empty where somebody did."""
     if config.llm.provider or config.llm.endpoint or isinstance(model, InProcessModel):
         return ""
-    return f"No model is configured: using the starter model on this machine, {model.name}."
+    return f"No model is configured, so ybs uses the starter model on this machine, {model.name}."
 
 
 def check_place(incognito: Incognito, provider: str, model: Model, config: Config) -> None:
@@ -83,7 +83,7 @@ def check_place(incognito: Incognito, provider: str, model: Model, config: Confi
     if incognito.is_on and incognito.local_only:
         if isinstance(model, InProcessModel):
             raise ConfigError(
-                f"Where {model.name} runs is not known, and incognito.local_only allows only models on this machine.",
+                f"It is not known where {model.name} runs, and incognito.local_only allows only models on this machine.",
                 remedies=(Remedy("choose_local_model"),),
             )
         from ybs.providers.whereabouts import runs_here  # few sessions ask

@@ -67,9 +67,11 @@ class Secrets:
         if (self._was_unattended or not self._is_attended()) and any(
             row.place == PERSON for row in rows
         ):
-            text = f"Nobody could be asked, so placeholders were sent in place of secrets: {what}."
+            text = f"Nobody could be asked, so placeholders were sent instead of secrets: {what}."
             return Noticed(level="warning", text=text)
-        return Noticed(level="info", text=f"Masked: {what}.", remedies=(Remedy("list_secrets"),))
+        return Noticed(
+            level="info", text=f"Hidden from the model: {what}.", remedies=(Remedy("list_secrets"),)
+        )
 
     def masked(self, message: Message) -> Message:
         """Mask the secrets in a message that is about to be cut. The report is of what a model was to see."""

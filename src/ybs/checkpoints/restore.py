@@ -107,7 +107,7 @@ class Restoring:
     def _write(self, place: Place, old: os.stat_result | None, target: State) -> None:
         data = self._get(target.digest)
         if data is None:
-            raise Refused("a kept content is damaged")
+            raise Refused("a stored copy is damaged")
         descriptor = place.open(_NEW, 0o600)
         with open(descriptor, "wb") as file:  # noqa: PTH123 - it wraps the descriptor
             file.write(data)
@@ -147,13 +147,13 @@ class Restoring:
 
     def _judged(self, path: str) -> Path:
         if not (is_ours(self._roots, path) and leads_there(self._roots, path)):
-            raise Refused("it may not be written any more")
+            raise Refused("it may no longer be written")
         return Path(path)
 
     def _check(self, path: str) -> None:
         """Raise Refused where somebody changed the path since the plan was made."""
         if state_at(self._roots, path) != self._steps[path].found:
-            raise Refused(f"{self._roots.show(Path(path))} changed in this moment")
+            raise Refused(f"{self._roots.show(Path(path))} changed just now")
 
 
 def _each(act: Callable[[str], None], paths: Iterable[str]) -> None:

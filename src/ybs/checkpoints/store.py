@@ -100,7 +100,7 @@ class Shelf:
             data = private_file.read(self._path(name))
             if data is None:
                 raise YbsError(
-                    f"The checkpoint {name} is gone; what it kept cannot be brought back."
+                    f"The checkpoint {name} no longer exists; its files cannot be restored."
                 )
             return msgspec.json.decode(data, type=Record)
         except (msgspec.MsgspecError, OSError, ValueError) as error:
@@ -165,7 +165,7 @@ class Shelf:
 
     def _path(self, name: str) -> Path:
         if "/" in name or name.startswith("."):
-            raise YbsError(f"{name!r} is no checkpoint.")
+            raise YbsError(f"{name!r} is not a checkpoint.")
         return self._records / f"{name}.json"
 
     def _began(self, name: str) -> Path:

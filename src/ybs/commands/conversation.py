@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 async def clear(session: Session, _argument: str) -> Reply:
     """Forget the conversation."""
     session.history.clear()
-    return Reply(text="The conversation is empty.")
+    return Reply(text="The conversation was cleared; the session goes on.")
 
 
 async def begin_anew(session: Session, _argument: str) -> Reply:
@@ -24,8 +24,8 @@ async def begin_anew(session: Session, _argument: str) -> Reply:
     has_jobs = bool(session.environment.has_jobs())
     is_incognito = session.environment.incognito.is_on
     await session.start_anew(is_incognito=is_incognito)
-    kind = "A new, empty session" + ", incognito as before" * is_incognito
-    return Reply(text=f"{kind}.{' What ran in the background was ended.' * has_jobs}")
+    kind = "A new session was started" + ", incognito as before" * is_incognito
+    return Reply(text=f"{kind}.{' The background jobs were stopped.' * has_jobs}")
 
 
 async def copy(session: Session, argument: str) -> Reply:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 NOTHING = "No file was changed in this session."
 _LAST, _ALL = "The last turn that changed files:", "The session changed:"
-_MORE = "Commands ran too; what they changed is not in here (git diff shows it)."
+_MORE = "Commands ran too; their changes are not listed here (git diff shows them)."
 
 
 async def show_diff(session: Session, argument: str) -> Reply:
@@ -40,11 +40,11 @@ async def show_diff(session: Session, argument: str) -> Reply:
 def _title(number: int, *, is_all: bool) -> str:
     if is_all:
         return _ALL
-    return _LAST if number == 1 else f"Turn {number} from the last of those that changed files:"
+    return _LAST if number == 1 else f"Turn {number} back, counting those that changed files:"
 
 
 def _too_few(count: int) -> Reply:
-    return Reply(text=f"Only {plural(count, 'turn')} changed files.", is_error=True)
+    return Reply(text=f"There are only {plural(count, 'turn')} that changed files.", is_error=True)
 
 
 async def _kept(
@@ -58,7 +58,7 @@ async def _kept(
             done = await asyncio.to_thread(checkpoints.changes, change.checkpoint)
             diffs.append(await asyncio.to_thread(checkpoints.diff, change.checkpoint))
         except (YbsError, OSError):  # pruned, or damaged
-            done = [f"{path} (its differences are no longer kept)" for path in change.paths]
+            done = [f"{path} (the differences are no longer stored)" for path in change.paths]
         lines += [f"  {each}" for each in done]
     files = [change for turn in last for change in turn.files]
     diffs += [change.diff for change in files]
@@ -78,7 +78,9 @@ def _noted(turns: "Sequence[TurnChanges]", number: int, *, is_all: bool) -> Repl
     files = [change for turn in shown for change in turn.files]
     notes = [_MORE] if any(turn.commands for turn in shown) else []
     if any(not (change.diff or change.is_removal) for change in files):
-        notes.append("Some differences are no longer kept: they were too old or too long.")
+        notes.append(
+            "Some differences are no longer stored, because they were too old or too long."
+        )
     text = "\n".join([_title(number, is_all=is_all), *_summary(files), *notes])
     return Reply(text=text, diff="\n".join(change.diff for change in files if change.diff))
 

@@ -5,7 +5,7 @@ import asyncio
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 
-_NONE = "This project has no focus. /focus TEXT gives it one, kept in .ybs/FOCUS.md."
+_NONE = "No focus is set for this project. Set one with /focus TEXT; it is kept in .ybs/FOCUS.md."
 
 
 async def focus(session: Session, argument: str) -> Reply:
@@ -19,7 +19,7 @@ async def focus(session: Session, argument: str) -> Reply:
     if not session.environment.incognito.may_write:
         from ybs.security.incognito import WRITES_NOTHING
 
-        return Reply(text=f"The focus stays as it is: {WRITES_NOTHING}.", is_error=True)
+        return Reply(text=f"The focus was not changed: {WRITES_NOTHING}.", is_error=True)
     if argument.lower() == "clear":
         return await _clear(session)
     return await _set(session, argument)
@@ -29,9 +29,9 @@ async def _set(session: Session, text: str) -> Reply:
     from ybs.context.focus import FOCUS_FILE, write_focus
 
     await asyncio.to_thread(write_focus, session.folder, text)
-    session.context.tell(f"The focus of this project is from now on: {text}")
+    session.context.tell(f"The focus of this project is now: {text}")
     return Reply(
-        text=f"Kept in {FOCUS_FILE}: it counts from your next words on, and in later sessions."
+        text=f"Saved in {FOCUS_FILE}: it applies from your next message on, and in later sessions."
     )
 
 
@@ -40,5 +40,5 @@ async def _clear(session: Session) -> Reply:
 
     if not await asyncio.to_thread(clear_focus, session.folder):
         return Reply(text=_NONE)
-    session.context.tell("This project has no special focus any more.")
-    return Reply(text="Cleared: it counts from your next words on.")
+    session.context.tell("The focus of this project was removed.")
+    return Reply(text="The focus was cleared; this applies from your next message on.")

@@ -71,10 +71,10 @@ async def _chosen(session: Session, tree: "WorkTree") -> Chosen:
     from ybs.security.paths.repository import under_way
 
     if what := under_way(tree.git.repository()):
-        raise YbsError(f"{what[:1].upper()}{what[1:]} is under way. End it with git itself.")
+        raise YbsError(f"{what[:1].upper()}{what[1:]} is in progress. Finish it with git first.")
     _, rows = await tree.git.look()
     if has_conflicts(row.letters for row in rows):
-        raise YbsError("There are conflicts. Solve them first.")
+        raise YbsError("There are merge conflicts. Resolve them first.")
     staged = [row for row in rows if row.letters[0] not in " ?"]
     if staged:
         return Chosen(rows=staged, is_index=True)

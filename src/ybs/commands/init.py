@@ -25,7 +25,7 @@ async def init(session: Session, argument: str) -> Reply:
     if argument:
         return Reply(text=(await _text(session))[0].rstrip())
     if name := await asyncio.to_thread(_there, session):
-        text = f"{name} is there already, and /init overwrites nothing. /init show shows what it would write."
+        text = f"{name} exists already, and /init does not overwrite it. /init show shows what it would write."
         return Reply(text=text, is_error=True)
     return await session.running.working(_write(session), f"{NAME} is being written.")
 
@@ -33,19 +33,19 @@ async def init(session: Session, argument: str) -> Reply:
 async def _write(session: Session) -> Reply:
     text, project = await _text(session)
     if session.environment.permissions.is_dry_run:
-        return Reply(text=f"{NAME} was not written (dry run).")
+        return Reply(text=f"{NAME} was not written, because this is a dry run.")
     await _make(session, text)
     lines = [
         f"Wrote {NAME}, {plural(text.count(chr(10)), 'line')}: {_found(project)}.",
-        "Look it through and put your own rules under Rules. To undo this, delete the file.",
-        "It counts from the next session on; /new begins one.",
+        "Read it through and add your own rules under Rules. To undo this, delete the file.",
+        "It applies from the next session on; /new starts one.",
     ]
     return Reply(text="\n".join(lines))
 
 
 def _found(project: "Project") -> str:
     kinds = [kind.label for part in project.parts for kind in part.kinds]
-    return listed(dict.fromkeys(kinds)) if kinds else "no kind of project that ybs knows was found"
+    return listed(dict.fromkeys(kinds)) if kinds else "no known kind of project was found"
 
 
 async def _text(session: Session) -> "tuple[str, Project]":
@@ -88,7 +88,7 @@ async def _make(session: Session, text: str) -> None:
         def change(self, arguments: Arguments) -> Change:
             change = super().change(arguments)
             if change.before is not None:
-                raise ToolError(f"{NAME} is there already; nothing was written")
+                raise ToolError(f"{NAME} exists already; nothing was written")
             return change
 
     await WriteNew(session.environment.workspace).run(

@@ -40,8 +40,8 @@ async def memorize(session: Session, argument: str) -> Reply:
         draft = memories.draft(text, for_all=is_for_all)
         path = memories.keep(text, for_all=is_for_all)
         where = "all projects" if is_for_all else "this project"
-        lines = [f"Kept for {where}: {short(str(path))}"]
-        lines += ["A secret in it was left out."] * draft.has_secret
+        lines = [f"Saved for {where}: {short(str(path))}"]
+        lines += ["A secret in it was removed."] * draft.has_secret
         return Reply(text="\n".join(lines))
 
     return await asyncio.to_thread(keep)
@@ -59,7 +59,7 @@ async def show_memories(session: Session, argument: str) -> Reply:
             return await asyncio.to_thread(_forget, session, word)
         case "undo", "":
             memory = await asyncio.to_thread(_memories(session).bring_back)
-            return Reply(text=f"Back again: {first_words(memory.text, _LABEL)}")
+            return Reply(text=f"Restored: {first_words(memory.text, _LABEL)}")
         case "show", word if word:
             memory = await asyncio.to_thread(_memories(session).find, _meant(session, word))
             return _shown(session, memory)
@@ -74,13 +74,15 @@ def _memories(session: Session) -> "Memories":
 def _list(session: Session) -> Reply:
     memories = _memories(session)
     found = memories.all()
-    notes = [f"Not read: {each.name}, as {each.reason}." for each in memories.unread[:3]]
+    notes = [f"{each.name} was not read, because {each.reason}." for each in memories.unread[:3]]
     if (more := len(memories.unread) - len(notes)) > 0:
         notes.append(f"{plural(more, 'other file')} too.")
     if not found:
-        return Reply(text="\n".join(["Nothing was memorized yet. /memorize TEXT does it.", *notes]))
+        return Reply(
+            text="\n".join(["There are no notes yet. Save one with /memorize TEXT.", *notes])
+        )
     if (older := len(found) - MOST_MEMORIES) > 0:
-        notes.append(f"{older:,} older ones are not shown; /memories WORDS finds them.")
+        notes.append(f"{older:,} older notes are not shown; find them with /memories WORDS.")
     return _offered(found[:MOST_MEMORIES], "Memories", notes)
 
 
@@ -94,7 +96,7 @@ def _offered(memories: "Sequence[Memory]", title: str, notes: "Sequence[str]" = 
         for each in memories
     )
     menu = Menu(title=title, items=items)
-    hint = "/memories N shows one whole, /memories forget N forgets it."
+    hint = "/memories N shows a note in full; /memories forget N deletes it."
     return Reply(menu=menu, notes=(hint, *notes))
 
 
@@ -105,18 +107,18 @@ def _look(session: Session, words: str) -> Reply:
         return _shown(session, memories.find(_meant(session, words)))
     except YbsError:
         if found := memories.search(words):
-            title = f"Memories about “{first_words(words, _LABEL)}”, the best first"
+            title = f"Memories about “{first_words(words, _LABEL)}”, best match first"
             return _offered(found, title)
         if number_in(words):
             raise
-    return Reply(text=f"No memory has to do with “{first_words(words, _LABEL)}”.")
+    return Reply(text=f"No note matches “{first_words(words, _LABEL)}”.")
 
 
 def _shown(session: Session, memory: "Memory") -> Reply:
     whose = ", ".join(filter(None, (memory.day, memory.whose)))
     lines = [memory.text, "", f"{whose}: {short(str(memory.path))}"]
     if number := _number_of(session, memory):
-        lines.append(f"/memories forget {number} forgets it.")
+        lines.append(f"/memories forget {number} deletes it.")
     return Reply(text="\n".join(lines))
 
 
@@ -132,7 +134,7 @@ def _number_of(session: Session, memory: "Memory") -> int:
 def _forget(session: Session, word: str) -> Reply:
     memory = _memories(session).forget(_meant(session, word))
     session.offered.pop("memories", None)  # its numbers are those of before
-    back = "/memories undo brings it back, as long as this session lasts."
+    back = "/memories undo restores it, until this session ends."
     return Reply(text=f"Forgotten:\n{memory.text}\n\n{back}")
 
 

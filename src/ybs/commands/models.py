@@ -11,12 +11,12 @@ from ybs.session.session import Session
 
 #: What each mode does without asking.
 MODES: dict[Mode, str] = {
-    "ask": "asks before new files, deletes and commands",
-    "accept-edits": "writes files, asks before deletes and commands",
-    "auto": "does all, asks before what destroys",
-    "plan": "only reads",
-    "deny": "as ask, with nobody to ask",
-    "bypass": "asks nothing",
+    "ask": "asks before it creates or deletes files or runs commands",
+    "accept-edits": "edits and creates files; asks before it deletes files or runs commands",
+    "auto": "works without asking, except before destructive actions",
+    "plan": "reads only; changes nothing and runs nothing",
+    "deny": "never asks: refuses what the mode ask would ask about",
+    "bypass": "never asks and allows everything but blocked commands",
 }
 
 
@@ -65,8 +65,8 @@ async def switch(session: Session, *, provider: str | None, model: str | None) -
     tokens = session.estimated_tokens()
     if tokens > session.agent.window.room:
         lines.append(
-            f"The conversation (about {tokens:,} tokens) does not fit its window of "
-            f"{status.window:,}: it is compacted with your next words."
+            f"The conversation (about {tokens:,} tokens) does not fit into its window of "
+            f"{status.window:,}: it will be shortened with your next message."
         )
     if model is not None:
         lines += await _doubts(session, model)
@@ -85,7 +85,7 @@ async def _doubts(session: Session, model: str) -> list[str]:
     from difflib import get_close_matches  # only after a doubtful name
 
     near = get_close_matches(model, names, n=3, cutoff=0.5)
-    hint = f" Did you mean {' or '.join(near)}?" if near else " /model shows what it has."
+    hint = f" Did you mean {' or '.join(near)}?" if near else " /model lists its models."
     return [f"{session.agent.provider} does not list that model.{hint}"]
 
 
@@ -97,10 +97,12 @@ async def change_mode(session: Session, argument: str) -> Reply:
             session.mode = mode
             return Reply(text=f"Mode: {mode} ({MODES[mode]})")
     if argument:
-        return Reply(text=f"No mode {argument!r}. Modes: {', '.join(modes)}", is_error=True)
+        return Reply(
+            text=f"There is no mode {argument!r}. The modes are: {', '.join(modes)}", is_error=True
+        )
     items = tuple(
         MenuItem(line=f"/mode {mode}", label=mode, detail=what, is_current=mode == session.mode)
         for mode, what in MODES.items()
     )
-    menu = Menu(title="What is done without asking", items=items)
+    menu = Menu(title="What may ybs do without asking?", items=items)
     return Reply(text=f"Mode: {session.mode}", menu=menu)

@@ -19,7 +19,7 @@ from ybs.session.session import Session
 _LONGEST_LABEL = 60
 _DETAILS: Final = {
     "running": "running here",
-    "startable": "ready; the first request starts it",
+    "startable": "ready; it starts with the first request",
     "empty": f"no model yet: `{INSTALL_STARTER}`",
     "keyed": "key found",
 }
@@ -36,9 +36,9 @@ async def offer_models(session: Session) -> Reply:
     own = [model, *(name for name in names if name != model)]
     items = [_model_item(name, is_current=name == model) for name in _allowed(session, used, own)]
     items += [item for more in found for item in more]
-    title = f"Models of {used}" + ", and of others here" * any(found)
+    title = f"Models of {used}" + " and of other providers on this machine" * any(found)
     notes = [note] if note else []
-    hint = "/model NAME takes another one; a number takes one of these."
+    hint = "/model NUMBER takes one of these, /model NAME any other."
     menu = Menu(title=". ".join([title, *notes]), items=tuple(items))
     return Reply(menu=menu, notes=(hint,))
 
@@ -49,7 +49,7 @@ async def offer_providers(session: Session) -> Reply:
     reaches = await asyncio.gather(*(look(name, session.config) for name in names))
     items = tuple(_provider_item(reach, session) for reach in reaches)
     menu = Menu(title="Providers", items=items)
-    hint = "/provider NAME [MODEL] takes one, /provider NUMBER too; the conversation stays."
+    hint = "/provider NUMBER or /provider NAME [MODEL] switches; the conversation stays."
     return Reply(menu=menu, notes=(hint,))
 
 
@@ -66,7 +66,7 @@ async def offer_models_at(session: Session, name: str) -> Reply:
     with suppress(ModelError, TimeoutError):
         names = await in_time(list_models(session.config, name))
     if not names:
-        text = f"{name} has no model of its own: /provider {name} MODEL names one."
+        text = f"{name} has no default model. Name one: /provider {name} MODEL"
         return Reply(text=text, is_error=True)
     items = tuple(_item_at(name, model, "") for model in _allowed(session, name, names))
     menu = Menu(title=f"Models of {name}", items=items)
@@ -84,7 +84,7 @@ async def _asked(session: Session) -> tuple[list[str], str]:
     try:
         return await in_time(session.agent.model.list_models()), ""
     except TimeoutError:
-        return [], f"{used} did not say in time which models it has"
+        return [], f"{used} did not list its models in time"
     except ModelError as error:
         return [], str(error).split("\n", 1)[0].rstrip(".")
 
@@ -96,7 +96,7 @@ async def _names_in_use(session: Session) -> tuple[list[str], str]:
     used = session.agent.provider
     is_here = runs_here(used, session.agent.model.name, session.config)
     known = [] if is_here else known_models(used)
-    return known, f"{why}{'; these are known from elsewhere' if known else ''}."
+    return known, f"{why}{'; these are the ones ybs knows of' if known else ''}."
 
 
 async def _others(name: str, session: Session) -> list[MenuItem]:

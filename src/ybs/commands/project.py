@@ -5,7 +5,7 @@ from ybs.session.reply import Reply
 from ybs.session.session import Session
 
 NO_TRUST = "This project was not trusted."
-FOR_ONE_RUN = "`ybs --trust` lets the project's files count in one run."
+FOR_ONE_RUN = "`ybs --trust` trusts this project for a single run."
 
 
 async def show_jobs(session: Session, argument: str) -> Reply:
@@ -14,7 +14,7 @@ async def show_jobs(session: Session, argument: str) -> Reply:
     action, _, name = argument.partition(" ")
     match action.lower():
         case "" | "list":
-            how = ["/jobs stop ID stops one."] if jobs.running else []
+            how = ["Stop one with /jobs stop ID."] if jobs.running else []
             return Reply(text="\n".join([jobs.listing(), *how]))
         case "stop" if name.strip():
             job = jobs.find(name)
@@ -29,7 +29,7 @@ async def send_to_background(session: Session, _argument: str) -> Reply:
     count = session.send_to_background()
     if not count:
         return Reply(text="No command is running.", is_error=True)
-    return Reply(text="It goes on in the background. /jobs shows it.")
+    return Reply(text="The command continues in the background. /jobs lists it.")
 
 
 async def change_trust(session: Session, argument: str) -> Reply:
@@ -39,21 +39,25 @@ async def change_trust(session: Session, argument: str) -> Reply:
     review = session.loaded.review
     if argument.lower() == "revoke":
         was = revoke(session.folder)
-        return Reply(text="No longer trusted, from the next start on." if was else NO_TRUST)
+        return Reply(
+            text="The trust is revoked; this takes effect at the next start of ybs."
+            if was
+            else NO_TRUST
+        )
     if review is None:
-        return Reply(text="This project wants nothing that needs trust.")
+        return Reply(text="This project asks for nothing that needs your trust.")
     match argument.lower():
         case "" | "show":
             from ybs.trust.wording import lines_of
 
-            state = "Trusted." if review.is_trusted else "Not trusted: all of this is ignored."
+            state = "Trusted." if review.is_trusted else "Not trusted, so all of this is ignored."
             return Reply(text="\n".join([*lines_of(review), state]))
         case "give" if not session.environment.incognito.may_write:
             return Reply(text=f"Not trusted: {WRITES_NOTHING}. {FOR_ONE_RUN}", is_error=True)
         case "give":
             if not review.is_trusted:
                 give(review)
-            return Reply(text="Trusted as it is now; it counts from the next start on.")
+            return Reply(text="Trusted as it is now; this takes effect at the next start of ybs.")
         case _:
             return Reply(text="Usage: /trust, /trust give or /trust revoke", is_error=True)
 
@@ -61,17 +65,17 @@ async def change_trust(session: Session, argument: str) -> Reply:
 async def change_incognito(session: Session, argument: str) -> Reply:
     """Begin a new session of which nothing is written down, or with `off` one that is as usual."""
     is_on, jobs = session.status().incognito, session.environment.has_jobs()
-    ended = " What ran in the background was ended." if jobs else ""
+    ended = " The background jobs were stopped." if jobs else ""
     match argument.lower(), is_on:
         case (("" | "on"), False):
             await session.start_anew(is_incognito=True)
-            text = "Incognito: a new, empty session, and nothing of it is written down."
-            return Reply(text=f"{text} The one before stays as it was.{ended}")
+            text = "Incognito: a new session was started, and nothing of it will be saved."
+            return Reply(text=f"{text} The previous session stays saved as it was.{ended}")
         case "off", True:
             await session.start_anew(is_incognito=False)
-            return Reply(text=f"No longer incognito: a new, empty session.{ended}")
+            return Reply(text=f"No longer incognito: a new session was started.{ended}")
         case (("" | "on"), True):
-            return Reply(text="This session is incognito. `/incognito off` begins one that is not.")
+            return Reply(text="This session is incognito. `/incognito off` starts one that is not.")
         case "off", False:
             return Reply(text="This session is not incognito.")
         case _:

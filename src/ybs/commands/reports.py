@@ -27,7 +27,7 @@ async def show_config(session: Session, _argument: str) -> Reply:
 
     rows = [row for row in show(session.loaded) if row.origin.layer != "default"]
     table = Table.of((row.key, str(row.value), place_of(row.origin)) for row in rows)
-    note = "Everything else has its default. `ybs config show --sources` lists all."
+    note = "Every other setting has its default value. `ybs config show --sources` lists them all."
     return Reply(tables=(table,), notes=(note, *session.warnings))
 
 
@@ -55,7 +55,7 @@ async def show_status(session: Session, _argument: str) -> Reply:
         *(("warning", warning) for warning in session.warnings),
     ]
     if status.incognito:
-        rows.insert(3, ("", "nothing of it is written down"))
+        rows.insert(3, ("", "nothing about it is saved"))
     return Reply(tables=(Table.of(row for row in rows if row[1]),))
 
 
@@ -74,12 +74,14 @@ def _used(usage: Usage) -> str:
 
 def _masked(rows: "Sequence[Masked]") -> Reply:
     if not rows:
-        return Reply(text="Nothing was masked in this session.")
+        return Reply(text="No secrets were hidden from the model in this session.")
     cells = (
         (row.placeholder, f"in {row.place or 'a text'}", f"{row.count} times" * (row.count > 1))
         for row in rows
     )
-    return Reply(text="Masked, so that the model does not see it:", tables=(Table.of(cells),))
+    return Reply(
+        text="Hidden from the model, which sees a placeholder instead:", tables=(Table.of(cells),)
+    )
 
 
 async def show_secrets(session: Session, argument: str) -> Reply:
@@ -92,8 +94,10 @@ async def show_secrets(session: Session, argument: str) -> Reply:
         case "allow" if name.strip():
             placeholder = f"[ybs:secret:{name.strip().removeprefix('[ybs:secret:').rstrip(']')}]"
             if firewall.vault.value(placeholder) is None:
-                return Reply(text=f"There is no {placeholder} here.", is_error=True)
+                return Reply(
+                    text=f"There is no secret called {placeholder} in this session.", is_error=True
+                )
             firewall.allow(placeholder)
-            return Reply(text=f"{placeholder} is sent as it is from now on.")
+            return Reply(text=f"{placeholder} is sent to the model in clear text from now on.")
         case _:
             return Reply(text="Usage: /secrets, or /secrets allow KIND#N", is_error=True)

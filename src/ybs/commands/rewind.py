@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 #: /rewind offers so many prompts.
 MOST_PROMPTS = 100
-HAS_GONE_ON = "The conversation has gone on since that was offered. /rewind shows it as it is now."
+HAS_GONE_ON = (
+    "The conversation has moved on since that list was shown. /rewind shows it as it is now."
+)
 _LABEL = 60
 #: What was offered last, kept apart from the menu of what to go back with.
 _OFFERED = "rewind to"
@@ -30,7 +32,7 @@ async def rewind(session: Session, argument: str) -> Reply:
     prompts = session.history.prompts()[::-1]
     await session.recorder.recover(session.emit)
     if not prompts:
-        return Reply(text="There is nothing to go back to.", is_error=bool(argument))
+        return Reply(text="There is no earlier prompt to go back to.", is_error=bool(argument))
     if not argument:
         return _offer(session, prompts)
     asked = _ASKED.fullmatch(argument)
@@ -87,10 +89,10 @@ def _offer(session: Session, prompts: list[tuple[int, str]]) -> Reply:
         for number, (place, words) in enumerate(prompts[:MOST_PROMPTS], 1)
     )
     keeps_files = any(turn.changed is not None for turn in session.history.turns)
-    title = "Go back to before a prompt" + f". {FILES_STAY}" * (not keeps_files)
+    title = "Go back to an earlier prompt" + f". {FILES_STAY}" * (not keeps_files)
     menu = Menu(title=title, items=items)
     session.offered[_OFFERED] = menu
-    hint = "/rewind N goes there, its words in the prompt."
+    hint = "/rewind N goes back there and puts that prompt into the input line."
     return Reply(menu=menu, notes=(hint,))
 
 
@@ -103,7 +105,7 @@ def _when(number: int, heard: "Heard | None", files: int) -> str:
     parts = ["the last prompt" if number == 1 else f"{number} prompts back"]
     if heard is not None:
         parts.append(f"{time(monotonic() - heard.at_seconds)} ago")
-        parts += ["said while it worked"] * heard.is_meanwhile
+        parts += ["sent while ybs worked"] * heard.is_meanwhile
     parts += [f"{plural(files, 'file')} changed since"] * bool(files)
     return ", ".join(parts)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: So many are offered at once.
 MOST_SESSIONS = 200
-NOT_BEGUN = "Nothing was said in this session yet."
+NOT_BEGUN = "This session is still empty."
 _LABEL, _TITLE = 60, 80
 _UNSAFE = re.compile(r"[^\w.-]+")
 
@@ -37,17 +37,19 @@ async def show_sessions(session: Session, argument: str) -> Reply:
     is_all = bool(argument)
     saved = await _listed(session, is_all=is_all)
     if not saved:
-        more = "" if is_all else " /sessions all shows those of other folders."
-        return Reply(text=f"No session was saved{' in this folder' * (not is_all)} yet.{more}")
+        more = "" if is_all else " /sessions all lists those of all folders."
+        return Reply(
+            text=f"There are no saved sessions{' of this folder' * (not is_all)} yet.{more}"
+        )
     items = tuple(_item(session, each) for each in saved[:MOST_SESSIONS])
     title = "Saved sessions" if is_all else "Saved sessions of this folder"
     menu = Menu(title=title, items=items)
     session.offered["resume"] = menu  # /resume 2 takes one of these too
     hidden = len(saved) - len(items)
-    notes = [f"{hidden:,} older ones are not shown."] * bool(hidden)
+    notes = [f"{hidden:,} older sessions are not shown."] * bool(hidden)
     if not is_all:
-        notes.append("/sessions all shows those of other folders too.")
-    return Reply(menu=menu, notes=("/sessions NUMBER goes on with one.", *notes))
+        notes.append("/sessions all lists those of all folders.")
+    return Reply(menu=menu, notes=("Resume one with /sessions NUMBER.", *notes))
 
 
 async def _listed(session: Session, *, is_all: bool) -> "Sequence[Saved]":
@@ -99,14 +101,14 @@ async def _go_on(session: Session, name: str, *, is_fork: bool) -> Reply:
     try:
         await session.resume(name, is_fork=is_fork)
     except Busy as error:
-        text = f"{name} is open in another ybs. `/resume {name} fork` goes on in a copy of it."
+        text = f"{name} is open in another ybs. Continue in a copy with `/resume {name} fork`."
         raise YbsError(text) from error
     reply = resumed_reply(session, is_fork=is_fork)
     if not has_jobs:
         return reply
     from msgspec.structs import replace
 
-    return replace(reply, text=f"{reply.text}\nWhat ran in the background was ended.")
+    return replace(reply, text=f"{reply.text}\nThe background jobs were stopped.")
 
 
 def resumed_reply(session: Session, *, is_fork: bool = False) -> Reply:
@@ -129,14 +131,19 @@ def _differences(session: Session) -> list[str]:
     if damaged := session.journal.damaged:
         lines.append(f"{plural(damaged, 'damaged line')} of its file could not be read.")
     if replay.started is not None and replay.started.folder != status.folder:
-        lines.append(f"It was begun in {short(replay.started.folder)}; this is {status.folder}.")
+        lines.append(
+            f"The session was started in {short(replay.started.folder)}; you are now in {status.folder}."
+        )
     provider = replay.config.get("provider", status.provider)
     model = replay.config.get("model", "")
     if model and (model, provider) != (status.model, status.provider):
-        back = f"/model {model}" if provider == status.provider else f"/provider {provider} {model}"
-        lines.append(f"{model} answered then, {status.model} does now; {back} goes back.")
+        is_same = provider == status.provider
+        back = f"/model {model}" if is_same else f"/provider {provider} {model}"
+        then = model if is_same else f"{provider} {model}"
+        now_used = status.model if is_same else f"{status.provider} {status.model}"
+        lines.append(f"It used {then} before and uses {now_used} now; {back} switches back.")
     if why := _why_not_saved(session):
-        lines.append(f"What is said from now on is not saved: {why}.")
+        lines.append(f"From here on, this session is not saved: {why}.")
     return lines
 
 
@@ -149,7 +156,7 @@ async def fork(session: Session, _argument: str) -> Reply:
     before = session.journal.name
     reply = await _go_on(session, before, is_fork=True)
     lines = reply.text.split("\n")[1:]
-    first = f"From here on it goes into {session.journal.name}; {before} stays as it is."
+    first = f"You continue in a copy, {session.journal.name}; {before} stays as it is."
     return Reply(text="\n".join([first, *lines]))
 
 
@@ -162,10 +169,12 @@ async def save(session: Session, argument: str) -> Reply:
     path = session.journal.path
     if not argument and path:
         name = session.journal.name
-        return Reply(text=f"It is saved as it goes, as {name}. /save NAME makes a copy of its own.")
+        return Reply(
+            text=f"This session is saved continuously, as {name}. /save NAME saves a copy."
+        )
     name = file_name(argument)
     if argument and not any(each.isalpha() for each in name):
-        return Reply(text="A name needs a letter: /save NAME", is_error=True)
+        return Reply(text="The name needs at least one letter: /save NAME", is_error=True)
     source = session.journal.name if path else _written(session)
     if argument:
         store = session.store()
@@ -174,7 +183,7 @@ async def save(session: Session, argument: str) -> Reply:
         finally:
             if not path:
                 store.delete(source)
-    return Reply(text=f"Saved as {name or source}. This session goes on as it was.")
+    return Reply(text=f"Saved as {name or source}. You continue in the original session.")
 
 
 def file_name(name: str) -> str:
@@ -217,7 +226,11 @@ async def rename(session: Session, argument: str) -> Reply:
     """Give the session another title."""
     if not argument:
         title = session.journal.replay.title
-        return Reply(text=f"Title: {title}" if title else "It has no title yet. /rename TITLE")
+        return Reply(
+            text=f"Title: {title}"
+            if title
+            else "This session has no title yet. Set one with /rename TITLE."
+        )
     title = _title(argument)
     session.emit(Titled(title=title))
     return Reply(text=f"Title: {title}")
@@ -228,7 +241,9 @@ async def show_session(session: Session, _argument: str) -> Reply:
     journal = session.journal
     if not journal.name:
         why = _why_not_saved(session)
-        kept = f"It will not be saved: {why}." if why else "It is saved from the first words on."
+        kept = (
+            f"It will not be saved: {why}." if why else "It will be saved from the first prompt on."
+        )
         return Reply(text=f"{NOT_BEGUN} {kept}")
     turns = len(session.turns)
     why = _why_not_saved(session)
@@ -239,7 +254,7 @@ async def show_session(session: Session, _argument: str) -> Reply:
         ("messages", f"{len(session.conversation.messages):,}"),
         ("turns", f"{turns:,}"),
         ("begun", _begun(journal.name, journal.path)),
-        ("saved", f"no: {why}" if why else "as it goes"),
+        ("saved", f"no: {why}" if why else "continuously"),
     ]
     return Reply(tables=(Table.of(row for row in rows if row[1]),))
 
@@ -264,7 +279,7 @@ def _why_not_saved(session: Session) -> str:
     if not session.environment.incognito.may_write:
         return WRITES_NOTHING
     if not session.journal.may_write:
-        return "session.auto_save is off (/save writes it once)"
+        return "session.auto_save is off (/save saves it once)"
     return session.journal.problem
 
 

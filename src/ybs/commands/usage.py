@@ -65,7 +65,7 @@ def _rows_of(share: "Share", total: int, level: int = 0) -> "Iterator[Row]":
 async def show_cost(session: Session, _argument: str) -> Reply:
     """Show what the session has used, turn by turn."""
     if not session.turns:
-        return Reply(text="Nothing was used yet.")
+        return Reply(text="No tokens were used yet.")
     is_priced = any(turn.usage.cost_usd for turn in session.turns)
     earlier, latest = session.turns[:-MOST_TURNS], session.turns[-MOST_TURNS:]
     most = max(_spent(turn.usage, is_priced=is_priced) for turn in latest) or 1.0
@@ -109,7 +109,7 @@ def _is_used(usage: Usage) -> bool:
 def _price_note(turns: "Sequence[TurnUse]") -> list[str]:
     costs = [turn.usage.cost_usd for turn in turns if _is_used(turn.usage)]
     if all(cost is None for cost in costs):
-        return ["No price is known: this is in tokens."]
+        return ["The price of this model is not known, so the bars show tokens."]
     if None in costs:
-        return ["?: no price known, not in the sum."]
-    return [] if any(costs) else ["It costs nothing. Bars are tokens."]
+        return ["?: price not known, so not in the sum."]
+    return [] if any(costs) else ["These models cost nothing, so the bars show tokens."]

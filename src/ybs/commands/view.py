@@ -10,7 +10,7 @@ async def change_streaming(session: Session, argument: str) -> Reply:
     if state is None:
         return Reply(text="Usage: /stream, /stream on or /stream off", is_error=True)
     session.view.streams = state
-    how = "as they come" if state else "when they are whole"
+    how = "while they are written" if state else "when they are complete"
     return Reply(text=f"Answers are shown {how}.")
 
 
@@ -20,7 +20,7 @@ async def change_verbosity(session: Session, argument: str) -> Reply:
     if state is None:
         return Reply(text="Usage: /verbose, /verbose on or /verbose off", is_error=True)
     session.view.is_verbose = state
-    what = "whole: arguments, outputs, thinking" if state else "shortened"
+    what = "in full: arguments, outputs, thinking" if state else "shortened"
     return Reply(text=f"The work is shown {what}.")
 
 

@@ -136,13 +136,13 @@ class Compacting:
         model = self._means.model
         if model is not None:
             text = (
-                f"Compacting: {one_line(model.name, 60)} writes a summary of what was said before."
+                f"Compacting: {one_line(model.name, 60)} is summarising the earlier conversation."
             )
             self._emit(Noticed(level="info", text=text))
         made = await summarise(task, model, self._means.spent)
         if made.problem:
             why = one_line(made.problem, 200)
-            text = f"The model's summary is of no use ({why}): an extract stands in its place."
+            text = f"The model's summary is not usable ({why}), so ybs made an extract instead."
             self._emit(Noticed(level="warning", text=text))
         return made, layout.messages(self._fitting(made.text, lists, layout))
 

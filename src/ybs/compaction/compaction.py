@@ -34,7 +34,9 @@ _MOST_REFUSALS = 3
 #: What has more than this share of the room is to blame where not all fits.
 _CULPRIT = 0.4
 
-THRASHING = "Compaction no longer helps: three times in a row it freed less than a tenth."
+THRASHING = (
+    "Compaction no longer helps: three times in a row it freed less than a tenth of the window."
+)
 TOO_LARGE = "{what} {tokens:,} tokens, and the model's window has room for {room:,} with the tools and the answer."
 _BEGIN_ANEW, _LARGER = Remedy("begin_anew"), Remedy("enlarge_window")
 
@@ -200,12 +202,12 @@ class Compaction(Guard):
         advice = _BEGIN_ANEW
         if large is not None and large.task > room * _CULPRIT:
             what, tokens = "Your message has", large.task
-            advice = Remedy("do", "send it in parts or attach less")
+            advice = Remedy("do", "send it in parts, or attach less")
         elif large is not None and large.newest > room * _CULPRIT:
             what, tokens = "The newest step has", large.newest
-            advice = Remedy("do", "ask for smaller pieces")
+            advice = Remedy("do", "ask the model to work in smaller pieces")
         elif large is not None:
-            what, tokens = "The least that can be sent has", large.least
+            what, tokens = "Even the shortest form of the conversation has", large.least
         text = TOO_LARGE.format(what=what, tokens=tokens, room=room)
         return StopTurn("limit", text, remedies=(advice, _LARGER))
 

@@ -121,7 +121,7 @@ def fault_of(said: AssistantMessage, source_chars: int, chars: int) -> str:
     if said.calls:
         return "it called a tool"
     if said.stop_reason not in ("end", "tool_calls"):
-        return "it broke off" if said.stop_reason != "refusal" else "it was refused"
+        return "it was cut off" if said.stop_reason != "refusal" else "it was refused"
     if len(text) < 12:
         return "it was empty"
     if len(text) >= max(source_chars, 200) or len(text) > chars * _LONGEST:

@@ -90,10 +90,10 @@ def parse(path: Path, text: str) -> Document:
     """Make a document of a file's text. Raises Unusable where nothing of it can be used."""
     document = Document(str(path), text.removeprefix(BYTE_ORDER_MARK))
     if text.startswith(BYTE_ORDER_MARK):
-        document.warn((), "begins with a byte order mark; it is skipped")
+        document.warn((), "begins with a byte order mark, which is ignored")
     value: Any = _decode(document) if document.text.strip() else dict[str, Any]()
     if not is_object(value):
-        raise Unusable("is no JSON object: it must begin with { and end with }", 1)
+        raise Unusable("is not a JSON object: it must begin with { and end with }", 1)
     document.tree = value
     return document
 
@@ -115,7 +115,7 @@ def _decode_forgivingly(document: Document) -> Any:
         scan = Scan(document.text)
     except Broken as error:
         key = f" at {dotted(error.path)}" if error.path else ""
-        raise Unusable(f"is broken JSON{key}: {error}", error.line) from error
+        raise Unusable(f"is not valid JSON{key}: {error}", error.line) from error
     document.use(scan)
     for path, _ in scan.problems:
         if is_address(path):

@@ -34,7 +34,9 @@ from ybs.config.tree import (
 from ybs.config.unusable import LEFT_OUT, NOTHING_SENT
 from ybs.core.errors import ConfigError
 
-_NO_KEY_HERE = "a key is read from the provider's own variable or your files; it is left out"
+_NO_KEY_HERE = (
+    "a key is read from the provider's own variable or from your files only; this one is ignored"
+)
 _NOTHING: Mapping[str, Any] = {}
 
 
@@ -135,7 +137,7 @@ class _Loading:
         try:
             return open_document(path, "own")
         except Unusable as error:
-            self.warnings.append(f"{place_of(path, error)}: IGNORED as a whole, for it {error}")
+            self.warnings.append(f"{place_of(path, error)}: IGNORED as a whole, because it {error}")
             return None
 
     def _add_own(self, layer: Layer, document: Document | None) -> None:
@@ -161,7 +163,7 @@ class _Loading:
         try:
             return read(file, "project")
         except Unusable as error:
-            self.warnings.append(f"{place_of(file, error)}: IGNORED as a whole, for it {error}")
+            self.warnings.append(f"{place_of(file, error)}: IGNORED as a whole, because it {error}")
             return None
 
     def _lay(self, over: Tree) -> None:
@@ -183,7 +185,7 @@ class _Loading:
                     self._add_from_profile(document, name, profiles[name])
         if name not in known:
             there = ", ".join(sorted(known)[:10]) or "none"
-            words = f"profile {visible(name, 60)!r}: no such profile in your files (there: {visible(there)})"
+            words = f"profile {visible(name, 60)!r}: there is no such profile in your files (only: {visible(there)})"
             raise ConfigError("\n".join([words, *self.warnings]))
 
     def _add_from_profile(self, document: Document, name: str, settings: Any) -> None:
@@ -191,7 +193,7 @@ class _Loading:
         if not is_object(settings):
             raise ConfigError(view.warn((), "must be an object, in { }"))
         if "profiles" in settings:
-            view.warn(("profiles",), "a profile cannot hold profiles; it is left out")
+            view.warn(("profiles",), "a profile cannot contain profiles; this is ignored")
             settings = {key: value for key, value in settings.items() if key != "profiles"}
         values = Fitting(view.warn, self.environ).section(settings, Config)
         self._lay(label(values, Origin("profile", f"{document.source}: profiles.{name}")))
@@ -206,7 +208,7 @@ class _Loading:
                 origin = Origin("environment", variable)
                 _add_text(layer, path, self.environ[variable], origin, self._warn, name=variable)
             elif right := meant_by(variable):
-                self.warnings.append(f"{variable}: is not read; write {right}")
+                self.warnings.append(f"{variable}: is not read; use {right}")
             elif "__" in variable or nearest_to(variable):
                 self.warnings.append(f"{variable}: is not a setting{nearest_to(variable)}")
         self._lay(layer)
@@ -240,7 +242,7 @@ class _Loading:
             self.warnings.append(f"{visible(origins['llm.endpoint'].source)}: {words}")
         if planned := planned_in(config):
             self.warnings.append(
-                f"{', '.join(planned)}: without effect, for these features are not there yet"
+                f"{', '.join(planned)}: without effect, because this version does not have these features yet"
             )
         return Loaded(config=config, origins=origins, warnings=tuple(self.warnings), review=review)
 
@@ -257,7 +259,7 @@ class _Loading:
             path = ("providers", name)
             files = [each for each in self.own_documents if find(each.tree, path) is not None]
             where = ", ".join([each.place(path) for each in files] or sorted(sources))
-            self.warnings.append(f"{where}: {dotted(path)}: left out, for it has no `endpoint`")
+            self.warnings.append(f"{where}: {dotted(path)}: ignored, because it has no `endpoint`")
 
 
 def _add_text(
@@ -295,12 +297,10 @@ def _open_asked_for(path: Path) -> Document:
         document = open_document(path, "own")
     except Unusable as error:
         raise ConfigError(
-            f"{place_of(path, error)}: the configuration file that was asked for {error}"
+            f"{place_of(path, error)}: the requested configuration file {error}"
         ) from error
     if document is None:
-        raise ConfigError(
-            f"{visible(str(path))}: the configuration file that was asked for does not exist"
-        )
+        raise ConfigError(f"{visible(str(path))}: the requested configuration file does not exist")
     return document
 
 

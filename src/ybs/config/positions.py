@@ -19,7 +19,7 @@ _TOKEN = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|[{}\[\],:]|[A-Za-z0-9_+.\-
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*+)(?:\.\d++)?(?:[eE][+-]?\d++)?\Z")
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
 _MISSING: Any = object()
-_TOO_EARLY = "it ends too early"
+_TOO_EARLY = "the text ends too early"
 
 
 class Broken(ValueError):
@@ -44,7 +44,7 @@ class Scan:
         piece = self._next()
         self.value = self._value(piece)
         if self._next():
-            raise self._broken("something follows the end")
+            raise self._broken("there is text after the end")
 
     def _next(self) -> str:
         start = _SPACE.match(self._text, self._at)
@@ -55,7 +55,7 @@ class Scan:
             return ""
         piece = _TOKEN.match(self._text, at)
         if piece is None:
-            what = "a text that never ends" if self._text[at] == '"' else "an unexpected character"
+            what = "a string is not closed" if self._text[at] == '"' else "an unexpected character"
             raise self._broken(what)
         self._at = piece.end()
         return piece.group()
@@ -78,11 +78,11 @@ class Scan:
         if piece in _WORDS:
             return _WORDS[piece]
         if piece[0] != '"' and not _NUMBER.match(piece):
-            return self._problem(f"`{piece[:20]}` is not JSON")
+            return self._problem(f"`{piece[:20]}` is not valid JSON")
         try:
             return msgspec.json.decode(piece)
         except (msgspec.DecodeError, UnicodeError):
-            what = "the text holds a character that JSON forbids"
+            what = "the string contains a character that JSON does not allow"
             return self._problem(what if piece[0] == '"' else "the number is out of range")
 
     def _skip(self) -> Any:
@@ -112,7 +112,7 @@ class Scan:
         try:
             name = msgspec.json.decode(piece, type=str)
         except (msgspec.DecodeError, UnicodeError) as error:
-            raise self._broken("a key holds a character that JSON forbids") from error
+            raise self._broken("a key contains a character that JSON does not allow") from error
         if self._next() != ":":
             raise self._broken("a colon is missing")
         return name
@@ -139,10 +139,10 @@ class Scan:
         """Leave a value and return what the next one begins with, or the end."""
         piece = self._next()
         if piece not in (",", end):
-            raise self._broken("a comma is missing after it" if piece else _TOO_EARLY)
+            raise self._broken("a comma is missing after this" if piece else _TOO_EARLY)
         if piece == ",":
             piece = self._next()
             if piece in (end, ""):
-                raise self._broken("a comma too many follows it" if piece else _TOO_EARLY)
+                raise self._broken("there is a comma too many after this" if piece else _TOO_EARLY)
         self._path.pop()
         return piece

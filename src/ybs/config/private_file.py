@@ -220,7 +220,7 @@ def _check_above(path: Path, facts: os.stat_result) -> None:
 
 def _check_file(path: Path, facts: os.stat_result) -> None:
     if not stat.S_ISREG(facts.st_mode):
-        what = "a link" if stat.S_ISLNK(facts.st_mode) else "no regular file"
+        what = "a link" if stat.S_ISLNK(facts.st_mode) else "not a regular file"
         raise Unsafe(f"{path} is {what}; move it away")
     if facts.st_uid != os.getuid():
         raise Unsafe(f"{path} belongs to another user (uid {facts.st_uid})")
@@ -237,7 +237,7 @@ def _refused(path: Path, error: OSError) -> Exception:
     except OSError:
         return error
     if stat.S_ISLNK(mode):
-        return Unsafe(f"{path} is a link; ybs follows none to its own files")
+        return Unsafe(f"{path} is a symbolic link, and ybs does not follow links to its own files")
     if isinstance(error, NotADirectoryError):
-        return Unsafe(f"{path} is no folder; move it away")
-    return error if stat.S_ISREG(mode) else Unsafe(f"{path} is no regular file; move it away")
+        return Unsafe(f"{path} is not a folder; move it away")
+    return error if stat.S_ISREG(mode) else Unsafe(f"{path} is not a regular file; move it away")

@@ -39,7 +39,7 @@ def _llm_without_strangers(llm: Tree, over: Tree) -> tuple[Tree, list[str]]:
     named = find(over, ("llm", "provider"))
     is_for_nobody = _value("provider", llm) is None and _value("endpoint", llm) is None
     if is_for_nobody and isinstance(named, Leaf) and named.origin.layer in _NO_FILES:
-        words = "it does not say for which provider; set llm.provider in your file"
+        words = "the file does not say for which provider; set llm.provider in it"
         return _without_keys(path, llm, over, words)
     return llm, []
 
@@ -54,13 +54,13 @@ def _without_keys(
         taken = leaves_of({name: settings[name]} if name in settings else {})
         sources = [leaf.origin.source for _, leaf in taken if leaf.value]
         if sources and find(over, here) is None:
-            warnings.append(f"{visible(sources[0])}: {dotted(here)}: left out, for {why}")
+            warnings.append(f"{visible(sources[0])}: {dotted(here)}: ignored, because {why}")
     kept = {name: value for name, value in settings.items() if name not in _OF_THE_ADDRESS}
     return kept, warnings
 
 
 def _moved(path: tuple[str, ...]) -> str:
-    return f"{dotted((*path, 'endpoint'))} is another one now; set both together"
+    return f"{dotted((*path, 'endpoint'))} has changed; set both in the same file"
 
 
 def _value(name: str, settings: Any) -> object:
@@ -86,4 +86,4 @@ def keys_left_behind(config: Config) -> str | None:
     if not has_keys or own.endpoint.rstrip("/") == address.rstrip("/"):
         return None
     where = dotted(("providers", name))
-    return f"{where}: its key and headers are not sent to llm.endpoint, for that is another address"
+    return f"{where}: its key and headers are not sent to llm.endpoint, because that is another address"

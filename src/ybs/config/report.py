@@ -70,7 +70,7 @@ def _readable_keys(loaded: Loaded) -> Iterator[str]:
     for source in sorted(sources):
         path = Path(source)
         if path.is_file() and path.stat().st_mode & 0o044:
-            yield f"{visible(source)}: holds a key and others can read it; run: chmod 600 '{source}'"
+            yield f"{visible(source)}: contains a key and other users can read it; run: chmod 600 '{source}'"
 
 
 def _masked(value: Any, path: Sequence[str]) -> Any:

@@ -52,7 +52,9 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         return msgspec.json.decode(text or "{}", type=dict[str, Any])
     except msgspec.DecodeError as error:
-        raise ConfigError(f"{path} is no JSON object ({error}); mend it first") from error
+        raise ConfigError(
+            f"{path} is not a JSON object ({error}). Correct the file first."
+        ) from error
 
 
 def _put(tree: dict[str, Any], keys: list[str], value: Any) -> None:
@@ -60,7 +62,9 @@ def _put(tree: dict[str, Any], keys: list[str], value: Any) -> None:
     for section in sections:
         inner = tree.setdefault(section, {})
         if not is_object(inner):
-            raise ConfigError(f"{section!r} is no object in the configuration; mend it first")
+            raise ConfigError(
+                f"{section!r} is not an object in your configuration file. Correct the file first."
+            )
         tree = inner
     if value is None:
         tree.pop(name, None)

@@ -131,7 +131,7 @@ class Fitting:
     def _is_whole(self, value: dict[str, Any], struct: Any, path: KeyPath) -> bool:
         missing = missing_from(value, struct)
         if missing:
-            self.warn(path, f"left out, for it has no `{missing[0]}`")
+            self.warn(path, f"ignored, because it has no `{missing[0]}`")
         return not missing
 
     def _leaf(self, value: Any, annotation: Any, path: KeyPath) -> Any:

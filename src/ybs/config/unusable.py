@@ -8,8 +8,8 @@ from ybs.config.tree import KeyPath
 
 _MARK = "unusable: "
 #: How a warning ends; an error says what to do instead.
-LEFT_OUT = "; it is left out"
-NOTHING_SENT = "; nothing is sent until it is mended"
+LEFT_OUT = "; it is ignored"
+NOTHING_SENT = "; nothing is sent until this is corrected"
 
 
 def is_address(path: KeyPath) -> bool:

@@ -88,7 +88,7 @@ class _Reader:
             case Beginning() as beginning:
                 return self._found(short(str(path)), name, beginning, can_be_read=False)
             case str(problem):
-                self._tell(f"{short(str(path))} is not read: {problem}.")
+                self._tell(f"{short(str(path))} was not read: {problem}.")
             case None:
                 pass
         return None
@@ -101,8 +101,8 @@ class _Reader:
         up = len(self._folder.parts) - len(path.parent.parts)
         source = str(path.relative_to(self._folder)) if is_here else "../" * up + path.name
         if beginning is None:
-            why = "it is a link that leads out of the project, or to no Markdown file in it"
-            self._tell(f"{source} is not read: {why}.")
+            why = "it is a link that leads out of the project, or to something other than a Markdown file"
+            self._tell(f"{source} was not read: {why}.")
             return None
         return self._found(source, path.name, beginning, can_be_read=is_here)
 
@@ -115,7 +115,7 @@ class _Reader:
         text = texts.framed(texts.tidied(text))
         if not text.strip():
             if beginning.data and not texts.decoded(beginning.data):
-                self._tell(f"{source} is not used: it is no text.")
+                self._tell(f"{source} is not used: it is not a text file.")
             return None
         self._seen.add(beginning.identity)
         return _Found(

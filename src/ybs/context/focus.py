@@ -71,7 +71,7 @@ def _place(folder: Path, *, makes: bool) -> "Generator[Place]":
             status = place.status()
             if status is not None and not stat.S_ISREG(status.st_mode):
                 raise YbsError(
-                    f"{FOCUS_FILE} is a link or no file; nothing was changed. Move it away."
+                    f"{FOCUS_FILE} is a link or not a regular file; nothing was changed. Move it away."
                 )
             yield place
     except OSError as error:

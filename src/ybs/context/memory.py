@@ -207,9 +207,9 @@ class Memories:
             return found[0]
         if not found:
             raise ToolError(
-                f"There is no memory {plain(word)[:80]!r}.", remedies=(Remedy("list_memories"),)
+                f"There is no note {plain(word)[:80]!r}.", remedies=(Remedy("list_memories"),)
             )
-        raise ToolError(f"{len(found)} memories are called {word}. Use the number of one.")
+        raise ToolError(f"{len(found)} notes are called {word}. Give the number of one.")
 
     def forget(self, word: str) -> Memory:
         """Delete a memory and return it; `bring_back` writes it again in this session. Raises ToolError."""
@@ -227,10 +227,10 @@ class Memories:
     def bring_back(self) -> Memory:
         """Write down again what was forgotten last in this session. Raises ToolError."""
         if not self._forgotten:
-            raise ToolError("Nothing was forgotten in this session.")
+            raise ToolError("No note was deleted in this session.")
         memory, data = self._forgotten[-1]
         if os.path.lexists(memory.path):
-            raise ToolError(f"{memory.path.name} is there again already.")
+            raise ToolError(f"{memory.path.name} exists again already.")
         with _told(memory.path.parent, "Not brought back"):
             private_file.replace(memory.path, data)
         self._forgotten.pop()
@@ -310,7 +310,9 @@ def _told(folder: Path, what: str) -> Generator[None]:
     try:
         yield
     except Refused as error:
-        reason = "is a link, or lies behind one; ybs follows none to its own files"
+        reason = (
+            "is a symbolic link, or lies behind one, and ybs does not follow links to its own files"
+        )
         raise ToolError(f"{what}: {short(str(folder))} {reason}.") from error
     except (private_file.Busy, private_file.Unsafe) as error:
         raise ToolError(f"{what}: {error}.") from error

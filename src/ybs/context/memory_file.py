@@ -153,13 +153,13 @@ def _text(name: str, folder: int) -> str | Unread:
     except OSError as error:
         return Unread(name, error.strerror or str(error))
     if data is None:
-        return Unread(name, "it is no plain file")
+        return Unread(name, "it is not a regular file")
     if len(data) > MOST_READ:
         return Unread(name, f"it is larger than {MOST_READ:,} bytes")
     try:
         return data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError:
-        return Unread(name, "it is no text in UTF-8")
+        return Unread(name, "it is not UTF-8 text")
 
 
 def _memory(path: Path, text: str, folder: int, place: Place) -> Memory:

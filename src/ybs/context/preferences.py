@@ -27,7 +27,7 @@ def preferences_in(text: str, *, is_whole: bool) -> str:
             "it must be a JSON object of texts, numbers, true, false and lists of them"
         ) from error
     except (msgspec.DecodeError, RecursionError) as error:
-        raise Unfit(f"it is no JSON ({error})") from error
+        raise Unfit(f"it is not valid JSON ({error})") from error
     return legible("\n".join(f"{_line(name)}: {_shown(value)}" for name, value in values.items()))
 
 

@@ -37,7 +37,7 @@ class Limits(Guard):
         """Raise StopTurn at a limit."""
         if turn.steps >= self.max_steps:
             steps = plural(turn.steps, "step")
-            text = f"Stopped after {steps}, the limit of a turn."
+            text = f"Stopped after {steps}, the limit for one turn."
             raise StopTurn("limit", text, remedies=(Remedy("raise_step_limit"),))
         if self.max_cost_usd is None:
             return
@@ -53,7 +53,7 @@ class Limits(Guard):
         last = next(said, None)
         if last is not None and last.usage.cost_usd is None and not self._has_warned:
             self._has_warned = True
-            text = "The price of this model is not known, so the cost limit cannot stop it."
+            text = "The price of this model is not known, so the cost limit has no effect."
             turn.emit(Noticed(level="warning", text=text))
 
 

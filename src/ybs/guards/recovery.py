@@ -13,7 +13,7 @@ PIVOT = (
     "Nothing has worked in your last {count} steps. Stop and read the errors above. Find out why before the next "
     "call, then take another way. If you cannot, say in plain text what is in the way."
 )
-STOPPED = "Stopped: every call of the last {count} steps failed or was refused."
+STOPPED = "Stopped: every tool call of the last {count} steps failed or was refused."
 EMPTY = "Your last message was empty. Go on with the task, or say in plain text that you are done."
 SILENT = "The model sent an empty message twice."
 OTHERWISE = (Remedy("do", "ask in other words"), Remedy("change_model"))

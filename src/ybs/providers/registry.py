@@ -114,7 +114,7 @@ def find_provider(name: str, config: Config) -> Provider:
         return _load(place)
     if name in TO_COME:
         raise ConfigError(
-            f"The provider {name!r} is planned and not part of this version.\n"
+            f"The provider {name!r} is planned, but not part of this version.\n"
             f"Choose one of: {', '.join(provider_names(config))}"
         )
     return _installed_provider(name, config)
@@ -211,7 +211,7 @@ def chosen_provider(
         _check_readable(config.llm.endpoint)
     if name is None:
         raise ConfigError(
-            f"No provider is chosen. There are: {', '.join(provider_names(config))}",
+            f"No provider is chosen. The providers are: {', '.join(provider_names(config))}",
             remedies=(Remedy("choose_provider"),),
         )
     found = find_provider(name, config)
@@ -310,7 +310,7 @@ def _installed_provider(name: str, config: Config) -> Provider:
         raise ConfigError(_unknown(name, provider_names(config)))
     provider: Any = found[0].load()
     if not isinstance(provider, Provider):
-        raise ConfigError(f"{found[0].value} is no ybs.providers.registry.Provider.")
+        raise ConfigError(f"{found[0].value} is not a ybs.providers.registry.Provider.")
     return provider
 
 
@@ -319,13 +319,13 @@ def _unknown(name: str, names: list[str]) -> str:
 
     near = get_close_matches(name.lower(), names, n=3, cutoff=0.65)
     guess = f" Did you mean {' or '.join(near)}?" if near else ""
-    return f"There is no provider {name!r}.{guess}\nThere are: {', '.join(names)}"
+    return f"There is no provider {name!r}.{guess}\nThe providers are: {', '.join(names)}"
 
 
 def _load(place: str) -> Provider:
     provider: Any = _import(place)
     if not isinstance(provider, Provider):
-        raise TypeError(f"{place} is no Provider")
+        raise TypeError(f"{place} is not a Provider")
     return provider
 
 
@@ -375,16 +375,16 @@ def _key(provider: Provider, endpoint: str, environ: Mapping[str, str]) -> str |
     is_clear_text = endpoint.lower().startswith("http:") and not is_loopback(host)
     if provider.is_moved and is_clear_text and found and not own:
         raise ConfigError(
-            f"This would send {variable} in clear text to {host}.\nUse https, or put the key for that "
+            f"This would send the key in {variable} unencrypted to {host}.\nUse https, or put the key for that "
             "address into your own file (llm.api_key), or describe the server in `providers`."
         )
     if key and not (key.isascii() and key.isprintable() and " " not in key):
         raise AuthError(
-            f"The key for {provider.name} holds characters that no key has.\nCheck {variable}: was it copied whole?"
+            f"The key for {provider.name} contains characters that a key cannot have.\nCheck whether {variable} was copied completely."
         )
     if key is None and provider.needs_key and not is_loopback(host):
         raise AuthError(
-            f"{provider.name} needs a key and there is none.",
+            f"{provider.name} needs a key, and none is set.",
             remedies=(Remedy("set_key", variable), Remedy("change_provider")),
         )
     return key

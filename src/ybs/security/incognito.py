@@ -8,7 +8,7 @@ from ybs.core.errors import ConfigError
 from ybs.core.remedies import Remedy
 
 #: Said wherever something is not kept for this reason.
-WRITES_NOTHING = "incognito writes nothing down"
+WRITES_NOTHING = "an incognito session saves nothing"
 
 
 class Incognito(Struct, frozen=True, kw_only=True):

@@ -86,7 +86,10 @@ class Attacher:
             parts += new
         self._report(names, left_out, problems)
         if finder.missing:
-            self._say("warning", f"No file matches {', '.join(finder.missing[:_MOST_MISSING])}")
+            self._say(
+                "warning",
+                f"There is no file that matches {', '.join(finder.missing[:_MOST_MISSING])}",
+            )
         return parts
 
     async def _read(self, target: Target, shown: str) -> ToolOutput:
@@ -116,7 +119,7 @@ class Attacher:
         preview, subject = Preview(title=f"Read {shown}"), Subject(paths=(shown,))
         decision = self._policy.decide(call, "read", preview, subject)
         if isinstance(decision, Deny):
-            raise Refused(f"{shown} is not read: {decision.reason}")
+            raise Refused(f"{shown} was not read: {decision.reason}")
 
     def _spoken(self, output: ToolOutput, title: str) -> list[UserPart]:
         """Return the parts of a message, with secrets masked as in a tool's result."""
@@ -124,7 +127,9 @@ class Attacher:
         place = f"the attached {title}"
         clean = masked(self._firewall, text, place)
         if _PRIVATE_KEY in clean and _PRIVATE_KEY not in text:
-            self._say("warning", f"A private key stands in {place}; the model sees a placeholder.")
+            self._say(
+                "warning", f"{place} contains a private key; the model sees a placeholder instead."
+            )
         images = masked(self._firewall, output.images, place)
         return [Text(text=clean), *images]
 
@@ -224,7 +229,7 @@ def picture(roots: "Roots", path: Path) -> ToolOutput:
         raise failure(error, shown) from error
     media_type = media_type_of(data)
     if not media_type:
-        raise ToolError(f"{shown} is no PNG, JPEG, GIF or WebP picture")
+        raise ToolError(f"{shown} is not a PNG, JPEG, GIF or WebP picture")
     image, pixels = image_of(data, max(status.st_size, len(data)), media_type, shown)
     return ToolOutput(output="", summary=f"{shown}: {pixels}", images=(image,))
 

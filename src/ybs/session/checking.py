@@ -57,13 +57,13 @@ def check_options(options: Options, config: Config) -> None:
             try:
                 rule = rule_of(text)
             except ConfigError as error:
-                raise BadOption(f"a rule to {name}: {error}") from error
+                raise BadOption(f"the {name} rule: {error}") from error
             if words := unknown_tool(rule.tool, config, tools_in(options)):
-                raise BadOption(f"the rule to {name} {visible(text, 80)}: {words}")
+                raise BadOption(f"the {name} rule {visible(text, 80)}: {words}")
     for folder in options.add_dirs:
         if not folder.is_dir():
             what = "is not a folder" if folder.exists() else "does not exist"
-            raise BadOption(f"the folder to add, {visible(str(folder))}, {what}")
+            raise BadOption(f"the additional folder {visible(str(folder))} {what}")
 
 
 def tools_in(options: Options) -> Sequence[str]:
@@ -98,7 +98,9 @@ def unknown_tool(name: str, config: Config, more: Sequence[str] = ()) -> str:
     if name.rstrip("*") != name and any(each.startswith(name.rstrip("*")) for each in LATER):
         return ""
     close = near(name, known)
-    guess = f"Did you mean {' or '.join(close)}?" if close else f"There are {', '.join(known)}."
+    guess = (
+        f"Did you mean {' or '.join(close)}?" if close else f"The tools are: {', '.join(known)}."
+    )
     return f"there is no tool {visible(name, 60)!r}. {guess}"
 
 

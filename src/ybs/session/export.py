@@ -30,8 +30,8 @@ _SPEAKERS = {
     "person": "You",
     "shell": "You, a command",
     "guard": "A reminder",
-    "summary": "What was said before, summed up",
-    "context": "What is known of the project",
+    "summary": "Summary of the earlier conversation",
+    "context": "About the project",
 }
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ybs.session.kept import Restored
     from ybs.transcripts.rounds import Round
 
-_AT_WORK = "Files and conversation are being put back."
+_AT_WORK = "An undo is in progress."
 #: Tools that change nothing, or only the files that they name.
 _KNOWN_TOOLS = frozenset(
     ("read_file", "list_files", "search_files", "write_file", "edit_file", "delete_file", "set_thought", "repo_map")
@@ -187,7 +187,7 @@ class History:
         if self._journal.replay.restorable() is None:
             return YbsError("There is nothing to undo.")
         return YbsError(
-            "There is nothing to undo: what was said was compacted.",
+            "There is nothing to undo: the conversation was compacted (summarised).",
             remedies=(Remedy("restore_conversation"),),
         )
 
@@ -216,7 +216,7 @@ class History:
         with self._running.held(_AT_WORK):
             if not self.undone:
                 raise YbsError(
-                    "There is nothing to do again: only what was undone or rewound can be."
+                    "There is nothing to redo: only what was undone or rewound can be redone."
                 )
             return await self._do_again(self.undone[-1], force=force)
 
@@ -245,10 +245,10 @@ class History:
         self._running.check()
         whole = self._journal.replay.restorable()
         if whole is None:
-            raise YbsError("Nothing was set aside.")
+            raise YbsError("There was no compaction to undo.")
         if (tokens := window.size_of(self._conversation.system, whole)) > window.room:
             raise YbsError(
-                f"All of it takes about {tokens:,} tokens, and the window has room for {window.room:,}.",
+                f"The whole conversation takes about {tokens:,} tokens, and the context window has room for {window.room:,}.",
                 remedies=(Remedy("enlarge_window"),),
             )
         self._replace(whole)

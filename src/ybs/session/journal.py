@@ -210,6 +210,6 @@ def named(store: "Store", folder: Path, word: str) -> str:
         return ""
     if newest is None:
         raise YbsError(
-            f"No session was saved in {folder}.", remedies=(Remedy("list_all_sessions"),)
+            f"There is no saved session of {folder}.", remedies=(Remedy("list_all_sessions"),)
         )
     return newest.name

@@ -26,8 +26,8 @@ from ybs.session.warming import Warming
 from ybs.transcripts.store import Store
 
 NOTHING_SAID = (
-    "In the sessions of {folder} nothing was said, or it was taken back or cleared, so a new one begins. "
-    "They can be listed, and resumed by their names."
+    "All saved sessions of {folder} are empty, so a new one was started. "
+    "They can be listed, and resumed by name."
 )
 
 

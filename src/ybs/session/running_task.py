@@ -25,7 +25,9 @@ class RunningTask:
     def check(self) -> None:
         """Raise YbsError where something is being done."""
         if self.turn is not None:
-            raise YbsError("A turn is running. Wait for its end, or cancel it.")
+            raise YbsError(
+                "ybs is still working on the last prompt. Wait until it has finished, or interrupt it."
+            )
         if self._what:
             raise YbsError(f"{self._what} Wait for it.")
 
@@ -54,7 +56,7 @@ class RunningTask:
                 except asyncio.CancelledError:
                     if is_passed_on(task):
                         raise
-                    raise Stopped("Stopped by you; nothing was changed.") from None
+                    raise Stopped("Interrupted; nothing was changed.") from None
                 finally:
                     self._work = None
         finally:

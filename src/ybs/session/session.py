@@ -223,9 +223,9 @@ class Session:
         """Run a command for the person alone: the model is told nothing. Raises YbsError while a turn is running."""
         work = self._typed.shown_only(command)
         try:
-            return await self.running.working(work, "A command is running.")
+            return await self.running.working(work, "A command is still running.")
         except Stopped:
-            return Reply(text="stopped by you", is_error=True)
+            return Reply(text="interrupted", is_error=True)
 
     def send_to_background(self) -> int:
         """Let the running commands go on as jobs, so that the turn goes on too; return how many. Raises ToolError."""
@@ -339,11 +339,11 @@ class Session:
         What it was allowed is not taken over. Raises YbsError, and then nothing has changed.
         """
         if name == self.journal.name and self.journal.path and not is_fork:
-            raise YbsError("That is this session.")
+            raise YbsError("This session is already open here.")
         await self._move(name, is_incognito=self.environment.incognito.is_on, is_fork=is_fork)
 
     async def _move(self, name: str, *, is_incognito: bool, is_fork: bool) -> None:
-        with self.running.held("Another session is about to begin."):
+        with self.running.held("Another session is being opened."):
             old, loaded = self._parts, with_incognito(self.loaded, is_on=is_incognito)
             provider, model = old.agent.provider, old.agent.model.name
             own = self._options.model

@@ -12,10 +12,8 @@ from ybs.session.injection import ending_of, injection, spoken
 from ybs.session.recorder import TurnRecorder
 from ybs.session.reply import Reply
 
-USAGE = "Usage: !COMMAND   runs COMMAND in the project's folder and shows its output to the model"
-USAGE_ALONE = (
-    "Usage: !!COMMAND   runs COMMAND in the project's folder and shows its output to you alone"
-)
+USAGE = "Usage: !COMMAND   run COMMAND in the project's folder; the model sees its output"
+USAGE_ALONE = "Usage: !!COMMAND   run COMMAND in the project's folder; only you see its output"
 _ids = count(1)
 
 
@@ -39,7 +37,7 @@ class TypedCommands:
             return Reply(text=result, is_error=True)
         ending, is_good = ending_of(result)
         ending = ending or result.partition("\n")[0]  # it goes on in the background
-        return Reply(text=f"{ending}; the model was not told", is_error=not is_good)
+        return Reply(text=f"{ending}; the model does not see this", is_error=not is_good)
 
     async def _tried(self, command: str) -> tuple[str, bool]:
         """Return what came of the command, and whether it has run at all."""

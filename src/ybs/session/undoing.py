@@ -321,7 +321,7 @@ class Checkpoints:
         except (OSError, Refused) as error:
             reason = (error.strerror if isinstance(error, OSError) else "") or str(error)
             problem = (
-                f"Only a part of the files was restored: {reason}. Once more goes on from there."
+                f"Only some of the files were restored: {reason}. Run the command again to restore the rest."
             )
             return replace(outcome, problem=problem)
         shelf.finish(mark)

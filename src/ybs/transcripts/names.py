@@ -18,7 +18,9 @@ def checked(name: str) -> str:
     name = name.strip().removesuffix(SUFFIX)
     is_plain = "/" not in name and "\n" not in name and "\t" not in name and not has_suspects(name)
     if not name or name[0] in ".-" or not is_plain or len(name.encode()) > _LONGEST:
-        raise YbsError(f"{name!r} cannot be the name of a session; use letters, digits, - and _")
+        raise YbsError(
+            f"{name!r} cannot be the name of a session; use letters, digits, - and _ only"
+        )
     return name
 
 
@@ -43,7 +45,7 @@ def found(word: str, sessions: Sequence[Saved]) -> Saved:
 def _numbered(number: int, sessions: Sequence[Saved]) -> Saved:
     if not 0 < number <= len(sessions):
         raise YbsError(
-            f"there is no session {number}; there are {len(sessions)}", remedies=(_LIST,)
+            f"there is no session number {number}; the list has {len(sessions)}", remedies=(_LIST,)
         )
     return sessions[number - 1]
 
@@ -56,7 +58,7 @@ def _begins_with(saved: Saved, word: str) -> bool:
 
 def _ambiguous(word: str, meant: Sequence[Saved]) -> str:
     names = ", ".join(each.name for each in meant[:5])
-    return f"{len(meant)} sessions begin with {word!r}: {names}{', …' if len(meant) > 5 else ''}"
+    return f"{len(meant)} sessions match {word!r}: {names}{', …' if len(meant) > 5 else ''}"
 
 
 def _not_found(word: str, sessions: Sequence[Saved]) -> YbsError:
@@ -66,5 +68,5 @@ def _not_found(word: str, sessions: Sequence[Saved]) -> YbsError:
     near = dict.fromkeys(names[text] for text in get_close_matches(word, names, 3, 0.5))
     what = f"there is no session {word!r}"
     if near:
-        return YbsError(f"{what}; the nearest: {', '.join(near)}")
+        return YbsError(f"{what}; similar names: {', '.join(near)}")
     return YbsError(what, remedies=(_LIST,))

@@ -61,12 +61,12 @@ def read(path: Path) -> Transcript:
     """Read a transcript, whatever has happened to it. Raises YbsError where nothing can be read, and OSError."""
     file = private_file.open_to_read(path)
     if file is None:
-        raise YbsError(f"there is no transcript {path}")
+        raise YbsError(f"the session file {path} does not exist")
     with file:
         lines, damaged = _lines(file)
     if not lines:
         what = f"none of its {damaged} lines can be read" if damaged else "it is empty"
-        raise YbsError(f"{path} is no transcript: {what}")
+        raise YbsError(f"{path} is not a session file: {what}")
     chain = _chain(lines)
     return Transcript(
         path=path,

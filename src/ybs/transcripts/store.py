@@ -79,7 +79,7 @@ class Store:
         new_name = checked(new_name)
         transcript = self.read(name)
         if not self._make(new_name):
-            raise YbsError(f"there is a session {new_name} already; choose another name")
+            raise YbsError(f"a session called {new_name} exists already; choose another name")
         lines = [line for line in transcript.story if line.said is not None]
         while lines and isinstance(lines[-1].said, Titled | SessionEnded):
             lines.pop()

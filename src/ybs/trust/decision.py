@@ -122,7 +122,7 @@ def _changes(known: Mapping[str, TrustedFile], files: Mapping[str, ProjectFile])
         if was is None:
             changes.append(Change(path=visible(path), what="is new"))
         elif now is None:
-            changes.append(Change(path=visible(path), what="is gone"))
+            changes.append(Change(path=visible(path), what="was removed"))
         elif was.digest != now.digest:
             changes.append(_change(path, was, now))
     return changes

@@ -163,7 +163,7 @@ def _check(path: str, mode: int) -> None:
     if stat.S_ISLNK(mode):
         raise Untrustable(_LINK.format(visible(path)))
     if not stat.S_ISREG(mode):
-        raise Untrustable(f"{visible(path)} is no regular file")
+        raise Untrustable(f"{visible(path)} is not a regular file")
 
 
 def _is_link(name: str, folder: int) -> bool:

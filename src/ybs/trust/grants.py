@@ -46,9 +46,11 @@ class Powerful(Struct, frozen=True):
     def warn(self, document: Document) -> None:
         """Say what is left out although the project is trusted."""
         if self.never:
-            document.warn_of_all(self.never, "ignored, for no project's file may set it")
+            document.warn_of_all(self.never, "ignored, because a project's file may not set it")
         if self.reading:
-            document.warn_of_all(self.reading, "ignored, for it would read your variables")
+            document.warn_of_all(
+                self.reading, "ignored, because it would read your environment variables"
+            )
 
 
 def take_powerful(document: Document) -> Powerful:
@@ -165,7 +167,7 @@ def bind_keys(tree: Tree) -> list[str]:
     if (_is_projects(name) or _is_projects(address)) and "api_key" in llm:
         leaf = llm.pop("api_key")
         where = visible(leaf.origin.source)
-        warnings.append(f"{where}: llm.api_key: left out, for a project's file names the address")
+        warnings.append(f"{where}: llm.api_key: ignored, because a project's file sets the address")
     return warnings
 
 
@@ -179,7 +181,7 @@ def _unmix(tree: Tree) -> Iterator[str]:
             if origins == {True, False}:
                 entries[name] = _without_projects(entry)
                 where = visible(next(x.origin.source for _, x in leaves if _is_projects(x)))
-                yield f"{where}: {dotted((section, name))}: left out, for your own settings name it"
+                yield f"{where}: {dotted((section, name))}: ignored, because your own settings define it"
 
 
 def _without_projects(tree: Tree) -> Tree:

@@ -72,7 +72,7 @@ class ProjectLayer:
         user, warnings = without_strangers(user, {"llm": project.get("llm", {})})
         merged, taken = add_to(user, project)
         if taken:
-            document.warn_of_all(taken, "ignored, for your own settings have it already")
+            document.warn_of_all(taken, "ignored, because your own settings already define it")
         self._early += warnings
         return merged
 
@@ -81,10 +81,10 @@ class ProjectLayer:
         if review is None:  # nothing waits for trust, so that is not what is missing
             self.powerful.warn(self.document)
             return
-        was = " any more, for it has changed" if review.changes else ""
-        why = f"ignored, for this project is not trusted{was}"
+        was = " any more: it has changed" if review.changes else ""
+        why = f"ignored, because this project is not trusted{was}"
         if review.problem:
-            why = f"ignored, for this project cannot be trusted ({review.problem})"
+            why = f"ignored, because this project cannot be trusted ({review.problem})"
         warn_of_powerful(self.document, why)
         asking = {item.place for item in review.items if item.asks}
         files = sorted(asking - {self.file.name})
@@ -127,7 +127,7 @@ class ProjectLayer:
         try:
             text = file.data.decode()
         except UnicodeDecodeError:
-            self._early.append(f"{MCP_FILE}: IGNORED as a whole, for it is not UTF-8 text")
+            self._early.append(f"{MCP_FILE}: IGNORED as a whole, because it is not UTF-8 text")
             return None
         document = self._parse(self.file.parent / MCP_FILE, text)
         return document if document and is_object(document.tree.get(_SERVERS)) else None
@@ -136,5 +136,5 @@ class ProjectLayer:
         try:
             return None if text is None else parse(path, text)
         except Unusable as error:
-            self._early.append(f"{place_of(path, error)}: IGNORED as a whole, for it {error}")
+            self._early.append(f"{place_of(path, error)}: IGNORED as a whole, because it {error}")
             return None

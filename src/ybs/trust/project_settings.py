@@ -85,9 +85,13 @@ def take_harmless(document: Document) -> dict[str, Any]:
         if _needs_trust(path):
             continue
         if not _is_plain(value):
-            document.warn(path, "a project's file may not read variables; it is left out")
+            document.warn(
+                path, "a project's file may not read environment variables; this is ignored"
+            )
         elif path == ("llm", "model") and isinstance(value, str) and not _MODEL_NAME.match(value):
-            document.warn(path, "a project may only give a model's plain name; it is left out")
+            document.warn(
+                path, "a project's file may only give the plain name of a model; this is ignored"
+            )
         else:
             put(harmless, path, value)
     return harmless
@@ -111,7 +115,7 @@ def take_tighter(
         elif value != current(path):
             wider.append(path)
     if wider:
-        document.warn_of_all(wider, "ignored, for a project can only tighten it")
+        document.warn_of_all(wider, "ignored, because a project can only make this stricter")
     return kept, united
 
 

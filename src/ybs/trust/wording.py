@@ -16,22 +16,22 @@ from ybs.trust.files import FOLDERS, SIDECAR, TOOLS_FOLDER
 MOST_DIFFERENCE_LINES = 60
 _LONGEST_LINE = 400
 _KINDS = {
-    ".ybs/agents": "describes a helper agent",
+    ".ybs/agents": "defines a helper agent",
     ".ybs/commands": "adds a command",
     ".ybs/hooks": "is a program that hooks may run",
-    ".ybs/skills": "belongs to a skill with a program in it",
+    ".ybs/skills": "belongs to a skill that contains a program",
     ".ybs/tools": "is a tool that the model may call",
 }
 #: What single settings do; `{name}` is the setting's own.
 _SETTINGS = {
-    ("llm", "endpoint"): "sends what you say, and your files, to",
+    ("llm", "endpoint"): "sends your prompts and your files to",
     ("llm", "provider"): "chooses the provider",
     ("tools", "external"): "lets the model run these programs:",
     ("tools", "search_paths"): "looks for tools, which are programs, in",
 }
 #: What the entries of a section do; `{name}` is the entry's.
 _SECTIONS = {
-    "providers": "describes the provider {name}, to which your words may be sent:",
+    "providers": "defines the provider {name}, to which your prompts may be sent:",
     "mcpServers": "starts or reaches the MCP server {name}:",
     "hooks": "runs programs at {name}:",
 }
@@ -55,7 +55,7 @@ def items_of_files(files: Mapping[str, ProjectFile]) -> Iterator[Item]:
             yield Item(place=visible(path), words=_KINDS[folder])
         elif path.startswith(f"{TOOLS_FOLDER}/"):
             described = path.endswith(SIDECAR) or path + SIDECAR in files
-            words = "is a program that is looked at as a tool for the model"
+            words = "is a program that ybs would offer to the model as a tool"
             yield Item(place=visible(path), words=words, asks=described)
 
 
@@ -87,7 +87,7 @@ def difference(was: str, now: str) -> str:
     shown = list(unified_diff(was.splitlines(), now.splitlines(), lineterm="", n=1))[2:]
     lines = [visible(line, _LONGEST_LINE) for line in shown[:MOST_DIFFERENCE_LINES]]
     if not shown:
-        lines = ["only ends of lines, or the end of the file, differ"]
+        lines = ["only line endings, or the end of the file, differ"]
     if len(shown) > MOST_DIFFERENCE_LINES:
         lines.append(f"... and {len(shown) - MOST_DIFFERENCE_LINES} more lines")
     return "\n".join(lines)
@@ -104,7 +104,7 @@ def _words_of(section: str, name: str, value: Any) -> str:
 
 def _variables(value: Any) -> str:
     read = list(dict.fromkeys(_names(words_in(value))))
-    return f"; it is given your variables {visible(', '.join(read))}" if read else ""
+    return f"; it receives your environment variables {visible(', '.join(read))}" if read else ""
 
 
 def _names(texts: Iterable[str]) -> Iterator[str]:

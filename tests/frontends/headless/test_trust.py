@@ -11,22 +11,25 @@ from ybs.trust.settings import load
 def test_trust_is_shown_given_and_taken_back(project: Path, capsys: pytest.CaptureFixture[str]):
     assert trust("show", project) == 0
     assert trust("give", project) == 0
-    nothing = "This project wants nothing that needs trust.\n"
+    nothing = "This project asks for nothing that needs your trust.\n"
     assert capsys.readouterr().out == nothing * 2
     (project / ".ybs.json").write_text('{"hooks": {"start": ["./x\\u001b[2J"]}}')
     wish = '.ybs.json: runs programs at start: ["./x\\u001b[2J"]\n'
     trust("show", project)
     assert capsys.readouterr().out == (
-        wish + "Not trusted: all of this is ignored. To trust it: ybs trust give\n"
+        wish + "Not trusted, so all of this is ignored. Trust it with: ybs trust give\n"
     )
     trust("give", project)
     trust("show", project)
-    given = "Trusted, as it is now. One changed byte, and it is asked about again.\n"
+    given = "Trusted as it is now. If any of it changes, ybs asks again.\n"
     assert capsys.readouterr().out == (wish + given) * 2
     assert load(folder=project).config.hooks
     trust("revoke", project)
     trust("revoke", project)
-    assert capsys.readouterr().out == "This project is not trusted any more.\nIt was not trusted.\n"
+    assert (
+        capsys.readouterr().out
+        == "This project is no longer trusted.\nThis project was not trusted.\n"
+    )
     assert not load(folder=project).config.hooks
 
 

@@ -124,7 +124,7 @@ def test_in_incognito_the_choice_is_for_this_run_and_nothing_is_written(
     assert session.status().incognito
     open_or_set_up(Options.of(project, LOCAL_ONLY))
     assert list(home.iterdir()) == []
-    assert "qwen3:14b, ollama, for this run; nothing was written." in capsys.readouterr().out
+    assert "qwen3:14b, ollama, for this run only; nothing was saved." in capsys.readouterr().out
     assert asked == [
         {"is_incognito": True, "only_here": False},
         {"is_incognito": True, "only_here": True},
@@ -137,7 +137,7 @@ def test_a_choice_that_cannot_be_kept_counts_for_this_run(
     (home / ".config").write_text("no folder")
     choosing(monkeypatch, CHOICE)
     assert open_or_set_up(Options(folder=project)).status().model == "qwen3:14b"
-    assert "The choice counts for this run." in capsys.readouterr().out
+    assert "The choice is used for this run only." in capsys.readouterr().out
 
 
 def test_incognito_asks_nothing_whose_answer_would_be_written_down(

@@ -248,7 +248,11 @@ async def test_t05_a_yes_that_more_lines_follow_is_no_consent_in_plain_sentences
         await talk.sees("no because ...: ")
         talk.clock.now += 1
         talk.types("yes\nmore of the paste\nyes\n")
-        await talk.until(lambda: talk.text.count("No answer, it came too early: yes") == 2)
+        await talk.until(
+            lambda: (
+                talk.text.count("Typed before the question, so not taken as its answer: yes") == 2
+            )
+        )
         assert session.answers == []
         talk.clock.now += 1
         talk.types("yes\n")

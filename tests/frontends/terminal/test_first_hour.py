@@ -19,7 +19,7 @@ from ybs.frontends.terminal.prompt.draft import Draft
 from ybs.frontends.terminal.prompt.history import LineHistory
 from ybs.frontends.terminal.signs import fit_encoding
 
-STUCK = "stopping; Ctrl-C again leaves"
+STUCK = "interrupting; Ctrl-C again leaves ybs"
 
 
 async def has(stage: Stage, text: str) -> None:
@@ -46,7 +46,7 @@ async def test_a_press_that_stopped_a_turn_is_not_the_first_of_two() -> None:
         await has(stage, "")
         assert stage.terminal.window.app.is_running
         stage.keys("\x03")
-        await stage.sees("press Ctrl-C again to leave")
+        await stage.sees("press Ctrl-C again to leave ybs")
         stage.keys("\x1b[A")  # up
         await has(stage, "a draft")
         stage.keys("\x03")  # the hint stands, and the prompt is not empty
@@ -61,7 +61,7 @@ async def test_a_turn_that_does_not_stop_is_left_once_the_prompt_is_empty() -> N
         stage.keys("a draft")
         await has(stage, "a draft")
         stage.terminal.interrupt()
-        await stage.sees("stopping")
+        await stage.sees("interrupting")
         stage.terminal.interrupt()
         assert stage.terminal.window.draft.text == ""
         assert stage.terminal.window.app.is_running
@@ -207,6 +207,6 @@ async def test_words_typed_into_a_question_are_seen_and_none_is_lost() -> None:
         stage.clock.now += 1
         stage.keys("thing n\ry")
         await has(stage, "thing n\ny")
-        await stage.sees("your words wait: thing n y")
+        await stage.sees("still in your prompt: thing n y")
         assert stage.session.answers == []
         assert stage.terminal.asking.is_choosing

@@ -31,10 +31,10 @@ async def test_a_line_typed_too_early_is_no_answer_and_words_are_not_lost(talkin
     async with talking(session) as talk:
         talk.types("go\nthen this\nyes\n")  # the second line is there before the question
         await talk.sees("no because ...: ")
-        assert "Kept for later: then this\n" in talk.text
-        assert "No answer, it came too early: yes\n" in talk.text
+        assert "Will be sent later: then this\n" in talk.text
+        assert "Typed before the question, so not taken as its answer: yes\n" in talk.text
         talk.types("and that\n")  # within the first moment
-        await talk.sees("Kept for later: and that")
+        await talk.sees("Will be sent later: and that")
         assert session.answers == []
         talk.clock.now += 1
         talk.types("no\n")
@@ -74,18 +74,18 @@ async def test_a_menu_is_a_numbered_list(talking: Open) -> None:
     session.replies["/none"] = Reply(text="none", menu=Menu(title="None", items=()))
     async with talking(session) as talk:
         talk.types("/model\n")
-        await talk.sees("Number, or nothing: ")
-        shown = "A model:\n1. model-a, 32k, current\n2. model-b␛[2J\nNumber, or nothing: "
+        await talk.sees("Number (Enter for none): ")
+        shown = "A model:\n1. model-a, 32k, current\n2. model-b␛[2J\nNumber (Enter for none): "
         assert shown in talk.text
         talk.types("2\n")
-        await talk.sees("No answer, it came too early: 2")
+        await talk.sees("Typed before the question, so not taken as its answer: 2")
         talk.clock.now += 1
         talk.types("2\n")
         await talk.sees("answer to /model b")
         for typed in ("\n", "3\n", "0\n", "²\n", f"{'9' * 5000}\n"):
-            chosen, asked = (talk.text.count(words) for words in ("was chosen.", "or nothing: "))
+            chosen, asked = (talk.text.count(words) for words in ("was chosen.", "for none): "))
             talk.types("/model\n")
-            await talk.until(lambda n=asked: talk.text.count("or nothing: ") > n)
+            await talk.until(lambda n=asked: talk.text.count("for none): ") > n)
             talk.clock.now += 1
             talk.types(typed)
             await talk.until(lambda n=chosen: talk.text.count("was chosen.") > n)

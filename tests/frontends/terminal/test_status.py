@@ -107,7 +107,7 @@ def test_modes_are_told_apart_at_a_glance() -> None:
 
 
 def test_a_hint_takes_the_bottom_line() -> None:
-    assert bar(STATE, 80, "press Ctrl-C again to leave") == " press Ctrl-C again to leave"
+    assert bar(STATE, 80, "press Ctrl-C again to leave ybs") == " press Ctrl-C again to leave ybs"
 
 
 def test_incognito_stands_first_in_both_lines() -> None:

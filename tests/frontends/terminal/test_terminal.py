@@ -125,7 +125,7 @@ async def test_what_is_typed_during_a_turn_is_kept() -> None:
         stage.keys("a draft")
         await stage.sees("› a draft")
         stage.keys("\x03")
-        await stage.sees("stopped by you")
+        await stage.sees("interrupted")
         assert stage.terminal.window.draft.text == "a draft"
 
 
@@ -141,7 +141,7 @@ async def test_a_line_sent_during_a_turn_waits_for_its_end() -> None:
         stage.keys("first\r")
         await stage.until(lambda: session.is_busy)
         stage.keys("second\t")
-        await stage.sees("› second  (when this is done)")
+        await stage.sees("› second  (sent when this is done)")
         assert session.lines == ["first"]
         release.set()
         await stage.until(lambda: stage.screen.count("1.2k in") == 2)
@@ -154,9 +154,9 @@ async def test_a_line_waiting_behind_a_stopped_turn_goes_back_to_the_prompt() ->
         stage.keys("first\r")
         await stage.sees("so far")
         stage.keys("second\t")
-        await stage.sees("(when this is done)")
+        await stage.sees("(sent when this is done)")
         stage.keys("\x03")
-        await stage.sees("stopped by you")
+        await stage.sees("interrupted")
         await stage.until(lambda: stage.terminal.window.draft.text == "second")
         assert session.lines == ["first"]
 
@@ -167,7 +167,7 @@ async def test_escape_stops_the_turn() -> None:
         stage.keys("go\r")
         await stage.sees("so far")
         stage.keys("\x1b")
-        await stage.sees("! stopped by you")
+        await stage.sees("! interrupted")
         assert not session.is_busy
 
 
@@ -177,7 +177,7 @@ async def test_the_text_of_a_stopped_turn_stays_on_the_screen() -> None:
         stage.keys("go\r")
         await stage.sees("so far")
         stage.keys("\x03")
-        await stage.sees("stopped by you")
+        await stage.sees("interrupted")
         assert "so far" in stage.screen
 
 
@@ -191,7 +191,7 @@ async def test_ctrl_c_at_a_question_stops_the_turn(is_explaining: bool) -> None:
             stage.keys("r")
             await stage.sees("because:")
         stage.keys("\x03")
-        await stage.sees("! stopped by you")
+        await stage.sees("! interrupted")
         await stage.until(lambda: not stage.terminal.work.is_busy)
         assert session.answers == []
         assert not stage.terminal.asking.is_choosing
@@ -221,7 +221,7 @@ async def test_a_stopped_turn_takes_its_hint_with_it() -> None:
     async with staged(FakeSession(hangs), prompt="go") as stage:
         await stage.sees("so far")
         stage.keys("\x03")
-        await stage.sees("! stopped by you")
+        await stage.sees("! interrupted")
         await stage.until(lambda: "Ctrl-C again leaves" not in stage.screen)
         await stage.sees("ctx 3%")
 
@@ -266,7 +266,7 @@ async def test_a_second_interrupt_within_two_seconds_leaves_a_turn() -> None:
 async def test_an_interrupt_at_an_empty_prompt_says_how_to_leave() -> None:
     async with staged(FakeSession()) as stage:
         stage.keys("\x03")
-        await stage.sees("press Ctrl-C again to leave")
+        await stage.sees("press Ctrl-C again to leave ybs")
         stage.clock.now += 2.1
         stage.keys("\x03")
         await stage.settles()
@@ -282,7 +282,7 @@ async def test_an_interrupt_empties_the_prompt_first() -> None:
         stage.keys("draft")
         await stage.sees("› draft")
         stage.keys("\x03\x03")
-        await stage.sees("press Ctrl-C again to leave")
+        await stage.sees("press Ctrl-C again to leave ybs")
         assert stage.terminal.window.draft.text == ""
 
 

@@ -22,7 +22,7 @@ async def test_a_thousand_keys_and_a_thousand_lines_are_kept_in_their_order() ->
         await stage.until(lambda: session.is_busy)
         for number in range(1000):
             stage.terminal.work.queue(f"/do {number}")
-        await stage.sees("› 996 more  (when this is done)")
+        await stage.sees("› 996 more  (sent when this is done)")
         hold.end.set()
         await stage.until(lambda: len(session.lines) == 1001)
     assert session.lines[1:] == [f"/do {number}" for number in range(1000)]

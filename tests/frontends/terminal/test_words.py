@@ -141,7 +141,10 @@ def test_words_are_kept_together_and_no_character_is_lost() -> None:
     ("message", "reason"),
     [
         ("it does not answer (connection refused).\nCheck it.", "connection refused"),
-        ("x asks to slow down (429): busy\nTry again", "x asks to slow down (429): busy"),
+        (
+            "x refuses more requests for now (429): busy\nTry again",
+            "x refuses more requests for now (429): busy",
+        ),
         ("busy", "busy"),
         ("", ""),
     ],

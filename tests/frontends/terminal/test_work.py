@@ -35,7 +35,7 @@ async def test_words_are_echoed_where_the_turn_reads_them() -> None:
     async with staged(session, prompt="go") as stage:
         await stage.until(lambda: session.is_busy)
         stage.keys("use make\r")
-        await stage.sees("› use make  (read at the next step)")
+        await stage.sees("› use make  (read before the next step)")
         gate.open.set()
         await stage.sees("1.2k in")
         shown = stage.screen
@@ -71,7 +71,7 @@ async def test_up_takes_back_what_waits_and_a_stop_gives_back_the_rest() -> None
             await stage.until(lambda: stage.terminal.window.draft.text == "")
         assert session.steered == ["one"]
         stage.keys("\x03")
-        await stage.sees("stopped by you")
+        await stage.sees("interrupted")
         await stage.until(lambda: stage.terminal.window.draft.text == "one")
         assert session.lines == ["go"]
 
@@ -79,16 +79,16 @@ async def test_up_takes_back_what_waits_and_a_stop_gives_back_the_rest() -> None
 async def test_a_command_that_shows_something_answers_beside_the_turn_and_others_wait() -> None:
     gate = Gate()
     session = FakeSession(gate)
-    session.replies["/clear"] = Reply(text="The conversation is empty.")
+    session.replies["/clear"] = Reply(text="The conversation was cleared; the session goes on.")
     async with staged(session, prompt="go") as stage:
         await stage.until(lambda: session.is_busy)
         stage.keys("/clear\r")
-        await stage.sees("› /clear  (when this is done)")
+        await stage.sees("› /clear  (sent when this is done)")
         stage.keys("/status\r")
         await stage.sees("answer to /status")
         assert session.lines == ["go", "/status"]
         gate.open.set()
-        await stage.sees("The conversation is empty.")
+        await stage.sees("The conversation was cleared; the session goes on.")
         assert session.lines == ["go", "/status", "/clear"]
 
 

@@ -39,7 +39,7 @@ async def test_words_behind_a_command_that_waits_are_not_for_the_old_turn() -> N
         await stage.sees("so far")
         for line in ("/incognito", "my secret plan", "!make", "and more"):
             stage.keys(f"{line}\r")
-            await stage.sees(f"{line}  (when this is done)")
+            await stage.sees(f"{line}  (sent when this is done)")
         assert session.steered == []
         stage.keys("\x03")
         waiting = "/incognito\nmy secret plan\n!make\nand more"
@@ -64,9 +64,9 @@ async def test_what_is_typed_after_a_turn_was_stopped_is_not_given_back_but_sent
     async with staged(session, prompt="go") as stage:
         await stage.sees("so far")
         stage.keys("for this turn\t")
-        await stage.sees("for this turn  (when this is done)")
+        await stage.sees("for this turn  (sent when this is done)")
         stage.keys("\x1b")
-        await stage.sees("stopped by you")
+        await stage.sees("interrupted")
         await stage.until(lambda: draft_of(stage) == "for this turn")
         stage.terminal.window.draft.clear()
         stage.keys("the next one\r")
@@ -81,10 +81,10 @@ async def test_what_waits_behind_a_stopped_command_is_given_back() -> None:
         stage.keys("/slow\r")
         await stage.until(lambda: stage.terminal.work.is_busy)
         stage.keys("do X\r")
-        await stage.sees("do X  (when this is done)")
+        await stage.sees("do X  (sent when this is done)")
         stage.keys("\x1b")
         await stage.until(lambda: draft_of(stage) == "do X")
-        await stage.until(lambda: "when this is done" not in stage.screen)
+        await stage.until(lambda: "sent when this is done" not in stage.screen)
 
 
 async def test_words_that_came_before_the_first_were_read_stay_unread() -> None:
@@ -108,10 +108,10 @@ async def test_words_that_came_before_the_first_were_read_stay_unread() -> None:
         stage.keys("explain @big\r")
         await stage.until(lambda: session.is_busy)
         stage.keys("only the names\r")
-        await stage.sees("only the names  (read at the next step)")
+        await stage.sees("only the names  (read before the next step)")
         composed.set()
         await stage.settles()
-        assert "only the names  (read at the next step)" in stage.screen
+        assert "only the names  (read before the next step)" in stage.screen
         stage.terminal.recall()
         assert draft_of(stage) == "only the names"
         stage.terminal.recall()  # nothing waits any more
@@ -129,14 +129,14 @@ async def test_words_for_a_turn_that_broke_are_given_back_and_the_next_line_goes
     async with staged(session, prompt="go") as stage:
         await stage.until(lambda: session.is_busy)
         stage.keys("and this\r")
-        await stage.sees("and this  (read at")
+        await stage.sees("and this  (read before")
         stage.keys("later\t")
-        await stage.sees("later  (when")
+        await stage.sees("later  (sent when")
         gate.set()
         await stage.sees("1.2k in")
         assert draft_of(stage) == "and this"
         assert session.lines == ["go", "later"]
-        assert "read at the next step" not in stage.screen
+        assert "read before the next step" not in stage.screen
 
 
 async def test_a_choice_from_a_menu_is_not_given_back_as_words() -> None:
@@ -146,9 +146,9 @@ async def test_a_choice_from_a_menu_is_not_given_back_as_words() -> None:
     async with staged(session, prompt="go") as stage:
         await stage.sees("so far")
         stage.terminal.work.choose("/model other")
-        await stage.sees("/model other  (when this is done)")
+        await stage.sees("/model other  (sent when this is done)")
         stage.keys("mine\t")
-        await stage.sees("mine  (when")
+        await stage.sees("mine  (sent when")
         stage.keys("\x03")
         await stage.until(lambda: draft_of(stage) == "mine")
 

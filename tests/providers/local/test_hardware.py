@@ -55,7 +55,7 @@ def test_a_model_that_does_not_fit_is_refused_with_numbers(
     with model.open("wb") as file:
         file.truncate(1_000_000_000)
     monkeypatch.setattr(hardware, "free_memory_bytes", lambda: 1_500_000_000)
-    with pytest.raises(ProviderDown, match=r"about 1\.9 GB of memory, and 1\.5 GB is free"):
+    with pytest.raises(ProviderDown, match=r"about 1\.9 GB of memory, and only 1\.5 GB is free"):
         hardware.check_memory(model)
     monkeypatch.setattr(hardware, "free_memory_bytes", lambda: 2_000_000_000)
     hardware.check_memory(model)

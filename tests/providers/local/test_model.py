@@ -87,10 +87,10 @@ def test_without_the_starter_model_the_message_says_how_to_get_it():
 
 
 async def test_with_an_endpoint_no_server_is_managed():
-    async with OpenAIServer(["from elsewhere"]) as other:
+    async with OpenAIServer(["the ones ybs knows of"]) as other:
         local = create_model(Config(llm=Llm(provider="llamacpp", endpoint=other.url, model="m")))
         events = [event async for event in local.stream(ASK)]
         await local.aclose()
     assert isinstance(events[-1], AssistantSaid)
-    assert events[-1].content == "from elsewhere"
+    assert events[-1].content == "the ones ybs knows of"
     assert server.running() is None

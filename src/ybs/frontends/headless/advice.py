@@ -19,26 +19,26 @@ _WORDS: Final[Mapping[RemedyKind, str]] = {
     "choose_local_model": "choose one that does: --provider llamacpp, or --provider ollama --model NAME",
     "set_key": "set {} to a valid key",
     "set_endpoint": "name the address with --endpoint",
-    "begin_anew": "start afresh without --continue",
+    "begin_anew": "start a new session without --continue",
     "raise_step_limit": "allow more steps with --max-turns (or agent.max_iterations)",
     "allow_call": "--allow {}",
     "allow_call_with_network": "--allow {} and YBS_SAFETY__SANDBOX_NETWORK=true in the environment",
     "choose_mode": "--mode {}",
     "add_folder": "start ybs with --add-dir {}",
-    "run_without_sandbox": "run it bare with --no-sandbox",
-    "trust_project": "see what the project wants, and trust it, with `ybs trust`",
+    "run_without_sandbox": "run it without the sandbox: --no-sandbox",
+    "trust_project": "see what the project asks for, and trust it, with `ybs trust`",
     "list_sessions": "list them with `ybs sessions`",
-    "list_all_sessions": "list those of other folders with `ybs sessions list --all`",
-    "resume_session": "go on with one all the same with --resume ID",
+    "list_all_sessions": "list the sessions of all folders with `ybs sessions list --all`",
+    "resume_session": "resume one anyway with --resume ID",
     "list_memories": "list them with /memories in a chat",
-    "forget_memory": "make room with /memories forget N in a chat",
+    "forget_memory": "delete one with /memories forget N in a chat",
     "list_secrets": "",
-    "fork_session": "go on in a copy of it: --fork",
+    "fork_session": "continue in a copy of it with --fork",
     "rewind_conversation": "",
     "restore_conversation": "",
     "set_up": "run `ybs setup` to choose one",
     "install_model": "fetch it with `ybs models install`",
-    "remove_model": "clear what is left with `ybs models remove`, then try again",
+    "remove_model": "remove the incomplete download with `ybs models remove`, then try again",
 }
 _WITHOUT_VALUE: Final[Mapping[RemedyKind, str]] = {
     "try_again": "try again",
@@ -60,7 +60,7 @@ def word(remedy: Remedy) -> str:
     if not remedy.value and (text := _WITHOUT_VALUE.get(remedy.kind)):
         return text
     if remedy == Remedy("choose_mode", "bypass"):
-        return "--mode bypass, which asks about nothing"
+        return "--mode bypass, which never asks"
     value = _quoted(remedy.value) if remedy.kind in _QUOTED else remedy.value
     return _WORDS[remedy.kind].replace("{}", value)
 
@@ -79,10 +79,14 @@ async def refuse(question: Question) -> Answer:
     """Refuse, since nobody can be asked, and say what would allow just this call."""
     ways = [word(each) for each in question.remedies]
     if not ways:
-        return Answer(is_allowed=False, reason="nobody can confirm this here", is_unattended=True)
+        return Answer(
+            is_allowed=False,
+            reason="without a terminal nobody can confirm this",
+            is_unattended=True,
+        )
     by_rule = next((each for each in question.warnings if " in safety.ask asks" in each), "")
     if by_rule:
-        reason = f"nobody can confirm this here, and {by_rule}; the person may take it out of the settings, or start with "
+        reason = f"without a terminal nobody can confirm this, and {by_rule}; you can remove it from the settings, or start ybs with "
     else:
-        reason = "nobody can confirm this here; the person may allow it with "
+        reason = "without a terminal nobody can confirm this; allow it with "
     return Answer(is_allowed=False, reason=reason + " or ".join(ways), is_unattended=True)

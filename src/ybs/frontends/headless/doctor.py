@@ -69,7 +69,7 @@ def _configuration(loaded: Loaded) -> Iterator[Finding]:
     if path.is_file():
         yield Finding(name=name, state="ok", detail=str(path))
     else:
-        no_file = f"as shipped; settings of your own would stand in {path}"
+        no_file = f"the defaults; your own settings would be in {path}"
         yield Finding(name=name, state="ok", detail=no_file)
     if (short := home_config_file()).is_file():
         yield Finding(name=name, state="ok", detail=str(short))

@@ -54,11 +54,11 @@ def summary(findings: Sequence[Finding]) -> str:
     """Say how much there is to do."""
     match sum(each.is_to_mend for each in findings):
         case 0:
-            return "Nothing to mend."
+            return "No problems found."
         case 1:
-            return "1 thing to mend."
+            return "1 problem to fix."
         case count:
-            return f"{count} things to mend."
+            return f"{count} problems to fix."
 
 
 def install(package: str) -> str:

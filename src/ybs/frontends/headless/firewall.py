@@ -84,7 +84,9 @@ def _texts(name: str) -> Iterator[tuple[str, Iterator[bytes]]]:
     elif path.is_file():
         yield name, _parts(path, is_named=True)
     else:
-        raise Unreadable("there is no such file" if not path.exists() else "it is no file")
+        raise Unreadable(
+            "there is no such file" if not path.exists() else "it is not a regular file"
+        )
 
 
 def _walk(folder: Path) -> Iterator[Path]:
@@ -105,7 +107,7 @@ def _parts(path: Path, *, is_named: bool) -> Iterator[bytes]:
     except OSError:
         if is_named:
             raise
-        tell(f"ybs: {path}: it cannot be read")
+        tell(f"ybs: {path}: the file cannot be read")
 
 
 def _parts_of(file: Any) -> Iterator[bytes]:

@@ -16,7 +16,7 @@ from ybs.frontends.headless.finding import Finding, install
 
 #: Programs that ybs uses where they are: the package they come in, and for what.
 PROGRAMS: Final = {
-    "rg": ("ripgrep", "fast search; without it ybs searches by itself"),
+    "rg": ("ripgrep", "fast search; without it ybs uses its own, slower search"),
     "git": ("git", "branch and history"),
 }
 _LEAST_FREE_BYTES: Final = 1_000_000_000
@@ -41,7 +41,11 @@ def look_at_machine(config: Config) -> Iterator[Finding]:
     if config.session.auto_save and not config.incognito.enabled:
         yield look_at_sessions(expand(config.session.storage_path, Path.cwd()))
     else:
-        yield Finding(name="sessions", state="ok", detail="none is kept, as the settings ask for")
+        yield Finding(
+            name="sessions",
+            state="ok",
+            detail="not saved, as your settings say (session.auto_save)",
+        )
     yield look_at_disk(shutil.disk_usage(_nearest(config_folder())).free)
     yield look_at_clock(time.time())
 
@@ -56,7 +60,7 @@ def look_at_sandbox(config: Config) -> Finding:
         return Finding(name="sandbox", state="ok", detail=f"{cage.name}: {cage.why}")
     fix = fix_for_cage(cage.why)
     if sandbox.state == "reduced":
-        detail = f"{cage.name}: {cage.why}; every command asks"
+        detail = f"{cage.name}: {cage.why}; ybs asks before every command"
         return Finding(name="sandbox", state="warning", detail=detail, fix=fix)
     detail = f"{cage.why}; commands are refused"
     return Finding(name="sandbox", state="error", detail=detail, fix=fix)
@@ -122,7 +126,7 @@ def look_at_clock(now: float) -> Finding:
     shown = time.strftime("%Y-%m-%d %H:%M", time.localtime(now))
     if now >= Path(ybs.__file__).stat().st_mtime - _DAY_SECONDS:
         return Finding(name="clock", state="ok", detail=shown)
-    detail = f"{shown}, before ybs was installed; secure connections fail"
+    detail = f"{shown}, earlier than the installation of ybs: secure connections will fail"
     return Finding(
         name="clock", state="warning", detail=detail, fix="sudo timedatectl set-ntp true"
     )

@@ -74,7 +74,7 @@ def map_project(arguments: Namespace, options: "Options") -> int:
     elif made.is_empty:
         tell("ybs: there are no files to map")
     else:
-        tell(f"ybs: no file has room in {plural(tokens, 'token')}; say more with --tokens")
+        tell(f"ybs: no file fits into {plural(tokens, 'token')}; allow more with --tokens")
     return 0
 
 

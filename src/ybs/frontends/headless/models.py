@@ -88,7 +88,7 @@ async def status() -> Report:
     if found is None:
         return (
             {"is_running": False},
-            ["The local server does not run; the first request starts it."],
+            ["The local server is not running; it starts with the first request."],
             0,
         )
     is_ready = await asyncio.to_thread(is_healthy, found)

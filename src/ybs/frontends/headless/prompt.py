@@ -22,7 +22,7 @@ def whole_prompt(argument: str | None, piped: str) -> str:
     """Join the argument and the piped text. Raises UsageError when there is neither."""
     words = (argument or "").strip()
     if not words and not piped.strip():
-        raise UsageError("no prompt: give one as an argument or pipe one in")
+        raise UsageError("there is no prompt: give one as an argument, or pipe one in")
     if not piped.strip():
         return words
     if not words:

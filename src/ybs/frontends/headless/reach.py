@@ -18,9 +18,11 @@ def look_at_model(config: Config, trouble: YbsError | None) -> Iterator[Finding]
     """Look at the provider and the model that a session would have."""
     name = chosen_name(config)
     if name is None and models.starter_installed():
-        yield Finding(name="provider", state="ok", detail="none chosen: the starter model answers")
+        yield Finding(
+            name="provider", state="ok", detail="none chosen, so the starter model is used"
+        )
     elif name is None:
-        words = "none; `ybs setup` helps to choose one"
+        words = "none chosen; `ybs setup` helps you to choose one"
         yield Finding(name="provider", state="missing", detail=words, fix="ybs setup")
     elif trouble is not None:
         words = str(trouble).partition("\n")[0]
@@ -75,11 +77,15 @@ def _model(name: str, config: Config) -> Finding:
         case "listed" | "embedded":
             return Finding(name="model", state="ok", detail=words)
         case "unasked":
-            return Finding(name="model", state="ok", detail=f"{words}, not asked")
+            return Finding(name="model", state="ok", detail=f"{words}, not checked")
         case "unsaid":
-            return Finding(name="model", state="ok", detail=f"{found.name}, no answer about it")
+            return Finding(
+                name="model",
+                state="ok",
+                detail=f"{found.name}; the provider did not answer in time",
+            )
         case "unlisted":
-            words = f"{found.name} is not at {found.endpoint}"
+            words = f"{found.name} is not available at {found.endpoint}"
             fix = f"ollama pull {found.name}" if found.wire == "ollama" else "ybs setup"
             return Finding(name="model", state="missing", detail=words, fix=fix)
         case _:
@@ -102,11 +108,11 @@ def _ready(found: reach.Reach) -> str:
         case "running":
             return f"running at {found.endpoint}"
         case "startable":
-            return "not running; the first request starts it"
+            return "not running; it starts with the first request"
         case "keyed":
             return f"key found ({found.variable or 'configuration'})"
         case _:
-            return f"at {found.endpoint}, not asked"
+            return f"at {found.endpoint}, not checked"
 
 
 def _lack(found: reach.Reach) -> tuple[str, str]:

@@ -14,8 +14,12 @@ _FEWEST_COLUMNS: Final = 40
 _PATIENCE_SECONDS: Final = 1
 #: Options of tmux: the values that do, the one to set, and what is lost without it.
 _TMUX: Final = {
-    "extended-keys": (("on", "always"), "on", "Shift-Enter is Enter; take Alt-Enter or Ctrl-J"),
-    "set-clipboard": (("on", "external"), "on", "/copy does not reach your clipboard"),
+    "extended-keys": (
+        ("on", "always"),
+        "on",
+        "Shift-Enter cannot be told from Enter; use Alt-Enter or Ctrl-J for a new line",
+    ),
+    "set-clipboard": (("on", "external"), "on", "/copy cannot reach your clipboard"),
 }
 
 
@@ -24,7 +28,7 @@ def look_at_screen(environ: Mapping[str, str]) -> Iterator[Finding]:
     term, encoding = environ.get("TERM", ""), sys.stdout.encoding or "ascii"
     facts = f"TERM {term or 'not set'}, encoding {encoding}"
     if not sys.stdout.isatty():
-        yield Finding(name="terminal", state="ok", detail=f"{facts}; no terminal now")
+        yield Finding(name="terminal", state="ok", detail=f"{facts}; output is not a terminal")
         return
     yield look_at_kind(facts, environ)
     yield look_at_encoding(encoding)
@@ -40,11 +44,11 @@ def look_at_kind(facts: str, environ: Mapping[str, str]) -> Finding:
         return Finding(
             name="terminal",
             state="warning",
-            detail=f"{detail}; plain lines only",
+            detail=f"{detail}; only plain text is possible",
             fix="export TERM=xterm-256color",
         )
     if size.columns < _FEWEST_COLUMNS:
-        words = f"{detail}; made for {_FEWEST_COLUMNS} and more"
+        words = f"{detail}; ybs needs {_FEWEST_COLUMNS} or more"
         return Finding(name="terminal", state="warning", detail=words, fix="make the window wider")
     return Finding(name="terminal", state="ok", detail=detail)
 
@@ -54,7 +58,7 @@ def colours(environ: Mapping[str, str]) -> str:
     if not has_colour(environ):
         return f"no colour{' (NO_COLOR)' * bool(environ.get('NO_COLOR'))}"
     if environ.get("COLORTERM") in ("truecolor", "24bit"):
-        return "all colours"
+        return "true colour"
     return "256 colours" if "256" in environ.get("TERM", "") else "8 colours"
 
 

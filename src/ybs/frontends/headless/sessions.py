@@ -104,7 +104,7 @@ def list_them(here: Sessions, arguments: "Namespace") -> int:
         write_json([_facts(saved, number) for number, saved in enumerate(listed, 1)])
     elif not listed:
         where = "" if arguments.all else f" in {here.folder}; `ybs sessions list --all` shows all"
-        write(f"No session was saved{where}.")
+        write(f"There are no saved sessions{where}.")
     else:
         write_rows(listed, with_folder=arguments.all)
     warn(here.loaded.warnings)
@@ -184,7 +184,7 @@ def search(here: Sessions, arguments: "Namespace") -> int:
         if (excerpt := one_line(hit.excerpt)) != _title(hit.saved):  # it stands in the line above
             write(f"  {excerpt}")
     if not hits:
-        tell("ybs: nobody said that in a saved session")
+        tell("ybs: no saved session contains that")
     return 0 if hits else 1
 
 
@@ -269,7 +269,7 @@ def _facts(saved: "Saved", number: int | None = None) -> dict[str, Any]:
 
 def _is_agreed(chosen: "Sequence[Saved]") -> bool:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        tell("ybs: nobody can be asked here; --yes deletes without a question")
+        tell("ybs: without a terminal nobody can confirm this; --yes deletes without asking")
         return False
     for saved in chosen:
         write(f"  {_title(saved)}  ({saved.name}, {plural(saved.messages, 'message')})")

@@ -100,7 +100,7 @@ def arguments_of(json: str | None) -> Raw:
         value: Any = msgspec.json.decode(text)
         if isinstance(value, dict):
             return Raw(text.encode())
-        problem = "it is no object"
+        problem = "not an object"
     except (ValueError, RecursionError) as error:
         problem = str(error)
     raise UsageError(
@@ -117,7 +117,7 @@ async def agree(question: Question) -> Answer:
 async def refuse_call(question: Question) -> Answer:
     """Refuse, since nobody can be asked, and say how the person could allow it."""
     answer = await refuse(question)
-    return replace(answer, reason=f"{answer.reason}, or say --yes")
+    return replace(answer, reason=f"{answer.reason}, or add --yes")
 
 
 def _asking(ask: "Ask", sandbox: "Callable[[], str]") -> "Confirm":
@@ -152,7 +152,7 @@ class Call:
             await self._context.aclose()
             await self._environment.aclose()
         if left:
-            tell(f"ybs: {left[0]} was ended: a background command lives as long as its session")
+            tell(f"ybs: {left[0]} was stopped: a background command ends with its session")
         if self._signal_code:  # what the tool left is not the result that was asked for
             tell("ybs: stopped")
             return self._signal_code

@@ -35,7 +35,9 @@ def _revoke(folder: "Path", *, is_json: bool) -> int:
     if is_json:
         write_json({"folder": str(folder.resolve()), "is_trusted": False, "was": was_trusted})
     else:
-        write("This project is not trusted any more." if was_trusted else "It was not trusted.")
+        write(
+            "This project is no longer trusted." if was_trusted else "This project was not trusted."
+        )
     return 0
 
 
@@ -44,7 +46,7 @@ def _say(review: "Review | None", *, is_json: bool, is_trusted: bool) -> None:
         if is_json:
             write_json({"is_trusted": False, "wants": []})
         else:
-            write("This project wants nothing that needs trust.")
+            write("This project asks for nothing that needs your trust.")
         return
     from ybs.trust.wording import lines_of
 
@@ -56,6 +58,6 @@ def _say(review: "Review | None", *, is_json: bool, is_trusted: bool) -> None:
     for line in lines:
         write(line)
     if is_trusted:
-        write("Trusted, as it is now. One changed byte, and it is asked about again.")
+        write("Trusted as it is now. If any of it changes, ybs asks again.")
     elif not review.problem:
-        write("Not trusted: all of this is ignored. To trust it: ybs trust give")
+        write("Not trusted, so all of this is ignored. Trust it with: ybs trust give")

@@ -70,12 +70,12 @@ def with_choice(options: "Options") -> "Options | None":
     if settings is None:
         return None
     if incognito.enabled:
-        say(f"{words_of(settings)}, for this run; nothing was written.\n")
+        say(f"{words_of(settings)}, for this run only; nothing was saved.\n")
     else:
         try:
             keep(settings)
         except ConfigError as error:  # a home that cannot be written is no reason not to work
-            say(f"{error}\nThe choice counts for this run.\n")
+            say(f"{error}\nThe choice is used for this run only.\n")
         else:
             settings = {"llm.model": None}  # a --model before it was meant for no provider
     return replace(options, overrides={**options.overrides, **settings}, loaded=None)

@@ -79,7 +79,7 @@ def said(text: str, program: str, *, is_sent: bool) -> str:
     if program:
         return f"copied {size} ({program})"
     if is_sent:
-        return f"{size} sent to the terminal's clipboard (OSC 52; some terminals do not take it)"
+        return f"{size} sent to the terminal (OSC 52; not every terminal takes it)"
     return f"not copied: {size} are more than a terminal's clipboard takes (74,000 bytes)"
 
 

@@ -28,7 +28,7 @@ class Mishaps:
             return
         self._count += 1
         if self._count < MOST:
-            self._show(f"an error in ybs itself: {named(error)}")
+            self._show(f"an error in ybs (a bug): {named(error)}")
         elif not self._end(error):
             put_crash(type(error), error, error.__traceback__)
 

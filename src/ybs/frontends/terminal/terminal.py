@@ -44,7 +44,7 @@ TWICE_SECONDS = 2.0
 #: Within this time a second Esc empties the prompt, or goes back to earlier.
 ESCAPES_SECONDS = 0.5
 #: The hints that a second Ctrl-C answers.
-STOPPING, LEAVING = "stopping; Ctrl-C again leaves", "press Ctrl-C again to leave"
+STOPPING, LEAVING = "interrupting; Ctrl-C again leaves ybs", "press Ctrl-C again to leave ybs"
 #: Rich is loaded this long after the prompt is drawn, while the person reads or types.
 WARM_UP_SECONDS = 0.15
 #: Signals that end the session, and the exit code each leads to.
@@ -150,7 +150,7 @@ class Terminal:
     def unfold(self) -> None:
         """Draw whole what was drawn shortened."""
         if not self.renderer.unfold():
-            self.hint("nothing more to show")
+            self.hint("nothing was shortened")
 
     def interrupt(self) -> None:
         """Take Ctrl-C: stop the turn and its question, empty the prompt, or leave the second time."""

@@ -104,10 +104,12 @@ def host_of(endpoint: str) -> str:
         parts = urlsplit(endpoint)
         _ = parts.port  # raises ValueError for one that is no number
     except ValueError as error:
-        raise ConfigError(f"{endpoint!r} is no address: {error}") from error
+        raise ConfigError(f"{endpoint!r} is not a valid address: {error}") from error
     is_plain = endpoint.isprintable() and " " not in endpoint
     if parts.scheme not in {"http", "https"} or not parts.hostname or not is_plain:
-        raise ConfigError(f"{endpoint!r} is no address. Write it like http://127.0.0.1:8080/v1")
+        raise ConfigError(
+            f"{endpoint!r} is not a valid address. Write it like http://127.0.0.1:8080/v1"
+        )
     return parts.hostname
 
 
@@ -116,7 +118,7 @@ def checked_headers(headers: Mapping[str, str], provider: str) -> dict[str, str]
     for name, value in headers.items():
         is_name = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
         if not is_name or not (value.isascii() and value.isprintable()):
-            raise ConfigError(f"providers.{provider}.headers: {name!r} is no valid header.")
+            raise ConfigError(f"providers.{provider}.headers: {name!r} is not a valid header.")
     return {name.lower(): value for name, value in headers.items()}
 
 

@@ -132,7 +132,7 @@ def of_frame(
     words = f"{kind} {text}"
     if (error := _of_words(site, 400, words, said)) is not None:
         return error
-    return ProviderDown(f"{site.name} broke its answer off{_colon(said)}", remedies=(_TRY_AGAIN,))
+    return ProviderDown(f"{site.name} broke off its answer{_colon(said)}", remedies=(_TRY_AGAIN,))
 
 
 def unreachable(site: Site, reason: str) -> ProviderDown:
@@ -147,10 +147,10 @@ def unreachable(site: Site, reason: str) -> ProviderDown:
 
 def stalled(site: Site, seconds: float, *, has_begun: bool) -> ProviderDown:
     """Say that the server fell silent."""
-    what = "stopped in mid-answer" if has_begun else "sent no answer"
+    what = "stopped in the middle of its answer" if has_begun else "did not answer"
     more = Remedy("do", "allow more time with llm.timeout_seconds")
     return ProviderDown(
-        f"{site.name} {what}: nothing came for {seconds:g} s.", remedies=(_TRY_AGAIN, more)
+        f"{site.name} {what}: nothing arrived for {seconds:g} s.", remedies=(_TRY_AGAIN, more)
     )
 
 
@@ -169,7 +169,7 @@ def senseless(site: Site, sample: bytes, *, secret: str | None = None) -> ModelE
         )
     said = clean(sample.decode("utf-8", "replace"), secret)
     return ProviderDown(
-        f"{site.name} sent something that is not whole JSON: {said or 'nothing'}",
+        f"{site.name} sent an answer that is not complete JSON: {said or 'nothing'}",
         remedies=(_TRY_AGAIN, Remedy("do", f"check the path of its address: {site.path}")),
     )
 
@@ -227,7 +227,7 @@ def _busy(site: Site, status: int, said: str, after: float | None) -> ModelError
     when = "in a while" if after is None else f"in {_duration(after)}"
     remedies = (Remedy("try_again", when), _CHANGE_PROVIDER)
     if status == 429:
-        message = _headline(f"{site.name} asks to slow down (429)", said)
+        message = _headline(f"{site.name} refuses more requests for now (429)", said)
         return RateLimited(message, retry_after_seconds=after, remedies=remedies)
     message = f"{site.name} cannot answer now ({status}){_colon(said)}"
     is_loading = status == 503 and "loading model" in said.lower()
@@ -246,7 +246,8 @@ def _not_found(site: Site, said: str) -> ModelError:
     first = Remedy("do", how) if how else Remedy("change_model")
     check = Remedy("do", f"check the path of its address: {site.path}")
     return ModelError(
-        _headline(f"{site.name} knows no model {site.model!r} (404)", said), remedies=(first, check)
+        _headline(f"{site.name} does not have the model {site.model!r} (404)", said),
+        remedies=(first, check),
     )
 
 

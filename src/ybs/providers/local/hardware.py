@@ -22,7 +22,7 @@ def threads(environ: Mapping[str, str] = os.environ) -> int:
     asked = environ.get(VARIABLE, "")
     if asked:
         if not asked.isdecimal() or not 1 <= int(asked) <= 256:
-            raise ConfigError(f"{VARIABLE}={asked!r} is no number of threads (1 to 256)")
+            raise ConfigError(f"{VARIABLE}={asked!r} is not a number of threads (1 to 256)")
         return int(asked)
     cores = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -36,8 +36,11 @@ def check_memory(model: Path) -> None:
     needed = model.stat().st_size * MEMORY_FACTOR
     if free is not None and free < needed:
         raise ProviderDown(
-            f"The local model needs about {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB is free.",
-            remedies=(Remedy("do", "end other programs and try again"), Remedy("change_provider")),
+            f"The local model needs about {needed / 1e9:.1f} GB of memory, and only {free / 1e9:.1f} GB is free.",
+            remedies=(
+                Remedy("do", "close other programs and try again"),
+                Remedy("change_provider"),
+            ),
         )
 
 

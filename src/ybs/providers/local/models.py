@@ -75,8 +75,8 @@ def find_model(name: str, starter_name: str) -> Path:
         return known[name]
     there = ", ".join([starter_name, *known])
     raise ConfigError(
-        f"There is no local model {name!r}. There are: {there}.\n"
-        f"Put a GGUF file into {models_folder()}, or name its path."
+        f"There is no local model {name!r}. The models are: {there}.\n"
+        f"Put a GGUF file into {models_folder()}, or give its path."
     )
 
 

@@ -236,7 +236,7 @@ async def _until_healthy(server: Running, waiting: Waiting) -> None:
     begun = monotonic()
     while monotonic() - begun < START_SECONDS:
         if (code := _exit_code(server.pid)) is not None:
-            raise _failure(f"The local model's server ended at its start ({code}).")
+            raise _failure(f"The local model's server ended right after its start ({code}).")
         if await asyncio.to_thread(is_healthy, server):
             return
         waiting(monotonic() - begun)

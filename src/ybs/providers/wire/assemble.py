@@ -235,7 +235,7 @@ class Assembly:
         self._room -= len(text)
         if self._room < 0:
             raise ModelError(
-                f"{self.model} did not stop: its answer is far longer than it may be, so it was cut off.",
+                f"{self.model} did not stop: its answer is far longer than allowed, so it was cut off.",
                 remedies=(Remedy("do", "ask again in other words"), Remedy("change_model")),
             )
 

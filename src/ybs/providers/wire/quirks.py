@@ -80,24 +80,24 @@ _LESSONS = (
     Lesson(
         "temperature",
         {"accepts_temperature": False},
-        "{model} takes no temperature, so none is sent.",
+        "{model} does not accept a temperature, so none is sent.",
     ),
     Lesson("parallel_tool_calls", {"parallel_tool_calls": None}),
     Lesson("alternate", {"wants_alternating_roles": True}),
     Lesson(
         "reasoning_effort",
         {"reasoning_effort": "none"},
-        "{model} takes tools here only with its reasoning off, so it is off.",
+        "{model} accepts tools here only without reasoning, so reasoning is off.",
     ),
     Lesson(
         "stream",
         {"streams": False},
-        "{model} does not stream here, so answers come in one piece.",
+        "{model} does not stream here, so each answer arrives in one piece.",
     ),
     Lesson(
         "image",
         {"sees_images": False},
-        "{model} sees no pictures; they are left out.",
+        "{model} does not accept pictures, so they are left out.",
     ),
 )
 #: How servers say that a model takes no tools: Ollama, OpenAI and its kin, OpenRouter (a 404), vLLM, llama.cpp (a 500).
@@ -108,9 +108,7 @@ _NO_TOOLS = lazy(
     r"|no endpoints found that support tool|unsupported parameter:? (?:`|'|\")?(?:tools|functions)\b"
     r"|requires --enable-auto-tool-choice|tools param requires --jinja"
 )
-_WITHOUT_TOOLS = (
-    "{model} takes no tools here, so it can only talk: it reads, changes and runs nothing."
-)
+_WITHOUT_TOOLS = "{model} does not accept tools here, so it can only talk: it cannot read or change files or run commands."
 
 
 #: A bad value is the person's to mend; only what a server does not take at all is left out.

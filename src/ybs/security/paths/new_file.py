@@ -23,24 +23,28 @@ def find_place(roots: "Roots", named: str, default: str) -> Path:
     Raises YbsError.
     """
     if printable(named) != named or "\n" in named or "\0" in named:
-        raise YbsError("There are characters in that name that nobody sees. Choose another.")
+        raise YbsError("That name contains invisible characters. Choose another one.")
     asked = expand(named or default, roots.folder)
     try:
         return _judged(roots, asked / default if asked.is_dir() else asked)
     except OSError as error:
-        raise YbsError(f"That cannot be a file's name: {error.strerror or error}.") from error
+        raise YbsError(f"That cannot be the name of a file: {error.strerror or error}.") from error
 
 
 def _judged(roots: "Roots", asked: Path) -> Path:
     place = Path(os.path.realpath(asked.parent)) / asked.name
     if roots.is_blocked(str(place)) or roots.is_blocked(os.path.realpath(asked)):
-        raise Refused(f"{asked} lies in a blocked path. Choose another place.")
+        raise Refused(f"{asked} is in a blocked path. Choose another place.")
     if _counts(roots, asked, place):
-        raise Refused(f"Other programs would run {asked} or take settings from it. Choose another.")
+        raise Refused(
+            f"Other programs would run {asked} or read settings from it. Choose another name."
+        )
     if os.path.lexists(place):
-        raise YbsError(f"{asked} is there already, and nothing is overwritten. Name another file.")
+        raise YbsError(
+            f"{asked} exists already, and ybs does not overwrite it. Choose another name."
+        )
     if not place.parent.is_dir():
-        raise YbsError(f"There is no folder {asked.parent}. Make it first, or name another.")
+        raise YbsError(f"There is no folder {asked.parent}. Create it first, or choose another.")
     return place
 
 
@@ -74,6 +78,6 @@ def write_new(roots: "Roots", place: Path, data: bytes) -> None:
                 with suppress(FileNotFoundError):
                     os.unlink(fresh, dir_fd=folder)
     except FileExistsError as error:
-        raise YbsError(f"{place} is there already, and nothing is overwritten.") from error
+        raise YbsError(f"{place} exists already, and ybs does not overwrite it.") from error
     except OSError as error:
         raise YbsError(f"{place} cannot be written: {error.strerror or error}.") from error

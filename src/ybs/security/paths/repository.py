@@ -59,8 +59,8 @@ def find_repository(folder: Path) -> Repository:
             return _checked(Repository(parent, mark, mark))
         if stat.S_ISREG(mode):
             return _checked(_elsewhere(parent, mark))
-        raise ValueError(f"{mark} is a link or no file, which git does not make")
-    raise ValueError("it lies in no repository")
+        raise ValueError(f"{mark} is a link or not a regular file, which git does not create")
+    raise ValueError("it is not in a repository")
 
 
 def is_in_repository(folder: Path) -> bool:
@@ -102,10 +102,10 @@ def _checked(repository: Repository) -> Repository:
             raise ValueError(f"{path} is a link or somebody else's")
     for path in (common / "objects", common / "refs"):
         if not stat.S_ISDIR(path.lstat().st_mode):
-            raise ValueError(f"{path} is no folder")
+            raise ValueError(f"{path} is not a folder")
     for path in (folder / name for folder in {own, common} for name in _FILES):
         if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
-            raise ValueError(f"{path} is no regular file")
+            raise ValueError(f"{path} is not a regular file")
     _check_branch(repository)
     return repository
 
@@ -129,7 +129,7 @@ def _ref(folder: Path, name: str) -> str:
         except (FileNotFoundError, NotADirectoryError):
             return ""
         if part == ".." or not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
-            raise ValueError(f"{path} is a link or no file, which git does not make")
+            raise ValueError(f"{path} is a link or not a regular file, which git does not create")
     return _read(path) if path.is_file() else ""
 
 
@@ -179,7 +179,7 @@ def check_writable(repository: Repository) -> None:
 def _check_tree(folder: Path) -> None:
     waiting = [str(folder)]
     if os.path.islink(folder):  # noqa: PTH114 - texts throughout
-        raise ValueError(f"{folder} is a link, which git does not make")
+        raise ValueError(f"{folder} is a link, which git does not create")
     while waiting:
         waiting += _check_folder(waiting.pop())
 
@@ -192,14 +192,16 @@ def _check_folder(folder: str | Path) -> list[str]:
             if entry.is_dir(follow_symlinks=False):
                 folders.append(entry.path)
             elif not entry.is_file(follow_symlinks=False):
-                raise ValueError(f"{entry.path} is a link or no file, which git does not make")
+                raise ValueError(
+                    f"{entry.path} is a link or not a regular file, which git does not create"
+                )
     return folders
 
 
 def _read(path: Path) -> str:
     data = read_beginning(path, _MOST_BYTES)
     if data is None:
-        raise ValueError(f"{path} is no regular file")
+        raise ValueError(f"{path} is not a regular file")
     return data.decode().strip()
 
 

@@ -241,7 +241,7 @@ def _check_magic(shown: str, asked: str, real: str) -> None:
     for one in (asked, real):
         if any(_lies_in(one, folder) for folder in _MAGIC):
             raise Refused(
-                f"{shown} is no ordinary file: files of /proc, /dev and /sys are not used"
+                f"{shown} is not a regular file: files of /proc, /dev and /sys are not used"
             )
 
 

@@ -108,12 +108,14 @@ def rule_of(text: str) -> Rule:
     found = re.fullmatch(_RULE, text.strip(), re.DOTALL)
     pattern = None if found is None else found["inner"] if found["rest"] is None else found["rest"]
     if found is None or (pattern is not None and not pattern.strip()):
-        raise ConfigError(f"{text!r} is no rule; write TOOL, TOOL(PATTERN) or TOOL:PATTERN")
+        raise ConfigError(
+            f"{text!r} is not a valid rule; write TOOL, TOOL(PATTERN) or TOOL:PATTERN"
+        )
     rule = Rule(found["tool"], pattern)
     try:
         globs.compiled("" if rule.names("run_shell") else pattern or "")
     except re.error as error:
-        raise ConfigError(f"the pattern of the rule {text!r} makes no sense: {error}") from error
+        raise ConfigError(f"the pattern of the rule {text!r} is not valid: {error}") from error
     return rule
 
 

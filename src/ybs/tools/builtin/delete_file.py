@@ -108,7 +108,7 @@ def _body(place: Place, status: os.stat_result, shown: str) -> str:
     if stat.S_ISLNK(status.st_mode):
         return f"a link to {shown_name(os.readlink(place.name, dir_fd=place.folder))}"
     if not stat.S_ISREG(status.st_mode):
-        return "no ordinary file"
+        return "not a regular file"
     if status.st_size > _SHOWN_BYTES:
         return f"a file of {plural(status.st_size, 'byte')}"
     return text_diff(read_bytes(place, shown)[0], b"", shown).text

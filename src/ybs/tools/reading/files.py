@@ -69,7 +69,7 @@ def _check_kind(status: os.stat_result | None, shown: str) -> None:
     mode = stat.S_IFREG if status is None else status.st_mode
     if stat.S_ISREG(mode) or stat.S_ISLNK(mode):
         return  # opening says that a link is none, or that nothing is there
-    kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "no ordinary file")
+    kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "not a regular file")
     raise ToolError(f"{shown} is {kind}")
 
 

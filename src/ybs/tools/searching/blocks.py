@@ -74,7 +74,7 @@ def blocks(
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise OSError("no ordinary file")
+            raise OSError("not a regular file")
         first = os.read(descriptor, _FIRST_BYTES)
         encoding = _wide_encoding(first, reads_wide=reads_wide)
         if not encoding and b"\0" in first:

@@ -117,7 +117,7 @@ def test_a_call_being_written_shows_its_growth() -> None:
     page = Page()
     page.live.begin()
     page.draw(ToolCallStreamed(id="1", name="write_file", text="x" * 1500))
-    assert page.passing() == ["⠋ writing a call of write  ~375 tokens"]
+    assert page.passing() == ["⠋ preparing a call of write  ~375 tokens"]
 
 
 def test_many_passing_lines_are_cut_at_the_top() -> None:

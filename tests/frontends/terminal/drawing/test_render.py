@@ -52,7 +52,7 @@ def test_a_call_that_is_stopped_shows_its_time_and_stands_apart_from_the_word_of
     step, *rest = page.text.split("\n")
     assert step.startswith("✗ shell     a")
     assert step.endswith(" 2.0 s")
-    assert rest == ["    begun", "", "! stopped by you", ""]
+    assert rest == ["    begun", "", "! interrupted", ""]
 
 
 def test_an_edit_shows_its_diff_but_not_after_a_question_that_showed_it() -> None:
@@ -247,7 +247,7 @@ def test_the_end_of_a_turn_shows_what_it_used() -> None:
 @pytest.mark.parametrize(
     ("reason", "message", "line"),
     [
-        ("interrupted", "", "! stopped by you"),
+        ("interrupted", "", "! interrupted"),
         ("error", "nobody answers", "✗ nobody answers"),
         ("limit", "200 steps", "! 200 steps"),
         ("loop", "", "! loop"),

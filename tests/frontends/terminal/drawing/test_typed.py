@@ -56,7 +56,7 @@ def test_a_typed_command_that_is_stopped_shows_what_it_had_printed() -> None:
     page = Page()
     page.draw(ToolPrinted(id="typed_1", text="x\n" * 9 + "half"))
     page.draw(TurnFinished(reason="interrupted"))
-    assert page.text == "  x\n" * 9 + "  half\n\n! stopped by you\n"
+    assert page.text == "  x\n" * 9 + "  half\n\n! interrupted\n"
     assert page.passing() == []
 
 

@@ -241,7 +241,7 @@ async def test_a_question_is_answered_by_a_word(talking: Open, typed: str, answe
         await talk.sees("no because ...: ")
         assert "run_shell wants to run, in /proj/shop, no sandbox:\npytest -q\n" in talk.text
         assert "Warning: deletes files: build/\n" in talk.text
-        assert "always would allow, in this session: run_shell(pytest -q)\n" in talk.text
+        assert '"always" would allow, for this session: run_shell(pytest -q)\n' in talk.text
         talk.clock.now += 1
         talk.types(typed)
         await talk.until(lambda: session.answers)
@@ -252,7 +252,9 @@ async def test_a_question_can_be_answered_for_the_project(talking: Open) -> None
     session = FakeSession(asks(replace(question_of(), can_be_kept=True)))
     async with talking(session, "go") as talk:
         await talk.sees("Answer yes, no, always, project or no because ...: ")
-        assert "project would allow the same in this project, in later sessions too\n" in talk.text
+        assert (
+            '"project" would allow the same in this project, in later sessions too\n' in talk.text
+        )
         talk.clock.now += 1
         talk.types("project\n")
         await talk.until(lambda: session.answers)

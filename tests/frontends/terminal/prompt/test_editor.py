@@ -126,7 +126,7 @@ async def test_incognito_opens_no_editor(editor: Callable[[str], Path]) -> None:
     notes = editor('echo x > "$NOTES"')
     async with staged(FakeSession(), history=LineHistory(may_write=lambda: False)) as stage:
         stage.keys("draft" + CTRL_G)
-        await stage.sees("incognito writes nothing down, so there is no editor")
+        await stage.sees("no editor while incognito: it would save your prompt in a file")
     assert not os.path.exists(notes)  # noqa: ASYNC240, PTH110 - a test
 
 
@@ -156,7 +156,7 @@ def test_the_editor_is_the_persons_or_a_usual_one_and_never_the_projects(
     for wrong in ("nano", "./nano", "bin/vim", "theirs", "circle", "x\0"):
         with pytest.raises(NoEditor, match="outside of this project"):
             command(EDITOR=wrong)
-    with pytest.raises(NoEditor, match="set EDITOR"):
+    with pytest.raises(NoEditor, match="set the variable EDITOR"):
         editor_command(project, {"PATH": str(inside)})
     with pytest.raises(NoEditor, match="VISUAL"):
         command(VISUAL="vi 'unclosed")

@@ -65,7 +65,7 @@ async def test_escape_waits_for_nothing_and_alt_is_still_one_key() -> None:
         await stage.until(lambda: stage.terminal.window.draft.cursor_position == 0)
         assert stage.session.is_busy
         stage.keys("\x1b")
-        await stage.sees("stopped by you")
+        await stage.sees("interrupted")
         assert app.timeoutlen == 0 < TOGETHER_SECONDS
 
 

@@ -46,7 +46,7 @@ async def up_and_escape(stage: Stage) -> None:
     stage.keys("\x02")
     await stage.until(lambda: stage.session.lines[-1:] == ["/background"])
     stage.keys("\x1b")
-    await stage.sees("stopped by you")
+    await stage.sees("interrupted")
     await stage.until(lambda: not stage.terminal.work.is_busy)
     stage.keys("\x1b[A")
     await has(stage, "and this")
@@ -135,7 +135,7 @@ async def jobs(stage: Stage) -> None:
 
 async def unfold(stage: Stage) -> None:
     stage.keys("\x0f")
-    await stage.sees("nothing more to show")
+    await stage.sees("nothing was shortened")
 
 
 async def redraw(stage: Stage) -> None:
@@ -164,7 +164,7 @@ async def interrupt(stage: Stage) -> None:
     stage.keys("words\x03")
     await has(stage, "")
     stage.keys("\x03")
-    await stage.sees("press Ctrl-C again to leave")
+    await stage.sees("press Ctrl-C again to leave ybs")
 
 
 async def leave(stage: Stage) -> None:
@@ -229,7 +229,7 @@ async def test_the_keys_of_vi_do_what_is_said(monkeypatch: pytest.MonkeyPatch) -
         stage.keys("u")
         await has(stage, "ab")
         stage.keys("\x1b")
-        await stage.sees("stopped by you")
+        await stage.sees("interrupted")
         stage.keys("cc")
         await has(stage, "")
         await stage.until(lambda: "normal" not in stage.screen.split("\n")[-2])
@@ -283,7 +283,7 @@ async def test_ctrl_c_of_another_program_on_the_terminal_is_not_ours() -> None:
         assert stage.session.is_busy
         window.is_away = False
         window.app.key_processor.send_sigint()
-        await stage.sees("stopped by you")
+        await stage.sees("interrupted")
 
 
 async def test_a_command_typed_before_completion_is_loaded_gets_its_menu() -> None:

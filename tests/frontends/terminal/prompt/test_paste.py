@@ -58,7 +58,7 @@ async def test_no_end_and_no_part_of_a_folded_paste_names_files() -> None:
             stage.keys("see @mine\r")
             await stage.until(lambda count=count: len(session.steered) == count)
         stage.keys("\x03")
-        await stage.sees("stopped by you")
+        await stage.sees("interrupted")
         await stage.until(lambda: "@mine" in draft_of(stage))
         assert len(draft_of(stage).split("\n")) == 2  # both came back folded
         stage.keys("\r")
@@ -154,17 +154,17 @@ async def test_a_paste_waits_steers_and_comes_back_whole() -> None:
         await stage.until(lambda: session.steered)
         assert session.steered == [f"{LONG} and go on"]
         assert session.steered_in == [f"{MARK} and go on"]  # where files are looked for
-        await stage.sees("read at the next step")
+        await stage.sees("read before the next step")
         stage.keys("\x1b[A")
         await stage.until(lambda: stage.terminal.window.draft.words == f"{LONG} and go on")
         assert session.steered == []
         stage.keys("\t")
-        await stage.sees("when this is done")
+        await stage.sees("sent when this is done")
         stage.keys("\x1b[A")
         await stage.until(lambda: stage.terminal.window.draft.words == f"{LONG} and go on")
         assert draft_of(stage) != f"{LONG} and go on"  # folded again
         stage.keys("\x03")
-        await stage.sees("stopped by you")
+        await stage.sees("interrupted")
 
 
 async def test_a_paste_of_five_megabytes_is_quick() -> None:

@@ -268,7 +268,7 @@ async def test_a_key_that_came_too_soon_is_told_and_counts_the_second_time() -> 
         stage.keys("go\r")
         await stage.sees("[y] yes")
         stage.keys("y")
-        await stage.sees("that key came too soon to be an answer: press it again")
+        await stage.sees("that key was pressed before the question could be read: press it again")
         assert session.answers == []
         stage.clock.now += 0.31
         stage.keys("y")
@@ -284,7 +284,7 @@ async def test_the_mode_is_not_switched_at_a_question_and_the_key_says_so() -> N
         stage.clock.now += 1
         before = session.mode
         stage.keys("\x1b[Z")
-        await stage.sees("answer first: the mode is for the calls after this one")
+        await stage.sees("answer the question first; a new mode applies to later calls only")
         assert (session.mode, session.answers) == (before, [])
         stage.clock.now += 1
         stage.keys("y")
@@ -411,6 +411,6 @@ async def test_a_question_of_a_turn_that_is_stopped_goes_away() -> None:
         stage.keys("go\r")
         await stage.sees("[y] yes")
         session.cancel()
-        await stage.sees("stopped by you")
+        await stage.sees("interrupted")
         assert not stage.terminal.asking.is_choosing
         assert session.answers == []

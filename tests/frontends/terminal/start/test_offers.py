@@ -14,8 +14,8 @@ def test_what_was_found_is_said_in_a_few_words() -> None:
     for choice, said in (
         (ollama, "ollama, running here"),
         (sized, "ollama, running here, 9.0 GB"),
-        (replace(sized, is_large=True), "ollama, 9.0 GB, too large here"),
-        (replace(sized, is_far=True), "ollama, sent on to its cloud"),
+        (replace(sized, is_large=True), "ollama, 9.0 GB, too large for this machine"),
+        (replace(sized, is_far=True), "ollama, runs in its cloud, not on this machine"),
         (replace(file, kind="starter"), "the starter model, on this machine"),
         (file, "a file on this machine, 1.0 MB"),
         (key, "google, key found in GOOGLE_API_KEY"),

@@ -66,9 +66,7 @@ def test_enter_takes_the_first_and_it_is_written_down_and_said(
     assert "ollama, running here" in shown
     assert "openai, key found in OPENAI_API_KEY" in shown
     assert KEYS["OPENAI_API_KEY"] not in shown
-    said = (
-        "qwen3:14b, ollama. Kept in ~/.config/ybs/config.json; `ybs setup` or /model changes it.\n"
-    )
+    said = "qwen3:14b, ollama. Saved in ~/.config/ybs/config.json; change it with `ybs setup` or /model.\n"
     assert said in shown
 
 
@@ -180,8 +178,8 @@ def test_what_is_no_address_is_asked_again_and_a_host_and_port_are_one(
     number = number_of("another server")
     assert choose(reader(number, "nonsense", "ftp://a", "http://a:x", "", "q"), {}) is None
     shown = capsys.readouterr().out
-    assert "'nonsense' is no address" in shown
-    assert (shown.count("is no address"), shown.count("Which model"), asked) == (3, 0, [])
+    assert "'nonsense' is not a valid address" in shown
+    assert (shown.count("is not a valid address"), shown.count("Which model"), asked) == (3, 0, [])
     for typed, whole in (
         ("127.0.0.1:18765", "http://127.0.0.1:18765"),
         ("localhost", "http://localhost"),
@@ -192,7 +190,9 @@ def test_what_is_no_address_is_asked_again_and_a_host_and_port_are_one(
         assert chosen is not None
         assert chosen["llm.endpoint"] == whole
         assert asked[-1] == f"{whole.removesuffix('/v1')}/v1"
-    assert "Nobody answers at http://127.0.0.1:18765/v1 now." in capsys.readouterr().out
+    assert (
+        "No server answers at http://127.0.0.1:18765/v1 at the moment." in capsys.readouterr().out
+    )
 
 
 def test_the_download_asks_first_and_ctrl_c_there_leads_back_to_the_choice(
@@ -210,7 +210,7 @@ def test_the_download_asks_first_and_ctrl_c_there_leads_back_to_the_choice(
     assert begun == []
     assert choose(reader(number, "y", number, "", "q"), {}) is None
     assert begun == [True, True], "each time the choice came again"
-    assert "goes on with the parts that have arrived" in capsys.readouterr().out
+    assert "the next attempt continues from there" in capsys.readouterr().out
 
 
 def test_the_starter_model_is_fetched_when_it_is_chosen(
@@ -242,7 +242,7 @@ def test_a_file_that_cannot_be_written_is_an_error(home: Path) -> None:
     file = home / ".config" / "ybs" / "config.json"
     file.parent.mkdir(parents=True)
     file.write_text("{broken")
-    with pytest.raises(ConfigError, match="mend it first"):
+    with pytest.raises(ConfigError, match="Correct the file first"):
         set_up(reader(""), KEYS)
 
 
@@ -265,7 +265,10 @@ def test_what_goes_before_the_choice_is_named(
 ) -> None:
     (home / ".ybs.json").write_text('{"llm": {"provider": "mistral"}}')
     assert set_up(reader(""), KEYS)
-    assert f"But {home / '.ybs.json'} says mistral, and goes before it." in capsys.readouterr().out
+    assert (
+        f"But {home / '.ybs.json'} sets the provider to mistral and takes precedence."
+        in capsys.readouterr().out
+    )
 
 
 def test_forty_columns_break_no_word(

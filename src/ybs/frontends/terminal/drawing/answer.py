@@ -12,7 +12,7 @@ from ybs.session.status import View
 
 DECLINED = "the model declined to answer"
 #: Of one that holds calls: of any other the turn's own notice tells it.
-CUT_OFF = "the answer was cut off within a call: it reached llm.max_tokens"
+CUT_OFF = "the answer was cut off in the middle of a tool call: it reached llm.max_tokens"
 
 
 class Answer:
@@ -36,7 +36,7 @@ class Answer:
             case ThinkingStreamed():
                 self._think(event.text)
             case ToolCallStreamed():
-                self._live.count_piece(f"writing a call of {verb(event.name)}", event.text)
+                self._live.count_piece(f"preparing a call of {verb(event.name)}", event.text)
             case AssistantSaid():
                 self._end(event)
 

@@ -134,9 +134,11 @@ class Live:
             lines.append(self._waiting_line(width))
         lines += self._tail(self.printed, width)
         lines += [
-            self._waiting_words(text, "read at the next step", width) for text in self.steering
+            self._waiting_words(text, "read before the next step", width) for text in self.steering
         ]
-        lines += [self._waiting_words(text, "when this is done", width) for text in self.queued]
+        lines += [
+            self._waiting_words(text, "sent when this is done", width) for text in self.queued
+        ]
         return lines[-height:] if height > 0 else []
 
     def _open_lines(self, width: int, height: int) -> list[str]:

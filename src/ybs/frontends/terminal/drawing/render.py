@@ -331,7 +331,7 @@ class Renderer(Page):
             case "done":
                 pass
             case "interrupted":
-                self.note(message or "stopped by you", "warning", "text")
+                self.note(message or "interrupted", "warning", "text")
             case "error":
                 self.note(message, "error", "text")
             case "limit" | "loop" | "dry_run":

@@ -42,9 +42,9 @@ PROMPT = "You: "
 STILL_SECONDS = 10.0
 TICK_SECONDS = 1.0
 KEYS = """\
-Ctrl-C stops what runs, and twice leaves. Ctrl-D leaves.
-While a turn runs, a command such as /background or /status answers at once;
-every other line waits for its end."""
+Ctrl-C interrupts what runs; pressed twice, it leaves ybs. Ctrl-D leaves ybs.
+While a turn runs, commands such as /background or /status are answered at once;
+every other line is sent when the turn has ended."""
 
 #: What is drawn and not said.
 
@@ -188,7 +188,7 @@ class PlainTerminal:
         for number, item in enumerate(menu.items, 1):
             words = ", ".join(filter(None, (one_line(item.label), one_line(item.detail))))
             self._tell(fold_line(f"{number}. {words}{', current' if item.is_current else ''}"))
-        self._write("Number, or nothing: ")
+        self._write("Number (Enter for none): ")
         typed = (await self.lines.read_answer() or "").strip().rstrip(".")
         if 1 <= (number := number_in(typed)) <= len(menu.items):
             return menu.items[number - 1].line
@@ -233,9 +233,9 @@ class PlainTerminal:
         for warning in question.warnings:
             self._tell(fold_line(f"Warning: {printable(warning)}"))
         if question.grant:
-            self._tell(f"always would allow, in this session: {grant_text(question)}")
+            self._tell(f'"always" would allow, for this session: {grant_text(question)}')
         if question.can_be_kept:
-            self._tell("project would allow the same in this project, in later sessions too")
+            self._tell('"project" would allow the same in this project, in later sessions too')
         if text := withheld_text(question):
             self._tell(fold_line(f"{text}."))
         words = "yes, no, always" if question.grant else "yes, no"
@@ -259,7 +259,11 @@ class PlainTerminal:
             self._tell(text)
 
     def _tell_early(self, line: str) -> None:
-        what = "No answer, it came too early" if is_answer(line) else "Kept for later"
+        what = (
+            "Typed before the question, so not taken as its answer"
+            if is_answer(line)
+            else "Will be sent later"
+        )
         self._tell(fold_line(f"{what}: {printable(line)}"))
 
     def _call(self) -> None:

@@ -38,11 +38,11 @@ def editor_command(away_from: Path, environ: Mapping[str, str] = os.environ) -> 
         if words and (found := persons_program(words[0], away_from=away_from, environ=environ)):
             return [found, *words[1:]]
         if words:
-            raise NoEditor(f"${name} names no program outside of this project: {words[0]}")
+            raise NoEditor(f"${name} does not name a program outside of this project: {words[0]}")
     for name in USUAL:
         if found := persons_program(name, away_from=away_from, environ=environ):
             return [found]
-    raise NoEditor("no editor found; set EDITOR")
+    raise NoEditor("no editor found; set the variable EDITOR")
 
 
 async def edit(text: str, command: list[str]) -> str:

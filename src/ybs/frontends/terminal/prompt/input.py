@@ -123,7 +123,7 @@ class Prompt:
         if self.draft.lines.may_write():
             self.app.create_background_task(self._edit())
         else:  # an editor needs a file, and leaves others behind
-            self._desk.hint("incognito writes nothing down, so there is no editor")
+            self._desk.hint("no editor while incognito: it would save your prompt in a file")
 
     def suspend(self) -> None:
         """Give the terminal back to the shell until it calls ybs to the foreground."""

@@ -28,32 +28,32 @@ Act: TypeAlias = Callable[[KeyPressEvent], None]
 ALWAYS = Always()
 #: The keys that are in force, as `?` and /help list them.
 KEYS = (
-    ("Enter", "send; while ybs works: at its next step"),
-    ("Tab", "complete; while ybs works: send at its end"),
-    ("Shift-Enter, Ctrl-J, \\ Enter", "a new line; Alt-Enter too"),
-    ("Up, Down", "what was sent; Up takes back what waits"),
-    ("Ctrl-R", "search what was sent"),
-    ("Esc", "stop; answer no"),
-    ("Esc Esc", "empty the prompt; empty: go back to earlier"),
+    ("Enter", "send; while ybs works: before its next step"),
+    ("Tab", "complete; while ybs works: send at the end"),
+    ("Shift-Enter, Ctrl-J, \\ Enter", "new line (Alt-Enter too)"),
+    ("Up, Down", "earlier prompts; Up takes back one that waits"),
+    ("Ctrl-R", "search earlier prompts"),
+    ("Esc", "interrupt; answer no to a question"),
+    ("Esc Esc", "clear the prompt, or go back if it is empty"),
     ("Shift-Tab", "next mode: ask, accept-edits, plan, auto"),
-    ("Ctrl-C", "stop, or empty the prompt; twice: leave"),
-    ("Ctrl-D", "leave, at an empty prompt"),
+    ("Ctrl-C", "interrupt, or clear the prompt; twice: leave"),
+    ("Ctrl-D", "leave ybs, if the prompt is empty"),
     ("Ctrl-G", "edit the prompt in $VISUAL or $EDITOR"),
-    ("Ctrl-S", "put the prompt aside; empty: bring it back"),
-    ("Ctrl-L", "draw the screen anew"),
-    ("Ctrl-O", "show the last output or thought whole"),
-    ("Ctrl-B", "let the running command go on in the background"),
-    ("Ctrl-T", "what runs in the background; how to stop it"),
+    ("Ctrl-S", "put the prompt aside, or bring it back"),
+    ("Ctrl-L", "redraw the screen"),
+    ("Ctrl-O", "show the last output or thought in full"),
+    ("Ctrl-B", "move the running command to the background"),
+    ("Ctrl-T", "list the background jobs; how to stop one"),
     ("Ctrl-Z", "suspend ybs"),
 )
 EMACS_KEYS = (
-    ("Ctrl-A, Ctrl-E", "to the beginning, the end of the line"),
+    ("Ctrl-A, Ctrl-E", "go to the beginning, to the end of the line"),
     ("Ctrl-W, Ctrl-U, Ctrl-K", "cut a word, to the beginning, to the end"),
-    ("Ctrl-Y, Ctrl-_", "insert what was cut; undo"),
+    ("Ctrl-Y, Ctrl-_", "paste what was cut; undo"),
 )
 VI_KEYS = (
     ("Esc", "leave insert mode; again: as above"),
-    ("/, u", "in normal mode: search what was sent, undo"),
+    ("/, u", "in normal mode: search earlier prompts, undo"),
 )
 
 

@@ -20,9 +20,9 @@ from ybs.frontends.terminal.questions.confirm import (
 from ybs.frontends.terminal.words import one_line, shorten
 from ybs.session.status import Status
 
-TOO_EARLY = "that key came too soon to be an answer: press it again"
-MODE_WAITS = "answer first: the mode is for the calls after this one"
-REASON_KEYS = "  Enter: no, with these words   Esc: back"
+TOO_EARLY = "that key was pressed before the question could be read: press it again"
+MODE_WAITS = "answer the question first; a new mode applies to later calls only"
+REASON_KEYS = "  Enter: say no with this reason   Esc: back"
 
 
 class Front(Protocol):
@@ -107,7 +107,7 @@ class Asking:
         canvas, draft = self._front.canvas, self._front.window.draft
         if not draft.text.strip():
             return []
-        words = f"  your words wait: {one_line(draft.pastes.label(draft.text))}"
+        words = f"  still in your prompt: {one_line(draft.pastes.label(draft.text))}"
         return [canvas.paint.dim(shorten(words, width, canvas.signs.more))]
 
     def note_drawn(self) -> None:

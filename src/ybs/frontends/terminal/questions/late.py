@@ -26,4 +26,6 @@ def ask_late(
         line = read("")
         if clock() >= counts_from and not is_followed(number):
             return line
-        say("That was typed too early to be an answer.")
+        say(
+            "That was typed before the question was shown, so it was not taken. Please answer again."
+        )

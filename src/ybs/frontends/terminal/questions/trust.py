@@ -20,11 +20,11 @@ def ask_trust(review: "Review", read: Read = ask_late) -> bool:
     from ybs.trust.decision import give
     from ybs.trust.wording import lines_of
 
-    verb = "was changed and wants" if review.changes else "wants"
-    say(f"This project {verb} what only you can allow:\n")
+    verb = "has changed and asks for" if review.changes else "asks for"
+    say(f"This project {verb} the following, which only you can allow:\n")
     for line in lines_of(review):
         say(f"  {line}")
-    say("\nTrust it only if you know where it comes from. Without trust all of this is ignored.")
+    say("\nTrust it only if you know where it comes from. Without trust, all of this is ignored.")
     try:
         word = read("Trust exactly this? [y/N] ").strip().lower()
     except (EOFError, KeyboardInterrupt):

@@ -34,12 +34,12 @@ def fetch_starter(read: Read) -> Settings | None:
     from ybs.providers.local import STARTER_NAME
 
     try:
-        word = read(f"{STARTER_SIZE}, download now? [Y/n] ").strip().lower()
+        word = read(f"Download {STARTER_SIZE} now? [Y/n] ").strip().lower()
         if word not in ("", "y", "yes"):
             return None
         path = asyncio.run(install_starter_here())
     except KeyboardInterrupt:
-        say("\nStopped. The next time it goes on with the parts that have arrived.\n")
+        say("\nStopped. What has been downloaded is kept; the next attempt continues from there.\n")
         return None
     say(f"It is in {short(str(path))}.")
     return {"llm.provider": "llamacpp", "llm.model": STARTER_NAME}
@@ -79,7 +79,7 @@ def ask_server(read: Read) -> Settings | None:
         return None
     server = asyncio.run(ask_openai(address))
     if server is None:
-        say(f"Nobody answers at {address} now.")
+        say(f"No server answers at {address} at the moment.")
     names = [model.name for model in server.models] if server else []
     model = _pick(names, read) if len(names) > 1 else "".join(names) or read("Model: ").strip()
     return {"llm.provider": "openai", "llm.endpoint": endpoint, "llm.model": model or None}

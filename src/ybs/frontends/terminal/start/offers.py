@@ -55,11 +55,11 @@ def detail_of(choice: Choice) -> str:
 
 def _facts(choice: Choice) -> str:
     if choice.is_far:
-        return "sent on to its cloud"
+        return "runs in its cloud, not on this machine"
     if not choice.size_bytes:
         return "running here"
     size = _gigabytes(choice.size_bytes)
-    return f"{size}, too large here" if choice.is_large else f"running here, {size}"
+    return f"{size}, too large for this machine" if choice.is_large else f"running here, {size}"
 
 
 def _gigabytes(size_bytes: int) -> str:

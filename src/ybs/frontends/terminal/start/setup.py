@@ -18,11 +18,11 @@ from ybs.frontends.terminal.start.offers import PAGE, STARTER, Offer, Read, offe
 from ybs.frontends.terminal.start.remarks import say, show
 from ybs.providers.local.models import STARTER_SIZE
 
-QUESTION = "Which model shall ybs talk to?"
+QUESTION = "Which model should ybs use?"
 NOTHING_FOUND = """\
-No model was found on this machine. There are three ways to one:
+No model was found on this machine. There are three ways to get one:
 
-  The starter model: small, runs here, fetched once ({size}).
+  The starter model: small, runs on this machine, downloaded once ({size}).
   Ollama: get it from https://ollama.com, then type in another terminal
   `ollama pull qwen3:8b`
   A provider's key: set {keys} and start ybs again.
@@ -77,11 +77,13 @@ def keep(settings: Settings) -> None:
             "Move that key into its provider's variable, then choose again. Nothing was written."
         )
     path = write_settings({"llm.endpoint": None, **settings})  # it was the old provider's
-    say(f"{words_of(settings)}. Kept in {short(str(path))}; `ybs setup` or /model changes it.")
+    say(f"{words_of(settings)}. Saved in {short(str(path))}; change it with `ybs setup` or /model.")
     after = load(folder=Path.cwd())
     if after.config.llm.provider != settings["llm.provider"]:
         rival = after.origins["llm.provider"]
-        say(f"But {rival.source} says {after.config.llm.provider}, and goes before it.")
+        say(
+            f"But {rival.source} sets the provider to {after.config.llm.provider} and takes precedence."
+        )
     say("")
 
 
@@ -117,9 +119,9 @@ class _Choice:
         else:
             say(NOTHING_FOUND.format(size=STARTER_SIZE, keys=KEYS))
         self._show_more()
-        enter = "Enter for 1" if self._has_ready else "Enter to look again"
+        enter = "Enter takes 1" if self._has_ready else "Enter looks again"
         while True:
-            word = self._read(f"Number, {enter}, q to quit: ").strip()
+            word = self._read(f"Number ({enter}, q to quit): ").strip()
             if word.lower() in _QUIT:
                 return {}
             if not word and not self._has_ready:
