@@ -320,9 +320,7 @@ class Checkpoints:
             restoring.do()
         except (OSError, Refused) as error:
             reason = (error.strerror if isinstance(error, OSError) else "") or str(error)
-            problem = (
-                f"Only some of the files were restored: {reason}. Run the command again to restore the rest."
-            )
+            problem = f"Only some of the files were restored: {reason}. Run the command again to restore the rest."
             return replace(outcome, problem=problem)
         shelf.finish(mark)
         return replace(
