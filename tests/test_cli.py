@@ -1,5 +1,6 @@
 """The command line: what is understood, what is refused and how."""
 
+import json
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 
 import ybs
 from rows import every_row
-from ybs import cli, parser
+from ybs import __version__, cli, parser
 from ybs.core.errors import ConfigError, ProviderDown, YbsError
 
 
@@ -141,6 +142,16 @@ def test_help_is_a_word_too(
         (["sessions", "export", "1", "a.md", "b"], "'b' is not understood here"),
         (["sessions", "show", "1", "--format", "md"], "works only with `ybs sessions export`"),
         (["session"], "Did you mean sessions?"),
+        (["--yolo"], "--mode auto works without asking"),
+        (["--permission-mode", "plan"], "it is called --mode"),
+        (["--permission-mode=plan"], "it is called --mode"),
+        (["-r"], "write --resume ID, or --continue"),
+        (["-p", "fix the bug"], "-p takes the name of a provider here; write `ybs --print"),
+        (["login"], "`ybs setup` chooses a provider and saves its key. `ybs -- login` sends"),
+        (["Update"], "ybs does not update itself"),
+        (["config", "set", "llm.model"], "ybs config set KEY VALUE"),
+        (["config", "unset"], "ybs config unset KEY."),
+        (["config", "unset", "llm.model", "x"], "'x' is not understood here"),
         (["hlep"], "`ybs -- hlep` sends it as a prompt. Did you mean help?"),
         (["Docter"], "Did you mean doctor?"),
         (["modles", "list"], "Did you mean models?"),
@@ -435,3 +446,46 @@ def test_an_incognito_session_of_the_command_lets_no_crash_write_memory_down(
         check=False,
     )
     assert done.stderr.endswith(f"{is_kept}\n"), done.stderr
+
+
+def test_the_help_of_a_subcommand_shows_its_own_options_alone(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.main(["sessions", "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "--all" in shown
+    assert "--format" in shown
+    for option in ("--mode", "--provider", "--max-cost", "--json"):
+        assert option not in shown
+    assert cli.main(["config", "show", "--mode", "plan", "--json"]) == 0, "it is understood"
+    assert json.loads(capsys.readouterr().out)["safety.mode"] == "plan"
+
+
+def test_the_version_is_said_to_people_and_to_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["version"]) == 0
+    assert capsys.readouterr().out == f"ybs {__version__}\n"
+    assert cli.main(["version", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["version"] == __version__
+
+
+def test_a_setting_is_set_and_removed_in_the_users_own_file(
+    home: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = home / ".config" / "ybs" / "config.json"
+    file.parent.mkdir(parents=True, mode=0o700)
+    file.write_text('{"$schema": "x", "llm": {"model": "a"}, "ui": {"color": false}}')
+    assert cli.main(["config", "set", "llm.temperature", "0.3"]) == 0
+    assert json.loads(file.read_text()) == {
+        "$schema": "x",
+        "llm": {"model": "a", "temperature": 0.3},
+        "ui": {"color": False},
+    }
+    assert cli.main(["config", "unset", "llm.temperature"]) == 0
+    assert json.loads(file.read_text())["llm"] == {"model": "a"}
+    before = file.read_text()
+    assert cli.main(["config", "set", "llm.temperature", "hot"]) == 3
+    assert file.read_text() == before
+    (project / ".ybs.json").write_text('{"llm": {"model": "theirs"}}')
+    capsys.readouterr()
+    assert cli.main(["config", "set", "llm.model", "mine"]) == 0
+    assert "takes precedence" in capsys.readouterr().err

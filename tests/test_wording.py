@@ -11,7 +11,11 @@ from ybs.parser import SUBCOMMANDS
 
 SOURCE = Path(__file__).parents[1] / "src/ybs"
 #: What may speak of them: the frontends, the commands, and what reads the command line.
-ABOVE = ("commands/", "frontends/", "cli.py", "parser.py", "flags.py", "__main__.py")
+COMMAND_LINE = (
+    *("cli.py", "parser.py", "subcommands.py", "flags.py", "usage.py", "habits.py"),
+    *("completion.py", "__main__.py"),
+)
+ABOVE = ("commands/", "frontends/", *COMMAND_LINE)
 #: Texts that name an option of another program, or a file; this list may only shrink.
 EXCEPTIONS = {
     ("git/way_back.py", "--format=%H %T %P%x09%s"): "an option of git",
@@ -35,7 +39,10 @@ def _any(words: set[str]) -> str:
 
 
 def _spoken_of() -> re.Pattern[str]:
-    texts = [(SOURCE / name).read_text(encoding="utf-8") for name in ("parser.py", "flags.py")]
+    texts = [
+        (SOURCE / name).read_text(encoding="utf-8")
+        for name in ("parser.py", "subcommands.py", "flags.py")
+    ]
     options = {option for text in texts for option in OPTION.findall(text)}
     assert {"--model", "--allow", "--add-dir", "--no-sandbox"} <= options
     names = {name for name in COMMANDS if name.isalpha()}

@@ -111,6 +111,12 @@ def run(words: Sequence[str]) -> int:
             from ybs.frontends.terminal.start.setup import set_up
 
             return 0 if set_up() else 1
+        if arguments.subcommand == "completion":
+            from ybs.completion import completion
+            from ybs.security.gate import put
+
+            put(completion(arguments.action).rstrip("\n"), sys.stdout)
+            return 0
         if arguments.subcommand == "tool":
             return call_tool(arguments)
         if arguments.subcommand:

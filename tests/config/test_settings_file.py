@@ -1,13 +1,15 @@
 """Writing a choice into the user's own file."""
 
 import os
+import re
 import stat
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from ybs.config.settings_file import write_settings
+from rows import every_row
+from ybs.config.settings_file import fitting_value, write_settings
 from ybs.core.errors import ConfigError
 
 
@@ -82,3 +84,36 @@ def test_a_failure_leaves_the_old_file_and_no_other(
         write_settings({"llm.provider": "ollama"}, path)
     assert [each.name for each in tmp_path.glob("*config.json*")] == ["config.json"]
     assert path.read_text() == "{}"
+
+
+@every_row(
+    ("key", "text", "value"),
+    [
+        ("llm.model", "qwen3:8b", "qwen3:8b"),
+        ("llm.model", "5", "5"),
+        ("llm.temperature", "0.3", 0.3),
+        ("ui.color", "off", False),
+        ("safety.mode", "plan", "plan"),
+        ("safety.blocked_commands", '["sudo"]', ["sudo"]),
+        ("providers.work.endpoint", "https://llm.example/v1", "https://llm.example/v1"),
+    ],
+)
+def test_a_text_becomes_the_value_of_a_setting(key: str, text: str, value: object) -> None:
+    assert fitting_value(key, text) == value
+
+
+@every_row(
+    ("key", "text", "said"),
+    [
+        ("llm.modl", "x", "did you mean llm.model?"),
+        ("llm", "x", "must be an object"),
+        ("llm.", "x", "There is no setting"),
+        ("llm.temperature", "hot", "must be a number"),
+        ("safety.mode", "yolo", "must be one of ask"),
+        ("llm.api_key", "x", "history of your shell"),
+        ("providers.work.api_key", "x", "history of your shell"),
+    ],
+)
+def test_what_does_not_fit_the_schema_is_refused(key: str, text: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        fitting_value(key, text)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ybs.agent.walls import NO_NETWORK, wall_of
 from ybs.config.paths import state_folder
 from ybs.core.errors import Refused
 from ybs.core.lazy import lazy
@@ -19,13 +18,6 @@ if TYPE_CHECKING:
     from ybs.security.sandbox.launch import Launch
     from ybs.security.sandbox.scratch import PrivateFolder
 
-#: What the status line says.
-WORDS: Mapping[str, str] = {
-    "full": "sandbox",
-    "reduced": "reduced sandbox",
-    "none": "no sandbox",
-    "off": "no sandbox",
-}
 #: What programs say when a wall of the sandbox is in their way.
 _WALLS = lazy(
     r"Read-only file system|Permission denied|Operation not permitted|Network is unreachable"
@@ -55,8 +47,8 @@ class Sandbox:
     """Starts the session's commands in the best cage that this machine has.
 
     `folders` may be written beside the project, `blocked` paths stay hidden, `is_open` opens the network for all.
-    `is_off`: the person turned the sandbox off, for this run, in their own settings or in the session. `outputs` is the
-    folder where long outputs are kept, once there are any: commands may read them.
+    `without` is the person's --no-sandbox; nothing else turns the sandbox off. `outputs` is the folder where long
+    outputs are kept, once there are any: commands may read them.
     """
 
     def __init__(  # noqa: PLR0913 - each is a choice of its own
@@ -67,12 +59,11 @@ class Sandbox:
         folders: Sequence[Path] = (),
         outputs: Path | None = None,
         is_open: bool = False,
-        is_off: bool = False,
+        without: bool = False,
         in_memory: bool = False,
     ) -> None:
-        self._folder, self._blocked, self.is_open = folder, blocked, is_open
-        #: Both are for the person to change at any time.
-        self.is_off = is_off
+        self._folder, self._blocked, self._is_open = folder, blocked, is_open
+        self.without = without
         self._outputs = outputs
         self._cage: Cage | None = None
         self._folders = tuple(path for path in folders if path != folder)
@@ -84,10 +75,6 @@ class Sandbox:
     @property
     def cage(self) -> "Cage":
         """The sandbox in use. Finding it takes some 30 ms, once."""
-        if self.is_off:
-            from ybs.security.sandbox.choice import Open
-
-            return Open()
         if self._cage is None:
             self._cage = self._choose()
         return self._cage
@@ -98,42 +85,26 @@ class Sandbox:
         self._cage = cage
 
     def _choose(self) -> "Cage":
-        from ybs.security.sandbox.choice import NoCage, choose
+        from ybs.security.sandbox.choice import NoCage, Open, choose
 
+        if self.without:
+            return Open()
         try:
             return choose(self._places(), self._private_folder())
         except Refused as error:
             return NoCage(str(error))
 
-    def add_folder(self, folder: Path) -> None:
-        """Let commands write in one more folder: absolute, links resolved. Raises Refused for one that is too much to open."""
-        from ybs.security.sandbox.places import see
-
-        see(self._folder, writable=[folder], blocked=self._blocked)
-        if folder != self._folder and folder not in self._folders:
-            self._folders += (folder,)
-            self._cage = None  # the next one has it
-
     @property
     def state(self) -> "Sandboxing":
         """Say what the policy goes by."""
-        if self.is_off:
-            return "off"
-        if self.cage.name == "none":
+        if self.without or self.cage.name == "none":
             return "none"
         return "reduced" if self.cage.is_reduced else "full"
 
     @property
-    def closes_network(self) -> bool:
-        """Whether commands have no network unless they are given it."""
-        return not self.is_open and self.state in ("full", "reduced")
-
-    @property
     def word(self) -> str:
         """Say it in a word or two, for a status line."""
-        state = self.state
-        is_open = self.is_open and state in ("full", "reduced")
-        return f"{WORDS[state]}, network" if is_open else WORDS[state]
+        return {"full": "sandbox", "reduced": "reduced sandbox", "none": "no sandbox"}[self.state]
 
     @property
     def opened(self) -> list[str]:
@@ -143,13 +114,13 @@ class Sandbox:
         if (places := getattr(self.cage, "places", None)) is not None:
             return places.tops
         try:
-            return see(self._folder, blocked=self._blocked).tops if self.is_off else []
+            return see(self._folder, blocked=self._blocked).tops if self.without else []
         except Refused:
             return []
 
     def check(self) -> None:
-        """Raise Refused where there is no cage and the person did not turn the sandbox off."""
-        if not self.is_off and self.cage.name == "none":
+        """Raise Refused where there is no cage and the person did not say --no-sandbox."""
+        if not self.without and self.cage.name == "none":
             raise Refused(
                 f"No command can be run: {self.cage.why}", remedies=(Remedy("run_without_sandbox"),)
             )
@@ -178,34 +149,16 @@ class Sandbox:
     ) -> "Launch":
         """Return what starts a program in the cage, with the project read-only where that is wanted."""
         self._show_outputs()
-        network = network or self.is_open
+        network = network or self._is_open
         return self.cage.launch(command, folder, environ, network=network, read_only=read_only)
 
-    def wall(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
-        """Return what in the sandbox a failed command ran into, as half a sentence; nothing where that does not show."""
-        if self.state not in ("full", "reduced"):
-            return ""
-        places = getattr(self.cage, "places", None)
-        shown = [*places.tops, *places.seen, *places.toolchains] if places else []
-        return wall_of(
-            output,
-            places.home if places else os.path.expanduser("~"),  # noqa: PTH111 - a text throughout
-            shown,
-            has_network=network or self.is_open,
-            is_read_only=read_only,
-        )
-
-    def remark(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
+    def remark(self, output: str, *, read_only: bool = False) -> str:
         """Tell the model about the cage where it may be the reason for a failure."""
-        if self.wall(output, network=network, read_only=read_only) == NO_NETWORK:
-            return (
-                f"[it failed because {NO_NETWORK}; with network: true the person is asked for it]"
-            )
-        if self.state in ("none", "off") or not _WALLS().search(output):
+        if self.state == "none" or not _WALLS().search(output):
             return ""
         net = (
             ""
-            if self.is_open
+            if self._is_open
             else "no network (network: true asks for it) nor other commands' servers, "
         )
         if self.state == "reduced" and not read_only:

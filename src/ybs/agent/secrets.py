@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Raw
 
+from ybs.config.key_store import keys_in_file
 from ybs.config.schema import Config
 from ybs.core.conversation import Conversation
 from ybs.core.errors import ToolError
@@ -116,7 +117,7 @@ class Secrets:
 
 def _keys_in(config: Config) -> list[str]:
     keys = [config.llm.api_key, *(each.api_key for each in config.providers.values())]
-    return [key for key in keys if key]
+    return [*(key for key in keys if key), *keys_in_file()]
 
 
 def _question(discovery: "Discovery") -> Question:

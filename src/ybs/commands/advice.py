@@ -20,6 +20,7 @@ _WORDS: Final[Mapping[RemedyKind, str]] = {
     "change_provider": "choose another provider: /provider",
     "choose_local_model": "choose a model on this machine: /provider NAME MODEL",
     "set_key": "set {} to a valid key",
+    "save_key": "save one: /setup",
     "set_endpoint": "start ybs with that address: --endpoint ADDRESS",
     "begin_anew": "clear the conversation: /clear",
     "raise_step_limit": "allow more steps with agent.max_iterations",

@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
+from ybs.config.key_store import has_key
 from ybs.config.keys import find_variable
 from ybs.config.schema import Config, Llm
 from ybs.core.errors import ConfigError
@@ -90,6 +91,7 @@ def file_choices() -> Iterator[Choice]:
 
 def key_choices(environ: Mapping[str, str]) -> Iterator[Choice]:
     """List the models of the providers whose keys are there. Nobody is asked, and no key is kept."""
+    from ybs.providers.http.client import host_of
     from ybs.providers.registry import find_provider
 
     for name in CLOUD:
@@ -97,7 +99,8 @@ def key_choices(environ: Mapping[str, str]) -> Iterator[Choice]:
             provider = find_provider(name, Config())
         except ConfigError:
             continue
-        if found := find_variable(provider.key_variables, environ):
+        found = find_variable(provider.key_variables, environ)
+        if found or has_key(name, host_of(provider.endpoint), environ):
             settings = {"llm.provider": name, "llm.model": provider.model}
             yield Choice(
                 kind="key", model=provider.model, settings=settings, place=name, variable=found

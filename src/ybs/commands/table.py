@@ -13,6 +13,7 @@ from ybs.commands.init import init
 from ybs.commands.memory import memorize, show_memories
 from ybs.commands.models import change_mode, change_model, change_provider
 from ybs.commands.permissions import permissions
+from ybs.commands.programs import check_machine, set_up
 from ybs.commands.project import (
     change_incognito,
     change_trust,
@@ -21,7 +22,6 @@ from ybs.commands.project import (
 )
 from ybs.commands.reports import show_config, show_secrets, show_status, show_tools
 from ybs.commands.rewind import rewind
-from ybs.commands.sandbox import change_sandbox
 from ybs.commands.sessions import (
     fork,
     rename,
@@ -139,13 +139,6 @@ GROUPS = (
             summary="show and change what needs no question",
             run=permissions,
             choices=_words("allow", "deny", "remove"),
-        ),
-        Command(
-            names=("sandbox",),
-            arguments="[CHANGE]",
-            summary="show or change what stands around commands",
-            run=change_sandbox,
-            choices=_words("on", "off", "network on", "network off", "write"),
         ),
     ),
     (
@@ -298,6 +291,8 @@ GROUPS = (
             choices=_words("allow"),
         ),
         Command(("config",), "", "show the settings and where they come from", show_config),
+        Command(("setup",), "", "choose another provider, and save its key", set_up, waits=True),
+        Command(("doctor",), "", "check this machine, and say what to fix", check_machine),
     ),
     (
         Command(

@@ -8,8 +8,11 @@ import msgspec
 
 from ybs.config import private_file
 from ybs.config.paths import user_config_file
+from ybs.config.shape import Fitting, annotation_at, is_section, suggest
 from ybs.config.tree import is_list, is_object
+from ybs.config.unusable import LEFT_OUT, NOTHING_SENT
 from ybs.core.errors import ConfigError
+from ybs.core.remedies import Remedy
 
 
 def write_settings(settings: Mapping[str, Any], path: Path | None = None) -> Path:
@@ -70,3 +73,32 @@ def _put(tree: dict[str, Any], keys: list[str], value: Any) -> None:
         tree.pop(name, None)
     else:
         tree[name] = value
+
+
+def fitting_value(key: str, text: str) -> Any:
+    """Return a text as the value of a setting: as it stands where the setting is a text, else read as JSON.
+
+    Raises ConfigError where there is no such setting, or the value does not fit it.
+    """
+    path = tuple(key.split("."))
+    annotation = annotation_at(path)
+    if annotation is None or not all(path):
+        guess = suggest(path)
+        raise ConfigError(f"There is no setting {key!r}{guess}" + "." * (not guess))
+    if path[-1] == "api_key":
+        raise ConfigError(
+            "A key on the command line would stay in the history of your shell.",
+            remedies=(Remedy("save_key"),),
+        )
+    said: list[str] = []
+
+    def warn(_path: Any, words: str) -> str:
+        said.append(words.removesuffix(LEFT_OUT).removesuffix(NOTHING_SENT))
+        return words
+
+    value = Fitting(warn, is_text=True).value(text, annotation, path)
+    if not said and is_section(annotation):
+        said.append("is a section; set one of the settings in it")
+    if said:
+        raise ConfigError(f"{key}: {said[0]}. Nothing was changed.")
+    return value

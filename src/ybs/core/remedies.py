@@ -21,6 +21,7 @@ RemedyKind: TypeAlias = Literal[
     "change_provider",
     "choose_local_model",
     "set_key",  # the environment variable
+    "save_key",
     "set_endpoint",
     "begin_anew",
     "raise_step_limit",

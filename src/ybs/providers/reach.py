@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from ybs.config.key_store import SAVED, has_key
 from ybs.config.keys import find_variable
 from ybs.config.schema import Config, Wire
 from ybs.core.errors import ConfigError, ModelError
@@ -170,6 +171,8 @@ def _look_afar(provider: Provider, environ: Mapping[str, str]) -> Reach:
         return _reach(provider, "keyed")
     if variable := find_variable(provider.key_variables, environ):
         return _reach(provider, "keyed", variable)
+    if has_key(provider.name, host_of(provider.endpoint), environ):
+        return _reach(provider, "keyed", SAVED)
     if provider.needs_key:
         return _reach(provider, "keyless", next(iter(provider.key_variables), ""))
     return _reach(provider, "unasked")

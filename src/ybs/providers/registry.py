@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ybs.config.key_store import stored_key
 from ybs.config.keys import find_key
 from ybs.config.schema import Config, Endpoint, Wire
 from ybs.config.unusable import complaint_of
@@ -366,11 +367,19 @@ def _fitted(quirks: Quirks, facts: Facts) -> Quirks:
     return quirks
 
 
+def _stored(provider: Provider, endpoint: str, environ: Mapping[str, str]) -> str | None:
+    """Return the key that was saved for this provider at this address; none goes out unencrypted."""
+    host = host_of(endpoint)
+    if endpoint.lower().startswith("http:") and not is_loopback(host):
+        return None
+    return stored_key(provider.name, host, environ)
+
+
 def _key(provider: Provider, endpoint: str, environ: Mapping[str, str]) -> str | None:
     """Return the key, or None where none is needed. Raises AuthError, and ConfigError where it would leak."""
     host = host_of(endpoint)
     own, found = (provider.api_key or "").strip(), find_key(provider.key_variables, environ)
-    key = own or found
+    key = own or found or _stored(provider, endpoint, environ)
     variable = next(iter(provider.key_variables), "its key")
     is_clear_text = endpoint.lower().startswith("http:") and not is_loopback(host)
     if provider.is_moved and is_clear_text and found and not own:
@@ -385,6 +394,6 @@ def _key(provider: Provider, endpoint: str, environ: Mapping[str, str]) -> str |
     if key is None and provider.needs_key and not is_loopback(host):
         raise AuthError(
             f"{provider.name} needs a key, and none is set.",
-            remedies=(Remedy("set_key", variable), Remedy("change_provider")),
+            remedies=(Remedy("set_key", variable), Remedy("save_key"), Remedy("change_provider")),
         )
     return key

@@ -73,6 +73,7 @@ class Reply(Struct, frozen=True, kw_only=True):
 
     `menu` is offered instead of all that where a frontend can, and else listed above the notes;
     `is_listed`: it is to be listed in any case. `diff` is a unified diff;
+    `program` is a subcommand of ybs that the frontend runs on the terminal, where it can.
     `draft` goes into the prompt, `clipboard` is copied. `events` were told before and are drawn again before the text.
     """
 
@@ -86,6 +87,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     diff: str = ""
     draft: str = ""
     clipboard: str = ""
+    program: Literal["", "doctor", "setup"] = ""
     events: tuple[Event, ...] = ()
 
 

@@ -18,6 +18,7 @@ _WORDS: Final[Mapping[RemedyKind, str]] = {
     "change_provider": "choose another provider with --provider NAME",
     "choose_local_model": "choose one that does: --provider llamacpp, or --provider ollama --model NAME",
     "set_key": "set {} to a valid key",
+    "save_key": "save one with `ybs setup`",
     "set_endpoint": "name the address with --endpoint",
     "begin_anew": "start a new session without --continue",
     "raise_step_limit": "allow more steps with --max-turns (or agent.max_iterations)",

@@ -61,6 +61,19 @@ def _models(arguments: "Namespace", _options: "Options") -> int:
     return models(arguments.action, is_json=arguments.format == "json")
 
 
+def _version(arguments: "Namespace", _options: "Options") -> int:
+    import platform
+
+    from ybs import __version__
+
+    if arguments.format == "json":
+        facts = {"python": platform.python_version(), "platform": platform.platform()}
+        write_json({"name": "ybs", "version": __version__, **facts})
+    else:
+        write(f"ybs {__version__}")
+    return 0
+
+
 def _doctor(arguments: "Namespace", options: "Options") -> int:
     from ybs.frontends.headless.doctor import doctor
 
@@ -78,9 +91,27 @@ def config(arguments: "Namespace", options: "Options") -> int:
             return 0
         case "check":
             return check_settings(settings(options), options, is_json=is_json)
+        case "set" | "unset":
+            return change_setting(options, arguments.key, arguments.value)
         case _:
             show_settings(settings(options), is_json=is_json, with_sources=arguments.sources)
             return 0
+
+
+def change_setting(options: "Options", key: str, text: str | None) -> int:
+    """Set one setting in the user's own file, or remove it (None), and say what is in force then. Raises ConfigError."""
+    from ybs.config.report import show
+    from ybs.config.settings_file import fitting_value, write_settings
+
+    value = None if text is None else fitting_value(key, text)
+    path = write_settings({key: value})
+    write(f"{key} {'was removed from' if text is None else 'is set in'} {path}.")
+    loaded = settings(options)
+    row = next((row for row in show(loaded) if row.key == key), None)
+    if row is not None and text is not None and row.origin.layer != "user":
+        warn((f"{row.origin.source} sets {key} too and takes precedence.",))
+    warn(loaded.warnings)
+    return 0
 
 
 def settings(options: "Options") -> "Loaded":
@@ -161,4 +192,5 @@ _COMMANDS: "dict[str, Callable[[Namespace, Options], int]]" = {
     "trust": _trust,
     "models": _models,
     "doctor": _doctor,
+    "version": _version,
 }

@@ -32,6 +32,7 @@ from ybs.frontends.terminal.questions.asking import Asking
 from ybs.frontends.terminal.questions.picker import Picking
 from ybs.frontends.terminal.signs import Paint, fit_encoding, signs_for
 from ybs.frontends.terminal.status import second_line, start_line, toolbar
+from ybs.frontends.terminal.warm_up import WarmUp
 from ybs.frontends.terminal.work import Work
 from ybs.frontends.tty import has_colour
 from ybs.security.gate import drawn
@@ -45,8 +46,6 @@ TWICE_SECONDS = 2.0
 ESCAPES_SECONDS = 0.5
 #: The hints that a second Ctrl-C answers.
 STOPPING, LEAVING = "interrupting; Ctrl-C again leaves ybs", "press Ctrl-C again to leave ybs"
-#: Rich is loaded this long after the prompt is drawn, while the person reads or types.
-WARM_UP_SECONDS = 0.15
 #: Signals that end the session, and the exit code each leads to.
 SIGNALS = {signal.SIGTERM: 143, signal.SIGHUP: 129}
 INTERRUPTED = 130
@@ -98,7 +97,6 @@ class Terminal:
         self._hint = ""
         self._hiding: asyncio.TimerHandle | None = None
         self._looking_again: asyncio.TimerHandle | None = None
-        self._preparing: asyncio.Task[None] | None = None
 
     async def run(self, prompt: str = "", command: str = "") -> int:
         """Talk until the person leaves; return the exit code."""
@@ -118,7 +116,7 @@ class Terminal:
             loop.add_signal_handler(number, self._exit, code)
         mishaps = loop.get_exception_handler()
         loop.set_exception_handler(Mishaps(self.show_error, self._crash))
-        warm_up = loop.call_later(WARM_UP_SECONDS, self._warm_up)
+        warm_up = WarmUp(self.session, self.window, self._refresh).begin()
         if prompt:
             loop.call_soon(self.work.begin, prompt)
         elif command:
@@ -126,7 +124,7 @@ class Terminal:
         try:
             return await self.window.run()
         finally:
-            self._end_warm_up(warm_up)
+            warm_up.end()
             self.asking.dismiss()
             await self.work.abandon()
             self.window.draft.keep()
@@ -250,12 +248,10 @@ class Terminal:
         """Draw a command's answer and do what it asks of the frontend."""
         self.renderer.end_typed()
         self.renderer.draw_again(reply.events)
-        if reply.is_error:
-            self.show_error(reply.text)
-        elif reply.menu is not None and reply.menu.items and not reply.is_listed:
-            self.picking.show(reply.menu)
-        elif lines := lines_of(reply, self._width() - 1):
-            self.renderer.say("\n".join(lines))
+        if reply.program:
+            await self._run_program(reply.program)
+        else:
+            self._show_words(reply)
         if reply.diff:
             self.renderer.draw_diff(reply.diff)
         if reply.clipboard:
@@ -267,6 +263,23 @@ class Terminal:
             self.give_back([reply.draft])
         if reply.wants_quit:
             self._exit(0)
+
+    def _show_words(self, reply: Reply) -> None:
+        if reply.is_error:
+            self.show_error(reply.text)
+        elif reply.menu is not None and reply.menu.items and not reply.is_listed:
+            self.picking.show(reply.menu)
+        elif lines := lines_of(reply, self._width() - 1):
+            self.renderer.say("\n".join(lines))
+
+    async def _run_program(self, name: str) -> None:
+        """Run a subcommand of ybs on this terminal; a model that was chosen in it is used from now on."""
+        from ybs.frontends.terminal.programs import chosen_line, command_of  # few ask for one
+
+        folder = Path(self.state.folder)
+        code = await self.window.lend(command_of(name), folder)
+        if name == "setup" and code == 0 and (line := chosen_line(folder, self.state)):
+            self.work.choose(line)
 
     def end_line(self) -> None:
         """Draw anew what a line of input may have changed."""
@@ -363,36 +376,9 @@ class Terminal:
     def _width(self) -> int:
         return max(4, self._output.get_size().columns)
 
-    def _warm_up(self) -> None:
-        loading = asyncio.get_running_loop().run_in_executor(None, _load, "prompt.completion")
-        loading.add_done_callback(self._complete)
-        self._preparing = asyncio.create_task(self.session.prepare())
-        self._preparing.add_done_callback(self._prepared)
-
-    def _prepared(self, done: "asyncio.Task[None]") -> None:
-        if not done.cancelled() and done.exception() is None and not self.session.is_busy:
-            self._refresh()
-
-    def _end_warm_up(self, timer: asyncio.TimerHandle) -> None:
-        timer.cancel()
-        if self._preparing is not None:
-            self._preparing.cancel()
-
-    def _complete(self, _loaded: object) -> None:
-        if self.window.app.is_running:
-            self.window.complete(self.session)
-            # rich takes a moment
-            asyncio.get_running_loop().run_in_executor(None, _load, "drawing.markdown")
-
 
 def quiet_output() -> Output:
     """Make the output without asking the terminal where its cursor is; nothing here needs to know."""
     output = GatedOutput.from_pty(sys.stdout, term=os.environ.get("TERM"))
     output.enable_cpr = False
     return output
-
-
-def _load(part: str) -> None:
-    from importlib import import_module
-
-    import_module(f"ybs.frontends.terminal.{part}")

@@ -5,8 +5,9 @@ grants that allow, then what the mode asks about. Paths were judged before, by `
 because it seems to read is held to that by the sandbox, so that a wrong reading costs nothing.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from copy import copy
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -28,22 +29,15 @@ from ybs.security.policy.rules import Rule
 from ybs.security.policy.standing import Standing, StandingRule
 from ybs.trust.project_rules import ProjectRules
 
-_LACKING: Mapping[Sandboxing, str] = {
-    "none": "there is no sandbox",
-    "reduced": "the sandbox is reduced",
-    "off": "the sandbox is off",
-}
-
 #: What lets a call run. `reading`: nobody was asked because the command seems only to read, so it runs with the
 #: project read-only. `grant`: a rule or a grant covers it, or the settings ask about no command. `person`: they said yes.
 AllowedBy: TypeAlias = Literal["mode", "grant", "person", "reading"]
 
 
 class Allow(Struct, frozen=True):
-    """The call may run, and what lets it. `with_network`: the person gave its command the network."""
+    """The call may run, and what lets it."""
 
     by: AllowedBy = "mode"
-    with_network: bool = False
 
 
 class Deny(Struct, frozen=True):
@@ -77,18 +71,18 @@ class Policy:
     ) -> None:
         """Read the rules. Raises ConfigError for a rule that is none.
 
-        `find_sandbox` says what stands around commands; it is called for each command that is judged.
+        `find_sandbox` says what stands around commands; it is called when the first command is judged.
         """
         self.mode: Mode = safety.mode
-        self.find_sandbox = find_sandbox
+        self._find_sandbox = find_sandbox
         self._safety = safety
         #: The rules and grants in force.
         self.standing = Standing(safety, allow=allow, deny=deny, project=project)
 
-    @property
+    @cached_property
     def sandbox(self) -> Sandboxing:
         """What stands around shell commands."""
-        return self.find_sandbox()
+        return self._find_sandbox()
 
     @property
     def grants(self) -> tuple[str, ...]:
@@ -133,19 +127,14 @@ class Policy:
             return Deny(reason)
         if self.mode == "bypass":
             return Allow()
-        if case.offers_network and self._granted_by(networked := case.with_network()) == "grant":
-            return self._verdict(networked, needs)
-        return self._verdict(case, needs)
-
-    def _verdict(self, case: Case, needs: str) -> Decision:
         rule = next((rule for rule in self.standing.ask if case.is_touched_by(rule)), None)
         if rule is None and (by := self._allowed_by(case, needs)):
-            return Allow(by, with_network=case.is_given_network)
+            return Allow(by)
         reason = f"the rule {rule.text} in safety.ask asks" if rule else self._question(case)
         reason = reason or needs
         if self.mode == "deny":
             return Deny(
-                f"The mode is deny: {case.name} would need the person's yes, and nobody is asked. "
+                f"The mode is deny: {call.name} would need the person's yes, and nobody is asked. "
                 "Go on without it, or say what you would have done."
             )
         grant = "" if rule else case.exact_offer if needs else case.offered_grant
@@ -223,14 +212,12 @@ class Policy:
         if case.command is None:
             return (
                 ""
-                if self.mode == "auto" and self.sandbox in ("full", "off")
+                if self.mode == "auto" and self.sandbox == "full"
                 else f"{case.name} runs a program"
             )
-        sandbox = self.sandbox
-        if sandbox == "off" and self.mode == "auto":
-            return ""
-        if sandbox != "full":
-            return f"{_LACKING[sandbox]}, so every command is asked about"
+        if self.sandbox != "full":
+            what = "there is no sandbox" if self.sandbox == "none" else "the sandbox is reduced"
+            return f"{what}, so every command is asked about"
         if case.wants_network:
             return NETWORK
         if self.mode == "auto":

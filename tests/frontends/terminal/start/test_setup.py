@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from ybs.config.key_store import stored_key
 from ybs.core.errors import ConfigError, YbsError
 from ybs.frontends.terminal.start.setup import choose, find_offers, set_up
+from ybs.providers.knock import Knock
 from ybs.providers.nearby import OLLAMA, NearModel, NearServer
 
 KEYS = {"OPENAI_API_KEY": "sk-" + "x" * 20}
@@ -78,7 +80,7 @@ def test_a_number_or_a_name_chooses_and_nonsense_does_not(
         "llm.provider": "ollama",
         "llm.model": "small",
     }
-    assert capsys.readouterr().out.count("Please type a number from 1 to 4, or q.") == 7
+    assert capsys.readouterr().out.count("Please type a number from 1 to 5, or q.") == 7
     assert choose(reader("small"), {}) == choose(reader(" 2 "), {})
     assert not (home / ".config").exists()
 
@@ -97,14 +99,14 @@ def test_more_than_a_page_is_shown_on_m(
     servers: list[NearServer], capsys: pytest.CaptureFixture[str]
 ) -> None:
     servers.append(server(*(f"model-{n:02d}" for n in range(30))))
-    chosen = choose(reader("m", "m", "32"), {})
+    chosen = choose(reader("m", "m", "33"), {})
     shown = capsys.readouterr().out
     first, second, third = shown.split("  m  ")
     assert "another server" in first
-    assert second.startswith("20 more")
-    assert third.startswith("8 more")
+    assert second.startswith("21 more")
+    assert third.startswith("9 more")
     assert "m  -" not in shown
-    assert " 32  model-29" in third
+    assert " 33  model-29" in third
     assert chosen == {"llm.provider": "ollama", "llm.model": "model-29"}
 
 
@@ -127,7 +129,7 @@ def test_incognito_offers_nothing_that_stays_and_local_only_nothing_far(
     servers.append(server("near", "far-cloud"))
     names = [offer.name for offer in find_offers(KEYS, is_incognito=True, only_here=True)]
     assert names == ["near", "another server\u2026"]
-    assert len(find_offers(KEYS, is_incognito=True)) == 4
+    assert len(find_offers(KEYS, is_incognito=True)) == 5
 
 
 def test_an_address_of_the_old_provider_is_forgotten(servers: list[NearServer], home: Path) -> None:
@@ -144,10 +146,10 @@ def test_a_server_at_an_address_is_asked_for_its_models(
 ) -> None:
     names: list[str] = []
 
-    async def ask(_endpoint: str) -> NearServer:
-        return server(*names)
+    async def ask(_endpoint: str, _key: str = "") -> Knock:
+        return Knock("open", tuple(names))
 
-    monkeypatch.setattr("ybs.providers.nearby.ask_openai", ask)
+    monkeypatch.setattr("ybs.providers.knock.knock", ask)
     number, address = number_of("another server"), "http://127.0.0.1:1"
     taken: list[Any] = []
     for models, answers in (
@@ -171,10 +173,11 @@ def test_what_is_no_address_is_asked_again_and_a_host_and_port_are_one(
 ) -> None:
     asked: list[str] = []
 
-    async def ask(endpoint: str) -> None:
+    async def ask(endpoint: str, _key: str = "") -> Knock:
         asked.append(endpoint)
+        return Knock("silent")
 
-    monkeypatch.setattr("ybs.providers.nearby.ask_openai", ask)
+    monkeypatch.setattr("ybs.providers.knock.knock", ask)
     number = number_of("another server")
     assert choose(reader(number, "nonsense", "ftp://a", "http://a:x", "", "q"), {}) is None
     shown = capsys.readouterr().out
@@ -319,3 +322,38 @@ def test_without_an_answer_about_edits_nothing_is_written(
     servers.append(server("small"))
     assert set_up(reader("", KeyboardInterrupt()), {})
     assert "safety" not in written(home)
+
+
+def test_a_key_is_asked_for_and_saved_for_its_provider_and_not_in_the_settings(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = KEYS["OPENAI_API_KEY"]
+    number = number_of("a provider")
+    assert set_up(reader(number, "nobody", "2", "two words", key), {})
+    assert written(home)["llm"]["provider"] == "openai"
+    assert key not in (home / ".config" / "ybs" / "config.json").read_text()
+    assert stored_key("openai", "api.openai.com") == key
+    shown = capsys.readouterr().out
+    assert "characters that a key cannot have" in shown
+    assert "is sent to api.openai.com only" in shown
+    assert any(offer.detail == "openai, key saved" for offer in find_offers({}))
+    assert choose(reader(number_of("a provider"), "", "q"), {}) is None, "Enter goes back"
+
+
+def test_a_server_that_wants_a_key_is_told_from_one_that_is_not_there(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def ask(_endpoint: str, key: str = "") -> Knock:
+        return Knock("open", ("only",)) if key == "right" else Knock("locked")
+
+    monkeypatch.setattr("ybs.providers.knock.knock", ask)
+    number = number_of("another server")
+    chosen = choose(reader(number, "http://127.0.0.1:1", "wrong", "right"), {})
+    assert chosen is not None
+    assert (chosen["llm.api_key"], chosen["llm.model"]) == ("right", "only")
+    shown = capsys.readouterr().out
+    assert "answers, but it needs a key" in shown
+    assert "refused this key" in shown
+    chosen = choose(reader(number, "http://127.0.0.1:1", "", "m"), {})
+    assert chosen is not None
+    assert "llm.api_key" not in chosen

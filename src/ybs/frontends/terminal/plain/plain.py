@@ -24,13 +24,7 @@ from ybs.frontends.layout import lines_of
 from ybs.frontends.terminal.notify import BELL, LONG_SECONDS
 from ybs.frontends.terminal.plain.line_input import Lines, as_answer, is_answer
 from ybs.frontends.terminal.plain.sentences import WIDTH, Sentences, Stopwatch, fold_line
-from ybs.frontends.terminal.questions.confirm import (
-    NETWORK_MEANS,
-    grant_text,
-    whole_body,
-    wish,
-    withheld_text,
-)
+from ybs.frontends.terminal.questions.confirm import grant_text, whole_body, wish, withheld_text
 from ybs.frontends.terminal.signs import fit_encoding
 from ybs.frontends.terminal.words import fold_table, one_line
 from ybs.security.gate import put
@@ -94,12 +88,8 @@ class PlainTerminal:
                 text = await self.lines.read_answer()
             finally:
                 self._watch.resume()
-        return as_answer(
-            text or "",
-            may_always=bool(question.grant),
-            may_keep=question.can_be_kept,
-            may_network=question.offers_network,
-        )
+        may_always, may_keep = bool(question.grant), question.can_be_kept
+        return as_answer(text or "", may_always=may_always, may_keep=may_keep)
 
     async def _talk(self, prompt: str, command: str) -> int:
         before = self._greeting()
@@ -174,23 +164,37 @@ class PlainTerminal:
 
     async def _show_reply(self, reply: Reply) -> str:
         """Tell a command's answer and return the line that the person chose, or nothing."""
+        if reply.program == "doctor":
+            return await self._run_doctor()
         if rest := self._sentences.end_typed():
             self._tell(rest)
         for event in reply.events:
             self._tell_again(event)
-        is_offered = not (reply.is_error or reply.is_listed)
-        if reply.menu is not None and reply.menu.items and is_offered:
-            return await self._choose(reply.menu)
+        if (menu := _offered(reply)) is not None:
+            return await self._choose(menu)
         if lines := lines_of(reply, WIDTH, has_bars=False):
             text = printable("\n".join(lines))
             text = f"Error: {text}" if reply.is_error else text
             self._tell("\n".join(fold_table(text, WIDTH)))
+        await self._show_rest(reply)
+        return ""
+
+    async def _show_rest(self, reply: Reply) -> None:
         if reply.diff:
             self._tell(reply.diff.rstrip("\n"))
         if reply.clipboard:
             await self._copy(reply.clipboard)
         if reply.draft:
             self._tell(fold_line(f"Your words were: {printable(reply.draft)}"))
+
+    async def _run_doctor(self) -> str:
+        from asyncio.subprocess import DEVNULL, create_subprocess_exec  # few ask for it
+
+        from ybs.frontends.terminal.programs import command_of
+
+        folder = self.session.status().folder
+        process = await create_subprocess_exec(*command_of("doctor"), stdin=DEVNULL, cwd=folder)
+        await process.wait()
         return ""
 
     async def _choose(self, menu: Menu) -> str:
@@ -250,9 +254,6 @@ class PlainTerminal:
             self._tell(fold_line(f"{text}."))
         words = "yes, no, always" if question.grant else "yes, no"
         words += ", project" if question.can_be_kept else ""
-        if question.offers_network:
-            self._tell(fold_line(f"with network: {NETWORK_MEANS}."))
-            words = words.replace("yes", "yes, yes with network")
         self._write(f"Answer {words} or no because ...: ")
 
     def _on_event(self, envelope: Envelope) -> None:
@@ -303,3 +304,10 @@ class PlainTerminal:
 
     def _write(self, text: str) -> None:
         put(fit_encoding(printable(text), sys.stdout.encoding), sys.stdout, end="")
+
+
+def _offered(reply: Reply) -> Menu | None:
+    """Return the menu of a reply where the person is to choose from it."""
+    menu = reply.menu
+    is_offered = menu is not None and menu.items and not (reply.is_error or reply.is_listed)
+    return menu if is_offered else None

@@ -125,6 +125,21 @@ class Prompt:
         else:  # an editor needs a file, and leaves others behind
             self._desk.hint("no editor while incognito: it would save your prompt in a file")
 
+    async def lend(self, command: list[str], folder: Path) -> int:
+        """Let a program have the terminal until it ends; return its exit code."""
+        from asyncio.subprocess import create_subprocess_exec  # few commands are programs
+
+        self.is_away = True
+        try:
+            async with in_terminal():
+                with self._extended.away():
+                    process = await create_subprocess_exec(*command, cwd=folder)
+                    code = await process.wait()
+                self._desk.note_hidden()
+        finally:
+            self.is_away = False
+        return code
+
     def suspend(self) -> None:
         """Give the terminal back to the shell until it calls ybs to the foreground."""
 

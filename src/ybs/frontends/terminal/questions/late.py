@@ -8,6 +8,15 @@ from ybs.frontends.terminal.start.remarks import say
 from ybs.security.gate import ask_line, put
 
 
+def ask_secret(question: str) -> str:
+    """Ask for a line that is not shown while it is typed. Raises EOFError at the end of input."""
+    from getpass import getpass  # few are asked for a key
+
+    return ask_late(
+        question, read=lambda shown: getpass(shown) if sys.stdin.isatty() else ask_line(shown)
+    )
+
+
 def ask_late(
     question: str, read: Callable[[str], str] = ask_line, clock: Callable[[], float] = monotonic
 ) -> str:

@@ -5,17 +5,22 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ybs.commands.figures import number_in
 from ybs.commands.model_choices import Settings
 from ybs.config.paths import short
 from ybs.core.errors import ConfigError
 from ybs.frontends.headless.advice import told
+from ybs.frontends.terminal.questions.late import ask_late, ask_secret
 from ybs.frontends.terminal.start.offers import Read
 from ybs.frontends.terminal.start.remarks import say, show
 from ybs.providers.http.client import is_loopback
 from ybs.providers.local.models import STARTER_SIZE
 from ybs.security.gate import put_over
+
+if TYPE_CHECKING:
+    from ybs.providers.knock import Knock
 
 #: A host as it is typed: localhost, a name with a dot or a port, a number.
 _BARE = re.compile(r"(?P<host>localhost|[\w-]+(?:\.[\w-]+)+|[\w-]+(?=:\d))(?P<port>:\d+)?(?:/\S*)?")
@@ -64,9 +69,56 @@ async def install_starter_here() -> Path:
         say("")
 
 
+def ask_key(read: Read) -> Settings | None:
+    """Ask for a provider and its key, and try the key there. None: the person went back."""
+    from ybs.commands.model_choices import CLOUD
+    from ybs.config.schema import Config
+    from ybs.providers.registry import find_provider
+
+    show([(name, find_provider(name, Config()).model) for name in CLOUD])
+    while True:
+        word = read("Provider, number or name (Enter goes back): ").strip().lower()
+        if not word:
+            return None
+        if 1 <= (number := number_in(word)) <= len(CLOUD):
+            word = CLOUD[number - 1]
+        if word in CLOUD:
+            break
+        say("Please type a number or a name from the list.")
+    provider = find_provider(word, Config())
+    if not (key := _read_key(read, f"Key of {word}")):
+        return None
+    return {"llm.provider": word, "llm.model": provider.model, "llm.api_key": key}
+
+
+def _read_key(read: Read, what: str) -> str:
+    """Ask for a key, which is not shown, until it looks like one; empty: none."""
+    secret = ask_secret if read is ask_late else read
+    while key := secret(f"{what} (not shown while you type; Enter for none): ").strip():
+        if key.isascii() and key.isprintable() and " " not in key:
+            break
+        say("That contains characters that a key cannot have. Was it copied completely?")
+    return key
+
+
+def _knocked(address: str, read: Read) -> tuple["Knock", str]:
+    """Ask a server for its models, and the person for a key where it wants one. Return what it said, and the key."""
+    from ybs.providers.knock import knock
+
+    key = ""
+    while (found := asyncio.run(knock(address, key))).state == "locked":
+        say("The server refused this key." if key else f"{address} answers, but it needs a key.")
+        if not (key := _read_key(read, "Key")):
+            break
+    if found.state == "silent":
+        say(f"No server answers at {address} at the moment. You can choose it anyway.")
+    elif found.state == "odd" or (found.state == "open" and not found.models):
+        say(f"{address} answers, but does not list its models.")
+    return found, key
+
+
 def ask_server(read: Read) -> Settings | None:
     """Ask for an address until it is one, and for a model where the server has none or several."""
-    from ybs.providers.nearby import ask_openai
     from ybs.providers.registry import clean_endpoint
 
     while endpoint := _whole(read("Address, such as http://localhost:8080/v1: ").strip()):
@@ -77,12 +129,15 @@ def ask_server(read: Read) -> Settings | None:
             say(f"{told(error)}\n")
     else:
         return None
-    server = asyncio.run(ask_openai(address))
-    if server is None:
-        say(f"No server answers at {address} at the moment.")
-    names = [model.name for model in server.models] if server else []
+    found, key = _knocked(address, read)
+    names = found.models
     model = _pick(names, read) if len(names) > 1 else "".join(names) or read("Model: ").strip()
-    return {"llm.provider": "openai", "llm.endpoint": endpoint, "llm.model": model or None}
+    settings: Settings = {
+        "llm.provider": "openai",
+        "llm.endpoint": endpoint,
+        "llm.model": model or None,
+    }
+    return {**settings, "llm.api_key": key} if key else settings
 
 
 def _whole(address: str) -> str:

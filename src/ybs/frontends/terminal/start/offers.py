@@ -50,7 +50,7 @@ def detail_of(choice: Choice) -> str:
         case "file":
             return f"a file on this machine, {_gigabytes(choice.size_bytes)}"
         case "key":
-            return f"{choice.place}, key found in {choice.variable}"
+            return f"{choice.place}, {f'key found in {choice.variable}' if choice.variable else 'key saved'}"
 
 
 def _facts(choice: Choice) -> str:

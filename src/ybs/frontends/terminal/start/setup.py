@@ -7,13 +7,19 @@ from pathlib import Path
 
 from ybs.commands.figures import number_in
 from ybs.commands.model_choices import Settings, find_choices
+from ybs.config.key_store import keep_key
 from ybs.config.paths import short
 from ybs.config.settings_file import write_settings
 from ybs.core.errors import ConfigError, YbsError
 from ybs.frontends.headless.advice import told
 from ybs.frontends.terminal.questions.late import ask_late
 from ybs.frontends.terminal.start.edits import choose_edits
-from ybs.frontends.terminal.start.obtain import ask_server, fetch_starter, starter_facts
+from ybs.frontends.terminal.start.obtain import (
+    ask_key,
+    ask_server,
+    fetch_starter,
+    starter_facts,
+)
 from ybs.frontends.terminal.start.offers import PAGE, STARTER, Offer, Read, offer_of, order
 from ybs.frontends.terminal.start.remarks import say, show
 from ybs.providers.local.models import STARTER_SIZE
@@ -25,7 +31,7 @@ No model was found on this machine. There are three ways to get one:
   The starter model: small, runs on this machine, downloaded once ({size}).
   Ollama: get it from https://ollama.com, then type in another terminal
   `ollama pull qwen3:8b`
-  A provider's key: set {keys} and start ybs again.
+  A provider with a key: choose it below, or set {keys}.
 """
 KEYS = "ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or MISTRAL_API_KEY"
 _QUIT = ("q", "quit", "exit")
@@ -76,7 +82,11 @@ def keep(settings: Settings) -> None:
             f"{origin.source} holds llm.api_key, which is not {settings['llm.provider']}'s.\n"
             "Move that key into its provider's variable, then choose again. Nothing was written."
         )
-    path = write_settings({"llm.endpoint": None, **settings})  # it was the old provider's
+    key = settings.get("llm.api_key")
+    plain = {name: value for name, value in settings.items() if name != "llm.api_key"}
+    path = write_settings({"llm.endpoint": None, **plain})  # it was the old provider's
+    if key:
+        _keep_key(settings, key)
     say(f"{words_of(settings)}. Saved in {short(str(path))}; change it with `ybs setup` or /model.")
     after = load(folder=Path.cwd())
     if after.config.llm.provider != settings["llm.provider"]:
@@ -85,6 +95,18 @@ def keep(settings: Settings) -> None:
             f"But {rival.source} sets the provider to {after.config.llm.provider} and takes precedence."
         )
     say("")
+
+
+def _keep_key(settings: Settings, key: str) -> None:
+    """Save a key for the provider at its address, and say where. Raises ConfigError."""
+    from ybs.config.schema import Config
+    from ybs.providers.http.client import host_of
+    from ybs.providers.registry import clean_endpoint, find_provider
+
+    provider = find_provider(settings["llm.provider"], Config())
+    host = host_of(clean_endpoint(settings.get("llm.endpoint") or provider.endpoint, provider.wire))
+    place = keep_key(provider.name, host, key)
+    say(f"The key is saved in {short(place)} and is sent to {host} only.")
 
 
 def words_of(settings: Settings) -> str:
@@ -98,6 +120,9 @@ def find_offers(
     """List what can be chosen. Servers on this machine are asked what they have, and nobody else."""
     found = asyncio.run(find_choices(environ, only_here=only_here))
     others = [offer_of(each) for each in (*found.files, *found.keyed)]
+    if not only_here:
+        names = "anthropic, openai, google or mistral"
+        others.append(Offer(name="a provider\u2026", detail=f"{names}, with a key", ask=ask_key))
     others.append(Offer(name="another server\u2026", detail="by its address", ask=ask_server))
     if not found.files and not is_incognito:
         others.append(Offer(name=f"download {STARTER}", detail=starter_facts(), ask=fetch_starter))

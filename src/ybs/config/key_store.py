@@ -1,0 +1,95 @@
+"""Keys of providers that the person gave to ybs: in the system's keyring where that works, else in a private file.
+
+A key belongs to one provider at one host and is given to no other. The keyring needs the package `keyring` (extra `keyring`); the
+file then only says that a key is there.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ybs.config import private_file
+from ybs.config.paths import config_folder
+from ybs.core.errors import ConfigError
+
+#: Under this name the keyring holds the keys.
+SERVICE = "ybs"
+#: Where a key that was saved comes from, in words.
+SAVED = "saved"
+#: Stands in the file for a key that the keyring holds.
+IN_KEYRING = ""
+_MOST_BYTES = 100_000
+
+
+def key_file(environ: Mapping[str, str] = os.environ) -> Path:
+    """Return the file of the keys: `~/.config/ybs/keys.json`."""
+    return config_folder(environ) / "keys.json"
+
+
+def stored_key(provider: str, host: str, environ: Mapping[str, str] = os.environ) -> str | None:
+    """Return the key that was saved for a provider at this host, or None."""
+    name = f"{provider}@{host}"
+    found = _read(environ).get(name)
+    return found or (_from_keyring(name) if found == IN_KEYRING else None)
+
+
+def keys_in_file(environ: Mapping[str, str] = os.environ) -> list[str]:
+    """Return all keys in the file, so that they can be masked."""
+    return [key for key in _read(environ).values() if key != IN_KEYRING]
+
+
+def has_key(provider: str, host: str, environ: Mapping[str, str] = os.environ) -> bool:
+    """Return whether a key was saved for a provider at this host."""
+    return f"{provider}@{host}" in _read(environ)
+
+
+def keep_key(provider: str, host: str, key: str, environ: Mapping[str, str] = os.environ) -> str:
+    """Save a key and return the place, in words. Raises ConfigError where the file cannot be written."""
+    name, path = f"{provider}@{host}", key_file(environ)
+    is_in_keyring = _into_keyring(name, key)
+    keys = {**_read(environ), name: IN_KEYRING if is_in_keyring else key}
+    try:
+        private_file.replace(path, msgspec.json.format(msgspec.json.encode(keys), indent=2) + b"\n")
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
+    return "the keyring of this system" if is_in_keyring else str(path)
+
+
+def _read(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what the file holds; a file that is not ybs's alone, or is damaged, is not used."""
+    try:
+        data = private_file.read(key_file(environ), most_bytes=_MOST_BYTES)
+        return msgspec.json.decode(data, type=dict[str, str]) if data else {}
+    except (OSError, ConfigError, msgspec.DecodeError):
+        return {}
+
+
+def _keyring() -> Any:
+    try:
+        import keyring  # pyright: ignore[reportMissingImports] - an extra
+    except ImportError:
+        return None
+    return keyring  # pyright: ignore[reportUnknownVariableType]
+
+
+def _from_keyring(name: str) -> str | None:
+    if (keyring := _keyring()) is None:
+        return None
+    try:
+        return keyring.get_password(SERVICE, name)
+    except Exception:
+        return None
+
+
+def _into_keyring(name: str, key: str) -> bool:
+    """Return whether the keyring took the key and gives it back."""
+    if (keyring := _keyring()) is None:
+        return False
+    try:
+        keyring.set_password(SERVICE, name, key)
+        return keyring.get_password(SERVICE, name) == key
+    except Exception:
+        return False

@@ -1,0 +1,21 @@
+"""Subcommands of ybs that run on the terminal of a chat, as programs of their own."""
+
+import sys
+from pathlib import Path
+
+from ybs.session.status import Status
+
+
+def command_of(name: str) -> list[str]:
+    """Return the command that runs a subcommand with the Python and the ybs of this process."""
+    return [sys.executable, "-m", "ybs", name]
+
+
+def chosen_line(folder: Path, state: Status) -> str:
+    """Return the line that takes the model of the settings as they are now; nothing where it is in use."""
+    from ybs.trust.settings import load
+
+    llm = load(folder=folder).config.llm
+    if not llm.provider or (llm.provider, llm.model) == (state.provider, state.model):
+        return ""
+    return f"/provider {llm.provider} {llm.model or ''}".rstrip()

@@ -1,0 +1,207 @@
+"""The subcommands: their lines of help, and what each of them takes."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ybs.flags import add_shared_options, whole_number
+from ybs.usage import fail, new_parser, refuse_unknown
+
+if TYPE_CHECKING:
+    from argparse import Action, ArgumentParser, Namespace
+
+#: Subcommand: its line of help, its actions (the first is the default).
+SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "config": (
+        "show the settings in force, change one, print their JSON Schema, or check the files",
+        ("show", "set", "unset", "schema", "check"),
+    ),
+    "models": (
+        "manage the starter model, which runs on this machine",
+        ("list", "install", "remove", "status", "stop"),
+    ),
+    "sessions": (
+        "list, show, export, search or delete saved sessions",
+        ("list", "show", "export", "search", "delete"),
+    ),
+    "tools": ("list the tools that the model can call", ("list",)),
+    "tool": ("run one tool without a model and print its result as JSON", ("call",)),
+    "map": ("list the files and definitions of a project, the ones relevant to a query first", ()),
+    "trust": (
+        "show what this project asks for, trust exactly that, or revoke the trust",
+        ("show", "give", "revoke"),
+    ),
+    "sandbox": ("run one command in the sandbox that the model's commands run in", ("exec",)),
+    "firewall": ("look for secrets in files; exit code 1 where there are any", ("scan",)),
+    "setup": ("choose the provider and the model", ()),
+    "version": ("print the version", ()),
+    "completion": (
+        "print the completions of a shell, or the manual page",
+        ("bash", "zsh", "fish", "man"),
+    ),
+    "doctor": ("check this machine and say how to fix what does not work", ()),
+}
+#: Action of `sessions`: how many words it takes at least and at most (None: any number), and which.
+SESSIONS_WORDS: dict[str, tuple[int, int | None, str]] = {
+    "list": (0, 0, "[--all]"),
+    "show": (1, 1, "NAME"),
+    "export": (1, 2, "NAME [FILE] [--format md|json]"),
+    "search": (1, None, "WORDS"),
+    "delete": (1, None, "NAME ... [--yes]"),
+}
+
+
+def parse_subcommand(name: str, words: Sequence[str], arguments: "Namespace") -> "Namespace":
+    """Read what stands behind a subcommand; session options are understood there too."""
+    parser, actions = subcommand_parser(name)
+    if name == "sandbox":
+        words, arguments.command = split_at_dashes(words)
+    # Intermixed: an option may stand between a tool's name and its arguments.
+    arguments, unknown = parser.parse_known_intermixed_args(words, arguments)
+    refuse_unknown(unknown, actions, after_prompt=None)
+    check_own(name, arguments)
+    arguments.format = arguments.format or "text"
+    return arguments
+
+
+def subcommand_parser(name: str) -> tuple["ArgumentParser", list["Action"]]:
+    """Make the parser of a subcommand, and the list of its options."""
+    summary, choices = SUBCOMMANDS[name]
+    parser = new_parser(f"ybs {name}", summary)
+    if choices:
+        parser.add_argument("action", nargs="?", choices=choices, default=choices[0])
+    actions = hidden(add_shared_options(parser))
+    formats = ("text", "md", "json") if name == "sessions" else ("text", "json")
+    form = parser.add_argument("--format", choices=formats, help="the form of what is printed")
+    # `ybs version --json` is what other programs are asked for.
+    alias = parser.add_argument("--json", dest="format", action="store_const", const="json")
+    actions += [form, *hidden([alias]), *add_own(parser, name)]
+    return parser, actions
+
+
+def hidden(actions: list["Action"]) -> list["Action"]:
+    """Leave options out of the help: a subcommand understands those of the chat, and shows its own."""
+    from argparse import SUPPRESS
+
+    for action in actions:
+        action.help = SUPPRESS
+    return actions
+
+
+def add_own(parser: "ArgumentParser", name: str) -> list["Action"]:
+    """Add what only this subcommand takes, and return its options."""
+    add = parser.add_argument
+    options: list[Action] = []
+    match name:
+        case "config":
+            help_text = "also show where each value comes from"
+            options = [add("--sources", action="store_true", help=help_text)]
+            add("key", nargs="?", metavar="KEY", help="of set and unset: a setting, as llm.model")
+            add("value", nargs="?", metavar="VALUE", help="of set: its value, as text or JSON")
+        case "tool":
+            options = [add_call(parser)]
+        case "sessions":
+            options = add_sessions(parser)
+        case "firewall":
+            help_text = "files or folders to scan; - for standard input (default: this folder)"
+            add("files", nargs="*", metavar="FILE", help=help_text)
+        case "map":
+            options = add_map(parser)
+        case "sandbox":
+            options = [add("--network", action="store_true", help="with network access")]
+        case _:
+            pass
+    return options
+
+
+def check_own(name: str, arguments: "Namespace") -> None:
+    """Fail where something is missing that this subcommand needs."""
+    if name == "sandbox" and not arguments.command:
+        fail("the command is missing: ybs sandbox exec [--network] -- COMMAND ...")
+    if name == "config":
+        check_config(arguments)
+    if name == "tool" and not arguments.name:
+        fail("the name of a tool is missing: ybs tool call NAME JSON")
+    if name == "sessions":
+        check_sessions(arguments)
+
+
+def check_config(arguments: "Namespace") -> None:
+    """Fail where an action of `config` has too few words, or too many."""
+    wanted = {"set": 2, "unset": 1}.get(arguments.action, 0)
+    given = [word for word in (arguments.key, arguments.value) if word is not None]
+    if len(given) < wanted:
+        fail(f"something is missing: ybs config {arguments.action} KEY{' VALUE' * (wanted > 1)}")
+    if len(given) > wanted:
+        fail(f"{given[wanted]!r} is not understood here; only `set` and `unset` take a setting")
+
+
+def split_at_dashes(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the words before `--` and those after it."""
+    place = words.index("--") if "--" in words else len(words)
+    return list(words[:place]), list(words[place + 1 :])
+
+
+def add_call(parser: "ArgumentParser") -> "Action":
+    """Add what `tool call` takes, and return its option."""
+    parser.add_argument("name", nargs="?", metavar="NAME", help="one of `ybs tools list`")
+    parser.add_argument(
+        "json",
+        nargs="?",
+        metavar="JSON",
+        help="its arguments as a JSON object; - or nothing: read from standard input",
+    )
+    return parser.add_argument(
+        "--yes",
+        action="store_true",
+        help="answer yes to the question whether it may run; what is forbidden stays forbidden",
+    )
+
+
+def add_sessions(parser: "ArgumentParser") -> list["Action"]:
+    """Add what `sessions` takes, and return its options."""
+    help_text = "NAME of show; NAME [FILE] of export; WORDS of search; NAME ... of delete"
+    parser.add_argument("words", nargs="*", metavar="WORD", help=help_text)
+    add = parser.add_argument
+    return [
+        add("--all", action="store_true", help="the sessions of all folders"),
+        add("--yes", action="store_true", help="delete without asking"),
+    ]
+
+
+def add_map(parser: "ArgumentParser") -> list["Action"]:
+    """Add what `map` takes, and return its options."""
+    from argparse import SUPPRESS
+
+    add = parser.add_argument
+    add("folder", nargs="?", metavar="FOLDER", help="the project (default: this folder)")
+    query_text = (
+        "what the map should be about; - reads it from standard input (default: an overview)"
+    )
+    return [
+        add("--query", default="", metavar="TEXT", help=query_text),
+        add(
+            "--tokens",
+            type=whole_number,
+            metavar="N",
+            help="the size of the map (default: context.repo_map_tokens)",
+        ),
+        add("--no-cache", action="store_true", help="do not keep an index for the next run"),
+        add("--wait", action="store_true", help=SUPPRESS),  # a session's process: `headless/map.py`
+    ]
+
+
+def check_sessions(arguments: "Namespace") -> None:
+    """Fail where an action of `sessions` has too few words, or too many, and settle the format of an export."""
+    action, count = arguments.action, len(arguments.words)
+    least, most, usage = SESSIONS_WORDS[action]
+    if count < least:
+        fail(f"something is missing: ybs sessions {action} {usage}")
+    if most is not None and count > most:
+        fail(
+            f"{arguments.words[most]!r} is not understood here; ybs sessions {action} {usage}".rstrip()
+        )
+    if action != "export" and arguments.format == "md":
+        fail("--format md works only with `ybs sessions export`")
+    if action == "export" and arguments.format is None:
+        is_data = arguments.words[-1].lower().endswith((".json", ".jsonl")) and count == most
+        arguments.format = "json" if is_data else "md"
