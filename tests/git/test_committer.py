@@ -12,6 +12,7 @@ from rows import every_row
 from ybs.config.schema import Git as Settings
 from ybs.git.client import Git
 from ybs.git.committer import COLUMNS, Commit, Committer, Describe
+from ybs.git.consent import Consent
 
 pytestmark = needs_git
 
@@ -29,9 +30,11 @@ def pit(template: Path, tmp_path: Path) -> Sandpit:
 
 
 def committer(folder: Path, *, may_write: bool = True, is_on: bool = True) -> Committer:
-    settings = Settings(auto_commit=is_on)
     return Committer(
-        folder, settings, may_write=may_write, mask=lambda text: text.replace("hunter2", "<secret>")
+        folder,
+        Settings(),
+        consent=Consent("always" if is_on else "never", may_write=may_write),
+        mask=lambda text: text.replace("hunter2", "<secret>"),
     )
 
 

@@ -161,7 +161,7 @@ async def test_f06_no_part_of_a_secret_is_left_by_a_cut(
     git(project, "init", "-q")
     git(project, "commit", "-q", "--allow-empty", "-m", "1")
     async with OpenAIServer([WRITE, "done"]) as server:
-        session, _ = open_session(server, mode="bypass")
+        session, _ = open_session(server, mode="bypass", overrides={"git.auto_commit": True})
         async with session:
             await session.send(words)
         bodies = repr([request.body for request in server.requests])

@@ -14,6 +14,7 @@ from security.swapping import SANDBOXES, job
 from ybs.config.schema import Git as Settings
 from ybs.core.ports import Answer, Question
 from ybs.git.committer import Committer
+from ybs.git.consent import Consent
 from ybs.security.sandbox.choice import Cage
 from ybs.security.sandbox.confined import Machine
 
@@ -135,7 +136,9 @@ async def test_a_diff_and_what_is_staged_or_committed_hold_nothing_from_outside(
     pit.plain("commit", "-q", "-m", "small")
     (d / "credentials").write_text("changed\n")
     bench, said = make_bench(mode="auto", confirm=yes), ""
-    committer = Committer(pit.top, Settings(), may_write=True, sandbox=bench.workspace.git_sandbox)
+    committer = Committer(
+        pit.top, Settings(), consent=Consent("always"), sandbox=bench.workspace.git_sandbox
+    )
     with job(sandbox, pit.top, d, pit.top / "src/link"):
         for number in range(rounds):
             said += (await bench.call("git", action="diff")).output

@@ -105,7 +105,7 @@ async def test_what_a_typed_command_changed_is_the_persons_own_work(
     git(project, "-c", "init.defaultBranch=main", "init", "-q")
     script = ["I see", call("write_file", path="its.txt", content="ybs\n"), "done"]
     async with OpenAIServer(script) as server:
-        session, events = open_session(server, mode="bypass")
+        session, events = open_session(server, mode="bypass", overrides={"git.auto_commit": True})
         async with session:
             await session.handle("!echo mine > mine.txt")
             assert [event.commit for event in events.of(FilesChanged)] == [""]

@@ -255,7 +255,7 @@ async def test_the_persons_files_are_neither_committed_nor_undone(
                 (project / name).write_text("mine\n")
 
     async with OpenAIServer([*(each[0] for each in calls), "done"]) as server:
-        session, events = open_session(server, mode="bypass")
+        session, events = open_session(server, mode="bypass", overrides={"git.auto_commit": True})
         session.subscribe(events_to(save))
         async with session:
             await session.handle("!echo 1 > typed.txt")
@@ -315,7 +315,7 @@ async def test_what_a_job_changes_is_the_turns_and_nobody_can_tell_the_rest_apar
             (project / saved.pop(0)).write_text("mine")
 
     async with OpenAIServer(script) as server:
-        session, events = open_session(server, mode="bypass")
+        session, events = open_session(server, mode="bypass", overrides={"git.auto_commit": True})
         session.subscribe(events_to(save))
         async with session:
             await session.send("do it")

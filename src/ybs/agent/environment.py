@@ -90,7 +90,7 @@ class ToolEnvironment:
             find_sandbox=lambda: self.sandbox.state,
         )
         self.gate = Gate(self.policy, confirm)
-        self._is_attended = is_attended
+        self.is_attended = is_attended
         self._secrets: Secrets | None = None
         self._making_secrets = Lock()
 
@@ -112,7 +112,7 @@ class ToolEnvironment:
                 from ybs.agent.secrets import Secrets
 
                 self._secrets = Secrets(
-                    self.config, self.roots, self.gate.confirm, self._is_attended
+                    self.config, self.roots, self.gate.confirm, self.is_attended
                 )
             return self._secrets
 

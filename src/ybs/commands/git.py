@@ -67,7 +67,7 @@ async def commit(session: Session, argument: str) -> Reply:
 
 async def _chosen(session: Session, tree: "WorkTree") -> Chosen:
     """Return what is staged; where nothing is, all changes but new files that are not ybs's."""
-    from ybs.git.committer import has_conflicts, names_within
+    from ybs.git.committable import has_conflicts, names_within
     from ybs.security.paths.repository import under_way
 
     if what := under_way(tree.git.repository()):

@@ -5,6 +5,7 @@ from typing import TypeAlias, get_args
 
 from msgspec import Struct
 
+from ybs.commands.autocommit import change_autocommit
 from ybs.commands.conversation import begin_anew, clear, copy, export, leave
 from ybs.commands.diff import show_diff
 from ybs.commands.focus import focus
@@ -274,6 +275,13 @@ GROUPS = (
             run=commit,
             waits=True,
             activity="looking at the changes",
+        ),
+        Command(
+            names=("autocommit",),
+            arguments="[on|off|ask]",
+            summary="choose whether ybs commits by itself",
+            run=change_autocommit,
+            choices=_words("on", "off", "ask"),
         ),
         Command(("tools",), "", "list the tools that the model can call", show_tools),
         Command(

@@ -189,7 +189,12 @@ class Tools(Struct, frozen=True, kw_only=True):
 class Git(Struct, frozen=True, kw_only=True):
     """What ybs does with git by itself."""
 
-    auto_commit: Annotated[bool, Meta(description="Commit what a turn changed.")] = True
+    auto_commit: Annotated[
+        bool,
+        Meta(
+            description="Commit what a turn changed. Where you have not set it yourself, you are asked once per repository."
+        ),
+    ] = True
     commit_message_prefix: Annotated[
         OneLine, Meta(description="What such a commit's title begins with.")
     ] = "[ybs]"

@@ -40,6 +40,7 @@ RemedyKind: TypeAlias = Literal[
     "fork_session",
     "rewind_conversation",
     "restore_conversation",
+    "change_commits",
     "set_up",
     "install_model",
     "remove_model",

@@ -34,6 +34,7 @@ from ybs.security.paths.repository import (
     check_complete,
     check_writable,
     commit_at_head,
+    elsewhere,
     find_repository,
     has_attributes,
 )
@@ -47,7 +48,7 @@ _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 TIMEOUT_SECONDS = 30.0
 MOST_OUTPUT_BYTES = 8_000_000
 _MOST_ERROR_CHARS = 2000
-_PERSONAL = r"^(user\.(name|email)|core\.excludesfile)$"
+_PERSONAL = r"^(user\.(name|email)|core\.(excludesfile|hookspath))$"
 
 
 class Change(Struct, frozen=True):
@@ -144,9 +145,10 @@ class Git:
             listing = ("--cached", "--others", "--exclude-standard", "--deduplicate")
             printed = await self.run("ls-files", "-z", *listing, "--", *paths)
             top = self.repository().work_tree
-            await self._put([name for name in _names(printed) if not elsewhere(top, name)])
+            await self.put([name for name in _names(printed) if not elsewhere(top, name)])
 
-    async def _put(self, names: Sequence[str], index: str = "") -> None:
+    async def put(self, names: Sequence[str], index: str = "") -> None:
+        """Put files as they are into the index, or another one. Nothing is refused."""
         words = ("--add", "--remove", "--replace", "-z", "--stdin")
         await self.run("update-index", *words, stdin=self._listed(names), index=index)
 
@@ -176,12 +178,12 @@ class Git:
         if status:
             return ""
         if is_sorted_out:
-            await self._put(paths)
+            await self.put(paths)
         if not paths or is_sorted_out:
             tree = _line(await self.run("write-tree"))
         else:
             tree = await self._tree_with(paths, parent)
-            await self._put(paths)
+            await self.put(paths)
         before = ("-p", parent) if parent else ()
         new = _line(await self.run("commit-tree", *before, tree, stdin=message.encode()))
         await self.run("update-ref", "-m", title, "HEAD", new, parent or "0" * len(new))
@@ -208,7 +210,7 @@ class Git:
         """Write the tree of the last commit with these files as they are now, by way of an index of its own."""
         await self.refuse_unfit(paths)
         async with self.index_of(parent) as index:
-            await self._put(paths, index)
+            await self.put(paths, index)
             return _line(await self.run("write-tree", index=index))
 
     @asynccontextmanager
@@ -258,6 +260,11 @@ class Git:
         fields = _text(printed).split("\0")
         rows = zip(fields[::3], fields[2::3], strict=False)
         return {path: value for path, value in rows if value not in ("unspecified", "unset")}
+
+    async def setting(self, name: str) -> str:
+        """Return a setting of the repository, or else the person's own, where it is one that counts here."""
+        own = {**await self._person(), **dict(await self._settings_of(self.repository()))}
+        return own.get(name, "")
 
     def repository(self, *, is_write: bool = False) -> Repository:
         """Return where the repository is; with `is_write`, one in which git can write safely. Raises GitError."""
@@ -355,17 +362,6 @@ class Git:
         except (OSError, ValueError, Failed) as error:
             said = str(error)[:_MOST_ERROR_CHARS]
             raise GitError(f"git failed: {said}") from error
-
-
-def elsewhere(top: Path, path: str) -> str:
-    """Say why a path is none of this repository's; empty where it is."""
-    parts = Path(path).parts
-    if path.startswith("/") or ".." in parts or ".git" in map(str.lower, parts):
-        return "is no path within the work tree, counted from its top"
-    for depth in range(1, len(parts) + 1):
-        if os.path.lexists(top.joinpath(*parts[:depth], ".git")):
-            return "lies in a repository of its own; use git there yourself"
-    return ""
 
 
 def _real_file(path: str) -> str:

@@ -1,7 +1,6 @@
 """Commits of ybs's own: one for each turn that changed files, and one that takes such a commit back."""
 
 import os
-import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
@@ -12,12 +11,23 @@ from msgspec.structs import replace
 
 from ybs.config.paths import home
 from ybs.config.schema import Git as Settings
-from ybs.core.lazy import lazy
 from ybs.core.wording import listed
-from ybs.security.paths.repository import is_in_repository, under_way
+from ybs.git.committable import (
+    Named,
+    Seen,
+    is_as_head,
+    look,
+    names_within,
+    sorted_out,
+    status_after,
+)
+from ybs.git.consent import Consent
+from ybs.git.hooks import checked, digest_of, hooks_folder, hooks_in
+from ybs.security.paths.repository import is_in_repository
 
 if TYPE_CHECKING:
     from ybs.git.client import Git
+    from ybs.git.hooks import RunScript
     from ybs.git.sandbox import GitSandbox
     from ybs.git.way_back import How
 
@@ -25,49 +35,23 @@ if TYPE_CHECKING:
 COLUMNS = 72
 _MOST_PATHS = 5_000  # more files than that are no turn's work but something that ran
 _SECONDS = 10.0  # a repository that takes longer to look at is left alone
-_DIRTY = "they were changed before this turn"
-_NESTED = "they lie in a repository of their own"
-_SHARED = "somebody else changed them as well"
-_FILTERED = "they go through a filter, such as LFS"
-_SECRET = "they are new, and such files hold keys and passwords"  # noqa: S105 - a reason
-_SECRET_NAME = lazy(
-    r"\.env(?:\.(?!example$|sample$|template$|dist$|defaults$).*)?|\.envrc|id_(?:rsa|dsa|ecdsa|ed25519)"
-    r"|.*\.(?:pem|key|p12|pfx|jks|keystore|kdbx)|\.netrc|_netrc|\.pgpass|\.git-credentials|\.htpasswd",
-    re.IGNORECASE,
-)
-#: What git shows without quotes. Attributes may say what becomes of other files.
-_PLAIN_NAME = lazy(r"(?!(?:.*/)?\.gitattributes\Z)[\w./@+-]+", re.ASCII)
-_MOST_STATUS = 50_000  # characters that one variable of a process holds anywhere
-HOW_TO_END = "Set git.auto_commit to false to end that."
 
 #: Makes the message for some of the paths, given how many columns its title may have.
 Describe: TypeAlias = Callable[[Sequence[str | Path], int], str]
-#: Paths as they were given, by their names counted from the top of the work tree.
-Named: TypeAlias = Mapping[str, str | Path]
 
 
 class Commit(Struct, frozen=True, kw_only=True):
     """What became of a turn's changes: the commit, its title, its paths counted from the top of the work tree.
 
-    `commit` is empty where none was made and there is only something to tell. `notice` is for the person, or empty.
+    `commit` is empty where none was made and there is only something to tell. `notice` is for the person, or empty;
+    `is_about_all` tells that the person may want to change whether there are commits.
     """
 
     commit: str = ""
     title: str = ""
     paths: tuple[str, ...] = ()
     notice: str = ""
-
-
-class _Seen(Struct, frozen=True):
-    """A look at the work tree: the letters of each path that differs, and why nothing can be committed.
-
-    `shared` are paths that somebody else has changed since, `branch` is what git says of the branch.
-    """
-
-    changes: Mapping[str, str]
-    trouble: str = ""
-    shared: frozenset[str] = frozenset()
-    branch: str = ""
+    is_about_all: bool = False
 
 
 def _as_it_is(text: str) -> str:
@@ -82,27 +66,32 @@ class Committer:
         folder: Path,
         settings: Settings,
         *,
-        may_write: bool,
+        consent: Consent,
         mask: Callable[[str], str] = _as_it_is,
+        find_runner: "Callable[[], RunScript | None]" = lambda: None,
         sandbox: "GitSandbox | None" = None,
     ) -> None:
-        """Take the project's folder, `mask`, which takes secrets out of a text, and the sandbox of git."""
-        self._sandbox = sandbox
+        """Take the project's folder, `mask`, which takes secrets out of a text, and the sandbox of git.
+
+        `find_runner` returns what runs hooks in a sandbox; None: there is none, and no commit where hooks would run.
+        """
+        self._sandbox, self._consent, self._find_runner = sandbox, consent, find_runner
         self._folder, self._prefix, self._mask = folder, settings.commit_message_prefix, mask
-        self._is_on = settings.auto_commit and may_write
-        self._may_write = may_write
+        self._is_on = self._may_write = consent.may_write
         # One that a command makes later on may still be open to a job of it, while git trusts it.
         self._was_there = is_in_repository(folder)
         self._git: Git | None = None
-        self._before: _Seen | None = None
+        self._before: Seen | None = None
         self._has_committed = False
         self._told: set[str] = set()
 
     async def begin(self) -> None:
         """Note what differs from the last commit. To be called before each change; the first of a turn counts."""
-        if self._is_on and self._before is None and (git := self._repository()) is not None:
+        if not self._is_on or self._before is not None or (git := self._repository()) is None:
+            return
+        if self._consent.is_possible(git.repository().common_folder):
             begun_at = monotonic()
-            self._before = await _look(git)
+            self._before = await look(git)
             # Nobody waits for that before each change; the end of the turn says why nothing is committed.
             self._is_on = monotonic() - begun_at < _SECONDS
 
@@ -128,14 +117,19 @@ class Committer:
         if before is None or git is None or not paths:
             return None
         from ybs.git.hardening import GitError
+        from ybs.git.hooks import HookFailed
 
         try:
             others = frozenset(names_within(git, self._folder, shared))
             before = replace(before, shared=others)
             names = names_within(git, self._folder, paths)
-            done = await self._commit_edits(git, before, names, describe) if are_edits else None
-            return done or await self._commit(git, before, names, describe)
-        except GitError as error:
+            hooks = hooks_in(await hooks_folder(git))
+            is_quick = are_edits and not hooks
+            done = await self._commit_edits(git, before, names, describe) if is_quick else None
+            return done or await self._commit(git, before, names, describe, hooks)
+        except HookFailed as error:
+            return Commit(notice=f"Not committed: {error}")
+        except (GitError, OSError) as error:
             return self._refused(str(error))
 
     async def take_back(self, commit: str) -> "How":
@@ -180,33 +174,76 @@ class Committer:
         return git if owners == {os.getuid()} and not is_of_home else None
 
     async def _commit_edits(
-        self, git: "Git", before: _Seen, paths: Named, describe: Describe
+        self, git: "Git", before: Seen, paths: Named, describe: Describe
     ) -> Commit | None:
         """Commit in one run of git, where nothing else has changed since the turn began; None where it may have."""
         names = list(paths)
-        if not (status := await _status_after(git, before, names)):
+        status = await status_after(git, before, names)
+        if not status or not await self._is_wanted(git):
             return None
         message = self._message(describe, paths.values())
         commit = await git.commit(message, *names, status=status)
         return self._made(commit, message, names) if commit else None
 
     async def _commit(
-        self, git: "Git", before: _Seen, paths: Named, describe: Describe
+        self,
+        git: "Git",
+        before: Seen,
+        paths: Named,
+        describe: Describe,
+        hooks: Sequence[Path],
     ) -> Commit | None:
-        now = await _look(git)
+        now = await look(git)
         changed = [name for name in paths if name in now.changes]
         trouble = before.trouble or now.trouble
         if len(changed) > _MOST_PATHS:
             trouble = f"the turn changed {len(changed):,} files"
         if trouble:
             return self._refused(trouble) if changed or now.trouble else None
-        mine, left = await _sorted_out(git, list(paths), changed, before, now.changes)
+        mine, left = await sorted_out(git, list(paths), changed, before, now.changes)
         notices = self._left_out(left)
         if not mine:
             return Commit(notice=notices) if notices else None
+        if not await self._is_wanted(git, hooks):
+            return None
         message = self._message(describe, [paths[name] for name in mine])
-        commit = await git.commit(message, *mine, is_sorted_out=_is_as_head(git, now.changes))
+        if hooks:
+            if problem := await self._problem_of(git, hooks):
+                return self._refused(problem)
+            message = await self._checked(git, hooks, mine, message)
+        commit = await git.commit(message, *mine, is_sorted_out=is_as_head(git, now.changes))
         return self._made(commit, message, mine, notices)
+
+    async def _is_wanted(self, git: "Git", hooks: Sequence[Path] = ()) -> bool:
+        """Return whether the person wants commits in this repository."""
+        names, digest = tuple(hook.name for hook in hooks), digest_of(hooks) if hooks else ""
+        return await self._consent.given(git.repository().common_folder, names, digest)
+
+    async def _problem_of(self, git: "Git", hooks: Sequence[Path]) -> str:
+        """Say why the hooks may not run, so that there is no commit; empty where they may."""
+        names = tuple(hook.name for hook in hooks)
+        which = f"the repository has hooks ({', '.join(names)})"
+        if self._find_runner() is None:
+            return f"{which}, and there is no sandbox to run them in"
+        place = git.repository().common_folder
+        if await self._consent.given_to_hooks(place, names, digest_of(hooks)):
+            return ""
+        return f"{which}, and they run only where you agreed to them or trust the project"
+
+    async def _checked(
+        self, git: "Git", hooks: Sequence[Path], names: Sequence[str], message: str
+    ) -> str:
+        """Have the hooks look at what is to be committed; return the message as they left it. Raises HookFailed."""
+        from ybs.git.hardening import plain_message
+
+        run = self._find_runner()
+        assert run is not None  # noqa: S101 - else there is no commit
+        await git.refuse_unfit(names)
+        async with git.index_of(await git.head()) as index:
+            await git.put(names, index)
+            top = git.repository().work_tree
+            said = await checked(run, hooks, top, index, message)
+        return plain_message(said)
 
     def _message(self, describe: Describe, paths: Iterable[str | Path]) -> str:
         """Make the message of what is said of these paths, with the prefix before its title."""
@@ -219,11 +256,17 @@ class Committer:
     def _made(self, commit: str, message: str, paths: Sequence[str], notices: str = "") -> Commit:
         """Return what was done; the first time the person is told how to end it."""
         title = message.partition("\n")[0]
-        if not self._has_committed:
+        if is_first := not self._has_committed:
             self._has_committed = True
-            begun = f"ybs commits what each turn changed: {title} ({commit[:7]}). {HOW_TO_END}"
+            begun = f"ybs commits what each turn changed: {title} ({commit[:7]})."
             notices = f"{begun}\n{notices}".rstrip()
-        return Commit(commit=commit, title=title, paths=tuple(paths), notice=notices)
+        return Commit(
+            commit=commit,
+            title=title,
+            paths=tuple(paths),
+            notice=notices,
+            is_about_all=is_first,
+        )
 
     def _refused(self, reason: str) -> Commit | None:
         """Say once why nothing is committed."""
@@ -233,7 +276,7 @@ class Committer:
         from ybs.security.unicode import printable
 
         self._told.add(reason)
-        return Commit(notice=f"Not committed: {printable(reason)}.")
+        return Commit(notice=f"Not committed: {printable(reason)}.", is_about_all=True)
 
     def _left_out(self, left: Mapping[str, list[str]]) -> str:
         """Name, once each, the files that are not in a commit."""
@@ -243,115 +286,6 @@ class Committer:
                 self._told.update(new)
                 lines.append(f"Not committed, because {why}: {_shown(new)}.")
         return "\n".join(lines)
-
-
-async def _look(git: "Git") -> _Seen:
-    """Look at the work tree, with one run of git where all is well."""
-    from ybs.git.hardening import GitError
-
-    try:
-        branch, rows = await git.look()
-        is_bare = await git.is_bare()
-        what = under_way(git.repository())
-    except GitError as error:
-        return _Seen({}, str(error))
-    changes = {row.path: row.letters for row in rows}
-    if is_bare:
-        return _Seen({})
-    if what:
-        return _Seen(changes, f"{what} is under way")
-    if branch == "HEAD (no branch)":
-        return _Seen(changes, "HEAD is on no branch")
-    if has_conflicts(changes.values()):
-        return _Seen(changes, "there are conflicts")
-    return _Seen(changes, branch=branch)
-
-
-def has_conflicts(letters: Iterable[str]) -> bool:
-    """Return whether some letters of a status mean a conflict."""
-    return any("U" in each or each in ("AA", "DD") for each in letters)
-
-
-def names_within(git: "Git", folder: Path, paths: Iterable[str | Path]) -> Named:
-    r"""Return the paths by their names counted from the top of the work tree; others are none of its.
-
-    They are absolute or relative to the folder; a text is one as tools show it, with `\xNN`.
-    """
-    from ybs.security.paths.names import real_name
-
-    top = str(git.repository().work_tree)
-    names: dict[str, str | Path] = {}
-    for path in paths:
-        name = real_name(path) if isinstance(path, str) else path
-        parent, name = os.path.split(os.path.join(folder, name))  # noqa: PTH118 - names need not be UTF-8
-        try:
-            real = f"{os.path.realpath(parent)}/{name}"
-        except OSError:  # a link that turned into a folder between two looks
-            continue
-        if real.startswith(f"{top.rstrip('/')}/"):
-            names[os.path.relpath(real, top)] = path
-    return names
-
-
-def _is_as_head(git: "Git", letters: Mapping[str, str]) -> bool:
-    """Return whether the index holds what HEAD does. A look at the work tree passes over submodules."""
-    has_submodules = os.path.lexists(git.repository().work_tree / ".gitmodules")
-    return not has_submodules and all(each[0] in " ?" for each in letters.values())
-
-
-async def _status_after(git: "Git", before: _Seen, names: Sequence[str]) -> str:
-    """Return what git says where these files alone were edited since, and may be committed; empty where that is not certain."""
-    from ybs.git.client import elsewhere
-
-    top = git.repository().work_tree
-    changes = {**before.changes, **dict.fromkeys(names, " M")}
-    if (
-        not before.branch
-        or len(changes) != len(before.changes) + len(names)  # some differed before
-        or before.shared.intersection(names)
-        or not _is_as_head(git, changes)
-        or not all(map(_PLAIN_NAME().fullmatch, changes))
-        or any(elsewhere(top, name) for name in names)
-        or under_way(git.repository())
-        or await git.is_bare()
-        or await git.may_be_filtered(names)
-    ):
-        return ""
-    rows = sorted((letters == "??", name, letters) for name, letters in changes.items())
-    said = "\n".join([f"## {before.branch}", *(f"{letters} {name}" for _, name, letters in rows)])
-    return said if len(said) < _MOST_STATUS else ""
-
-
-async def _sorted_out(
-    git: "Git",
-    names: Sequence[str],
-    changed: Sequence[str],
-    before: _Seen,
-    letters: Mapping[str, str],
-) -> tuple[list[str], dict[str, list[str]]]:
-    """Return which files may be committed, and those that may not with the reason."""
-    from ybs.git.client import elsewhere
-
-    top = git.repository().work_tree
-    left: dict[str, list[str]] = {
-        _DIRTY: [name for name in changed if name in before.changes],
-        _SHARED: [n for n in changed if n in before.shared and n not in before.changes],
-        _NESTED: [n for n in names if n not in before.changes and elsewhere(top, n)],
-        _SECRET: [name for name in changed if letters.get(name) == "??" and _is_secret(name)],
-    }
-    out = {name for each in left.values() for name in each}
-    mine = [name for name in changed if name not in out]
-    filtered: Mapping[str, str] = {}
-    # Attributes that were changed or are gone may still stand in the index.
-    is_doubtful = any(os.path.basename(name) == ".gitattributes" for name in letters)  # noqa: PTH119
-    if mine and (is_doubtful or await git.may_be_filtered(mine)):
-        filtered = await git.filtered(mine)
-    left[_FILTERED] = list(filtered)
-    return [name for name in mine if name not in filtered], left
-
-
-def _is_secret(path: str) -> bool:
-    return _SECRET_NAME().fullmatch(os.path.basename(path)) is not None  # noqa: PTH119
 
 
 def changed_files(paths: Sequence[str]) -> str:

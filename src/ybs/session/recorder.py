@@ -10,15 +10,16 @@ from ybs.agent.hooks import TurnHook
 from ybs.core.errors import YbsError
 from ybs.core.events import Emit, FilesChanged, Noticed, Titled
 from ybs.core.messages import ToolCall
-from ybs.core.ports import Effect
+from ybs.core.ports import Answer, Effect
+from ybs.core.remedies import Remedy
 from ybs.security.paths.roots import Roots
 from ybs.session.journal import Journal
-from ybs.session.running_task import to_its_end
 from ybs.session.warming import Warming
 
 if TYPE_CHECKING:
     from ybs.agent.later_watch import LaterWatch
     from ybs.git.committer import Committer
+    from ybs.git.consent import Wish
     from ybs.session.undoing import Checkpoints
     from ybs.transcripts.store import Store
 
@@ -46,6 +47,7 @@ class TurnRecorder(TurnHook):
         self._checkpoints: Checkpoints | None = None
         self._committer: Committer | None = None
         self._later: LaterWatch | None = None
+        self._question: asyncio.Future[Answer] | None = None
         self._is_changing = self._has_cleaned = self._has_recovered = False
 
     @property
@@ -71,12 +73,14 @@ class TurnRecorder(TurnHook):
         """What commits them."""
         if self._committer is None:
             from ybs.git.committer import Committer  # with the first change
+            from ybs.session.commit_terms import consent_of, hook_runner
 
             environment = self._environment
             self._committer = Committer(
                 environment.folder,
                 environment.config.git,
-                may_write=environment.incognito.may_write,
+                consent=consent_of(environment, self._ask),
+                find_runner=lambda: hook_runner(environment),
                 mask=lambda text: environment.mask(text, "the commit's message"),
                 sandbox=environment.workspace.git_sandbox,
             )
@@ -171,7 +175,28 @@ class TurnRecorder(TurnHook):
         emit, self._emit = self._emit, None
         if emit is None:
             return
-        await to_its_end(self._end(emit))
+        ending = asyncio.ensure_future(self._end(emit))
+        try:
+            await asyncio.shield(ending)
+        except asyncio.CancelledError:
+            if self._question is not None:
+                self._question.cancel()
+            await asyncio.wait((ending,))
+            raise
+
+    async def _ask(self, wish: "Wish") -> bool | None:
+        """Ask the person whether there may be commits; None where they stopped the turn instead."""
+        from ybs.session.commit_terms import question_of
+
+        asking = self._environment.gate.confirm(question_of(wish))
+        self._question = asyncio.ensure_future(asking)
+        try:
+            answer = await self._question
+        except asyncio.CancelledError:
+            return None
+        finally:
+            self._question = None
+        return None if answer.is_unattended else answer.is_allowed
 
     async def _end(self, emit: Emit) -> None:
         cleaning = asyncio.ensure_future(self._clean())  # in a thread, while git is waited for
@@ -245,7 +270,8 @@ class TurnRecorder(TurnHook):
                 named = kept.paths[:MOST_PATHS]
                 emit(FilesChanged(checkpoint=kept.name, paths=named, commit=made))
         if commit is not None and commit.notice:
-            emit(Noticed(level="info", text=commit.notice))
+            remedies = (Remedy("change_commits"),) if commit.is_about_all else ()
+            emit(Noticed(level="info", text=commit.notice, remedies=remedies))
 
     async def _clean(self) -> None:
         """Forget sessions that are too old or too many, with their checkpoints, once in a session."""

@@ -209,3 +209,14 @@ def under_way(repository: Repository) -> str:
     """Return what is under way in a repository, such as `a merge`; empty where nothing is."""
     folder = repository.git_folder
     return next((what for name, what in _UNDER_WAY.items() if os.path.lexists(folder / name)), "")
+
+
+def elsewhere(top: Path, path: str) -> str:
+    """Say why a path is none of this repository's; empty where it is."""
+    parts = Path(path).parts
+    if path.startswith("/") or ".." in parts or ".git" in map(str.lower, parts):
+        return "is no path within the work tree, counted from its top"
+    for depth in range(1, len(parts) + 1):
+        if os.path.lexists(top.joinpath(*parts[:depth], ".git")):
+            return "lies in a repository of its own; use git there yourself"
+    return ""

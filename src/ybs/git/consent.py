@@ -1,0 +1,136 @@
+"""Whether ybs may commit what its turns change: asked once for a repository, and kept outside of it."""
+
+from collections.abc import Awaitable, Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from ybs.config import private_file
+from ybs.config.paths import state_folder
+from ybs.core.errors import ConfigError
+
+#: What the person said: `hooks` are those, by their digest, that they agreed to have run; None: they said nothing.
+Asked: TypeAlias = "Callable[[Wish], Awaitable[bool | None]]"
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """The person's answer for one repository, whose git folder it names."""
+
+    repository: str
+    may_commit: bool
+    hooks: str = ""
+    version: int = 1
+
+
+class Wish(Struct, frozen=True, kw_only=True):
+    """What the person is asked: to commit in a repository, and to have these hooks run before each commit."""
+
+    repository: Path
+    hooks: tuple[str, ...] = ()
+    are_new: bool = False  # commits were agreed to before, these hooks were not
+
+
+class Consent:
+    """The person's word on commits. `rule` is that of their settings; where it is `ask`, `ask` asks, once in a session.
+
+    `trusts_hooks`: the project is trusted, so its hooks may run. Without `may_write` (incognito) nothing is committed.
+    """
+
+    def __init__(
+        self,
+        rule: Literal["always", "ask", "never"],
+        *,
+        ask: "Asked | None" = None,
+        trusts_hooks: bool = False,
+        may_write: bool = True,
+    ) -> None:
+        self.may_write = may_write
+        self.rule, self._ask, self._trusts_hooks = rule, ask, trusts_hooks
+        self._was_asked = False
+
+    def is_possible(self, repository: Path) -> bool:
+        """Return whether there may be a commit at the end of a turn."""
+        return self._known(repository) if self._is_known(repository) else self._may_ask
+
+    async def given(self, repository: Path, hooks: tuple[str, ...], digest: str) -> bool:
+        """Return whether the person wants commits there, asked where that is not known yet."""
+        if not self._is_known(repository) and self._may_ask:
+            await self._asked(Wish(repository=repository, hooks=hooks), digest)
+        return self._known(repository)
+
+    async def given_to_hooks(self, repository: Path, hooks: tuple[str, ...], digest: str) -> bool:
+        """Return whether these very hooks may run: the project is trusted, or the person has agreed to them."""
+        answer = recall(repository)
+        if self._trusts_hooks or (answer is not None and answer.hooks == digest):
+            return True
+        if not self._may_ask:
+            return False
+        await self._asked(Wish(repository=repository, hooks=hooks, are_new=True), digest)
+        answer = recall(repository)
+        return answer is not None and answer.hooks == digest
+
+    def _is_known(self, repository: Path) -> bool:
+        return self.rule != "ask" or recall(repository) is not None
+
+    def _known(self, repository: Path) -> bool:
+        """Return what is known: an answer for this repository counts more than what is set for all."""
+        answer = recall(repository)
+        if self.rule == "never" or answer is None:
+            return self.rule == "always"
+        return answer.may_commit
+
+    @property
+    def _may_ask(self) -> bool:
+        return self._ask is not None and not self._was_asked
+
+    async def _asked(self, wish: Wish, digest: str) -> None:
+        assert self._ask is not None  # noqa: S101 - whoever calls has looked
+        self._was_asked = True
+        said = await self._ask(wish)
+        if said is None:
+            return
+        hooks = digest if said and wish.hooks else ""
+        # A no to new hooks says nothing about commits: there is none as long as they are there.
+        keep(wish.repository, may_commit=said or wish.are_new, hooks=hooks)
+
+
+def recall(repository: Path) -> Answer | None:
+    """Return what the person said of a repository, given its git folder; None where nothing, or it is of no use."""
+    try:
+        data = private_file.read(_file(repository))
+        answer = msgspec.json.decode(data, type=Answer) if data is not None else None
+    except (OSError, ConfigError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    # The name of the file is a digest of the path; the path in it must agree.
+    return answer if answer is not None and answer.repository == str(repository) else None
+
+
+def keep(repository: Path, *, may_commit: bool, hooks: str = "") -> None:
+    """Keep the person's answer. Raises ConfigError and OSError."""
+    answer = Answer(repository=str(repository), may_commit=may_commit, hooks=hooks)
+    private_file.replace(_file(repository), msgspec.json.encode(answer))
+
+
+def forget(repository: Path) -> bool:
+    """Forget the answer, so that the next turn asks again. Return whether there was one."""
+    return private_file.remove(_file(repository))
+
+
+def answers() -> list[Answer]:
+    """Return all answers, in the order of their repositories."""
+    found: list[Answer] = []
+    for path in (state_folder() / "commits").glob("*.json"):
+        try:
+            data = private_file.read(path)
+            found += [msgspec.json.decode(data, type=Answer)] if data is not None else []
+        except (OSError, ConfigError, msgspec.DecodeError, UnicodeDecodeError):
+            continue
+    return sorted(found, key=lambda answer: answer.repository)
+
+
+def _file(repository: Path) -> Path:
+    name = sha256(str(repository).encode(errors="surrogateescape")).hexdigest()
+    return state_folder() / "commits" / f"{name}.json"

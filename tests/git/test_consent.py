@@ -1,0 +1,102 @@
+"""The person's word on commits: asked once for a repository, kept outside of it, and bound to its place."""
+
+from pathlib import Path
+
+import pytest
+
+from rows import every_row
+from ybs.config.paths import state_folder
+from ybs.git.consent import Answer, Consent, Wish, answers, forget, keep, recall
+
+HERE, THERE = Path("/here/.git"), Path("/there/.git")
+
+
+class Person:
+    """Answers each question with the next of some answers, and remembers what was asked."""
+
+    def __init__(self, *said: bool | None) -> None:
+        self.said = list(said)
+        self.asked: list[Wish] = []
+
+    async def __call__(self, wish: Wish) -> bool | None:
+        self.asked.append(wish)
+        return self.said.pop(0)
+
+
+@every_row(
+    "rule, kept, commits",
+    [
+        ("always", None, True),
+        ("always", False, False),
+        ("never", None, False),
+        ("never", True, False),
+        ("ask", None, False),
+        ("ask", True, True),
+        ("ask", False, False),
+    ],
+)
+async def test_an_answer_for_the_repository_counts_more_than_a_yes_to_all(
+    rule: str, kept: bool | None, commits: bool
+):
+    forget(HERE)
+    if kept is not None:
+        keep(HERE, may_commit=kept)
+    consent = Consent(rule)  # pyright: ignore[reportArgumentType] - one of the three
+    assert consent.is_possible(HERE) == commits
+    assert await consent.given(HERE, (), "") == commits
+
+
+@every_row("said", [True, False])
+async def test_the_person_is_asked_once_for_a_repository(said: bool):
+    forget(HERE)
+    person = Person(said)
+    for _ in range(2):  # sessions
+        consent = Consent("ask", ask=person)
+        assert consent.is_possible(HERE) in (said, not answers())
+        assert await consent.given(HERE, (), "") == said
+        assert await consent.given(HERE, (), "") == said
+    assert person.asked == [Wish(repository=HERE)]
+    assert recall(HERE) == Answer(repository=str(HERE), may_commit=said)
+    assert recall(THERE) is None
+
+
+async def test_a_question_that_was_not_answered_comes_again_in_the_next_session():
+    person = Person(None, True)
+    first = Consent("ask", ask=person)
+    assert not await first.given(HERE, (), "")
+    assert not await first.given(HERE, (), "")
+    assert not first.is_possible(HERE)
+    assert await Consent("ask", ask=person).given(HERE, (), "")
+    assert len(person.asked) == 2
+
+
+async def test_hooks_run_where_the_person_saw_them_or_trusts_the_project():
+    person = Person(True, False, True)
+    hooks = ("pre-commit",)
+    assert await Consent("ask", ask=person).given(HERE, hooks, "one")
+    assert person.asked == [Wish(repository=HERE, hooks=hooks)]
+    assert await Consent("ask").given_to_hooks(HERE, hooks, "one")
+    assert not await Consent("ask").given_to_hooks(HERE, hooks, "other")
+    assert await Consent("ask", trusts_hooks=True).given_to_hooks(HERE, hooks, "other")
+    assert not await Consent("ask", ask=person).given_to_hooks(HERE, hooks, "other")
+    assert Consent("ask").is_possible(HERE)  # the no was about the hooks
+    assert await Consent("ask", ask=person).given_to_hooks(HERE, hooks, "other")
+    assert person.asked[1:] == [Wish(repository=HERE, hooks=hooks, are_new=True)] * 2
+
+
+def test_answers_are_listed_forgotten_and_private_and_damaged_ones_are_none(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    assert answers() == []
+    keep(THERE, may_commit=True)
+    keep(HERE, may_commit=False)
+    assert [answer.repository for answer in answers()] == [str(HERE), str(THERE)]
+    files = sorted((state_folder() / "commits").iterdir())
+    assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
+    files[0].write_text("{")
+    assert len(answers()) == 1
+    assert None in (recall(HERE), recall(THERE))
+    files[0].write_bytes(files[1].read_bytes())  # moved there from another place
+    assert None in (recall(HERE), recall(THERE))
+    assert forget(HERE)
+    assert not forget(HERE)
