@@ -25,7 +25,8 @@ it is bounded by what follows, each with the test that holds it.
   system call filter where that cannot be had ("reduced": every command asks), sandbox-exec on macOS. It sees the
   system's programs read-only, the project, a home folder with toolchains and nothing else, and no process, socket or network of the
   machine; what "reduced" leaves open is named below. Of toolchains it does not see what holds keys by its name, near their top
-  (`tests/security/test_empty_home.py`). The environment is built from a list of names. Where there is no sandbox commands are refused; only `--no-sandbox` on the command line runs them bare.
+  (`tests/security/test_empty_home.py`). The environment is built from a list of names. Where there is no sandbox commands are refused.
+  They run bare only where you turn the sandbox off: with `--no-sandbox`, or with `safety.sandbox_enabled: false` in your own settings, never a project's.
 - **What runs unasked cannot write.** A command that nobody was asked about and nobody has allowed runs with the project read-only
   in `ask`, `accept-edits` and `deny`, and finds its programs in the system's folders only; so it does not matter whether the parser
   understood it. Where that is not enough the person is asked (`tests/session/test_unasked.py`). In `auto` and `bypass` commands may write.
@@ -103,7 +104,7 @@ it is bounded by what follows, each with the test that holds it.
   Landlock and on macOS, in a private folder on the disk that goes with the session, and after a kill too, but not when the machine itself stops. The local model's server has the last conversation in memory until
   it ends (`ybs models stop`). A server on this machine that passes words on is not seen, but for Ollama's `-cloud` models.
 - With the network open a command can send away what it can read.
-- `--no-sandbox`, `--mode bypass` and trust in a project are the person's word, and mean what they say.
+- `--no-sandbox`, `safety.sandbox_enabled: false` in your own settings, `--mode bypass` and trust in a project are the person's word, and mean what they say.
 - With Landlock and on macOS ybs's own git can be led, by a command that swaps folders for links at the right moment, to look at sizes, times and the
   text of links outside of the project.
 - Landlock ("reduced") leaves open: mode and times of the person's own files outside, the list of processes, the list of network

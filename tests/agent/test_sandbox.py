@@ -19,7 +19,7 @@ from ybs.core.errors import Refused
 from ybs.core.messages import ToolCall
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.scratch import scratch_folder
-from ybs.session.options import STAYS_ON, Options
+from ybs.session.options import Options
 from ybs.session.settings import environment_of, load_settings
 
 HAS_MEMORY = os.path.ismount("/dev/shm")
@@ -114,7 +114,7 @@ def test_another_failure_is_not(project: Path) -> None:
 def test_a_project_that_is_the_home_folder_gets_no_cage_but_may_go_without(home: Path) -> None:
     with pytest.raises(Refused, match="home folder"):
         Sandbox(home).check()
-    without = Sandbox(home, without=True)
+    without = Sandbox(home, is_off=True)
     without.check()
     assert without.word == "no sandbox"
     assert without.launch("ls", home, {"SOME_TOKEN": "x"}).environ.get("SOME_TOKEN") is None
@@ -156,17 +156,29 @@ def test_an_added_folder_can_be_written_and_nothing_else(project: Path, tmp_path
     assert not (tmp_path / "c").exists()
 
 
-def test_only_the_command_line_turns_it_off(project: Path, home: Path) -> None:
+def test_the_persons_own_settings_and_the_command_line_turn_it_off(
+    project: Path, home: Path
+) -> None:
+    without = Options(folder=project, sandbox=False)
+    assert environment_of(without, load_settings(without)).sandbox.state == "off"
+    options = Options(folder=project)
+    assert environment_of(options, load_settings(options)).sandbox.state != "off"
     settings = home / ".config" / "ybs" / "config.json"
     settings.parent.mkdir(parents=True)
     settings.write_text('{"safety": {"sandbox_enabled": false}}')
-    options = Options(folder=project)
+    environment = environment_of(options, load_settings(options))
+    assert environment.sandbox.state == "off"
+    assert environment.sandbox.word == "no sandbox"
+    assert not environment.workspace.has_sandbox
+
+
+def test_a_project_turns_it_off_never(project: Path) -> None:
+    settings = project / ".ybs.json"
+    settings.write_text('{"safety": {"sandbox_enabled": false}}')
+    options = Options(folder=project, trust=True)
     loaded = load_settings(options)
-    assert STAYS_ON in loaded.warnings
-    assert not environment_of(options, loaded).sandbox.without
-    without = Options(folder=project, sandbox=False)
-    assert STAYS_ON not in load_settings(without).warnings
-    assert environment_of(without, loaded).sandbox.without
+    assert any("safety.sandbox_enabled" in warning for warning in loaded.warnings)
+    assert environment_of(options, loaded).sandbox.state != "off"
 
 
 async def run_in(environment: ToolEnvironment, command: str) -> str:

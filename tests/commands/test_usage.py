@@ -94,7 +94,7 @@ async def test_status_says_where_things_stand(project: Path, home: Path):
     assert "  model    openai m" in lines
     assert "  window   32,768 tokens" in lines
     assert "  mode     ask, incognito" in lines
-    assert "  sandbox  none (the person switched it off for this run)" in lines
+    assert "  sandbox  off (you turned it off)" in lines
     assert f"  folder   {project}" in lines
     assert "  branch   topic" in lines
     assert "  used     1,200 in (800 cached), 34 out, $0.0123" in lines

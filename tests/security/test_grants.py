@@ -116,9 +116,11 @@ def test_a_grant_is_bound_to_its_folder():
 
 
 def test_beside_a_grant_safe_commands_count_in_a_full_sandbox_only():
-    policy = granted("pytest")
+    around: Sandboxing = "none"
+    policy = Policy(Safety(), find_sandbox=lambda: around)
+    policy.grant("run_shell(pytest *)")
     assert isinstance(run(policy, "pytest -q | tail -5"), Ask)
-    policy.sandbox = "full"
+    around = "full"
     assert run(policy, "pytest -q | tail -5") == Allow("grant")
     assert run(policy, "pytest -q | sort") == Allow("reading")
     assert run(policy, "ls | tail -5") == Allow("reading")
@@ -228,13 +230,35 @@ def test_a_broken_rule_of_the_configuration_is_an_error(key: str):
         Policy(Safety(**{key: ("run_shell(",)}))
 
 
-@every_row("sandbox", ["none", "reduced"])
+@every_row("sandbox", ["none", "reduced", "off"])
 @every_row("mode", ["ask", "auto", "accept-edits"])
 def test_without_a_full_sandbox_every_command_asks_and_says_so(sandbox: Sandboxing, mode: Any):
+    if (sandbox, mode) == ("off", "auto"):
+        return  # see below
     asked = run(Policy(Safety(mode=mode), find_sandbox=lambda: sandbox), "ls")
     assert isinstance(asked, Ask)
     assert "every command is asked about" in asked.reason
     assert asked.question.warnings == ()
+
+
+@every_row(
+    ("command", "is_asked"),
+    [
+        ("ls", False),
+        ("make && ./run.sh", False),
+        ("npm install", False),
+        ("rm -rf build", True),
+        ("git push --force", True),
+        ("echo x > ~/.bashrc", True),
+        ("eval $X", True),
+    ],
+)
+def test_in_auto_a_sandbox_that_the_person_turned_off_leaves_questions_about_what_destroys(
+    command: str, is_asked: bool
+):
+    policy = Policy(Safety(mode="auto"), find_sandbox=lambda: "off")
+    assert isinstance(run(policy, command), Ask if is_asked else Allow)
+    assert isinstance(run(Policy(Safety(mode="auto")), command), Ask)  # none on this machine
 
 
 def their(arguments: dict[str, Any], mode: Any = "ask") -> Decision:

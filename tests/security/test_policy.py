@@ -406,13 +406,15 @@ def test_where_the_network_is_open_for_all_it_is_no_question():
         ("auto", "full", "allow"),
         ("auto", "reduced", "ask"),
         ("auto", "none", "ask"),
+        ("auto", "off", "allow"),
+        ("ask", "off", "ask"),
         ("ask", "full", "ask"),
         ("accept-edits", "full", "ask"),
         ("deny", "full", "deny"),
         ("bypass", "none", "allow"),
     ],
 )
-def test_a_tool_that_runs_a_program_passes_by_itself_in_auto_with_a_full_sandbox_only(
+def test_a_tool_that_runs_a_program_passes_by_itself_in_auto_alone_and_not_where_a_sandbox_is_missing(
     mode: Mode, sandbox: Any, expected: str
 ):
     policy = policy_of(mode, find_sandbox=lambda: sandbox)

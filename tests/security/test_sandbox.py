@@ -94,7 +94,7 @@ def test_no_sandbox_runs_the_command_as_it_is_in_a_built_environment(
     cage = Open()
     assert (cage.name, cage.why, cage.is_reduced) == (
         "none",
-        "the person switched it off for this run",
+        "you turned it off",
         True,
     )
     surroundings = {"OPENAI_API_KEY": "k", "TMPDIR": "/t", "HOME": str(home), "RUN_BY_YBS": "a.1;"}

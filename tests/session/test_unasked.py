@@ -40,9 +40,8 @@ class Session:
         options = Options(folder=project, overrides=settings)
         self.environment = environment_of(options, load_settings(options))
         self.environment.sandbox.cage = make(project, home)
-        self.environment.policy.__dict__["sandbox"] = (
-            "full"  # so that the reduced one is not asked about
-        )
+        # So that the reduced one is not asked about.
+        self.environment.policy.find_sandbox = lambda: "full"
         self.questions: list[Question] = []
         self.events: list[Event] = []
         self.answer = Answer(is_allowed=True)

@@ -23,7 +23,7 @@ async def test_a_command_that_may_only_read_runs_once_where_there_is_nothing_to_
     make_bench: MakeBench,
 ):
     bench = make_bench(mode="ask")
-    bench.gate.policy.__dict__["sandbox"] = "full"
+    bench.gate.policy.find_sandbox = lambda: "full"
     answered = await bench.call("run_shell", command="ls nowhere")
     assert answered.result.is_error
     assert not answered.result.is_refused
@@ -43,7 +43,7 @@ async def test_a_tool_that_cannot_be_held_to_reading_is_asked_about(is_allowed: 
 
     toolbox = box(Runner(act))
     gate = toolbox._gate  # pyright: ignore[reportPrivateUsage]
-    gate.confirm, gate.policy.__dict__["sandbox"] = confirm, "full"
+    gate.confirm, gate.policy.find_sandbox = confirm, lambda: "full"
     result = await toolbox.run(ToolCall(id="7", name="odd"), lambda _: None)
     assert [question.reason for question in asked] == ["the tool cannot be kept from writing"]
     assert result.is_refused is not is_allowed

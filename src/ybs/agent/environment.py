@@ -61,13 +61,14 @@ class ToolEnvironment:
         blocked = (*config.safety.sandbox_blocked_paths, config.session.storage_path)
         roots = _roots(self.folder, config, blocked, permissions.add_dirs)
         outputs = Outputs(roots)
+        is_off = not (permissions.has_sandbox and config.safety.sandbox_enabled)
         self.sandbox = Sandbox(
             self.folder,
             blocked=blocked,
             folders=roots.folders,
             outputs=outputs.folder,
             is_open=config.safety.sandbox_network,
-            without=not permissions.has_sandbox,
+            is_off=is_off,
             in_memory=not self.incognito.may_write,
         )
         self.sandbox.sweep()
@@ -80,7 +81,7 @@ class ToolEnvironment:
                 keeps_outputs=self.incognito.may_write,
             ),
             max_output_chars=config.context.max_tool_output_chars,
-            has_sandbox=permissions.has_sandbox,
+            has_sandbox=not is_off,
         )
         self.policy = Policy(
             config.safety,

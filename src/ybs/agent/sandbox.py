@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from ybs.security.sandbox.launch import Launch
     from ybs.security.sandbox.scratch import PrivateFolder
 
+#: What the status line says.
+WORDS: Mapping[str, str] = {
+    "full": "sandbox",
+    "reduced": "reduced sandbox",
+    "none": "no sandbox",
+    "off": "no sandbox",
+}
 #: What programs say when a wall of the sandbox is in their way.
 _WALLS = lazy(
     r"Read-only file system|Permission denied|Operation not permitted|Network is unreachable"
@@ -47,8 +54,8 @@ class Sandbox:
     """Starts the session's commands in the best cage that this machine has.
 
     `folders` may be written beside the project, `blocked` paths stay hidden, `is_open` opens the network for all.
-    `without` is the person's --no-sandbox; nothing else turns the sandbox off. `outputs` is the folder where long
-    outputs are kept, once there are any: commands may read them.
+    `is_off`: the person turned the sandbox off, for this run, in their own settings or in the session. `outputs` is the
+    folder where long outputs are kept, once there are any: commands may read them.
     """
 
     def __init__(  # noqa: PLR0913 - each is a choice of its own
@@ -59,11 +66,11 @@ class Sandbox:
         folders: Sequence[Path] = (),
         outputs: Path | None = None,
         is_open: bool = False,
-        without: bool = False,
+        is_off: bool = False,
         in_memory: bool = False,
     ) -> None:
         self._folder, self._blocked, self._is_open = folder, blocked, is_open
-        self.without = without
+        self.is_off = is_off
         self._outputs = outputs
         self._cage: Cage | None = None
         self._folders = tuple(path for path in folders if path != folder)
@@ -75,6 +82,10 @@ class Sandbox:
     @property
     def cage(self) -> "Cage":
         """The sandbox in use. Finding it takes some 30 ms, once."""
+        if self.is_off:
+            from ybs.security.sandbox.choice import Open
+
+            return Open()
         if self._cage is None:
             self._cage = self._choose()
         return self._cage
@@ -85,10 +96,8 @@ class Sandbox:
         self._cage = cage
 
     def _choose(self) -> "Cage":
-        from ybs.security.sandbox.choice import NoCage, Open, choose
+        from ybs.security.sandbox.choice import NoCage, choose
 
-        if self.without:
-            return Open()
         try:
             return choose(self._places(), self._private_folder())
         except Refused as error:
@@ -97,14 +106,16 @@ class Sandbox:
     @property
     def state(self) -> "Sandboxing":
         """Say what the policy goes by."""
-        if self.without or self.cage.name == "none":
+        if self.is_off:
+            return "off"
+        if self.cage.name == "none":
             return "none"
         return "reduced" if self.cage.is_reduced else "full"
 
     @property
     def word(self) -> str:
         """Say it in a word or two, for a status line."""
-        return {"full": "sandbox", "reduced": "reduced sandbox", "none": "no sandbox"}[self.state]
+        return WORDS[self.state]
 
     @property
     def opened(self) -> list[str]:
@@ -114,13 +125,13 @@ class Sandbox:
         if (places := getattr(self.cage, "places", None)) is not None:
             return places.tops
         try:
-            return see(self._folder, blocked=self._blocked).tops if self.without else []
+            return see(self._folder, blocked=self._blocked).tops if self.is_off else []
         except Refused:
             return []
 
     def check(self) -> None:
-        """Raise Refused where there is no cage and the person did not say --no-sandbox."""
-        if not self.without and self.cage.name == "none":
+        """Raise Refused where there is no cage and the person did not turn the sandbox off."""
+        if not self.is_off and self.cage.name == "none":
             raise Refused(
                 f"No command can be run: {self.cage.why}", remedies=(Remedy("run_without_sandbox"),)
             )
@@ -154,7 +165,7 @@ class Sandbox:
 
     def remark(self, output: str, *, read_only: bool = False) -> str:
         """Tell the model about the cage where it may be the reason for a failure."""
-        if self.state == "none" or not _WALLS().search(output):
+        if self.state in ("none", "off") or not _WALLS().search(output):
             return ""
         net = (
             ""

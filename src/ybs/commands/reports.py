@@ -62,7 +62,10 @@ async def show_status(session: Session, _argument: str) -> Reply:
 def _sandbox_of(session: Session) -> str:
     """Say which kind of sandbox it is, and why it is no better one."""
     sandbox = session.environment.sandbox
-    kind = "none" if sandbox.state == "none" else f"{sandbox.state}, {sandbox.cage.name}"
+    if sandbox.state in ("none", "off"):
+        kind = sandbox.state
+    else:
+        kind = f"{sandbox.state}, {sandbox.cage.name}"
     return f"{kind} ({sandbox.cage.why})" if sandbox.cage.why else kind
 
 

@@ -100,7 +100,7 @@ class Safety(Struct, frozen=True, kw_only=True):
     sandbox_enabled: Annotated[
         bool,
         Meta(
-            description="Kept on: the sandbox is turned off only for one run, when ybs is started."
+            description="Run commands in the sandbox. Only your own settings can turn it off, never a project's."
         ),
     ] = True
     sandbox_network: Annotated[

@@ -24,7 +24,7 @@ _TELL_OF_FILES = (".gitignore", ".gitattributes")
 
 
 class GitSandbox:
-    """What the git of a session may see. `is_off` is the person's --no-sandbox: git is started as it is."""
+    """What the git of a session may see. `is_off`: the person turned the sandbox off, and git is started as it is."""
 
     def __init__(self, roots: "Roots | None" = None, *, is_off: bool = False) -> None:
         self._roots, self.is_off = roots, is_off

@@ -15,10 +15,6 @@ from ybs.core.ports import Confirm, Guard, Model, Tool, Toolbox
 from ybs.security.policy.confirm import nobody
 from ybs.session.reply import Commands
 
-STAYS_ON = (
-    "safety.sandbox_enabled is false, and the sandbox stays on: "
-    "it can be turned off for one run only, when ybs is started"
-)
 SHIPPED: Final = Safety()
 #: Short names of options that are settings.
 SETTINGS = {

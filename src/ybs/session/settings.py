@@ -10,7 +10,7 @@ from ybs.core.errors import ConfigError
 from ybs.core.ports import Confirm
 from ybs.providers.registry import chosen_name, provider_names
 from ybs.security.policy.confirm import nobody
-from ybs.session.options import SHIPPED, STAYS_ON, Options
+from ybs.session.options import SHIPPED, Options
 from ybs.trust.settings import load
 
 
@@ -20,16 +20,13 @@ def load_settings(options: Options) -> Loaded:
         raise ConfigError(f"{options.folder} is not a folder. A session needs a project's folder.")
     if options.loaded is not None:
         return options.loaded
-    loaded = load(
+    return load(
         folder=options.folder,
         overrides=options.overrides,
         config_file=options.config_file,
         profile=options.profile,
         trusts_project=options.trust,
     )
-    if loaded.config.safety.sandbox_enabled or not options.sandbox:
-        return loaded
-    return replace(loaded, warnings=(*loaded.warnings, STAYS_ON))
 
 
 def environment_of(options: Options, loaded: Loaded, confirm: Confirm = nobody) -> ToolEnvironment:

@@ -146,7 +146,7 @@ class TurnRunner:
             "provider": self._parts.agent.provider,
             "model": self._parts.agent.model.name,
             "mode": environment.policy.mode,
-            "sandbox": "off" if environment.sandbox.without else "on",
+            "sandbox": "off" if environment.sandbox.is_off else "on",
             "incognito": "on" if environment.incognito.is_on else "off",
         }
         return SessionStarted(session=name, folder=str(environment.folder), config=config)

@@ -55,6 +55,9 @@ def look_at_sandbox(config: Config) -> Finding:
     from ybs.agent.sandbox import Sandbox
 
     sandbox = Sandbox(Path.cwd(), blocked=config.safety.sandbox_blocked_paths)
+    if not config.safety.sandbox_enabled:
+        detail = "turned off by your settings (safety.sandbox_enabled)"
+        return Finding(name="sandbox", state="warning", detail=detail, is_needed=False)
     cage = sandbox.cage
     if sandbox.state == "full":
         return Finding(name="sandbox", state="ok", detail=f"{cage.name}: {cage.why}")

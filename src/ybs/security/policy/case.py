@@ -18,8 +18,9 @@ BUILT_IN = frozenset({"write_file", "edit_file", "delete_file", "run_shell"})
 _CHANGING = frozenset({"write_file", "edit_file"})
 #: The reason that a person need not be told: they see the mode.
 BY_MODE = "the mode asks"
-#: What stands around shell commands. In all but `full` every command is asked about.
-Sandboxing: TypeAlias = Literal["full", "reduced", "none"]
+#: What stands around shell commands; `off`: the person turned it off. In all but `full` every command is asked about, but for
+#: `off` in `auto`.
+Sandboxing: TypeAlias = Literal["full", "reduced", "none", "off"]
 #: Why ybs's own files are asked about in every mode that asks at all.
 LASTS = "every later session is told of it"
 NETWORK = "it wants the network: whatever it can read could be sent away"

@@ -5,9 +5,8 @@ grants that allow, then what the mode asks about. Paths were judged before, by `
 because it seems to read is held to that by the sandbox, so that a wrong reading costs nothing.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
-from functools import cached_property
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -28,6 +27,12 @@ from ybs.security.policy.case import (
 from ybs.security.policy.rules import Rule
 from ybs.security.policy.standing import Standing, StandingRule
 from ybs.trust.project_rules import ProjectRules
+
+_LACKING: Mapping[Sandboxing, str] = {
+    "none": "there is no sandbox",
+    "reduced": "the sandbox is reduced",
+    "off": "the sandbox is off",
+}
 
 #: What lets a call run. `reading`: nobody was asked because the command seems only to read, so it runs with the
 #: project read-only. `grant`: a rule or a grant covers it, or the settings ask about no command. `person`: they said yes.
@@ -71,18 +76,18 @@ class Policy:
     ) -> None:
         """Read the rules. Raises ConfigError for a rule that is none.
 
-        `find_sandbox` says what stands around commands; it is called when the first command is judged.
+        `find_sandbox` says what stands around commands; it is called for each command that is judged.
         """
         self.mode: Mode = safety.mode
-        self._find_sandbox = find_sandbox
+        self.find_sandbox = find_sandbox
         self._safety = safety
         #: The rules and grants in force.
         self.standing = Standing(safety, allow=allow, deny=deny, project=project)
 
-    @cached_property
+    @property
     def sandbox(self) -> Sandboxing:
         """What stands around shell commands."""
-        return self._find_sandbox()
+        return self.find_sandbox()
 
     @property
     def grants(self) -> tuple[str, ...]:
@@ -212,12 +217,14 @@ class Policy:
         if case.command is None:
             return (
                 ""
-                if self.mode == "auto" and self.sandbox == "full"
+                if self.mode == "auto" and self.sandbox in ("full", "off")
                 else f"{case.name} runs a program"
             )
-        if self.sandbox != "full":
-            what = "there is no sandbox" if self.sandbox == "none" else "the sandbox is reduced"
-            return f"{what}, so every command is asked about"
+        sandbox = self.sandbox
+        if sandbox == "off" and self.mode == "auto":
+            return ""
+        if sandbox != "full":
+            return f"{_LACKING[sandbox]}, so every command is asked about"
         if case.wants_network:
             return NETWORK
         if self.mode == "auto":

@@ -93,10 +93,10 @@ class NoCage:
 
 
 class Open:
-    """No cage, because the person said so on the command line. The environment is still a built one."""
+    """No cage, because the person turned it off. The environment is still a built one."""
 
     name = "none"
-    why = "the person switched it off for this run"
+    why = "you turned it off"
     is_reduced = True
 
     def launch(
