@@ -41,8 +41,8 @@ it is bounded by what follows, each with the test that holds it.
   folders; what could not be looked at within 10 seconds is read-only, as is the folder around repositories where there are more than 500. What is missing, lies
   deeper, or is rewritten by formatters and installers in ordinary work (CI, linters' settings, documents) a command can write: right after it, in a session, you are
   told what appeared or changed, new repositories too, and the model is not (`tests/session/test_later_watch.py`).
-- **The network** is closed in the sandbox. `network: true` asks the person for one command;
-  `safety.sandbox_network` opens it for all.
+- **The network** is closed in the sandbox. `network: true` asks the person for one command, and every question about a command offers it, once or
+  for that command always (`tests/session/test_network.py`); `/sandbox network on` opens it for a session, `safety.sandbox_network` for all.
 - **Questions.** The [modes](commands.md#modes) say what is asked about. A session's grants live in memory; what destroys, as far as a command can be
   read, is asked about each time; a star in a rule or grant covers no other program and no other goal; blocked commands are refused in every mode.
 - **Projects.** A repository's own settings can only tighten yours. Whatever could run a program, name an address or read a key

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from msgspec import Raw
 from msgspec.json import encode
+from msgspec.structs import replace
 
 from rows import every_row
 from ybs.config.schema import Safety
@@ -15,10 +16,12 @@ from ybs.security.policy.policy import Allow, Ask, Decision, Deny, Policy, Sandb
 
 
 def run(policy: Policy, command: str, detail: str = "") -> Decision:
-    subject = Subject(command=command, detail=detail)
-    return policy.decide(
-        ToolCall(id="1", name="run_shell"), "execute", Preview(title="Run"), subject
-    )
+    return decided(policy, Subject(command=command, detail=detail))
+
+
+def decided(policy: Policy, subject: Subject) -> Decision:
+    call = ToolCall(id="1", name="run_shell")
+    return policy.decide(call, "execute", Preview(title="Run"), subject)
 
 
 def offered(policy: Policy, command: str, detail: str = "") -> str:
@@ -307,3 +310,40 @@ def test_a_grant_for_a_file_covers_no_others_whose_names_make_up_its_own():
         policy.grant(question.question.grant)
         assert isinstance(asked(policy, *given), Allow)
         assert isinstance(asked(policy, *later), Ask)
+
+
+NETWORKED = Subject(command="npm run build", offers_network=True)
+
+
+def test_a_grant_with_network_gives_it_and_covers_no_other_command():
+    policy = Policy(Safety(), find_sandbox=lambda: "full")
+    asked = decided(policy, NETWORKED)
+    assert isinstance(asked, Ask)
+    assert asked.question.offers_network
+    assert asked.question.grant == "run_shell(npm run build *)"
+    assert asked.question.network_grant == "run_shell(npm run build *) with network"
+    policy.grant(asked.question.network_grant)
+    assert decided(policy, NETWORKED) == Allow("grant", with_network=True)
+    assert isinstance(decided(policy, replace(NETWORKED, command="npm run deploy")), Ask)
+
+
+def test_a_grant_without_network_gives_none():
+    policy = Policy(Safety(), find_sandbox=lambda: "full")
+    policy.grant("run_shell(npm run build *)")
+    assert decided(policy, NETWORKED) == Allow("grant")
+
+
+@every_row("command", ["rm -rf build", "eval $X", "python3 -c 1"])
+def test_where_nothing_is_remembered_the_network_is_not_either(command: str):
+    policy = Policy(Safety(), find_sandbox=lambda: "full")
+    asked = decided(policy, replace(NETWORKED, command=command))
+    assert isinstance(asked, Ask)
+    assert asked.question.offers_network
+    assert asked.question.network_grant == ""
+
+
+def test_auto_with_a_grant_for_the_network_gives_it_unasked():
+    policy = Policy(Safety(mode="auto"), find_sandbox=lambda: "full")
+    assert decided(policy, NETWORKED) == Allow()
+    policy.grant("run_shell(npm run build *) with network")
+    assert decided(policy, NETWORKED) == Allow("grant", with_network=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ybs.agent.walls import NO_NETWORK, wall_of
 from ybs.config.paths import state_folder
 from ybs.core.errors import Refused
 from ybs.core.lazy import lazy
@@ -69,7 +70,8 @@ class Sandbox:
         is_off: bool = False,
         in_memory: bool = False,
     ) -> None:
-        self._folder, self._blocked, self._is_open = folder, blocked, is_open
+        self._folder, self._blocked, self.is_open = folder, blocked, is_open
+        #: Both are for the person to change at any time.
         self.is_off = is_off
         self._outputs = outputs
         self._cage: Cage | None = None
@@ -103,6 +105,15 @@ class Sandbox:
         except Refused as error:
             return NoCage(str(error))
 
+    def add_folder(self, folder: Path) -> None:
+        """Let commands write in one more folder: absolute, links resolved. Raises Refused for one that is too much to open."""
+        from ybs.security.sandbox.places import see
+
+        see(self._folder, writable=[folder], blocked=self._blocked)
+        if folder != self._folder and folder not in self._folders:
+            self._folders += (folder,)
+            self._cage = None  # the next one has it
+
     @property
     def state(self) -> "Sandboxing":
         """Say what the policy goes by."""
@@ -113,9 +124,16 @@ class Sandbox:
         return "reduced" if self.cage.is_reduced else "full"
 
     @property
+    def closes_network(self) -> bool:
+        """Whether commands have no network unless they are given it."""
+        return not self.is_open and self.state in ("full", "reduced")
+
+    @property
     def word(self) -> str:
         """Say it in a word or two, for a status line."""
-        return WORDS[self.state]
+        state = self.state
+        is_open = self.is_open and state in ("full", "reduced")
+        return f"{WORDS[state]}, network" if is_open else WORDS[state]
 
     @property
     def opened(self) -> list[str]:
@@ -160,16 +178,34 @@ class Sandbox:
     ) -> "Launch":
         """Return what starts a program in the cage, with the project read-only where that is wanted."""
         self._show_outputs()
-        network = network or self._is_open
+        network = network or self.is_open
         return self.cage.launch(command, folder, environ, network=network, read_only=read_only)
 
-    def remark(self, output: str, *, read_only: bool = False) -> str:
+    def wall(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
+        """Return what in the sandbox a failed command ran into, as half a sentence; nothing where that does not show."""
+        if self.state not in ("full", "reduced"):
+            return ""
+        places = getattr(self.cage, "places", None)
+        shown = [*places.tops, *places.seen, *places.toolchains] if places else []
+        return wall_of(
+            output,
+            places.home if places else os.path.expanduser("~"),  # noqa: PTH111 - a text throughout
+            shown,
+            has_network=network or self.is_open,
+            is_read_only=read_only,
+        )
+
+    def remark(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
         """Tell the model about the cage where it may be the reason for a failure."""
+        if self.wall(output, network=network, read_only=read_only) == NO_NETWORK:
+            return (
+                f"[it failed because {NO_NETWORK}; with network: true the person is asked for it]"
+            )
         if self.state in ("none", "off") or not _WALLS().search(output):
             return ""
         net = (
             ""
-            if self._is_open
+            if self.is_open
             else "no network (network: true asks for it) nor other commands' servers, "
         )
         if self.state == "reduced" and not read_only:

@@ -23,6 +23,7 @@ from ybs.commands.project import (
 )
 from ybs.commands.reports import show_config, show_secrets, show_status, show_tools
 from ybs.commands.rewind import rewind
+from ybs.commands.sandbox import change_sandbox
 from ybs.commands.sessions import (
     fork,
     rename,
@@ -140,6 +141,13 @@ GROUPS = (
             summary="show and change what needs no question",
             run=permissions,
             choices=_words("allow", "deny", "remove"),
+        ),
+        Command(
+            names=("sandbox",),
+            arguments="[CHANGE]",
+            summary="show or change what stands around commands",
+            run=change_sandbox,
+            choices=_words("on", "off", "network on", "network off", "write"),
         ),
     ),
     (

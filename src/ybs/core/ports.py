@@ -1,7 +1,6 @@
 """The protocols that everything else satisfies: Model, Tool, Toolbox, Guard, Confirm.
 
-A policy is a wrapper of the same protocol: a router or a fallback chain is a Model, a firewall wraps a Model
-and a Toolbox. So a feature never edits the loop.
+A policy is a wrapper of the same protocol: a router is a Model, a firewall wraps a Model and a Toolbox. So a feature never edits the loop.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -81,10 +80,7 @@ class Toolbox(Protocol):
 
 
 class ToolOutput(Struct, frozen=True, kw_only=True):
-    """What a tool returns: `output` for the model, `summary` (one line) and `display` for the person.
-
-    `display` is the specification's result object: a Struct or plain data that msgspec can encode.
-    """
+    """What a tool returns: `output` for the model; for the person a line, `summary`, and the result object, `display` (plain data)."""
 
     output: str
     summary: str = ""
@@ -144,6 +140,8 @@ class Question(Struct, frozen=True, kw_only=True):
     withheld: str = ""
     reason: str = ""
     remedies: tuple[Remedy, ...] = ()
+    offers_network: bool = False  # the command would have none, and the answer may give it
+    network_grant: str = ""  # what "always" stores then
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -154,6 +152,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     is_for_project: bool = False
     reason: str = ""
     is_unattended: bool = False
+    with_network: bool = False  # for the command, where the question offers it
 
 
 #: Asks the person. A frontend that has nobody to ask answers no, says so in `reason` and sets `is_unattended`.

@@ -50,6 +50,15 @@ class Judged(Protocol):
 
 
 @runtime_checkable
+class Networked(Protocol):
+    """A tool whose calls can be given the network."""
+
+    def with_network(self, arguments: Any) -> Any:
+        """Return the arguments of the same call with the network open."""
+        ...
+
+
+@runtime_checkable
 class Short(Protocol):
     """A tool with a short form for small models."""
 
@@ -212,6 +221,9 @@ class LocalToolbox(Toolbox):
         verdict = await self._admit(ready, emit)
         if isinstance(verdict, Deny):
             return replace(self._failed(call, verdict.reason, "refused"), is_refused=True)
+        if verdict.with_network and isinstance(tool, Networked):
+            given = tool.with_network(ready.decoded.value)
+            ready = replace(ready, decoded=replace(ready.decoded, value=given))
         if verdict.by == "reading" and (read := await self._read_only(ready, emit)) is not None:
             return read
         notes = (*notes, *await self._keep(ready))

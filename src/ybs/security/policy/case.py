@@ -1,5 +1,6 @@
 """One call on trial: what it is about, what is dangerous about it, and what "always" would store."""
 
+from copy import copy
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
@@ -31,7 +32,7 @@ class Subject(Struct, frozen=True, kw_only=True):
 
     `is_seen`: this session has read the file as it is. `runs_later`: a part of the path that other programs
     or later sessions act on by themselves. `detail` tells calls apart that the rest does not (other arguments, the folder).
-    `network`: the command would have the network, which is closed otherwise. `only_reads`: this call changes nothing,
+    `network`: the command would have the network, which is closed otherwise; `offers_network`: it would not, and can have it. `only_reads`: this call changes nothing,
     although its tool may. `is_plain`: no text among the arguments is run. `destroys` says what would be gone for good.
     `is_own`: what it changes are ybs's own files, which later sessions read: no mode but `bypass` covers it, no grant, no undo.
     """
@@ -42,6 +43,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     runs_later: str = ""
     detail: str = ""
     network: bool = False
+    offers_network: bool = False
     only_reads: bool = False
     is_plain: bool = False
     destroys: str = ""
@@ -58,6 +60,9 @@ class Case:
         self.effect: Effect = "read" if subject.only_reads else effect
         self.name = call.name
         self.wants_network = subject.network and not safety.sandbox_network
+        self.offers_network = subject.offers_network and not safety.sandbox_network
+        #: Whether the person gave it the network, and the model did not ask for it.
+        self.is_given_network = False
         self.command: CommandCase | None = None
         self.dangers: tuple[str, ...] = ()
         self.blocked = ""
@@ -189,6 +194,12 @@ class Case:
         """What "always" would store for a command that seems to read and does not: itself, never more."""
         return "" if self.withheld or self._why_never else self.exact_grant
 
+    def with_network(self) -> "Case":
+        """Return the same call with the network open."""
+        other = copy(self)
+        other.wants_network, other.is_given_network, other.offers_network = True, True, False
+        return other
+
     def question(self, reason: str, grant: str, *, by_rule: bool) -> Question:
         """Put it to the person. A rule that asks is asked anew each time."""
         warnings = self.warnings + (self.command.notes if self.command else ())
@@ -202,6 +213,10 @@ class Case:
             reason="" if reason == BY_MODE or reason in warnings else reason,
             grant=grant,
             withheld="" if grant else self._why_withheld(by_rule=by_rule),
+            offers_network=self.offers_network,
+            network_grant=self.with_network().offered_grant
+            if self.offers_network and grant
+            else "",
         )
 
     def _why_withheld(self, *, by_rule: bool) -> str:

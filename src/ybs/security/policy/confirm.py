@@ -82,8 +82,10 @@ class Gate:
             )
         )
         answer = await self.confirm(question)
+        with_network = answer.with_network and question.offers_network
         is_lasting = answer.is_for_session or answer.is_for_project
-        grant = question.grant if answer.is_allowed and is_lasting else ""
+        grant = question.network_grant if with_network else question.grant
+        grant = grant if answer.is_allowed and is_lasting else ""
         if grant:
             await self._keep(grant, emit, is_kept=answer.is_for_project and question.can_be_kept)
         emit(
@@ -92,7 +94,7 @@ class Gate:
             )
         )
         if answer.is_allowed:
-            return Allow("person")
+            return Allow("person", with_network=with_network)
         return Deny(f"Refused: {answer.reason}" if answer.reason else "The person refused.")
 
     async def _keep(self, grant: str, emit: Emit, *, is_kept: bool) -> None:

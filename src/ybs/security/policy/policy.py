@@ -40,9 +40,10 @@ AllowedBy: TypeAlias = Literal["mode", "grant", "person", "reading"]
 
 
 class Allow(Struct, frozen=True):
-    """The call may run, and what lets it."""
+    """The call may run, and what lets it. `with_network`: the person gave its command the network."""
 
     by: AllowedBy = "mode"
+    with_network: bool = False
 
 
 class Deny(Struct, frozen=True):
@@ -132,14 +133,19 @@ class Policy:
             return Deny(reason)
         if self.mode == "bypass":
             return Allow()
+        if case.offers_network and self._granted_by(networked := case.with_network()) == "grant":
+            return self._verdict(networked, needs)
+        return self._verdict(case, needs)
+
+    def _verdict(self, case: Case, needs: str) -> Decision:
         rule = next((rule for rule in self.standing.ask if case.is_touched_by(rule)), None)
         if rule is None and (by := self._allowed_by(case, needs)):
-            return Allow(by)
+            return Allow(by, with_network=case.is_given_network)
         reason = f"the rule {rule.text} in safety.ask asks" if rule else self._question(case)
         reason = reason or needs
         if self.mode == "deny":
             return Deny(
-                f"The mode is deny: {call.name} would need the person's yes, and nobody is asked. "
+                f"The mode is deny: {case.name} would need the person's yes, and nobody is asked. "
                 "Go on without it, or say what you would have done."
             )
         grant = "" if rule else case.exact_offer if needs else case.offered_grant

@@ -25,6 +25,11 @@ class Launch(Struct, frozen=True):
 class Starter(Protocol):
     """Says how shell commands are started: as they are, or in a cage."""
 
+    @property
+    def closes_network(self) -> bool:
+        """Whether commands have no network unless they are given it."""
+        ...
+
     def check(self) -> None:
         """Raise Refused where no command can be run, so that nobody is asked about one."""
 
@@ -43,8 +48,15 @@ class Starter(Protocol):
         """
         ...
 
-    def remark(self, output: str, *, read_only: bool = False) -> str:
-        """Return what the reader of a failed command's output should know; empty if nothing."""
+    def wall(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
+        """Return what a failed command ran into that stands around it, as half a sentence; empty if nothing."""
+        ...
+
+    def remark(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
+        """Return what the reader of a failed command's output should know; empty if nothing.
+
+        `network`: the command had it.
+        """
         ...
 
     def needs_more(self, exit_code: int, errors: str, output: str) -> str:
@@ -54,6 +66,8 @@ class Starter(Protocol):
 
 class Bare:
     """Starts the shell as it is, with nothing around it."""
+
+    closes_network = False
 
     def check(self) -> None:
         """Let everything be run."""
@@ -75,9 +89,14 @@ class Bare:
         del folder, network, read_only  # nothing can be held back without a sandbox
         return Launch(("/bin/sh", "-c", command), build_open(environ))
 
-    def remark(self, output: str, *, read_only: bool = False) -> str:
+    def wall(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
         """Return nothing: no sandbox can be the reason."""
-        del output, read_only
+        del output, network, read_only
+        return ""
+
+    def remark(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
+        """Return nothing: no sandbox can be the reason."""
+        del output, network, read_only
         return ""
 
     def needs_more(self, exit_code: int, errors: str, output: str) -> str:

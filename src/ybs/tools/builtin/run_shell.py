@@ -58,7 +58,17 @@ class RunShell(BuiltInTool):
         folder = self._folder(arguments)
         elsewhere = folder != self.workspace.roots.folder
         detail = f"in {self.workspace.roots.show(folder)}" if elsewhere else ""
-        return Subject(command=arguments.command.strip(), detail=detail, network=arguments.network)
+        is_closed = self.workspace.shells.starter.closes_network
+        return Subject(
+            command=arguments.command.strip(),
+            detail=detail,
+            network=arguments.network and is_closed,
+            offers_network=is_closed and not arguments.network,
+        )
+
+    def with_network(self, arguments: Arguments) -> Arguments:
+        """Return the same call with the network open: the person gave it."""
+        return replace(arguments, network=True)
 
     def preview(self, arguments: Arguments) -> Preview:
         """Show the whole command and where it will run."""
@@ -152,7 +162,7 @@ class RunShell(BuiltInTool):
             live.close()
             job = shells.jobs.adopt(arguments.command, ended, output, read_only=read_only)
             return self._handed_over(job)
-        return self._remarked(told(ended), read_only=read_only)
+        return self._remarked(told(ended), network=arguments.network, read_only=read_only)
 
     async def _begin(self, arguments: Arguments, live: "Live", *, read_only: bool) -> ToolOutput:
         jobs = self.workspace.shells.jobs
@@ -225,13 +235,15 @@ class RunShell(BuiltInTool):
             is_error=ended.timed_out or ended.exit_code != 0,
         )
 
-    def _remarked(self, told: ToolOutput, *, read_only: bool) -> ToolOutput:
-        """Add what is to be said of the sandbox where the command failed."""
+    def _remarked(self, told: ToolOutput, *, network: bool, read_only: bool) -> ToolOutput:
+        """Add what is to be said of the sandbox where the command failed: to the model, and to the person in a few words."""
         ran: dict[str, Any] = told.display
         if not ran["exit_code"]:
             return told
         starter, said = self.workspace.shells.starter, ran["stderr"] or ran["stdout"]
-        remark = starter.remark(said, read_only=read_only)
+        if wall := starter.wall(said, network=network, read_only=read_only):
+            told = replace(told, summary=f"{told.summary}; {wall}")
+        remark = starter.remark(said, network=network, read_only=read_only)
         return replace(told, output=f"{told.output}\n{remark}") if remark else told
 
     def _folder(self, arguments: Arguments) -> Path:

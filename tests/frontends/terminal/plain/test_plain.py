@@ -268,6 +268,25 @@ async def test_a_question_without_always_says_why(talking: Open) -> None:
         assert 'No "always" here: it may destroy something.\n' in talk.text
 
 
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        ("yes with network\n", Answer(is_allowed=True, with_network=True)),
+        ("always with network\n", Answer(is_allowed=True, is_for_session=True, with_network=True)),
+        ("yes\n", Answer(is_allowed=True)),
+    ],
+)
+async def test_a_word_gives_the_network(talking: Open, typed: str, answer: Answer) -> None:
+    session = FakeSession(asks(replace(question_of(), offers_network=True)))
+    async with talking(session, "go") as talk:
+        await talk.sees("no because ...: ")
+        assert "with network: whatever the command can read could be sent away.\n" in talk.text
+        talk.clock.now += 1
+        talk.types(typed)
+        await talk.until(lambda: session.answers)
+    assert session.answers == [answer]
+
+
 async def test_the_end_of_input_at_a_question_is_a_no_and_leaves(talking: Open) -> None:
     session = FakeSession(asks(question_of()))
     async with talking(session, "go") as talk:
@@ -301,6 +320,7 @@ async def test_a_signal_to_end_is_obeyed(talking: Open) -> None:
 @pytest.mark.parametrize("text", ["", "n", "no", "yes please", "yy", "sure", "always"])
 def test_everything_that_is_not_clearly_a_yes_is_a_no(text: str) -> None:
     assert not as_answer(text, may_always=False).is_allowed
+    assert not as_answer(f"{text} with network", may_always=False).is_allowed
 
 
 def test_what_was_typed_ahead_is_dropped_from_a_real_terminal() -> None:

@@ -1,6 +1,7 @@
 """Questions: what is shown, and what counts as an answer."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -245,6 +246,62 @@ async def test_keys_in_the_terminal_answer(key: str, answer: Answer) -> None:
         await stage.until(lambda: session.answers)
         assert session.answers == [answer]
         await stage.sees("done")
+
+
+OFFERS: dict[str, Any] = {
+    "offers_network": True,
+    "network_grant": "run_shell(pytest -q) with network",
+}
+
+
+def test_where_a_command_has_no_network_the_question_says_so_and_offers_it() -> None:
+    question = replace(question_of(), **OFFERS)
+    assert drawn(question).startswith("? run_shell wants to run, in /srv/shop, no sandbox, no net")
+    lines = [bare(line) for line in choice_lines(question, 79, PLAIN, ASCII)]
+    assert lines == [
+        "  [y] yes   [n] no   [r] no, because...   [w] with network",
+        "  [a] always this session: run_shell(pytest -q)",
+    ]
+    given = [bare(line) for line in choice_lines(question, 79, PLAIN, ASCII, with_network=True)]
+    assert given == [
+        "  ! With the network whatever the command can read could be sent away.",
+        "  [y] yes, with network   [n] no   [r] no, because...   [w] without network",
+        "  [a] always this session: run_shell(pytest -q) with network",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("keys", "answer", "said"),
+    [
+        ("wy", replace(YES, with_network=True), "[y] yes, with network"),
+        ("wa", replace(ALWAYS, with_network=True), "[a] always this session: run_shell(pytest -q) with network"),
+        ("wwy", YES, "[y] yes"),
+        ("4y", replace(YES, with_network=True), "[y] yes, with network"),
+        ("5", ALWAYS, "[a] always this session: run_shell(pytest -q)"),
+    ],
+)  # fmt: skip
+async def test_a_key_gives_the_network_to_the_yes_behind_it(
+    keys: str, answer: Answer, said: str
+) -> None:
+    session = FakeSession(asks(replace(question_of(), **OFFERS)))
+    async with staged(session) as stage:
+        stage.keys("go\r")
+        await stage.sees("[w] with network")
+        for key in keys:
+            stage.clock.now += 1
+            stage.keys(key)
+            await stage.settles()
+            await stage.until(lambda: not stage.terminal.asking.is_holding)
+        await stage.until(lambda: session.answers)
+        assert session.answers == [answer]
+        await stage.sees(said)
+
+
+async def test_what_is_not_offered_is_not_given() -> None:
+    choice = Choice(question_of(), FakeClock())
+    choice.press("w")
+    choice.press("y")
+    assert await choice.answer == YES
 
 
 async def test_the_silence_is_over_however_often_the_question_is_drawn_anew() -> None:

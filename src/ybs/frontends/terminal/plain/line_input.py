@@ -13,6 +13,8 @@ from ybs.frontends.terminal.questions.confirm import GUARD_SECONDS, HOLD_SECONDS
 
 #: Words that answer a question, and mean nothing later.
 ANSWERS = frozenset(("y", "yes", "n", "no", "a", "always", "p", "project"))
+#: What an answer ends in that gives the command the network.
+WITH_NETWORK = " with network"
 
 
 class Lines:
@@ -115,19 +117,23 @@ def forget_typed(number: int) -> None:
 
 def is_answer(words: str) -> bool:
     """Return whether a line answers a question or a menu, and means nothing later."""
-    return words.lower() in ANSWERS or words.isdecimal()
+    return words.lower().removesuffix(WITH_NETWORK) in ANSWERS or words.isdecimal()
 
 
-def as_answer(text: str, *, may_always: bool, may_keep: bool = False) -> Answer:
+def as_answer(
+    text: str, *, may_always: bool, may_keep: bool = False, may_network: bool = False
+) -> Answer:
     """Read an answer; everything that is not clearly a yes is a no."""
     words = text.strip()
-    match words.lower():
+    bare = words.lower().removesuffix(WITH_NETWORK) if may_network else words.lower()
+    with_network = bare != words.lower()
+    match bare:
         case "y" | "yes":
-            return Answer(is_allowed=True)
+            return Answer(is_allowed=True, with_network=with_network)
         case "a" | "always" if may_always:
-            return Answer(is_allowed=True, is_for_session=True)
+            return Answer(is_allowed=True, is_for_session=True, with_network=with_network)
         case "p" | "project" if may_keep:
-            return Answer(is_allowed=True, is_for_project=True)
+            return Answer(is_allowed=True, is_for_project=True, with_network=with_network)
         case _:
             reason = words.partition("because")[2].strip(" :,")
             return Answer(is_allowed=False, reason=reason or NO_REASON)

@@ -24,7 +24,13 @@ from ybs.frontends.layout import lines_of
 from ybs.frontends.terminal.notify import BELL, LONG_SECONDS
 from ybs.frontends.terminal.plain.line_input import Lines, as_answer, is_answer
 from ybs.frontends.terminal.plain.sentences import WIDTH, Sentences, Stopwatch, fold_line
-from ybs.frontends.terminal.questions.confirm import grant_text, whole_body, wish, withheld_text
+from ybs.frontends.terminal.questions.confirm import (
+    NETWORK_MEANS,
+    grant_text,
+    whole_body,
+    wish,
+    withheld_text,
+)
 from ybs.frontends.terminal.signs import fit_encoding
 from ybs.frontends.terminal.words import fold_table, one_line
 from ybs.security.gate import put
@@ -88,8 +94,12 @@ class PlainTerminal:
                 text = await self.lines.read_answer()
             finally:
                 self._watch.resume()
-        may_always, may_keep = bool(question.grant), question.can_be_kept
-        return as_answer(text or "", may_always=may_always, may_keep=may_keep)
+        return as_answer(
+            text or "",
+            may_always=bool(question.grant),
+            may_keep=question.can_be_kept,
+            may_network=question.offers_network,
+        )
 
     async def _talk(self, prompt: str, command: str) -> int:
         before = self._greeting()
@@ -254,6 +264,9 @@ class PlainTerminal:
             self._tell(fold_line(f"{text}."))
         words = "yes, no, always" if question.grant else "yes, no"
         words += ", project" if question.can_be_kept else ""
+        if question.offers_network:
+            self._tell(fold_line(f"with network: {NETWORK_MEANS}."))
+            words = words.replace("yes", "yes, yes with network")
         self._write(f"Answer {words} or no because ...: ")
 
     def _on_event(self, envelope: Envelope) -> None:

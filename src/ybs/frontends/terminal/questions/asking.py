@@ -96,7 +96,8 @@ class Asking:
         if self._choice.wants_reason:
             keys = canvas.paint.dim(shorten(REASON_KEYS, width, canvas.signs.more))
             return ["", keys, *self._waiting_words(width)]
-        lines = choice_lines(self._choice.question, width, canvas.paint, canvas.signs)
+        question, with_network = self._choice.question, self._choice.with_network
+        lines = choice_lines(question, width, canvas.paint, canvas.signs, with_network=with_network)
         if self._answered + self._open > 1:
             number = f"  ({self._answered + 1} of {self._answered + self._open})"
             lines.append(canvas.paint.dim(number))

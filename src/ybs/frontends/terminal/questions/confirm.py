@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Sequence
 from time import monotonic
 
+from msgspec.structs import replace
+
 from ybs.config.paths import short
 from ybs.core.ports import Answer, Question
 from ybs.frontends.terminal.drawing.steps import diff_lines
@@ -21,6 +23,8 @@ from ybs.session.status import Status
 GUARD_SECONDS = 0.3
 #: So long a key is held before it counts: what another follows sooner is part of a burst.
 HOLD_SECONDS = 0.03
+#: What the network means for a command.
+NETWORK_MEANS = "whatever the command can read could be sent away"
 #: What the model reads after a plain no.
 NO_REASON = "the person said no"
 #: Blanks that push what follows out of sight: within a line, and whole lines.
@@ -96,20 +100,29 @@ class Choice(Silence):
         self.question = question
         self.answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self.wants_reason = False
+        #: Whether a yes gives the command the network; a key changes it.
+        self.with_network = False
 
     def press(self, key: str) -> None:
         """Take a key that counts: a letter, or the number of the answer in the order in which they are drawn."""
+        keys = [letter for letter, _ in options_of(self.question, with_network=self.with_network)]
+        if key.isdecimal() and 0 < int(key) <= len(keys):
+            key = keys[int(key) - 1]
         match key.lower():
-            case "y" | "1":
-                self.settle(Answer(is_allowed=True))
-            case "n" | "2" | "escape":
+            case "y":
+                self.settle(Answer(is_allowed=True, with_network=self.with_network))
+            case "n" | "escape":
                 self.settle(Answer(is_allowed=False, reason=NO_REASON))
-            case "r" | "3":
+            case "r":
                 self.wants_reason = True
-            case "a" | "4" if self.question.grant:
-                self.settle(Answer(is_allowed=True, is_for_session=True))
-            case "p" | "5" if self.question.can_be_kept:
-                self.settle(Answer(is_allowed=True, is_for_project=True))
+            case "a" if "a" in keys:
+                answer = Answer(is_allowed=True, is_for_session=True)
+                self.settle(replace(answer, with_network=self.with_network))
+            case "p" if "p" in keys:
+                answer = Answer(is_allowed=True, is_for_project=True)
+                self.settle(replace(answer, with_network=self.with_network))
+            case "w" if "w" in keys:
+                self.with_network = not self.with_network
             case _:
                 pass
 
@@ -150,6 +163,7 @@ def wish(question: Question, folder: str, sandbox: str) -> str:
     """Say in words which tool wants to do what, where, and with what around it."""
     preview = question.preview
     if question.effect == "execute":
+        sandbox = f"{sandbox}, no network" if question.offers_network else sandbox
         place = next(iter(preview.paths), folder)
         how = " in the background" if " in the background" in preview.title else ""
         name = question.call.name
@@ -170,25 +184,43 @@ def whole_body(question: Question) -> str:
     return f"{text}\n<{lines} lines in all>" if lines > _MANY_LINES else text
 
 
-def choice_lines(question: Question, width: int, paint: Paint, signs: Signs) -> list[str]:
+def options_of(question: Question, *, with_network: bool = False) -> list[tuple[str, str]]:
+    """Return the keys that answer and what they mean, in the order in which they are drawn."""
+    options = [("y", "yes, with network" if with_network else "yes"), ("n", "no")]
+    options.append(("r", "no, because"))
+    if question.offers_network:
+        options.append(("w", "without network" if with_network else "with network"))
+    if rule := grant_text(question, with_network=with_network):
+        options.append(("a", f"always this session: {rule}"))
+        options += [("p", "always in this project")] * question.can_be_kept
+    return options
+
+
+def choice_lines(
+    question: Question, width: int, paint: Paint, signs: Signs, *, with_network: bool = False
+) -> list[str]:
     """Draw the keys that answer, and below them why "always" is not among them."""
-    lines = _keys(question, width, paint, signs)
+    lines = _keys(question, width, paint, signs, with_network=with_network)
     if text := withheld_text(question):
         lines += [paint.dim(f"  {line}") for line in wrap_words(text, width - 4)]
+    if with_network:
+        first, *rest = fold(f"With the network {NETWORK_MEANS}.", width - 6)
+        warning = [f"  {paint.warn('!')} {paint.bold(first)}"]
+        lines = [*warning, *(f"    {paint.bold(line)}" for line in rest), *lines]
     return lines
 
 
-def _keys(question: Question, width: int, paint: Paint, signs: Signs) -> list[str]:
+def _keys(
+    question: Question, width: int, paint: Paint, signs: Signs, *, with_network: bool
+) -> list[str]:
     """Draw the keys, with the rule that "always" would store, and what ends more than the call."""
-    options = [("y", "yes"), ("n", "no"), ("r", f"no, because{signs.more}")]
-    if rule := grant_text(question):
-        options.append(("a", f"always this session: {rule}"))
-    if question.can_be_kept:
-        options.append(("p", "always in this project"))
+    options = options_of(question, with_network=with_network)
     words = [f"[{key}] {text}" for key, text in options]
+    words[2] += signs.more
     hint = f"   esc no {signs.dot} ctrl-c stops the turn"
     for end in (hint, ""):
-        for row in (words, words[:3]):  # all in one line, or all but the rule
+        short = words[: 3 + question.offers_network]
+        for row in (words, short):  # all in one line, or all but the rule
             if cells("   ".join(row) + end) + 2 <= width:
                 first = "  " + "   ".join(_key(word, paint) for word in row)
                 first += paint.dim(end) if end else ""
@@ -196,9 +228,9 @@ def _keys(question: Question, width: int, paint: Paint, signs: Signs) -> list[st
     return _below(words, width, paint)  # one below the other
 
 
-def grant_text(question: Question) -> str:
+def grant_text(question: Question, *, with_network: bool = False) -> str:
     """Show the rule that "always" stores, in words where its grammar is not plain."""
-    rule = printable(question.grant)
+    rule = printable(question.network_grant if with_network else question.grant)
     return f"{rule}, the project's files" if rule.endswith("(**)") else rule
 
 
@@ -209,12 +241,13 @@ def withheld_text(question: Question) -> str:
 
 def answer_text(answer: Answer, question: Question) -> str:
     """Say what was answered, for the record on the screen."""
+    grant = question.network_grant if answer.with_network else question.grant
     if answer.is_for_project:
-        return f"[p] always in this project: {printable(question.grant)}"
+        return f"[p] always in this project: {printable(grant)}"
     if answer.is_for_session:
-        return f"[a] always this session: {printable(question.grant)}"
+        return f"[a] always this session: {printable(grant)}"
     if answer.is_allowed:
-        return "[y] yes"
+        return "[y] yes, with network" if answer.with_network else "[y] yes"
     return (
         "[n] no" if answer.reason == NO_REASON else f"[r] no, because: {printable(answer.reason)}"
     )

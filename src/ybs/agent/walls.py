@@ -1,0 +1,64 @@
+"""Which part of the sandbox a failed command ran into, read from what it printed: for the person, and for the model."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from ybs.core.lazy import lazy
+
+NO_NETWORK: Final = "there is no network in the sandbox"
+GIT_READ_ONLY: Final = ".git is read-only in the sandbox"
+HOME_EMPTY: Final = "the home folder begins empty in the sandbox"
+NO_SERVERS: Final = "servers of this machine cannot be reached from the sandbox"
+READ_ONLY: Final = "in the sandbox only the project can be written, without the files in it that other programs run"
+ALL_READ_ONLY: Final = "what runs without a question has the project read-only"
+
+_NETWORK = lazy(
+    r"Network is unreachable|ENETUNREACH|No route to host|EHOSTUNREACH"
+    r"|Temporary failure in name resolution|Temporary failure resolving|Could not resolve|Couldn't resolve"
+    r"|Name or service not known|nodename nor servname|No address associated with hostname|no such host"
+    r"|ENOTFOUND|EAI_AGAIN|getaddrinfo|unable to resolve|failed to lookup address|dns error"
+    r"|offline mode|Failed to fetch https?:|unable to access 'https?:"
+)
+_REFUSED = lazy(r"Connection refused|ECONNREFUSED|Couldn't connect to server")
+_READ_ONLY = lazy(r"Read-only file system|\bEROFS\b")
+_GIT = lazy(
+    r"\.git(?:/[^\n]*)?['\"]?: Read-only file system|could not lock config file|cannot lock ref"
+    r"|(?:unable|failed) to (?:create|write|open)[^\n]*\.git\b"
+)
+_MISSING = lazy(r"No such file or directory|not found|ENOENT|does not exist")
+_PATH = lazy(r"(?<![\w.~/])(?:~|/)/?[^\s:'\"`]*")
+
+
+def wall_of(
+    said: str,
+    home: str,
+    shown: Sequence[str] = (),
+    *,
+    has_network: bool = False,
+    is_read_only: bool = False,
+) -> str:
+    """Return what in the sandbox stood in the way, as half a sentence; nothing where that does not show.
+
+    `shown` are the folders that commands see as they are.
+    """
+    if not has_network and _NETWORK().search(said):
+        return NO_NETWORK
+    if _READ_ONLY().search(said):
+        if _GIT().search(said):
+            return GIT_READ_ONLY
+        return ALL_READ_ONLY if is_read_only else READ_ONLY
+    if not has_network and _REFUSED().search(said):
+        return NO_SERVERS
+    missed = (line for line in said.splitlines() if _MISSING().search(line))
+    return HOME_EMPTY if any(_is_of_home(line, home, shown) for line in missed) else ""
+
+
+def _is_of_home(line: str, home: str, shown: Sequence[str]) -> bool:
+    """Return whether a line names a path of the home folder that commands do not see as it is."""
+    for path in _PATH().findall(line):
+        real = home + path[1:] if path.startswith("~") else path
+        if real.startswith(f"{home}/") and not any(
+            real == top or real.startswith(f"{top}/") for top in shown
+        ):
+            return True
+    return False

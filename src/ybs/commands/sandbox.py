@@ -1,0 +1,101 @@
+"""/sandbox: what stands around commands, shown and changed for the session."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from ybs.config.paths import expand, short
+from ybs.session.reply import Menu, MenuItem, Reply, Table
+from ybs.session.session import Session
+
+USAGE = "Usage: /sandbox [on|off], /sandbox network [on|off], /sandbox write FOLDER"
+MISSING = "This machine has no sandbox to change: {}"
+OFF = (
+    "The sandbox is off for this session. Commands can read and change whatever you can, and use the network. "
+    "/sandbox on turns it on again."
+)
+ON = "The sandbox is on: commands see the project, and what /sandbox lists."
+NETWORK_ON = "Commands have the network in this session: whatever they can read could be sent away. /sandbox network off closes it."
+NETWORK_OFF = "Commands have no network, unless you give it to one of them."
+QUESTION = (
+    "Run commands without the sandbox in this session? They can then read and change whatever you can, "
+    "your keys too, and use the network."
+)
+
+
+async def change_sandbox(session: Session, argument: str) -> Reply:
+    """Show the sandbox, or change it for the session: the network, a folder to write in, on or off."""
+    what, value = [*argument.split(maxsplit=1), "", ""][:2]
+    sandbox, change = session.environment.sandbox, _CHANGES.get(what.lower())
+    if what and what.lower() not in ("on", "off") and sandbox.state == "none":
+        return Reply(text=MISSING.format(sandbox.cage.why), is_error=True)
+    reply = change(session, value) if change else None
+    return reply or Reply(text=USAGE, is_error=True)
+
+
+def _turn_on(session: Session, value: str) -> Reply | None:
+    if value:
+        return None
+    sandbox = session.environment.sandbox
+    sandbox.is_off = False
+    return _show(session, "") if sandbox.state == "none" else Reply(text=ON)
+
+
+def _turn_off(session: Session, value: str) -> Reply | None:
+    sandbox = session.environment.sandbox
+    if value.lower() == "now":
+        sandbox.is_off = True
+        return Reply(text=OFF)
+    if value:
+        return None
+    if sandbox.is_off:
+        return Reply(text="The sandbox is off already.")
+    items = (
+        MenuItem(line="/sandbox", label="no, keep it"),
+        MenuItem(line="/sandbox off now", label="yes, without the sandbox"),
+    )
+    return Reply(menu=Menu(title=QUESTION, items=items, is_numbered=False))
+
+
+def _change_network(session: Session, value: str) -> Reply | None:
+    if value.lower() not in ("on", "off"):
+        return None
+    session.environment.sandbox.is_open = value.lower() == "on"
+    return Reply(text=NETWORK_ON if value.lower() == "on" else NETWORK_OFF)
+
+
+def _show(session: Session, value: str) -> Reply | None:
+    if value:
+        return None
+    sandbox = session.environment.sandbox
+    state = {
+        "full": f"on ({sandbox.cage.name})",
+        "reduced": f"on, reduced ({sandbox.cage.name}): {sandbox.cage.why}",
+        "none": f"none: {sandbox.cage.why}",
+        "off": "off: you turned it off",
+    }[sandbox.state]
+    rows = [("sandbox", state)]
+    if sandbox.state in ("full", "reduced"):
+        closed = "closed; the question about a command offers it"
+        rows.append(("network", closed if sandbox.closes_network else "open for every command"))
+        rows += [("writable", short(folder)) for folder in sandbox.opened]
+    how = "on, off, network on, network off, write FOLDER: for this session"
+    return Reply(tables=(Table.of(rows),), notes=(f"/sandbox {how}.",))
+
+
+def _open_folder(session: Session, name: str) -> Reply | None:
+    if not name:
+        return None
+    folder: Path = expand(name, session.folder).resolve()
+    if not folder.is_dir():
+        return Reply(text=f"{short(str(folder))} is not a folder.", is_error=True)
+    session.environment.sandbox.add_folder(folder)
+    return Reply(text=f"Commands may write in {short(str(folder))} in this session.")
+
+
+_CHANGES: Mapping[str, Callable[[Session, str], Reply | None]] = {
+    "": _show,
+    "on": _turn_on,
+    "off": _turn_off,
+    "network": _change_network,
+    "write": _open_folder,
+}
