@@ -20,7 +20,7 @@ async def said(session: Session, words: str = "") -> Reply:
 
 
 async def rows(session: Session) -> list[tuple[Any, ...]]:
-    (table,) = (await said(session)).tables
+    table = (await said(session)).tables[0]
     return [row.cells for row in table.rows]
 
 

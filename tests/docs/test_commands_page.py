@@ -57,7 +57,7 @@ def test_every_exit_code_is_on_the_page() -> None:
 def test_every_slash_command_is_on_the_page() -> None:
     page = section("In a chat")
     known = {name for command in LISTED for name in command.names}
-    assert set(re.findall(r"`/([\w?]+)", page)) == known
+    assert set(re.findall(r"`/([\w?-]+)", page)) == known
     shown = [f"/{command.names[0]} {command.arguments}".strip() for command in LISTED]
     rows = re.findall(r"^\| `(/.+?)` \|", page, re.MULTILINE)
     assert [row.replace("\\|", "|") for row in rows] == shown

@@ -116,3 +116,33 @@ def test_always_in_this_project_is_asked_once_and_taken_back_by_permissions(
     screen.sees("accept-edits: ")
     screen.keys("\x04")
     assert screen.ends() == 0
+
+
+def test_a_read_outside_is_a_question_and_words_without_their_file_stay_in_the_prompt(
+    start: Start, project: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    (other / "notes.txt").write_text("plums and pears\n")
+    read = call("read_file", path=str(other / "notes.txt"))
+    screen = start([read, "finished", "attached"])
+    screen.sees(r"› *\n")
+    screen.keys("see @gone.py\r")
+    screen.sees("ybs wants to send your words without what could not be attached")
+    screen.sees("there is no file that matches @gone.py")
+    screen.stays(0.5)
+    screen.keys("n")
+    screen.sees("Nothing was sent")
+    screen.sees(r"› see @gone.py\n")
+    screen.keys("\x15")
+    screen.keys("go\r")
+    screen.sees("read_file wants to read outside of the folders that ybs works in")
+    screen.sees(r"\[a\] always this session: reading in")
+    screen.stays(0.5)
+    screen.keys("a")
+    screen.sees("finished")
+    screen.keys(f"see @{other}/notes.txt\r")
+    screen.sees("Attached: ")
+    screen.sees("attached\n")
+    screen.keys("\x04")
+    assert screen.ends() == 0

@@ -11,10 +11,13 @@ import pytest
 
 from fake_session import FakeSession, says
 from opened import events_to
+from serving import serving
 from ybs.core.events import Noticed, UserSaid
 from ybs.core.ports import Answer, Question
 from ybs.frontends.headless import run as headless
 from ybs.session.attachments import Attacher
+from ybs.session.options import Options
+from ybs.session.reply import NotSent
 from ybs.session.session import Session
 from ybs.testing import OpenAIServer, RecordedEvents, call
 
@@ -143,3 +146,50 @@ async def test_reading_what_is_named_can_be_interrupted(
             assert (await turn).finished.reason == "interrupted"
             assert list(session.conversation.messages) == []
         assert server.requests == []
+
+
+async def test_words_whose_attachment_failed_are_not_sent_and_the_conversation_is_without_them(
+    project: Path, open_session: Open
+):
+    async def refuse(_question: Question) -> Answer:
+        return Answer(is_allowed=False)
+
+    async with OpenAIServer(["done"]) as server:
+        session, events = open_session(server, confirm=refuse)
+        async with session:
+            with pytest.raises(NotSent, match=r"there is no file that matches @gone\.py"):
+                await session.send("see @gone.py")
+            assert server.requests == []
+            assert list(session.conversation.messages) == []
+            assert events.of(UserSaid) == []
+            (project / "gone.py").write_text("x = 1\n")
+            assert (await session.send("see @gone.py")).text == "done"
+        assert "x = 1" in repr(server.requests[0].body)
+
+
+async def test_words_for_a_running_turn_whose_attachment_failed_are_left_out_and_that_is_said(
+    open_session: Open,
+):
+    async with OpenAIServer([call("list_files", pattern="*"), "done"]) as server:
+        session, events = open_session(server)
+
+        def steer(event: object) -> None:
+            if type(event).__name__ == "ToolStarted":
+                session.steer("see @gone.py")
+
+        session.subscribe(events_to(steer))
+        async with session:
+            assert (await session.send("go")).text == "done"
+    assert [event.content for event in events.of(UserSaid)] == ["go"]
+    assert "there is no file that matches @gone.py" in events.of(Noticed)[0].text
+
+
+def test_a_script_that_names_a_file_which_is_not_there_ends_with_2_and_sends_nothing(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(headless, "read_piped", str)
+    with serving(["never"]) as server:
+        where = {"provider": "openai", "endpoint": server.url, "model": "scripted"}
+        assert headless.run_once(Options.of(project, where), prompt="see @gone.py") == 2
+        assert server.requests == []
+    assert "there is no file that matches @gone.py" in capsys.readouterr().err

@@ -11,14 +11,15 @@ from string import ascii_letters, digits
 import pytest
 
 from ybs.config.schema import Safety
-from ybs.core.errors import ToolError
+from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Event, Noticed
 from ybs.core.messages import Image, Text, UserPart
+from ybs.core.ports import Answer, Question
 from ybs.security.firewall.masking import Firewall
 from ybs.security.paths.names import shown_name
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.policy import Policy
-from ybs.session.attachments import MOST_FILES, Attacher
+from ybs.session.attachments import MOST_FILES, Attacher, NotSent
 from ybs.session.mentions import Reading, mention_of, mentions_in, open_mention, pictures_in
 from ybs.tools.builtin.read_file import ReadFile
 from ybs.tools.workspace import Workspace
@@ -47,7 +48,14 @@ class Desk:
         self.told: list[Noticed] = []
         self.workspace = Workspace(Roots(project, blocked=(project / "blocked",)))
         policy = Policy(Safety(deny=("read_file(private/*)",)))
-        self.attacher = Attacher(self.workspace, policy, Firewall(), self.tell)
+        self.attacher = Attacher(self.workspace, policy, Firewall(), self.tell, self.ask)
+        self.asked: list[Question] = []
+        self.may_attach, self.may_send = False, True
+
+    async def ask(self, question: Question) -> Answer:
+        self.asked.append(question)
+        is_about_one = question.preview.title.startswith("attach ")
+        return Answer(is_allowed=self.may_attach if is_about_one else self.may_send)
 
     def tell(self, event: Event) -> None:
         assert isinstance(event, Noticed)
@@ -202,10 +210,9 @@ async def test_what_cannot_go_along_is_said_and_the_rest_goes(desk: Desk, projec
     (project / "broken.png").write_bytes(png()[:-9])
     (project / "closed").write_text("")
     cases = {
-        f"@{outside}": "is outside the folders",
-        "@way-out": "is outside the folders",
+        "@way-out": "it is a link in the project that leads out of it, and you did not want it",
         "@blob": "binary",
-        "@blocked/key.txt": "blocked path",
+        "@blocked/key.txt": "your settings block this place, and you did not want it",
         "@private/key.txt": "safety.deny",
         str(project / "private" / "shot.png"): "safety.deny",
         "@loop": "loop",
@@ -221,6 +228,62 @@ async def test_what_cannot_go_along_is_said_and_the_rest_goes(desk: Desk, projec
         if not is_right or reason not in desk.warnings[0]:
             wrong[words] = (text, desk.warnings)
     assert wrong == {}
+
+
+async def test_what_the_person_names_goes_along_wherever_it_lies(
+    desk: Desk, project: Path, home: Path
+):
+    outside = project.parent / "out side" / "plums.txt"
+    outside.parent.mkdir()
+    outside.write_text("one\ntwo\n")
+    (home / "notes.md").write_text("a note\n")
+    text = await desk.text(f'see @"{outside}":2 and @"{outside.parent}" and @~/notes.md')
+    assert f"\n\n[File {outside}, line 2]\n" in text
+    assert "two" in text
+    assert f"\n\n[Folder {outside.parent}]\n" in text
+    assert "a note" in text
+    assert desk.asked == []
+    assert desk.warnings == []
+    with pytest.raises(Refused):  # it was for this once, and not for the model
+        desk.workspace.roots.resolve(str(outside))
+
+
+async def test_a_place_of_credentials_and_a_link_that_leads_out_are_asked_about_first(
+    desk: Desk, project: Path, home: Path
+):
+    (home / ".ssh").mkdir()
+    (home / ".ssh" / "config").write_text("Host x\n")
+    (project / "way-out").symlink_to(home / "plain.txt")
+    (home / "plain.txt").write_text("plain\n")
+    (project / "deep").symlink_to(home / ".ssh")
+    for words, doubt in (
+        ("@~/.ssh/config", "keys, passwords, histories or ybs's own files are kept in that place"),
+        ("@deep/config", "keys, passwords, histories or ybs's own files are kept in that place"),
+        ("@way-out", "it is a link in the project that leads out of it"),
+    ):
+        desk.asked.clear()
+        desk.may_attach, desk.may_send = True, False
+        text = await desk.text(words)
+        assert "Host x" in text or "plain" in text
+        (question,) = desk.asked
+        assert question.warnings == (doubt,)
+        assert question.preview.title.endswith("to your words, which go to the model's provider")
+        desk.may_attach = False
+        with pytest.raises(NotSent, match="and you did not want it"):
+            await desk.parts(words)
+
+
+async def test_words_whose_attachment_failed_are_sent_only_after_a_yes(desk: Desk):
+    desk.may_send = False
+    with pytest.raises(NotSent, match=r"there is no file that matches @gone\.py") as raised:
+        await desk.parts("see @gone.py and @src/cart.py:1")
+    assert raised.value.remedies == ()
+    assert desk.told == []
+    (question,) = desk.asked
+    assert question.preview.body == "there is no file that matches @gone.py"
+    desk.may_send = True
+    assert "line 1" in await desk.text("see @gone.py and @src/cart.py:1")
+    assert desk.warnings == ["Not attached: there is no file that matches @gone.py"]
 
 
 async def test_a_file_that_vanishes_before_it_is_read_is_said(
@@ -335,11 +398,7 @@ async def test_a_path_that_leads_nowhere_is_told_and_what_is_no_path_is_not(desk
         ("me@example.com @types/node @scope/pkg@1.2 @angular/core/testing @me @gmail.com", ""),
     ]:
         assert await desk.parts(words) == []
-        found = [
-            warning
-            for warning in desk.warnings
-            if warning.startswith("There is no file that matches ")
-        ]
-        if found != ([f"There is no file that matches {told}"] if told else []):
+        found = [warning for warning in desk.warnings if "there is no file that matches" in warning]
+        if found != ([f"Not attached: there is no file that matches {told}"] if told else []):
             wrong.append(f"{words}: {found}")
     assert wrong == []

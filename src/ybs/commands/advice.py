@@ -27,7 +27,7 @@ _WORDS: Final[Mapping[RemedyKind, str]] = {
     "allow_call": "allow it with the rule {} in safety.allow",
     "allow_call_with_network": "allow it with the rule {} in safety.allow, and safety.sandbox_network",
     "choose_mode": "choose the mode {}: /mode",
-    "add_folder": "start ybs with --add-dir {}",
+    "add_folder": "add the folder: /add-dir {}",
     "run_without_sandbox": "start ybs with --no-sandbox",
     "trust_project": "see what it asks for, and trust it: /trust",
     "list_sessions": "list them: /sessions",
@@ -47,7 +47,7 @@ _WORDS: Final[Mapping[RemedyKind, str]] = {
 _WITHOUT_VALUE: Final[Mapping[RemedyKind, str]] = {
     "try_again": "try again",
     "set_key": "set its key (providers.NAME.api_key_env)",
-    "add_folder": "start ybs with --add-dir DIR",
+    "add_folder": "add the folder: /add-dir FOLDER",
 }
 
 

@@ -3,6 +3,9 @@
 import asyncio
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
+from ybs.commands.folders import folders_table
 from ybs.config.paths import short
 from ybs.core.errors import ConfigError
 from ybs.session.reply import Reply, Table
@@ -27,7 +30,9 @@ _PLACES = {"session": "this session", "project": "this project, kept", "start": 
 async def permissions(session: Session, argument: str) -> Reply:
     """List what is allowed and denied, add a rule, or take one back."""
     policy, loaded = session.environment.policy, session.loaded
-    return await asyncio.to_thread(answer, policy, loaded, argument)
+    reply = await asyncio.to_thread(answer, policy, loaded, argument)
+    folders = () if argument else (folders_table(session),)
+    return replace(reply, tables=(*reply.tables, *folders))
 
 
 def answer(policy: "Policy", loaded: "Loaded", argument: str) -> Reply:

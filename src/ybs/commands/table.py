@@ -9,6 +9,7 @@ from ybs.commands.autocommit import change_autocommit
 from ybs.commands.conversation import begin_anew, clear, copy, export, leave
 from ybs.commands.diff import show_diff
 from ybs.commands.focus import focus
+from ybs.commands.folders import add_dir
 from ybs.commands.git import commit
 from ybs.commands.init import init
 from ybs.commands.memory import memorize, show_memories
@@ -134,6 +135,14 @@ GROUPS = (
             summary="choose what ybs may do without asking",
             run=change_mode,
             choices=_modes,
+        ),
+        Command(
+            names=("add-dir",),
+            arguments="[FOLDER]",
+            summary="work in one more folder, or list them",
+            run=add_dir,
+            waits=True,
+            shows_bare=True,
         ),
         Command(
             names=("permissions",),

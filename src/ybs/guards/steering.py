@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Guard, Turn
 
-#: Makes a message of words and the part of them that was typed (None: all); what it needs for that may take time.
-Compose = Callable[[str, str | None], Awaitable[UserMessage]]
+#: Makes a message of words and the part of them that was typed (None: all), or None where they are not to be said.
+Compose = Callable[[str, str | None], Awaitable[UserMessage | None]]
 
 
 class Steering(Guard):
@@ -47,8 +47,9 @@ class Steering(Guard):
             message = await self._compose(words, typed)
             if self._waiting and self._waiting[0] == (words, typed):  # not taken back meanwhile
                 self._waiting.pop(0)
-                turn.say(message)
-                self._after()
+                if message is not None:
+                    turn.say(message)
+                    self._after()
         self._is_asked_for = False
 
     async def wants_more(self, turn: Turn) -> bool:

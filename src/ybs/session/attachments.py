@@ -13,11 +13,13 @@ from msgspec import Raw, Struct
 from ybs.core.errors import Failure, Refused, ToolError
 from ybs.core.events import Emit, Level, Noticed
 from ybs.core.messages import Text, ToolCall, UserPart
-from ybs.core.ports import Preview, ToolOutput
+from ybs.core.ports import Confirm, Preview, Question, ToolOutput
 from ybs.core.remedies import Remedy
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.structs import masked
 from ybs.security.paths.names import shown_name
+from ybs.security.paths.roots import BlockedPath, OutsideRoots
+from ybs.security.policy.confirm import nobody
 from ybs.security.policy.policy import Deny, Policy, Subject
 from ybs.session.mentions import (
     Reading,
@@ -26,6 +28,7 @@ from ybs.session.mentions import (
     mentions_in,
     pictures_in,
 )
+from ybs.session.reply import NotSent
 from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -41,6 +44,10 @@ _FAR = 10**9
 _PRIVATE_KEY = "[ybs:secret:private-key#"
 
 
+#: Why the person is asked about a link that they named.
+LINK = "it is a link in the project that leads out of it"
+
+
 class Target(Struct, frozen=True):
     """What is to be attached: the resolved path and the lines of it (0: all)."""
 
@@ -49,25 +56,52 @@ class Target(Struct, frozen=True):
     last: int = 0
     is_folder: bool = False
     is_picture: bool = False
+    #: Why the person is asked before it is read; empty where naming it is enough.
+    doubt: str = ""
 
 
 class Attacher:
-    """Reads what a person names. Nothing outside the roots is opened but pictures; blocked paths never are."""
+    """Reads what a person names, wherever it lies. `ask` asks them about places of credentials, and about what failed."""
 
     def __init__(
-        self, workspace: Workspace, policy: Policy, firewall: Firewall, tell: Emit
+        self,
+        workspace: Workspace,
+        policy: Policy,
+        firewall: Firewall,
+        tell: Emit,
+        ask: Confirm = nobody,
     ) -> None:
         self._workspace, self._policy = workspace, policy
-        self._firewall, self._tell = firewall, tell
+        self._firewall, self._tell, self._ask = firewall, tell, ask
 
     async def parts(self, words: str) -> list[UserPart]:
-        """Return what to send behind the words; the person is told what was attached and what was not."""
+        """Return what to send behind the words; the person is told what was attached.
+
+        Raises NotSent where something was not, and they do not want to send their words without it.
+        """
         finder = Finder(self._workspace.roots)
         targets = await asyncio.to_thread(finder.targets, words)
+        parts, names, problems = await self._attached(targets)
+        failures = list(dict.fromkeys([*problems, *finder.problems[:MOST_FILES]]))
+        if finder.missing:
+            missing = ", ".join(finder.missing[:_MOST_MISSING])
+            failures.append(Failure(message=f"there is no file that matches {missing}"))
+        if failures:
+            await self._confirm(failures)
+        if names:
+            self._say("info", f"Attached: {', '.join(names)}")
+        for failure in failures:
+            self._say("warning", f"Not attached: {failure.message}", failure.remedies)
+        return parts
+
+    async def _attached(
+        self, targets: Sequence[Target]
+    ) -> tuple[list[UserPart], list[str], list[Failure]]:
+        """Return the parts of a message, what they are, and what could not be read."""
         parts: list[UserPart] = []
         names: list[str] = []
         left_out: list[str] = []
-        problems = finder.problems
+        problems: list[Failure] = []
         room = BUDGET * self._workspace.max_output_chars
         for target in targets:
             shown = self._workspace.roots.show(target.path)
@@ -75,42 +109,69 @@ class Attacher:
                 left_out.append(shown)
                 continue
             try:
+                await self._let(target, shown)
                 output = await self._read(target, shown)
             except ToolError as error:
                 problems.append(_reason(error, shown))
                 continue
-            what = output.summary.removeprefix(f"{shown}: ")
-            names.append(f"{shown} ({what})")
+            names.append(f"{shown} ({output.summary.removeprefix(f'{shown}: ')})")
             new = self._spoken(output, _title(target, shown))
             room -= sum(len(part.text) for part in new if isinstance(part, Text))
             parts += new
-        self._report(names, left_out, problems)
-        if finder.missing:
-            self._say(
-                "warning",
-                f"There is no file that matches {', '.join(finder.missing[:_MOST_MISSING])}",
+        return parts, names, [*self._left_out(left_out), *problems[:MOST_FILES]]
+
+    async def _let(self, target: Target, shown: str) -> None:
+        """Ask the person where naming a file is not enough. Raises Refused."""
+        if not target.doubt:
+            return
+        title = f"attach {shown} to your words, which go to the model's provider"
+        answer = await self._ask(_question(title, warnings=(target.doubt,)))
+        if not answer.is_allowed:
+            why = "nobody is here to be asked" if answer.is_unattended else "you did not want it"
+            raise Refused(f"{shown} is not read: {target.doubt}, and {why}")
+
+    async def _confirm(self, failures: Sequence[Failure]) -> None:
+        """Ask whether the words are sent without what could not be attached. Raises NotSent."""
+        lines = [self._firewall.mask(failure.message) for failure in failures]
+        title = "send your words without what could not be attached"
+        answer = await self._ask(_question(title, body="\n".join(lines)))
+        if not answer.is_allowed:
+            remedies = tuple(remedy for failure in failures for remedy in failure.remedies)
+            raise NotSent(
+                f"Nothing was sent, because not all was attached: {'; '.join(lines)}",
+                remedies=remedies,
             )
-        return parts
 
     async def _read(self, target: Target, shown: str) -> ToolOutput:
         """Read one. Raises ToolError."""
         self._check(shown)
         if target.is_picture:
             return await asyncio.to_thread(picture, self._workspace.roots, target.path)
+        workspace = self._workspace_of(target)
         # A name may begin with what means something in an argument.
         path = shown if shown.startswith("/") else f"./{shown}"
         if target.is_folder:
             from ybs.tools.builtin import list_files  # not needed before the first folder
 
             look = list_files.Arguments(pattern="*", path=path, max_results=_FOLDER_ENTRIES)
-            return await list_files.ListFiles(self._workspace).run(look, _nothing)
+            return await list_files.ListFiles(workspace).run(look, _nothing)
         from ybs.tools.builtin import read_file
 
         last = target.last or _FAR
         asked = read_file.Arguments(
             path=path, offset=target.first or 1, limit=last - (target.first or 1) + 1
         )
-        return await read_file.ReadFile(self._workspace).run(asked, _nothing)
+        return await read_file.ReadFile(workspace).run(asked, _nothing)
+
+    def _workspace_of(self, target: Target) -> Workspace:
+        """Return where a target is read: the session's own place, or one that has all of a person's files."""
+        roots = self._workspace.roots
+        if roots.holds(target.path) and not target.doubt:
+            return self._workspace
+        wide = roots.everywhere()
+        if target.doubt:  # they were asked
+            wide.add(target.path, is_read_only=True)
+        return Workspace(wide, max_output_chars=self._workspace.max_output_chars)
 
     def _check(self, shown: str) -> None:
         """Raise Refused where a rule denies reading this. What would be asked was answered by the person's words."""
@@ -133,14 +194,11 @@ class Attacher:
         images = masked(self._firewall, output.images, place)
         return [Text(text=clean), *images]
 
-    def _report(self, names: list[str], left_out: list[str], problems: list[Failure]) -> None:
-        if names:
-            self._say("info", f"Attached: {', '.join(names)}")
-        if left_out:
-            more = f"at most {MOST_FILES} files and {BUDGET * self._workspace.max_output_chars:,} characters go along"
-            self._say("warning", f"Not attached: {', '.join(left_out)}; {more}")
-        for problem in dict.fromkeys(problems[:MOST_FILES]):
-            self._say("warning", f"Not attached: {problem.message}", problem.remedies)
+    def _left_out(self, names: list[str]) -> list[Failure]:
+        if not names:
+            return []
+        more = f"at most {MOST_FILES} files and {BUDGET * self._workspace.max_output_chars:,} characters go along"
+        return [Failure(message=f"{', '.join(names)}; {more}")]
 
     def _say(self, level: Level, text: str, remedies: Sequence[Remedy] = ()) -> None:
         text = self._firewall.mask(text)
@@ -171,20 +229,31 @@ class Finder:
         for reading in readings:
             name = os.path.expanduser(reading.path)  # noqa: PTH111 - a Path takes slashes at the end away
             try:
-                path = self._roots.resolve(name)
+                path, doubt = self._found(name)
             except Refused as error:
                 if not self._exists(name):
                     continue
-                if not reading.first and is_picture_name(name):
-                    return self._pictured(name)
                 self.problems.append(_reason(error, shown_name(name)))
                 return None
             except ToolError:
                 continue  # no path at all
             if self._exists(str(path)) and not (reading.first and path.is_dir()):
-                return Target(path, reading.first, reading.last, path.is_dir())
+                if is_picture_name(name) and not reading.first and not self._roots.holds(path):
+                    return Target(path, is_picture=True, doubt=doubt)
+                return Target(path, reading.first, reading.last, path.is_dir(), doubt=doubt)
         self._miss(readings[-1].path)
         return None
+
+    def _found(self, name: str) -> tuple[Path, str]:
+        """Return where a name leads, and why the person is asked about it. Raises ToolError."""
+        try:
+            return self._roots.resolve(name), ""
+        except OutsideRoots as error:
+            asked = os.path.normpath(f"{self._roots.folder}/{name}")
+            is_link = name[:1] != "/" and self._roots.holds(Path(asked))
+            return Path(error.path), LINK if is_link else ""
+        except BlockedPath as error:
+            return Path(error.path), error.reason
 
     def _miss(self, name: str) -> None:
         """Note a mention that fits nothing, where it can only have been meant as a path."""
@@ -232,6 +301,13 @@ def picture(roots: "Roots", path: Path) -> ToolOutput:
         raise ToolError(f"{shown} is not a PNG, JPEG, GIF or WebP picture")
     image, pixels = image_of(data, max(status.st_size, len(data)), media_type, shown)
     return ToolOutput(output="", summary=f"{shown}: {pixels}", images=(image,))
+
+
+def _question(title: str, *, body: str = "", warnings: tuple[str, ...] = ()) -> Question:
+    call = ToolCall(id="attachment", name="ybs", arguments=Raw(b"{}"))
+    return Question(
+        call=call, effect="read", preview=Preview(title=title, body=body), warnings=warnings
+    )
 
 
 def _title(target: Target, shown: str) -> str:

@@ -9,8 +9,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
-from ybs.core.events import Emit, Event
+from ybs.core.events import Emit, Event, Noticed
 from ybs.core.messages import Image, UserMessage
+from ybs.session.reply import NotSent
 
 if TYPE_CHECKING:
     from ybs.session.attachments import Attacher
@@ -44,10 +45,15 @@ class Composer:
         self.heard.append(Heard(message, monotonic()))
         return message
 
-    async def compose_meanwhile(self, words: str, typed: str | None) -> UserMessage:
-        """Make a message for a running turn; what is to be told about it waits for `tell_news`."""
+    async def compose_meanwhile(self, words: str, typed: str | None) -> UserMessage | None:
+        """Make a message for a running turn; what is to be told about it waits for `tell_news`. None: it is not to be sent."""
         self._news.clear()
-        message = await self._with_files(UserMessage.of(words), typed, self._news.append)
+        try:
+            message = await self._with_files(UserMessage.of(words), typed, self._news.append)
+        except NotSent as error:
+            notice = Noticed(level="warning", text=str(error), remedies=error.remedies)
+            self._tell(notice)
+            return None
         self.heard.append(Heard(message, monotonic(), is_meanwhile=True))
         return message
 
@@ -74,4 +80,5 @@ def attacher_in(environment: ToolEnvironment, tell: Emit) -> "Attacher":
     from ybs.session.attachments import Attacher  # few words name a file
 
     firewall = environment.secrets.firewall
-    return Attacher(environment.workspace, environment.policy, firewall, tell)
+    confirm = environment.gate.confirm
+    return Attacher(environment.workspace, environment.policy, firewall, tell, confirm)

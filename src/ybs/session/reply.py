@@ -110,6 +110,10 @@ class Outcome(Struct, frozen=True, kw_only=True):
         return self
 
 
+class NotSent(YbsError):
+    """The person's words were not sent, because something that they name could not be attached."""
+
+
 class Commands(Protocol):
     """The slash commands of a session, handed in by whoever opens it. `session` is the `ybs.Session` that they act on."""
 

@@ -18,6 +18,7 @@ from ybs.core.events import Emit, Noticed
 from ybs.core.hooks import CallHook
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Preview, Tool, Toolbox, ToolOutput, ToolSpec
+from ybs.security.paths.roots import OutsideRoots
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Allow, Deny, Subject
 from ybs.tools.calls.arguments import Decoded, decode
@@ -206,18 +207,28 @@ class LocalToolbox(Toolbox):
         return replace(result, duration_seconds=monotonic() - started)
 
     async def _run(self, call: ToolCall, emit: Emit) -> ToolResult:
-        # Loaded here: the first request of a session needs none of it.
-        from ybs.tools.calls.live import Live
-        from ybs.tools.calls.supervise import awaited, called
+        from ybs.tools.calls.supervise import called  # the first request of a session needs none
 
-        ready = await called(lambda: self._prepare(call), call.name, PREPARE_SECONDS)
-        tool, notes = ready.tool, ready.decoded.notes
+        try:
+            ready = await called(lambda: self._prepare(call), call.name, PREPARE_SECONDS)
+        except OutsideRoots as refused:
+            if self._dry_run or not self.is_read_only(call):
+                raise
+            with await self._gate.admit_reading(call, refused, emit):
+                return await self._run(call, emit)
         if self._dry_run:
             preview = ready.preview
             body = f"\n{preview.body}" if preview.body else ""
             text = f"Not executed (dry run). It would: {preview.title}{body}"
             output = ToolOutput(output=text, summary="not executed (dry run)")
-            return self._result(call, output, notes)
+            return self._result(call, output, ready.decoded.notes)
+        return await self._run_checked(call, ready, emit)
+
+    async def _run_checked(self, call: ToolCall, ready: Ready, emit: Emit) -> ToolResult:
+        from ybs.tools.calls.live import Live
+        from ybs.tools.calls.supervise import awaited
+
+        tool, notes = ready.tool, ready.decoded.notes
         verdict = await self._admit(ready, emit)
         if isinstance(verdict, Deny):
             return replace(self._failed(call, verdict.reason, "refused"), is_refused=True)

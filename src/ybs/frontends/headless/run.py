@@ -79,11 +79,12 @@ def code_of(error: YbsError) -> int:
     """Map an error to an exit code (design section 4)."""
     from ybs.agent.model_choice import NothingConfigured
     from ybs.session.options import BadOption
+    from ybs.session.reply import NotSent
 
     match error:
         case NothingConfigured():
             return 4
-        case BadOption():
+        case BadOption() | NotSent():
             return 2
         case ConfigError():
             return 3

@@ -12,7 +12,7 @@ from ybs.core.errors import YbsError
 from ybs.core.events import TurnFinished, UserSaid
 from ybs.frontends.terminal.drawing.live import FRAMES_PER_SECOND, Live
 from ybs.frontends.terminal.mishaps import report
-from ybs.session.reply import Outcome, Reply
+from ybs.session.reply import NotSent, Outcome, Reply
 from ybs.session.session import Session
 
 #: Takes one line of input.
@@ -184,7 +184,7 @@ class Work:
         except YbsError as error:
             self._front.show_error(told(error))
             if not self._session.is_busy:
-                self._give_back_unread()
+                self._give_back_unread(unsent=line if isinstance(error, NotSent) else "")
             return
         finally:
             self._front.end_line()

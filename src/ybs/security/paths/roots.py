@@ -24,6 +24,22 @@ if TYPE_CHECKING:
 _MAGIC = ("/proc", "/dev", "/sys")
 
 
+class OutsideRoots(Refused):
+    """A path lies outside of the folders of `roots`, and in no blocked place."""
+
+    def __init__(self, message: str, path: str, roots: "Roots") -> None:
+        super().__init__(message, remedies=(Remedy("add_folder", os.path.dirname(path)),))  # noqa: PTH120
+        self.path, self.roots = path, roots
+
+
+class BlockedPath(Refused):
+    """A path lies in a place that is blocked for every tool: `path` is where it leads, `reason` half a sentence."""
+
+    def __init__(self, message: str, path: str, reason: str) -> None:
+        super().__init__(message)
+        self.path, self.reason = path, reason
+
+
 class Roots:
     """The project's folder, the other folders allowed, and the paths that are blocked even inside them.
 
@@ -45,12 +61,34 @@ class Roots:
         self._named = frozenset(_key(path) for path in self._blocked)
         self._roots: list[str] = []
         self._readable: list[str] = []
+        self._reading: list[str] = []
         for path in self._expanded(allowed):
             self.add(Path(path))
 
     def add(self, folder: Path, *, is_read_only: bool = False) -> None:
         """Allow one more folder. A read-only one may be read even where it lies in a blocked path."""
         (self._readable if is_read_only else self._roots).append(os.path.realpath(folder))
+
+    def add_reading(self, path: str) -> None:
+        """Allow one more file or folder, its links resolved, to be read, but for what is blocked in it."""
+        self._reading.append(path)
+
+    def forget_reading(self, path: str) -> None:
+        """Take back what `add_reading` allowed, once."""
+        self._reading.remove(path)
+
+    def may_read(self, real: str) -> bool:
+        """Return whether a path outside of the folders was allowed to be read."""
+        return any(_lies_in(real, each) for each in self._reading)
+
+    def holds(self, path: Path) -> bool:
+        """Return whether the resolved path lies in one of the folders."""
+        return any(_lies_in(str(path), root) for root in self._roots)
+
+    @property
+    def reading(self) -> tuple[Path, ...]:
+        """What may be read outside of the folders."""
+        return tuple(Path(path) for path in dict.fromkeys(self._reading))
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -84,11 +122,14 @@ class Roots:
             return Path(real)
         self._check_blocked(shown, os.path.normpath(asked), real)
         root = next((root for root in self._roots if _lies_in(real, root)), None)
+        if root is None and not is_write and self.may_read(real):
+            return Path(real)
         if root is None:
-            raise Refused(
+            raise OutsideRoots(
                 f"{shown} is outside the folders that ybs may work in ({self._root_names()}). "
                 "The person can allow its folder.",
-                remedies=(Remedy("add_folder", os.path.dirname(real)),),  # noqa: PTH120 - real is text
+                real,
+                self,
             )
         if is_write:
             _check_git(name, real, root)
@@ -214,14 +255,18 @@ class Roots:
         for path in (real,) if asked == real else (real, asked):
             key = _key(path)
             if _is_among(key, self._named):
-                raise Refused(
+                raise BlockedPath(
                     f"{shown} is in a blocked path. Work without it; only the person's own settings "
-                    "(safety.sandbox_blocked_paths) can change that."
+                    "(safety.sandbox_blocked_paths) can change that.",
+                    real,
+                    "your settings block this place",
                 )
             if _is_among(key, self._always):
-                raise Refused(
+                raise BlockedPath(
                     f"{shown} is blocked: credentials, histories or ybs's own files are there, and no "
-                    "setting opens them to tools. Work without it."
+                    "setting opens them to tools. Work without it.",
+                    real,
+                    "keys, passwords, histories or ybs's own files are kept in that place",
                 )
 
     def _is_blocked_link(self, real: str, status: os.stat_result) -> bool:

@@ -1,15 +1,20 @@
 """Confirmation: one question at a time to the person, remembered for the session or the project where they say so."""
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ybs.core.errors import ConfigError
+from ybs.core.errors import ConfigError, Refused
 from ybs.core.events import ConfirmationAnswered, ConfirmationAsked, Emit, Noticed
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Confirm, Effect, Preview, Question
 from ybs.core.remedies import Remedy
 from ybs.security.policy.policy import Allow, Ask, Decision, Deny, Policy, Subject
+
+if TYPE_CHECKING:
+    from ybs.security.paths.roots import OutsideRoots
+    from ybs.security.policy.outside import Reading
 
 
 async def nobody(question: Question) -> Answer:
@@ -68,7 +73,37 @@ class Gate:
             emit(ConfirmationAnswered(id=call.id, is_allowed=False, reason=decision.reason))
         return decision
 
+    async def admit_reading(self, call: ToolCall, refused: "OutsideRoots", emit: Emit) -> "Reading":
+        """Ask whether a path outside of the folders may be read, within `with` what is returned.
+
+        Raises Refused; as it was where nobody is there to be asked, or the mode asks nothing.
+        """
+        from ybs.security.policy.outside import Reading  # few calls want it
+
+        if self.policy.mode in ("deny", "bypass"):
+            raise refused
+        reading = Reading(call, refused)
+        async with self._lock:
+            answer = Answer(is_allowed=True)
+            if not reading.is_open:
+                answer = await self._answer(reading.question, emit)
+            if answer.is_unattended:
+                raise refused
+            if not answer.is_allowed:
+                raise Refused(_refusal(answer))
+            reading.open(is_lasting=answer.is_for_session)
+        return reading
+
     async def _ask(self, question: Question, emit: Emit) -> Allow | Deny:
+        answer = await self._answer(question, emit)
+        if not answer.is_allowed:
+            return Deny(_refusal(answer))
+        if grant := _granted(answer, question):
+            is_kept = answer.is_for_project and question.can_be_kept
+            await self._keep(grant, emit, is_kept=is_kept)
+        return Allow("person", with_network=answer.with_network and question.offers_network)
+
+    async def _answer(self, question: Question, emit: Emit) -> Answer:
         call = question.call
         emit(
             ConfirmationAsked(
@@ -82,20 +117,15 @@ class Gate:
             )
         )
         answer = await self.confirm(question)
-        with_network = answer.with_network and question.offers_network
-        is_lasting = answer.is_for_session or answer.is_for_project
-        grant = question.network_grant if with_network else question.grant
-        grant = grant if answer.is_allowed and is_lasting else ""
-        if grant:
-            await self._keep(grant, emit, is_kept=answer.is_for_project and question.can_be_kept)
         emit(
             ConfirmationAnswered(
-                id=call.id, is_allowed=answer.is_allowed, reason=answer.reason, grant=grant
+                id=call.id,
+                is_allowed=answer.is_allowed,
+                reason=answer.reason,
+                grant=_granted(answer, question),
             )
         )
-        if answer.is_allowed:
-            return Allow("person", with_network=with_network)
-        return Deny(f"Refused: {answer.reason}" if answer.reason else "The person refused.")
+        return answer
 
     async def _keep(self, grant: str, emit: Emit, *, is_kept: bool) -> None:
         try:
@@ -110,3 +140,15 @@ class Gate:
         if warning and warning != self._warned:
             emit(Noticed(level="warning", text=warning))
         self._warned = warning
+
+
+def _granted(answer: Answer, question: Question) -> str:
+    """Return what an answer allows from now on; nothing where it was for this call alone."""
+    if not (answer.is_allowed and (answer.is_for_session or answer.is_for_project)):
+        return ""
+    is_with = answer.with_network and question.offers_network
+    return question.network_grant if is_with else question.grant
+
+
+def _refusal(answer: Answer) -> str:
+    return f"Refused: {answer.reason}" if answer.reason else "The person refused."

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from ybs.core.errors import ToolError
+from ybs.core.errors import Refused, ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
@@ -247,7 +247,13 @@ class RunShell(BuiltInTool):
         return replace(told, output=f"{told.output}\n{remark}") if remark else told
 
     def _folder(self, arguments: Arguments) -> Path:
-        return self.workspace.roots.resolve(arguments.working_dir or ".")
+        roots = self.workspace.roots
+        folder = roots.resolve(arguments.working_dir or ".")
+        if roots.may_read(str(folder)):  # by a tool that reads, which is not this one
+            raise Refused(
+                f"working_dir {roots.show(folder)} is outside the folders that ybs may work in"
+            )
+        return folder
 
     def _seconds(self, arguments: Arguments) -> int:
         # The schema's default stands for the configured limit.
