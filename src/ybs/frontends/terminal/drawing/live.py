@@ -9,8 +9,9 @@ from msgspec import Struct
 from ybs.commands.figures import amount
 from ybs.frontends.terminal.drawing.blocks import Blocks
 from ybs.frontends.terminal.drawing.prose import Growing
-from ybs.frontends.terminal.drawing.steps import call_text, running_line
+from ybs.frontends.terminal.drawing.steps import VERB_WIDTH, call_text, running_line, step_body
 from ybs.frontends.terminal.signs import Paint, Signs
+from ybs.frontends.terminal.sub_agents import SubAgent, SubAgents
 from ybs.frontends.terminal.words import NARROW, cells, fold, one_line, shorten, shown_line
 
 FRAMES_PER_SECOND = 8
@@ -43,6 +44,8 @@ class Live:
     def __init__(self, paint: Paint, signs: Signs, clock: Callable[[], float] = monotonic) -> None:
         self._paint, self._signs, self.clock = paint, signs, clock
         self.calls: dict[str, RunningCall] = {}
+        #: They may go on when the turn has ended.
+        self.sub_agents = SubAgents(clock)
         self.blocks = Blocks()
         self.thinking = ""
         self.activity = ""
@@ -130,6 +133,7 @@ class Live:
     def lines(self, width: int, height: int) -> list[str]:
         """Draw at most `height` lines."""
         lines = [*self._open_lines(width, height), *self._call_lines(width)]
+        lines += self._sub_agent_lines(width)
         if self.is_running and not self.calls:
             lines.append(self._waiting_line(width))
         lines += self._tail(self.printed, width)
@@ -164,6 +168,24 @@ class Live:
         if (more := len(self.calls) - MAX_CALLS) > 0:
             lines.append(self._paint.dim(f"  {self._signs.more} {more} more"))
         return lines
+
+    def _sub_agent_lines(self, width: int) -> list[str]:
+        working, now = [*self.sub_agents.working.values()], self.clock()
+        lines = [self._sub_agent_line(agent, now, width) for agent in working[:MAX_CALLS]]
+        if (more := len(working) - MAX_CALLS) > 0:
+            lines.append(self._paint.dim(f"  {self._signs.more} {more} more"))
+        return lines
+
+    def _sub_agent_line(self, agent: SubAgent, now: float, width: int) -> str:
+        is_narrow = width < NARROW
+        name = shorten(one_line(agent.name), width // 3, self._signs.more)
+        name = name if is_narrow else name.ljust(VERB_WIDTH - 1)
+        figures = [] if is_narrow else [agent.figures(f" {self._signs.dot} ")]
+        said = f" {self._signs.dot} ".join([agent.doing, *figures])
+        room = width - cells(name) - 2 * len("  ") - len("99m 59s") - 1
+        task = "" if is_narrow else agent.task
+        text = f"{name} {step_body(task, said, room, self._paint, self._signs)}"
+        return running_line(text, agent.worked_seconds(now), width, self._paint, self._frame())
 
     def _stop_hint(self, width: int) -> str:
         is_shown = width >= NARROW and self.worked_seconds >= 1

@@ -54,6 +54,7 @@ from ybs.frontends.terminal.drawing.steps import (
     step_line,
 )
 from ybs.frontends.terminal.drawing.typed import Typed
+from ybs.frontends.terminal.sub_agents import SubAgent, end_words
 from ybs.frontends.terminal.words import (
     cells,
     compaction_words,
@@ -100,9 +101,11 @@ class Renderer(Page):
         self._has_told_key = False
 
     def __call__(self, envelope: Envelope) -> None:
-        """Draw what an agent tells."""
+        """Draw what an agent tells; of a sub-agent one line, when it is done."""
         if envelope.is_main:
             self.draw(envelope.event)
+        else:
+            self._draw_sub_agent(envelope.agent, envelope.event)
 
     def draw(self, event: Event) -> None:
         """Draw an event of the main agent."""
@@ -310,6 +313,39 @@ class Renderer(Page):
                 self.note(compaction_words(event, "→"))
             case TurnFinished():
                 self._end_turn(event)
+
+    def _draw_sub_agent(self, name: str, event: Event) -> None:
+        agent = self.live.sub_agents.add(name, event)
+        match event:
+            case Noticed(level="warning" | "error"):
+                said = advised(event.text, event.remedies, separator=" ")
+                self.note(f"{name}: {said}", event.level)
+            case ConfirmationAsked():
+                self.live.pause(f"{name} {event.id}")
+            case ConfirmationAnswered():
+                self.live.resume(f"{name} {event.id}")
+            case TurnFinished() if agent is not None:
+                self._end_sub_agent(agent, event)
+            case _:
+                pass
+
+    def _end_sub_agent(self, agent: SubAgent, event: TurnFinished) -> None:
+        """Draw a sub-agent that is done as if it were a call."""
+        figures = agent.figures(f" {self.canvas.signs.dot} ")
+        is_done = event.reason == "done"
+        finished = ToolFinished(
+            id="",
+            name=agent.name,
+            success=is_done,
+            output=figures if is_done else end_words(event),
+            summary=figures,
+            duration_seconds=agent.worked_seconds(self.live.clock()),
+        )
+        if self._settings.show_tool_calls:
+            call = RunningCall(agent.name, agent.task, agent.started_at)
+            self.put("step", "\n".join(self._call_lines(finished, call, was_asked=False)))
+        if agent.told:
+            self._folds.add(f"{agent.name} {agent.task}", agent.told.text)
 
     def _tell_retry(self, event: RequestRetried) -> None:
         """Say why a request is sent again, once for each reason; how often is told in passing."""

@@ -24,6 +24,7 @@ from ybs.frontends.layout import lines_of
 from ybs.frontends.terminal.notify import BELL, LONG_SECONDS
 from ybs.frontends.terminal.plain.line_input import Lines, as_answer, is_answer
 from ybs.frontends.terminal.plain.sentences import WIDTH, Sentences, Stopwatch, fold_line
+from ybs.frontends.terminal.plain.sub_agents import SubAgentSentences
 from ybs.frontends.terminal.questions.confirm import (
     NETWORK_MEANS,
     grant_text,
@@ -64,6 +65,9 @@ class PlainTerminal:
         self._beside: set[asyncio.Task[None]] = set()
         self._watch = Stopwatch(clock)
         self._sentences = Sentences(session, self._watch)
+        self._sub_agents = SubAgentSentences(
+            clock, lambda name: Sentences(session, self._watch, name=name)
+        )
         self._interrupted_at = -TWICE_SECONDS
         self._one_question = asyncio.Lock()
         self._code = 0
@@ -270,12 +274,12 @@ class PlainTerminal:
         self._write(f"Answer {words} or no because ...: ")
 
     def _on_event(self, envelope: Envelope) -> None:
-        if not envelope.is_main:
-            return
-        event = envelope.event
-        if text := self._sentences.of(event):
+        event, is_main = envelope.event, envelope.is_main
+        if text := (
+            self._sentences.of(event) if is_main else self._sub_agents.of(envelope.agent, event)
+        ):
             self._tell(text)
-        if isinstance(event, TurnFinished) and event.duration_seconds >= LONG_SECONDS:
+        if is_main and isinstance(event, TurnFinished) and event.duration_seconds >= LONG_SECONDS:
             self._call()
 
     def _tell_again(self, event: Event) -> None:

@@ -86,10 +86,11 @@ class Stopwatch:
 
 
 class Sentences:
-    """Makes sentences of events."""
+    """Makes sentences of the events of one agent: of a sub-agent its `name` stands before each, and they are short."""
 
-    def __init__(self, session: Session, watch: Stopwatch) -> None:
+    def __init__(self, session: Session, watch: Stopwatch, *, name: str = "") -> None:
         self._session, self._watch = session, watch
+        self._who = f"{name}: " if name else ""
         self._about: dict[str, str] = {}
         self._calls: dict[str, str] = {}
         self._arguments: dict[str, str] = {}
@@ -153,11 +154,12 @@ class Sentences:
     def _note_sentence(self, event: RequestRetried | Noticed | Compacted) -> str:
         if isinstance(event, Noticed):
             said = advised(event.text, event.remedies, separator=" ")
-            return fold_line(f"{event.level.capitalize()}: {one_line(said)}")
+            return fold_line(f"{self._who}{event.level.capitalize()}: {one_line(said)}")
         if isinstance(event, Compacted):
-            return fold_line(_sentence(compaction_words(event, "to")))
+            return fold_line(self._who + _sentence(compaction_words(event, "to")))
         retries = self._session.config.agent.retry_attempts
-        return fold_line(_sentence(retry_words(event, reason_of(event.message), retries)))
+        words = retry_words(event, reason_of(event.message), retries)
+        return fold_line(self._who + _sentence(words))
 
     def _call_sentence(self, event: ToolFinished) -> str:
         about, is_answered = self._about.pop(event.id, ""), self._answered.pop(event.id, None)
@@ -170,7 +172,7 @@ class Sentences:
     ) -> str:
         if not self._session.config.ui.show_tool_calls:
             return ""
-        call = f"{printable(event.name)} {about}".strip()
+        call = f"{self._who}{printable(event.name)} {about}".strip()
         if not event.success and not streams_of(event):
             return self._failure_sentence(event, call, is_answered=is_answered)
         state, said = "done" if event.success else "failed", one_line(event.summary)
@@ -193,6 +195,8 @@ class Sentences:
 
     def _details(self, event: ToolFinished) -> list[str]:
         is_whole, given = self._session.view.is_verbose, self._arguments.get(event.id, "")
+        if self._who and not is_whole:
+            return []
         lines = detail_of(event, WIDTH - 2, ASCII, is_whole=is_whole).lines
         if is_whole and given and not diff_of(event):
             lines = [*output_lines(given, WIDTH - 2), *lines]

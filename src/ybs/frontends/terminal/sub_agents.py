@@ -1,0 +1,169 @@
+"""What the sub-agents of a session are doing: a record of each that works, made of its events."""
+
+from collections.abc import Callable
+from typing import assert_never
+
+from msgspec import Struct, field
+
+from ybs.commands.advice import advised
+from ybs.commands.figures import amount
+from ybs.core.events import (
+    AssistantSaid,
+    Compacted,
+    ConfirmationAnswered,
+    ConfirmationAsked,
+    Event,
+    FilesChanged,
+    FilesRestored,
+    Noticed,
+    Replaced,
+    RequestRetried,
+    RequestStarted,
+    Rewound,
+    SessionEnded,
+    SessionStarted,
+    SystemPrompted,
+    TextStreamed,
+    ThinkingStreamed,
+    Titled,
+    ToolCallStreamed,
+    ToolFinished,
+    ToolPrinted,
+    ToolStarted,
+    TurnFinished,
+    UserSaid,
+)
+from ybs.core.wording import plural
+from ybs.frontends.terminal.drawing.folds import Kept
+from ybs.frontends.terminal.words import one_line, reason_of, subject, verb
+
+
+class SubAgent(Struct, eq=False):
+    """One turn of a sub-agent: what it was asked, what it does now, and what it has used so far.
+
+    `told` is what it did, a line for each call, and what it said.
+    """
+
+    name: str
+    started_at: float
+    task: str = ""
+    activity: str = "begins"
+    steps: int = 0
+    tokens: int = 0
+    calls: dict[str, str] = field(default_factory=dict[str, str])
+    asked: set[str] = field(default_factory=set[str])
+    asked_at: float = 0.0
+    waited_seconds: float = 0.0
+    told: Kept = field(default_factory=Kept)
+
+    @property
+    def doing(self) -> str:
+        """What it does now, in a few words."""
+        if self.asked:
+            return "asks you"
+        return "; ".join(self.calls.values()) or self.activity
+
+    def figures(self, separator: str) -> str:
+        """Return how many steps it took, and how many tokens."""
+        used = [f"{amount(self.tokens)} tokens"] * bool(self.tokens)
+        return separator.join([plural(self.steps, "step"), *used])
+
+    def worked_seconds(self, now: float) -> float:
+        """Return how long it has worked, without the time in which the person was asked."""
+        waits = now - self.asked_at if self.asked else 0.0
+        return max(0.0, now - self.started_at - self.waited_seconds - waits)
+
+
+class SubAgents:
+    """The sub-agents that work; `clock` counts seconds."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self.working: dict[str, SubAgent] = {}
+
+    def add(self, name: str, event: Event) -> SubAgent | None:
+        """Take an event of a sub-agent and return its record; None where it does not work.
+
+        A turn begins with words or a request, and with its end the record is given away.
+        """
+        if name not in self.working and isinstance(event, UserSaid | RequestStarted):
+            self.working[name] = SubAgent(name, self._clock())
+        agent = self.working.get(name)
+        if agent is not None:
+            self._note(agent, event)
+        return agent
+
+    def _note(self, agent: SubAgent, event: Event) -> None:
+        match event:
+            case RequestStarted() | RequestRetried():
+                agent.activity = _request_words(event)
+            case TextStreamed() | ThinkingStreamed() | ToolCallStreamed():
+                agent.activity = "thinks" if isinstance(event, ThinkingStreamed) else "writes"
+            case UserSaid() | AssistantSaid() | Noticed():
+                _say(agent, event)
+            case ToolStarted() | ToolFinished():
+                _call(agent, event)
+            case ConfirmationAsked() | ConfirmationAnswered():
+                self._ask(agent, event)
+            case TurnFinished():
+                del self.working[agent.name]
+            case (
+                ToolPrinted()
+                | SystemPrompted()
+                | Compacted()
+                | Rewound()
+                | Replaced()
+                | Titled()
+                | SessionStarted()
+                | SessionEnded()
+                | FilesChanged()
+                | FilesRestored()
+            ):
+                pass  # not for one line
+            case _:
+                assert_never(event)
+
+    def _ask(self, agent: SubAgent, event: ConfirmationAsked | ConfirmationAnswered) -> None:
+        now = self._clock()
+        if isinstance(event, ConfirmationAsked):
+            agent.asked_at = agent.asked_at if agent.asked else now
+            agent.asked.add(event.id)
+        elif event.id in agent.asked:
+            agent.asked.remove(event.id)
+            agent.waited_seconds += 0.0 if agent.asked else now - agent.asked_at
+
+
+def end_words(event: TurnFinished) -> str:
+    """Say why the turn of a sub-agent ended before it was done."""
+    return advised(event.message, event.remedies) or "stopped"
+
+
+def _request_words(event: RequestStarted | RequestRetried) -> str:
+    if isinstance(event, RequestStarted):
+        return f"waits for {one_line(event.model)}"
+    return f"tries again: {one_line(reason_of(event.message))}"
+
+
+def _say(agent: SubAgent, event: UserSaid | AssistantSaid | Noticed) -> None:
+    match event:
+        case UserSaid():
+            agent.task = agent.task or one_line(event.content)
+        case Noticed():
+            agent.told.add(f"{event.text}\n")
+        case AssistantSaid():
+            agent.steps += 1
+            agent.tokens += event.usage.input_tokens + event.usage.output_tokens
+            if said := event.content.strip():
+                agent.told.add(f"{said}\n")
+
+
+def _call(agent: SubAgent, event: ToolStarted | ToolFinished) -> None:
+    if isinstance(event, ToolStarted):
+        agent.calls[event.id] = f"{verb(event.name)} {subject(bytes(event.arguments))}".strip()
+        return
+    call = agent.calls.pop(event.id, verb(event.name))
+    agent.asked.discard(event.id)
+    agent.activity = "works"
+    what = event.summary or event.output.strip().partition("\n")[0]
+    state = "" if event.success else "refused: " if event.is_refused else "failed: "
+    agent.told.add(f"{call}: {state}{one_line(what)}\n")
