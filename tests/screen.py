@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 
@@ -25,6 +25,7 @@ class Screen:
         columns: int = 80,
         rows: int = 24,
         environ: Mapping[str, str] | None = None,
+        command: Sequence[str] = (YBS,),
     ) -> None:
         environment = {**os.environ, "TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1"}
         environment.pop("NO_COLOR", None)
@@ -33,8 +34,8 @@ class Screen:
             # A fork beside the thread of a server is well where the new program comes at once.
             warnings.filterwarnings("ignore", ".*multi-threaded", DeprecationWarning)
             self.child = pexpect.spawn(
-                YBS,
-                list(words),
+                command[0],
+                [*command[1:], *words],
                 dimensions=(rows, columns),
                 env={**environment, **(environ or {})},
                 encoding="utf-8",

@@ -1,11 +1,11 @@
 import subprocess
 import sys
-from importlib.metadata import EntryPoint
 
 import pytest
 
 from rows import every_row
 from ybs.commands.advice import told
+from ybs.config.installed import EntryPoint
 from ybs.config.schema import AgentLimits, Config, Context, Endpoint, Llm
 from ybs.core.errors import AuthError, ConfigError
 from ybs.core.remedies import Remedy
@@ -84,12 +84,21 @@ def test_an_installed_provider_is_found_by_its_entry_point(monkeypatch: pytest.M
     monkeypatch.setattr(registry, "_third", given, raising=False)
     monkeypatch.setattr(registry, "_wrong", 5, raising=False)
 
-    def entry_points(*, group: str, name: str) -> list[EntryPoint]:
-        return [EntryPoint(name, f"ybs.providers.registry:_{name}", group)]
+    def installed() -> list[EntryPoint]:
+        return [
+            EntryPoint(package="p", group=group, name=name, value=f"ybs.providers.registry:{place}")
+            for group, name, place in (
+                ("ybs.tools", "third", "Provider"),
+                ("ybs.providers", "third", "_third"),
+                ("ybs.providers", "wrong", "_wrong"),
+            )
+        ]
 
-    monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
+    monkeypatch.setattr("ybs.config.installed.installed", installed)
     assert find_provider("third", Config()) is given
-    with pytest.raises(ConfigError, match=r"_wrong is not a ybs\.providers\.registry\.Provider"):
+    with pytest.raises(
+        ConfigError, match=r"_wrong\): it is not a ybs\.providers\.registry\.Provider"
+    ):
         find_provider("wrong", Config())
 
 

@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from ybs.commands.line import is_command
+from ybs.config.installed import installed
 from ybs.session.options import Options
 from ybs.session.reply import Reply
 from ybs.session.session import Session
@@ -32,5 +33,16 @@ class SlashCommands:
 
 
 def open_session(options: Options) -> Session:
-    """Open a session with the slash commands. Raises ConfigError for what makes a start impossible."""
+    """Open a session with the slash commands, and with what the packages bring that are installed beside ybs.
+
+    Raises ConfigError for what makes a start impossible.
+    """
+    if entries := installed():
+        from ybs.session.plugins import with_plugins  # few have any
+
+        options = with_plugins(options, entries)
+    if any(each.group == "ybs.commands" for each in entries):
+        from ybs.commands.table import added  # many do without them
+
+        options = replace(options, warnings=(*options.warnings, *added().warnings))
     return Session(replace(options, commands=SlashCommands()))

@@ -3,9 +3,10 @@
 from msgspec.structs import replace
 
 from ybs.commands.advice import told
+from ybs.commands.command import Command
 from ybs.commands.figures import number_in
 from ybs.commands.line import is_command
-from ybs.commands.table import COMMANDS, LISTED, Command
+from ybs.commands.table import listed, named
 from ybs.core.errors import YbsError
 from ybs.core.messages import Text
 from ybs.security.unicode import printable
@@ -44,10 +45,10 @@ async def _reply_to(session: Session, line: str) -> Reply:
     if command is None:
         return unknown(word)
     name = command.names[0]
-    is_begun = word[1:].lower() not in COMMANDS
+    is_begun = word[1:].lower() not in named()
     if chosen := _chosen(session.offered.get(name), f"/{name} {argument}"):
         word, argument = _parts(chosen)  # once: what is called so may be a number too
-        command = COMMANDS[word[1:]]
+        command = named()[word[1:]]
         name = command.names[0]
     if argument and not command.arguments:
         return Reply(text=f"Usage: /{name}", is_error=True)
@@ -69,9 +70,9 @@ async def _reply_to(session: Session, line: str) -> Reply:
 def command_at(word: str) -> "Command | None":
     """Return the command with this name, or the only one with a name that begins so."""
     typed = word[1:].lower()
-    if (command := COMMANDS.get(typed)) or not typed:
+    if (command := named().get(typed)) or not typed:
         return command
-    begun = [each for each in LISTED if any(name.startswith(typed) for name in each.names)]
+    begun = [each for each in listed() if any(name.startswith(typed) for name in each.names)]
     return begun[0] if len(begun) == 1 else None
 
 
@@ -107,8 +108,8 @@ def unknown(word: str) -> Reply:
     from difflib import get_close_matches  # only after a typing error
 
     typed, word = word[1:].lower(), printable(word[:_LONGEST_ECHO])
-    begun = [each.names[0] for each in LISTED if typed and each.names[0].startswith(typed)]
-    near = begun[:3] or get_close_matches(typed[:_LONGEST_ECHO], COMMANDS, n=3)
+    begun = [each.names[0] for each in listed() if typed and each.names[0].startswith(typed)]
+    near = begun[:3] or get_close_matches(typed[:_LONGEST_ECHO], named(), n=3)
     hint = f"Did you mean {' or '.join('/' + name for name in near)}? " if near else ""
     return Reply(text=f"Unknown command: {word}. {hint}/help lists them all.", is_error=True)
 

@@ -1,11 +1,13 @@
 """The table of the slash commands: their names, what they do, and how."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeAlias, get_args
+from collections.abc import Callable, Sequence, Set
+from functools import cache
+from typing import Any, get_args
 
 from msgspec import Struct
 
 from ybs.commands.autocommit import change_autocommit
+from ybs.commands.command import Command
 from ybs.commands.conversation import begin_anew, clear, copy, export, leave
 from ybs.commands.diff import show_diff
 from ybs.commands.focus import focus
@@ -36,33 +38,20 @@ from ybs.commands.sessions import (
 from ybs.commands.undo import compact, redo, restore, undo
 from ybs.commands.usage import show_context, show_cost
 from ybs.commands.view import change_streaming, change_verbosity
+from ybs.config.installed import EntryPoint, installed
 from ybs.config.schema import Mode
+from ybs.core.errors import ConfigError
 from ybs.session.reply import Reply, Table
 from ybs.session.session import Session
-
-Run: TypeAlias = Callable[[Session, str], Awaitable[Reply]]
-
-
-class Command(Struct, frozen=True):
-    """One command: its names (the first is shown), its arguments, what it does, and how.
-
-    `waits`: it waits for the end of a running turn, but for one that `shows_bare` and has no argument. `choices`
-    lists what its argument may be. `activity` is said while it works, where that may take long.
-    """
-
-    names: tuple[str, ...]
-    arguments: str
-    summary: str
-    run: Run
-    waits: bool = False
-    shows_bare: bool = False
-    choices: Callable[[Session], Sequence[str]] | None = None
-    activity: str = ""
 
 
 async def show_help(session: Session, _argument: str) -> Reply:
     """List the commands, the other things a line can be, and the frontend's keys."""
-    groups = [Table.of((_shown(each), each.summary) for each in group) for group in GROUPS]
+    groups = [
+        Table.of((_shown(each), each.summary) for each in group)
+        for group in (*GROUPS, added().commands)
+        if group
+    ]
     direct = (
         ("!COMMAND", "run a shell command; the model sees its output"),
         ("!!COMMAND", "run a shell command; only you see its output"),
@@ -340,3 +329,47 @@ GROUPS = (
 )
 LISTED = tuple(command for group in GROUPS for command in group)
 COMMANDS = {name: command for command in LISTED for name in command.names}
+
+
+class Added(Struct, frozen=True):
+    """The commands of other packages, and a warning for each that cannot be used."""
+
+    commands: Sequence[Command] = ()
+    warnings: Sequence[str] = ()
+
+
+@cache
+def added() -> Added:
+    """Load the commands of the packages that are installed beside ybs, once in a process."""
+    commands: list[Command] = []
+    warnings: list[str] = []
+    for entry in installed():
+        if entry.group == "ybs.commands":
+            try:
+                commands.append(
+                    _command(entry, {*COMMANDS, *(n for c in commands for n in c.names)})
+                )
+            except ConfigError as error:
+                warnings.append(f"{error}; ybs goes on without it")
+    return Added(commands, warnings)
+
+
+def _command(entry: EntryPoint, taken: Set[str]) -> Command:
+    found: Any = entry.load()
+    if not isinstance(found, Command):
+        raise entry.problem("it is not a ybs.commands.command.Command")
+    if both := sorted(taken & set(found.names)):
+        raise entry.problem(f"there is a command /{both[0]} already")
+    return found
+
+
+@cache
+def listed() -> Sequence[Command]:
+    """Return all commands in the order of /help."""
+    return [*LISTED, *added().commands]
+
+
+@cache
+def named() -> dict[str, Command]:
+    """Return all commands by each of their names."""
+    return {name: each for each in listed() for name in each.names}

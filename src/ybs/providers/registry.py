@@ -7,7 +7,7 @@ for the one that is asked for.
 import os
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,9 +33,6 @@ from ybs.providers.http.failures import Site
 from ybs.providers.remote import RemoteModel, Retry, Terms
 from ybs.providers.wire.adapter import Adapter, Options
 from ybs.providers.wire.quirks import Quirks, adjust
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 
 class ProviderModel(Model, Protocol):
@@ -304,14 +301,14 @@ def _wire_quirks(wire: Wire) -> Quirks:
 
 
 def _installed_provider(name: str, config: Config) -> Provider:
-    from importlib.metadata import entry_points  # slow: reads every installed package
+    from ybs.config.installed import installed  # built-in ones are found by a table
 
-    found: list[EntryPoint] = list(entry_points(group="ybs.providers", name=name))
+    found = [each for each in installed() if (each.group, each.name) == ("ybs.providers", name)]
     if not found:
         raise ConfigError(_unknown(name, provider_names(config)))
     provider: Any = found[0].load()
     if not isinstance(provider, Provider):
-        raise ConfigError(f"{found[0].value} is not a ybs.providers.registry.Provider.")
+        raise found[0].problem("it is not a ybs.providers.registry.Provider")
     return provider
 
 

@@ -45,6 +45,7 @@ class Options(Struct, frozen=True, kw_only=True):
     `model` is a model that answers in place of a provider's; who made it closes it. `confirm` is asked before a call that needs it.
     `before_incognito` is called before an incognito session begins, to protect the process (core dumps).
     `resume` names the session to go on with ("": the newest of this folder), `fork` does so in a file of its own.
+    `warnings` are told beside those of the configuration.
     """
 
     folder: Path
@@ -69,6 +70,7 @@ class Options(Struct, frozen=True, kw_only=True):
     model: Model | None = None
     confirm: Confirm = nobody
     before_incognito: Callable[[], None] = lambda: None
+    warnings: tuple[str, ...] = ()
 
     @property
     def permissions(self) -> Permissions:

@@ -39,6 +39,8 @@ def environment_of(options: Options, loaded: Loaded, confirm: Confirm = nobody) 
 def ready_settings(options: Options) -> Loaded:
     """Load the settings of a session and see whether they make sense. Raises ConfigError for what stops a start."""
     loaded = load_settings(options)
+    if options.warnings:
+        loaded = replace(loaded, warnings=(*loaded.warnings, *options.warnings))
     if not _has_more_than_shipped(options, loaded.config):
         return loaded  # most starts load nothing for it
     from ybs.session.checking import checked

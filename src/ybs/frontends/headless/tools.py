@@ -10,14 +10,16 @@ from msgspec.structs import replace
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.prompt_context import PromptContext
 from ybs.agent.toolbox import make_toolbox
+from ybs.config.installed import installed
 from ybs.core.errors import ToolError
 from ybs.core.events import Event, Noticed
 from ybs.core.messages import ToolCall, ToolResult
-from ybs.core.ports import Answer, Question, Toolbox
+from ybs.core.ports import Answer, Question, Tool, Toolbox
 from ybs.frontends.headless.advice import advised, refuse
 from ybs.frontends.headless.output import tell, warn, write_json, write_table
 from ybs.frontends.headless.prompt import UsageError, read_piped
 from ybs.frontends.headless.run import INTERRUPTED, SIGNALS
+from ybs.session.plugins import with_plugins
 from ybs.session.settings import environment_of, load_settings, ready_settings
 from ybs.tools.registry import builtin_tools, is_enabled
 
@@ -34,23 +36,26 @@ _CALL_ID = "call"
 
 
 def list_tools(options: "Options", *, is_json: bool) -> int:
-    """Print the tools, those that are switched off too."""
+    """Print the tools, those that are switched off too, and those that packages beside ybs bring."""
+    options = with_plugins(options, installed())
     loaded = load_settings(options)
     config = loaded.config
     environment = environment_of(options, loaded)
     builtin = {name: replace(tool, enabled=True) for name, tool in config.tools.builtin.items()}
     all_on = replace(config, tools=replace(config.tools, builtin=builtin))
     own = PromptContext(environment).tools()
-    tools = [*builtin_tools(all_on, environment.workspace), *own]
+    built_in = [*builtin_tools(all_on, environment.workspace), *own]
+    tools: list[Tool] = [*built_in, *options.tools]
     on = {tool.name for tool in builtin_tools(config, environment.workspace)}
     on |= {tool.name for tool in own if is_enabled(config, tool)}
+    on |= {tool.name for tool in options.tools}
     if is_json:
         write_json(
             [
                 {
                     "name": tool.name,
                     "effect": tool.effect,
-                    "source": "built-in",
+                    "source": "built-in" if tool in built_in else "installed",
                     "enabled": tool.name in on,
                     "description": tool.description,
                     "parameters": tool.parameters,
@@ -65,7 +70,7 @@ def list_tools(options: "Options", *, is_json: bool) -> int:
                 for tool in tools
             ]
         )
-    warn(loaded.warnings)
+    warn((*loaded.warnings, *options.warnings))
     return 0
 
 
@@ -81,9 +86,10 @@ def call_tool(
         confirming = agree if is_yes else refuse_call
         if confirm is not None and not is_yes:
             confirming = _asking(confirm, lambda: environment.sandbox.word)
+        options = with_plugins(options, installed())
         environment = environment_of(options, ready_settings(options), confirming)
         context = PromptContext(environment)
-        toolbox = make_toolbox(environment, context)
+        toolbox = make_toolbox(environment, context, foreign=options.tools)
         toolbox.check(call)
     except (UsageError, ToolError) as error:
         tell(f"ybs: {error}")

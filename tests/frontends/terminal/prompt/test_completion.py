@@ -114,7 +114,7 @@ async def test_commands_come_with_arguments_and_what_they_do(completer: YbsCompl
 async def test_arguments_come_where_a_command_knows_them(
     completer: YbsCompleter, monkeypatch: pytest.MonkeyPatch
 ):
-    from ybs.commands import registry
+    from ybs.commands import table
 
     def choices(_session: Session) -> list[str]:
         return ["auto", "ask", "plan", "\x1b[2J"]
@@ -122,8 +122,8 @@ async def test_arguments_come_where_a_command_knows_them(
     async def run(*_: Any) -> Any:
         raise AssertionError
 
-    command = registry.Command(("mode",), "[NAME]", "change it", run, choices=choices)
-    monkeypatch.setitem(registry.COMMANDS, "mode", command)
+    command = table.Command(("mode",), "[NAME]", "change it", run, choices=choices)
+    monkeypatch.setitem(table.named(), "mode", command)
     assert await written(completer, "/mode ") == ["/mode auto", "/mode ask", "/mode plan"]
     assert await written(completer, "/mode A") == ["/mode auto", "/mode ask", "/mode plan"]
     assert await written(completer, "/mode plan") == []

@@ -26,7 +26,7 @@ from ybs.session.mentions import mention_of, open_mention
 from ybs.session.session import Session
 
 if TYPE_CHECKING:
-    from ybs.commands.table import Command
+    from ybs.commands.command import Command
     from ybs.tools.workspace import Workspace
 
 MOST_ROWS = 8
@@ -113,12 +113,12 @@ class YbsCompleter(Completer):
                 yield Completion(quote(path), -len(word), display=_path_row(path, _room()))
 
     def _commands(self, line: str) -> Iterator[Completion]:
-        from ybs.commands.table import COMMANDS, LISTED  # not needed for the first prompt
+        from ybs.commands.table import listed, named  # not needed for the first prompt
 
         name, space, argument = line[1:].partition(" ")
         if not space:
-            return _names(name.lower(), line, LISTED)
-        command = COMMANDS.get(name.lower())
+            return _names(name.lower(), line, listed())
+        command = named().get(name.lower())
         choices = command.choices(self._session) if command and command.choices else ()
         return _arguments(argument, choices)
 

@@ -1,0 +1,29 @@
+"""A slash command: data and a function. Packages beside ybs bring others (the entry points `ybs.commands`)."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from ybs.session.reply import Reply
+from ybs.session.session import Session
+
+#: Takes the session and what stands behind the name.
+Run: TypeAlias = Callable[[Session, str], Awaitable[Reply]]
+
+
+class Command(Struct, frozen=True):
+    """One command: its names (the first is shown), its arguments, what it does, and how.
+
+    `waits`: it waits for the end of a running turn, but for one that `shows_bare` and has no argument. `choices`
+    lists what its argument may be. `activity` is said while it works, where that may take long.
+    """
+
+    names: tuple[str, ...]
+    arguments: str
+    summary: str
+    run: Run
+    waits: bool = False
+    shows_bare: bool = False
+    choices: Callable[[Session], Sequence[str]] | None = None
+    activity: str = ""
