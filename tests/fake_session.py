@@ -1,4 +1,4 @@
-"""A session without rooms: it plays what a test writes, and remembers what a frontend asked of it."""
+"""A session without a model, tools or files: it plays what a test writes, and remembers what a frontend asked of it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from ybs.config.schema import Config
 from ybs.core.envelope import MAIN, Envelope, Sink
-from ybs.core.errors import ModelError
+from ybs.core.errors import ModelError, YbsError
 from ybs.core.events import (
     AssistantSaid,
     Event,
@@ -116,6 +116,8 @@ class FakeSession:
         return await self._take_turn(text)
 
     async def _take_turn(self, text: str) -> Outcome:
+        if self._turn is not None:
+            raise YbsError("A turn is running.")
         self.lines.append(text)
         self._text, self._refusals = "", 0
         if not self._has_started:
@@ -187,8 +189,8 @@ class FakeSession:
     async def close(self) -> None:
         if self._turn is not None:
             self._turn.cancel()
-        self.is_closed = True
-        if self._has_started:
+        was_closed, self.is_closed = self.is_closed, True
+        if self._has_started and not was_closed:
             self.emit(SessionEnded(reason="user_exit", message_count=2))
 
 

@@ -205,7 +205,7 @@ def compaction_words(event: Compacted, arrow: str = "->") -> str:
 def duration(seconds: float) -> str:
     """Say how long something took, in at most six characters."""
     if seconds < 0.9995:
-        return f"{max(1, round(seconds * 1000))} ms"
+        return f"{max(1, round(max(0.0, seconds) * 1000))} ms"
     if seconds < 99.95:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
