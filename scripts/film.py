@@ -60,7 +60,7 @@ class Film(Screen):
         """Take a picture of what the window shows; `title` is read out in its place."""
         buffer, cursor = self._screen.buffer, self._screen.cursor
         rows = [
-            normal([_cell(buffer[row][column]) for column in range(self.columns)], self._home)
+            normal([cell_of(buffer[row][column]) for column in range(self.columns)], self._home)
             for row in range(self._screen.lines)
         ]
         filled = [number for number, row in enumerate(rows) if _text(row).strip()]
@@ -94,7 +94,8 @@ def _replaced(row: list[Cell], start: int, end: int, words: str) -> list[Cell]:
     return [*row[:start], *new, *row[end:], *[blank] * max(0, -gap)][: len(row)]
 
 
-def _cell(char: Char) -> Cell:
+def cell_of(char: Char) -> Cell:
+    """Return the cell of a character on the emulator's screen."""
     style = Style(
         ink=char.fg,
         ground=char.bg,

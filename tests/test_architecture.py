@@ -261,3 +261,92 @@ def test_entry_points_name_the_providers_that_the_registry_knows() -> None:
 
 def test_the_command_is_the_one_that_was_installed() -> None:
     assert PYPROJECT["project"]["scripts"] == {"ybs": "ybs.cli:main"}
+
+
+#: Names with an underscore that are public all the same, or that nothing public stands for.
+UNDERSCORED = {
+    "_asdict": "public: of named tuples",
+    "_backends": "anyio: a module that httpx2 imports late",
+    "_exit": "public: os",
+    "_on_resize": "prompt_toolkit: what it calls when the window has another size",
+    "_paused": "asyncio: that a pipe is full is told in no other way",
+    "_replace": "public: of named tuples",
+    "_run_exitfuncs": "atexit: there is no public name",
+}
+
+
+#: The private names that a module makes, and those that it takes from elsewhere. A syntax tree would say it too, in ten times the time.
+MADE = re.compile(
+    r"^ *(?:async )?(?:def|class) (_\w+)|\b(?:self|cls)\.(_\w+)|^ *(_\w+)(?::| =)", re.MULTILINE
+)
+TAKEN = re.compile(
+    r"""(?:(?!\b(?:self|cls)\b)\b\w+|[\])])\.(_\w+)"""
+    r"""|(?:setattr|delattr|setitem)\([^()]*?["'](?:[\w.]+\.)?(_\w+)["']"""
+)
+IMPORTED = re.compile(r"^ *from [\w.]+ import (\([^)]*\)|[^(\n]+)", re.MULTILINE)
+
+
+def _is_private(name: str) -> bool:
+    return name.strip("_") != "" and not name.startswith("__") and name not in UNDERSCORED
+
+
+@cache
+def _private_names(path: Path) -> tuple[set[str], tuple[tuple[int, str], ...]]:
+    """Return the private names that a module makes, and with their lines those that it takes from elsewhere."""
+    source = path.read_text(encoding="utf-8")
+    made = {found[found.lastindex or 0] for found in MADE.finditer(source)}
+    taken = [
+        (number, found[found.lastindex or 0])
+        for number, line in enumerate(source.splitlines(), 1)
+        if "_" in line and not line.lstrip().startswith(("from ", "import "))
+        for found in TAKEN.finditer(line)
+    ]
+    for block in IMPORTED.finditer(source):
+        taken += [
+            (source.count("\n", 0, block.start()) + 1, n) for n in re.findall(r"\b_\w+", block[1])
+        ]
+    return made, tuple(each for each in taken if _is_private(each[1]) and each[1] not in made)
+
+
+def test_no_module_reaches_into_the_private_names_of_another_one():
+    reached = [
+        f"{name_of(path)}:{line} {name}"
+        for path in MODULES
+        for line, name in _private_names(path)[1]
+    ]
+    assert reached == [], reached
+
+
+def test_no_test_reaches_into_the_private_names_of_another_package_than_its_own():
+    """Tests of `ybs.tools` stand in `tests/tools` and may look into it; what all tests share may look into nothing."""
+    made: dict[str, set[str]] = {}
+    for path in MODULES:
+        for name in _private_names(path)[0]:
+            made.setdefault(name, set()).add(path.relative_to(SOURCE).parts[0])
+    tests = ROOT / "tests"
+    reached = [
+        f"{path.relative_to(tests)}:{line} {name}"
+        for path in sorted(tests.rglob("*.py"))
+        for line, name in _private_names(path)[1]
+        if path.relative_to(tests).parts[0] not in made.get(name, set())
+    ]
+    assert reached == [], reached
+
+
+#: Those that draw events or fold them to a conversation: a new kind of event fails the type check in each.
+TAKES_EVERY_EVENT = (
+    "frontends/headless/output.py step_line",
+    "frontends/terminal/drawing/render.py draw",
+    "frontends/terminal/plain/sentences.py _sentence",
+    "frontends/terminal/sub_agents.py _note",
+    "transcripts/replay.py _say",
+)
+
+
+def test_who_draws_or_folds_events_says_what_becomes_of_every_kind():
+    for each in TAKES_EVERY_EVENT:
+        path, _, name = each.partition(" ")
+        tree = ast.parse((SOURCE / path).read_text(encoding="utf-8"))
+        functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+        bodies = [ast.unparse(node) for node in functions if node.name == name]
+        assert any("case _:\n            assert_never(event)" in body for body in bodies), each

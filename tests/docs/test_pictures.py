@@ -41,7 +41,7 @@ def test_what_moves_is_replaced_and_the_ends_of_lines_stay(film: Any) -> None:
 def test_a_picture_holds_text_colours_bold_dim_and_the_cursor(film: Any) -> None:
     screen = film.DimScreen(20, 2)
     film.pyte.Stream(screen).feed("\x1b[1mbold\x1b[22m <&> \x1b[2;36mdim\x1b[0m \x1b[7mx\x1b[0m")
-    row = [film._cell(screen.buffer[0][column]) for column in range(20)]
+    row = [film.cell_of(screen.buffer[0][column]) for column in range(20)]
     picture = film.draw([row], 20, film.Place(0, 12), "a <title>")
     tree = ElementTree.fromstring(picture)
     name = "{http://www.w3.org/2000/svg}"

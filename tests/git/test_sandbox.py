@@ -212,16 +212,16 @@ def test_where_bubblewrap_does_not_work_the_next_way_is_taken(
             for descriptor in launch.descriptors:
                 os.close(descriptor)
 
-    monkeypatch.setattr(machine, "_tried_landlock", lambda: (fake(), ""))
+    monkeypatch.setattr(machine, "tried_landlock", lambda: (fake(), ""))
     assert list(ways()) == ["/bin/false", "/usr/bin/git", "/usr/bin/git"]
     assert not cannot_be_had(2, SAID_BY_BUBBLEWRAP)
     assert not cannot_be_had(1, "fatal: no")
-    monkeypatch.setattr(machine, "_tried_bubblewrap", lambda: ("/usr/bin/bwrap", (), ""))
+    monkeypatch.setattr(machine, "tried_bubblewrap", lambda: ("/usr/bin/bwrap", (), ""))
     assert not cannot_be_had(1, SAID_BY_BUBBLEWRAP), "it works: this failed for something else"
-    monkeypatch.setattr(machine, "_tried_bubblewrap", lambda: (None, (), ""))
+    monkeypatch.setattr(machine, "tried_bubblewrap", lambda: (None, (), ""))
     assert cannot_be_had(1, SAID_BY_BUBBLEWRAP)
     assert not Machine.has_bubblewrap
-    monkeypatch.setattr(machine, "_tried_landlock", lambda: (None, ""))
+    monkeypatch.setattr(machine, "tried_landlock", lambda: (None, ""))
     assert list(ways()) == ["/usr/bin/git"]
     assert [each.argv for each in launches(("git",), {}, None)] == [("git",)]
 
@@ -235,7 +235,7 @@ async def test_git_itself_and_the_titles_go_on_in_the_next_way(
     program.write_text("#!/bin/sh\necho 'bwrap: no permissions' >&2\nexit 1\n")
     program.chmod(0o755)
     monkeypatch.setattr(confined, "system_program", lambda _: str(program))
-    monkeypatch.setattr(machine, "_tried_bubblewrap", lambda: (None, (), ""))
+    monkeypatch.setattr(machine, "tried_bubblewrap", lambda: (None, (), ""))
     monkeypatch.setattr(Machine, "has_bubblewrap", True)
     assert await Git(pit.top).branch() == "main"
     monkeypatch.setattr(Machine, "has_bubblewrap", True)
@@ -258,7 +258,7 @@ def test_a_reader_is_the_program_itself_or_cannot_be_had(
         assert launch is not None
         assert launch.argv[0] == "/bin/sh"
         assert ran(launch, pit.top).stdout == "one\n"
-    monkeypatch.setattr(machine, "_tried_landlock", lambda: (None, ""))
+    monkeypatch.setattr(machine, "tried_landlock", lambda: (None, ""))
     assert launch_reader(("/bin/sh",), {}, view) is None
 
 
@@ -267,9 +267,9 @@ def test_a_git_outside_the_systems_folders_brings_its_libraries(tmp_path: Path) 
     (tmp_path / "bin").mkdir()
     program = tmp_path / "bin/git"
     program.write_text("")
-    found = confined._program_places(str(program))
+    found = confined.program_places(str(program))
     assert found == [str(program), str(tmp_path / "lib")]
-    assert confined._program_places("/usr/bin/git") == []
+    assert confined.program_places("/usr/bin/git") == []
 
 
 class FakeKernel(Kernel, frozen=True):
@@ -314,7 +314,7 @@ def test_the_rules_of_landlock_name_what_is_seen_and_follow_no_link(
     def refuse(*_: object) -> None:
         raise Refused("no")
 
-    monkeypatch.setattr(landlock, "_allow", refuse)
+    monkeypatch.setattr(landlock, "allow_place", refuse)
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - names
     with pytest.raises(Refused):
         landlock.git_ruleset(kernel, (), ("/dev/zero",), view)

@@ -81,23 +81,23 @@ def test_finding_a_built_in_one_reads_no_entry_points_and_imports_no_http_librar
 
 def test_an_installed_provider_is_found_by_its_entry_point(monkeypatch: pytest.MonkeyPatch):
     given = Provider(name="third", wire="openai", endpoint="http://127.0.0.1:1", model="m")
-    monkeypatch.setattr(registry, "_third", given, raising=False)
-    monkeypatch.setattr(registry, "_wrong", 5, raising=False)
+    monkeypatch.setattr(registry, "third", given, raising=False)
+    monkeypatch.setattr(registry, "wrong_one", 5, raising=False)
 
     def installed() -> list[EntryPoint]:
         return [
             EntryPoint(package="p", group=group, name=name, value=f"ybs.providers.registry:{place}")
             for group, name, place in (
                 ("ybs.tools", "third", "Provider"),
-                ("ybs.providers", "third", "_third"),
-                ("ybs.providers", "wrong", "_wrong"),
+                ("ybs.providers", "third", "third"),
+                ("ybs.providers", "wrong", "wrong_one"),
             )
         ]
 
     monkeypatch.setattr("ybs.config.installed.installed", installed)
     assert find_provider("third", Config()) is given
     with pytest.raises(
-        ConfigError, match=r"_wrong\): it is not a ybs\.providers\.registry\.Provider"
+        ConfigError, match=r"wrong_one\): it is not a ybs\.providers\.registry\.Provider"
     ):
         find_provider("wrong", Config())
 

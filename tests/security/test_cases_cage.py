@@ -52,7 +52,7 @@ def run(caged: Sandbox, command: str, folder: Path) -> str:
 def test_s19_without_bubblewrap_landlock_stands_in_and_is_called_reduced(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ladder, "_tried_bubblewrap", lambda: (None, (), "it is gone"))
+    monkeypatch.setattr(ladder, "tried_bubblewrap", lambda: (None, (), "it is gone"))
     made = Sandbox(project)
     if made.state == "none":
         pytest.skip(f"NOT TESTED: {made.cage.why}")
@@ -63,8 +63,8 @@ def test_s19_without_bubblewrap_landlock_stands_in_and_is_called_reduced(
 def test_s19_without_any_cage_no_command_is_run(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ladder, "_tried_bubblewrap", lambda: (None, (), "it is gone"))
-    monkeypatch.setattr(ladder, "_tried_landlock", lambda: (None, "so is that"))
+    monkeypatch.setattr(ladder, "tried_bubblewrap", lambda: (None, (), "it is gone"))
+    monkeypatch.setattr(ladder, "tried_landlock", lambda: (None, "so is that"))
     made = Sandbox(project)
     assert made.word == "no sandbox"
     with pytest.raises(Refused, match="it is gone; so is that"):

@@ -44,7 +44,7 @@ LANDLOCKED = """
 import sys
 from ybs.security.sandbox import choice as sandbox
 from ybs.cli import main
-sandbox._tried_bubblewrap = lambda: (None, (), "there is no bubblewrap")
+sandbox.tried_bubblewrap = lambda: (None, (), "there is no bubblewrap")
 sys.exit(main())
 """
 BARE = ("--no-sandbox",)

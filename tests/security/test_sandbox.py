@@ -18,8 +18,8 @@ from ybs.security.sandbox.entry import Kernel
 @pytest.fixture(autouse=True)
 def untried() -> None:
     """Forget what this process found out about the real machine, before and after."""
-    sandbox._tried_bubblewrap.cache_clear()
-    sandbox._tried_landlock.cache_clear()
+    sandbox.tried_bubblewrap.cache_clear()
+    sandbox.tried_landlock.cache_clear()
 
 
 @pytest.fixture

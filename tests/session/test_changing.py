@@ -165,7 +165,7 @@ async def test_incognito_on_this_machine_asks_no_other_for_its_models(
         asked.append(arguments)
         raise ProviderDown("no")
 
-    monkeypatch.setattr(http.HttpClient, "_send", refuse)
+    monkeypatch.setattr(http.HttpClient, "fetch", refuse)
     async with OpenAIServer([]) as server:
         only_here = {"incognito.enabled": True, "incognito.local_only": True}
         session = Session.open(

@@ -269,7 +269,7 @@ async def test_the_disk_is_waited_for_after_each_of_few_files_and_once_for_many(
 
     name = await play.name(change)
     waited: list[str] = []
-    monkeypatch.setattr(restore, "_MOST_SYNCED", 3)
+    monkeypatch.setattr(restore, "MOST_SYNCED", 3)
     monkeypatch.setattr(restore.os, "sync", lambda: waited.append("all"))
     fsync = os.fsync
 

@@ -17,7 +17,7 @@ from ybs.security.paths.roots import Roots
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 _OWN_RIGHTS = 0o700
 #: To wait for the disk after each of more files takes seconds; then it is done once, for all.
-_MOST_SYNCED = 50
+MOST_SYNCED = 50
 #: Folders are made first and things go last, so that a full disk is met before anything is gone.
 _ORDER = (("folder",), ("file", "link"), ("absent",))
 
@@ -31,7 +31,7 @@ class Restoring:
         self._roots, self._steps, self._get = roots, steps, get
         #: Folders that should go and are still there, for they are not empty.
         self.stayed: list[str] = []
-        self._has_many = len(steps) > _MOST_SYNCED
+        self._has_many = len(steps) > MOST_SYNCED
 
     def do(self) -> None:
         """Do all steps. Raises OSError and Refused half-way; what is done then stays done."""

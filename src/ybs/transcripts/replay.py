@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable
+from typing import assert_never
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
@@ -11,12 +12,27 @@ from ybs.core.envelope import MAIN
 from ybs.core.events import (
     AssistantSaid,
     Compacted,
+    ConfirmationAnswered,
+    ConfirmationAsked,
     Event,
+    FilesChanged,
+    FilesRestored,
+    Noticed,
     Replaced,
+    RequestRetried,
+    RequestStarted,
     Rewound,
+    SessionEnded,
+    SessionStarted,
     SystemPrompted,
+    TextStreamed,
+    ThinkingStreamed,
+    Titled,
+    ToolCallStreamed,
     ToolFinished,
+    ToolPrinted,
     ToolStarted,
+    TurnFinished,
     UserSaid,
 )
 from ybs.core.messages import AssistantMessage, Message, ToolCall, ToolResult
@@ -120,8 +136,26 @@ class Replay(Facts):
                 self._answer(event.result)
             case Compacted() | Replaced() | Rewound():
                 self._rewrite(event)
+            case (
+                TextStreamed()
+                | ThinkingStreamed()
+                | ToolCallStreamed()
+                | ToolPrinted()
+                | RequestStarted()
+                | RequestRetried()
+                | ConfirmationAsked()
+                | ConfirmationAnswered()
+                | Noticed()
+                | TurnFinished()
+                | SessionStarted()
+                | SessionEnded()
+                | Titled()
+                | FilesChanged()
+                | FilesRestored()
+            ):
+                pass  # not in the conversation
             case _:
-                pass
+                assert_never(event)
 
     def _take_call(self, event: ToolStarted) -> None:
         """Take a call that no answer holds: its line is damaged, or was written in the specification's own form (6.5).

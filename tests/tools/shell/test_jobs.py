@@ -183,12 +183,12 @@ async def test_the_listing_has_a_line_for_each(shells: Shells):
 
 
 def test_the_time_is_written_as_a_clock_so_that_waiting_is_no_repetition():
-    from ybs.guards.loops import _DURATION
+    from ybs.guards.loops import DURATION
 
     job = object.__new__(Job)
     job.ended, job._started = None, room.monotonic() - 3725
     assert job.state == "running for 62:05"
-    assert _DURATION.search(job.state) is None
+    assert DURATION.search(job.state) is None
 
 
 OUTLIVED = """

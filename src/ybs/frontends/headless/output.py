@@ -3,19 +3,37 @@
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, assert_never
 
 import msgspec
 from msgspec import Struct
 
 from ybs.core.envelope import MAIN, Envelope
 from ybs.core.events import (
+    AssistantSaid,
+    Compacted,
+    ConfirmationAnswered,
+    ConfirmationAsked,
     Event,
+    FilesChanged,
+    FilesRestored,
     Noticed,
+    Replaced,
     RequestRetried,
+    RequestStarted,
+    Rewound,
+    SessionEnded,
+    SessionStarted,
+    SystemPrompted,
+    TextStreamed,
     ThinkingStreamed,
+    Titled,
+    ToolCallStreamed,
     ToolFinished,
+    ToolPrinted,
     ToolStarted,
+    TurnFinished,
+    UserSaid,
 )
 from ybs.core.messages import Usage
 from ybs.core.wording import plural
@@ -225,8 +243,31 @@ def step_line(event: Event) -> str:
             is_said = " ".join(output.split()) == said
             lines = () if is_said or not output else output.split("\n")
             return "\n".join([first, *(f"    {line}".rstrip() for line in lines)])
+        case (
+            SessionStarted()
+            | SystemPrompted()
+            | UserSaid()
+            | AssistantSaid()
+            | RequestStarted()
+            | RequestRetried()
+            | TextStreamed()
+            | ThinkingStreamed()
+            | ToolCallStreamed()
+            | ToolPrinted()
+            | ConfirmationAsked()
+            | ConfirmationAnswered()
+            | TurnFinished()
+            | SessionEnded()
+            | Compacted()
+            | Rewound()
+            | Replaced()
+            | Titled()
+            | FilesChanged()
+            | FilesRestored()
+        ):
+            return ""  # the answer, or of no use to a script
         case _:
-            return ""
+            assert_never(event)
 
 
 def one_line(text: str, max_chars: int = 300) -> str:

@@ -128,28 +128,28 @@ def choose(places: Places, private: PrivateFolder | None = None) -> Cage:
 def try_machine() -> None:
     """Find out ahead of the first command what this machine allows."""
     if sys.platform == "linux":
-        _tried_bubblewrap()
+        tried_bubblewrap()
 
 
 def has_bubblewrap() -> bool:
     """Return whether bubblewrap works on this machine, which is tried once."""
-    return _tried_bubblewrap()[0] is not None
+    return tried_bubblewrap()[0] is not None
 
 
 def landlock_kernel() -> "Kernel | None":
     """Return the kernel's interface if Landlock can be used."""
-    return _tried_landlock()[0]
+    return tried_landlock()[0]
 
 
 def _on_linux(places: Places, private: PrivateFolder | None) -> Cage:
-    program, options, said = _tried_bubblewrap()
+    program, options, said = tried_bubblewrap()
     if program is not None:
         from ybs.security.sandbox import bubblewrap  # only the cage that is used is loaded
 
         return bubblewrap.Bubblewrap(places, program, options, said, private)
     from ybs.security.sandbox import landlock  # with ctypes
 
-    kernel, found = _tried_landlock()
+    kernel, found = tried_landlock()
     if kernel is None:
         return NoCage(f"{said}; {found}")
     return landlock.Landlock(places, kernel, f"{said}; {found} stands in for it", private)
@@ -165,7 +165,8 @@ def _on_macos(places: Places, private: PrivateFolder | None) -> Cage:
 
 
 @cache
-def _tried_bubblewrap() -> tuple[str | None, tuple[str, ...], str]:
+def tried_bubblewrap() -> tuple[str | None, tuple[str, ...], str]:
+    """Return the program and its options if it works here, and what was said where it does not."""
     from ybs.security.sandbox import bubblewrap
 
     program = bubblewrap.find()
@@ -176,7 +177,8 @@ def _tried_bubblewrap() -> tuple[str | None, tuple[str, ...], str]:
 
 
 @cache
-def _tried_landlock() -> "tuple[Kernel | None, str]":
+def tried_landlock() -> "tuple[Kernel | None, str]":
+    """Return the kernel if it has Landlock, and what is missing where it does not."""
     from ybs.security.sandbox import entry, landlock
 
     return landlock.attempt(entry.open_kernel())

@@ -82,7 +82,7 @@ def _on_macos(argv: Sequence[str], environ: Mapping[str, str], view: View) -> It
     from ybs.security.sandbox import seatbelt
 
     if (program := seatbelt.find()) is not None:
-        text, parameters = seatbelt.git_profile(view, _program_places(argv[0]))
+        text, parameters = seatbelt.git_profile(view, program_places(argv[0]))
         defined = [f"-D{name}={value}" for name, value in parameters.items()]
         yield Launch((program, "-p", text, *defined, "--", *argv), environ)
 
@@ -99,7 +99,7 @@ def _on_linux(argv: Sequence[str], environ: Mapping[str, str], view: View) -> It
 
 
 def _in_bubblewrap(program: str, argv: Sequence[str], view: View) -> tuple[str, ...]:
-    places = [word for path in _program_places(argv[0]) for word in ("--ro-bind", path, path)]
+    places = [word for path in program_places(argv[0]) for word in ("--ro-bind", path, path)]
     opened = list(_mounts(view))
     return (
         *(program, *_BOUND, "--cap-drop", "ALL", "--tmpfs", "/", *_system(), *places),
@@ -140,14 +140,14 @@ def _in_landlock(
     from ybs.security.sandbox.entry import prepare_git
 
     system = [folder for folder, target in system_folders() if not target and folder != "/etc"]
-    readable = [*system, *_LOADER, *_program_places(argv[0])]
+    readable = [*system, *_LOADER, *program_places(argv[0])]
     ruleset = landlock.git_ruleset(kernel, readable, _DEVICES, view)
     return Launch(
         tuple(argv), environ, descriptors=(ruleset,), before_exec=prepare_git(kernel, ruleset)
     )
 
 
-def _program_places(program: str) -> list[str]:
+def program_places(program: str) -> list[str]:
     """Return what a program needs that does not lie in the system's folders: itself, and the libraries beside it."""
     if any(lies_in(program, folder) for folder in SYSTEM):
         return []

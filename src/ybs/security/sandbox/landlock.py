@@ -115,7 +115,7 @@ class Landlock:
             descriptor = self._opened(path)
         except (OSError, Refused):
             return  # gone meanwhile, unreadable, or a link by now: nothing is allowed then
-        _allow(self._kernel, ruleset, descriptor, rights)
+        allow_place(self._kernel, ruleset, descriptor, rights)
 
     def _opened(self, path: str) -> int:
         """Open the path; in what caged programs can change no link is followed, since one still running may put it there."""
@@ -158,19 +158,19 @@ def git_ruleset(kernel: Kernel, system: Iterable[str], devices: Iterable[str], v
     try:
         for path in system:
             with suppress(OSError):  # there are systems without it
-                _allow(kernel, ruleset, os.open(path, _PATH), _READ & handled)
+                allow_place(kernel, ruleset, os.open(path, _PATH), _READ & handled)
         for path in devices:
-            _allow(kernel, ruleset, os.open(path, _PATH), (_READ_FILE | _WRITE_FILE) & handled)
+            allow_place(kernel, ruleset, os.open(path, _PATH), (_READ_FILE | _WRITE_FILE) & handled)
         for path, rights in shown:
             with suppress(OSError, Refused), held(Path(path)) as place:  # gone, or a link by now
-                _allow(kernel, ruleset, place.open(os.O_PATH), rights & handled)
+                allow_place(kernel, ruleset, place.open(os.O_PATH), rights & handled)
     except BaseException:
         os.close(ruleset)
         raise
     return ruleset
 
 
-def _allow(kernel: Kernel, ruleset: int, descriptor: int, rights: int) -> None:
+def allow_place(kernel: Kernel, ruleset: int, descriptor: int, rights: int) -> None:
     """Allow rights to what the descriptor stands for, and close it. Raises OSError."""
     try:
         is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)

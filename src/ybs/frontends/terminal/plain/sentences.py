@@ -1,6 +1,7 @@
 """What happens, told in whole sentences: for the plain terminal."""
 
 from collections.abc import Callable
+from typing import assert_never
 
 from ybs.commands.advice import advised
 from ybs.core.events import (
@@ -9,9 +10,20 @@ from ybs.core.events import (
     ConfirmationAnswered,
     ConfirmationAsked,
     Event,
+    FilesChanged,
+    FilesRestored,
     Noticed,
+    Replaced,
     RequestRetried,
+    RequestStarted,
+    Rewound,
+    SessionEnded,
+    SessionStarted,
+    SystemPrompted,
+    TextStreamed,
     ThinkingStreamed,
+    Titled,
+    ToolCallStreamed,
     ToolFinished,
     ToolPrinted,
     ToolStarted,
@@ -139,13 +151,32 @@ class Sentences:
                 return self._call_sentence(event)
             case RequestRetried() | Noticed() | Compacted():
                 return self._note_sentence(event)
-            case UserSaid(origin="shell"):
-                return self._ending_sentence(event.content)
+            case UserSaid():
+                return self._ending_sentence(event.content) if event.origin == "shell" else ""
             case TurnFinished():
                 self._calls.clear()
                 return self._end_sentence(event)
+            case (
+                TextStreamed()
+                | ThinkingStreamed()
+                | ToolCallStreamed()
+                | ToolStarted()
+                | ToolPrinted()
+                | RequestStarted()
+                | ConfirmationAsked()
+                | ConfirmationAnswered()
+                | SessionStarted()
+                | SystemPrompted()
+                | SessionEnded()
+                | Titled()
+                | Rewound()
+                | Replaced()
+                | FilesChanged()
+                | FilesRestored()
+            ):
+                return ""  # not a sentence of its own
             case _:
-                return ""
+                assert_never(event)
 
     def _end_thought(self) -> str:
         thought, self._thought = one_line(self._thought), ""
