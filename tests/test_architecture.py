@@ -7,8 +7,9 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
+from itertools import takewhile
 from pathlib import Path
 
 import grimp
@@ -350,3 +351,24 @@ def test_who_draws_or_folds_events_says_what_becomes_of_every_kind():
         functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
         bodies = [ast.unparse(node) for node in functions if node.name == name]
         assert any("case _:\n            assert_never(event)" in body for body in bodies), each
+
+
+def _is_below(line: str, other: str) -> bool:
+    """Return whether another line is blank or stands deeper."""
+    return not other.strip() or len(other) - len(other.lstrip()) > len(line) - len(line.lstrip())
+
+
+def test_a_broad_except_raises_again_or_says_why_not():
+    broad = re.compile(
+        r"except(?: \(?(?:Base)?Exception\b.*)?:$|except .*\b(?:Base)?Exception\b.*:$"
+    )
+    wrong: list[str] = []
+    for path in MODULES:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for number, line in enumerate(lines):
+            if not broad.match(line.strip()):  # with a reason beside it, it does not end in a colon
+                continue
+            body = takewhile(partial(_is_below, line), lines[number + 1 :])
+            if not any(each.strip().startswith("raise") for each in body):
+                wrong.append(f"{name_of(path)}:{number + 1}")
+    assert wrong == []

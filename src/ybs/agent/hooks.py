@@ -36,7 +36,7 @@ async def after_turn(hooks: Sequence[TurnHook]) -> None:
     for hook in reversed(hooks):
         try:
             await hook.after_turn()
-        except BaseException as error:
+        except BaseException as error:  # the other hooks come first; then it is raised
             failure = failure or error
     if failure is not None:
         raise failure
