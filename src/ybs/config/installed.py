@@ -2,7 +2,7 @@
 
 `importlib.metadata` would find them too, at the cost of its import and of reading the metadata of every package on
 `sys.path`; there may also be folders of a project on that. Here the site folders of the interpreter alone are looked at
-(ADR 0026).
+(ADR 0027).
 """
 
 import os
