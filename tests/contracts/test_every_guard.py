@@ -1,6 +1,6 @@
 """What every Guard keeps: each built-in one, the fakes of the tests, and one that has the protocol's parts and nothing else."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import get_args
 
@@ -78,9 +78,12 @@ MAKERS: dict[str, Callable[[], Guard]] = {
 
 
 @pytest.fixture(params=list(MAKERS))
-def made(request: pytest.FixtureRequest, project: Path) -> Guard:
+async def made(request: pytest.FixtureRequest, project: Path) -> AsyncIterator[Guard]:
     """Make a guard of each kind."""
-    return MAKERS[request.param]()
+    guard = MAKERS[request.param]()
+    yield guard
+    if isinstance(guard, PromptContext):
+        await guard.aclose()  # its map is made in another process
 
 
 class Watched:

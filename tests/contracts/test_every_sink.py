@@ -124,7 +124,7 @@ def test_what_is_drawn_acts_on_no_terminal(events: tuple[Event, ...]):
     assert not ACTS.findall("".join([*drawn.pieces, *drawn.live.lines(60, 20)]))
 
 
-def test_a_sink_that_leaves_while_an_event_is_told_keeps_no_other_from_it(project: Path):
+async def test_a_sink_that_leaves_while_an_event_is_told_keeps_no_other_from_it(project: Path):
     from ybs import Session
     from ybs.core.events import Noticed
     from ybs.testing import ScriptedModel
@@ -140,4 +140,5 @@ def test_a_sink_that_leaves_while_an_event_is_told_keeps_no_other_from_it(projec
     session.subscribe(last)
     for text in ("one", "two"):
         session.emit(Noticed(level="info", text=text))
+    await session.close()
     assert first.events == last.events == [Noticed(level="info", text=t) for t in ("one", "two")]
