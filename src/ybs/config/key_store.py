@@ -80,7 +80,7 @@ def _from_keyring(name: str) -> str | None:
         return None
     try:
         return keyring.get_password(SERVICE, name)
-    except Exception:
+    except Exception:  # a backend of the desktop's own: locked, gone, or failing in its own way
         return None
 
 
@@ -91,5 +91,5 @@ def _into_keyring(name: str, key: str) -> bool:
     try:
         keyring.set_password(SERVICE, name, key)
         return keyring.get_password(SERVICE, name) == key
-    except Exception:
+    except Exception:  # as above: the key goes to a file then
         return False
