@@ -98,6 +98,8 @@ it is bounded by what follows, each with the test that holds it.
 - Undo keeps no file over 10 MB, and nothing in a folder of dependencies, build outputs or caches that git ignores (`node_modules`, `.venv`, `target`, `dist`,
   `__pycache__`, one with a `CACHEDIR.TAG`, …; the list is in `src/ybs/security/paths/bulk.py`). Of other ignored files it keeps the first 5,000 with 100 MB in all. `/undo` names a file that
   it could not bring back, and such a folder where it is gone; what changed inside such a folder it does not see.
+- A command whose words show that it would remove or overwrite such a file, or one outside of the project, is asked about in every mode but `bypass` (`rm node_modules/x`,
+  `mv data.bin old`, `echo > big.iso`). What an interpreter, a build or a script removes there is not seen.
 - Checkpoints hold what an undo needs: files as they were, and their names, also where secrets are in them. They are private, no tool or sandbox
   sees them, and they go with their session.
 - Incognito covers what ybs writes by itself. Out of its hands: the provider's own logs; swap and hibernation; what the terminal

@@ -54,13 +54,16 @@ class RunShell(BuiltInTool):
         self.default_seconds = min(default_seconds or DEFAULT_SECONDS, MOST_SECONDS)
 
     def subject(self, arguments: Arguments) -> Subject:
-        """Give the command and, where it is not the project's, the folder."""
+        """Give the command, what it would destroy and, where it is not the project's, the folder."""
+        from ybs.tools.shell.losses import loss  # with the first command
+
         folder = self._folder(arguments)
         elsewhere = folder != self.workspace.roots.folder
         detail = f"in {self.workspace.roots.show(folder)}" if elsewhere else ""
         is_closed = self.workspace.shells.starter.closes_network
         return Subject(
             command=arguments.command.strip(),
+            destroys=loss(arguments.command, folder, self.workspace.roots),
             detail=detail,
             network=arguments.network and is_closed,
             offers_network=is_closed and not arguments.network,
