@@ -115,7 +115,9 @@ it is bounded by what follows, each with the test that holds it.
   interfaces. An ordinary user's bounding set of capabilities stays as it was; `no_new_privs` keeps any of it from being used. It adds up rights and
   takes none away, so nothing new can be made directly in a folder that holds `.git` or something else that is protected, which is the top of most projects,
   nor in the folders on the way to one. Local servers, terminals and Python's multiprocessing do not work in it.
-- `ybs sandbox exec` hands on what the person's own command writes, as it is.
+- `ybs sandbox exec` and `!!command` hand on what the person's own command writes, as it is.
+- `!!command` is your own shell: nothing stands around it, and nothing is asked. Only a line that you type starts one; no text of a model, a tool
+  or a file is such a line (`tests/session/test_own_commands.py`), and where there is no terminal none is run.
 - A program that rewrites the project from outside of any sandbox while a command is started (an editor with a plug-in of the
   repository, say) is trusted as the person is. One from inside, in a background job, is not: the cage's list of mounts is
   compared with what was meant before the command begins.

@@ -22,6 +22,7 @@ from ybs.commands.project import (
     change_incognito,
     change_trust,
     send_to_background,
+    share,
     show_jobs,
 )
 from ybs.commands.reports import show_config, show_secrets, show_status, show_tools
@@ -53,8 +54,8 @@ async def show_help(session: Session, _argument: str) -> Reply:
         if group
     ]
     direct = (
-        ("!COMMAND", "run a shell command; the model sees its output"),
-        ("!!COMMAND", "run a shell command; only you see its output"),
+        ("!COMMAND", "run a command in the sandbox; the model sees it"),
+        ("!!COMMAND", "run it in your own shell; only you see it"),
     )
     notes = ("", session.frontend_help) if session.frontend_help else ()
     return Reply(tables=(*groups, Table.of(direct)), notes=notes)
@@ -245,6 +246,13 @@ GROUPS = (
             arguments="",
             summary="move the running command to the background",
             run=send_to_background,
+        ),
+        Command(
+            names=("share",),
+            arguments="[WORDS]",
+            summary="show the last !! command to the model",
+            run=share,
+            waits=True,
         ),
     ),
     (
