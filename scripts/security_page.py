@@ -45,6 +45,9 @@ it is bounded by what follows, each with the test that holds it.
   told what appeared or changed, new repositories too, and the model is not (`tests/session/test_later_watch.py`).
 - **The network** is closed in the sandbox. `network: true` asks the person for one command, and every question about a command offers it, once or
   for that command always (`tests/session/test_network.py`); `/sandbox network on` opens it for a session, `safety.sandbox_network` for all.
+  From the first background job on the commands of a session share one network of their own, with a loopback and nothing else, so that they reach
+  its servers; what runs unasked stays out of it. A server there is reached from this machine only by `/ports`, after a question, on 127.0.0.1, until
+  the session ends (`tests/session/test_servers.py`).
 - **Questions.** The [modes](commands.md#modes) say what is asked about. A session's grants live in memory; what destroys, as far as a command can be
   read, is asked about each time; a star in a rule or grant covers no other program and no other goal; blocked commands are refused in every mode.
 - **Projects.** A repository's own settings can only tighten yours. Whatever could run a program, name an address or read a key
@@ -121,7 +124,7 @@ it is bounded by what follows, each with the test that holds it.
 - A program that rewrites the project from outside of any sandbox while a command is started (an editor with a plug-in of the
   repository, say) is trusted as the person is. One from inside, in a background job, is not: the cage's list of mounts is
   compared with what was meant before the command begins.
-- git cannot commit in the sandbox, for `.git` is read-only there. Commands of one session do not see each other's local servers.
+- git cannot commit in the sandbox, for `.git` is read-only there. With Landlock and on macOS the commands of a session do not reach each other's local servers.
 - Under macOS only the text of the profile is tested.
 - A program that is started outside of the sandbox (an editor, a server of yours) and reads the project runs with your rights.
 

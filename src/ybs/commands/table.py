@@ -17,6 +17,7 @@ from ybs.commands.init import init
 from ybs.commands.memory import memorize, show_memories
 from ybs.commands.models import change_mode, change_model, change_provider
 from ybs.commands.permissions import permissions
+from ybs.commands.ports import show_ports
 from ybs.commands.programs import check_machine, set_up
 from ybs.commands.project import (
     change_incognito,
@@ -247,6 +248,7 @@ GROUPS = (
             summary="move the running command to the background",
             run=send_to_background,
         ),
+        Command(("ports",), "[PORT]", "show and forward ports of the sandbox", show_ports),
         Command(
             names=("share",),
             arguments="[WORDS]",
