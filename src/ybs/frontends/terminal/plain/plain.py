@@ -4,6 +4,7 @@ For `--plain`, `TERM=dumb`, editors' shells and screen readers.
 """
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
@@ -78,7 +79,7 @@ class PlainTerminal:
     async def run(self, prompt: str = "", command: str = "") -> int:
         """Talk until the person leaves; return the exit code."""
         self.session.confirm = self.ask
-        if sys.stdin.isatty() and sys.stdout.isatty():
+        if os.isatty(sys.stdin.fileno()) and os.isatty(1):
             self.session.own_commands.runner = self._run_own
         self.session.frontend_help = KEYS
         self.session.subscribe(self._on_event)
