@@ -17,14 +17,16 @@ def test_the_persons_own_shell_has_the_terminal_and_gives_it_back(
     screen.keys("hello\r")
     screen.sees("touch by-model")
     screen.keys(f'!!stty size; read word; echo "$MARK got $word" | tee {home}/outside\r')
-    screen.sees(r"24 80")
+    screen.sees(r"24 80", 20)
     screen.keys("typed\r")
     text = screen.sees(r"exit code 0; the model does not see this")
     assert "mine got typed" in text
     assert (home / "outside").read_text() == "mine got typed\n"
-    screen.keys("!!trap 'echo caught' INT; sleep 60; stty raw -echo; exit 3\r")
-    screen.sees(r"sleep 60; stty raw -echo; exit 3\n")
-    screen.stays()
+    stubborn = (
+        "trap 'stty raw -echo; exit 3' INT; printf 'be%s\\n' gun; while :; do sleep 0.1; done"
+    )
+    screen.keys(f"!!{stubborn}\r")
+    screen.sees("begun", 20)
     screen.keys("\x03")
     screen.sees(r"exit code 3; the model does not see this")
     screen.keys("/share what is it?\r")
@@ -37,9 +39,9 @@ def test_the_persons_own_shell_has_the_terminal_and_gives_it_back(
 
 def test_plain_it_has_the_terminal_too(start: Start) -> None:
     screen = start(["Fine."], "--plain", environ={"SHELL": "/bin/sh"})
-    screen.sees("You:")
-    screen.keys("!!read word; echo got $word\r")
-    screen.stays()
+    screen.sees("You:", 20)
+    screen.keys("!!printf 're%s\\n' ady; read word; echo got $word\r")
+    screen.sees("ready", 20)
     screen.keys("typed\r")
     screen.sees("got typed")
     screen.sees("Exit code 0; the model does not see this|exit code 0; the model does not see")
