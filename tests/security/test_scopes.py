@@ -138,6 +138,6 @@ def test_only_known_scopes_are_read_back(text: str):
 
 
 def test_what_writes_elsewhere_or_names_no_program_has_no_scope():
-    assert scope_of(Command(("pytest",), ())) == "pytest *"
-    assert scope_of(Command(("pytest",), ("out.txt",))) == ""
-    assert scope_of(Command((), ())) == ""
+    assert scope_of(Command(["pytest"], [])) == "pytest *"
+    assert scope_of(Command(["pytest"], ["out.txt"])) == ""
+    assert scope_of(Command([], [])) == ""
