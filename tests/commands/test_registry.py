@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from replies import shown
+from ybs.commands.habits import ALIASES, HINTS
 from ybs.commands.registry import is_command, runs_beside_a_turn
-from ybs.commands.table import LISTED
+from ybs.commands.table import COMMANDS, LISTED
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 from ybs.testing import OpenAIServer, RecordedEvents
@@ -258,3 +259,21 @@ async def test_the_beginning_of_one_command_alone_is_that_command(open_session: 
     assert "Did you mean /model or /mode?" in several.text
     assert not runs_beside_a_turn("/clea")
     assert runs_beside_a_turn("/stat")
+
+
+async def test_names_of_other_agents_lead_to_a_command_or_say_how_it_is_done(open_session: Open):
+    async with OpenAIServer([]) as server:
+        session, _ = open_session(server)
+        async with session:
+            usage = await session.handle("/usage")
+            assert isinstance(usage, Reply)
+            assert usage.text.startswith("/cost\n")
+            for name in HINTS:
+                reply = await session.handle(f"/{name}")
+                assert reply == Reply(text=HINTS[name]), name
+
+
+def test_a_name_of_another_agent_hides_no_command_and_leads_to_one() -> None:
+    assert not set(ALIASES) & set(COMMANDS)
+    assert not set(HINTS) & (set(COMMANDS) | set(ALIASES))
+    assert set(ALIASES.values()) <= set(COMMANDS)

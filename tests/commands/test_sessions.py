@@ -22,7 +22,13 @@ from ybs.core.events import (
     UserSaid,
 )
 from ybs.core.messages import AssistantMessage, Text, ToolCall, ToolResult, UserMessage
-from ybs.session.exchange import MOST_STEPS, last_exchange
+from ybs.session.exchange import (
+    MOST_ANSWER_LINES,
+    MOST_EARLIER,
+    MOST_STEPS,
+    earlier_exchanges,
+    last_exchange,
+)
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 from ybs.transcripts.store import Store
@@ -138,7 +144,8 @@ async def test_a_resumed_session_is_as_it_was_and_what_differs_is_said(project: 
         assert str(other) in lines[2]
         assert str(project) in lines[2]
         assert len(lines) == 3
-        words, last = reply.events
+        *earlier, words, last = reply.events
+        assert earlier == [UserSaid(content="look"), AssistantSaid(content="done: look")]
         assert isinstance(words, UserSaid)
         assert words.content.startswith("mend it\nx")
         assert words.content.endswith("…")
@@ -186,7 +193,9 @@ async def test_what_another_ybs_has_open_goes_on_in_a_copy(project: Path):
 async def test_a_fork_leaves_the_first_file_as_it_is(project: Path):
     async with opened(project) as session:
         name = talk(session, "one")
+        await said(session, "/rename Work")
         reply = await said(session, "/fork")
+        assert session.journal.replay.title == "Work (fork)"
         assert session.journal.name != name
         assert shown(reply).startswith(f"You continue in a copy, {session.journal.name}; {name}")
         before = file_of(name).read_bytes()
@@ -236,6 +245,28 @@ async def test_a_title_is_given_shown_and_kept(project: Path):
             assert part in text, part
     async with opened(project) as session:
         assert shown(await said(session, f"/resume {name}")).startswith("Resumed “Mend␛ the cart”")
+
+
+def test_earlier_exchanges_are_told_shortly_and_the_oldest_are_counted():
+    assert earlier_exchanges([]) == ()
+    messages: list[Any] = []
+    for number in range(MOST_EARLIER + 3):
+        call = ToolCall(id=str(number), name="read_file", arguments=Raw(b"{}"))
+        messages += [
+            UserMessage.of(f"ask {number}"),
+            AssistantMessage(content=(call,)),
+            ToolResult(call_id=call.id, name=call.name, output="x"),
+            AssistantMessage(content=(Text(text=f"answer {number}\n" + "more\n" * 20),)),
+        ]
+    first, *events = earlier_exchanges(messages)
+    assert first == Noticed(level="info", text="2 earlier prompts are not shown")
+    assert [each.content for each in events if isinstance(each, UserSaid)] == [
+        f"ask {number}" for number in range(2, MOST_EARLIER + 2)
+    ]
+    answers = [each.content for each in events if isinstance(each, AssistantSaid)]
+    assert len(answers) == MOST_EARLIER
+    assert all(each.count("\n") == MOST_ANSWER_LINES and each.endswith("…") for each in answers)
+    assert events[1] == Noticed(level="info", text="1 step")
 
 
 def test_the_last_exchange_is_short_and_says_what_is_missing():

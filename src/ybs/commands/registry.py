@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from ybs.commands.advice import told
 from ybs.commands.command import Command
 from ybs.commands.figures import number_in
+from ybs.commands.habits import ALIASES, HINTS
 from ybs.commands.line import is_command
 from ybs.commands.table import listed, named
 from ybs.core.errors import YbsError
@@ -43,7 +44,8 @@ async def _reply_to(session: Session, line: str) -> Reply:
     word, argument = _parts(line)
     command = command_at(word)
     if command is None:
-        return unknown(word)
+        hint = HINTS.get(word[1:].lower(), "")
+        return Reply(text=hint) if hint else unknown(word)
     name = command.names[0]
     is_begun = word[1:].lower() not in named()
     if chosen := _chosen(session.offered.get(name), f"/{name} {argument}"):
@@ -70,7 +72,9 @@ async def _reply_to(session: Session, line: str) -> Reply:
 def command_at(word: str) -> "Command | None":
     """Return the command with this name, or the only one with a name that begins so."""
     typed = word[1:].lower()
-    if (command := named().get(typed)) or not typed:
+    known = named()
+    command = known.get(typed) or known.get(ALIASES.get(typed, ""))
+    if command or typed in HINTS or not typed:
         return command
     begun = [each for each in listed() if any(name.startswith(typed) for name in each.names)]
     return begun[0] if len(begun) == 1 else None

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 MOST_SESSIONS = 200
 NOT_BEGUN = "This session is still empty."
 _LABEL, _TITLE = 60, 80
+#: Behind the title of a copy, which else would be that of the session it was made of.
+_FORK = " (fork)"
 _UNSAFE = re.compile(r"[^\w.-]+")
 
 
@@ -35,7 +37,7 @@ async def show_sessions(session: Session, argument: str) -> Reply:
     if argument.lower() not in ("", "all"):
         return Reply(text="Usage: /sessions, /sessions all, or /sessions NUMBER", is_error=True)
     is_all = bool(argument)
-    saved = await _listed(session, is_all=is_all)
+    saved = [each for each in await _listed(session, is_all=is_all) if each.messages]
     if not saved:
         more = "" if is_all else " /sessions all lists those of all folders."
         return Reply(
@@ -103,6 +105,8 @@ async def _go_on(session: Session, name: str, *, is_fork: bool) -> Reply:
     except Busy as error:
         text = f"{name} is open in another ybs. Continue in a copy with `/resume {name} fork`."
         raise YbsError(text) from error
+    if is_fork and (title := session.journal.replay.title) and not title.endswith(_FORK):
+        session.emit(Titled(title=f"{title}{_FORK}"))
     reply = resumed_reply(session, is_fork=is_fork)
     if not has_jobs:
         return reply
@@ -113,11 +117,13 @@ async def _go_on(session: Session, name: str, *, is_fork: bool) -> Reply:
 
 def resumed_reply(session: Session, *, is_fork: bool = False) -> Reply:
     """Say what a session goes on from, what is different from then, and show what was said last."""
-    from ybs.session.exchange import last_exchange
+    from ybs.session.exchange import earlier_exchanges, last_exchange
 
     turns, whole = session.history.turns, session.journal.replay.restorable() or ()
     messages = session.conversation.messages
-    events = last_exchange(messages, turns[-1].place if turns else -1) or last_exchange(whole)
+    events = last_exchange(messages, turns[-1].place if turns else -1)
+    shown = messages if events else whole
+    events = (*earlier_exchanges(shown), *(events or last_exchange(whole)))
     count = plural(len(messages), "message")
     title = f" “{name}”" if (name := session.journal.replay.title) else ""
     copy = f", in a copy: {session.journal.name}" if is_fork else ""

@@ -1,4 +1,4 @@
-"""The last exchange of a session that goes on: what was said and done last, so that a frontend can draw it again."""
+"""What was said and done last in a session that goes on, so that a frontend can draw it again."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -18,6 +18,10 @@ from ybs.session.injection import command_of
 MOST_STEPS: Final = 6
 #: Lines of the person's words that are drawn again.
 MOST_LINES: Final = 8
+#: Of the exchanges before the last one so many are drawn again, and of their answers so many lines of so many characters.
+MOST_EARLIER: Final = 4
+MOST_ANSWER_LINES: Final = 6
+_LONGEST_ANSWER: Final = 600
 
 
 def last_exchange(messages: Sequence[Message], place: int = -1) -> tuple[Event, ...]:
@@ -30,18 +34,58 @@ def last_exchange(messages: Sequence[Message], place: int = -1) -> tuple[Event, 
     return tuple(_events(last, results, max(0, len(results) - MOST_STEPS)))
 
 
+def earlier_exchanges(messages: Sequence[Message]) -> tuple[Event, ...]:
+    """Return the exchanges before the last one: what the person said and the answer, the oldest of them as a number."""
+    begins = _beginnings(messages)
+    shown = begins[:-1][-MOST_EARLIER:]
+    events: list[Event] = []
+    if (hidden := len(begins) - 1 - len(shown)) > 0:
+        prompts = "prompt is" if hidden == 1 else "prompts are"
+        events.append(Noticed(level="info", text=f"{hidden} earlier {prompts} not shown"))
+    for begin in shown:
+        end = begins[begins.index(begin) + 1]
+        events += _told_shortly(messages[begin:end])
+    return tuple(events)
+
+
+def _told_shortly(messages: Sequence[Message]) -> Iterator[Event]:
+    """Tell what the person said, how many steps were taken, and the answer in a few lines."""
+    answer, steps = "", 0
+    for message in messages:
+        match message:
+            case UserMessage(origin="person" | "shell"):
+                yield UserSaid(content=_shortened(message), origin=message.origin)
+            case AssistantMessage():
+                steps += len(message.calls)
+                answer = message.text or answer
+            case _:
+                pass
+    if steps:
+        yield Noticed(level="info", text=f"{steps} step{'s' * (steps > 1)}")
+    if answer:
+        lines = answer[:_LONGEST_ANSWER].strip("\n").split("\n")
+        is_cut = len(answer) > _LONGEST_ANSWER or len(lines) > MOST_ANSWER_LINES
+        yield AssistantSaid(content="\n".join([*lines[:MOST_ANSWER_LINES], *["…"] * is_cut]))
+
+
 def _last_beginning(messages: Sequence[Message]) -> int:
     """Return where the person last spoke after an answer that asked for nothing more; -1 for nowhere."""
-    begin, is_open = -1, False
+    return next(reversed(_beginnings(messages)), -1)
+
+
+def _beginnings(messages: Sequence[Message]) -> list[int]:
+    """Return where the person spoke after an answer that asked for nothing more."""
+    begins, is_open = list[int](), False
     for place, message in enumerate(messages):
         match message:
             case UserMessage(origin="person" | "shell") if not is_open:
-                begin, is_open = place, True
+                begins.append(place)
+                is_open = True
             case AssistantMessage():
                 is_open = bool(message.calls)
             case _:
                 pass
-    return begin
+    return begins
 
 
 def _events(

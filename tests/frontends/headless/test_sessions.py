@@ -79,7 +79,8 @@ def test_the_sessions_of_this_folder_are_listed_newest_first(
     assert "There are no saved sessions" in ran(capsys)[0]
     assert ran_json(capsys) == []
     first, second = keep(HOSTILE, *talk("a", "b")), keep("Second", *talk("c"))
-    other = keep("Elsewhere", folder=tmp_path)
+    other = keep("Elsewhere", *talk("d"), folder=tmp_path)
+    keep("Nothing was said in it")
     lines = ran(capsys)[0].splitlines()
     assert [line.split()[0] for line in lines] == ["1", "2"]
     assert "Fix ␛[2J" in lines[0]
@@ -90,7 +91,7 @@ def test_the_sessions_of_this_folder_are_listed_newest_first(
     assert [each["session"] for each in ran_json(capsys, "list")] == [first, second]
     found = ran_json(capsys, "list", "--all")
     numbered = [(each["number"], each["session"]) for each in found]
-    assert numbered == [(1, first), (2, second), (3, other)]
+    assert numbered == [(1, first), (2, second), (4, other)], "an empty one keeps its number"
     assert (found[0]["model"], found[0]["folder"], found[0]["messages"]) == (
         "m",
         str(Path.cwd()),

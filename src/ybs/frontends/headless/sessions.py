@@ -98,10 +98,14 @@ class Sessions:
 
 
 def list_them(here: Sessions, arguments: "Namespace") -> int:
-    """Print the sessions, numbered as the other actions take them."""
-    listed = [each for each in here.listed() if arguments.all or each.project == str(here.folder)]
+    """Print the sessions that are not empty, numbered as the other actions take them."""
+    listed = [
+        (number, each)
+        for number, each in enumerate(here.listed(), 1)
+        if each.messages and (arguments.all or each.project == str(here.folder))
+    ]
     if arguments.format == "json":
-        write_json([_facts(saved, number) for number, saved in enumerate(listed, 1)])
+        write_json([_facts(saved, number) for number, saved in listed])
     elif not listed:
         where = "" if arguments.all else f" in {here.folder}; `ybs sessions list --all` shows all"
         write(f"There are no saved sessions{where}.")
@@ -111,12 +115,10 @@ def list_them(here: Sessions, arguments: "Namespace") -> int:
     return 0
 
 
-def write_rows(listed: "Sequence[Saved]", *, with_folder: bool) -> None:
+def write_rows(listed: "Sequence[tuple[int, Saved]]", *, with_folder: bool) -> None:
     """Print a line for each session; on a terminal that is too narrow for it, what people look for."""
     now = time.time()
-    rows = [
-        _row(saved, number, now, with_folder=with_folder) for number, saved in enumerate(listed, 1)
-    ]
+    rows = [_row(saved, number, now, with_folder=with_folder) for number, saved in listed]
     room = columns()
     if max(map(len, in_columns(rows))) > room:
         rows = _narrowed(rows, max(room, _NARROWEST))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 #: Exit code when the terminal has gone away.
 HANGUP = 129
+INTERRUPTED = 130
 
 
 def chat(
@@ -110,8 +111,21 @@ async def _talk(session: "Session", prompt: str, command: str) -> int:
                 PlainTerminal,  # few want it, or have no other terminal
             )
 
-            return await PlainTerminal(session).run(prompt, command)
-        from ybs.frontends.terminal.prompt.history import open_history
-        from ybs.frontends.terminal.terminal import Terminal
+            code = await PlainTerminal(session).run(prompt, command)
+        else:
+            from ybs.frontends.terminal.prompt.history import open_history
+            from ybs.frontends.terminal.terminal import Terminal
 
-        return await Terminal(session, history=open_history(session)).run(prompt, command)
+            code = await Terminal(session, history=open_history(session)).run(prompt, command)
+        lines = _farewell(session) if code in (0, INTERRUPTED) else []
+    if lines:
+        from ybs.frontends.terminal.start.remarks import say
+
+        say("\n".join(lines))
+    return code
+
+
+def _farewell(session: "Session") -> list[str]:
+    from ybs.frontends.terminal.farewell import farewell
+
+    return farewell(session)

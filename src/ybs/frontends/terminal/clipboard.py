@@ -15,7 +15,7 @@ from ybs.security.unicode import printable
 MAX_OSC_BYTES = 74_000
 PROGRAM_SECONDS = 3.0
 #: What these programs need of the environment beyond what any program gets; keys are not among it.
-_DESKTOP = ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "TMUX", "TMUX_TMPDIR")
+DESKTOP = ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "TMUX", "TMUX_TMPDIR")
 NO_PROGRAM = "there is no clipboard here: no wl-copy, xclip, xsel, pbcopy or tmux that works"
 
 
@@ -64,7 +64,7 @@ async def copy_by_program(
     from ybs.security.sandbox.programs import trusted_program
 
     data = printable(text).encode()
-    desktop = {name: environ[name] for name in _DESKTOP if name in environ}
+    desktop = {name: environ[name] for name in DESKTOP if name in environ}
     variables = build_open(environ, declared=desktop)
     for name, *options in programs(environ):
         path = trusted_program(name, away_from=away_from, environ=environ)

@@ -58,6 +58,14 @@ class Lines(Protocol):
         """Take a line that was chosen from a menu."""
         ...
 
+    def take_ahead(self) -> str:
+        """Take the line that was sent while the command before it was at work."""
+        ...
+
+    def give_ahead(self, line: str) -> None:
+        """Put back a line that was taken ahead."""
+        ...
+
     def queue(self, line: str) -> None:
         """Take a line now, or when the running turn has ended."""
         ...
@@ -72,6 +80,10 @@ class Window(Protocol):
 
     def edit(self) -> None:
         """Open the input in the person's editor."""
+        ...
+
+    def paste_image(self) -> None:
+        """Attach the image that the clipboard holds."""
         ...
 
     def suspend(self) -> None:

@@ -25,7 +25,6 @@ from ybs.frontends.terminal.drawing.scroll import Scroll
 from ybs.frontends.terminal.mishaps import Mishaps
 from ybs.frontends.terminal.notify import DONE, LONG_SECONDS, call
 from ybs.frontends.terminal.output import GatedOutput, act
-from ybs.frontends.terminal.own_shell import own_runner
 from ybs.frontends.terminal.prompt.history import LineHistory
 from ybs.frontends.terminal.prompt.input import Prompt
 from ybs.frontends.terminal.prompt.keys import keys_text
@@ -43,6 +42,8 @@ from ybs.session.session import Session
 Clock: TypeAlias = Callable[[], float]
 #: Within this time a second Ctrl-C leaves.
 TWICE_SECONDS = 2.0
+#: Who leaves again within this time has read that background jobs will be stopped.
+WARNED_SECONDS = 30.0
 #: Within this time a second Esc empties the prompt, or goes back to earlier.
 ESCAPES_SECONDS = 0.5
 #: The hints that a second Ctrl-C answers.
@@ -91,9 +92,8 @@ class Terminal:
         if self._is_vi:
             self.window.use_vi()
         self._scroll = Scroll(self.window.app, self._write)
-        session.own_commands.runner = own_runner(self.window, self._scroll.draw)
         self.work = Work(session, self)
-        self._interrupted_at = -TWICE_SECONDS
+        self._interrupted_at, self._warned_at = -TWICE_SECONDS, -WARNED_SECONDS
         #: When Esc came last with nothing to stop, and what was typed then.
         self.escaped: tuple[float, str] = (-ESCAPES_SECONDS, "")
         self._hint = ""
@@ -103,9 +103,8 @@ class Terminal:
     async def run(self, prompt: str = "", command: str = "") -> int:
         """Talk until the person leaves; return the exit code."""
         self.session.confirm = self.asking.ask
-        self.session.subscribe(self.renderer)
-        self.session.subscribe(self.work.on_event)
-        self.session.subscribe(self._on_event)
+        for sink in (self.renderer, self.work.on_event, self._on_event):
+            self.session.subscribe(sink)
         self.session.frontend_help = keys_text(is_vi=self._is_vi)
         self._refresh()
         self._greet()
@@ -190,8 +189,16 @@ class Terminal:
             self.work.stop()
 
     def leave(self) -> None:
-        """Leave; the running turn ends with the session."""
-        self._exit(0)
+        """Leave; the running turn ends with the session. Where that stops background jobs, it is said first."""
+        now, jobs = self._clock(), self.session.status().jobs
+        if jobs and now - self._warned_at >= WARNED_SECONDS:
+            self._warned_at = now
+            what = "1 background job" if jobs == 1 else f"{jobs} background jobs"
+            self.renderer.note(
+                f"Leaving stops {what}. Leave again to go; /jobs lists them.", "warning"
+            )
+        else:
+            self._exit(0)
 
     def next_mode(self) -> None:
         """Go to the next of the usual modes."""
@@ -264,13 +271,13 @@ class Terminal:
         if reply.draft:
             self.give_back([reply.draft])
         if reply.wants_quit:
-            self._exit(0)
+            self.leave()
 
     def _show_words(self, reply: Reply) -> None:
         if reply.is_error:
             self.show_error(reply.text)
         elif reply.menu is not None and reply.menu.items and not reply.is_listed:
-            self.picking.show(reply.menu)
+            self.picking.offer(reply.menu)
         elif lines := lines_of(reply, self._width() - 1):
             self.renderer.say("\n".join(lines))
 

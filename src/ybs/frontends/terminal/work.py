@@ -107,6 +107,17 @@ class Work:
         if line in self._lines:
             self._chosen.add(line)
 
+    def take_ahead(self) -> str:
+        """Take the line that was typed while the command before it was at work; "" where none was."""
+        line = self._lines.popleft() if self._lines else ""
+        self._show_waiting()
+        return line
+
+    def give_ahead(self, line: str) -> None:
+        """Put back a line that was taken ahead."""
+        self._lines.appendleft(line)
+        self._show_waiting()
+
     def queue(self, line: str) -> None:
         """Take a line now, or when the running turn has ended."""
         self._lines.append(line)

@@ -111,9 +111,15 @@ async def shift_tab(stage: Stage) -> None:
 
 
 async def editor(stage: Stage) -> None:
-    stage.keys("draft\x07")
-    await has(stage, "draft edited")
-    await empties(stage)
+    for keys in ("\x07", "\x18\x05"):
+        stage.keys(f"draft{keys}")
+        await has(stage, "draft edited")
+        await empties(stage)
+
+
+async def image(stage: Stage) -> None:
+    stage.keys("\x16")
+    await stage.sees("no clipboard with images")
 
 
 async def aside(stage: Stage) -> None:
@@ -182,7 +188,8 @@ TRIES: dict[str, Try] = {
     "Ctrl-R": search,
     "Esc Esc": twice_escape,
     "Shift-Tab": shift_tab,
-    "Ctrl-G": editor,
+    "Ctrl-G, Ctrl-X Ctrl-E": editor,
+    "Ctrl-V": image,
     "Ctrl-S": aside,
     "Ctrl-L": redraw,
     "Ctrl-O": unfold,
@@ -203,6 +210,8 @@ async def test_every_key_of_the_table_does_what_is_said(monkeypatch: pytest.Monk
     assert set(TRIES) == {key for key, _ in (*KEYS, *EMACS_KEYS)}
     monkeypatch.setattr(os, "kill", note_signal)
     monkeypatch.setenv("VISUAL", APPENDS)
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
     async with staged(FakeSession(hangs)) as stage:
         for tried in dict.fromkeys(TRIES.values()):
             await tried(stage)

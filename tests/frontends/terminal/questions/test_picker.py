@@ -280,3 +280,46 @@ async def test_a_menu_fits_any_screen(size: tuple[int, int]) -> None:
         stage.keys(DOWN + DOWN)
         await stage.sees("›     3 model-2")
         assert "too small" not in stage.screen
+
+
+async def test_keys_that_come_fast_choose_what_they_name() -> None:
+    for keys in ("1\r", "qwen\r"):
+        session = picking()
+        async with staged(session) as stage:
+            await opened(stage)
+            stage.keys(keys)  # in one burst, and at once
+            await stage.sees("answer to /model qwen")
+
+
+async def test_a_line_that_was_sent_before_the_menu_came_is_for_the_menu() -> None:
+    for ahead in ("1", "qwen"):
+        session = picking()
+        async with staged(session) as stage:
+            stage.terminal.work.submit("/model")
+            stage.terminal.work.submit(ahead)
+            await stage.sees("answer to /model qwen")
+            assert ahead not in session.lines
+
+
+async def test_what_was_typed_before_the_menu_came_and_names_an_item_filters_it() -> None:
+    session = picking()
+    async with staged(session) as stage:
+        stage.keys("qwe")
+        await stage.sees("› qwe")
+        stage.terminal.work.submit("/model")
+        await stage.sees("Choose a model: qwe")
+        assert stage.terminal.window.draft.text == ""
+        stage.keys("\r")
+        await stage.settles()
+        assert session.lines == ["/model"], "an Enter alone is not yet for it"
+        stage.clock.now += 1
+        stage.keys("\r")
+        await stage.sees("answer to /model qwen")
+
+
+async def test_a_prompt_that_was_sent_before_the_menu_came_stays_a_prompt() -> None:
+    session = picking(says("here"))
+    async with staged(session) as stage:
+        stage.terminal.work.submit("/model")
+        stage.terminal.work.submit("fix the cart")
+        await stage.until(lambda: "fix the cart" in session.lines)

@@ -2,8 +2,7 @@
 
 import os
 import signal
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -126,6 +125,24 @@ class Prompt:
         else:  # an editor needs a file, and leaves others behind
             self._desk.hint("no editor while incognito: it would save your prompt in a file")
 
+    def paste_image(self) -> None:
+        """Attach the image that the clipboard holds, as a path in the draft."""
+        if self.draft.lines.may_write():
+            self.app.create_background_task(self._paste_image())
+        else:  # the image has to stand in a file
+            self._desk.hint("no images from the clipboard while incognito: they would be saved")
+
+    async def _paste_image(self) -> None:
+        from ybs.frontends.terminal.clipboard_image import NoImage, save_image  # few paste one
+
+        try:
+            path = await save_image(away_from=Path(self._desk.state.folder))
+        except NoImage as error:
+            self._desk.hint(str(error))
+            return
+        before = self.draft.document.char_before_cursor
+        self.draft.insert_text(f"{' ' * bool(before.strip())}{path} ", fire_event=False)
+
     async def lend(self, command: list[str], folder: Path) -> int:
         """Let a program have the terminal until it ends; return its exit code."""
         from asyncio.subprocess import create_subprocess_exec  # few commands are programs
@@ -150,19 +167,6 @@ class Prompt:
             self._desk.note_hidden()
 
         run_in_terminal(stop)
-
-    @asynccontextmanager
-    async def away(self) -> AsyncGenerator[None]:
-        """Leave the terminal to another program, with its modes as a shell has them."""
-        self.is_away = True
-        try:
-            with set_app(self.app):  # who asks may have begun before the application
-                async with in_terminal():
-                    with self._extended.away():
-                        yield
-                    self._desk.note_hidden()
-        finally:
-            self.is_away = False
 
     def focus(self) -> None:
         """Let the keyboard write where the next words belong."""
@@ -234,8 +238,11 @@ class Prompt:
         before = self.draft.text
         try:
             command = editor_command(Path(self._desk.state.folder))
-            async with self.away():
-                text = await edit(self.draft.words, command)
+            self.is_away = True
+            async with in_terminal():
+                with self._extended.away():
+                    text = await edit(self.draft.words, command)
+                self._desk.note_hidden()
         except NoEditor as error:
             self._desk.hint(str(error))
         else:
@@ -245,6 +252,8 @@ class Prompt:
             self.draft.replace(text)
             if given_back:
                 self.draft.set(given_back, keeps=True)
+        finally:
+            self.is_away = False
 
 
 def _text(read: Callable[[], AnyFormattedText]) -> FormattedTextControl:

@@ -31,14 +31,15 @@ KEYS = (
     ("Enter", "send; while ybs works: before its next step"),
     ("Tab", "complete; while ybs works: send at the end"),
     ("Shift-Enter, Ctrl-J, \\ Enter", "new line (Alt-Enter too)"),
-    ("Up, Down", "earlier prompts; Up takes back one that waits"),
+    ("Up, Down", "earlier prompts; Up takes back a waiting one"),
     ("Ctrl-R", "search earlier prompts"),
     ("Esc", "interrupt; answer no to a question"),
     ("Esc Esc", "clear the prompt, or go back if it is empty"),
     ("Shift-Tab", "next mode: ask, accept-edits, plan, auto"),
     ("Ctrl-C", "interrupt, or clear the prompt; twice: leave"),
     ("Ctrl-D", "leave ybs, if the prompt is empty"),
-    ("Ctrl-G", "edit the prompt in $VISUAL or $EDITOR"),
+    ("Ctrl-G, Ctrl-X Ctrl-E", "edit the prompt in $VISUAL or $EDITOR"),
+    ("Ctrl-V", "attach an image from the clipboard"),
     ("Ctrl-S", "put the prompt aside, or bring it back"),
     ("Ctrl-L", "redraw the screen"),
     ("Ctrl-O", "show the last output or thought in full"),
@@ -96,6 +97,8 @@ def bindings(desk: Desk, window: Window) -> KeyBindings:
     on("escape", do=lambda _: desk.stop(), when=place.typing & place.busy & place.resting)
     on("s-tab", do=lambda _: desk.next_mode())
     on("c-g", do=lambda _: window.edit(), when=place.typing & ~has_selection)
+    on("c-x", "c-e", do=lambda _: window.edit(), when=place.typing & emacs_mode)
+    on("c-v", do=lambda _: window.paste_image(), when=place.typing & place.inserting)
     on("c-l", do=lambda _: window.app.clear())
     on("c-o", do=lambda _: desk.unfold())
     on(

@@ -7,7 +7,6 @@ from prompt_toolkit.keys import Keys
 
 from ybs.commands.figures import number_in
 from ybs.frontends.terminal.desk import Desk
-from ybs.frontends.terminal.questions import confirm
 from ybs.frontends.terminal.questions.confirm import Silence
 from ybs.frontends.terminal.signs import Paint, Signs
 from ybs.frontends.terminal.words import cells, one_line, shorten
@@ -30,6 +29,8 @@ class Picker:
     def __init__(self, menu: Menu) -> None:
         self.menu = menu
         self.query = ""
+        #: Whether keys have come for this menu: an Enter behind them is for it too.
+        self.is_touched = False
         self.items = list(menu.items)
         self.place = next((n for n, item in enumerate(self.items) if item.is_current), 0)
         self._top = 0
@@ -54,6 +55,16 @@ class Picker:
             self.items = [named, *(item for item in self.items if item is not named)]
         self.place = self._top = 0
 
+    def names(self, text: str) -> bool:
+        """Return whether a text is the number of an item, or the beginning of its label or of one of its words."""
+        wanted = text.strip().casefold()
+        if not wanted or "\n" in wanted:
+            return False
+        labels = (item.label.casefold() for item in self.menu.items)
+        return self._named(text) is not None or any(
+            label.startswith(wanted) or f" {wanted}" in label for label in labels
+        )
+
     def _named(self, query: str) -> MenuItem | None:
         """Return the item with this number, where the menu has numbers."""
         number = number_in(query.strip())
@@ -62,6 +73,7 @@ class Picker:
 
     def press(self, key: Keys | str, text: str) -> None:
         """Take a key that moves the mark or changes the filter."""
+        self.is_touched = True
         if key in _STEPS:
             self.move(_STEPS[key])
         elif key in (Keys.PageUp, Keys.PageDown):
@@ -154,7 +166,6 @@ class Picking:
         self._front, self._clock = front, clock
         self._picker: Picker | None = None
         self._silence = Silence(clock)
-        self._lone_from = 0.0
         self._was_typing = False
 
     @property
@@ -167,11 +178,30 @@ class Picking:
         """Whether Enter waits whether another key follows it at once."""
         return self._silence.is_holding
 
+    def offer(self, menu: Menu) -> None:
+        """Show a menu, or take the item that a line names which was sent before it came."""
+        picker, work = Picker(menu), self._front.work
+        if (line := work.take_ahead()) and picker.names(line):
+            picker.filter(line.strip())
+            if picker.chosen is not None:
+                work.choose(picker.chosen.line)
+                return
+        if line:
+            work.give_ahead(line)
+        self.show(menu)
+
     def show(self, menu: Menu) -> None:
-        """Show a menu in place of the prompt. Who was typing a line there is not choosing yet."""
-        self._picker = Picker(menu)
+        """Show a menu in place of the prompt; what was typed ahead and names an item is taken as meant for it.
+
+        Who was typing another line there is not choosing yet.
+        """
+        self._picker = picker = Picker(menu)
         self._silence = Silence(self._clock)
-        self._was_typing = bool(self._front.window.draft.text)
+        draft = self._front.window.draft
+        if picker.names(draft.text):
+            picker.filter(draft.text.strip())
+            draft.set("")
+        self._was_typing = bool(draft.text)
         self._front.window.app.invalidate()
 
     def note_drawn(self) -> None:
@@ -180,6 +210,10 @@ class Picking:
             self._silence.show()
         else:
             self._silence.hide()
+            if (
+                self._picker is not None
+            ):  # what was typed before a question came is no choice any more
+                self._picker.is_touched = False
 
     def note_hidden(self) -> None:
         """Note that another program had the screen."""
@@ -196,8 +230,7 @@ class Picking:
         press, picker = event.key_sequence[0], self._picker
         if picker is None:
             return
-        is_lone = self._clock() >= self._lone_from and not event.key_processor.input_queue
-        self._lone_from = self._clock() + confirm.HOLD_SECONDS
+        is_last = not event.key_processor.input_queue
         self._silence.let_go()
         if press.key in (Keys.Escape, Keys.ControlC, Keys.SIGINT):
             self._picker = None
@@ -206,7 +239,7 @@ class Picking:
                 self._front.window.draft.insert_text(press.data)
         elif press.key not in (Keys.Enter, Keys.ControlJ):
             picker.press(press.key, press.data)
-        elif is_lone and not self._silence.is_too_early():
+        elif is_last and (picker.is_touched or not self._silence.is_too_early()):
             self._silence.hold(lambda: self._choose(picker))
 
     def _choose(self, picker: Picker) -> None:

@@ -1,0 +1,85 @@
+"""Names of commands that people type who come from other agents: the command of ybs, or a line that says how it is done here."""
+
+from typing import Final
+
+#: Another agent's name of a command, and the command that does the same.
+ALIASES: Final = {
+    "about": "status",
+    "approval-mode": "mode",
+    "approvals": "permissions",
+    "allowed-tools": "permissions",
+    "auth": "setup",
+    "bashes": "jobs",
+    "branch": "fork",
+    "checkpoint": "rewind",
+    "checkpoints": "rewind",
+    "compress": "compact",
+    "history": "sessions",
+    "info": "status",
+    "keys": "help",
+    "login": "setup",
+    "memory": "memories",
+    "models": "model",
+    "remember": "memorize",
+    "reset": "clear",
+    "settings": "config",
+    "stats": "cost",
+    "summarize": "compact",
+    "tasks": "jobs",
+    "tokens": "context",
+    "usage": "cost",
+}
+_MODES: Final = (
+    "Modes are chosen with /mode: plan reads only, ask asks first, auto works without asking."
+)
+_EFFORT: Final = (
+    "How much a model thinks is its own setting: choose another model with /model, or say in your prompt "
+    "how thoroughly it should think."
+)
+_FILES: Final = "Write @ and the file's path in your prompt: its content is sent along."
+_LATER: Final = "This is not part of this version of ybs. /help lists what there is."
+#: What has no command in ybs: how it is done instead.
+HINTS: Final = {
+    "add": _FILES,
+    "agents": _LATER,
+    "architect": _MODES,
+    "ask": _MODES,
+    "bug": "Report a bug where you got ybs from; /doctor shows what to mention.",
+    "chat": "/save NAME saves a copy of this session, /resume continues a saved one.",
+    "code": _MODES,
+    "continue": "Type what to do next, or /resume to continue a saved session.",
+    "drop": "Files are not added for good: what was sent is in the conversation. /clear starts it over.",
+    "editor": "Ctrl-G (or Ctrl-X Ctrl-E) opens your prompt in your editor.",
+    "effort": _EFFORT,
+    "feedback": "Report a bug where you got ybs from; /doctor shows what to mention.",
+    "git": "Type !git and the rest: !COMMAND runs it in the sandbox, !!COMMAND in your own shell.",
+    "hooks": _LATER,
+    "ide": _LATER,
+    "lint": "Type !COMMAND to run a linter; the model sees its output and can fix what it found.",
+    "ls": "/context shows the documents that the model sees; !ls lists files.",
+    "map": "Run `ybs map` in a shell; the model gets the map of the project by itself.",
+    "mcp": _LATER,
+    "mention": _FILES,
+    "paste": "Ctrl-V attaches an image from the clipboard; text is pasted as your terminal does it.",
+    "pr-comments": "Ask for it in a prompt, or run your command with !COMMAND and let the model read its output.",
+    "privacy": "ybs talks to the provider that you chose and to nobody else: no telemetry, no update check.",
+    "read-only": "/mode plan lets the model read and plan, and change nothing.",
+    "reasoning-effort": _EFFORT,
+    "release-notes": "CHANGELOG.md of ybs says what has changed; /status shows the version.",
+    "review": "Ask for it in a prompt, such as: review my uncommitted changes. /diff shows what ybs has changed.",
+    "run": "Type !COMMAND: it runs in the sandbox, and the model sees its output.",
+    "security-review": "Ask for it in a prompt, such as: review my uncommitted changes for security problems.",
+    "skills": _LATER,
+    "statusline": "The line at the bottom is fixed; the settings under ui change the rest: /config",
+    "terminal-setup": "Nothing has to be set up: Shift-Enter, Alt-Enter or Ctrl-J insert a new line. /doctor checks your terminal.",
+    "test": "Type !COMMAND to run the tests; the model sees the output and can fix what fails.",
+    "theme": "ybs uses the colours of your terminal; ui.color turns them off: /config",
+    "think": _EFFORT,
+    "think-tokens": _EFFORT,
+    "todo": "The model keeps its plan by itself: /context shows its goal, /focus TEXT tells it what you are working on.",
+    "todos": "The model keeps its plan by itself: /context shows its goal, /focus TEXT tells it what you are working on.",
+    "upgrade": "ybs does not update itself; upgrade it as you installed it, such as with `uv tool upgrade ybs`.",
+    "vim": "Set ui.editing_mode to vi: `ybs config set ui.editing_mode vi`",
+    "web": "The model reads no web pages by itself; run a command that does with !COMMAND.",
+    "yolo": _MODES,
+}
