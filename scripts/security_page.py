@@ -45,6 +45,9 @@ it is bounded by what follows, each with the test that holds it.
   told what appeared or changed, new repositories too, and the model is not (`tests/session/test_later_watch.py`).
 - **The network** is closed in the sandbox. `network: true` asks the person for one command, and every question about a command offers it, once or
   for that command always (`tests/session/test_network.py`); `/sandbox network on` opens it for a session, `safety.sandbox_network` for all.
+  From the first background job on the commands of a session share one network of their own, with a loopback and nothing else, so that they reach
+  its servers; what runs unasked stays out of it. A server there is reached from this machine only by `/ports`, after a question, on 127.0.0.1, until
+  the session ends (`tests/session/test_servers.py`).
 - **Questions.** The [modes](commands.md#modes) say what is asked about. A session's grants live in memory; what destroys, as far as a command can be
   read, is asked about each time; a star in a rule or grant covers no other program and no other goal; blocked commands are refused in every mode.
 - **Projects.** A repository's own settings can only tighten yours. Whatever could run a program, name an address or read a key
@@ -98,6 +101,8 @@ it is bounded by what follows, each with the test that holds it.
 - Undo keeps no file over 10 MB, and nothing in a folder of dependencies, build outputs or caches that git ignores (`node_modules`, `.venv`, `target`, `dist`,
   `__pycache__`, one with a `CACHEDIR.TAG`, …; the list is in `src/ybs/security/paths/bulk.py`). Of other ignored files it keeps the first 5,000 with 100 MB in all. `/undo` names a file that
   it could not bring back, and such a folder where it is gone; what changed inside such a folder it does not see.
+- A command whose words show that it would remove or overwrite such a file, or one outside of the project, is asked about in every mode but `bypass` (`rm node_modules/x`,
+  `mv data.bin old`, `echo > big.iso`). What an interpreter, a build or a script removes there is not seen.
 - Checkpoints hold what an undo needs: files as they were, and their names, also where secrets are in them. They are private, no tool or sandbox
   sees them, and they go with their session.
 - Incognito covers what ybs writes by itself. Out of its hands: the provider's own logs; swap and hibernation; what the terminal
@@ -113,11 +118,13 @@ it is bounded by what follows, each with the test that holds it.
   interfaces. An ordinary user's bounding set of capabilities stays as it was; `no_new_privs` keeps any of it from being used. It adds up rights and
   takes none away, so nothing new can be made directly in a folder that holds `.git` or something else that is protected, which is the top of most projects,
   nor in the folders on the way to one. Local servers, terminals and Python's multiprocessing do not work in it.
-- `ybs sandbox exec` hands on what the person's own command writes, as it is.
+- `ybs sandbox exec` and `!!command` hand on what the person's own command writes, as it is.
+- `!!command` is your own shell: nothing stands around it, and nothing is asked. Only a line that you type starts one; no text of a model, a tool
+  or a file is such a line (`tests/session/test_own_commands.py`), and where there is no terminal none is run.
 - A program that rewrites the project from outside of any sandbox while a command is started (an editor with a plug-in of the
   repository, say) is trusted as the person is. One from inside, in a background job, is not: the cage's list of mounts is
   compared with what was meant before the command begins.
-- git cannot commit in the sandbox, for `.git` is read-only there. Commands of one session do not see each other's local servers.
+- git cannot commit in the sandbox, for `.git` is read-only there. With Landlock and on macOS the commands of a session do not reach each other's local servers.
 - Under macOS only the text of the profile is tested.
 - A program that is started outside of the sandbox (an editor, a server of yours) and reads the project runs with your rights.
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from types import SimpleNamespace
 from typing import Any, TypeAlias, cast
 
 import msgspec
@@ -47,6 +48,7 @@ class FakeSession:
         self.warnings = warnings
         self.mode = "ask"
         self.confirm: Confirm = nobody
+        self.own_commands = SimpleNamespace(runner=None)
         self.lines: list[str] = []
         self.sent: list[str] = []  # by `send` alone: not as a typed line
         self.answers: list[Answer] = []

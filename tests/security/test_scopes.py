@@ -1,9 +1,11 @@
 """Scopes: what "always this session" would cover, and what it never covers."""
 
 from rows import every_row
+from ybs.security.commands.command import Command
 from ybs.security.commands.wrappers import read
 from ybs.security.policy.scopes import (
     GIT_READ_ONLY,
+    scope_of,
     scopes_in,
     scopes_of,
     text_of,
@@ -133,3 +135,9 @@ def test_an_exact_command_can_be_remembered(text: str):
 )
 def test_only_known_scopes_are_read_back(text: str):
     assert scopes_in(text) == []
+
+
+def test_what_writes_elsewhere_or_names_no_program_has_no_scope():
+    assert scope_of(Command(["pytest"], [])) == "pytest *"
+    assert scope_of(Command(["pytest"], ["out.txt"])) == ""
+    assert scope_of(Command([], [])) == ""

@@ -1,6 +1,7 @@
 """Incognito from within a session: a new one begins, the old one stays what it was, and nothing comes along."""
 
 from collections.abc import Callable
+from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,25 @@ async def test_slash_incognito_leaves_the_conversation_behind(open_session: Open
     assert states == ["off", "on"]
     assert isinstance(ends[1], SessionEnded)
     assert (ends[1].reason, ends[1].message_count) == ("new_session", 2)
+
+
+async def test_two_unsaved_sessions_of_one_second_have_different_names(
+    open_session: Open, monkeypatch: pytest.MonkeyPatch
+):
+    class Stopped(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> "Stopped":
+            return cls(2026, 1, 2, 3, 4, 5, tzinfo=tz)
+
+    monkeypatch.setattr("ybs.session.journal.datetime", Stopped)
+    names: list[str] = []
+    async with OpenAIServer(["ok", "ok"]) as server:
+        for _ in range(2):
+            session, _ = open_session(server, incognito=True)
+            async with session:
+                await session.send("go")
+                names.append(session.journal.name)
+    assert len(set(names)) == 2, names
 
 
 async def test_grants_questions_and_jobs_do_not_come_along(open_session: Open, project: Path):

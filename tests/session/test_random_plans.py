@@ -45,6 +45,7 @@ class Play(Struct):
     before: Tree
     after: Tree
     place: str
+    is_disturbed: bool = False  # somebody else has changed something since
 
 
 class Plan:
@@ -74,6 +75,12 @@ class Plan:
         #: What each undo changed, as it was before, for a redo.
         self.undone: list[tuple[Tree, Sequence[Play]]] = []
         self.is_alone = True  # nobody else has changed anything since the last turn or way back
+
+    def disturb(self) -> None:
+        """Note that somebody else changes something."""
+        self.is_alone = False
+        for play in self.plays:
+            play.is_disturbed = True
 
     def git(self, *words: str) -> str:
         who = ("-c", "user.name=me", "-c", "user.email=me@here")
@@ -128,14 +135,14 @@ class Plan:
             case "redo":
                 await self.redo()
             case "person":
-                self.is_alone = False
+                self.disturb()
                 self.shell(self.command())
             case "meddle" if self.plays:
-                self.is_alone = False
+                self.disturb()
                 self.shell(self.meddling())
                 await self.undo()
             case _ if self.has_git:
-                self.is_alone = False
+                self.disturb()
                 self.git("add", "--all", *self.random.choice([(), ("a",)]))
                 self.git("commit", "-qm", "theirs")
             case _:
@@ -231,7 +238,8 @@ class Plan:
         if way.files is not None:
             for path in way.files.paths:
                 assert after.get(path) == then.get(path), (path, text)
-            assert differing(before, after) <= {*way.files.paths, *way.files.stayed}, text
+            changed = differing(before, after) - above(way.files.paths)
+            assert changed <= {*way.files.paths, *way.files.stayed}, text
             if self.is_alone:
                 assert self.excused(differing(then, after), way) == set(), text
         else:
@@ -262,7 +270,7 @@ class Plan:
             return
         for path in way.files.paths:
             assert after.get(path) == expected[path], (path, text)
-        assert changed <= {*way.files.paths}, text
+        assert changed - above(way.files.paths) <= {*way.files.paths}, text
         wrong = {path for path, state in expected.items() if after.get(path) != state}
         assert self.excused(wrong, way) == set(), text
         for names in (way.files.paths, way.files.unkept, way.files.left, way.files.stayed):
@@ -294,13 +302,19 @@ class Plan:
             assert self.place().split()[:1] == place.split()[:1]
         is_one = all(one.after == other.before for one, other in pairwise(gone))
         is_clean = way.files is not None and not (way.files.unkept or way.files.left)
-        if how == {"moved"} and self.is_alone and is_one and is_clean:
+        is_disturbed = any(play.is_disturbed for play in gone)
+        if how == {"moved"} and is_one and is_clean and not is_disturbed:
             assert self.place() == gone[0].place
 
 
 def differing(one: Tree, other: Tree) -> set[str]:
     """Return the paths that are not the same in both."""
     return {path for path in one.keys() | other.keys() if one.get(path) != other.get(path)}
+
+
+def above(paths: Sequence[str]) -> set[str]:
+    """Return the folders that some paths lie in: they are made where somebody else has removed them."""
+    return {str(folder) for path in paths for folder in Path(path).parents}
 
 
 def is_bulk(path: str) -> bool:

@@ -76,38 +76,6 @@ async def test_what_is_told_about_words_for_the_running_turn_comes_behind_them(
         await session.close()
 
 
-async def test_a_command_for_the_person_alone_is_no_turn_and_the_model_sees_nothing_of_it(
-    project: Path, open_session: Open
-) -> None:
-    async with OpenAIServer([]) as server:
-        session, events = open_session(server)
-        good = await session.handle("!!echo one; touch made")
-        assert good == Reply(text="exit code 0; the model does not see this")
-        bad = await session.handle("!! sh -c 'exit 3'")
-        assert bad == Reply(text="exit code 3; the model does not see this", is_error=True)
-        blocked = await session.handle("!!sudo true")
-        assert isinstance(blocked, Reply)
-        assert (blocked.is_error, "blocked" in blocked.text) == (True, True)
-        usage = await session.handle("!!")
-        assert isinstance(usage, Reply)
-        assert "!!COMMAND" in usage.text
-        assert (project / "made").exists()
-        assert "".join(event.text for event in events.of(ToolPrinted)) == "one\n"
-        assert {type(event) for event in events.events} == {ToolPrinted}
-        assert (list(session.conversation.messages), session.turns) == ([], [])
-        assert server.requests == []
-
-        def stop(event: Event) -> None:
-            if isinstance(event, ToolPrinted):
-                session.cancel()
-
-        session.subscribe(events_to(stop))
-        stopped = await session.handle("!!echo on; sleep 60")
-        assert stopped == Reply(text="interrupted", is_error=True)
-        assert not session.cancel()
-        await session.close()
-
-
 def test_the_time_of_a_turn_leaves_out_that_of_its_questions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

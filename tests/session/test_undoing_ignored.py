@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from opened import Open
 from session.test_undoing import Play
 from session.trees import tree
 from ybs.checkpoints import scan
+from ybs.core.ports import Answer, Question
 from ybs.session import project_walk
+from ybs.testing import OpenAIServer, call
 
 
 @pytest.fixture
@@ -130,3 +133,33 @@ async def test_a_turn_whose_commands_nobody_could_look_at_says_so_when_it_is_und
     assert kept.paths == ()
     (reason,) = (await play.checkpoints.undo([kept.name])).beyond
     assert "more than 0 files" in reason
+
+
+async def test_auto_asks_before_what_undo_cannot_bring_back_and_undoes_the_rest(
+    project: Path, open_session: Open
+):
+    (project / ".gitignore").write_text("*.log\nnode_modules/\n")
+    (project / "app.log").write_text("precious\n")
+    (project / "node_modules").mkdir()
+    (project / "node_modules" / "x.js").write_text("x")
+    asked: list[Question] = []
+
+    async def refuse(question: Question) -> Answer:
+        asked.append(question)
+        return Answer(is_allowed=False)
+
+    commands = ("rm app.log", "rm node_modules/x.js")
+    script = [*(call("run_shell", command=each) for each in commands), "done"]
+    async with OpenAIServer(script) as server:
+        session, _ = open_session(server, mode="auto")
+        session.confirm = refuse
+        async with session:
+            await session.send("clean up")
+            assert not (project / "app.log").exists()
+            (question,) = asked
+            assert "undo cannot bring back node_modules/x.js" in question.warnings[0]
+            assert not question.grant
+            way = await session.history.undo()
+    assert way.files is not None
+    assert way.files.paths == ("app.log",)
+    assert (project / "app.log").read_text() == "precious\n"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ybs.agent.walls import NO_NETWORK, wall_of
+from ybs.agent.walls import NO_NETWORK, NO_SERVERS, wall_of
 from ybs.config.paths import state_folder
 from ybs.core.errors import Refused
 from ybs.core.lazy import lazy
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ybs.security.sandbox.choice import Cage, Places
     from ybs.security.sandbox.launch import Launch
     from ybs.security.sandbox.scratch import PrivateFolder
+    from ybs.security.sandbox.shared_network import SharedNetwork
 
 #: What the status line says.
 WORDS: Mapping[str, str] = {
@@ -80,6 +81,7 @@ class Sandbox:
         self._shows_outputs = False
         self._in_memory = in_memory
         self._private: PrivateFolder | None = None
+        self._shared_network: SharedNetwork | None = None
 
     @property
     def cage(self) -> "Cage":
@@ -101,7 +103,7 @@ class Sandbox:
         from ybs.security.sandbox.choice import NoCage, choose
 
         try:
-            return choose(self._places(), self._private_folder())
+            return choose(self._places(), self._private_folder(), self.shared_network)
         except Refused as error:
             return NoCage(str(error))
 
@@ -187,13 +189,16 @@ class Sandbox:
             return ""
         places = getattr(self.cage, "places", None)
         shown = [*places.tops, *places.seen, *places.toolchains] if places else []
-        return wall_of(
+        wall = wall_of(
             output,
             places.home if places else os.path.expanduser("~"),  # noqa: PTH111 - a text throughout
             shown,
             has_network=network or self.is_open,
             is_read_only=read_only,
         )
+        # Where commands have a network in common, a port that refuses is most likely not open yet.
+        is_shared = self._shared_network is not None and self._shared_network.is_wanted
+        return "" if wall == NO_SERVERS and is_shared else wall
 
     def remark(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
         """Tell the model about the cage where it may be the reason for a failure."""
@@ -206,7 +211,7 @@ class Sandbox:
         net = (
             ""
             if self.is_open
-            else "no network (network: true asks for it) nor other commands' servers, "
+            else "no network (network: true asks for it) nor this machine's servers, "
         )
         if self.state == "reduced" and not read_only:
             net += "nothing new can be made directly in a folder that holds .git or the like, "
@@ -234,8 +239,23 @@ class Sandbox:
         self._private = self._private or PrivateFolder(in_memory=self._in_memory)
         return self._private
 
+    @property
+    def shared_network(self) -> "SharedNetwork":
+        """The network that commands have in common once one of them runs in the background."""
+        if self._shared_network is None:
+            from ybs.security.sandbox.shared_network import SharedNetwork  # with the first command
+
+            self._shared_network = SharedNetwork()
+        return self._shared_network
+
+    def expect_job(self) -> None:
+        """Have later commands reach the servers of what is about to run in the background."""
+        self.shared_network.want()
+
     async def aclose(self) -> None:
         """Remove what the commands left outside of the project: no command runs any more."""
+        if self._shared_network is not None:
+            self._shared_network.close()
         if self._private is not None:
             from asyncio import to_thread
 

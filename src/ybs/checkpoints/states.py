@@ -8,11 +8,12 @@ from typing import Literal
 from msgspec import Struct
 
 from ybs.core.errors import Refused
+from ybs.security.paths.bulk import MOST_KEPT_BYTES
 from ybs.security.paths.names import shown_name
 from ybs.security.paths.opening import Place
 from ybs.security.paths.roots import Roots
 
-MOST_FILE_BYTES = 10_000_000
+MOST_FILE_BYTES = MOST_KEPT_BYTES
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 
 #: Takes what a file holds and returns its digest; it may keep it.

@@ -29,6 +29,7 @@ _WORDS: Final[Mapping[RemedyKind, str]] = {
     "choose_mode": "choose the mode {}: /mode",
     "add_folder": "add the folder: /add-dir {}",
     "run_without_sandbox": "start ybs with --no-sandbox",
+    "run_in_own_shell": "run it in your own shell: !!{}",
     "trust_project": "see what it asks for, and trust it: /trust",
     "list_sessions": "list them: /sessions",
     "list_all_sessions": "list the sessions of all folders: /sessions all",

@@ -32,6 +32,11 @@ async def send_to_background(session: Session, _argument: str) -> Reply:
     return Reply(text="The command continues in the background. /jobs lists it.")
 
 
+async def share(session: Session, argument: str) -> Reply:
+    """Send the last command of the person's own shell to the model, with its output; words may stand behind it."""
+    return Reply(shared=session.own_commands.shared(argument))
+
+
 async def change_trust(session: Session, argument: str) -> Reply:
     """Show what the project's own files want, trust exactly that, or take it back: from the next start on."""
     from ybs.trust.decision import give, revoke

@@ -17,11 +17,13 @@ from ybs.commands.init import init
 from ybs.commands.memory import memorize, show_memories
 from ybs.commands.models import change_mode, change_model, change_provider
 from ybs.commands.permissions import permissions
+from ybs.commands.ports import show_ports
 from ybs.commands.programs import check_machine, set_up
 from ybs.commands.project import (
     change_incognito,
     change_trust,
     send_to_background,
+    share,
     show_jobs,
 )
 from ybs.commands.reports import show_config, show_secrets, show_status, show_tools
@@ -53,8 +55,8 @@ async def show_help(session: Session, _argument: str) -> Reply:
         if group
     ]
     direct = (
-        ("!COMMAND", "run a shell command; the model sees its output"),
-        ("!!COMMAND", "run a shell command; only you see its output"),
+        ("!COMMAND", "run a command in the sandbox; the model sees it"),
+        ("!!COMMAND", "run it in your own shell; only you see it"),
     )
     notes = ("", session.frontend_help) if session.frontend_help else ()
     return Reply(tables=(*groups, Table.of(direct)), notes=notes)
@@ -245,6 +247,14 @@ GROUPS = (
             arguments="",
             summary="move the running command to the background",
             run=send_to_background,
+        ),
+        Command(("ports",), "[PORT]", "show and forward ports of the sandbox", show_ports),
+        Command(
+            names=("share",),
+            arguments="[WORDS]",
+            summary="show the last !! command to the model",
+            run=share,
+            waits=True,
         ),
     ),
     (

@@ -30,6 +30,7 @@ RemedyKind: TypeAlias = Literal[
     "choose_mode",  # the mode
     "add_folder",  # the folder; empty where its name is not known
     "run_without_sandbox",
+    "run_in_own_shell",  # the command
     "trust_project",
     "list_sessions",
     "list_all_sessions",

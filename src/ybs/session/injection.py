@@ -6,7 +6,7 @@ from typing import Any
 
 #: What the model gets begins with one of these.
 DONE, FAILED = "[Shell command output]", "[Shell command failed]"
-_ENDED = re.compile(r"^(?:Exit code: (-?\d+)|Stopped: .+)$", re.MULTILINE)
+_ENDED = re.compile(r"^(?:Exit code: (-?\d+)(?:\nSandbox: (.+))?|Stopped: .+)$", re.MULTILINE)
 
 
 def injection(command: str, result: str, *, has_run: bool = True) -> str:
@@ -26,6 +26,12 @@ def as_typed(words: str) -> str:
     return f"!{command_of(words)}" if words.startswith((DONE, FAILED)) else words
 
 
+def wall_of(content: str) -> str:
+    """Read from an injection what in the sandbox the command ran into, as half a sentence; "" if it does not say."""
+    found = None if content.startswith(FAILED) else _ENDED.search(content)
+    return (found[2] or "") if found else ""
+
+
 def ending_of(content: str) -> tuple[str, bool]:
     """Read from an injection how the command ended, and whether well; "" if it does not say."""
     if content.startswith(FAILED):
@@ -37,17 +43,17 @@ def ending_of(content: str) -> tuple[str, bool]:
     return f"exit code {found[1]}", found[1] == "0"
 
 
-def spoken(result: Mapping[str, Any], most_chars: int) -> str:
+def spoken(result: Mapping[str, Any], most_chars: int, wall: str = "") -> str:
     """Write down how a command ended, in the specification's form (section 6.4), with at most so much of its output.
 
-    What is longer than that has been kept in a file, which is named.
+    What is longer than that has been kept in a file, which is named. `wall` is what in the sandbox it ran into.
     """
     from ybs.tools.calls.cut import cut  # not on the way to the first prompt
 
     if result.get("running"):
         lines = [f"Still running, in the background as {result['id']}"]
     elif not result["timed_out"]:
-        lines = [f"Exit code: {result['exit_code']}"]
+        lines = [f"Exit code: {result['exit_code']}", *([f"Sandbox: {wall}"] if wall else [])]
     else:
         lines = ["Stopped: it took longer than its time limit."]
     output, errors = result["stdout"].strip("\n"), result.get("stderr", "").strip("\n")

@@ -1,5 +1,6 @@
 """The journal: writes a session's events down as they happen, secrets masked, and knows what they add up to."""
 
+import os
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -83,7 +84,8 @@ class Journal:
         """Open a new file where this session has none yet, and return the session's name."""
         if self.name:
             return self.name
-        self.name = f"session-{datetime.now():%Y%m%d-%H%M%S}"
+        # No file keeps another session from taking this name in the same second, so a random end does.
+        self.name = f"session-{datetime.now():%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
         if self.may_write:
             try:
                 store = self._store()

@@ -271,7 +271,8 @@ class TurnRecorder(TurnHook):
                 emit(FilesChanged(checkpoint=kept.name, paths=named, commit=made))
         if commit is not None and commit.notice:
             remedies = (Remedy("change_commits"),) if commit.is_about_all else ()
-            emit(Noticed(level="info", text=commit.notice, remedies=remedies))
+            level = "info" if commit.commit else "warning"
+            emit(Noticed(level=level, text=commit.notice, remedies=remedies))
 
     async def _clean(self) -> None:
         """Forget sessions that are too old or too many, with their checkpoints, once in a session."""

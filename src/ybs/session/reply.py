@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from ybs.core.errors import YbsError
 from ybs.core.events import Event, TurnFinished
+from ybs.core.messages import UserMessage
 
 
 class MenuItem(Struct, frozen=True, kw_only=True):
@@ -75,6 +76,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     `is_listed`: it is to be listed in any case. `diff` is a unified diff;
     `program` is a subcommand of ybs that the frontend runs on the terminal, where it can.
     `draft` goes into the prompt, `clipboard` is copied. `events` were told before and are drawn again before the text.
+    `shared` is sent to the model as the person's message; then the turn's outcome takes the place of the reply.
     """
 
     text: str = ""
@@ -89,6 +91,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     clipboard: str = ""
     program: Literal["", "doctor", "setup"] = ""
     events: tuple[Event, ...] = ()
+    shared: UserMessage | None = None
 
 
 class Outcome(Struct, frozen=True, kw_only=True):

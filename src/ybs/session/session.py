@@ -29,10 +29,12 @@ from ybs.providers.registry import ProviderModel
 from ybs.security.policy.confirm import nobody
 from ybs.session.changes import Changes
 from ybs.session.history import History
+from ybs.session.injection import as_typed
 from ybs.session.options import Options
+from ybs.session.own_commands import OwnCommands
 from ybs.session.parts import SessionParts, SessionPorts
 from ybs.session.reply import Menu, Outcome, Reply
-from ybs.session.running_task import RunningTask, Stopped
+from ybs.session.running_task import RunningTask
 from ybs.session.settings import ready_settings, with_incognito
 from ybs.session.status import Status, View
 from ybs.session.tally import TurnUse, uses_of
@@ -57,6 +59,8 @@ class Session:
         self.confirm: Confirm = options.confirm
         #: What it is busy with.
         self.running = RunningTask()
+        #: What the person runs in their own shell; a frontend with a terminal sets its `runner`.
+        self.own_commands = OwnCommands(lambda: self.environment, self.running)
         self.usage = Usage()
         self._is_closed = False
         loaded = ready_settings(options)
@@ -181,13 +185,14 @@ class Session:
             sink(envelope)
 
     async def handle(self, line: str, images: Sequence[Image] = ()) -> Reply | Outcome:
-        """Take one line of input: a /command, a !command or !!command, or words for the model."""
+        """Take one line that the person typed: a /command, a !command or !!command, or words for the model."""
         if self.commands is not None and self.commands.is_command(line):
-            return await self.commands.run(self, line)
+            reply = await self.commands.run(self, line)
+            return await self._hand_on(reply.shared) if reply.shared else reply
         if not line.strip():
             return Reply(text="")
         if line.startswith("!!"):
-            return await self.run_shell(line[2:].strip())
+            return await self.own_commands.run(line[2:].strip())
         if line.startswith("!"):
             return await self.send_shell(line[1:].strip())
         return await self.send(line, images)
@@ -214,18 +219,13 @@ class Session:
 
             return Reply(text=USAGE, is_error=True)
 
-        async def run() -> UserMessage:
-            return UserMessage.of(await self._typed.injected(command), origin="shell")
+        return await self._take(f"!{command}", lambda: self._typed.injected(command))
 
-        return await self._take(f"!{command}", run)
+    async def _hand_on(self, message: UserMessage) -> Outcome:
+        async def prompt() -> UserMessage:
+            return message
 
-    async def run_shell(self, command: str) -> Reply:
-        """Run a command for the person alone: the model is told nothing. Raises YbsError while a turn is running."""
-        work = self._typed.shown_only(command)
-        try:
-            return await self.running.working(work, "A command is still running.")
-        except Stopped:
-            return Reply(text="interrupted", is_error=True)
+        return await self._take(as_typed(message.words), prompt)
 
     def send_to_background(self) -> int:
         """Let the running commands go on as jobs, so that the turn goes on too; return how many. Raises ToolError."""

@@ -1,4 +1,4 @@
-"""The `!command`: run what the person typed, for the model to read or for the person alone."""
+"""The `!command`: run what the person typed in the sandbox, for the model to read."""
 
 from itertools import count
 
@@ -7,13 +7,11 @@ from msgspec import Raw, json
 from ybs.agent.environment import ToolEnvironment
 from ybs.core.errors import ToolError
 from ybs.core.events import Emit, ToolPrinted
-from ybs.core.messages import ToolCall
-from ybs.session.injection import ending_of, injection, spoken
+from ybs.core.messages import ToolCall, UserMessage
+from ybs.session.injection import injection, spoken
 from ybs.session.recorder import TurnRecorder
-from ybs.session.reply import Reply
 
-USAGE = "Usage: !COMMAND   run COMMAND in the project's folder; the model sees its output"
-USAGE_ALONE = "Usage: !!COMMAND   run COMMAND in the project's folder; only you see its output"
+USAGE = "Usage: !COMMAND   run COMMAND in the sandbox; the model sees its output"
 _ids = count(1)
 
 
@@ -23,28 +21,13 @@ class TypedCommands:
     def __init__(self, environment: ToolEnvironment, recorder: TurnRecorder, emit: Emit) -> None:
         self._environment, self._recorder, self._emit = environment, recorder, emit
 
-    async def injected(self, command: str) -> str:
-        """Run the command and return the words to send to the model (design section 6)."""
-        result, has_run = await self._tried(command)
-        return injection(command, result, has_run=has_run)
-
-    async def shown_only(self, command: str) -> Reply:
-        """Run the command for the person alone: what it prints is told piece by piece, how it ended here."""
-        if not command:
-            return Reply(text=USAGE_ALONE, is_error=True)
-        result, has_run = await self._tried(command)
-        if not has_run:
-            return Reply(text=result, is_error=True)
-        ending, is_good = ending_of(result)
-        ending = ending or result.partition("\n")[0]  # it goes on in the background
-        return Reply(text=f"{ending}; the model does not see this", is_error=not is_good)
-
-    async def _tried(self, command: str) -> tuple[str, bool]:
-        """Return what came of the command, and whether it has run at all."""
+    async def injected(self, command: str) -> UserMessage:
+        """Run the command and return what to send to the model (design section 6)."""
         try:
-            return await self._run(command), True
+            text = injection(command, await self._run(command))
         except ToolError as error:
-            return str(error), False
+            text = injection(command, str(error), has_run=False)
+        return UserMessage.of(text, origin="shell")
 
     async def _run(self, command: str) -> str:
         from ybs.tools.builtin.run_shell import Arguments, RunShell
@@ -67,4 +50,6 @@ class TypedCommands:
         finally:
             call = ToolCall(id=call_id, name=shell.name, arguments=Raw(json.encode(arguments)))
             await after_change((self._recorder,), call, "execute", ())
-        return spoken(ran.display, environment.workspace.max_output_chars)
+        said = ran.display.get("stderr") or ran.display["stdout"]
+        wall = environment.sandbox.wall(said) if ran.is_error else ""
+        return spoken(ran.display, environment.workspace.max_output_chars, wall)

@@ -27,6 +27,7 @@ _WORDS: Final[Mapping[RemedyKind, str]] = {
     "choose_mode": "--mode {}",
     "add_folder": "start ybs with --add-dir {}",
     "run_without_sandbox": "run it without the sandbox: --no-sandbox",
+    "run_in_own_shell": "run it yourself: {}",
     "trust_project": "see what the project asks for, and trust it, with `ybs trust`",
     "list_sessions": "list them with `ybs sessions`",
     "list_all_sessions": "list the sessions of all folders with `ybs sessions list --all`",

@@ -25,6 +25,7 @@ from ybs.frontends.terminal.drawing.scroll import Scroll
 from ybs.frontends.terminal.mishaps import Mishaps
 from ybs.frontends.terminal.notify import DONE, LONG_SECONDS, call
 from ybs.frontends.terminal.output import GatedOutput, act
+from ybs.frontends.terminal.own_shell import own_runner
 from ybs.frontends.terminal.prompt.history import LineHistory
 from ybs.frontends.terminal.prompt.input import Prompt
 from ybs.frontends.terminal.prompt.keys import keys_text
@@ -92,6 +93,7 @@ class Terminal:
         if self._is_vi:
             self.window.use_vi()
         self._scroll = Scroll(self.window.app, self._write)
+        session.own_commands.runner = own_runner(self.window, self._scroll.draw)
         self.work = Work(session, self)
         self._interrupted_at, self._warned_at = -TWICE_SECONDS, -WARNED_SECONDS
         #: When Esc came last with nothing to stop, and what was typed then.

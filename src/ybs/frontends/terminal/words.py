@@ -5,9 +5,11 @@ from typing import Any
 
 import msgspec
 
+from ybs.commands.advice import word
 from ybs.commands.figures import amount, money
 from ybs.core.events import Compacted, RequestRetried
 from ybs.core.messages import Usage
+from ybs.core.remedies import Remedy
 from ybs.core.wording import plural
 from ybs.frontends.terminal.signs import Paint
 from ybs.security.unicode import printable
@@ -200,6 +202,11 @@ def compaction_words(event: Compacted, arrow: str = "->") -> str:
     aside = [f"{outputs} set aside"] * bool(event.outputs)
     summed = [f"{event.summarised} messages summed up{how}"] * bool(event.summarised)
     return "; ".join(filter(None, [sizes, ", ".join([*aside, *summed])])) + " (/restore)"
+
+
+def own_shell_hint(wall: str, command: str) -> str:
+    """Say in one line what in the sandbox a command ran into, and how the person runs it without."""
+    return f"{wall}; {word(Remedy('run_in_own_shell', command))}"
 
 
 def duration(seconds: float) -> str:

@@ -1,7 +1,9 @@
-"""Folders of dependencies, build outputs and caches: they can be made again, so undo keeps nothing of them."""
+"""What undo keeps nothing of: large files, and folders of dependencies, build outputs and caches, which can be made again."""
 
 from collections.abc import Iterable
 
+#: Undo keeps no larger file.
+MOST_KEPT_BYTES = 10_000_000
 #: Such a folder is bulk where git ignores it; one that belongs to the project is kept like any other.
 _NAMES = frozenset((
     "node_modules", "bower_components", "jspm_packages", "site-packages", "vendor", "Pods", "Carthage", "deps",

@@ -158,5 +158,5 @@ def _kept_as(kind: RuleKind) -> Literal["grants", "allow", "deny"]:
             return "grants"
         case "allow" | "deny":
             return kind
-        case "ask":
+        case _:
             raise ConfigError("Only what is allowed or denied can be kept for a project.")

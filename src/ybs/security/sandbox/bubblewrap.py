@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ybs.security.sandbox import environment
 from ybs.security.sandbox.launch import Launch
@@ -13,6 +14,9 @@ from ybs.security.sandbox.programs import BUBBLEWRAP, system_program
 from ybs.security.sandbox.protected import git_folders, host_secrets, linked, protected
 from ybs.security.sandbox.scratch import PrivateFolder
 from ybs.security.sandbox.seccomp import confining, is_known
+
+if TYPE_CHECKING:
+    from ybs.security.sandbox.shared_network import SharedNetwork
 
 _NAMESPACES = (
     *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
@@ -40,9 +44,11 @@ class Bubblewrap:
         options: tuple[str, ...],
         why: str,
         private: PrivateFolder | None = None,
+        network: "SharedNetwork | None" = None,
     ) -> None:
         self.places, self.why = places, why
         self.private = private  # without one, every command has a /tmp of its own
+        self._network = network  # without one, every command has one of its own
         self._program, self._options = program, options
         self._system = list(_system(places))
         self._readable = list(_bind("--ro-bind", (*places.toolchains, *places.seen)))
@@ -69,13 +75,27 @@ class Bubblewrap:
             declared=declared,
         )
         shared = self.private.shared if self.private else ""
-        arguments = self._arguments(shared, network=network, read_only=read_only)
+        # What nobody was asked about talks to no server of another command either: that could write.
+        may_share = self._network is not None and not (network or read_only)
+        entering = self._network.prefix(self._program) if self._network and may_share else ()
+        arguments = self._arguments(
+            shared, network=network, is_unshared=not (network or entering), read_only=read_only
+        )
         opened = list(self._opened(read_only=read_only))
         command = checked(opened, command)
         descriptor = _filter_file(has_unix_sockets=not network)
         return Launch(
             argv=(
-                *(self._program, *arguments, *opened, "--remount-ro", "/", "--chdir", inside),
+                *(
+                    *entering,
+                    self._program,
+                    *arguments,
+                    *opened,
+                    "--remount-ro",
+                    "/",
+                    "--chdir",
+                    inside,
+                ),
                 *("--seccomp", str(descriptor), "--", *command),
             ),
             environ=variables,
@@ -83,9 +103,11 @@ class Bubblewrap:
             scratch=self.private.path if self.private and shared else "",
         )
 
-    def _arguments(self, shared: str, *, network: bool, read_only: bool) -> list[str]:
+    def _arguments(
+        self, shared: str, *, network: bool, is_unshared: bool, read_only: bool
+    ) -> list[str]:
         made = [*_NAMESPACES, *self._options, *_BOUND]
-        if not network:
+        if is_unshared:
             made.append("--unshare-net")
         made += ("--tmpfs", "/", *_temporary(self.places, shared, read_only=read_only))
         made += self._system

@@ -18,6 +18,7 @@ from ybs.security.sandbox.scratch import PrivateFolder
 
 if TYPE_CHECKING:
     from ybs.security.sandbox.entry import Kernel
+    from ybs.security.sandbox.shared_network import SharedNetwork
 
 __all__ = ["Cage", "Launch", "NoCage", "Open", "Places", "choose", "see"]
 
@@ -113,15 +114,20 @@ class Open:
         return Launch(tuple(command), environment.build_open(environ, declared=declared))
 
 
-def choose(places: Places, private: PrivateFolder | None = None) -> Cage:
+def choose(
+    places: Places,
+    private: PrivateFolder | None = None,
+    shared: "SharedNetwork | None" = None,
+) -> Cage:
     """Return the best cage of this machine; the machine is tried once, which takes some 30 ms.
 
-    `private` is the session's own folder: what its commands have in common outside of the project.
+    `private` is the session's own folder: what its commands have in common outside of the project. `shared` is the network
+    that they have in common where they can have one.
     """
     if sys.platform == "darwin":
         return _on_macos(places, private)
     if sys.platform == "linux":
-        return _on_linux(places, private)
+        return _on_linux(places, private, shared)
     return NoCage(f"ybs knows no sandbox for {sys.platform}")
 
 
@@ -141,12 +147,14 @@ def landlock_kernel() -> "Kernel | None":
     return tried_landlock()[0]
 
 
-def _on_linux(places: Places, private: PrivateFolder | None) -> Cage:
+def _on_linux(
+    places: Places, private: PrivateFolder | None, shared: "SharedNetwork | None"
+) -> Cage:
     program, options, said = tried_bubblewrap()
     if program is not None:
         from ybs.security.sandbox import bubblewrap  # only the cage that is used is loaded
 
-        return bubblewrap.Bubblewrap(places, program, options, said, private)
+        return bubblewrap.Bubblewrap(places, program, options, said, private, shared)
     from ybs.security.sandbox import landlock  # with ctypes
 
     kernel, found = tried_landlock()

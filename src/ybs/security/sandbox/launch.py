@@ -48,6 +48,9 @@ class Starter(Protocol):
         """
         ...
 
+    def expect_job(self) -> None:
+        """Have later commands reach the servers of what is about to run in the background."""
+
     def wall(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
         """Return what a failed command ran into that stands around it, as half a sentence; empty if nothing."""
         ...
@@ -88,6 +91,9 @@ class Bare:
 
         del folder, network, read_only  # nothing can be held back without a sandbox
         return Launch(("/bin/sh", "-c", command), build_open(environ))
+
+    def expect_job(self) -> None:
+        """Do nothing: all commands have the machine's network."""
 
     def wall(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
         """Return nothing: no sandbox can be the reason."""

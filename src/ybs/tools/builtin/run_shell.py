@@ -28,6 +28,8 @@ FIRST_SECONDS = 1.0  # a background command that ends within them needs no job
 _NOTE_ROOM = 400
 CANCELLED = "cancelled after {:.1f} s, before it finished; its output so far is above. Nothing is known about its effect"
 HANDED_OVER = "[the person sent it to the background as {name}, where it goes on]"
+#: Makes a shell wait for what the command left in the background, and end as the last of that did.
+_WAITING = "\nwait $!; set -- $?; wait; exit $1"
 _LONGEST_COMMAND = 30_000  # the system takes 128 KiB; nobody can judge that much
 
 
@@ -54,13 +56,16 @@ class RunShell(BuiltInTool):
         self.default_seconds = min(default_seconds or DEFAULT_SECONDS, MOST_SECONDS)
 
     def subject(self, arguments: Arguments) -> Subject:
-        """Give the command and, where it is not the project's, the folder."""
+        """Give the command, what it would destroy and, where it is not the project's, the folder."""
+        from ybs.tools.shell.losses import loss  # with the first command
+
         folder = self._folder(arguments)
         elsewhere = folder != self.workspace.roots.folder
         detail = f"in {self.workspace.roots.show(folder)}" if elsewhere else ""
         is_closed = self.workspace.shells.starter.closes_network
         return Subject(
             command=arguments.command.strip(),
+            destroys=loss(arguments.command, folder, self.workspace.roots),
             detail=detail,
             network=arguments.network and is_closed,
             offers_network=is_closed and not arguments.network,
@@ -83,7 +88,7 @@ class RunShell(BuiltInTool):
         if not folder.is_dir():
             raise ToolError(f"working_dir {self.workspace.roots.show(folder)} is no folder")
         where = self.workspace.roots.show(folder)
-        how = " in the background" if arguments.background else ""
+        how = " in the background" if _is_job(arguments) else ""
         how += " with the network open" if arguments.network else ""
         return Preview(
             title=f"Run a shell command{how}" + ("" if where == "." else f" in {where}"),
@@ -116,7 +121,7 @@ class RunShell(BuiltInTool):
 
         live = Live(print_live)
         try:
-            if arguments.background:
+            if _is_job(arguments):
                 return await self._begin(arguments, live, read_only=read_only)
             return await self._finish(arguments, live, read_only=read_only)
         except OSError as error:
@@ -166,8 +171,9 @@ class RunShell(BuiltInTool):
 
     async def _begin(self, arguments: Arguments, live: "Live", *, read_only: bool) -> ToolOutput:
         jobs = self.workspace.shells.jobs
+        waiting = "" if arguments.background else _WAITING
         job = jobs.start(
-            arguments.command,
+            arguments.command + waiting,
             self._folder(arguments),
             most_chars=self.workspace.max_output_chars,
             live=live,
@@ -263,6 +269,12 @@ class RunShell(BuiltInTool):
             if asked == DEFAULT_SECONDS or asked < 1
             else min(asked, MOST_SECONDS)
         )
+
+
+def _is_job(arguments: Arguments) -> bool:
+    """Return whether the command is to go on in the background: it says so, or ends in an `&`."""
+    text = arguments.command.rstrip()
+    return arguments.background or (text.endswith("&") and not text.endswith(("&&", "\\&")))
 
 
 def _headed(stderr: str, *, has_more: bool) -> str:

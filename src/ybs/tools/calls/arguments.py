@@ -249,7 +249,8 @@ def _instead(given: _Given, name: str) -> str:
         value = msgspec.json.encode(given[name]).decode()
         more = "..." if len(value) > _MOST_VALUE else ""
         return f". Given: {value[:_MOST_VALUE]}{more}"
-    return f". Given: {', '.join(given)}"[:_MOST_VALUE] if given else ""
+    stated = [each for each, value in given.items() if value is not None]
+    return f". Given: {', '.join(stated)}"[:_MOST_VALUE] if stated else ""
 
 
 def _short(name: str) -> str:

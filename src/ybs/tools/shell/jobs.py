@@ -195,6 +195,7 @@ class Jobs:
     ) -> Job:
         """Start a command. Raises OSError, and ToolError where too many run."""
         self.check()
+        self._shells.starter.expect_job()
         launch, mark = self._shells.prepare(text, folder, network=network, read_only=read_only)
         spill = self._shells.spill(_room(most_chars))
         output = Output(most_chars, streams=1, spill=spill)

@@ -61,6 +61,7 @@ from ybs.frontends.terminal.words import (
     dim_lines,
     duration,
     one_line,
+    own_shell_hint,
     reason_of,
     retry_words,
     shorten,
@@ -68,7 +69,7 @@ from ybs.frontends.terminal.words import (
     usage_line,
     verb,
 )
-from ybs.session.injection import FAILED, command_of, ending_of
+from ybs.session.injection import FAILED, command_of, ending_of, wall_of
 from ybs.session.status import View
 
 #: Rows of it that are drawn at once: the screen's own memory has an end too.
@@ -218,6 +219,8 @@ class Renderer(Page):
             ending = f"{ending} {self.canvas.signs.dot} {took}"
         if ending:
             self.note(ending, "info" if is_good else "error")
+        if wall := wall_of(content):
+            self.note(own_shell_hint(wall, command_of(content)), "info")
 
     def _pause_call(self, event: ConfirmationAsked | ConfirmationAnswered) -> None:
         if isinstance(event, ConfirmationAsked):

@@ -5,7 +5,8 @@ import os
 import sys
 import termios
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from select import select
 
 from ybs.core.ports import Answer
@@ -43,6 +44,17 @@ class Lines:
 
     def __exit__(self, *_error: object) -> None:
         asyncio.get_running_loop().remove_reader(self._number)
+
+    @contextmanager
+    def away(self) -> Generator[None]:
+        """Leave the lines to another program that reads from the same place."""
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(self._number)
+        try:
+            yield
+        finally:
+            if not self._has_ended:
+                loop.add_reader(self._number, self._receive)
 
     async def read(self) -> str | None:
         """Wait for a line; None at the end of input."""

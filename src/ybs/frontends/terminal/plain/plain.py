@@ -4,6 +4,7 @@ For `--plain`, `TERM=dumb`, editors' shells and screen readers.
 """
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
@@ -22,6 +23,7 @@ from ybs.core.events import Event, TurnFinished, UserSaid
 from ybs.core.ports import Answer, Question
 from ybs.frontends.layout import lines_of
 from ybs.frontends.terminal.notify import BELL, LONG_SECONDS
+from ybs.frontends.terminal.own_shell import run_own
 from ybs.frontends.terminal.plain.line_input import Lines, as_answer, is_answer
 from ybs.frontends.terminal.plain.sentences import WIDTH, Sentences, Stopwatch, fold_line
 from ybs.frontends.terminal.plain.sub_agents import SubAgentSentences
@@ -36,6 +38,7 @@ from ybs.frontends.terminal.signs import fit_encoding
 from ybs.frontends.terminal.words import fold_table, one_line
 from ybs.security.gate import put
 from ybs.security.unicode import printable
+from ybs.session.own_commands import OwnRun
 from ybs.session.reply import Menu, Outcome, Reply
 from ybs.session.session import Session
 
@@ -76,6 +79,8 @@ class PlainTerminal:
     async def run(self, prompt: str = "", command: str = "") -> int:
         """Talk until the person leaves; return the exit code."""
         self.session.confirm = self.ask
+        if os.isatty(sys.stdin.fileno()) and os.isatty(1):
+            self.session.own_commands.runner = self._run_own
         self.session.frontend_help = KEYS
         self.session.subscribe(self._on_event)
         self._main = asyncio.current_task()
@@ -104,6 +109,10 @@ class PlainTerminal:
             may_keep=question.can_be_kept,
             may_network=question.offers_network,
         )
+
+    async def _run_own(self, command: str, folder: Path) -> OwnRun:
+        with self.lines.away():
+            return await run_own(command, folder)
 
     async def _talk(self, prompt: str, command: str) -> int:
         before = self._greeting()

@@ -45,6 +45,7 @@ from ybs.frontends.terminal.words import (
     duration,
     fold,
     one_line,
+    own_shell_hint,
     reason_of,
     retry_words,
     shorten,
@@ -54,7 +55,7 @@ from ybs.frontends.terminal.words import (
     wrap,
 )
 from ybs.security.unicode import printable
-from ybs.session.injection import FAILED, ending_of
+from ybs.session.injection import FAILED, command_of, ending_of, wall_of
 from ybs.session.session import Session
 
 #: Columns that sentences take; who reads a screen aloud does not care, and most screens have them.
@@ -237,7 +238,9 @@ class Sentences:
         ending, _ = ending_of(content)
         if ending and not content.startswith(FAILED):
             ending = f"{ending}, after {duration(self._watch.worked_seconds)}"
-        return "\n".join(filter(None, [*self._typed.finish(), fold_line(_sentence(ending))]))
+        wall = wall_of(content)
+        hint = fold_line(own_shell_hint(wall, command_of(content)) + ".") if wall else ""
+        return "\n".join(filter(None, [*self._typed.finish(), fold_line(_sentence(ending)), hint]))
 
     def _end_sentence(self, event: TurnFinished) -> str:
         message = advised(event.message, event.remedies)

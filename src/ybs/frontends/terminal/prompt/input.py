@@ -2,7 +2,8 @@
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -168,6 +169,19 @@ class Prompt:
 
         run_in_terminal(stop)
 
+    @asynccontextmanager
+    async def away(self) -> AsyncGenerator[None]:
+        """Leave the terminal to another program, with its modes as a shell has them."""
+        self.is_away = True
+        try:
+            with set_app(self.app):  # who asks may have begun before the application
+                async with in_terminal():
+                    with self._extended.away():
+                        yield
+                    self._desk.note_hidden()
+        finally:
+            self.is_away = False
+
     def focus(self) -> None:
         """Let the keyboard write where the next words belong."""
         window = self._reason_window if self._desk.asking.is_explaining else self._draft_window
@@ -238,11 +252,8 @@ class Prompt:
         before = self.draft.text
         try:
             command = editor_command(Path(self._desk.state.folder))
-            self.is_away = True
-            async with in_terminal():
-                with self._extended.away():
-                    text = await edit(self.draft.words, command)
-                self._desk.note_hidden()
+            async with self.away():
+                text = await edit(self.draft.words, command)
         except NoEditor as error:
             self._desk.hint(str(error))
         else:
@@ -252,8 +263,6 @@ class Prompt:
             self.draft.replace(text)
             if given_back:
                 self.draft.set(given_back, keeps=True)
-        finally:
-            self.is_away = False
 
 
 def _text(read: Callable[[], AnyFormattedText]) -> FormattedTextControl:
