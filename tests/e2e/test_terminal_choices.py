@@ -146,3 +146,26 @@ def test_a_read_outside_is_a_question_and_words_without_their_file_stay_in_the_p
     screen.sees("attached\n")
     screen.keys("\x04")
     assert screen.ends() == 0
+
+
+def test_a_plan_ends_in_a_question_and_yes_changes_the_mode_and_carries_it_out(
+    start: Start, project: Path
+) -> None:
+    write = call("write_file", path="made.txt", content="x")
+    plan = "Plan:\n1. write made.txt\n2. look at it"
+    screen = start([plan, write, "all is done"], "--mode", "plan")
+    screen.sees(r"› *\n")
+    screen.keys("make it\r")
+    screen.sees("Go ahead with this plan")
+    screen.sees(r"› +yes, in accept-edits")
+    screen.stays(0.5)
+    screen.keys("\x1b")  # keep planning
+    screen.sees(r"› *\n")
+    screen.keys("/plan\r")
+    screen.sees("/plan go carries it out")
+    screen.keys("/plan go\r")
+    screen.sees("all is done")
+    screen.sees(r"accept-edits +ctx|accept-edits  ")
+    assert (project / "made.txt").read_text() == "x"
+    screen.keys("\x04")
+    assert screen.ends() == 0

@@ -17,6 +17,7 @@ from ybs.commands.init import init
 from ybs.commands.memory import memorize, show_memories
 from ybs.commands.models import change_mode, change_model, change_provider
 from ybs.commands.permissions import permissions
+from ybs.commands.plan import show_plan
 from ybs.commands.ports import show_ports
 from ybs.commands.programs import check_machine, set_up
 from ybs.commands.project import (
@@ -126,6 +127,15 @@ GROUPS = (
             summary="choose what ybs may do without asking",
             run=change_mode,
             choices=_modes,
+        ),
+        Command(
+            names=("plan",),
+            arguments="[go|keep]",
+            summary="show the plan, or go ahead with it",
+            run=show_plan,
+            waits=True,
+            shows_bare=True,
+            choices=_words("go", "go auto", "keep"),
         ),
         Command(
             names=("add-dir",),

@@ -16,6 +16,7 @@ from ybs.core.conversation import Conversation
 from ybs.core.envelope import MAIN
 from ybs.core.events import Emit
 from ybs.core.ports import Confirm
+from ybs.guards.planning import Planning
 from ybs.guards.steering import Steering
 from ybs.providers.registry import ProviderModel
 from ybs.session.composer import Composer, attacher_in
@@ -105,7 +106,7 @@ class SessionParts:
             is_short=is_short,
             context=self.context,
             first_guards=(self.steering,),
-            guards=self._guards,
+            guards=(Planning(lambda: self.environment.policy.mode == "plan"), *self._guards),
             last_guards=(Syncing(self.journal),),
             hooks=self.hooks,
             tools=self._tools,

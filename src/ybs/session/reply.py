@@ -98,12 +98,14 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """How a turn went: the model's last words, how it ended, and how many calls were not allowed.
 
     `unsent` are words with a secret in them that the person did not let go; the conversation is without them.
+    `plan` is what was proposed in the mode `plan`, for the person to decide on.
     """
 
     finished: TurnFinished
     text: str
     refusals: int = 0
     unsent: str = ""
+    plan: str = ""
 
     def check(self) -> "Outcome":
         """Return this outcome if the turn came to its end. Raises YbsError, saying why, if it did not."""

@@ -86,12 +86,21 @@ class TurnRunner:
                 self._count(words, tally.take_usage(), tally.worked_seconds, tally.model)
             if news := self._parts.environment.secrets.news():
                 self._emit(news)
+        finished = self._tally.finished or TurnFinished(reason="error")
         return Outcome(
-            finished=self._tally.finished or TurnFinished(reason="error"),
+            finished=finished,
             text=self._tally.text,
             refusals=self._tally.refusals,
             unsent=self._take_out_refused(),
+            plan=self._plan() if finished.reason == "done" else "",
         )
+
+    def _plan(self) -> str:
+        if self._parts.environment.policy.mode != "plan":
+            return ""
+        from ybs.transcripts.plans import proposed_plan  # few turns plan
+
+        return proposed_plan(self._tally.text)
 
     async def _turn(self, prompt: Callable[[], Awaitable[UserMessage]]) -> None:
         parts = self._parts

@@ -17,6 +17,7 @@ from ybs.core.events import (
     UserSaid,
 )
 from ybs.core.messages import ToolCall, Usage
+from ybs.transcripts.plans import GO_AHEAD, plan_in
 
 #: Characters of a turn's words that are kept: a line shows fewer.
 MOST_WORDS: Final = 1_000
@@ -72,6 +73,8 @@ class Facts:
         self.started: SessionStarted | None = None
         self.config: dict[str, str] = {}
         self.last_answer = ""
+        #: The plan that was proposed or agreed to last.
+        self.plan = ""
         self.turns: list[TurnLine] = []
         self._used = Consumption()
         #: What sub-agents have used and no turn holds yet.
@@ -126,10 +129,13 @@ class Facts:
     def _add_turn(self, event: UserSaid | AssistantSaid | TurnFinished) -> None:
         match event:
             case UserSaid():
+                if event.message.words.startswith(GO_AHEAD):
+                    self.plan = event.message.words.removeprefix(GO_AHEAD)
                 if self._words is None:
                     self._words = event.message.words[:MOST_WORDS]
             case AssistantSaid():
                 self.last_answer = event.content or self.last_answer
+                self.plan = plan_in(event.content) or self.plan
                 self._model = event.model or self._model
             case TurnFinished():
                 words, others = self._words or "", self._others.take()

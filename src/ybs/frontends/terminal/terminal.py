@@ -17,7 +17,7 @@ from ybs import __version__
 from ybs.commands.models import MODES as MODE_WORDS
 from ybs.config.schema import Mode
 from ybs.core.envelope import Envelope
-from ybs.core.events import ToolFinished, TurnFinished
+from ybs.core.events import ToolFinished, TurnFinished, UserSaid
 from ybs.frontends.layout import lines_of
 from ybs.frontends.terminal.drawing.live import Live
 from ybs.frontends.terminal.drawing.render import Canvas, Renderer
@@ -315,8 +315,8 @@ class Terminal:
 
     def _on_event(self, envelope: Envelope) -> None:
         event = envelope.event
-        if isinstance(event, ToolFinished):
-            self._refresh()  # it may have begun a job, or changed the branch
+        if isinstance(event, ToolFinished | UserSaid):
+            self._refresh()  # it may have begun a job, or changed the branch; /plan go changes the mode
         elif envelope.is_main and isinstance(event, TurnFinished):
             self._hint = ""  # what it leaves behind may take a moment to be kept
             is_news = event.reason != "interrupted" and event.duration_seconds >= LONG_SECONDS

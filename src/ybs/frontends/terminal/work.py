@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Protocol, TypeAlias
 
 from ybs.commands.advice import told
+from ybs.commands.plan import offer_plan
 from ybs.core.envelope import Envelope
 from ybs.core.errors import YbsError
 from ybs.core.events import TurnFinished, UserSaid
@@ -205,6 +206,8 @@ class Work:
             await self._front.show_reply(done)
         elif done.finished.reason == "done":
             self._send_unread()
+            if done.plan and not self.has_more:
+                await self._front.show_reply(offer_plan())
         else:
             self._give_back_unread(unsent=done.unsent)
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from ybs import __version__
 from ybs.commands.advice import told
 from ybs.commands.figures import number_in
+from ybs.commands.plan import offer_plan
 from ybs.config.paths import short
 from ybs.core.envelope import Envelope
 from ybs.core.errors import YbsError
@@ -142,10 +143,11 @@ class PlainTerminal:
     async def _take(self, turn: Awaitable[Reply | Outcome]) -> bool:
         """Work off a line and what is chosen after it; return whether the person wants to leave."""
         done = await self._work(turn)
-        while isinstance(done, Reply):
-            if done.wants_quit:
+        while isinstance(done, Reply) or (done is not None and done.plan):
+            reply = done if isinstance(done, Reply) else offer_plan()
+            if reply.wants_quit:
                 return True
-            line = await self._show_reply(done)
+            line = await self._show_reply(reply)
             done = await self._work(self.session.handle(line)) if line else None
         if done is not None and done.finished.reason == "interrupted":
             for line in self.lines.take_back():
