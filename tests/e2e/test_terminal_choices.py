@@ -65,7 +65,8 @@ def test_the_plain_terminal_moves_no_cursor_and_knows_menus(
     start: Start,
     project: Path,
 ) -> None:
-    screen = start([call("run_shell", command="touch made"), "finished", "again"], "--plain")
+    made = call("run_shell", command="touch made")
+    screen = start([made, "finished", "again"], "--plain", columns=120)
     screen.sees(r"You:$")
     screen.keys("/mode\r")
     text = screen.sees(r"Number \(Enter for none\):$")

@@ -86,9 +86,10 @@ async def test_always_is_for_the_folder_and_what_is_below_it_in_this_session(
 async def test_several_reads_at_once_are_asked_about_one_after_the_other(
     open_session: Open, other: Path
 ):
+    (other / "second.txt").write_text("figs\n")
     both = answer(
         call("read_file", path=str(other / "notes.txt")),
-        call("read_file", path=str(other / "inner" / "more.txt")),
+        call("read_file", path=str(other / "second.txt")),
     )
     asked = Asked(ALWAYS)
     _, _, done = await turn(open_session, asked, both)
