@@ -170,3 +170,21 @@ def test_a_plan_ends_in_a_question_and_yes_changes_the_mode_and_carries_it_out(
     assert (project / "made.txt").read_text() == "x"
     screen.keys("\x04")
     assert screen.ends() == 0
+
+
+def test_the_plain_terminal_asks_about_a_plan_in_words(start: Start, project: Path) -> None:
+    write = call("write_file", path="made.txt", content="x")
+    plan = "Plan:\n1. write made.txt\n2. look at it"
+    screen = start([plan, write, "all is done"], "--plain", "--mode", "plan")
+    screen.sees(r"You:$")
+    screen.keys("make it\r")
+    screen.sees(r"(?s)Go ahead with this plan\?.*1\. yes, in accept-edits.*Number[^\n]*:$")
+    screen.stays(0.4)  # what comes sooner is no answer
+    screen.keys("2\r")
+    screen.sees("all is done")
+    assert (project / "made.txt").read_text() == "x"
+    screen.sees(r"You:$")
+    screen.keys("/status\r")
+    screen.sees(r"mode +auto")
+    screen.keys("\x04")
+    assert screen.ends() == 0

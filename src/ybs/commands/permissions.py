@@ -31,8 +31,10 @@ async def permissions(session: Session, argument: str) -> Reply:
     """List what is allowed and denied, add a rule, or take one back."""
     policy, loaded = session.environment.policy, session.loaded
     reply = await asyncio.to_thread(answer, policy, loaded, argument)
-    folders = () if argument else (folders_table(session),)
-    return replace(reply, tables=(*reply.tables, *folders))
+    if argument:
+        return reply
+    rows = [("", *map(str, row.cells), "") for row in folders_table(session).rows]
+    return replace(reply, tables=(*reply.tables, Table.of(rows)))
 
 
 def answer(policy: "Policy", loaded: "Loaded", argument: str) -> Reply:
