@@ -30,6 +30,10 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         "show what this project asks for, trust exactly that, or revoke the trust",
         ("show", "give", "revoke"),
     ),
+    "permissions": (
+        "list what needs no question and what is refused, and change it",
+        ("list", "allow", "deny", "remove"),
+    ),
     "sandbox": ("run one command in the sandbox that the model's commands run in", ("exec",)),
     "firewall": ("look for secrets in files; exit code 1 where there are any", ("scan",)),
     "setup": ("choose the provider and the model", ()),
@@ -104,6 +108,9 @@ def add_own(parser: "ArgumentParser", name: str) -> list["Action"]:
         case "firewall":
             help_text = "files or folders to scan; - for standard input (default: this folder)"
             add("files", nargs="*", metavar="FILE", help=help_text)
+        case "permissions":
+            help_text = "of allow and deny: a rule, after project (as shipped) or user; of remove: its number"
+            add("words", nargs="*", metavar="RULE", help=help_text)
         case "map":
             options = add_map(parser)
         case "sandbox":

@@ -102,7 +102,7 @@ async def test_what_is_not_understood_shows_the_usage(open_session: Open):
     async with OpenAIServer([]) as server:
         session, _ = open_session(server)
         async with session:
-            for words in ("allow", "remove", "remove x", "forbid x", "list all"):
+            for words in ("allow", "allow project", "remove", "remove x", "forbid x", "list all"):
                 reply = await said(session, words)
                 assert reply.is_error
                 assert reply.text.startswith("Usage:\n/permissions allow RULE")

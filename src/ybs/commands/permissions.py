@@ -43,7 +43,7 @@ def answer(policy: "Policy", loaded: "Loaded", argument: str) -> Reply:
     match word.lower(), rest.strip():
         case (("" | "list"), ""):
             return _listing(policy, loaded)
-        case ("allow" | "deny") as kind, rest if rest:
+        case ("allow" | "deny") as kind, rest if rest and rest.lower() not in _KEPT:
             return _add(policy, loaded, kind, rest)
         case "remove", number if number.isdecimal():
             return _remove(policy, loaded, int(number))

@@ -31,6 +31,15 @@ def _firewall(arguments: "Namespace", options: "Options") -> int:
     return scan(arguments, settings(options).config.firewall)
 
 
+def _permissions(arguments: "Namespace", options: "Options") -> int:
+    from ybs.frontends.headless.permissions import permissions
+
+    is_json = arguments.format == "json"
+    return permissions(
+        options, settings(options), arguments.action, arguments.words, is_json=is_json
+    )
+
+
 def _sandbox(arguments: "Namespace", options: "Options") -> int:
     from ybs.frontends.headless.sandbox import execute
 
@@ -190,6 +199,7 @@ _COMMANDS: "dict[str, Callable[[Namespace, Options], int]]" = {
     "sandbox": _sandbox,
     "map": _map,
     "trust": _trust,
+    "permissions": _permissions,
     "models": _models,
     "doctor": _doctor,
     "version": _version,
