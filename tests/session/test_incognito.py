@@ -59,7 +59,8 @@ async def test_slash_incognito_leaves_the_conversation_behind(open_session: Open
     states = [event.config["incognito"] for event in ends if isinstance(event, SessionStarted)]
     assert states == ["off", "on"]
     assert isinstance(ends[1], SessionEnded)
-    assert (ends[1].reason, ends[1].message_count) == ("new_session", 2)
+    # Three: the mode plan is explained to the model.
+    assert (ends[1].reason, ends[1].message_count) == ("new_session", 3)
 
 
 async def test_two_unsaved_sessions_of_one_second_have_different_names(
