@@ -25,7 +25,7 @@ def permissions(
     """Do it and return the exit code. Raises ConfigError and OSError."""
     project = ProjectRules(options.folder)
     policy = Policy(loaded.config.safety, project=project)
-    if action in ("allow", "deny") and words[:1] not in ([each] for each in _KEPT):
+    if action in ("allow", "deny") and not set(words[:1]) & set(_KEPT):
         words = ["project", *words]
     reply = answer(policy, loaded, " ".join([action, *words]))
     if reply.is_error:
