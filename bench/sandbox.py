@@ -1,4 +1,4 @@
-"""The sandbox: what a caged command costs to start, beside the smallest call of bubblewrap that is any use."""
+"""The sandbox: what a sandboxed command costs to start, beside the smallest call of bubblewrap that is any use."""
 
 import os
 import sys
@@ -15,37 +15,39 @@ MINIMAL = ("--ro-bind", "/", "/", "--unshare-pid", "--unshare-net", "true")
 def measure(lab: Lab, rounds: int) -> list[Row]:
     from ybs.security.sandbox.choice import choose, see
 
-    project = lab.folder / "caged"
+    project = lab.folder / "sandboxed"
     make_project(project)
-    cage = choose(see(project, home=lab.folder / "home"))
-    if cage.name != "bubblewrap":
-        print(f"  not measured: the cage here is {cage.name} ({cage.why})", file=sys.stderr)
+    backend = choose(see(project, home=lab.folder / "home"))
+    if backend.name != "bubblewrap":
+        print(
+            f"  not measured: the sandbox here is {backend.name} ({backend.why})", file=sys.stderr
+        )
         return []
     runs = interleave(
         max(rounds, 7) * 3,  # a start is short, and so is what disturbs it
-        caged=lambda: caged(cage, project),
+        sandboxed=lambda: sandboxed(backend, project),
         minimal=lambda: spawned(("/usr/bin/bwrap", *MINIMAL), project),
         plain=lambda: spawned(("/usr/bin/true",), project),
-        prepared=lambda: prepared(cage, project),
+        prepared=lambda: prepared(backend, project),
     )
     ms = {name: median(times) * 1000 for name, times in runs.items()}
     return [
         Row(
-            "caged command, from its text to its end / bwrap, minimal",
-            ms["caged"] / ms["minimal"],
+            "sandboxed command, from its text to its end / bwrap, minimal",
+            ms["sandboxed"] / ms["minimal"],
             "x",
             2,
         ),
-        Row("caged command", ms["caged"], "ms"),
+        Row("sandboxed command", ms["sandboxed"], "ms"),
         Row("bwrap, minimal", ms["minimal"], "ms"),
-        Row("of the caged one: preparing it in Python", ms["prepared"], "ms"),
+        Row("of the sandboxed one: preparing it in Python", ms["prepared"], "ms"),
         Row("plain command", ms["plain"], "ms"),
     ]
 
 
-def caged(cage: object, folder: Path) -> float:
+def sandboxed(backend: object, folder: Path) -> float:
     started = time.perf_counter()
-    launch = cage.launch(("/usr/bin/true",), folder, os.environ)
+    launch = backend.launch(("/usr/bin/true",), folder, os.environ)
     try:
         spawned(launch.argv, folder, launch.environ, launch.descriptors)
     finally:
@@ -54,9 +56,9 @@ def caged(cage: object, folder: Path) -> float:
     return time.perf_counter() - started
 
 
-def prepared(cage: object, folder: Path) -> float:
+def prepared(backend: object, folder: Path) -> float:
     started = time.perf_counter()
-    launch = cage.launch(("/usr/bin/true",), folder, os.environ)
+    launch = backend.launch(("/usr/bin/true",), folder, os.environ)
     seconds = time.perf_counter() - started
     for descriptor in launch.descriptors:
         os.close(descriptor)

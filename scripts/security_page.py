@@ -122,7 +122,7 @@ it is bounded by what follows, each with the test that holds it.
 - `!!command` is your own shell: nothing stands around it, and nothing is asked. Only a line that you type starts one; no text of a model, a tool
   or a file is such a line (`tests/session/test_own_commands.py`), and where there is no terminal none is run.
 - A program that rewrites the project from outside of any sandbox while a command is started (an editor with a plug-in of the
-  repository, say) is trusted as the person is. One from inside, in a background job, is not: the cage's list of mounts is
+  repository, say) is trusted as the person is. One from inside, in a background job, is not: the sandbox's list of mounts is
   compared with what was meant before the command begins.
 - git cannot commit in the sandbox, for `.git` is read-only there. With Landlock and on macOS the commands of a session do not reach each other's local servers.
 - Under macOS only the text of the profile is tested.

@@ -176,31 +176,31 @@ def edit_of(origin: str, path: str, before: bytes, after: bytes) -> Edit | None:
     return None if ops is None else Edit(origin, path, a, b, start, ops, old[1], old[2])
 
 
-def _shelves(repository: Path, random: Random) -> list[list[_Row]]:
-    """Return the rows of each language, and those of all other texts on one shelf, in turns there too."""
+def _stores(repository: Path, random: Random) -> list[list[_Row]]:
+    """Return the rows of each language, and those of all other texts on one store, in turns there too."""
     kinds: dict[str, list[_Row]] = {}
     for row in _history(repository):
         kinds.setdefault(suffix_of(row.path), []).append(row)
     for rows in kinds.values():
         random.shuffle(rows)
     texts = [rows for suffix, rows in kinds.items() if not is_code(suffix)]
-    shelf = [row for turn in zip_longest(*texts) for row in turn if row is not None]
-    return [*(rows for suffix, rows in kinds.items() if is_code(suffix)), shelf[::-1]]
+    store = [row for turn in zip_longest(*texts) for row in turn if row is not None]
+    return [*(rows for suffix, rows in kinds.items() if is_code(suffix)), store[::-1]]
 
 
 def _edits(repository: Path, seed: int) -> Generator[Edit]:
-    shelves = _shelves(repository, Random(f"{seed}:mining"))
+    stores = _stores(repository, Random(f"{seed}:mining"))
     with _Blobs(repository) as blobs:
-        while shelves:
-            for shelf in list(shelves):
+        while stores:
+            for store in list(stores):
                 edit = None
-                while edit is None and shelf:
-                    row = shelf.pop()
+                while edit is None and store:
+                    row = store.pop()
                     before, after = blobs.read(row.before), blobs.read(row.after)
                     if before is not None and after is not None:
                         edit = edit_of(row.commit[:12], row.path, before, after)
                 if edit is None:
-                    shelves.remove(shelf)
+                    stores.remove(store)
                 else:
                     yield edit
 

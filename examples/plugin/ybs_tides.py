@@ -4,7 +4,7 @@ import msgspec
 from msgspec import Raw
 
 from ybs.agent.hooks import TurnHook
-from ybs.commands.command import Command
+from ybs.commands.command import SlashCommand
 from ybs.core.errors import ToolError
 from ybs.core.events import Noticed
 from ybs.core.messages import ToolResult, UserMessage
@@ -95,4 +95,4 @@ async def show_tides(session, argument):
     )
 
 
-TIDE_COMMAND = Command(("tide",), "[HARBOUR]", "show when there is high water", show_tides)
+TIDE_COMMAND = SlashCommand(("tide",), "[HARBOUR]", "show when there is high water", show_tides)

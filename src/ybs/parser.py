@@ -1,6 +1,6 @@
 """The arguments of the command line: what is understood, and one line about what is not.
 
-The first word that is no option may be a subcommand; otherwise it is the prompt.
+The first word that is not an option may be a subcommand; otherwise it is the prompt.
 """
 
 from collections.abc import Sequence
@@ -123,7 +123,7 @@ def check_resuming(arguments: "Namespace") -> None:
 def split_at_subcommand(
     words: Sequence[str], actions: Sequence["Action"]
 ) -> tuple[list[str], str, list[str]]:
-    """Split the words around the first one that is no option, when it names a subcommand."""
+    """Split the words around the first one that is not an option, when it names a subcommand."""
     with_value = {name for action in actions if action.nargs != 0 for name in action.option_strings}
     is_value = False
     for index, word in enumerate(words):

@@ -15,7 +15,7 @@ from ybs.core.conversation import Conversation
 from ybs.core.events import Noticed, UserSaid
 from ybs.core.messages import Message, Origin, UserMessage
 from ybs.repo_map.mapper import FEWEST_FILES, Mapper, is_small
-from ybs.repo_map.protocol import Job, MapAnswer
+from ybs.repo_map.protocol import MapAnswer, MapRequest
 from ybs.security.paths.roots import Roots
 from ybs.session.options import Options
 from ybs.session.settings import environment_of
@@ -30,7 +30,7 @@ class Drawer(Mapper):
     """A mapper whose answers come when the test says so."""
 
     def __init__(self, tokens: int = 100, *, is_near: bool = False) -> None:
-        super().__init__(Job.of(Path("/")), tokens)
+        super().__init__(MapRequest.of(Path("/")), tokens)
         self.is_near = is_near
         self.asked: list[str] = []
         self.answers: list[asyncio.Future[MapAnswer | None]] = []

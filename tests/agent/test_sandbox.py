@@ -25,8 +25,8 @@ from ybs.session.settings import environment_of, load_settings
 HAS_MEMORY = os.path.ismount("/dev/shm")
 
 
-class FakeCage:
-    """A cage that remembers what it was asked."""
+class FakeBackend:
+    """A sandbox that remembers what it was asked."""
 
     def __init__(self, name: str = "fake", *, is_reduced: bool = False) -> None:
         self.name, self.why, self.is_reduced = name, "for a test", is_reduced
@@ -46,41 +46,41 @@ class FakeCage:
         return Launch(command, environ)
 
 
-def sandbox(project: Path, cage: Any, *, is_open: bool = False) -> Sandbox:
+def sandbox(project: Path, backend: Any, *, is_open: bool = False) -> Sandbox:
     made = Sandbox(project, is_open=is_open)
-    made.cage = cage
+    made.backend = backend
     return made
 
 
 @pytest.mark.parametrize(
-    ("cage", "state", "word"),
+    ("backend", "state", "word"),
     [
-        (FakeCage(), "full", "sandbox"),
-        (FakeCage(is_reduced=True), "reduced", "reduced sandbox"),
-        (FakeCage("none", is_reduced=True), "none", "no sandbox"),
+        (FakeBackend(), "full", "sandbox"),
+        (FakeBackend(is_reduced=True), "reduced", "reduced sandbox"),
+        (FakeBackend("none", is_reduced=True), "none", "no sandbox"),
     ],
 )
-def test_the_status_says_which_cage_there_is(
-    project: Path, cage: FakeCage, state: str, word: str
+def test_the_status_says_which_sandbox_there_is(
+    project: Path, backend: FakeBackend, state: str, word: str
 ) -> None:
-    made = sandbox(project, cage)
+    made = sandbox(project, backend)
     assert (made.state, made.word) == (state, word)
 
 
-def test_where_there_is_no_cage_no_command_is_run(project: Path) -> None:
-    made = sandbox(project, FakeCage("none", is_reduced=True))
+def test_where_there_is_no_sandbox_no_command_is_run(project: Path) -> None:
+    made = sandbox(project, FakeBackend("none", is_reduced=True))
     with pytest.raises(Refused, match="for a test"):
         made.check()
 
 
 def test_a_command_gets_the_network_only_where_it_is_asked_for(project: Path) -> None:
-    cage = FakeCage()
-    made = sandbox(project, cage)
+    backend = FakeBackend()
+    made = sandbox(project, backend)
     made.check()
     made.launch("ls", project, {})
     made.launch("ls", project, {}, network=True)
-    sandbox(project, cage, is_open=True).launch("ls", project, {})
-    assert cage.asked == [
+    sandbox(project, backend, is_open=True).launch("ls", project, {})
+    assert backend.asked == [
         (("/bin/sh", "-c", "ls"), False),
         (("/bin/sh", "-c", "ls"), True),
         (("/bin/sh", "-c", "ls"), True),
@@ -97,21 +97,21 @@ def test_a_command_gets_the_network_only_where_it_is_asked_for(project: Path) ->
     ],
 )
 def test_a_failure_that_looks_like_a_wall_is_explained(project: Path, output: str) -> None:
-    assert "no network" in sandbox(project, FakeCage()).remark(output)
-    assert "no network" not in sandbox(project, FakeCage(), is_open=True).remark(output)
-    assert sandbox(project, FakeCage("none")).remark(output) == ""
+    assert "no network" in sandbox(project, FakeBackend()).remark(output)
+    assert "no network" not in sandbox(project, FakeBackend(), is_open=True).remark(output)
+    assert sandbox(project, FakeBackend("none")).remark(output) == ""
 
 
 def test_in_the_reduced_one_it_is_said_where_nothing_can_be_made(project: Path) -> None:
-    said = sandbox(project, FakeCage(is_reduced=True)).remark("touch: x: Permission denied")
+    said = sandbox(project, FakeBackend(is_reduced=True)).remark("touch: x: Permission denied")
     assert "nothing new can be made" in said
 
 
 def test_another_failure_is_not(project: Path) -> None:
-    assert sandbox(project, FakeCage()).remark("1 failed, 3 passed") == ""
+    assert sandbox(project, FakeBackend()).remark("1 failed, 3 passed") == ""
 
 
-def test_a_project_that_is_the_home_folder_gets_no_cage_but_may_go_without(home: Path) -> None:
+def test_a_project_that_is_the_home_folder_gets_no_sandbox_but_may_go_without(home: Path) -> None:
     with pytest.raises(Refused, match="home folder"):
         Sandbox(home).check()
     without = Sandbox(home, is_off=True)
@@ -120,11 +120,11 @@ def test_a_project_that_is_the_home_folder_gets_no_cage_but_may_go_without(home:
     assert without.launch("ls", home, {"SOME_TOKEN": "x"}).environ.get("SOME_TOKEN") is None
 
 
-def test_folders_that_no_cage_may_open_are_left_out(project: Path, tmp_path: Path) -> None:
+def test_folders_that_no_sandbox_may_open_are_left_out(project: Path, tmp_path: Path) -> None:
     more = tmp_path / "more"
     more.mkdir()
     made = Sandbox(project, folders=[project, more, Path("/etc"), tmp_path / "missing"])
-    assert made.cage.name
+    assert made.backend.name
     assert made.left_out == [Path("/etc")]
 
 
@@ -148,7 +148,7 @@ def test_an_added_folder_can_be_written_and_nothing_else(project: Path, tmp_path
     more.mkdir()
     made = Sandbox(project, folders=[project, more])
     if made.state == "none":
-        pytest.skip(f"NOT TESTED: {made.cage.why}")
+        pytest.skip(f"NOT TESTED: {made.backend.why}")
     command = f"echo a > {more}/a; echo b > b; echo c > {tmp_path}/c; true"
     run(made.launch(command, project, {"PATH": "/usr/bin:/bin"}), project)
     assert (more / "a").exists()
@@ -191,7 +191,7 @@ async def test_the_tools_of_a_session_run_their_commands_in_it(project: Path) ->
     options = Options(folder=project, overrides={"safety.mode": "bypass"})
     environment = environment_of(options, load_settings(options))
     if environment.sandbox.state == "none":
-        pytest.skip(f"NOT TESTED: {environment.sandbox.cage.why}")
+        pytest.skip(f"NOT TESTED: {environment.sandbox.backend.why}")
     command = b'{"command": "echo in > made; echo out > ../made; true"}'
     call = ToolCall(id="1", name="run_shell", arguments=Raw(command))
     try:
@@ -206,7 +206,7 @@ async def test_a_command_can_read_the_long_output_of_the_one_before(project: Pat
     options = Options(folder=project, overrides={"safety.mode": "bypass"})
     environment = environment_of(options, load_settings(options))
     if environment.sandbox.state == "none":
-        pytest.skip(f"NOT TESTED: {environment.sandbox.cage.why}")
+        pytest.skip(f"NOT TESTED: {environment.sandbox.backend.why}")
 
     try:
         said = await run_in(environment, "seq 20000; echo end")
@@ -228,8 +228,8 @@ def test_an_environment_that_is_switched_on_can_be_used_wherever_it_lies(
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "venv"))
     monkeypatch.setenv("GOROOT", str(home))  # too much to show
     made = Sandbox(project)
-    if made.cage.name == "none":
-        pytest.skip(f"NOT TESTED: {made.cage.why}")
+    if made.backend.name == "none":
+        pytest.skip(f"NOT TESTED: {made.backend.why}")
     command = f"ls {tmp_path}/venv; echo x > {tmp_path}/venv/new; ls {home}"
     done = run(made.launch(command, project, {}), project)
     assert done.stdout == "bin\npyvenv.cfg\n"
@@ -240,7 +240,7 @@ async def test_what_a_command_moves_to_tmp_is_there_until_the_session_ends(proje
     options = Options(folder=project, overrides={"safety.mode": "auto"})
     environment = environment_of(options, load_settings(options))
     if environment.sandbox.state != "full":
-        pytest.skip(f"NOT TESTED: {environment.sandbox.cage.why}")
+        pytest.skip(f"NOT TESTED: {environment.sandbox.backend.why}")
     (project / "src").mkdir()
     (project / "src" / "a").write_text("kept\n")
 
@@ -260,7 +260,7 @@ async def test_an_incognito_session_has_its_tmp_in_memory(project: Path) -> None
     options = Options(folder=project, overrides={"incognito.enabled": True, "safety.mode": "auto"})
     environment = environment_of(options, load_settings(options))
     if environment.sandbox.state != "full" or not HAS_MEMORY:
-        pytest.skip(f"NOT TESTED: {environment.sandbox.cage.why}, or no /dev/shm")
+        pytest.skip(f"NOT TESTED: {environment.sandbox.backend.why}, or no /dev/shm")
     place = Path("/dev/shm") / f"ybs-{os.getuid()}"
     before = set(place.glob("*"))
     try:

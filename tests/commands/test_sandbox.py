@@ -21,7 +21,7 @@ async def said(session: Session, line: str) -> Reply:
 
 def needs_sandbox(session: Session) -> None:
     if session.environment.sandbox.state != "full":
-        pytest.skip(f"NOT TESTED: {session.environment.sandbox.cage.why}")
+        pytest.skip(f"NOT TESTED: {session.environment.sandbox.backend.why}")
 
 
 async def test_it_shows_what_stands_around_commands(project: Path, open_session: Open) -> None:

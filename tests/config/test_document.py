@@ -2,11 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from ybs.config.document import Document, dotted, open_document, visible
+from ybs.config.document import SettingsDocument, dotted, open_document, visible
 from ybs.config.files import Unusable
 
 
-def document_of(tmp_path: Path, text: str | bytes) -> Document:
+def document_of(tmp_path: Path, text: str | bytes) -> SettingsDocument:
     file = tmp_path / "some.json"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     file.chmod(0o644)
@@ -70,7 +70,7 @@ def test_a_nest_that_is_too_deep_is_cut(tmp_path: Path):
 
 
 def test_a_warning_names_the_line_of_the_nearest_known_key():
-    document = Document("f.json", '{\n"a": {\n"b": 1}}')
+    document = SettingsDocument("f.json", '{\n"a": {\n"b": 1}}')
     document.warn(("a", "b"), "bad")
     document.warn(("a", "missing"), "bad")
     document.warn(("x",), "bad")
@@ -82,12 +82,12 @@ def test_a_warning_names_the_line_of_the_nearest_known_key():
 
 
 def test_a_source_without_text_has_no_lines():
-    assert Document("YBS_MODEL").place(("a",)) == "YBS_MODEL"
-    assert Document("f.json", "{").place(("a",)) == "f.json:1"
+    assert SettingsDocument("YBS_MODEL").place(("a",)) == "YBS_MODEL"
+    assert SettingsDocument("f.json", "{").place(("a",)) == "f.json:1"
 
 
 def test_many_warnings_are_counted():
-    document = Document("f.json")
+    document = SettingsDocument("f.json")
     for _ in range(30):
         document.warn(("a",), "bad")
     assert len(document.all_warnings()) == 21
@@ -95,7 +95,7 @@ def test_many_warnings_are_counted():
 
 
 def test_a_list_of_keys_is_never_left_out_and_is_cut():
-    document = Document("f.json")
+    document = SettingsDocument("f.json")
     for _ in range(30):
         document.warn(("a",), "bad")
     document.warn_of_all([(f"k{number}",) for number in range(15)], "ignored")

@@ -12,7 +12,7 @@ from ybs.core.conversation import Conversation
 from ybs.core.events import AssistantSaid, ToolCallStreamed, ToolFinished, ToolStarted
 from ybs.core.messages import ToolCall, UserMessage
 from ybs.core.ports import Request
-from ybs.providers.wire.adapter import Adapter, Options
+from ybs.providers.wire.adapter import Adapter, RequestOptions
 from ybs.providers.wire.anthropic import AnthropicAdapter
 from ybs.providers.wire.openai import OpenAIAdapter
 from ybs.providers.wire.quirks import Quirks
@@ -84,7 +84,7 @@ async def test_a_provider_gets_ids_of_the_form_that_it_demands(
     agent, _ = agent_of(CallIds(), name)
     await agent.run(UserMessage.of("go"))
     request = Request("", agent.conversation.messages)
-    body = repr(adapter.encode(request, Options(model="m", quirks=quirks)))
+    body = repr(adapter.encode(request, RequestOptions(model="m", quirks=quirks)))
     asked = re.findall(r"'id': '([^']*)'", body)
     answered = re.findall(r"'(?:tool_call_id|tool_use_id)': '([^']*)'", body)
     assert len(set(asked)) == 2

@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture
 def film(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return the module of the pictures' terminal; scripts are no package."""
+    """Return the module of the pictures' terminal; scripts are not a package."""
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "scripts"))
     import film
 

@@ -29,7 +29,7 @@ def test_keys_that_go_on_while_a_question_comes_up_answer_nothing(
     assert "[y] yes   [n] no" in screen.text
     assert not (project / "made").exists()
     screen.stays(0.5)
-    screen.keys("\r")  # is no answer either
+    screen.keys("\r")  # is not an answer either
     screen.stays(0.5)
     assert "[y] yes   [n] no" in screen.text
     screen.keys("r")
@@ -72,7 +72,7 @@ def test_the_plain_terminal_moves_no_cursor_and_knows_menus(
     text = screen.sees(r"Number \(Enter for none\):$")
     number = re.search(r"(\d+)\. accept-edits", text)
     assert number is not None
-    screen.stays(0.4)  # what comes sooner is no answer
+    screen.stays(0.4)  # what comes sooner is not an answer
     screen.keys(f"{number[1]}\r")
     screen.sees(r"accept-edits[^.]*\n+You:$")
     screen.keys("go\rthen this\r")
@@ -179,7 +179,7 @@ def test_the_plain_terminal_asks_about_a_plan_in_words(start: Start, project: Pa
     screen.sees(r"You:$")
     screen.keys("make it\r")
     screen.sees(r"(?s)Go ahead with this plan\?.*1\. yes, in accept-edits.*Number[^\n]*:$")
-    screen.stays(0.4)  # what comes sooner is no answer
+    screen.stays(0.4)  # what comes sooner is not an answer
     screen.keys("2\r")
     screen.sees("all is done")
     assert (project / "made.txt").read_text() == "x"

@@ -22,7 +22,7 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.ports import Request, ToolSpec
-from ybs.providers.wire.adapter import Adapter, Options
+from ybs.providers.wire.adapter import Adapter, RequestOptions
 from ybs.providers.wire.anthropic import AnthropicAdapter
 from ybs.providers.wire.assemble import Assembly
 from ybs.providers.wire.quirks import Quirks
@@ -39,7 +39,9 @@ def encode(
     *messages: Message, system: str = "", tools: Sequence[ToolSpec] = (), **options: Any
 ) -> dict[str, Any]:
     """Encode a request and read it back as the server would."""
-    body = ADAPTER.encode(Request(system, messages, tools), Options(model="claude-x", **options))
+    body = ADAPTER.encode(
+        Request(system, messages, tools), RequestOptions(model="claude-x", **options)
+    )
     return msgspec.json.decode(msgspec.json.encode(body))
 
 

@@ -2,11 +2,11 @@ import pytest
 
 from rows import every_row
 from ybs.core.messages import Usage
-from ybs.providers.catalog import Facts, Price, facts_of, window_of
+from ybs.providers.catalog import ModelFacts, Price, facts_of, window_of
 
 
 def test_an_unknown_model_is_unknown():
-    assert facts_of("my-own-model") == Facts()
+    assert facts_of("my-own-model") == ModelFacts()
     assert window_of("my-own-model", is_local=True) == 32_768
     assert window_of("my-own-model", is_local=False) == 128_000
 

@@ -22,11 +22,11 @@ from ybs.core.messages import (
 from ybs.core.ports import Request
 from ybs.providers.http.client import HttpClient
 from ybs.providers.http.failures import Site
-from ybs.providers.http.transport import Call
+from ybs.providers.http.transport import HttpRequest
 from ybs.providers.remote import RemoteModel
-from ybs.providers.wire.adapter import Adapter, Options
+from ybs.providers.wire.adapter import Adapter, RequestOptions
 from ybs.providers.wire.anthropic import AnthropicAdapter
-from ybs.providers.wire.history import History, Said
+from ybs.providers.wire.history import EncodedHistory, Said
 from ybs.providers.wire.ollama import OllamaAdapter
 from ybs.providers.wire.openai import OpenAIAdapter
 from ybs.providers.wire.quirks import Quirks
@@ -75,7 +75,7 @@ def test_what_is_remembered_changes_no_body(kind: type[Adapter]) -> None:
                 system = random.choice(("", "s", "another"))
             case _:
                 messages.append(some_message(random))
-        request, options = Request(system, messages), Options(model="m", quirks=quirks)
+        request, options = Request(system, messages), RequestOptions(model="m", quirks=quirks)
         body = adapter.encode(request, options)
         written = msgspec.json.encode(body)
         assert written == msgspec.json.encode(kind().encode(request, options))
@@ -90,7 +90,7 @@ def test_only_what_is_new_is_added() -> None:
         added.append(place)
         said.append({"n": place})
 
-    history, messages = History(), [UserMessage.of(str(number)) for number in range(4)]
+    history, messages = EncodedHistory(), [UserMessage.of(str(number)) for number in range(4)]
     first = history.said(messages[:2], add, first=[{"n": "s"}])
     assert history.said(messages, add, first=[{"n": "s"}])[:3] == first
     assert added == [0, 1, 2, 3]
@@ -110,7 +110,7 @@ class Wire:
 
     async def warm_up(self) -> None: ...
 
-    async def send(self, call: Call) -> "Wire":
+    async def send(self, call: HttpRequest) -> "Wire":
         self.bodies.append(call.body)
         return self
 
@@ -130,7 +130,7 @@ async def test_a_message_is_written_once_in_a_session_of_many_turns(
         return msgspec.json.encode(data)
 
     monkeypatch.setattr("ybs.providers.remote.encode_json", encode_json)
-    wire, options = Wire(), Options(model="m")
+    wire, options = Wire(), RequestOptions(model="m")
     site = Site(provider="p", endpoint="http://127.0.0.1:1", host="h:1", model="m")
     model = RemoteModel(OpenAIAdapter(), HttpClient(site, transport=wire), options)
     messages: list[Message] = []

@@ -14,7 +14,7 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.ports import Request, ToolSpec
-from ybs.providers.wire.adapter import Options
+from ybs.providers.wire.adapter import RequestOptions
 from ybs.providers.wire.assemble import Assembly
 from ybs.providers.wire.ollama import PROVIDER, OllamaAdapter
 from ybs.providers.wire.quirks import Quirks
@@ -28,7 +28,7 @@ def encode(
     *messages, system: str = "", tools=(), quirks: Quirks = PROVIDER.quirks, **options
 ) -> dict:
     request = Request(system, messages, tools)
-    body = ADAPTER.encode(request, Options(model="m", quirks=quirks, **options))
+    body = ADAPTER.encode(request, RequestOptions(model="m", quirks=quirks, **options))
     plain = msgspec.json.decode(msgspec.json.encode(body))
     from ollama._types import ChatRequest  # slow to import
 

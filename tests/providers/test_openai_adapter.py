@@ -18,7 +18,7 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.ports import Request, ToolSpec
-from ybs.providers.wire.adapter import Options
+from ybs.providers.wire.adapter import RequestOptions
 from ybs.providers.wire.assemble import Assembly
 from ybs.providers.wire.openai import GOOGLE, MISTRAL, OpenAIAdapter
 from ybs.providers.wire.quirks import Quirks
@@ -30,7 +30,7 @@ RESULT = ToolResult(call_id="c1", name="read_file", output="text of a")
 
 
 def encode(*messages, system: str = "", tools=(), **options) -> dict:
-    body = ADAPTER.encode(Request(system, messages, tools), Options(model="m", **options))
+    body = ADAPTER.encode(Request(system, messages, tools), RequestOptions(model="m", **options))
     return msgspec.json.decode(msgspec.json.encode(body))
 
 
@@ -253,7 +253,7 @@ def test_a_long_conversation_is_encoded_quickly():
         ToolResult(call_id="c1", name="read_file", output="z" * 2000),
         AssistantMessage(content=(Text(text="y" * 500),)),
     )
-    request, options = Request("system", turn * 25), Options(model="m")
+    request, options = Request("system", turn * 25), RequestOptions(model="m")
     msgspec.json.encode(ADAPTER.encode(request, options))
     spent = []
     for _ in range(5):

@@ -18,7 +18,7 @@ from ybs.providers.catalog import FREE, Price
 from ybs.providers.http.client import HttpClient, Patience
 from ybs.providers.http.failures import Site, Unavailable
 from ybs.providers.remote import RemoteModel, Retry, Terms
-from ybs.providers.wire.adapter import Options
+from ybs.providers.wire.adapter import RequestOptions
 from ybs.providers.wire.ollama import OllamaAdapter
 from ybs.providers.wire.openai import OpenAIAdapter
 from ybs.providers.wire.quirks import Quirks
@@ -55,7 +55,7 @@ async def model_of():
         async def sleep(seconds: float) -> None:
             waits.append(seconds)
 
-        given = Options(**{"model": "m", **options})
+        given = RequestOptions(**{"model": "m", **options})
         adapter = adapter or OpenAIAdapter()
         made.append(
             RemoteModel(
@@ -338,7 +338,7 @@ async def test_a_refusal_that_teaches_nothing_is_an_error(serve, model_of):
     _, error = await error_of(model)
     assert len(server.asked) == 2
     assert "refused the request (400): stream" in str(error)
-    assert model.quirks == before  # the repeat failed too, so it was no lesson
+    assert model.quirks == before  # the repeat failed too, so it was not a lesson
 
 
 # Ends

@@ -9,7 +9,7 @@ from raw_http import http, unending
 from rows import every_row
 from ybs.providers.http.httpx_transport import HttpxTransport, start_importing
 from ybs.providers.http.plain_http import PlainTransport
-from ybs.providers.http.transport import Call, CutOff, Unreachable, reason_of
+from ybs.providers.http.transport import CutOff, HttpRequest, Unreachable, reason_of
 
 
 @pytest.fixture(params=["plain", "httpx2"])
@@ -29,8 +29,8 @@ async def connect(request):
         await transport.aclose()
 
 
-def call(url: str, body: bytes = b'{"a":1}', method: str = "POST") -> Call:
-    return Call(method=method, url=f"{url}/v1/x?y=1", headers={"x-one": "1"}, body=body)
+def call(url: str, body: bytes = b'{"a":1}', method: str = "POST") -> HttpRequest:
+    return HttpRequest(method=method, url=f"{url}/v1/x?y=1", headers={"x-one": "1"}, body=body)
 
 
 async def read(response) -> bytes:
@@ -259,7 +259,7 @@ async def test_httpx2_is_imported_once_and_warmed_up_in_a_thread():
 async def test_an_address_that_httpx2_refuses_is_cut_off():
     transport = HttpxTransport(connect_seconds=5)
     with pytest.raises(CutOff):
-        await transport.send(Call(method="GET", url="https://[::1", headers={}))
+        await transport.send(HttpRequest(method="GET", url="https://[::1", headers={}))
     await transport.aclose()
 
 

@@ -8,7 +8,7 @@ from hostile_git import needs_git
 from made_history import MadeRepository
 from ybs.git.client import Git
 from ybs.repo_map import history
-from ybs.repo_map.history import History, read_history
+from ybs.repo_map.history import CommitHistory, read_history
 
 pytestmark = needs_git
 
@@ -100,10 +100,10 @@ async def test_another_line_of_commits_or_a_spoilt_memory_is_read_anew(
     made.commit(["w"], ["x"], branch="other")
     made.git("symbolic-ref", "HEAD", "refs/heads/other")
     assert (await read_history(Git(made.top), old)).commits == [["x"], ["w"]]
-    gone = History([["never"]], head="1" * 40).encoded()
+    gone = CommitHistory([["never"]], head="1" * 40).encoded()
     assert (await read_history(Git(made.top), gone)).commits == [["x"], ["w"]]
     for forged in ("other~1", "--output=here"):
-        kept = History([["never"]], head=forged).encoded()
+        kept = CommitHistory([["never"]], head=forged).encoded()
         assert (await read_history(Git(made.top), kept)).commits == [["x"], ["w"]], forged
     assert not (made.top / "here").exists()
 
@@ -129,7 +129,7 @@ async def test_fewer_commits_are_read_where_they_are_too_large(made: MadeReposit
 
 
 def test_recency_falls_with_the_commits_since_and_adds_up() -> None:
-    made = History([["a"], *([["b"]] * 3), *([["c"]] * 50), ["old"]])
+    made = CommitHistory([["a"], *([["b"]] * 3), *([["c"]] * 50), ["old"]])
     ranks = made.recencies()
     assert 0 < ranks["old"] < ranks["a"] < ranks["b"] < ranks["c"] < 1
     assert "never" not in ranks
@@ -137,7 +137,7 @@ def test_recency_falls_with_the_commits_since_and_adds_up() -> None:
 
 def test_files_of_the_same_commits_go_together() -> None:
     commits = [["a", "b"], ["a", "b", "c"], ["c", "d"], ["a", "x", *map(str, range(20))], ["alone"]]
-    made = History(commits)
+    made = CommitHistory(commits)
     found = made.together({"a": 1.0})
     assert max(found, key=found.__getitem__) == "b"
     assert found["c"] > found["x"] > 0
@@ -145,9 +145,11 @@ def test_files_of_the_same_commits_go_together() -> None:
     assert "a" not in found
     assert all(share <= 1 for share in found.values())
     assert made.together({"a": 0.5})["b"] == pytest.approx(found["b"] / 2)
-    later = History([["a", "now"], ["a", "then"]]).together({"a": 1.0})
+    later = CommitHistory([["a", "now"], ["a", "then"]]).together({"a": 1.0})
     assert later["now"] > later["then"]
-    few = History([["p"]] * 400 + [["a", "few"], ["a", "b", "c", "d", "many"]]).together({"a": 1.0})
+    few = CommitHistory([["p"]] * 400 + [["a", "few"], ["a", "b", "c", "d", "many"]]).together(
+        {"a": 1.0}
+    )
     assert few["few"] > 1.5 * few["many"]
     both = made.together({"a": 1.0, "d": 1.0})
     assert both["c"] > found["c"]
@@ -156,13 +158,13 @@ def test_files_of_the_same_commits_go_together() -> None:
 
 def test_the_titles_of_commits_tell_of_their_files() -> None:
     rows = [("rename the door", ["a"]), ("door hinge", ["b"]), ("hinge", ["c", "d"]), ("x", ["e"])]
-    made = History([paths for _, paths in rows], titles=[title for title, _ in rows])
+    made = CommitHistory([paths for _, paths in rows], titles=[title for title, _ in rows])
     found = made.told({"door": 1.0, "hinge": 1.0})
     assert max(found, key=found.__getitem__) == "b"
     assert found["c"] == found["d"] < made.told({"hinge": 2.0})["c"]
     assert "e" not in found
     assert made.told({}) == made.told({"never": 1.0}) == {}
-    assert History([["a"]]).told({"door": 1.0}) == {}
+    assert CommitHistory([["a"]]).told({"door": 1.0}) == {}
 
 
 async def test_the_stems_of_titles_are_kept_and_nothing_else_of_them(made: MadeRepository) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from ybs.repo_map import documents, index, tag_cache
-from ybs.repo_map.facts import Facts, Reader
+from ybs.repo_map.facts import Reader, TermFacts
 from ybs.repo_map.index import Index
 from ybs.repo_map.reading import Tree
 from ybs.repo_map.tags import Tag, Tags
@@ -25,7 +25,7 @@ class Work:
             self.opened.append(path)
             return opens(tree, path)
 
-        def learn(reader: Reader, path: str, data: bytes = b"", language: str = "") -> Facts:
+        def learn(reader: Reader, path: str, data: bytes = b"", language: str = "") -> TermFacts:
             self.learned.append(path)
             return learns(reader, path, data, language)
 

@@ -180,13 +180,13 @@ def test_what_cannot_be_written_is_known_in_memory(
     cache: Path, project: Path, monkeypatch: pytest.MonkeyPatch, pragma: str
 ) -> None:
     look(cache, project).close()
-    begin = store.Store.begin
+    begin = store.MapStore.begin
 
-    def begin_in_trouble(self: store.Store) -> bool:
+    def begin_in_trouble(self: store.MapStore) -> bool:
         self._at.execute(f"PRAGMA {pragma}")  # a read-only file, a full disk
         return begin(self)
 
-    monkeypatch.setattr(store.Store, "begin", begin_in_trouble)
+    monkeypatch.setattr(store.MapStore, "begin", begin_in_trouble)
     for number in range(70):
         (project / f"more{number}.py").write_text(f"delta word{number} " * 50)
     (project / "two.py").write_text("alpha beta epsilon")
@@ -250,15 +250,15 @@ def test_what_another_process_merged_counts_once(
 def test_what_two_processes_read_at_the_same_moment_is_written_once(
     cache: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin, others = store.Store.begin, [1]
+    begin, others = store.MapStore.begin, [1]
 
-    def begin_late(self: store.Store) -> bool:
+    def begin_late(self: store.MapStore) -> bool:
         if others:
             others.pop()
             look(cache, project).close()  # another process is quicker
         return begin(self)
 
-    monkeypatch.setattr(store.Store, "begin", begin_late)
+    monkeypatch.setattr(store.MapStore, "begin", begin_late)
     with look(cache, project) as made:
         assert is_right(made)
     with closing(sqlite3.connect(cache)) as at:
@@ -275,7 +275,7 @@ def test_an_update_that_is_broken_off_leaves_the_store_as_it_was(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(store.Store, "add_fresh", stop)
+        patch.setattr(store.MapStore, "add_fresh", stop)
         with pytest.raises(KeyboardInterrupt):
             look(cache, project)
     (project / "two.py").write_text(FILES["two.py"])
@@ -289,14 +289,14 @@ def test_a_commit_that_fails_leaves_no_lock_behind(
     look(cache, project).close()
     (project / "two.py").write_text("alpha beta epsilon")
 
-    def fail(self: store.Store) -> None:
+    def fail(self: store.MapStore) -> None:
         del self
         full = sqlite3.OperationalError("database or disk is full")
         full.sqlite_errorcode = sqlite3.SQLITE_FULL
         raise full
 
     with monkeypatch.context() as patch:
-        patch.setattr(store.Store, "commit", fail)
+        patch.setattr(store.MapStore, "commit", fail)
         made = look(cache, project)
     with made, look(cache, project) as other:
         assert is_right(made)
@@ -310,10 +310,10 @@ def test_a_commit_that_fails_leaves_no_lock_behind(
 def test_a_store_that_is_no_good_however_often_it_is_made_is_given_up(
     cache: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(self: store.Store) -> int:
+    def fail(self: store.MapStore) -> int:
         raise sqlite3.DatabaseError(f"malformed: {self}")
 
-    monkeypatch.setattr(store.Store, "generation", fail)
+    monkeypatch.setattr(store.MapStore, "generation", fail)
     with look(cache, project) as made:
         assert is_right(made)
         made.refresh(FILES)

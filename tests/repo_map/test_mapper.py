@@ -16,7 +16,7 @@ from processes import comes, ends, is_alive, open_descriptors
 from rows import every_row
 from ybs.core.errors import ToolError
 from ybs.repo_map.mapper import Mapper
-from ybs.repo_map.protocol import Job, MapAnswer, Question
+from ybs.repo_map.protocol import MapAnswer, MapQuery, MapRequest
 from ybs.repo_map.worker import environment
 
 READY = """read -r job; echo '{"sources":5}'; read -r question; """
@@ -27,7 +27,7 @@ MAP = MapAnswer(text="app.py", files=("app.py",), tokens=3, sources=5)
 @asynccontextmanager
 async def mapping(script: str = "", command: Sequence[str] = ()) -> AsyncGenerator[Mapper, None]:
     """Yield a mapper whose process is a shell, or another command, and end it."""
-    mapper = Mapper(Job.of(Path("/")), 100, command=command or ("/bin/sh", "-c", script))
+    mapper = Mapper(MapRequest.of(Path("/")), 100, command=command or ("/bin/sh", "-c", script))
     try:
         yield mapper
     finally:
@@ -81,7 +81,7 @@ async def test_what_cannot_be_started_is_a_reason_that_the_tool_tells() -> None:
 
 async def test_without_an_interpreter_there_is_no_map(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "")
-    mapper = Mapper(Job.of(Path("/")), 100)
+    mapper = Mapper(MapRequest.of(Path("/")), 100)
     assert await mapper.ask("words") is None
     assert mapper.problem == "there is no Python to start"
 
@@ -90,11 +90,11 @@ async def test_the_question_arrives_as_it_was_asked(home: Path) -> None:
     script = f'printf "%s" "$job" > ~/job; printf "%s" "$question" > ~/question; {ANSWER}'
     async with mapping(READY + script) as mapper:
         assert await mapper.ask('a "quote" \ud800 \n' + "x" * 9_000, 77) == MAP
-    asked = msgspec.json.decode((home / "question").read_bytes(), type=Question)
+    asked = msgspec.json.decode((home / "question").read_bytes(), type=MapQuery)
     assert asked.tokens == 77
     assert asked.query.startswith('a "quote" ? \nxxx')
     assert len(asked.query) == 8_000
-    assert msgspec.json.decode((home / "job").read_bytes(), type=Job).folder == b"/"
+    assert msgspec.json.decode((home / "job").read_bytes(), type=MapRequest).folder == b"/"
 
 
 async def test_a_prepared_process_is_asked_once_and_the_next_question_starts_another() -> None:
@@ -171,7 +171,7 @@ async def test_code_in_the_projects_folder_is_not_run_by_the_process(
     trap = "import pathlib; pathlib.Path('~/sprung').expanduser().touch(); raise SystemExit(1)"
     for name in ("ybs", "msgspec", "json", "sitecustomize", "usercustomize", "site", "app"):
         (project / f"{name}.py").write_text(trap)
-    mapper = Mapper(Job.of(project), 300)
+    mapper = Mapper(MapRequest.of(project), 300)
     answer = await mapper.ask("sitecustomize", wait_seconds=9)
     await mapper.aclose()
     assert answer is not None, mapper.problem

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from ybs.repo_map.history import History
+from ybs.repo_map.history import CommitHistory
 from ybs.repo_map.index import Index
 from ybs.repo_map.query import read_query
 from ybs.repo_map.rank import WEIGHTS, Ranked, rank
@@ -24,7 +24,7 @@ def ranked(
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
-    history = History(
+    history = CommitHistory(
         [paths for _, paths in commits], titles=[" ".join(read_query(t).terms) for t, _ in commits]
     )
     with Index(folder, None) as index:

@@ -8,7 +8,7 @@ import pytest
 from processes import names_in
 from ybs.git.client import Git
 from ybs.repo_map import repo_map
-from ybs.repo_map.history import History
+from ybs.repo_map.history import CommitHistory
 from ybs.repo_map.repo_map import RepoMap
 
 SHIP = "class Ship:\n    def sail(self, wind):\n        return wind\n"
@@ -81,11 +81,11 @@ def test_the_history_is_kept_and_handed_on_to_the_next_time(
 ) -> None:
     known: list[bytes | None] = []
 
-    async def read_history(_git: Git, old: bytes | None = None) -> History:
+    async def read_history(_git: Git, old: bytes | None = None) -> CommitHistory:
         known.append(old)
         return made
 
-    made = History(head="a" * 40, commits=[["pier_7.py"]], titles=["storm"])
+    made = CommitHistory(head="a" * 40, commits=[["pier_7.py"]], titles=["storm"])
     monkeypatch.setattr(repo_map, "read_history", read_history)
     for _ in range(2):
         one = mapped(harbour, tmp_path / "index", Git(harbour))

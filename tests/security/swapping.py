@@ -11,7 +11,7 @@ import pytest
 from security.escapes.world import PYTHON
 from ybs.security.sandbox import landlock as landlock_module
 from ybs.security.sandbox.bubblewrap import Bubblewrap, attempt, find
-from ybs.security.sandbox.choice import Cage
+from ybs.security.sandbox.choice import Backend
 from ybs.security.sandbox.entry import open_kernel
 from ybs.security.sandbox.places import see
 
@@ -38,7 +38,7 @@ while True:
 """
 
 
-def bubblewrap(project: Path, home: Path) -> Cage:
+def bubblewrap(project: Path, home: Path) -> Backend:
     program = find()
     options, why = attempt(program) if program else (None, "bubblewrap is not installed")
     if options is None or program is None:
@@ -46,7 +46,7 @@ def bubblewrap(project: Path, home: Path) -> Cage:
     return Bubblewrap(see(project, home=home), program, options, why)
 
 
-def landlock(project: Path, home: Path) -> Cage:
+def landlock(project: Path, home: Path) -> Backend:
     kernel, why = landlock_module.attempt(open_kernel())
     if kernel is None:
         pytest.skip(f"NOT TESTED: {why}")
@@ -58,7 +58,7 @@ SANDBOXES = {"bubblewrap": bubblewrap, "landlock": landlock}
 
 @contextmanager
 def job(
-    sandbox: Cage, folder: Path, one: Path, two: Path, watched: Path | None = None
+    sandbox: Backend, folder: Path, one: Path, two: Path, watched: Path | None = None
 ) -> Generator[subprocess.Popen[bytes]]:
     """Run the swapper as a background job of a model runs, until the block ends."""
     words = (str(watched or ""), str(one), str(two))

@@ -27,10 +27,10 @@ def launched(project: Path, home: Path) -> Iterator[object]:
     opened: list[int] = []
 
     def launch(uid: int = 1000, *, network: bool = False, **places: object) -> list[str]:
-        cage = Bubblewrap(
+        backend = Bubblewrap(
             see(project, home=home, uid=uid, **places), "/usr/bin/bwrap", ("--disable-userns",), ""
         )
-        made = cage.launch(("sh", "-c", "x"), project, {"K": CANARY}, network=network)
+        made = backend.launch(("sh", "-c", "x"), project, {"K": CANARY}, network=network)
         opened.extend(made.descriptors)
         return list(made.argv)
 
@@ -75,8 +75,8 @@ def test_the_root_is_empty_and_the_home_folder_too(launched, home: Path) -> None
 
 
 def test_a_home_in_the_system_is_not_covered(project: Path) -> None:
-    cage = Bubblewrap(see(project, home=Path("/usr/sbin")), "bwrap", (), "")
-    made = cage.launch(("x",), project, {})
+    backend = Bubblewrap(see(project, home=Path("/usr/sbin")), "bwrap", (), "")
+    made = backend.launch(("x",), project, {})
     for descriptor in made.descriptors:
         os.close(descriptor)
     assert not has(list(made.argv), "--tmpfs", "/usr/sbin")
@@ -180,10 +180,10 @@ def test_a_name_servers_file_of_the_system_is_seen_anyway(
     assert "/etc/resolv.conf" not in launched(network=True)
 
 
-def test_a_command_outside_of_the_cage_is_refused(launched, project: Path, home: Path) -> None:
-    cage = Bubblewrap(see(project, home=home), "bwrap", (), "")
+def test_a_command_outside_of_the_sandbox_is_refused(launched, project: Path, home: Path) -> None:
+    backend = Bubblewrap(see(project, home=home), "bwrap", (), "")
     with pytest.raises(Refused):
-        cage.launch(("x",), project.parent, {})
+        backend.launch(("x",), project.parent, {})
 
 
 def test_a_worktree_shows_its_repository_read_only(
@@ -269,8 +269,8 @@ def test_a_machine_without_a_filter_is_not_tried(monkeypatch: pytest.MonkeyPatch
 def test_whoever_spawns_closes_the_filter_and_every_launch_has_its_own(
     project: Path, home: Path
 ) -> None:
-    cage = Bubblewrap(see(project, home=home), "bwrap", (), "")
-    first, second = (cage.launch(("x",), project, {}) for _ in range(2))
+    backend = Bubblewrap(see(project, home=home), "bwrap", (), "")
+    first, second = (backend.launch(("x",), project, {}) for _ in range(2))
     assert isinstance(first, Launch)
     assert first.before_exec is None
     (one,), (other,) = first.descriptors, second.descriptors

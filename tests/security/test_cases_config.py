@@ -105,7 +105,7 @@ async def test_c01_no_key_reaches_an_address_that_a_repository_names(
         sent = str(evil.requests) + str(evil.other_requests)
         assert env_key not in sent
         assert own_key not in sent
-        assert bool(evil.requests) == (number < 5 and number != 4)  # it was no empty threat
+        assert bool(evil.requests) == (number < 5 and number != 4)  # it was not an empty threat
 
 
 # --- C02 to C04: what runs, and for whom -----------------------------------------------------

@@ -111,7 +111,7 @@ def words_of(marker: str, *options: str) -> list[str]:
     return [*given, "--print", f"the marker is {marker}"]
 
 
-def cage_or_skip(project: Path) -> None:
+def backend_or_skip(project: Path) -> None:
     if Sandbox(project).state == "none":
         pytest.skip("NO CAGE on this machine (install bubblewrap): incognito in it is untested")
 
@@ -122,7 +122,7 @@ def test_f03_a_whole_session_leaves_nothing(
     disk: Path, project: Path, marker: str, options: tuple[str, ...], walls: Any
 ):
     if not walls:
-        cage_or_skip(project)
+        backend_or_skip(project)
     with serving(call(prints_much(marker)), f"It was {marker}.") as where:
         child = start([*YBS, *where, *words_of(marker, *options, *walls)])
         said, complaints = child.communicate(timeout=9)
@@ -170,7 +170,7 @@ def test_f03_a_kill_leaves_nothing(
     disk: Path, project: Path, marker: str, options: tuple[str, ...], walls: Any
 ):
     if not walls:
-        cage_or_skip(project)
+        backend_or_skip(project)
     script = (call(prints_much(marker)), call(f"{prints_much(marker)}; echo here; sleep 60"))
     with serving(*script) as where:
         words = [*YBS, *where, *words_of(marker, *options, *walls)]

@@ -19,7 +19,7 @@ from ybs.core.messages import AssistantMessage, Text, UserMessage
 from ybs.testing import OpenAIServer, RecordedEvents, call
 
 TOKEN = "ghp_" + "A7b3C9d2E5f8G1h4J6k0L2m5N8p1Q4r7S9t3"
-#: A part of it that is long enough to be no chance, and too short for a rule to know.
+#: A part of it that is too long to be chance, and too short for a rule to know.
 PART = TOKEN[:14]
 WRITE = call("write_file", path="b.txt", content="two\n")
 Open = Callable[..., tuple[Session, RecordedEvents]]

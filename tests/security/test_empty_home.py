@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from security.escapes.world import spawn
-from security.test_caged_work import bubblewrap, landlock
+from security.test_sandboxed_work import bubblewrap, landlock
 from ybs.core.errors import Refused
 from ybs.security.paths import credentials
 from ybs.security.paths.roots import Roots
-from ybs.security.sandbox.choice import Cage
+from ybs.security.sandbox.choice import Backend
 from ybs.security.sandbox.places import see
 
 CANARY = "canary-of-the-home"
@@ -45,23 +45,23 @@ def plant(home: Path) -> None:
         file.write_text(CANARY if name in KEYS else "tool")
 
 
-def said(cage: Cage, project: Path, script: str) -> str:
-    launch = cage.launch(("sh", "-c", script), project, {"PATH": "/usr/bin:/bin"})
+def said(backend: Backend, project: Path, script: str) -> str:
+    launch = backend.launch(("sh", "-c", script), project, {"PATH": "/usr/bin:/bin"})
     out, _ = spawn(launch, project, os.getuid()).communicate(timeout=30)
     return out
 
 
 @pytest.mark.parametrize("make", [bubblewrap, landlock])
 def test_no_key_of_a_toolchain_is_seen_and_all_of_the_rest_is(
-    make: Callable[..., Cage], project: Path, home: Path
+    make: Callable[..., Backend], project: Path, home: Path
 ):
     plant(home)
-    cage = make(project, home)
+    backend = make(project, home)
     files = " ".join(f"'{home}/{name}'" for name in (*KEYS, *NEEDED))
-    out = said(cage, project, f"for f in {files}; do cat $f; echo; done 2>/dev/null")
+    out = said(backend, project, f"for f in {files}; do cat $f; echo; done 2>/dev/null")
     assert CANARY not in out
     assert out.split().count("tool") == len(NEEDED)
-    assert said(cage, project, f"grep -rls canary '{home}'") == ""
+    assert said(backend, project, f"grep -rls canary '{home}'") == ""
 
 
 def test_a_toolchain_on_another_disk_is_looked_through_as_well(

@@ -1,4 +1,4 @@
-"""Entering the reduced cage: what is prepared before the fork, and what a child does with it."""
+"""Entering the reduced sandbox: what is prepared before the fork, and what a child does with it."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""The environment of a caged program: E01, E02, E05 of the security cases."""
+"""The environment of a sandboxed program: E01, E02, E05 of the security cases."""
 
 import pytest
 

@@ -15,7 +15,7 @@ from ybs.config.schema import Git as Settings
 from ybs.core.ports import Answer, Question
 from ybs.git.committer import Committer
 from ybs.git.consent import Consent
-from ybs.security.sandbox.choice import Cage
+from ybs.security.sandbox.choice import Backend
 from ybs.security.sandbox.confined import Machine
 
 pytestmark = [
@@ -38,7 +38,7 @@ KINDS = ["bubblewrap", pytest.param("landlock", marks=pytest.mark.slow)]
 @pytest.fixture(params=KINDS)
 def sandbox(
     request: pytest.FixtureRequest, pit: Sandpit, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> Cage:
+) -> Backend:
     """The sandbox of the model's commands, and the same kind for ybs's own git."""
     monkeypatch.setattr(Machine, "has_bubblewrap", request.param == "bubblewrap")
     return SANDBOXES[request.param](pit.top, home)
@@ -102,7 +102,7 @@ def d(request: pytest.FixtureRequest, pit: Sandpit, home: Path) -> Path:
 
 
 async def test_a_switch_writes_nothing_outside(
-    pit: Sandpit, home: Path, d: Path, sandbox: Cage, make_bench: Any
+    pit: Sandpit, home: Path, d: Path, sandbox: Backend, make_bench: Any
 ) -> None:
     bench = make_bench(mode="auto", confirm=yes)
     with job(sandbox, pit.top, d, pit.top / "src/link", d / "+big") as running:
@@ -113,7 +113,7 @@ async def test_a_switch_writes_nothing_outside(
 
 
 async def test_putting_files_back_writes_nothing_outside(
-    pit: Sandpit, home: Path, d: Path, sandbox: Cage, make_bench: Any
+    pit: Sandpit, home: Path, d: Path, sandbox: Backend, make_bench: Any
 ) -> None:
     for name in ("+big", ".bashrc", "credentials"):
         (d / name).write_text("changed\n")
@@ -130,7 +130,7 @@ ROUNDS = [1, pytest.param(60, marks=[pytest.mark.slow, pytest.mark.timeout(300)]
 
 @pytest.mark.parametrize("rounds", ROUNDS)
 async def test_a_diff_and_what_is_staged_or_committed_hold_nothing_from_outside(
-    pit: Sandpit, home: Path, d: Path, sandbox: Cage, make_bench: Any, rounds: int
+    pit: Sandpit, home: Path, d: Path, sandbox: Backend, make_bench: Any, rounds: int
 ) -> None:
     pit.plain("rm", "-q", "src/d/+big")
     pit.plain("commit", "-q", "-m", "small")

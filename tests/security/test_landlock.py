@@ -1,4 +1,4 @@
-"""The rules of the reduced cage. That they hold is shown by the escapes."""
+"""The rules of the reduced sandbox. That they hold is shown by the escapes."""
 
 import os
 import sys
@@ -43,8 +43,8 @@ def fake(abi: int = 7, *, refuses: bool = False) -> FakeKernel:
 
 def rules_of(project: Path, home: Path, kernel: FakeKernel | None = None, *, network: bool = False, **places: object) -> dict[str, int]:  # fmt: skip
     kernel = kernel or fake()
-    cage = Landlock(see(project, home=home, **places), kernel, "")
-    launch = cage.launch(("true",), project, {}, network=network)
+    backend = Landlock(see(project, home=home, **places), kernel, "")
+    launch = backend.launch(("true",), project, {}, network=network)
     for descriptor in launch.descriptors:
         os.close(descriptor)
     return kernel.rules
@@ -161,29 +161,31 @@ def test_an_error_of_the_kernel_closes_the_ruleset(project: Path, home: Path) ->
 
 def test_a_launch_enters_in_the_child_with_a_home_of_its_own(project: Path, home: Path) -> None:
     (home / ".pyenv").mkdir()
-    cage = Landlock(see(project, home=home), fake(), "")
-    launch = cage.launch(("sh", "-c", "x"), project, {"RUSTUP_HOME": "/opt/rust", "A_KEY": "k"})
+    backend = Landlock(see(project, home=home), fake(), "")
+    launch = backend.launch(("sh", "-c", "x"), project, {"RUSTUP_HOME": "/opt/rust", "A_KEY": "k"})
     os.close(launch.descriptors[0])
     assert launch.argv == ("sh", "-c", "x")
     assert isinstance(launch.before_exec, Entry)
-    assert launch.environ["HOME"] == cage.private.home
-    assert launch.environ["TMPDIR"] == cage.private.temporary
+    assert launch.environ["HOME"] == backend.private.home
+    assert launch.environ["TMPDIR"] == backend.private.temporary
     assert launch.environ["PYENV_ROOT"] == str(home / ".pyenv")
     assert launch.environ["RUSTUP_HOME"] == "/opt/rust"
     assert "NVM_DIR" not in launch.environ
     assert "A_KEY" not in launch.environ
 
 
-def test_the_private_folder_is_the_owners_and_goes_with_the_cage(project: Path, home: Path) -> None:
-    cage = Landlock(see(project, home=home), fake(), "")
-    folder = Path(cage.private.path)
+def test_the_private_folder_is_the_owners_and_goes_with_the_sandbox(
+    project: Path, home: Path
+) -> None:
+    backend = Landlock(see(project, home=home), fake(), "")
+    folder = Path(backend.private.path)
     assert folder.stat().st_mode & 0o777 == 0o700
-    assert cage.private.path == str(folder), "made once"
-    del cage
+    assert backend.private.path == str(folder), "made once"
+    del backend
     assert not folder.exists()
 
 
-def test_a_command_outside_of_the_cage_is_refused(project: Path, home: Path) -> None:
+def test_a_command_outside_of_the_sandbox_is_refused(project: Path, home: Path) -> None:
     with pytest.raises(Refused):
         Landlock(see(project, home=home), fake(), "").launch(("x",), project.parent, {})
 

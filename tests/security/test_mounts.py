@@ -1,4 +1,4 @@
-"""Folders that are swapped while a cage is being built: the command is not run."""
+"""Folders that are swapped while a sandbox is being built: the command is not run."""
 
 import os
 import subprocess
@@ -51,9 +51,9 @@ def test_an_empty_folder_has_any_device_and_what_is_asked_twice_is_looked_for_on
     assert wanted == ("/ /p/secret", "254:0 /p /p")
 
 
-def _said(cage: Bubblewrap, folder: Path, *, instead: Sequence[tuple[str, str]] = ()) -> str:
+def _said(backend: Bubblewrap, folder: Path, *, instead: Sequence[tuple[str, str]] = ()) -> str:
     """Run a command whose mounts were led elsewhere after they had been named."""
-    launch = cage.launch(("/bin/sh", "-c", "echo ran"), folder, os.environ)
+    launch = backend.launch(("/bin/sh", "-c", "echo ran"), folder, os.environ)
     argv = list(launch.argv)
     for was, is_now in instead:
         argv[argv.index(was)] = is_now
@@ -69,7 +69,7 @@ def _said(cage: Bubblewrap, folder: Path, *, instead: Sequence[tuple[str, str]] 
 
 
 @pytest.fixture
-def cage_of(home: Path) -> object:
+def backend_of(home: Path) -> object:
     program = bubblewrap.find()
     found = None if program is None else bubblewrap.attempt(program)[0]
     if program is None or found is None:
@@ -82,12 +82,12 @@ def cage_of(home: Path) -> object:
 @pytest.mark.parametrize(
     "name", ["plain", "two words", "line\nend", "tab\t\\x", "*[a]?", "é\udcff"]
 )
-def test_a_command_runs_where_nothing_changed(cage_of, tmp_path: Path, name: str) -> None:
+def test_a_command_runs_where_nothing_changed(backend_of, tmp_path: Path, name: str) -> None:
     project = tmp_path / name
     (project / ".claude").mkdir(parents=True)
     (project / "a" / "secret").mkdir(parents=True)
     (project / "key").write_text("x")
-    assert _said(cage_of(project, blocked=["a/secret", "key"]), project) == "0 ran\n"
+    assert _said(backend_of(project, blocked=["a/secret", "key"]), project) == "0 ran\n"
 
 
 @pytest.mark.parametrize(
@@ -101,14 +101,14 @@ def test_a_command_runs_where_nothing_changed(cage_of, tmp_path: Path, name: str
     ],
 )
 def test_a_mount_that_was_led_elsewhere_runs_nothing(
-    cage_of, project: Path, was: str, is_now: str
+    backend_of, project: Path, was: str, is_now: str
 ) -> None:
     for folder in (".claude", "a/secret", "b", "../elsewhere"):
         (project / folder).mkdir(parents=True)
     for file in ("key", "b/key"):
         (project / file).write_text("x")
-    cage = cage_of(project, blocked=["a/secret", "key"])
+    backend = backend_of(project, blocked=["a/secret", "key"])
     path, other = (os.path.normpath(project / name) for name in (was, is_now))
-    said = _said(cage, project, instead=[(path, other)])
+    said = _said(backend, project, instead=[(path, other)])
     assert said.startswith("126 ")
     assert "nothing was run" in said

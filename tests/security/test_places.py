@@ -1,4 +1,4 @@
-"""What a cage is told to open, and what it refuses to."""
+"""What a sandbox is told to open, and what it refuses to."""
 
 import os
 from pathlib import Path
@@ -121,7 +121,7 @@ def test_a_toolchain_that_links_into_a_blocked_path_is_not_shown(project: Path, 
 
 
 @pytest.mark.parametrize("home", ["/usr/sbin", "/tmp", "/nonexistent/of/dev", "/dev"])
-def test_a_home_that_is_the_systems_becomes_the_cages_tmp(project: Path, home: str) -> None:
+def test_a_home_that_is_the_systems_becomes_the_sandboxes_tmp(project: Path, home: str) -> None:
     inner = see(project, home=Path(home)).inner_home
     assert inner == ("/tmp" if not home.startswith("/non") else home)
 

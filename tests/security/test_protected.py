@@ -1,4 +1,4 @@
-"""What a caged program may not change although it lies in the project."""
+"""What a sandboxed program may not change although it lies in the project."""
 
 import os
 from pathlib import Path

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from security.escapes.world import spawn
-from security.test_caged_work import bubblewrap, landlock
-from ybs.security.sandbox.choice import Cage
+from security.test_sandboxed_work import bubblewrap, landlock
+from ybs.security.sandbox.choice import Backend
 
 pytestmark = [
     pytest.mark.timeout(60),
@@ -70,11 +70,11 @@ def contents(folder: Path) -> dict[str, bytes | None]:
 
 
 def run(
-    cage: Cage, command: str, folder: Path, *, read_only: bool = True, path: str = ""
+    backend: Backend, command: str, folder: Path, *, read_only: bool = True, path: str = ""
 ) -> tuple[int, str, str]:
     """Run a shell command in the sandbox; return its exit code and what it printed."""
     environ = {**os.environ, "PATH": path} if path else os.environ
-    launch = cage.launch(("/bin/sh", "-c", command), folder, environ, read_only=read_only)
+    launch = backend.launch(("/bin/sh", "-c", command), folder, environ, read_only=read_only)
     process = spawn(launch, folder, os.getuid())
     out, err = process.communicate(timeout=50)
     return process.returncode, out, err
@@ -82,20 +82,20 @@ def run(
 
 @both
 def test_nothing_in_the_project_can_be_changed(make, work: Path, home: Path) -> None:
-    cage, before = make(work, home), contents(work)
+    backend, before = make(work, home), contents(work)
     # All in one launch, each in a subshell: a launch for each of them takes ten times as long.
-    done = run(cage, "\n".join(f"( {command}\n) ; echo tried" for command in ATTACKS), work)[1]
+    done = run(backend, "\n".join(f"( {command}\n) ; echo tried" for command in ATTACKS), work)[1]
     assert done.splitlines().count("tried") == len(ATTACKS)
     assert contents(work) == before, done
 
 
 @both
 def test_the_attacks_would_work_where_writing_is_allowed(make, work: Path, home: Path) -> None:
-    cage = make(work, home)
+    backend = make(work, home)
     for command in ("sort --o=main.py /dev/null", "uniq /dev/null main.py", "rm main.py"):
         (work / "main.py").write_text("b\na\n")
         before = contents(work)
-        assert run(cage, command, work, read_only=False)[0] == 0
+        assert run(backend, command, work, read_only=False)[0] == 0
         assert contents(work) != before, command
 
 
@@ -106,32 +106,32 @@ def test_other_writable_folders_are_read_only_too(
     other = tmp_path / "other"
     other.mkdir()
     (other / "file").write_text("x")
-    cage = make(work, home, writable=[other])
-    code, out, _ = run(cage, f"cat {other}/file && rm {other}/file", work)
+    backend = make(work, home, writable=[other])
+    code, out, _ = run(backend, f"cat {other}/file && rm {other}/file", work)
     assert (out, code != 0) == ("x", True)
     assert (other / "file").read_text() == "x"
 
 
 @both
 def test_reading_works_as_ever(make, work: Path, home: Path) -> None:
-    cage = make(work, home)
-    assert run(cage, "cat src/deep.py; cd src && ls", work) == (0, "deep\ndeep.py\n", "")
-    assert run(cage, "sort main.py | head -1", work)[1] == "a\n"
+    backend = make(work, home)
+    assert run(backend, "cat src/deep.py; cd src && ls", work) == (0, "deep\ndeep.py\n", "")
+    assert run(backend, "sort main.py | head -1", work)[1] == "a\n"
 
 
 @both
 def test_a_program_of_the_project_is_not_found(make, work: Path, home: Path) -> None:
-    cage, bin_folder = make(work, home), work / ".venv" / "bin"
+    backend, bin_folder = make(work, home), work / ".venv" / "bin"
     path = f"{bin_folder}:{os.environ['PATH']}"
-    assert run(cage, "ls", work, read_only=False, path=path)[1] == "planted\n"
-    assert "planted" not in run(cage, "ls", work, path=path)[1]
-    assert run(cage, "command -v ls", work, path=str(bin_folder))[1] == "/usr/bin/ls\n"
+    assert run(backend, "ls", work, read_only=False, path=path)[1] == "planted\n"
+    assert "planted" not in run(backend, "ls", work, path=path)[1]
+    assert run(backend, "command -v ls", work, path=str(bin_folder))[1] == "/usr/bin/ls\n"
 
 
 @both
 def test_there_is_a_place_for_temporary_files_that_no_other_command_sees(
     make, work: Path, home: Path
 ) -> None:
-    cage = make(work, home)
-    assert run(cage, 'echo x >"$TMPDIR/mine" && cat "$TMPDIR/mine"', work)[:2] == (0, "x\n")
-    assert run(cage, 'ls "$TMPDIR" "$HOME"', work, read_only=False)[1].count("mine") == 0
+    backend = make(work, home)
+    assert run(backend, 'echo x >"$TMPDIR/mine" && cat "$TMPDIR/mine"', work)[:2] == (0, "x\n")
+    assert run(backend, 'ls "$TMPDIR" "$HOME"', work, read_only=False)[1].count("mine") == 0

@@ -1,4 +1,4 @@
-"""Which cage is chosen, and what happens where there is none: S19 of the security cases."""
+"""Which sandbox is chosen, and what happens where there is none: S19 of the security cases."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from ybs.core.errors import Refused
 from ybs.core.remedies import Remedy
 from ybs.security.sandbox import bubblewrap, entry, landlock, seatbelt
 from ybs.security.sandbox import choice as sandbox
-from ybs.security.sandbox.choice import Cage, Open, choose, see
+from ybs.security.sandbox.choice import Backend, Open, choose, see
 from ybs.security.sandbox.entry import Kernel
 
 
@@ -24,9 +24,9 @@ def untried() -> None:
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch, project: Path, home: Path):
-    """Return a function that makes a machine with some cages and chooses one there."""
+    """Return a function that makes a machine with some sandboxes and chooses one there."""
 
-    def chosen(*, bwrap: bool = False, abi: int = 0, platform: str = "linux", works: bool = True) -> Cage:  # fmt: skip
+    def chosen(*, bwrap: bool = False, abi: int = 0, platform: str = "linux", works: bool = True) -> Backend:  # fmt: skip
         kernel = Kernel(lambda *_: 0, lambda *_: 0, abi)
         monkeypatch.setattr(sys, "platform", platform)
         monkeypatch.setattr(bubblewrap, "find", lambda: "/usr/bin/bwrap" if bwrap else None)
@@ -40,23 +40,27 @@ def machine(monkeypatch: pytest.MonkeyPatch, project: Path, home: Path):
 
 
 def test_bubblewrap_comes_first(machine) -> None:
-    cage = machine(bwrap=True, abi=7)
-    assert (cage.name, cage.why, cage.is_reduced) == ("bubblewrap", "/usr/bin/bwrap", False)
+    backend = machine(bwrap=True, abi=7)
+    assert (backend.name, backend.why, backend.is_reduced) == (
+        "bubblewrap",
+        "/usr/bin/bwrap",
+        False,
+    )
 
 
 @pytest.mark.parametrize("bwrap", [True, False])
 def test_landlock_stands_in_and_says_so(machine, bwrap: bool) -> None:
-    cage = machine(bwrap=bwrap, abi=3, works=False)
-    assert (cage.name, cage.is_reduced) == ("landlock (reduced)", True)
-    assert ("refused" if bwrap else "not installed") in cage.why
-    assert "Landlock ABI 3 stands in for it" in cage.why
+    backend = machine(bwrap=bwrap, abi=3, works=False)
+    assert (backend.name, backend.is_reduced) == ("landlock (reduced)", True)
+    assert ("refused" if bwrap else "not installed") in backend.why
+    assert "Landlock ABI 3 stands in for it" in backend.why
 
 
 def test_without_any_every_command_is_refused_with_the_reason(machine, project: Path) -> None:
-    cage = machine(bwrap=True, works=False)
-    assert (cage.name, cage.is_reduced) == ("none", True)
+    backend = machine(bwrap=True, works=False)
+    assert (backend.name, backend.is_reduced) == ("none", True)
     with pytest.raises(Refused, match="refused; the kernel offers no Landlock") as caught:
-        cage.launch(("true",), project, {})
+        backend.launch(("true",), project, {})
     assert Remedy("run_without_sandbox") in caught.value.remedies
 
 
@@ -77,7 +81,7 @@ def test_the_machine_is_tried_once(machine, monkeypatch: pytest.MonkeyPatch, pro
     assert tried == []
 
 
-def test_only_the_cage_that_is_used_is_loaded() -> None:
+def test_only_the_sandbox_that_is_used_is_loaded() -> None:
     code = "import sys, ybs.security.sandbox.choice as s; print(sorted(m for m in sys.modules if m in ('ctypes', 'subprocess', 'tempfile') or '._' in m and m.startswith('ybs.security')))"  # fmt: skip
     unmeasured = {
         name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")
@@ -91,14 +95,14 @@ def test_only_the_cage_that_is_used_is_loaded() -> None:
 def test_no_sandbox_runs_the_command_as_it_is_in_a_built_environment(
     project: Path, home: Path
 ) -> None:
-    cage = Open()
-    assert (cage.name, cage.why, cage.is_reduced) == (
+    backend = Open()
+    assert (backend.name, backend.why, backend.is_reduced) == (
         "none",
         "you turned it off",
         True,
     )
     surroundings = {"OPENAI_API_KEY": "k", "TMPDIR": "/t", "HOME": str(home), "RUN_BY_YBS": "a.1;"}
-    launch = cage.launch(("true",), project, surroundings)
+    launch = backend.launch(("true",), project, surroundings)
     assert launch.environ["HOME"] == str(home)
     assert launch.environ["RUN_BY_YBS"] == "a.1;"
     assert launch.argv == ("true",)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from security.test_caged_work import bubblewrap, landlock
 from security.test_read_only import run
+from security.test_sandboxed_work import bubblewrap, landlock
 from ybs.config.paths import state_folder
 from ybs.security.sandbox import scratch
 from ybs.security.sandbox.bubblewrap import Bubblewrap
@@ -20,37 +20,37 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Li
 both = pytest.mark.parametrize("make", [bubblewrap, landlock])
 
 
-def caged(make: Any, project: Path, home: Path) -> Any:
-    cage = make(project, home)
-    cage.private = PrivateFolder()
-    return cage
+def sandboxed(make: Any, project: Path, home: Path) -> Any:
+    backend = make(project, home)
+    backend.private = PrivateFolder()
+    return backend
 
 
 @linux
 @both
 def test_commands_of_a_session_share_their_temporary_files(make, project: Path, home: Path) -> None:
-    cage = caged(make, project, home)
+    backend = sandboxed(make, project, home)
     (project / "src").mkdir()
     (project / "src" / "a.py").write_text("kept\n")
-    assert run(cage, 'mv src "$TMPDIR/backup"', project, read_only=False)[0] == 0
-    assert run(cage, 'cat "$TMPDIR/backup/a.py"', project, read_only=False)[1] == "kept\n"
-    assert run(cage, 'mv "$TMPDIR/backup" src', project, read_only=False)[0] == 0
+    assert run(backend, 'mv src "$TMPDIR/backup"', project, read_only=False)[0] == 0
+    assert run(backend, 'cat "$TMPDIR/backup/a.py"', project, read_only=False)[1] == "kept\n"
+    assert run(backend, 'mv "$TMPDIR/backup" src', project, read_only=False)[0] == 0
     assert (project / "src" / "a.py").read_text() == "kept\n"
-    place = cage.private.path
+    place = backend.private.path
     assert Path(place).is_relative_to(state_folder() / "scratch")
     assert stat.S_IMODE(Path(place).stat().st_mode) == 0o700
-    cage.private.remove()
+    backend.private.remove()
     assert not Path(place).exists()
 
 
 @linux
 def test_tmp_is_shared_by_its_own_name_also_for_a_project_in_it(project: Path, home: Path) -> None:
-    cage = caged(bubblewrap, project, home)
-    assert run(cage, "mkdir /tmp/x && echo here >/var/tmp/x/y", project, read_only=False)[0] == 0
-    assert run(cage, "cat /tmp/x/y && pwd", project, read_only=False)[1] == f"here\n{project}\n"
+    backend = sandboxed(bubblewrap, project, home)
+    assert run(backend, "mkdir /tmp/x && echo here >/var/tmp/x/y", project, read_only=False)[0] == 0
+    assert run(backend, "cat /tmp/x/y && pwd", project, read_only=False)[1] == f"here\n{project}\n"
     # What runs read-only sees it and cannot change it.
-    assert run(cage, "cat /tmp/x/y && pwd", project)[1] == f"here\n{project}\n"
-    assert run(cage, "rm -r /tmp/x; echo new >/tmp/z; cat /tmp/x/y", project)[1] == "here\n"
+    assert run(backend, "cat /tmp/x/y && pwd", project)[1] == f"here\n{project}\n"
+    assert run(backend, "rm -r /tmp/x; echo new >/tmp/z; cat /tmp/x/y", project)[1] == "here\n"
 
 
 @linux
@@ -59,17 +59,17 @@ def test_nothing_of_a_command_stands_where_a_project_in_tmp_is_mounted(
 ) -> None:
     project = tmp_path / "deep" / "project"
     project.mkdir(parents=True)
-    cage = caged(bubblewrap, project, home)
+    backend = sandboxed(bubblewrap, project, home)
     first = Path(*project.parts[:3])
     if first.parent != Path("/tmp"):
         pytest.skip("NOT TESTED: the tests do not run below /tmp")
     code, _, said = run(
-        cage, f"mv {first} /tmp/away && ln -s /etc {first}", project, read_only=False
+        backend, f"mv {first} /tmp/away && ln -s /etc {first}", project, read_only=False
     )
     assert (code != 0, "busy" in said.lower()) == (True, True)
-    assert run(cage, f"mkdir {first}/planted", project, read_only=False)[0] == 0
-    assert run(cage, f"ls {first}", project, read_only=False)[1].count("planted") == 0
-    assert list(Path(cage.private.temporary, first.name).iterdir()) == []
+    assert run(backend, f"mkdir {first}/planted", project, read_only=False)[0] == 0
+    assert run(backend, f"ls {first}", project, read_only=False)[1].count("planted") == 0
+    assert list(Path(backend.private.temporary, first.name).iterdir()) == []
 
 
 def test_what_it_holds_is_removed_whatever_it_is(home: Path, tmp_path: Path) -> None:
@@ -183,8 +183,8 @@ def test_in_memory_it_leaves_no_disk(home: Path, project: Path, monkeypatch: Any
     assert not Path(private.path).is_relative_to(home)
     private.remove()
     private.remove()
-    cage = Bubblewrap(see(project, home=home), "bwrap", (), "", private)
-    launch = cage.launch(("true",), project, {})
+    backend = Bubblewrap(see(project, home=home), "bwrap", (), "", private)
+    launch = backend.launch(("true",), project, {})
     for descriptor in launch.descriptors:
         os.close(descriptor)
     argv = list(launch.argv)

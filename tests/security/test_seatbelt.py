@@ -14,15 +14,15 @@ from ybs.security.sandbox.seatbelt import SandboxExec, find, profile
 
 
 @pytest.fixture
-def cage(project: Path, home: Path) -> SandboxExec:
+def backend(project: Path, home: Path) -> SandboxExec:
     (project / "secret").mkdir()
     (home / ".pyenv").mkdir()
     return SandboxExec(see(project, home=home, blocked=["secret"]))
 
 
 @pytest.fixture
-def text(cage: SandboxExec) -> str:
-    return profile(cage.places, "/private/own", network=False)[0]
+def text(backend: SandboxExec) -> str:
+    return profile(backend.places, "/private/own", network=False)[0]
 
 
 def test_everything_is_denied_that_is_not_allowed(text: str) -> None:
@@ -39,9 +39,9 @@ def test_parentheses_and_quotes_are_balanced(text: str) -> None:
     assert text.count('"') % 2 == 0
 
 
-def test_no_path_of_the_person_stands_in_the_text(cage: SandboxExec, project: Path) -> None:
-    text, parameters = profile(cage.places, "/private/own", network=False)
-    for path in (str(project), "/private/own", str(project / "secret"), cage.places.home):
+def test_no_path_of_the_person_stands_in_the_text(backend: SandboxExec, project: Path) -> None:
+    text, parameters = profile(backend.places, "/private/own", network=False)
+    for path in (str(project), "/private/own", str(project / "secret"), backend.places.home):
         assert path not in text
     assert {str(project), "/private/own", str(project / "secret")} <= set(parameters.values())
     assert set(re.findall(r'param "(\w+)"', text)) == set(parameters)
@@ -82,13 +82,15 @@ def test_what_is_hidden_is_denied_last(text: str) -> None:
     assert re.fullmatch(r'\(allow file-write\* \(subpath \(param "PRIVATE_\d+"\)\)\)', written)
 
 
-def test_the_network_is_a_rule_of_its_own(cage: SandboxExec) -> None:
-    text, _ = profile(cage.places, "/private/own", network=True)
+def test_the_network_is_a_rule_of_its_own(backend: SandboxExec) -> None:
+    text, _ = profile(backend.places, "/private/own", network=True)
     assert "(allow network-outbound (remote ip))" in text
 
 
-def test_a_launch_carries_profile_parameters_and_command(cage: SandboxExec, project: Path) -> None:
-    launch = cage.launch(("sh", "-c", "x"), project, {"OPENAI_API_KEY": "k"})
+def test_a_launch_carries_profile_parameters_and_command(
+    backend: SandboxExec, project: Path
+) -> None:
+    launch = backend.launch(("sh", "-c", "x"), project, {"OPENAI_API_KEY": "k"})
     assert launch.argv[:2] == ("/usr/bin/sandbox-exec", "-p")
     assert launch.argv[-4:] == ("--", "sh", "-c", "x")
     defined = [word for word in launch.argv if word.startswith("-D")]
@@ -97,12 +99,12 @@ def test_a_launch_carries_profile_parameters_and_command(cage: SandboxExec, proj
     for name in ("HOME", "TMPDIR"):
         folder = Path(launch.environ[name])
         assert folder.stat().st_mode & 0o777 == 0o700
-        assert folder.is_relative_to(cage.private.path)
+        assert folder.is_relative_to(backend.private.path)
 
 
-def test_a_command_outside_of_the_cage_is_refused(cage: SandboxExec, project: Path) -> None:
+def test_a_command_outside_of_the_sandbox_is_refused(backend: SandboxExec, project: Path) -> None:
     with pytest.raises(Refused):
-        cage.launch(("x",), project.parent, {})
+        backend.launch(("x",), project.parent, {})
 
 
 def test_the_program_is_the_systems_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -113,8 +115,8 @@ def test_the_program_is_the_systems_own(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert find() == str(program)
 
 
-def test_read_only_leaves_no_rule_that_allows_writing_in_the_project(cage: SandboxExec) -> None:
-    text, parameters = profile(cage.places, "/private/own", network=False, read_only=True)
+def test_read_only_leaves_no_rule_that_allows_writing_in_the_project(backend: SandboxExec) -> None:
+    text, parameters = profile(backend.places, "/private/own", network=False, read_only=True)
     assert "ROOT" not in " ".join(parameters)
     assert [parameters[name] for name in parameters if name.startswith("PRIVATE")] == [
         "/private/own/unshared"
@@ -122,8 +124,8 @@ def test_read_only_leaves_no_rule_that_allows_writing_in_the_project(cage: Sandb
     assert "file-write*" in text
 
 
-def test_a_read_only_launch_has_a_place_of_its_own(cage: SandboxExec, project: Path) -> None:
-    made = cage.launch(("true",), project, {"PATH": f"{project}/bin:/usr/bin"}, read_only=True)
+def test_a_read_only_launch_has_a_place_of_its_own(backend: SandboxExec, project: Path) -> None:
+    made = backend.launch(("true",), project, {"PATH": f"{project}/bin:/usr/bin"}, read_only=True)
     assert made.environ["TMPDIR"] == made.environ["HOME"] == f"{made.scratch}/unshared"
     assert made.environ["PATH"] == "/usr/bin"
     assert "-DPRIVATE_" in " ".join(made.argv)

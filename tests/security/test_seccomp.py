@@ -147,7 +147,7 @@ def test_nothing_can_be_typed_into_a_terminal(ask, request_: int) -> None:
 
 
 @every_row("network", [True, False])
-def test_the_reduced_cage_closes_what_namespaces_would(ask, network: bool) -> None:
+def test_the_reduced_sandbox_closes_what_namespaces_would(ask, network: bool) -> None:
     program = replacing_namespaces(ask.machine, network=network, can_deny_truncate=True)
     assert ask(program, "ptrace") == EPERM
     assert ask(program, "bpf") == EPERM
@@ -159,7 +159,7 @@ def test_the_reduced_cage_closes_what_namespaces_would(ask, network: bool) -> No
     assert ask(program, "truncate") == ALLOW
 
 
-def test_attributes_of_files_are_not_supported_in_the_reduced_cage(ask) -> None:
+def test_attributes_of_files_are_not_supported_in_the_reduced_sandbox(ask) -> None:
     program = replacing_namespaces(ask.machine, network=False, can_deny_truncate=True)
     assert ask(program, "setxattr") == 0x5005F
     assert ask(confining(ask.machine), "setxattr") == ALLOW

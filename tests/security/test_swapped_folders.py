@@ -19,7 +19,7 @@ from ybs.repo_map.reading import Tree
 from ybs.security.paths.roots import Roots
 from ybs.session.attachments import Finder, picture
 from ybs.tools.searching import engine, ripgrep
-from ybs.tools.searching.choice import Choice
+from ybs.tools.searching.choice import GlobChoice
 from ybs.tools.searching.dialect import pattern_of
 from ybs.tools.searching.walk import Deadline, Walk
 
@@ -49,7 +49,7 @@ def walked(folder: Path) -> Iterable[object]:
 
 def searched(folder: Path, rg: str) -> Iterable[object]:
     roots = Roots(folder.parent)
-    scope = engine.Scope(start=folder.parent, choice=Choice("**"), most=50)
+    scope = engine.Scope(start=folder.parent, choice=GlobChoice("**"), most=50)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ripgrep, "program", lambda _: rg)
         found = engine.find(pattern_of("TheSecret.*"), scope, roots, Deadline(5))

@@ -11,7 +11,7 @@ import pytest
 from opened import events_to
 from session.test_undoing import Play
 from session.trees import tree
-from ybs.checkpoints.store import shelf_of
+from ybs.checkpoints.store import store_of
 from ybs.core.events import Event, FilesChanged, Noticed, ToolFinished
 from ybs.session.kept import Recovered
 from ybs.session.recorder import WAS_KILLED
@@ -50,7 +50,7 @@ async def after_a_kill(play: Play, turn: int = 1) -> Recovered | None:
 
 
 def notes(project: Path) -> list[Path]:
-    return list((shelf_of(project).folder / "records").glob("*.running"))
+    return list((store_of(project).folder / "records").glob("*.running"))
 
 
 async def test_all_that_tools_changed_in_a_killed_turn_can_be_undone_and_done_again(play: Play):
@@ -112,13 +112,13 @@ async def test_a_turn_that_was_kept_before_the_kill_keeps_its_name_and_is_not_ke
     await edit(play, "a", "1")
     kept = await play.checkpoints.end()
     assert kept is not None
-    records = sorted((shelf_of(play.project).folder / "records").glob("*.json*"))
+    records = sorted((store_of(play.project).folder / "records").glob("*.json*"))
     (play.project / "a").write_text("changed by somebody after the kill")
     left = await after_a_kill(play)
     assert left is not None
     assert left.kept is not None
     assert (left.kept.name, left.kept.paths, left.has_more) == (kept.name, ("a",), False)
-    assert sorted((shelf_of(play.project).folder / "records").glob("*.json*")) == records
+    assert sorted((store_of(play.project).folder / "records").glob("*.json*")) == records
 
 
 async def test_a_turn_that_has_ended_leaves_no_note_and_one_of_another_turn_is_dropped(play: Play):

@@ -43,7 +43,7 @@ class Person:
         self._answers = iter(answers)
         session.confirm = self._confirm
         if session.environment.sandbox.state != "full":
-            pytest.skip(f"NOT TESTED: {session.environment.sandbox.cage.why}")
+            pytest.skip(f"NOT TESTED: {session.environment.sandbox.backend.why}")
 
     async def _confirm(self, question: Question) -> Answer:
         self.questions.append(question)

@@ -212,7 +212,7 @@ async def test_a_typed_command_says_where_the_sandbox_is_why_it_failed(
     async with OpenAIServer(["seen"]) as server:
         session, events = open_session(server, sandbox=True)
         if session.environment.sandbox.state != "full":
-            pytest.skip(f"NOT TESTED: {session.environment.sandbox.cage.why}")
+            pytest.skip(f"NOT TESTED: {session.environment.sandbox.backend.why}")
         await session.handle(f"!{command}")
         (said,) = events.of(UserSaid)
         told = wall_of(said.content)

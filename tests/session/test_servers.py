@@ -49,8 +49,8 @@ def serving(project: Path) -> str:
 async def tools_in(project: Path, mode: str = "bypass") -> AsyncGenerator[ToolEnvironment]:
     options = Options(folder=project, overrides={"safety.mode": mode})
     environment = environment_of(options, load_settings(options))
-    if environment.sandbox.cage.name != "bubblewrap":
-        pytest.skip(f"NOT TESTED: {environment.sandbox.cage.why}")
+    if environment.sandbox.backend.name != "bubblewrap":
+        pytest.skip(f"NOT TESTED: {environment.sandbox.backend.why}")
     try:
         yield environment
     finally:
@@ -127,11 +127,11 @@ async def test_from_there_nothing_of_the_machine_can_be_reached(project: Path) -
 
 async def test_what_runs_unasked_reaches_no_server_that_could_write_for_it(project: Path) -> None:
     async with tools_in(project, "ask") as environment:
-        cage = environment.sandbox.cage
+        backend = environment.sandbox.backend
         environment.sandbox.expect_job()
-        alone = cage.launch(("true",), project, {}, read_only=True)
-        shared = cage.launch(("true",), project, {})
-        open_to_all = cage.launch(("true",), project, {}, network=True)
+        alone = backend.launch(("true",), project, {}, read_only=True)
+        shared = backend.launch(("true",), project, {})
+        open_to_all = backend.launch(("true",), project, {}, network=True)
         for launch in (alone, shared, open_to_all):
             for descriptor in launch.descriptors:
                 os.close(descriptor)
@@ -145,7 +145,7 @@ async def test_what_runs_unasked_reaches_no_server_that_could_write_for_it(proje
 async def test_a_session_without_jobs_starts_nothing_for_it(project: Path) -> None:
     async with tools_in(project) as environment:
         await run(environment, "true")
-        launch = environment.sandbox.cage.launch(("true",), project, {})
+        launch = environment.sandbox.backend.launch(("true",), project, {})
         for descriptor in launch.descriptors:
             os.close(descriptor)
         assert "--unshare-net" in launch.argv
@@ -167,8 +167,8 @@ async def test_a_port_is_forwarded_after_a_question_until_the_session_ends(proje
     options = Options(folder=project, overrides={"safety.mode": "bypass", "llm.provider": "ollama", "llm.model": "x"}, commands=SlashCommands())  # fmt: skip
     session = Session(options)
     environment = session.environment
-    if environment.sandbox.cage.name != "bubblewrap":
-        pytest.skip(f"NOT TESTED: {environment.sandbox.cage.why}")
+    if environment.sandbox.backend.name != "bubblewrap":
+        pytest.skip(f"NOT TESTED: {environment.sandbox.backend.why}")
     async with session:
         assert "Nothing listens" in (await said(session, "/ports")).text
         assert (await said(session, f"/ports {PORT} open")).is_error

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from msgspec import Raw, json
 
-from security.test_caged_work import bubblewrap, landlock
+from security.test_sandboxed_work import bubblewrap, landlock
 from ybs.agent.toolbox import make_toolbox
 from ybs.core.events import ConfirmationAsked, Event
 from ybs.core.messages import ToolCall, ToolResult
@@ -39,7 +39,7 @@ class Session:
         settings = {"safety.mode": mode, "safety.safe_commands": MISTAKEN}
         options = Options(folder=project, overrides=settings)
         self.environment = environment_of(options, load_settings(options))
-        self.environment.sandbox.cage = make(project, home)
+        self.environment.sandbox.backend = make(project, home)
         # So that the reduced one is not asked about.
         self.environment.policy.find_sandbox = lambda: "full"
         self.questions: list[Question] = []

@@ -10,7 +10,7 @@ from session.test_undoing import Play
 from session.trees import tree
 from ybs.checkpoints import scan
 from ybs.checkpoints.objects import Pack
-from ybs.checkpoints.store import Shelf
+from ybs.checkpoints.store import CheckpointStore
 
 
 @pytest.fixture
@@ -20,13 +20,13 @@ def play(project: Path) -> Play:
 
 def _meddle(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
     """Do something after the plan of an undo is made, and before it is carried out."""
-    begin = Shelf.begin
+    begin = CheckpointStore.begin
 
-    def meddled(shelf: Shelf, name: str, overwritten: str = "") -> None:
+    def meddled(store: CheckpointStore, name: str, overwritten: str = "") -> None:
         act()
-        begin(shelf, name, overwritten)
+        begin(store, name, overwritten)
 
-    monkeypatch.setattr(Shelf, "begin", meddled)
+    monkeypatch.setattr(CheckpointStore, "begin", meddled)
 
 
 async def test_a_change_in_the_moment_of_an_undo_is_not_overwritten(
@@ -131,7 +131,9 @@ async def test_a_content_that_is_gone_is_named_and_the_rest_comes_back(play: Pla
             (play.project / name).unlink()
 
     name = await play.name(act)
-    objects = Shelf(next((Path(os.environ["HOME"]) / ".local/state/ybs/checkpoints").iterdir()))
+    objects = CheckpointStore(
+        next((Path(os.environ["HOME"]) / ".local/state/ybs/checkpoints").iterdir())
+    )
     gone = next(
         digest for digest, _ in objects.objects.each() if objects.objects.get(digest) == b"a"
     )

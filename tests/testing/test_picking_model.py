@@ -10,7 +10,7 @@ from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
 from ybs.session.tally import Tally
 from ybs.testing import Failing, PickingModel, RecordedEvents, ScriptedModel, ScriptedToolbox
-from ybs.transcripts.facts import Facts
+from ybs.transcripts.facts import SessionFacts
 
 
 def by_length(request: Request) -> int:
@@ -23,7 +23,7 @@ async def test_the_model_that_answers_is_named_in_events_and_figures():
     agent = Agent(
         PickingModel([small, large], by_length), ScriptedToolbox(), events, Conversation()
     )
-    facts, tally = Facts(), Tally()
+    facts, tally = SessionFacts(), Tally()
     for words in ("first", "second"):
         await agent.run(UserMessage.of(words))
     for event in events.events:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rows import every_row
-from ybs.tools.reading.document import Document
+from ybs.tools.reading.document import TextFile
 
 
 async def test_one_place_is_replaced(bench: Any, project: Path):
@@ -204,7 +204,7 @@ async def test_one_search_replace_block_stands_for_both_texts(bench: Any, projec
     st.integers(0, 5),
 )
 def test_an_edit_changes_nothing_outside_its_span(pieces: list[str], start: int, length: int):
-    document = Document("".join(pieces).encode())
+    document = TextFile("".join(pieces).encode())
     start = min(start, len(document.text))
     stop = min(start + length, len(document.text))
     raw = document.replaced([(start, stop, "NEW")])

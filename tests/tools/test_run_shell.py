@@ -283,14 +283,14 @@ async def test_a_blocked_command_is_refused_even_when_everything_passes(bench: A
 
 
 async def test_a_sandbox_wraps_commands_in_front_and_in_the_background(bench: Any):
-    class Caged(Bare):
+    class Sandboxed(Bare):
         def launch(self, command: str, folder: Path, environ: Any, **how: Any) -> Launch:
-            return super().launch(f"echo caged; {command}", folder, environ, **how)
+            return super().launch(f"echo sandboxed; {command}", folder, environ, **how)
 
-    bench.workspace.shells.starter = Caged()
+    bench.workspace.shells.starter = Sandboxed()
     for background in (False, True):
         answered = await bench.ok("run_shell", command="echo run", background=background)
-        assert answered.output.startswith("caged\nrun\n[")
+        assert answered.output.startswith("sandboxed\nrun\n[")
 
 
 async def test_a_background_command_that_ends_at_once_says_so(bench: Any):

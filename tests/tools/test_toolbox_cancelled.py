@@ -13,7 +13,7 @@ from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.core.schema import schema_of
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Policy, Subject
-from ybs.tools.calls.live import Live
+from ybs.tools.calls.live import LiveOutput
 from ybs.tools.calls.read_only import ReadOnlyRun
 from ybs.tools.toolbox import LocalToolbox
 
@@ -53,7 +53,7 @@ class Slow:
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
-            if self.left and isinstance(print_live, Live):
+            if self.left and isinstance(print_live, LiveOutput):
                 print_live.left = ToolOutput(output=self.left, is_error=True)
             raise
         raise AssertionError

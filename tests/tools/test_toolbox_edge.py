@@ -176,7 +176,7 @@ async def test_a_thread_may_print():
 
 async def test_what_a_thread_prints_at_the_very_end_is_dropped():
     events: list[Any] = []
-    printer = live.Live("7", events.append)
+    printer = live.LiveOutput("7", events.append)
     thread = threading.Thread(target=printer, args=("late",))
     thread.start()
     thread.join()  # printed, but the loop had no time to show it

@@ -100,7 +100,7 @@ def test_a_sub_agents_turn_leaves_the_conversation_as_it_is_wherever_it_comes(or
     assert both.usage == Usage(input_tokens=21 + 170)
     told = sum((each.others for each in both.turns), Usage())
     assert [each.words for each in both.turns] == ["Look around.", "And now?"]
-    assert told.input_tokens in (0, 170)  # it is no part of a turn if it ended behind the last one
+    assert told.input_tokens in (0, 170)  # it is not part of a turn if it ended behind the last one
 
 
 def written(path: Path) -> Log:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from trusting import POWERFUL, put, trusted, wanting
-from ybs.config.review import Change
+from ybs.config.review import FileDifference
 from ybs.config.schema import Config
 from ybs.core.errors import ConfigError
 from ybs.trust import files as trust_files
@@ -175,9 +175,9 @@ def test_a_new_file_a_lost_one_and_a_new_right_are_changes(project: Path):
     review = load(folder=project).review
     assert review is not None
     assert review.changes == (
-        Change(path=".ybs/commands/a.md", what="was removed"),
-        Change(path=".ybs/commands/b.md", what="may be run now"),
-        Change(path=".ybs/commands/c.md", what="is new"),
+        FileDifference(path=".ybs/commands/a.md", what="was removed"),
+        FileDifference(path=".ybs/commands/b.md", what="may be run now"),
+        FileDifference(path=".ybs/commands/c.md", what="is new"),
     )
     give(review)
     (project / ".ybs/commands/b.md").chmod(0o644)

@@ -91,7 +91,7 @@ def _words_of(turn: Turn) -> str:
 def map_tokens(loaded: Loaded, roots: Roots, *, is_short: bool) -> int:
     """Return the size of the map that a model is told by itself; 0: none is.
 
-    A small model gets one only where the person has set its size; a whole home folder is no project, and of a
+    A small model gets one only where the person has set its size; a whole home folder is not a project, and of a
     project of few files one listing says as much.
     """
     is_set = loaded.origins["context.repo_map_tokens"].layer != "default"

@@ -139,10 +139,10 @@ class PromptContext(Guard):
         """What makes the map of the project, in a process of its own."""
         if self._mapper is None:
             from ybs.repo_map.mapper import Mapper  # with the first turn
-            from ybs.repo_map.protocol import Job
+            from ybs.repo_map.protocol import MapRequest
 
             environment, config = self._environment, self._environment.config
-            job = Job.of(
+            job = MapRequest.of(
                 environment.folder,
                 blocked=(*config.safety.sandbox_blocked_paths, config.session.storage_path),
                 is_kept=environment.incognito.may_write,

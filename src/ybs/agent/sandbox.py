@@ -15,7 +15,7 @@ from ybs.core.remedies import Remedy
 
 if TYPE_CHECKING:
     from ybs.security.policy.policy import Sandboxing
-    from ybs.security.sandbox.choice import Cage, Places
+    from ybs.security.sandbox.choice import Backend, Places
     from ybs.security.sandbox.launch import Launch
     from ybs.security.sandbox.scratch import PrivateFolder
     from ybs.security.sandbox.shared_network import SharedNetwork
@@ -53,7 +53,7 @@ def _is_there(said: str) -> bool:
 
 
 class Sandbox:
-    """Starts the session's commands in the best cage that this machine has.
+    """Starts the session's commands in the best sandbox that this machine has.
 
     `folders` may be written beside the project, `blocked` paths stay hidden, `is_open` opens the network for all.
     `is_off`: the person turned the sandbox off, for this run, in their own settings or in the session. `outputs` is the
@@ -75,7 +75,7 @@ class Sandbox:
         #: Both are for the person to change at any time.
         self.is_off = is_off
         self._outputs = outputs
-        self._cage: Cage | None = None
+        self._backend: Backend | None = None
         self._folders = tuple(path for path in folders if path != folder)
         self.left_out: list[Path] = []
         self._shows_outputs = False
@@ -84,28 +84,28 @@ class Sandbox:
         self._shared_network: SharedNetwork | None = None
 
     @property
-    def cage(self) -> "Cage":
+    def backend(self) -> "Backend":
         """The sandbox in use. Finding it takes some 30 ms, once."""
         if self.is_off:
             from ybs.security.sandbox.choice import Open
 
             return Open()
-        if self._cage is None:
-            self._cage = self._choose()
-        return self._cage
+        if self._backend is None:
+            self._backend = self._choose()
+        return self._backend
 
-    @cage.setter
-    def cage(self, cage: "Cage") -> None:
+    @backend.setter
+    def backend(self, backend: "Backend") -> None:
         """Use this one instead of the best that this machine has."""
-        self._cage = cage
+        self._backend = backend
 
-    def _choose(self) -> "Cage":
-        from ybs.security.sandbox.choice import NoCage, choose
+    def _choose(self) -> "Backend":
+        from ybs.security.sandbox.choice import NoBackend, choose
 
         try:
             return choose(self._places(), self._private_folder(), self.shared_network)
         except Refused as error:
-            return NoCage(str(error))
+            return NoBackend(str(error))
 
     def add_folder(self, folder: Path) -> None:
         """Let commands write in one more folder: absolute, links resolved. Raises Refused for one that is too much to open."""
@@ -114,16 +114,16 @@ class Sandbox:
         see(self._folder, writable=[folder], blocked=self._blocked)
         if folder != self._folder and folder not in self._folders:
             self._folders += (folder,)
-            self._cage = None  # the next one has it
+            self._backend = None  # the next one has it
 
     @property
     def state(self) -> "Sandboxing":
         """Say what the policy goes by."""
         if self.is_off:
             return "off"
-        if self.cage.name == "none":
+        if self.backend.name == "none":
             return "none"
-        return "reduced" if self.cage.is_reduced else "full"
+        return "reduced" if self.backend.is_reduced else "full"
 
     @property
     def closes_network(self) -> bool:
@@ -142,7 +142,7 @@ class Sandbox:
         """The folders that commands may write in; none where no command can be run, or it is too much to open."""
         from ybs.security.sandbox.places import see
 
-        if (places := getattr(self.cage, "places", None)) is not None:
+        if (places := getattr(self.backend, "places", None)) is not None:
             return places.tops
         try:
             return see(self._folder, blocked=self._blocked).tops if self.is_off else []
@@ -150,10 +150,11 @@ class Sandbox:
             return []
 
     def check(self) -> None:
-        """Raise Refused where there is no cage and the person did not turn the sandbox off."""
-        if not self.is_off and self.cage.name == "none":
+        """Raise Refused where there is no sandbox and the person did not turn the sandbox off."""
+        if not self.is_off and self.backend.name == "none":
             raise Refused(
-                f"No command can be run: {self.cage.why}", remedies=(Remedy("run_without_sandbox"),)
+                f"No command can be run: {self.backend.why}",
+                remedies=(Remedy("run_without_sandbox"),),
             )
 
     def launch(
@@ -165,7 +166,7 @@ class Sandbox:
         network: bool = False,
         read_only: bool = False,
     ) -> "Launch":
-        """Return what starts the command in the cage."""
+        """Return what starts the command in the sandbox."""
         shell = ("/bin/sh", "-c", command)
         return self.start(shell, folder, environ, network=network, read_only=read_only)
 
@@ -178,16 +179,16 @@ class Sandbox:
         network: bool = False,
         read_only: bool = False,
     ) -> "Launch":
-        """Return what starts a program in the cage, with the project read-only where that is wanted."""
+        """Return what starts a program in the sandbox, with the project read-only where that is wanted."""
         self._show_outputs()
         network = network or self.is_open
-        return self.cage.launch(command, folder, environ, network=network, read_only=read_only)
+        return self.backend.launch(command, folder, environ, network=network, read_only=read_only)
 
     def wall(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
         """Return what in the sandbox a failed command ran into, as half a sentence; nothing where that does not show."""
         if self.state not in ("full", "reduced"):
             return ""
-        places = getattr(self.cage, "places", None)
+        places = getattr(self.backend, "places", None)
         shown = [*places.tops, *places.seen, *places.toolchains] if places else []
         wall = wall_of(
             output,
@@ -201,7 +202,7 @@ class Sandbox:
         return "" if wall == NO_SERVERS and is_shared else wall
 
     def remark(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
-        """Tell the model about the cage where it may be the reason for a failure."""
+        """Tell the model about the sandbox where it may be the reason for a failure."""
         if self.wall(output, network=network, read_only=read_only) == NO_NETWORK:
             return (
                 f"[it failed because {NO_NETWORK}; with network: true the person is asked for it]"
@@ -228,12 +229,12 @@ class Sandbox:
         said = errors + output if exit_code else errors
         if _WRITE_REFUSED().search(said):
             return _WRITES
-        if self.cage.name != "bubblewrap" and _REFUSED().search(said):
+        if self.backend.name != "bubblewrap" and _REFUSED().search(said):
             return _WRITES
         return _FOREIGN if exit_code == _NOT_FOUND and _is_there(said) else ""
 
     def _private_folder(self) -> "PrivateFolder":
-        """Return what the commands of the session share: it outlives the cage."""
+        """Return what the commands of the session share: it outlives the sandbox."""
         from ybs.security.sandbox.scratch import PrivateFolder
 
         self._private = self._private or PrivateFolder(in_memory=self._in_memory)
@@ -284,7 +285,7 @@ class Sandbox:
     def _show_outputs(self) -> None:
         if not self._shows_outputs and self._outputs is not None and self._outputs.is_dir():
             self._shows_outputs = True
-            self._cage = None  # the next one has them
+            self._backend = None  # the next one has them
 
     def _may_show(self, folder: Path) -> bool:
         from ybs.security.sandbox.places import see
@@ -296,7 +297,7 @@ class Sandbox:
         return True
 
     def _places(self) -> "Places":
-        """Return what is shown in the cage; folders that no cage may open are left out."""
+        """Return what is shown in the sandbox; folders that no sandbox may open are left out."""
         from ybs.security.sandbox.places import see, switched_on
 
         blocked = self._blocked

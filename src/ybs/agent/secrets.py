@@ -51,7 +51,7 @@ class Secrets:
         return self._model, FirewallToolbox(toolbox, self.firewall, self._read)
 
     def aside(self, model: Model) -> Model:
-        """Return a model behind the firewall for requests that are no part of the conversation; nobody is asked."""
+        """Return a model behind the firewall for requests that are not part of the conversation; nobody is asked."""
         return FirewallModel(model, self.firewall)
 
     def news(self) -> Noticed | None:
@@ -103,7 +103,7 @@ class Secrets:
 
     def _read(self, path: str) -> str | None:
         """Return the text of a file as the tools see it, or None."""
-        from ybs.tools.reading.document import Document
+        from ybs.tools.reading.document import TextFile
         from ybs.tools.reading.files import read_if_there
 
         try:
@@ -112,7 +112,7 @@ class Secrets:
                 data = read_if_there(place, path)[0]
         except (ToolError, OSError):
             return None
-        return None if data is None else Document(data).text
+        return None if data is None else TextFile(data).text
 
 
 def _keys_in(config: Config) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a session keeps for undo: the turn that goes on, the contents it has seen, and the project's shelf."""
+"""What a session keeps for undo: the turn that goes on, the contents it has seen, and the project's store."""
 
 from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from ybs.checkpoints.objects import Pack
 from ybs.checkpoints.scan import Known, Listing, Scanner, Snapshot, TooMuch
 from ybs.checkpoints.states import Change, State, digest_of, state_at
-from ybs.checkpoints.store import Record, Running, shelf_of
+from ybs.checkpoints.store import Record, Running, store_of
 from ybs.checkpoints.turn import Turn
 from ybs.security.paths.roots import Roots
 
@@ -29,7 +29,7 @@ class Keeper:
 
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
-        self.shelf = shelf_of(roots.folder)
+        self.store = store_of(roots.folder)
         self._turn = Turn()
         self._on_disk: set[str] = set()
         self._noted: dict[str, Change] | None = None
@@ -41,7 +41,7 @@ class Keeper:
     @property
     def is_busy(self) -> bool:
         """Whether anything was kept in this turn."""
-        return bool(self._turn.changes) or self._turn.stretch.is_open
+        return bool(self._turn.changes) or self._turn.segment.is_open
 
     @property
     def is_unseen(self) -> bool:
@@ -51,7 +51,7 @@ class Keeper:
     @property
     def is_open(self) -> bool:
         """Whether anything was kept that was not compared yet."""
-        return self._turn.stretch.is_open
+        return self._turn.segment.is_open
 
     def begin(self) -> None:
         """Begin a turn."""
@@ -66,7 +66,7 @@ class Keeper:
     def scan(self, walk: Walk, is_over: Callable[[], bool], *, has_jobs: bool) -> None:
         """Keep all of the project, unless a look from before still counts. Raises TooMuch, NoRoom and OSError."""
         turn = self._turn
-        is_looking = turn.stretch.snapshot is not None
+        is_looking = turn.segment.snapshot is not None
         if is_looking and (has_jobs or self._is_coarse):
             return
         is_given_up = turn.is_given_up or self.failures >= MOST_FAILURES
@@ -85,7 +85,7 @@ class Keeper:
         While a job runs, and where looks are slow or too much, that is left to the next look, or to the end.
         """
         now: Snapshot | None = None
-        if self._turn.stretch.snapshot is not None:
+        if self._turn.segment.snapshot is not None:
             if has_jobs or self._is_coarse:
                 return
             try:
@@ -98,14 +98,14 @@ class Keeper:
     def end(self, walk: Walk, is_over: Callable[[], bool]) -> tuple[list[Change], Set[str]]:
         """End the turn. Return what it changed, and which of these paths somebody else did too.
 
-        Where the last look is too much, the open stretch has only what tools changed, and `has_given_up` is set.
+        Where the last look is too much, the open segment has only what tools changed, and `has_given_up` is set.
         Where commands may have changed what nobody looked at, so is `was_unseen`.
         Raises NoRoom and OSError.
         """
         turn = self._turn
         now: Snapshot | None = None
         try:
-            is_looking = turn.stretch.snapshot is not None
+            is_looking = turn.segment.snapshot is not None
             if is_looking:
                 with suppress(TooMuch):
                     now = self._scanned(walk, is_over)
@@ -127,7 +127,7 @@ class Keeper:
         for change in fresh:
             digest = change.before.digest
             if digest and digest not in self._on_disk:
-                self.shelf.put(digest, self._get)
+                self.store.put(digest, self._get)
                 self._on_disk.add(digest)
         running = Running(
             turn=turn,
@@ -136,7 +136,7 @@ class Keeper:
             has_more=now.has_more,
         )
         self._noted = None  # until it is done
-        self.shelf.note(session, running, is_first=before is None)
+        self.store.note(session, running, is_first=before is None)
         self._noted = noted
 
     def completed(self, change: Change, path: str, *, is_open: bool) -> Change:
@@ -154,7 +154,7 @@ class Keeper:
 
     def add(self, session: str, changes: Sequence[Change], *, beyond: str = "") -> Record:
         """Keep the changes of a turn on disk. Raises YbsError and OSError."""
-        return self.shelf.add(session, changes, self._get, beyond=beyond)
+        return self.store.add(session, changes, self._get, beyond=beyond)
 
     def close(self) -> None:
         """Let go of the contents."""
@@ -185,10 +185,10 @@ class Keeper:
 
     def _take(self, data: bytes) -> str:
         if self._pack is None:
-            self.shelf.make()
-            self._pack = Pack(self.shelf.folder)
+            self.store.make()
+            self._pack = Pack(self.store.folder)
         return self._pack.take(data)
 
     def _get(self, digest: str) -> bytes | None:
         data = None if self._pack is None else self._pack.get(digest)
-        return self.shelf.objects.get(digest) if data is None else data
+        return self.store.objects.get(digest) if data is None else data

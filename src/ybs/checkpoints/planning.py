@@ -92,7 +92,7 @@ def overwriting(
 ) -> Iterable[tuple[str, Change]]:
     """Return what a forced undo does to each path, so that it can be taken back.
 
-    `earlier` is the same of one that broke off: what that had done already is no state of the person's.
+    `earlier` is the same of one that broke off: what that had already done is not the person's own state.
     """
     for path in sorted(steps.keys() | earlier.keys()):
         step, begun = steps.get(path), earlier.get(path)
@@ -196,7 +196,7 @@ def is_ours(roots: Roots, path: str) -> bool:
 def leads_there(roots: Roots, path: str) -> bool:
     """Return whether a path means just itself, with no link on the way, and is not blocked.
 
-    A folder laid out as a repository is no obstacle, unlike for a tool: what was there before may be there again.
+    A folder laid out as a repository is not an obstacle, unlike for a tool: what was there before may be there again.
     """
     try:
         return str(roots.judge(path, is_link_followed=False)) == path

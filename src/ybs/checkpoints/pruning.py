@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from time import time
 
-from ybs.checkpoints.store import Shelf, base
+from ybs.checkpoints.store import CheckpointStore, base
 from ybs.core.errors import YbsError
 
 MOST_BYTES = 2_000_000_000
@@ -21,41 +21,43 @@ def forget(sessions: Collection[str] | None, *, retention_days: float = 30) -> i
     """
     fresh = time() - GRACE_SECONDS
     oldest = min(time() - retention_days * _DAY_SECONDS, fresh)
-    kept: list[tuple[float, Path, Shelf]] = []
+    kept: list[tuple[float, Path, CheckpointStore]] = []
     gone = 0
-    shelves = _shelves()
-    for shelf in shelves:
-        for path, status in shelf.records():
+    stores = _stores()
+    for store in stores:
+        for path, status in store.records():
             changed_at = status.st_mtime
             session = path.stem.rpartition(".")[0]
             is_gone = sessions is not None and session not in sessions
             if changed_at < oldest or (is_gone and changed_at < fresh):
                 gone += _remove(path)
             elif path.suffix == ".json":
-                kept.append((changed_at, path, shelf))
+                kept.append((changed_at, path, store))
     kept.sort(key=lambda record: -record[0])
-    return gone + _drop(kept, shelves, fresh)
+    return gone + _drop(kept, stores, fresh)
 
 
-def _drop(records: list[tuple[float, Path, Shelf]], shelves: list[Shelf], fresh: float) -> int:
+def _drop(
+    records: list[tuple[float, Path, CheckpointStore]], stores: list[CheckpointStore], fresh: float
+) -> int:
     """Remove the records, newest first, beyond the bound, and the contents that no record names any more."""
-    named: dict[Path, set[str]] = {shelf.folder: shelf.running_digests() for shelf in shelves}
+    named: dict[Path, set[str]] = {store.folder: store.running_digests() for store in stores}
     total = gone = 0
-    for changed_at, path, shelf in records:
+    for changed_at, path, store in records:
         sizes: dict[str, int] = {}
         with suppress(YbsError):
-            sizes = shelf.read(path.stem).sizes
-        others = named[shelf.folder]
+            sizes = store.read(path.stem).sizes
+        others = named[store.folder]
         added = sum(size for digest, size in sizes.items() if digest not in others)
         if total + added > MOST_BYTES and changed_at < fresh:
             gone += _remove(path)
         else:
             total += added
             others.update(sizes)
-    for shelf in shelves:
-        for digest, status in shelf.objects.each():
-            if digest not in named[shelf.folder] and status.st_mtime < fresh:
-                shelf.objects.drop(digest, before=fresh)
+    for store in stores:
+        for digest, status in store.objects.each():
+            if digest not in named[store.folder] and status.st_mtime < fresh:
+                store.objects.drop(digest, before=fresh)
     return gone
 
 
@@ -66,7 +68,7 @@ def _remove(path: Path) -> int:
     return 0
 
 
-def _shelves() -> list[Shelf]:
+def _stores() -> list[CheckpointStore]:
     with suppress(OSError):
-        return [Shelf(folder) for folder in base().iterdir()]
+        return [CheckpointStore(folder) for folder in base().iterdir()]
     return []

@@ -54,7 +54,7 @@ class Running(Struct, frozen=True, kw_only=True, omit_defaults=True):
     record: str = ""
 
 
-class Shelf:
+class CheckpointStore:
     """The checkpoints of one project."""
 
     def __init__(self, folder: Path) -> None:
@@ -188,6 +188,6 @@ def base() -> Path:
     return state_folder() / "checkpoints"
 
 
-def shelf_of(project: Path) -> Shelf:
+def store_of(project: Path) -> CheckpointStore:
     """Return the checkpoints of a project's folder."""
-    return Shelf(base() / digest_of(os.fsencode(project))[:24])
+    return CheckpointStore(base() / digest_of(os.fsencode(project))[:24])

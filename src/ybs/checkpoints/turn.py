@@ -1,6 +1,6 @@
-"""What a turn changed: the changes of its stretches, joined, and the paths that somebody else changed as well.
+"""What a turn changed: the changes of its segments, joined, and the paths that somebody else changed as well.
 
-A stretch is the time between a look and the next one. What changes between two stretches is not the turn's.
+A segment is the time between a look and the next one. What changes between two segments is not the turn's.
 """
 
 import os
@@ -17,7 +17,7 @@ from ybs.core.errors import Refused
 from ybs.security.paths.roots import Roots
 
 
-class Stretch(Struct):
+class Segment(Struct):
     """The states from before: what tools name, and all of the project (`snapshot`) where a command was about to run."""
 
     touched: dict[str, State] = {}
@@ -37,7 +37,7 @@ class Stretch(Struct):
                 return
 
     def _before(self, roots: Roots, path: str, take: Take) -> State:
-        """Return what stood there before the stretch: a command may have changed it since."""
+        """Return what stood there before the segment: a command may have changed it since."""
         if self.snapshot is not None and self.snapshot.covers(path):
             known = self.snapshot.known.get(path)
             return ABSENT if known is None else known[1]
@@ -64,7 +64,7 @@ class Stretch(Struct):
 
 
 class Turn(Struct):
-    """The stretches of one turn: the open one, and the `changes` of those before.
+    """The segments of one turn: the open one, and the `changes` of those before.
 
     `fresh` are files that somebody changed after the turn began and before it changed them itself; they, and those that
     somebody changed after it did, are `shared` once the turn has changed them. `named` are the paths that tools named.
@@ -72,7 +72,7 @@ class Turn(Struct):
     """
 
     since_ns: int = field(default_factory=time_ns)
-    stretch: Stretch = field(default_factory=Stretch)
+    segment: Segment = field(default_factory=Segment)
     changes: dict[str, Change] = {}
     fresh: set[str] = set()
     shared: set[str] = set()
@@ -81,22 +81,22 @@ class Turn(Struct):
 
     def touch(self, roots: Roots, path: str, take: Take) -> None:
         """Keep what stands at an absolute path that a tool is about to change."""
-        stretch = self.stretch
-        is_known = path in self.changes or path in stretch.touched or stretch.snapshot is not None
+        segment = self.segment
+        is_known = path in self.changes or path in segment.touched or segment.snapshot is not None
         if not (is_known or self.is_given_up) and _is_newer(roots, path, self.since_ns):
             self.fresh.add(path)
-        stretch.touch(roots, path, take)
-        self.named |= stretch.touched.keys()
+        segment.touch(roots, path, take)
+        self.named |= segment.touched.keys()
 
     def begin(self, snapshot: Snapshot) -> None:
         """Begin to count all that changes."""
         self.fresh |= snapshot.fresh - self.changes.keys()
-        self.stretch.snapshot = snapshot
+        self.segment.snapshot = snapshot
 
     def join(self, roots: Roots, now: Snapshot | None, take: Take) -> Set[str]:
-        """End the stretch and return what changed in it; `now` is a second snapshot, where there was a first."""
-        changes = self.stretch.changes(roots, now, take)
-        self.stretch = Stretch()
+        """End the segment and return what changed in it; `now` is a second snapshot, where there was a first."""
+        changes = self.segment.changes(roots, now, take)
+        self.segment = Segment()
         for change in changes:
             self._add(change)
         return {change.path for change in changes}
@@ -121,11 +121,11 @@ class Turn(Struct):
     @property
     def open(self) -> Set[str]:
         """The paths that a tool was about to change, and that were not compared yet."""
-        return self.stretch.touched.keys()
+        return self.segment.touched.keys()
 
     def noted(self) -> list[Change]:
         """Return what is known by now of the paths that tools named; of the open ones, what stood there before."""
-        touched, every = self.stretch.touched, list[Change]()
+        touched, every = self.segment.touched, list[Change]()
         for path in sorted(self.named):
             change = self.changes.get(path)
             if (now := touched.get(path)) is None:
@@ -140,7 +140,7 @@ class Turn(Struct):
     @property
     def has_more(self) -> bool:
         """Whether commands changed what no tool named, or may have."""
-        if self.is_given_up or self.stretch.snapshot is not None:
+        if self.is_given_up or self.segment.snapshot is not None:
             return True
         others = (change for path, change in self.changes.items() if path not in self.named)
         return any(change.before != change.after for change in others)

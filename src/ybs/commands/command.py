@@ -12,7 +12,7 @@ from ybs.session.session import Session
 Run: TypeAlias = Callable[[Session, str], Awaitable[Reply]]
 
 
-class Command(Struct, frozen=True):
+class SlashCommand(Struct, frozen=True):
     """One command: its names (the first is shown), its arguments, what it does, and how.
 
     `waits`: it waits for the end of a running turn, but for one that `shows_bare` and has no argument. `choices`

@@ -82,10 +82,10 @@ def _there(session: Session) -> str:
 async def _make(session: Session, text: str) -> None:
     """Write the file as write_file does, unless there is one by now. Raises ToolError."""
     from ybs.tools.builtin.write_file import Arguments, WriteFile
-    from ybs.tools.editing.changes import Change
+    from ybs.tools.editing.changes import FileEdit
 
     class WriteNew(WriteFile):
-        def change(self, arguments: Arguments) -> Change:
+        def change(self, arguments: Arguments) -> FileEdit:
             change = super().change(arguments)
             if change.before is not None:
                 raise ToolError(f"{NAME} exists already; nothing was written")

@@ -89,7 +89,7 @@ def _list(session: Session) -> Reply:
 def _offered(memories: "Sequence[Memory]", title: str, notes: "Sequence[str]" = ()) -> Reply:
     items = tuple(
         MenuItem(
-            line=f"{_SHOW}{each.name}.md",  # so a name is no number
+            line=f"{_SHOW}{each.name}.md",  # so a name is not a number
             label=first_words(each.text, _LABEL),
             detail=", ".join(filter(None, (each.day, each.whose))),
         )

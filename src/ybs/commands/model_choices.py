@@ -19,7 +19,7 @@ CLOUD = ("anthropic", "openai", "google", "mistral")
 _MEMORY_FACTOR = 1.25
 
 
-class Choice(Struct, frozen=True, kw_only=True):
+class ModelChoice(Struct, frozen=True, kw_only=True):
     """A model with the settings that choose it. `place` names its server or provider, `variable` holds its key."""
 
     kind: Literal["server", "starter", "file", "key"]
@@ -35,9 +35,9 @@ class Choice(Struct, frozen=True, kw_only=True):
 class Choices(Struct, frozen=True, kw_only=True):
     """What was found: at servers on this machine, in files, and behind keys."""
 
-    served: list[Choice]
-    files: list[Choice]
-    keyed: list[Choice]
+    served: list[ModelChoice]
+    files: list[ModelChoice]
+    keyed: list[ModelChoice]
 
 
 async def find_choices(environ: Mapping[str, str], *, only_here: bool = False) -> Choices:
@@ -54,7 +54,7 @@ async def find_choices(environ: Mapping[str, str], *, only_here: bool = False) -
 
 def served_choices(
     servers: Sequence[NearServer], memory: int | None, *, only_here: bool = False
-) -> list[Choice]:
+) -> list[ModelChoice]:
     """List what servers on this machine have: the best of each, then the others."""
     found = [
         [
@@ -69,7 +69,7 @@ def served_choices(
     return [each for own in found for each in own[:1]] + [each for own in found for each in own[1:]]
 
 
-def file_choices() -> Iterator[Choice]:
+def file_choices() -> Iterator[ModelChoice]:
     """List the starter model and other model files, where they are installed."""
     from ybs.providers.local import STARTER_NAME
     from ybs.providers.local.models import list_models, starter_installed, starter_path
@@ -78,10 +78,10 @@ def file_choices() -> Iterator[Choice]:
         return {"llm.provider": "llamacpp", "llm.model": name}
 
     if starter_installed():
-        yield Choice(kind="starter", model=STARTER_NAME, settings=settings(STARTER_NAME))
+        yield ModelChoice(kind="starter", model=STARTER_NAME, settings=settings(STARTER_NAME))
     for file in list_models():
         if file.path != starter_path():
-            yield Choice(
+            yield ModelChoice(
                 kind="file",
                 model=file.name,
                 settings=settings(file.name),
@@ -89,7 +89,7 @@ def file_choices() -> Iterator[Choice]:
             )
 
 
-def key_choices(environ: Mapping[str, str]) -> Iterator[Choice]:
+def key_choices(environ: Mapping[str, str]) -> Iterator[ModelChoice]:
     """List the models of the providers whose keys are there. Nobody is asked, and no key is kept."""
     from ybs.providers.http.client import host_of
     from ybs.providers.registry import find_provider
@@ -102,12 +102,12 @@ def key_choices(environ: Mapping[str, str]) -> Iterator[Choice]:
         found = find_variable(provider.key_variables, environ)
         if found or has_key(name, host_of(provider.endpoint), environ):
             settings = {"llm.provider": name, "llm.model": provider.model}
-            yield Choice(
+            yield ModelChoice(
                 kind="key", model=provider.model, settings=settings, place=name, variable=found
             )
 
 
-def _served(server: NearServer, model: NearModel, memory: int | None) -> Choice:
+def _served(server: NearServer, model: NearModel, memory: int | None) -> ModelChoice:
     from ybs.providers.whereabouts import runs_here
 
     settings: Settings = {"llm.provider": server.provider, "llm.model": model.name}
@@ -116,7 +116,7 @@ def _served(server: NearServer, model: NearModel, memory: int | None) -> Choice:
     elif server.endpoint != OLLAMA or os.environ.get("OLLAMA_HOST"):
         settings["llm.endpoint"] = server.endpoint
     size = model.size_bytes or 0
-    return Choice(
+    return ModelChoice(
         kind="server",
         model=model.name,
         settings=settings,

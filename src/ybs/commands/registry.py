@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from ybs.commands.advice import told
-from ybs.commands.command import Command
+from ybs.commands.command import SlashCommand
 from ybs.commands.figures import number_in
 from ybs.commands.habits import ALIASES, HINTS
 from ybs.commands.line import is_command
@@ -69,7 +69,7 @@ async def _reply_to(session: Session, line: str) -> Reply:
     return reply
 
 
-def command_at(word: str) -> "Command | None":
+def command_at(word: str) -> "SlashCommand | None":
     """Return the command with this name, or the only one with a name that begins so."""
     typed = word[1:].lower()
     known = named()

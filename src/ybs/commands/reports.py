@@ -65,8 +65,8 @@ def _sandbox_of(session: Session) -> str:
     if sandbox.state in ("none", "off"):
         kind = sandbox.state
     else:
-        kind = f"{sandbox.state}, {sandbox.cage.name}"
-    return f"{kind} ({sandbox.cage.why})" if sandbox.cage.why else kind
+        kind = f"{sandbox.state}, {sandbox.backend.name}"
+    return f"{kind} ({sandbox.backend.why})" if sandbox.backend.why else kind
 
 
 def _used(usage: Usage) -> str:

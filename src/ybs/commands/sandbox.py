@@ -27,7 +27,7 @@ async def change_sandbox(session: Session, argument: str) -> Reply:
     what, value = [*argument.split(maxsplit=1), "", ""][:2]
     sandbox, change = session.environment.sandbox, _CHANGES.get(what.lower())
     if what and what.lower() not in ("on", "off") and sandbox.state == "none":
-        return Reply(text=MISSING.format(sandbox.cage.why), is_error=True)
+        return Reply(text=MISSING.format(sandbox.backend.why), is_error=True)
     reply = change(session, value) if change else None
     return reply or Reply(text=USAGE, is_error=True)
 
@@ -68,9 +68,9 @@ def _show(session: Session, value: str) -> Reply | None:
         return None
     sandbox = session.environment.sandbox
     state = {
-        "full": f"on ({sandbox.cage.name})",
-        "reduced": f"on, reduced ({sandbox.cage.name}): {sandbox.cage.why}",
-        "none": f"none: {sandbox.cage.why}",
+        "full": f"on ({sandbox.backend.name})",
+        "reduced": f"on, reduced ({sandbox.backend.name}): {sandbox.backend.why}",
+        "none": f"none: {sandbox.backend.why}",
         "off": "off: you turned it off",
     }[sandbox.state]
     rows = [("sandbox", state)]

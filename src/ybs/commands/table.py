@@ -7,7 +7,7 @@ from typing import Any, get_args
 from msgspec import Struct
 
 from ybs.commands.autocommit import change_autocommit
-from ybs.commands.command import Command
+from ybs.commands.command import SlashCommand
 from ybs.commands.conversation import begin_anew, clear, copy, export, leave
 from ybs.commands.diff import show_diff
 from ybs.commands.focus import focus
@@ -30,14 +30,7 @@ from ybs.commands.project import (
 from ybs.commands.reports import show_config, show_secrets, show_status, show_tools
 from ybs.commands.rewind import rewind
 from ybs.commands.sandbox import change_sandbox
-from ybs.commands.sessions import (
-    fork,
-    rename,
-    resume,
-    save,
-    show_session,
-    show_sessions,
-)
+from ybs.commands.sessions import fork, rename, resume, save, show_session, show_sessions
 from ybs.commands.undo import compact, redo, restore, undo
 from ybs.commands.usage import show_context, show_cost
 from ybs.commands.view import change_streaming, change_verbosity
@@ -63,7 +56,7 @@ async def show_help(session: Session, _argument: str) -> Reply:
     return Reply(tables=(*groups, Table.of(direct)), notes=notes)
 
 
-def _shown(command: Command) -> str:
+def _shown(command: SlashCommand) -> str:
     return f"/{command.names[0]} {command.arguments}".rstrip()
 
 
@@ -103,7 +96,7 @@ _ON_OFF = _words("on", "off")
 #: took and did, the project, ybs itself.
 GROUPS = (
     (
-        Command(
+        SlashCommand(
             names=("model",),
             arguments="[NAME]",
             summary="choose the model",
@@ -112,7 +105,7 @@ GROUPS = (
             shows_bare=True,
             choices=_models,
         ),
-        Command(
+        SlashCommand(
             names=("provider",),
             arguments="[NAME [MODEL]]",
             summary="choose the provider; the conversation stays",
@@ -121,14 +114,14 @@ GROUPS = (
             shows_bare=True,
             choices=_providers,
         ),
-        Command(
+        SlashCommand(
             names=("mode",),
             arguments="[NAME]",
             summary="choose what ybs may do without asking",
             run=change_mode,
             choices=_modes,
         ),
-        Command(
+        SlashCommand(
             names=("plan",),
             arguments="[go|keep]",
             summary="show the plan, or go ahead with it",
@@ -137,7 +130,7 @@ GROUPS = (
             shows_bare=True,
             choices=_words("go", "go auto", "keep"),
         ),
-        Command(
+        SlashCommand(
             names=("add-dir",),
             arguments="[FOLDER]",
             summary="work in one more folder, or list them",
@@ -145,14 +138,14 @@ GROUPS = (
             waits=True,
             shows_bare=True,
         ),
-        Command(
+        SlashCommand(
             names=("permissions",),
             arguments="[allow RULE]",
             summary="show and change what needs no question",
             run=permissions,
             choices=_words("allow", "deny", "remove"),
         ),
-        Command(
+        SlashCommand(
             names=("sandbox",),
             arguments="[CHANGE]",
             summary="show or change what stands around commands",
@@ -161,9 +154,11 @@ GROUPS = (
         ),
     ),
     (
-        Command(("new",), "", "start a new session", begin_anew, waits=True),
-        Command(("clear",), "", "start the conversation over in this session", clear, waits=True),
-        Command(
+        SlashCommand(("new",), "", "start a new session", begin_anew, waits=True),
+        SlashCommand(
+            ("clear",), "", "start the conversation over in this session", clear, waits=True
+        ),
+        SlashCommand(
             names=("rewind",),
             arguments="[N [WHAT]]",
             summary="go back to an earlier prompt",
@@ -171,7 +166,7 @@ GROUPS = (
             waits=True,
             shows_bare=True,
         ),
-        Command(
+        SlashCommand(
             names=("undo",),
             arguments="[N] [force]",
             summary="undo the last turn and its changes to files",
@@ -180,7 +175,7 @@ GROUPS = (
             choices=_words("force"),
             activity="undoing",
         ),
-        Command(
+        SlashCommand(
             ("redo",),
             "[force]",
             "redo what was undone",
@@ -189,7 +184,7 @@ GROUPS = (
             choices=_words("force"),
             activity="redoing",
         ),
-        Command(
+        SlashCommand(
             names=("compact",),
             arguments="[WHAT TO KEEP]",
             summary="shorten the conversation with a summary",
@@ -197,16 +192,16 @@ GROUPS = (
             waits=True,
             activity="compacting",
         ),
-        Command(("restore",), "", "undo the last /compact", restore, waits=True),
-        Command(
+        SlashCommand(("restore",), "", "undo the last /compact", restore, waits=True),
+        SlashCommand(
             ("copy",),
             "[N|code]",
             "copy an answer, or its code, to the clipboard",
             copy,
             choices=_words("code"),
         ),
-        Command(("export",), "[FILE]", "save the conversation as Markdown or JSON", export),
-        Command(
+        SlashCommand(("export",), "[FILE]", "save the conversation as Markdown or JSON", export),
+        SlashCommand(
             names=("incognito",),
             arguments="[off]",
             summary="start a session of which nothing is saved",
@@ -216,14 +211,14 @@ GROUPS = (
         ),
     ),
     (
-        Command(
+        SlashCommand(
             ("sessions",),
             "[N|all]",
             "list the saved sessions, and resume one",
             show_sessions,
             choices=_words("all"),
         ),
-        Command(
+        SlashCommand(
             names=("resume", "load"),
             arguments="[N|NAME [fork]]",
             summary="resume a saved session",
@@ -233,33 +228,35 @@ GROUPS = (
             choices=_offered_sessions,
             activity="reading",
         ),
-        Command(("session",), "", "show this session's title, file and age", show_session),
-        Command(("rename",), "[TITLE]", "change the title of this session", rename),
-        Command(("save",), "[NAME]", "save a copy of this session under a name", save),
-        Command(("fork",), "", "continue in a copy of this session", fork, waits=True),
+        SlashCommand(("session",), "", "show this session's title, file and age", show_session),
+        SlashCommand(("rename",), "[TITLE]", "change the title of this session", rename),
+        SlashCommand(("save",), "[NAME]", "save a copy of this session under a name", save),
+        SlashCommand(("fork",), "", "continue in a copy of this session", fork, waits=True),
     ),
     (
-        Command(("status",), "", "show the model, mode, sandbox and use so far", show_status),
-        Command(("context",), "", "show what takes up the model's context window", show_context),
-        Command(("cost",), "", "show the tokens and the cost of each turn", show_cost),
-        Command(
+        SlashCommand(("status",), "", "show the model, mode, sandbox and use so far", show_status),
+        SlashCommand(
+            ("context",), "", "show what takes up the model's context window", show_context
+        ),
+        SlashCommand(("cost",), "", "show the tokens and the cost of each turn", show_cost),
+        SlashCommand(
             ("diff",), "[N|all]", "show the changes made to files", show_diff, choices=_words("all")
         ),
-        Command(
+        SlashCommand(
             names=("jobs", "ps"),
             arguments="[stop ID]",
             summary="list the background jobs, or stop one",
             run=show_jobs,
             choices=_jobs,
         ),
-        Command(
+        SlashCommand(
             names=("background", "bg"),
             arguments="",
             summary="move the running command to the background",
             run=send_to_background,
         ),
-        Command(("ports",), "[PORT]", "show and forward ports of the sandbox", show_ports),
-        Command(
+        SlashCommand(("ports",), "[PORT]", "show and forward ports of the sandbox", show_ports),
+        SlashCommand(
             names=("share",),
             arguments="[WORDS]",
             summary="show the last !! command to the model",
@@ -268,7 +265,7 @@ GROUPS = (
         ),
     ),
     (
-        Command(
+        SlashCommand(
             names=("init",),
             arguments="[show]",
             summary="write a first AGENTS.md for this project",
@@ -277,15 +274,15 @@ GROUPS = (
             choices=_words("show"),
             activity="looking at the project",
         ),
-        Command(
+        SlashCommand(
             names=("focus",),
             arguments="[TEXT|clear]",
             summary="tell the model what you are working on",
             run=focus,
             choices=_words("clear"),
         ),
-        Command(("memorize",), "TEXT", "save a note for later sessions", memorize),
-        Command(
+        SlashCommand(("memorize",), "TEXT", "save a note for later sessions", memorize),
+        SlashCommand(
             names=("memories",),
             arguments="[N|WORDS]",
             summary="list, search or delete saved notes",
@@ -294,7 +291,7 @@ GROUPS = (
         ),
     ),
     (
-        Command(
+        SlashCommand(
             names=("commit",),
             arguments="[MESSAGE]",
             summary="commit the changes, or propose a message",
@@ -302,49 +299,51 @@ GROUPS = (
             waits=True,
             activity="looking at the changes",
         ),
-        Command(
+        SlashCommand(
             names=("autocommit",),
             arguments="[on|off|ask]",
             summary="choose whether ybs commits by itself",
             run=change_autocommit,
             choices=_words("on", "off", "ask"),
         ),
-        Command(("tools",), "", "list the tools that the model can call", show_tools),
-        Command(
+        SlashCommand(("tools",), "", "list the tools that the model can call", show_tools),
+        SlashCommand(
             names=("trust",),
             arguments="[give|revoke]",
             summary="show what this project asks for, and trust it",
             run=change_trust,
             choices=_words("give", "revoke"),
         ),
-        Command(
+        SlashCommand(
             names=("secrets",),
             arguments="[allow NAME]",
             summary="list the secrets that are hidden from the model",
             run=show_secrets,
             choices=_words("allow"),
         ),
-        Command(("config",), "", "show the settings and where they come from", show_config),
-        Command(("setup",), "", "choose another provider, and save its key", set_up, waits=True),
-        Command(("doctor",), "", "check this machine, and say what to fix", check_machine),
+        SlashCommand(("config",), "", "show the settings and where they come from", show_config),
+        SlashCommand(
+            ("setup",), "", "choose another provider, and save its key", set_up, waits=True
+        ),
+        SlashCommand(("doctor",), "", "check this machine, and say what to fix", check_machine),
     ),
     (
-        Command(
+        SlashCommand(
             ("stream",),
             "[on|off]",
             "show answers as they are written, or complete",
             change_streaming,
             choices=_ON_OFF,
         ),
-        Command(
+        SlashCommand(
             ("verbose",),
             "[on|off]",
             "show arguments, outputs and thinking in full",
             change_verbosity,
             choices=_ON_OFF,
         ),
-        Command(("help", "?"), "", "list the commands and keys", show_help),
-        Command(("quit", "exit"), "", "leave ybs", leave),
+        SlashCommand(("help", "?"), "", "list the commands and keys", show_help),
+        SlashCommand(("quit", "exit"), "", "leave ybs", leave),
     ),
 )
 LISTED = tuple(command for group in GROUPS for command in group)
@@ -354,14 +353,14 @@ COMMANDS = {name: command for command in LISTED for name in command.names}
 class Added(Struct, frozen=True):
     """The commands of other packages, and a warning for each that cannot be used."""
 
-    commands: Sequence[Command] = ()
+    commands: Sequence[SlashCommand] = ()
     warnings: Sequence[str] = ()
 
 
 @cache
 def added() -> Added:
     """Load the commands of the packages that are installed beside ybs, once in a process."""
-    commands: list[Command] = []
+    commands: list[SlashCommand] = []
     warnings: list[str] = []
     for entry in installed():
         if entry.group == "ybs.commands":
@@ -374,22 +373,22 @@ def added() -> Added:
     return Added(commands, warnings)
 
 
-def _command(entry: EntryPoint, taken: Set[str]) -> Command:
+def _command(entry: EntryPoint, taken: Set[str]) -> SlashCommand:
     found: Any = entry.load()
-    if not isinstance(found, Command):
-        raise entry.problem("it is not a ybs.commands.command.Command")
+    if not isinstance(found, SlashCommand):
+        raise entry.problem("it is not a ybs.commands.command.SlashCommand")
     if both := sorted(taken & set(found.names)):
         raise entry.problem(f"there is a command /{both[0]} already")
     return found
 
 
 @cache
-def listed() -> Sequence[Command]:
+def listed() -> Sequence[SlashCommand]:
     """Return all commands in the order of /help."""
     return [*LISTED, *added().commands]
 
 
 @cache
-def named() -> dict[str, Command]:
+def named() -> dict[str, SlashCommand]:
     """Return all commands by each of their names."""
     return {name: each for each in listed() for name in each.names}

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ybs.compaction.eliding import one_line
 from ybs.compaction.extract import references
-from ybs.compaction.layout import TARGET, Bounds, Layout, Plan, TooLarge, present
+from ybs.compaction.layout import TARGET, Bounds, CompactionPlan, Layout, TooLarge, present
 from ybs.compaction.scale import Scale
 from ybs.compaction.summary import Made, Task, summarise
 from ybs.core.conversation import Conversation
@@ -64,7 +64,7 @@ class Compacting:
     async def run(self, reason: CompactionReason, focus: str) -> Compacted | None:
         """Make the new history. None where there is nothing to gain. Raises TooLarge."""
         bounds = self._bounds(reason)
-        plan = Plan(self._messages, self._task, self._scale, bounds)
+        plan = CompactionPlan(self._messages, self._task, self._scale, bounds)
         eased = plan.eased()
         light = present(eased)
         light_size = self._scale.request(light)
@@ -97,7 +97,7 @@ class Compacting:
 
     async def _laid_out(
         self,
-        plan: Plan,
+        plan: CompactionPlan,
         eased: list[Message | None],
         light_size: int,
         reason: CompactionReason,
@@ -162,7 +162,7 @@ class Compacting:
             text = text[: len(text) * 4 // 5].rsplit("\n", 1)[0].rstrip() + "\n…"
 
     async def _finished(
-        self, plan: Plan, new: list[Message], reason: CompactionReason
+        self, plan: CompactionPlan, new: list[Message], reason: CompactionReason
     ) -> Compacted | None:
         after = self._scale.request(new)
         fits_now = after <= self._means.room < self._before

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from ybs.compaction.eliding import Aside, without_thinking
 from ybs.compaction.scale import Scale
-from ybs.compaction.verbatim import Chosen, choose, part_of, words_of
+from ybs.compaction.verbatim import Verbatim, choose, part_of, words_of
 from ybs.core.messages import AssistantMessage, Message, Text, ToolResult, UserMessage
 
 #: After a compaction this share of what the system prompt and the tools leave is filled. Half the room is then free
@@ -46,7 +46,7 @@ class Layout(Struct, frozen=True, kw_only=True):
     older: tuple[Message, ...]
     current: tuple[Message, ...]
     tail: tuple[Message, ...]
-    words: Chosen
+    words: Verbatim
     summary_tokens: int
     rules: str
 
@@ -60,7 +60,7 @@ class Layout(Struct, frozen=True, kw_only=True):
         return [UserMessage(content=parts, origin="summary"), *rules, *stays]
 
 
-class Plan:
+class CompactionPlan:
     """One conversation that is to become smaller. `task` is the running turn's first message, which stays itself."""
 
     def __init__(
@@ -227,7 +227,7 @@ class Plan:
 
 
 def _unsummed(messages: Sequence[Message]) -> Layout:
-    nothing = Chosen((), (), 0)
+    nothing = Verbatim((), (), 0)
     return Layout(
         older=(), current=(), tail=tuple(messages), words=nothing, summary_tokens=0, rules=""
     )

@@ -38,7 +38,7 @@ _STATES = re.compile(
 )
 
 
-class Chosen(Struct, frozen=True):
+class Verbatim(Struct, frozen=True):
     """What is kept, oldest first, what is not, and the tokens of what is kept."""
 
     kept: tuple[str, ...]
@@ -64,11 +64,11 @@ def part_of(words: str) -> Text:
     return Text(text=MARK + words)
 
 
-def choose(words: Sequence[str], budget: int, cost: Callable[[str], int]) -> Chosen:
+def choose(words: Sequence[str], budget: int, cost: Callable[[str], int]) -> Verbatim:
     """Keep what fits into the budget, the newest words first of all."""
     whole = [cost(MARK + text) for text in words]
     if sum(whole) <= budget:
-        return Chosen(tuple(words), (), sum(whole))
+        return Verbatim(tuple(words), (), sum(whole))
     most = max(40, int(budget * _LARGEST))
     texts = [
         text if price <= most else _shortened(text, most, price)
@@ -95,7 +95,7 @@ def choose(words: Sequence[str], budget: int, cost: Callable[[str], int]) -> Cho
     take(newest[:1], 0)
     take([at for at in newest if worth[at] > 0][: len(words) // 4 + 1], budget * (1 - _NEWEST))
     take(sorted(newest, key=lambda at: worth[at], reverse=True), 0)
-    return Chosen(
+    return Verbatim(
         tuple(texts[at] for at in sorted(kept)),
         tuple(text for at, text in enumerate(words) if at not in kept),
         budget - room,

@@ -16,7 +16,7 @@ MOST_WARNINGS = 20
 MOST_KEYS_NAMED = 12
 
 
-class Document:
+class SettingsDocument:
     """The values of one source of settings, and a place for complaints about them.
 
     `text` is empty where there is no file; a warning then names no line.
@@ -77,7 +77,7 @@ class Document:
         return self._known_lines
 
 
-def open_document(path: Path, rule: Rule) -> Document | None:
+def open_document(path: Path, rule: Rule) -> SettingsDocument | None:
     """Read a file's values, or return None where there is no such file.
 
     Of two equal keys in an object the last one holds; JSON (RFC 8259) leaves that open. Raises Unusable where nothing of it can be used.
@@ -86,9 +86,9 @@ def open_document(path: Path, rule: Rule) -> Document | None:
     return None if text is None else parse(path, text)
 
 
-def parse(path: Path, text: str) -> Document:
+def parse(path: Path, text: str) -> SettingsDocument:
     """Make a document of a file's text. Raises Unusable where nothing of it can be used."""
-    document = Document(str(path), text.removeprefix(BYTE_ORDER_MARK))
+    document = SettingsDocument(str(path), text.removeprefix(BYTE_ORDER_MARK))
     if text.startswith(BYTE_ORDER_MARK):
         document.warn((), "begins with a byte order mark, which is ignored")
     value: Any = _decode(document) if document.text.strip() else dict[str, Any]()
@@ -98,7 +98,7 @@ def parse(path: Path, text: str) -> Document:
     return document
 
 
-def _decode(document: Document) -> Any:
+def _decode(document: SettingsDocument) -> Any:
     try:
         value = msgspec.json.decode(document.text)
         if not _is_deeper(value, DEEPEST):
@@ -108,7 +108,7 @@ def _decode(document: Document) -> Any:
     return _decode_forgivingly(document)
 
 
-def _decode_forgivingly(document: Document) -> Any:
+def _decode_forgivingly(document: SettingsDocument) -> Any:
     from ybs.config.positions import Broken, Scan  # needed only when something is wrong
 
     try:
@@ -119,7 +119,7 @@ def _decode_forgivingly(document: Document) -> Any:
     document.use(scan)
     for path, _ in scan.problems:
         if is_address(path):
-            # It was given: in its place stands what is no address either, and is found out as such.
+            # It was given: in its place stands what is not an address either, and is found out as such.
             put(scan.value, tuple(str(step) for step in path), False)
     return scan.value
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from ybs.config import paths
-from ybs.config.document import Document, dotted, open_document, visible
+from ybs.config.document import SettingsDocument, dotted, open_document, visible
 from ybs.config.environment import PROFILE, is_setting, meant_by, nearest_to, path_of, variables_of
 from ybs.config.files import Unusable, place_of, read
 from ybs.config.provider_change import keys_left_behind, without_strangers
@@ -116,7 +116,7 @@ class _Loading:
         self.environ, self.read_project = environ, read_project
         self.tree: Tree = {}
         self.warnings: list[str] = []
-        self.own_documents: list[Document] = []
+        self.own_documents: list[SettingsDocument] = []
         self.project: ProjectFiles | None = None
 
     def add_files(self, folder: Path, config_file: Path | None) -> None:
@@ -133,14 +133,14 @@ class _Loading:
         if self.environ.get("YBS_HOME") and paths.own_folder(self.environ) is None:
             self.warnings.append("YBS_HOME: must be an absolute path; it is ignored")
 
-    def _open(self, path: Path) -> Document | None:
+    def _open(self, path: Path) -> SettingsDocument | None:
         try:
             return open_document(path, "own")
         except Unusable as error:
             self.warnings.append(f"{place_of(path, error)}: IGNORED as a whole, because it {error}")
             return None
 
-    def _add_own(self, layer: Layer, document: Document | None) -> None:
+    def _add_own(self, layer: Layer, document: SettingsDocument | None) -> None:
         if document is None:
             return
         self.own_documents.append(document)
@@ -188,8 +188,8 @@ class _Loading:
             words = f"profile {visible(name, 60)!r}: there is no such profile in your files (only: {visible(there)})"
             raise ConfigError("\n".join([words, *self.warnings]))
 
-    def _add_from_profile(self, document: Document, name: str, settings: Any) -> None:
-        view = Document(document.source, document.text, ("profiles", name))
+    def _add_from_profile(self, document: SettingsDocument, name: str, settings: Any) -> None:
+        view = SettingsDocument(document.source, document.text, ("profiles", name))
         if not is_object(settings):
             raise ConfigError(view.warn((), "must be an object, in { }"))
         if "profiles" in settings:
@@ -292,7 +292,7 @@ def _refuse(warning: str) -> None:
     raise ConfigError(warning.removesuffix(LEFT_OUT).removesuffix(NOTHING_SENT))
 
 
-def _open_asked_for(path: Path) -> Document:
+def _open_asked_for(path: Path) -> SettingsDocument:
     try:
         document = open_document(path, "own")
     except Unusable as error:

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from ybs.config import paths
-from ybs.config.document import Document, dotted, open_document, visible
+from ybs.config.document import SettingsDocument, dotted, open_document, visible
 from ybs.config.files import Unusable
 from ybs.config.layers import Loaded
 from ybs.config.tree import KeyPath, Layer, Origin, find, is_list
@@ -44,7 +44,7 @@ def locate(loaded: Loaded, path: Sequence[str], entry: Any = None) -> Location:
     return Location(source + dotted(tuple(path)), origin.layer)
 
 
-class _Opened(Document):
+class _Opened(SettingsDocument):
     """A document with the names that lead to what is looked at in it."""
 
     @property

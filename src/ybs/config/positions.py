@@ -23,7 +23,7 @@ _TOO_EARLY = "the text ends too early"
 
 
 class Broken(ValueError):
-    """The text is no JSON; `line` and `path` tell where."""
+    """The text is not JSON; `line` and `path` tell where."""
 
     def __init__(self, words: str, line: int, path: KeyPath) -> None:
         super().__init__(words)

@@ -231,7 +231,7 @@ def _check_file(path: Path, facts: os.stat_result) -> None:
 
 
 def _refused(path: Path, error: OSError) -> Exception:
-    """Put the system's words for a link, or for what is no file, into plain ones."""
+    """Put the system's words for a link, or for what is not a file, into plain ones."""
     try:
         mode = path.lstat().st_mode
     except OSError:

@@ -26,7 +26,7 @@ _IN_ADDRESS = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 _IN_QUERY = re.compile(r"(?<==)[^&\s#]+")
 
 
-class Row(Struct, frozen=True, kw_only=True):
+class SettingRow(Struct, frozen=True, kw_only=True):
     """One setting as it is shown. `value` is plain data with secrets masked."""
 
     key: str
@@ -34,10 +34,12 @@ class Row(Struct, frozen=True, kw_only=True):
     origin: Origin
 
 
-def show(loaded: Loaded) -> list[Row]:
+def show(loaded: Loaded) -> list[SettingRow]:
     """List every setting with its value and where that came from, in the schema's order."""
     return [
-        Row(key=visible(key), value=_masked(value, key.split(".")), origin=loaded.origins[key])
+        SettingRow(
+            key=visible(key), value=_masked(value, key.split(".")), origin=loaded.origins[key]
+        )
         for key, value in flatten(loaded.config).items()
     ]
 

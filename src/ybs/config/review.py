@@ -28,7 +28,7 @@ class Item(Struct, frozen=True, kw_only=True):
     asks: bool = True
 
 
-class Change(Struct, frozen=True, kw_only=True):
+class FileDifference(Struct, frozen=True, kw_only=True):
     """A file that is not as it was when the project was trusted; `difference` is a diff, escaped, cut."""
 
     path: str
@@ -48,7 +48,7 @@ class Review(Struct, frozen=True, kw_only=True):
     files: dict[str, ProjectFile]
     is_trusted: bool = False
     once: bool = False
-    changes: tuple[Change, ...] = ()
+    changes: tuple[FileDifference, ...] = ()
     problem: str = ""
 
     def __repr__(self) -> str:

@@ -18,7 +18,7 @@ from ybs.core.remedies import Remedy
 def write_settings(settings: Mapping[str, Any], path: Path | None = None) -> Path:
     """Set these dotted keys (None: remove) in a file that only the user can read. Return its path.
 
-    Raises ConfigError when the file is there and is no JSON object, or cannot be written.
+    Raises ConfigError when the file is there and is not a JSON object, or cannot be written.
     """
     path = (path or user_config_file()).resolve()
     tree = _read(path)

@@ -200,7 +200,7 @@ def _texts(value: Any) -> Iterable[str]:
 
 
 def _read_text(text: str, annotation: Any) -> Any:
-    """Read a text as JSON where the setting is no text itself."""
+    """Read a text as JSON where the setting itself is not text."""
     kinds = {bare(kind) for kind in get_args(bare(annotation))} or {bare(annotation)}
     if str in kinds and get_origin(bare(annotation)) is not tuple:
         return text

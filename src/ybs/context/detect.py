@@ -157,7 +157,7 @@ def _sure(kinds: tuple[Kind, ...], folders: list[Folder], *, is_alone: bool) -> 
             if name := SUFFIXES.get(suffix):
                 names[name] = names.get(name, 0) + count
     if not folders[0].is_top:
-        # A folder of anything, such as `/`, is no project for what lies deep in it.
+        # A folder of anything, such as `/`, is not a project for what lies deep in it.
         own = {SUFFIXES.get(suffix) for suffix in folders[0].suffixes}
         names = {name: count for name, count in names.items() if name in own}
     return (Kind(name=max(names, key=lambda name: names[name])),) if names else kinds

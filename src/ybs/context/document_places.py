@@ -18,7 +18,7 @@ _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
-class Document(Struct, frozen=True, kw_only=True):
+class DocumentKind(Struct, frozen=True, kw_only=True):
     """A kind of document: its places, and the tokens that all of its files may have together.
 
     `is_own`: the person's folder may have one. `instead` is read in a folder of the project that has none.
@@ -35,13 +35,13 @@ class Document(Struct, frozen=True, kw_only=True):
 
 #: The documents, in the order in which a model reads them. The table in `documents` says what they are for.
 DOCUMENTS = (
-    Document(name="AGENT.md", tokens=1_000, within=".ybs"),
-    Document(name="IDENTITY.md", tokens=500, keeps_end=True),
-    Document(name="HUMAN.md", tokens=500),
-    Document(name="FOCUS.md", tokens=300, within=".ybs"),
-    Document(name="preferences.json", tokens=300, within=".ybs"),
-    Document(name="CODE.md", tokens=2_000, is_own=False, within="folders"),
-    Document(name="AGENTS.md", tokens=4_000, within="folders", instead="CLAUDE.md"),
+    DocumentKind(name="AGENT.md", tokens=1_000, within=".ybs"),
+    DocumentKind(name="IDENTITY.md", tokens=500, keeps_end=True),
+    DocumentKind(name="HUMAN.md", tokens=500),
+    DocumentKind(name="FOCUS.md", tokens=300, within=".ybs"),
+    DocumentKind(name="preferences.json", tokens=300, within=".ybs"),
+    DocumentKind(name="CODE.md", tokens=2_000, is_own=False, within="folders"),
+    DocumentKind(name="AGENTS.md", tokens=4_000, within="folders", instead="CLAUDE.md"),
 )
 
 

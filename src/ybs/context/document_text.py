@@ -15,7 +15,7 @@ NOTE_TOKENS = 30  # what the last line of a cut text takes, about
 
 
 def decoded(data: bytes) -> str:
-    """Return the text of a file's beginning; an empty one for what is no text."""
+    """Return the text of a file's beginning; an empty one for what is not text."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data[: len(data) // 2 * 2].decode("utf-16", "replace")
     if b"\0" in data:

@@ -28,7 +28,7 @@ from ybs.context import document_text as texts
 from ybs.context.document_places import (
     DOCUMENTS,
     Beginning,
-    Document,
+    DocumentKind,
     folders_of,
     read_in_project,
     read_own,
@@ -68,7 +68,7 @@ class _Reader:
         self._folders = folders_of(self._folder, self._top)
         self._seen: set[tuple[int, int]] = set()
 
-    def find(self, document: Document) -> Iterator[_Found]:
+    def find(self, document: DocumentKind) -> Iterator[_Found]:
         """Yield the documents of a kind, the nearest last."""
         if document.is_own and (found := self._own_one(document.name)):
             yield found
@@ -148,7 +148,7 @@ def read_documents(
 
     `own` is the person's folder; `top` the folder at which the project begins, the repository's own top where it is not
     given; `share` shrinks all budgets alike. `tell` gets what the person should know once: a file
-    that others can write, or preferences that are no JSON.
+    that others can write, or preferences that are not JSON.
     """
     reader = _Reader(folder, own, top, tell)
     sections: list[Section] = []

@@ -45,7 +45,7 @@ _LOCK = ".lock"
 _MOST_TRIED = 20
 
 
-class Draft(Struct, frozen=True, kw_only=True):
+class MemoryDraft(Struct, frozen=True, kw_only=True):
     """A memory as it would be kept, and the folder that it would lie in."""
 
     heading: str
@@ -101,7 +101,7 @@ class Memories:
         self._root = top or top_of(folder.resolve())
         self._mask, self._may_write, self._now = mask, may_write, now
         self._forgotten: list[tuple[Memory, bytes]] = []
-        #: Files that are no memories, of the last time that all were read.
+        #: Files that are not memories, of the last time that all were read.
         self.unread: Sequence[Unread] = ()
 
     @property
@@ -109,13 +109,13 @@ class Memories:
         """Where the project's own memories lie."""
         return self.everywhere / project_name(self._root)
 
-    def draft(self, text: str, name: str = "", *, for_all: bool = False) -> Draft:
+    def draft(self, text: str, name: str = "", *, for_all: bool = False) -> MemoryDraft:
         """Return what `keep` would write. Raises Refused and ToolError where it would not."""
         if not self._may_write:
             raise Refused(f"Not kept: {WRITES_NOTHING}.")
         content = self._cleaned(text)
         heading, body = composed(content, self._cleaned(name))
-        draft = Draft(
+        draft = MemoryDraft(
             heading=heading,
             body=body,
             folder=self.everywhere if for_all else self.project,
@@ -140,7 +140,7 @@ class Memories:
         with _told(draft.folder, "Not kept"):
             return self._keep(draft)
 
-    def _keep(self, draft: Draft) -> Path:
+    def _keep(self, draft: MemoryDraft) -> Path:
         when = self._now()
         is_own = draft.folder != self.everywhere
         data = written(
@@ -165,7 +165,7 @@ class Memories:
             os.close(lock)
         return draft.folder / name
 
-    def _check(self, draft: Draft) -> None:
+    def _check(self, draft: MemoryDraft) -> None:
         """Raise ToolError where this is kept already."""
         for each in self._own():
             if draft.content in (_compared(each.text), _compared(each.body)):

@@ -61,7 +61,7 @@ class Memory(Struct, frozen=True, kw_only=True):
 
 
 class Unread(Struct, frozen=True):
-    """A file that is no memory, and why."""
+    """A file that is not a memory, and why."""
 
     name: str
     reason: str

@@ -54,7 +54,7 @@ def facts(folder: Path, *, today: date, known: Sequence[Section] = ()) -> str:
 
 
 def documents_block(sections: Sequence[Section]) -> list[str]:
-    """Frame what is no fact of ybs's own; nothing where there is none of it."""
+    """Frame what is not a fact of ybs's own; nothing where there is none of it."""
     papers = [framed_of(section) for section in sections if section.name not in FACTS]
     return ["\n".join([PREAMBLE, *papers])] if papers else []
 

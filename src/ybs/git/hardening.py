@@ -170,7 +170,7 @@ def environment(repository: Repository | None, more: Mapping[str, str]) -> dict[
     """Make git's environment anew: nothing of the person's, and no looking for a repository."""
     environ = {
         "PATH": "/usr/bin:/bin",
-        "HOME": "/nonexistent",  # so that a setting with ~ in it is no error
+        "HOME": "/nonexistent",  # so that a setting with ~ in it is not an error
         "LC_ALL": "C",
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": "/dev/null",

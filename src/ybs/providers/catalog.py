@@ -63,7 +63,7 @@ class Price(Struct, frozen=True):
 FREE: Final = Price(0, 0, 0)
 
 
-class Facts(Struct, frozen=True, kw_only=True):
+class ModelFacts(Struct, frozen=True, kw_only=True):
     """What is known of a model. None: not known."""
 
     window: int | None = None
@@ -74,14 +74,14 @@ class Facts(Struct, frozen=True, kw_only=True):
     accepts_temperature: bool | None = None
 
 
-def facts_of(model: str) -> Facts:
+def facts_of(model: str) -> ModelFacts:
     """Return what is known of a model; names may have a maker in front (`openai/gpt-4.1`)."""
     name = model.lower().rsplit("/", 1)[-1]
     known = [row for row in _TABLE if name.startswith(row[0])]
     if not known:
-        return Facts()
+        return ModelFacts()
     _, window, most, price, abilities = max(known, key=lambda row: len(row[0]))
-    return Facts(
+    return ModelFacts(
         window=window,
         max_output=most,
         price=price,
@@ -92,7 +92,7 @@ def facts_of(model: str) -> Facts:
 
 
 def known_models(provider: str) -> list[str]:
-    """List well-known models of a maker, the newest families first; none for who is no maker."""
+    """List well-known models of a maker, the newest families first; none for an unknown maker."""
     beginnings = _MAKERS.get(provider, ())
     return [row[0] for row in _TABLE if row[3] is not None and row[0].startswith(beginnings)]
 

@@ -20,7 +20,7 @@ from ybs.core.errors import AuthError, ConfigError
 from ybs.core.ports import Model
 from ybs.core.remedies import Remedy
 from ybs.providers.builtin import ADAPTERS, BUILT_IN, TO_COME
-from ybs.providers.catalog import FREE, Facts, Price, facts_of, window_of
+from ybs.providers.catalog import FREE, ModelFacts, Price, facts_of, window_of
 from ybs.providers.http.client import (
     HttpClient,
     Patience,
@@ -31,7 +31,7 @@ from ybs.providers.http.client import (
 )
 from ybs.providers.http.failures import Site
 from ybs.providers.remote import RemoteModel, Retry, Terms
-from ybs.providers.wire.adapter import Adapter, Options
+from ybs.providers.wire.adapter import Adapter, RequestOptions
 from ybs.providers.wire.quirks import Quirks, adjust
 
 
@@ -155,7 +155,7 @@ def open_model(
     facts, adapter, agent = facts_of(model), _import(ADAPTERS[provider.wire])(), config.agent
     endpoint = clean_endpoint(provider.endpoint, provider.wire)
     window, limit = _windows(provider, config, model, is_local=is_local(host_of(endpoint)))
-    options = Options(
+    options = RequestOptions(
         model=model,
         max_tokens=config.llm.max_tokens,
         temperature=config.llm.temperature,
@@ -176,7 +176,7 @@ def clean_endpoint(endpoint: str, wire: Wire) -> str:
     """Bring an address into the form that the adapters' paths are joined to.
 
     It may be given with or without `/v1`, a slash at its end, or the path of the chat call.
-    Raises ConfigError for what is no http address.
+    Raises ConfigError for what is not an http address.
     """
     host_of(endpoint)
     base = endpoint.split("?", 1)[0].split("#", 1)[0].rstrip("/")
@@ -346,7 +346,7 @@ def _windows(
     return min(window_of(model, is_local=is_local), limit or 10**9), limit
 
 
-def _price(provider: Provider, endpoint: str, facts: Facts) -> Price | None:
+def _price(provider: Provider, endpoint: str, facts: ModelFacts) -> Price | None:
     """Return the price: nothing on this machine, the maker's at its own address, else unknown."""
     if is_local(host_of(endpoint)):
         return FREE
@@ -357,7 +357,7 @@ def _price(provider: Provider, endpoint: str, facts: Facts) -> Price | None:
     return facts.price if is_makers else None
 
 
-def _fitted(quirks: Quirks, facts: Facts) -> Quirks:
+def _fitted(quirks: Quirks, facts: ModelFacts) -> Quirks:
     """Take away what the model is known to refuse."""
     if facts.accepts_temperature is False:
         quirks = replace(quirks, accepts_temperature=False)

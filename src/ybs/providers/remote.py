@@ -19,7 +19,7 @@ from ybs.providers.http import failures
 from ybs.providers.http.client import HttpClient, encode_json, host_of, is_local
 from ybs.providers.http.failures import BadRequest, Unavailable
 from ybs.providers.probe import find_models, find_window
-from ybs.providers.wire.adapter import Adapter, Options
+from ybs.providers.wire.adapter import Adapter, RequestOptions
 from ybs.providers.wire.assemble import Assembly
 from ybs.providers.wire.framing import DONE
 from ybs.providers.wire.quirks import Quirks, learn
@@ -77,7 +77,7 @@ class RemoteModel:
         self,
         adapter: Adapter,
         client: HttpClient,
-        options: Options,
+        options: RequestOptions,
         terms: Terms | None = None,
         *,
         retry: Retry | None = None,
@@ -160,7 +160,7 @@ class RemoteModel:
                     raise
                 try:
                     event, wait_seconds = self._next_try(request, error, tries)
-                except ModelError:  # what was learned did not help, so it was no lesson
+                except ModelError:  # what was learned did not help, so it was not a lesson
                     self._options = replace(self._options, quirks=known)
                     raise
             if event is not None:
@@ -197,7 +197,7 @@ class RemoteModel:
                     ends_at = monotonic() + _TURN_SECONDS
         yield AssistantSaid.of(self._finish(draft))
 
-    def _body_of(self, request: Request, options: Options) -> dict[str, Any]:
+    def _body_of(self, request: Request, options: RequestOptions) -> dict[str, Any]:
         """Make the body, with every message in JSON already: none is written twice."""
         if request.tools and not options.quirks.takes_tools:
             request = replace(request, tools=())

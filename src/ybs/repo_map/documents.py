@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ybs.repo_map.facts import WEIGHT_BITS, Reader
 from ybs.repo_map.languages import language_of
 from ybs.repo_map.reading import Looks, Tree
-from ybs.repo_map.store import Damaged, Document, Postings, Store
+from ybs.repo_map.store import Damaged, IndexedFile, MapStore, Postings
 
 #: So many files are read in one update, the rest in the next ones; until then their paths count.
 MOST_READ = 20_000
@@ -27,14 +27,14 @@ _NEVER = -1
 _HEAD_BYTES = 4_096
 
 Changed = list[tuple[str, Looks]]
-_Waiting = dict[tuple[str, bytes], Document]
+_Waiting = dict[tuple[str, bytes], IndexedFile]
 
 
 class _Batch:
     """What one update came to, on its way into the store, or into memory where there is none."""
 
-    def __init__(self, store: Store | None, memory: Postings, first: int) -> None:
-        self.kept: list[Document] = []
+    def __init__(self, store: MapStore | None, memory: Postings, first: int) -> None:
+        self.kept: list[IndexedFile] = []
         self.gone: list[int] = []
         self._store = store
         self._segment: Postings = {} if store else memory
@@ -72,9 +72,9 @@ class Documents:
     Methods raise what the store does; then this is no longer good, but the store is as it was.
     """
 
-    def __init__(self, tree: Tree, store: Store | None, *, may_write: bool = True) -> None:
+    def __init__(self, tree: Tree, store: MapStore | None, *, may_write: bool = True) -> None:
         #: The document of each path.
-        self.live: dict[str, Document] = {}
+        self.live: dict[str, IndexedFile] = {}
         #: The facts of documents whose postings are in no segment.
         self.fresh: dict[int, dict[str, int]] = {}
         #: The segment of documents that could not be written.
@@ -118,7 +118,7 @@ class Documents:
         self.memory = {}
         self._has_unwritten = False
 
-    def _survey(self, wanted: Iterable[str]) -> tuple[Changed, list[Document]]:
+    def _survey(self, wanted: Iterable[str]) -> tuple[Changed, list[IndexedFile]]:
         """Return the files that look different from what is known, and the documents that have none any more."""
         look, known = self._tree.look, self.live.get
         changed: Changed = []
@@ -133,7 +133,7 @@ class Documents:
                 changed.append((path, looks))
         return changed, [one for path, one in self.live.items() if path not in here]
 
-    def _apply(self, changed: Changed, gone: list[Document], store: Store | None) -> None:
+    def _apply(self, changed: Changed, gone: list[IndexedFile], store: MapStore | None) -> None:
         self._has_unwritten |= store is None
         first = store.top() if store else self._lowest
         if store and first >= _MOST_NUMBERS // 2:
@@ -153,7 +153,7 @@ class Documents:
         self._compact(store)
         self._generation = store.count()
 
-    def _waiting(self, changed: Changed, store: Store | None) -> _Waiting:
+    def _waiting(self, changed: Changed, store: MapStore | None) -> _Waiting:
         if not (store and changed):
             return {}
         found = store.waiting([path for path, _ in changed] if len(changed) <= FEW else ())
@@ -173,7 +173,7 @@ class Documents:
             if document is None:
                 language = language_of(path, data[:_HEAD_BYTES]) if data else ""
                 facts = self._reader.read(path, data, language)
-                document = Document(batch.number(), path, looks, digest, facts.length, language)
+                document = IndexedFile(batch.number(), path, looks, digest, facts.length, language)
                 if is_bulk:
                     batch.add(document.number, facts.weights)
                 else:
@@ -187,7 +187,7 @@ class Documents:
             self.live[path] = document
         return fresh
 
-    def _settle(self, fresh: dict[int, dict[str, int]], batch: _Batch, store: Store) -> None:
+    def _settle(self, fresh: dict[int, dict[str, int]], batch: _Batch, store: MapStore) -> None:
         """Keep the facts of a few files, or make a segment of them when there are many by now."""
         if len(self.fresh) <= FEW:
             store.add_fresh(fresh)
@@ -198,7 +198,7 @@ class Documents:
             self.fresh = {}
         batch.flush()
 
-    def _compact(self, store: Store) -> None:
+    def _compact(self, store: MapStore) -> None:
         """Make one segment of many, and forget the contents that waited longest."""
         waiting = store.count_waiting()
         if store.segments() <= MOST_SEGMENTS and waiting <= len(self.live) + MOST_WAITING:

@@ -23,7 +23,7 @@ _WORD = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]+")
 _MOST_REMEMBERED = 150_000
 
 
-class Facts(Struct, frozen=True, gc=False):
+class TermFacts(Struct, frozen=True, gc=False):
     """The terms of a file with their weights in steps, and how many words it has."""
 
     weights: dict[str, int]
@@ -39,7 +39,7 @@ class Reader(dict[bytes, tuple[str, ...]]):
         stems = self[word] = stems_of(word.decode(errors="replace"))
         return stems
 
-    def read(self, path: str, data: bytes = b"", language: str = "") -> Facts:
+    def read(self, path: str, data: bytes = b"", language: str = "") -> TermFacts:
         """Return the facts of a file; without data its path alone counts."""
         weights: dict[str, int] = {}
         length = self._add_text(weights, data)
@@ -49,7 +49,7 @@ class Reader(dict[bytes, tuple[str, ...]]):
         for stem, weight in weights.items():
             if weight > MOST_STEPS:
                 weights[stem] = MOST_STEPS
-        return Facts(weights, length)
+        return TermFacts(weights, length)
 
     def _add_text(self, weights: dict[str, int], text: bytes) -> int:
         steps = int(CONTENT_WEIGHT * STEPS)

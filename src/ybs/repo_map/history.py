@@ -34,7 +34,7 @@ class _Kept(Struct, frozen=True, array_like=True):
     titles: list[str]
 
 
-class History:
+class CommitHistory:
     """The last commits: the files of each, the newest first. Paths are relative to the project folder.
 
     `titles` are the words of each commit's title, as stems with a space between.
@@ -122,7 +122,7 @@ class History:
         return msgpack.encode(kept)
 
 
-async def read_history(git: Git, old: bytes | None = None) -> History:
+async def read_history(git: Git, old: bytes | None = None) -> CommitHistory:
     """Read what the last commits changed; after `old` (an encoded History) only the newer ones are asked for.
 
     Without git, without commits and for what cannot be read it is empty; nothing is raised.
@@ -131,7 +131,7 @@ async def read_history(git: Git, old: bytes | None = None) -> History:
         part = _part_of(git)
         head = await git.head()
         if not head:
-            return History()
+            return CommitHistory()
         known = _decoded(old, part)
         if known is not None:
             if known.head == head:
@@ -140,9 +140,9 @@ async def read_history(git: Git, old: bytes | None = None) -> History:
             if newer is not None:
                 return newer
         titles, commits = await _latest(git, head, part)
-        return History(commits, titles=titles, head=head, part=part)
+        return CommitHistory(commits, titles=titles, head=head, part=part)
     except GitError:
-        return History()
+        return CommitHistory()
 
 
 def _part_of(git: Git) -> str:
@@ -160,7 +160,7 @@ async def _latest(git: Git, head: str, part: str) -> tuple[list[str], list[list[
     return _changed(rows, part)
 
 
-async def _newer(git: Git, known: History, head: str) -> History | None:
+async def _newer(git: Git, known: CommitHistory, head: str) -> CommitHistory | None:
     """Return the known commits with the newer ones; None where HEAD does not come from the known one."""
     limit = MOST_COMMITS + 1
     try:
@@ -171,7 +171,9 @@ async def _newer(git: Git, known: History, head: str) -> History | None:
         return None
     titles, commits = _changed(rows, known.part)
     titles, commits = [*titles, *known.titles], [*commits, *known.commits]
-    return History(commits[:MOST_COMMITS], titles=titles[:MOST_COMMITS], head=head, part=known.part)
+    return CommitHistory(
+        commits[:MOST_COMMITS], titles=titles[:MOST_COMMITS], head=head, part=known.part
+    )
 
 
 async def _log(git: Git, *words: str) -> list[tuple[bytes, list[bytes]]]:
@@ -210,7 +212,7 @@ def _stems_of_title(title: bytes) -> Iterator[str]:
         yield from stems_of(word)
 
 
-def _decoded(data: bytes | None, part: str) -> History | None:
+def _decoded(data: bytes | None, part: str) -> CommitHistory | None:
     """Return what was kept of this folder; None for anything else."""
     if not data:
         return None
@@ -222,4 +224,4 @@ def _decoded(data: bytes | None, part: str) -> History | None:
         return None
     if kept.form != _FORM or kept.part != os.fsencode(part) or not kept.head.isalnum():
         return None
-    return History(commits, titles=kept.titles, head=kept.head, part=part)
+    return CommitHistory(commits, titles=kept.titles, head=kept.head, part=part)

@@ -12,7 +12,7 @@ from ybs.repo_map import caches, facts
 from ybs.repo_map.documents import Documents, hash_of
 from ybs.repo_map.facts import DEFINES, MOST_STEPS, STEPS, WEIGHT_BITS
 from ybs.repo_map.reading import Tree, is_plain
-from ybs.repo_map.store import FAILURES, Document, is_damage, open_store, remove
+from ybs.repo_map.store import FAILURES, IndexedFile, is_damage, open_store, remove
 from ybs.repo_map.tag_cache import MOST_KEPT, TagCache
 from ybs.repo_map.tags import Tags
 
@@ -73,7 +73,7 @@ class Index:
     def _arrange(self) -> None:
         """Give the files numbers in the order of their paths."""
         live, fresh = self._documents.live, self._documents.fresh
-        self._files: list[Document] = [live[path] for path in sorted(live)]
+        self._files: list[IndexedFile] = [live[path] for path in sorted(live)]
         self.paths = [one.path for one in self._files]
         self.lengths = [one.length for one in self._files]
         self._slots = {one.number: slot for slot, one in enumerate(self._files)}

@@ -118,7 +118,7 @@ def is_packed(data: bytes) -> bool:
 
 
 def utf8_of(data: bytes) -> bytes:
-    """Return a source text as UTF-8 without a byte order mark; what is no UTF-16 is taken as it is."""
+    """Return a source text as UTF-8 without a byte order mark; what is not UTF-16 is taken as it is."""
     if data.startswith(b"\xef\xbb\xbf"):
         return data[3:]
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ybs.core.errors import ToolError
 from ybs.core.folder_names import OTHERS
-from ybs.repo_map.protocol import DEFAULT_TOKENS, Job, MapAnswer
+from ybs.repo_map.protocol import DEFAULT_TOKENS, MapAnswer, MapRequest
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -33,7 +33,7 @@ class Mapper:
 
     def __init__(
         self,
-        job: Job,
+        job: MapRequest,
         tokens: int,
         *,
         environ: Mapping[str, str] = os.environ,

@@ -12,7 +12,7 @@ MOST_QUERY_CHARS = 8_000
 DEFAULT_TOKENS = 1024
 
 
-class Job(Struct, frozen=True, kw_only=True):
+class MapRequest(Struct, frozen=True, kw_only=True):
     """The first line to the process: whose map it is to make. Paths are bytes, as the system has them.
 
     `is_kept` says whether the index may be kept in the cache. Provider and model say how tokens count. Where `parses` is
@@ -52,7 +52,7 @@ class Ready(Struct, frozen=True, kw_only=True):
     sources: int
 
 
-class Question(Struct, frozen=True, kw_only=True):
+class MapQuery(Struct, frozen=True, kw_only=True):
     """The second line to the process: what the map is about ("": everything), and its size."""
 
     query: str

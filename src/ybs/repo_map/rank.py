@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from ybs.core.folder_names import ASIDE, OTHERS
 from ybs.repo_map.graph import edges_among, page_rank
-from ybs.repo_map.history import History
+from ybs.repo_map.history import CommitHistory
 from ybs.repo_map.index import Index
 from ybs.repo_map.languages import is_source
 from ybs.repo_map.query import Query
@@ -74,7 +74,7 @@ class Ranked(Struct, frozen=True, kw_only=True):
     linked: Mapping[str, float] = {}
 
 
-def rank(index: Index, history: History, query: Query) -> list[Ranked]:
+def rank(index: Index, history: CommitHistory, query: Query) -> list[Ranked]:
     """Return the files of the index, the likeliest first; without words an overview of what matters lately."""
     look = Look(index, history, query)
     look.at_all()
@@ -96,7 +96,7 @@ def rank(index: Index, history: History, query: Query) -> list[Ranked]:
 class Look:
     """Looks at files, ever fewer and ever closer; `worth` is what they are worth so far."""
 
-    def __init__(self, index: Index, history: History, query: Query) -> None:
+    def __init__(self, index: Index, history: CommitHistory, query: Query) -> None:
         self._index, self._history, self._query = index, history, query
         self.paths: Sequence[str] = index.paths
         self._files = {path: file for file, path in enumerate(self.paths)}

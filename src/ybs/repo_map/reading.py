@@ -36,7 +36,7 @@ class Looks(Struct, frozen=True, gc=False):
 
 
 class Tree:
-    """The files below a folder. A path is relative; what is no regular file, or lies behind a link, is not opened."""
+    """The files below a folder. A path is relative; what is not a regular file, or lies behind a link, is not opened."""
 
     def __init__(self, folder: Path) -> None:
         self._top = os.path.join(folder, "")  # noqa: PTH118 - string paths: thousands of them at each start

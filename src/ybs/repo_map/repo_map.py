@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from ybs.git.client import Git
-from ybs.repo_map.history import History, read_history
+from ybs.repo_map.history import CommitHistory, read_history
 from ybs.repo_map.index import Index
 from ybs.repo_map.languages import is_source
 from ybs.repo_map.query import read_query
@@ -49,7 +49,7 @@ class RepoMap:
         self._list_files, self._git, self._count = list_files, git, count
         self._index = Index(folder, cache)
         self._index.parses = parses
-        self._history = History()
+        self._history = CommitHistory()
 
     @property
     def sources(self) -> int:

@@ -20,7 +20,7 @@ _ANNOTATIONS = re.compile(
 )
 #: Where the lines of a broken list were joined.
 _SEAMS = re.compile(r"([(\[]) |,? ([)\]])")
-#: A lifetime of Rust is no quote: it stands behind & or <, or follows on another word.
+#: A lifetime of Rust is not a quote: it stands behind & or <, or follows on another word.
 _LONG_STRING = re.compile(r"\"[^\"]{40,}+\"|(?<![&<])'[^']{40,}+(?<![&<])(?<![+:,] )'|`[^`]{40,}+`")
 
 

@@ -43,7 +43,7 @@ _COLUMNS = "number, path, size, mtime_ns, inode, hash, length, language"
 Postings = dict[str, "array[int]"]
 
 
-class Document(Struct, gc=False):
+class IndexedFile(Struct, gc=False):
     """A file with a content: its number in the postings, how it looked, and what is known of it."""
 
     number: int
@@ -74,7 +74,7 @@ def is_damage(error: Exception) -> bool:
     return not (isinstance(code, int) and code & 0xFF in _NOT_NOW)
 
 
-class Store:
+class MapStore:
     """One open file. Methods raise what is in FAILURES."""
 
     def __init__(self, file: Path, stamp: str) -> None:
@@ -134,22 +134,22 @@ class Store:
         """Return how often it was written."""
         return int(self.get("generation") or b"0")
 
-    def documents(self) -> Iterator[Document]:
+    def documents(self) -> Iterator[IndexedFile]:
         """Yield the documents of the files as they were last seen."""
         return self._documents("live=1")
 
-    def waiting(self, paths: Sequence[str] = ()) -> Iterator[Document]:
+    def waiting(self, paths: Sequence[str] = ()) -> Iterator[IndexedFile]:
         """Yield the documents that are not live: of some paths, or of all."""
         names = [os.fsencode(path) for path in paths]
         among = f" AND path IN ({','.join('?' * len(names))})" if names else ""
         return self._documents("live=0" + among, names)
 
-    def _documents(self, where: str, values: Sequence[bytes] = ()) -> Iterator[Document]:
+    def _documents(self, where: str, values: Sequence[bytes] = ()) -> Iterator[IndexedFile]:
         rows = self._at.execute(f"SELECT {_COLUMNS} FROM documents WHERE {where}", values)  # noqa: S608 - no values in it
         decode = os.fsdecode
         for number, path, size, mtime_ns, inode, digest, length, language in rows:
             looks = Looks(size, mtime_ns, inode)
-            yield Document(number, decode(path), looks, digest, length, language)
+            yield IndexedFile(number, decode(path), looks, digest, length, language)
 
     def count_waiting(self) -> int:
         """Return how many documents are not live."""
@@ -215,7 +215,7 @@ class Store:
         """Write values of `meta`."""
         self._at.executemany("INSERT OR REPLACE INTO meta VALUES(?, ?)", values.items())
 
-    def keep(self, documents: Iterable[Document]) -> None:
+    def keep(self, documents: Iterable[IndexedFile]) -> None:
         """Write documents that are live, new ones and those that look different now."""
         rows = (
             (
@@ -282,11 +282,11 @@ class Store:
         self._at.close()
 
 
-def open_store(file: Path, stamp: str) -> Store | None:
+def open_store(file: Path, stamp: str) -> MapStore | None:
     """Open the store in a file, made anew where it is damaged; None where it cannot be used. Never raises."""
     for _ in range(2):
         try:
-            return Store(file, stamp)
+            return MapStore(file, stamp)
         except (OSError, private_file.Unsafe):
             return None
         except FAILURES as error:

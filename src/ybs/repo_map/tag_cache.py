@@ -4,7 +4,7 @@ import re
 
 from msgspec import msgpack, structs
 
-from ybs.repo_map.store import FAILURES, Store
+from ybs.repo_map.store import FAILURES, MapStore
 from ybs.repo_map.tags import Tag, Tags, tags_of
 from ybs.repo_map.words import looks_like_key
 
@@ -34,7 +34,7 @@ class TagCache:
         self._new: dict[bytes, bytes] = {}
         self._decode = msgpack.Decoder(Tags).decode
 
-    def find(self, digest: bytes, language: str, store: Store | None) -> Tags | None:
+    def find(self, digest: bytes, language: str, store: MapStore | None) -> Tags | None:
         """Return the tags of a content if it was parsed before."""
         key = digest + language.encode()
         if key not in self._known and store:

@@ -134,7 +134,7 @@ def _capture(tree: "Tree", query: "Query") -> "dict[str, list[Node]]":
 
 
 def _is_hopeless(root: "Node") -> bool:
-    """Return whether a great part of a text is no code: a query's time grows with the square of such a heap."""
+    """Return whether a great part of a text is not code: a query's time grows with the square of such a heap."""
     doubtful = [root] if root.has_error else []
     for _ in range(_MOST_MISTAKES):
         if not doubtful:
@@ -175,7 +175,7 @@ def _find(source: bytes, node: "Node", kind: str) -> _Found | None:
 
 
 def _of_function(source: bytes, node: "Node", name: bytes) -> str:
-    """See through what the grammars of C make of macros: `class EXPORTED A {` is no function, nor is `else if`."""
+    """See through what the grammars of C make of macros: `class EXPORTED A {` is not a function, nor is `else if`."""
     declarator = node.child_by_field_name("declarator")
     if declarator is None or declarator.type != "identifier":
         return "" if name in _STATEMENTS else "function"

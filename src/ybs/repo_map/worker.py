@@ -11,7 +11,7 @@ from time import monotonic, sleep
 
 import msgspec
 
-from ybs.repo_map.protocol import MOST_QUERY_CHARS, Job, MapAnswer, Question, Ready, plain
+from ybs.repo_map.protocol import MOST_QUERY_CHARS, MapAnswer, MapQuery, MapRequest, Ready, plain
 from ybs.security.sandbox.environment import path_of
 
 #: How much less than others it asks of the processor.
@@ -38,7 +38,7 @@ class MapCrashed(MapFailed):
 class MapChild:
     """One process. `ask` once, then `end`; both may be left out, but `kill` or `end` may not."""
 
-    def __init__(self, command: Sequence[str], environ: Mapping[str, str], job: Job) -> None:
+    def __init__(self, command: Sequence[str], environ: Mapping[str, str], job: MapRequest) -> None:
         """Start it, which takes well below a millisecond. Raises MapFailed."""
         self._said = bytearray()
         self._has_ended = self._is_gone = self._is_too_much = False
@@ -56,14 +56,14 @@ class MapChild:
 
     async def ask(self, query: str, tokens: int) -> MapAnswer:
         """Ask and wait for the answer. Raises MapFailed."""
-        self._send(Question(query=plain(query[:MOST_QUERY_CHARS]), tokens=tokens))
+        self._send(MapQuery(query=plain(query[:MOST_QUERY_CHARS]), tokens=tokens))
         try:
             msgspec.json.decode(await self._line(0), type=Ready)
             return msgspec.json.decode(await self._line(1), type=MapAnswer)
         except msgspec.DecodeError as error:
             raise MapFailed("its process said something else") from error
 
-    def _send(self, words: Job | Question) -> None:
+    def _send(self, words: MapRequest | MapQuery) -> None:
         """Write a line. What has ended already says so when its answer is read."""
         data = msgspec.json.encode(words) + b"\n"
         with suppress(BrokenPipeError):

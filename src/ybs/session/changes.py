@@ -97,7 +97,7 @@ class Changes:
 
 
 def _path_in(diff: str) -> str:
-    """Read the file's name out of a diff's heading; what is no diff says it in its one line."""
+    """Read the file's name out of a diff's heading; what is not a diff says it in its one line."""
     lines = diff.split("\n", 2)
     if len(lines) < 2 or not lines[0].startswith("--- "):
         return diff.removeprefix("Binary file ").rpartition(": ")[0] or diff[:80]

@@ -153,7 +153,7 @@ class Journal:
         return clean
 
     def _add_others(self, event: Event, clean: Event, agent: str) -> None:
-        """Write down what a sub-agent tells, which is no part of the conversation."""
+        """Write down what a sub-agent tells, which is not part of the conversation."""
         number = self._log.add(clean, agent=agent) if self._log is not None else 0
         self.replay.add(event, number, agent=agent)
         self._check_log()

@@ -134,14 +134,14 @@ class Checkpoints:
         """Return the turn's changes as a unified diff; what has no lines is named in one. Raises YbsError."""
         from ybs.session.turn_diff import diff_of_turn
 
-        return diff_of_turn(self._record(name).changes, self._keeper.shelf.objects.get)
+        return diff_of_turn(self._record(name).changes, self._keeper.store.objects.get)
 
     def message(self, name: str, paths: Collection[str | Path], columns: int) -> str:
         """Return a commit's message for some of the paths that a turn changed, with a title of so many columns."""
         from ybs.session.commit_message import message_of
 
         changes = (change for change in self._record(name).changes if change.path in paths)
-        return message_of(changes, self._keeper.shelf.objects.get, columns)
+        return message_of(changes, self._keeper.store.objects.get, columns)
 
     def close(self) -> None:
         """Let go of the contents that were kept for the session alone."""
@@ -198,11 +198,11 @@ class Checkpoints:
 
     def _forget(self) -> None:
         self._is_noted = False
-        self._keeper.shelf.forget(self.session)
+        self._keeper.store.forget(self.session)
 
     def _recover(self) -> Recovered | None:
         keeper = self._keeper
-        running = keeper.shelf.running(self.session)
+        running = keeper.store.running(self.session)
         if running is None or self.turn is None or running.turn != self.turn():
             self._forget()  # another turn has ended since: it was elsewhere
             return None
@@ -228,7 +228,7 @@ class Checkpoints:
         record = self._keeper.add(self.session, changes, beyond=beyond)
         if running is not None:
             running = replace(running, changes=(), open=frozenset(), record=record.name)
-            self._keeper.shelf.note(self.session, running, is_first=False)
+            self._keeper.store.note(self.session, running, is_first=False)
         return self._kept(record)
 
     async def _keep_all(self) -> None:
@@ -285,7 +285,7 @@ class Checkpoints:
         return replace(change, path=self._roots.show(Path(change.path)))
 
     def _record(self, name: str) -> "Record":
-        return self._keeper.shelf.read(name)
+        return self._keeper.store.read(name)
 
     def _restore(self, names: Sequence[str], *, force: bool, is_redo: bool) -> Restored:
         from msgspec.structs import replace
@@ -295,17 +295,17 @@ class Checkpoints:
 
         if not names:
             return Restored()
-        shelf = self._keeper.shelf
-        records = [shelf.read(name) for name in dict.fromkeys(names)]
+        store = self._keeper.store
+        records = [store.read(name) for name in dict.fromkeys(names)]
         if is_redo:
             records.reverse()
         steps = joined((self._by_path(record.changes) for record in records), is_redo=is_redo)
         for step in steps.values():
-            step.is_kept = step.is_kept and shelf.objects.has_state(step.target)
+            step.is_kept = step.is_kept and store.objects.has_state(step.target)
         mark = records[0].name
         keeps = force and not is_redo
         look_at = partial(self._keeper.look_at, keeps=keeps)
-        planned = plan(self._roots, steps, look_at, force=force, is_resumed=shelf.began(mark))
+        planned = plan(self._roots, steps, look_at, force=force, is_resumed=store.began(mark))
         outcome = Restored(
             unkept=self._shown(planned.unkept),
             left=self._shown(planned.left),
@@ -314,15 +314,15 @@ class Checkpoints:
         if planned.conflicts:
             return replace(outcome, conflicts=self._shown(planned.conflicts))
         overwritten = self._overwritten(mark, planned.steps) if keeps else ""
-        restoring = Restoring(self._roots, planned.steps, shelf.objects.get)
+        restoring = Restoring(self._roots, planned.steps, store.objects.get)
         try:
-            shelf.begin(mark, overwritten)
+            store.begin(mark, overwritten)
             restoring.do()
         except (OSError, Refused) as error:
             reason = (error.strerror if isinstance(error, OSError) else "") or str(error)
             problem = f"Only some of the files were restored: {reason}. Run the command again to restore the rest."
             return replace(outcome, problem=problem)
-        shelf.finish(mark)
+        store.finish(mark)
         return replace(
             outcome,
             paths=self._shown(planned.steps.keys() - restoring.stayed),
@@ -337,7 +337,7 @@ class Checkpoints:
 
         from ybs.checkpoints.planning import overwriting
 
-        broken_off = self._keeper.shelf.overwritten(mark)
+        broken_off = self._keeper.store.overwritten(mark)
         earlier = self._by_path(broken_off.changes) if broken_off else {}
         changes = overwriting(steps, earlier)
         spelled = [replace(change, path=self._roots.show(Path(path))) for path, change in changes]

@@ -72,7 +72,7 @@ class HttpError(
     tag="http_error",
     forbid_unknown_fields=True,
 ):
-    """A response that is no answer. Without `body` it is the wire format's own error object.
+    """A response that is not an answer. Without `body` it is the wire format's own error object.
 
     In `body`, the characters U+DC80 to U+DCFF stand for single bytes that are not UTF-8.
     """
@@ -193,7 +193,7 @@ def call(name: str, /, **arguments: Any) -> ToolCall:
 
 
 def broken_call(name: str, text: str) -> ToolCall:
-    """Make a tool call whose arguments are `text`, which is no JSON object."""
+    """Make a tool call whose arguments are `text`, which is not a JSON object."""
     return ToolCall(id="", name=name, invalid=text)
 
 

@@ -225,7 +225,7 @@ class LocalToolbox(Toolbox):
         return await self._run_checked(call, ready, emit)
 
     async def _run_checked(self, call: ToolCall, ready: Ready, emit: Emit) -> ToolResult:
-        from ybs.tools.calls.live import Live
+        from ybs.tools.calls.live import LiveOutput
         from ybs.tools.calls.supervise import awaited
 
         tool, notes = ready.tool, ready.decoded.notes
@@ -238,7 +238,7 @@ class LocalToolbox(Toolbox):
         if verdict.by == "reading" and (read := await self._read_only(ready, emit)) is not None:
             return read
         notes = (*notes, *await self._keep(ready))
-        live = Live(call.id, emit)
+        live = LiveOutput(call.id, emit)
         try:
             value = ready.decoded.value
             output = await awaited(lambda: tool.run(value, live), tool.name, self._limit_of(tool))
@@ -256,14 +256,14 @@ class LocalToolbox(Toolbox):
 
         Where that is not enough the person is asked. Returns None where it is to be run as any other call.
         """
-        from ybs.tools.calls.live import Live
+        from ybs.tools.calls.live import LiveOutput
         from ybs.tools.calls.read_only import UNHELD, ReadOnlyFirst, ReadOnlyRun, held_back
         from ybs.tools.calls.supervise import awaited
 
         tool, value, notes = ready.tool, ready.decoded.value, ready.decoded.notes
         ran = ReadOnlyRun(output=ToolOutput(output=""), needs=UNHELD)
         if isinstance(tool, ReadOnlyFirst):
-            live = Live(ready.call.id, emit)
+            live = LiveOutput(ready.call.id, emit)
             try:
                 ran = await awaited(
                     lambda: tool.run_read_only(value, live), tool.name, self._limit_of(tool)

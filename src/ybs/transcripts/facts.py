@@ -65,7 +65,7 @@ class Consumption:
         return taken
 
 
-class Facts:
+class SessionFacts:
     """What the events of a session tell of it; those of rewound turns too."""
 
     def __init__(self) -> None:

@@ -36,7 +36,7 @@ from ybs.core.events import (
     UserSaid,
 )
 from ybs.core.messages import AssistantMessage, Message, ToolCall, ToolResult
-from ybs.transcripts.facts import Facts
+from ybs.transcripts.facts import SessionFacts
 from ybs.transcripts.rounds import Rounds
 
 
@@ -60,7 +60,7 @@ class _Compaction(Struct, frozen=True):
         return _Compaction(self.before[: places[-same]], now) if same <= len(places) else None
 
 
-class Replay(Facts):
+class Replay(SessionFacts):
     """The state that events leave. Feed every event, in order, with the number of its line.
 
     A rewind cuts the conversation; what was spent, and what changed in files, stays. The conversation is the main

@@ -14,7 +14,7 @@ from msgspec import Struct
 from ybs.config import private_file
 from ybs.config.document import visible
 from ybs.config.paths import config_folder
-from ybs.config.review import Change, Item, ProjectFile, Review
+from ybs.config.review import FileDifference, Item, ProjectFile, Review
 from ybs.core.errors import ConfigError
 from ybs.trust.files import Untrustable, read_one
 
@@ -115,29 +115,33 @@ def record_file(folder: Path, environ: Mapping[str, str] | None = None) -> Path:
     return config_folder(environ) / "trust" / f"{name}.json"
 
 
-def _changes(known: Mapping[str, TrustedFile], files: Mapping[str, ProjectFile]) -> list[Change]:
-    changes: list[Change] = []
+def _changes(
+    known: Mapping[str, TrustedFile], files: Mapping[str, ProjectFile]
+) -> list[FileDifference]:
+    changes: list[FileDifference] = []
     for path in sorted({*known, *files}):
         was, now = known.get(path), files.get(path)
         if was is None:
-            changes.append(Change(path=visible(path), what="is new"))
+            changes.append(FileDifference(path=visible(path), what="is new"))
         elif now is None:
-            changes.append(Change(path=visible(path), what="was removed"))
+            changes.append(FileDifference(path=visible(path), what="was removed"))
         elif was.digest != now.digest:
             changes.append(_change(path, was, now))
     return changes
 
 
-def _change(path: str, was: TrustedFile, now: ProjectFile) -> Change:
+def _change(path: str, was: TrustedFile, now: ProjectFile) -> FileDifference:
     text = _text_of(now.data) if len(now.data) <= MOST_KEPT else ""
     if was.digest.removesuffix("+x") == now.digest.removesuffix("+x"):
         may = "may be run now" if now.is_executable else "may not be run any more"
-        return Change(path=visible(path), what=may)
+        return FileDifference(path=visible(path), what=may)
     if not was.text or not text:
-        return Change(path=visible(path), what=f"has changed ({len(now.data):,} bytes now)")
+        return FileDifference(path=visible(path), what=f"has changed ({len(now.data):,} bytes now)")
     from ybs.trust.wording import difference  # difflib, needed only here
 
-    return Change(path=visible(path), what="has changed", difference=difference(was.text, text))
+    return FileDifference(
+        path=visible(path), what="has changed", difference=difference(was.text, text)
+    )
 
 
 def _text_of(data: bytes) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ybs.config.document import Document, dotted, visible
+from ybs.config.document import SettingsDocument, dotted, visible
 from ybs.config.tree import Leaf, Tree, find, is_list, is_object, leaves_of, put
 from ybs.config.variables import has_reference
 from ybs.trust.project_settings import needing_trust, rule_of
@@ -43,7 +43,7 @@ class Powerful(Struct, frozen=True):
     never: list[tuple[str, ...]]
     reading: list[tuple[str, ...]]
 
-    def warn(self, document: Document) -> None:
+    def warn(self, document: SettingsDocument) -> None:
         """Say what is left out although the project is trusted."""
         if self.never:
             document.warn_of_all(self.never, "ignored, because a project's file may not set it")
@@ -53,7 +53,7 @@ class Powerful(Struct, frozen=True):
             )
 
 
-def take_powerful(document: Document) -> Powerful:
+def take_powerful(document: SettingsDocument) -> Powerful:
     """Sort what needs trust into what a project may set with it, and what it may not set even then."""
     found = Powerful({}, [], [])
     for path, value in needing_trust(document):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ybs.config.document import Document, parse, visible
+from ybs.config.document import SettingsDocument, parse, visible
 from ybs.config.files import LARGEST_BYTES, Unusable, place_of
 from ybs.config.provider_change import without_strangers
 from ybs.config.review import Item, ProjectFile, Review
@@ -30,8 +30,8 @@ class ProjectLayer:
     ) -> None:
         self.file, self.united = file, dict[tuple[str, ...], Leaf]()
         self._early: list[str] = []
-        self.document = self._parse(file, text) or Document(str(file))
-        self.servers: Document | None = None
+        self.document = self._parse(file, text) or SettingsDocument(str(file))
+        self.servers: SettingsDocument | None = None
         self.powerful = take_powerful(self.document)
         self.review = self._review(text or "", once=is_trusted, environ=environ)
 
@@ -119,7 +119,7 @@ class ProjectLayer:
         yield from words_in(self.powerful.values)
         yield from words_in(self.servers.tree if self.servers else None)
 
-    def _parse_servers(self, file: ProjectFile | None) -> Document | None:
+    def _parse_servers(self, file: ProjectFile | None) -> SettingsDocument | None:
         if file is None:
             return None
         if len(file.data) > LARGEST_BYTES:
@@ -132,7 +132,7 @@ class ProjectLayer:
         document = self._parse(self.file.parent / MCP_FILE, text)
         return document if document and is_object(document.tree.get(_SERVERS)) else None
 
-    def _parse(self, path: Path, text: str | None) -> Document | None:
+    def _parse(self, path: Path, text: str | None) -> SettingsDocument | None:
         try:
             return None if text is None else parse(path, text)
         except Unusable as error:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ybs.config.document import Document
+from ybs.config.document import SettingsDocument
 from ybs.config.shape import annotation_at
 from ybs.config.tree import Tree, is_list, is_object, put
 from ybs.config.variables import has_reference
@@ -24,7 +24,7 @@ INERT = {
     "ui.show_token_usage",
     "ui.stream_responses",
 }
-#: Taken over where the number is lower than the user's (no number is no limit).
+#: Taken over where the number is lower than the user's (no number means no limit).
 ONLY_LOWER = {
     "llm.max_tokens",
     "llm.timeout_seconds",
@@ -67,18 +67,18 @@ def rule_of(path: tuple[str, ...]) -> str:
     return ".".join((*path[:2], "*", path[3]) if is_tool else path)
 
 
-def needing_trust(document: Document) -> Iterator[tuple[tuple[str, ...], Any]]:
+def needing_trust(document: SettingsDocument) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Yield the settings of a project's file, or whole sections, that need trust, with their values."""
     return ((path, value) for path, value in _entries(document.tree, ()) if _needs_trust(path))
 
 
-def warn_of_powerful(document: Document, words: str) -> None:
+def warn_of_powerful(document: SettingsDocument, words: str) -> None:
     """Say in one warning which settings are ignored for want of trust."""
     if refused := [path for path, _ in needing_trust(document)]:
         document.warn_of_all(refused, words)
 
 
-def take_harmless(document: Document) -> dict[str, Any]:
+def take_harmless(document: SettingsDocument) -> dict[str, Any]:
     """Return the part of a project's file that needs no trust."""
     harmless: dict[str, Any] = {}
     for path, value in _entries(document.tree, ()):
@@ -98,7 +98,7 @@ def take_harmless(document: Document) -> dict[str, Any]:
 
 
 def take_tighter(
-    document: Document, harmless: dict[str, Any], current: Callable[[tuple[str, ...]], Any]
+    document: SettingsDocument, harmless: dict[str, Any], current: Callable[[tuple[str, ...]], Any]
 ) -> tuple[dict[str, Any], dict[tuple[str, ...], list[str]]]:
     """Return the settings that are no wider than the user's, and the lists to unite with the user's."""
     kept: dict[str, Any] = {}

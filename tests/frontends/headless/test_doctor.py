@@ -222,31 +222,31 @@ def test_the_fix_for_a_sandbox_is_what_keeps_it_away(
 ) -> None:
     monkeypatch.setattr("shutil.which", lambda name: name if name == "dnf" else None)
     why = "bubblewrap is not installed for the whole system; landlock stands in for it"
-    assert machine.fix_for_cage(why) == "sudo dnf install bubblewrap"
+    assert machine.fix_for_backend(why) == "sudo dnf install bubblewrap"
     broken = "/usr/bin/bwrap does not work here: setting up uid map: Permission denied"
     (tmp_path / "kernel").mkdir()
     restricted = tmp_path / "kernel" / "apparmor_restrict_unprivileged_userns"
     restricted.write_text("1\n")
     fix = "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
-    assert machine.fix_for_cage(broken, tmp_path) == fix
+    assert machine.fix_for_backend(broken, tmp_path) == fix
     restricted.write_text("0\n")
-    assert "user namespaces" in machine.fix_for_cage(broken, tmp_path)
-    assert machine.fix_for_cage("no filter for this machine", tmp_path) == "see docs/security.md"
+    assert "user namespaces" in machine.fix_for_backend(broken, tmp_path)
+    assert machine.fix_for_backend("no filter for this machine", tmp_path) == "see docs/security.md"
     monkeypatch.setattr("shutil.which", lambda _name: None)
     assert install("git") == "install git"
 
 
-def test_a_reduced_cage_is_a_warning_and_none_an_error(
+def test_a_reduced_sandbox_is_a_warning_and_none_an_error(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from ybs.config.schema import Config
-    from ybs.security.sandbox.choice import NoCage
+    from ybs.security.sandbox.choice import NoBackend
 
-    cage = NoCage("nothing here")
-    monkeypatch.setattr("ybs.security.sandbox.choice.choose", lambda *_: cage)
+    backend = NoBackend("nothing here")
+    monkeypatch.setattr("ybs.security.sandbox.choice.choose", lambda *_: backend)
     found = machine.look_at_sandbox(Config())
     assert (found.state, found.detail) == ("error", "nothing here; commands are refused")
-    cage.name = "landlock (reduced)"
+    backend.name = "landlock (reduced)"
     found = machine.look_at_sandbox(Config())
     assert (found.state, found.is_to_mend) == ("warning", True)
     assert "ybs asks before every command" in found.detail

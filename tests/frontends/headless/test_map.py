@@ -13,7 +13,7 @@ import pytest
 from rows import every_row
 from ybs import cli
 from ybs.frontends.headless import map
-from ybs.repo_map.protocol import Job, MapAnswer, Question, Ready
+from ybs.repo_map.protocol import MapAnswer, MapQuery, MapRequest, Ready
 
 Capture = pytest.CaptureFixture[str]
 TIDE = "def tide_of_the_day(moon):\n    return moon * 2\n"
@@ -168,12 +168,12 @@ class Session(SimpleQueue[bytes]):
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self.folder = folder
-        self.put(msgspec.json.encode(Job.of(folder)))
+        self.put(msgspec.json.encode(MapRequest.of(folder)))
 
     def get(self, *_: Any, **__: Any) -> bytes:
         if self.empty():
             (self.folder / "src" / "moon.py").write_text("def lighthouse(): pass\n")
-            self.put(msgspec.json.encode(Question(query="lighthouse", tokens=100)))
+            self.put(msgspec.json.encode(MapQuery(query="lighthouse", tokens=100)))
         return super().get()
 
 

@@ -12,10 +12,10 @@ from ybs.cli import main
 
 
 @pytest.fixture(autouse=True)
-def _caged(project: Path) -> None:
-    cage = Sandbox(project).cage
-    if cage.name == "none":
-        pytest.skip(f"NOT TESTED: {cage.why}")
+def _sandboxed(project: Path) -> None:
+    backend = Sandbox(project).backend
+    if backend.name == "none":
+        pytest.skip(f"NOT TESTED: {backend.why}")
 
 
 def execute(*words: str, options: tuple[str, ...] = ()) -> "subprocess.CompletedProcess[str]":

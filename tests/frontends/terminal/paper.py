@@ -10,7 +10,7 @@ from stage import FakeClock
 from ybs.config.schema import Ui
 from ybs.core.envelope import MAIN, Envelope
 from ybs.core.events import Event, ToolFinished, ToolStarted
-from ybs.frontends.terminal.drawing.live import Live
+from ybs.frontends.terminal.drawing.live import LiveArea
 from ybs.frontends.terminal.drawing.page import Canvas
 from ybs.frontends.terminal.drawing.render import Renderer
 from ybs.frontends.terminal.signs import UNICODE, Paint
@@ -24,7 +24,7 @@ class Page:
         self.pieces: list[str] = []
         self.clock = FakeClock()
         paint = Paint(has_colour=False)
-        self.live = Live(paint, UNICODE, self.clock)
+        self.live = LiveArea(paint, UNICODE, self.clock)
         canvas = Canvas(self.pieces.append, lambda: width, paint, UNICODE)
         ui = Ui(**settings)
         self.view = View(streams=ui.stream_responses, is_verbose=is_verbose)

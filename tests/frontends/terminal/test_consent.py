@@ -1,4 +1,4 @@
-"""Keys that were meant for something else are no consent: bursts, pastes, what a terminal says by itself."""
+"""Keys that were meant for something else are not consent: bursts, pastes, what a terminal says by itself."""
 
 import asyncio
 import signal

@@ -15,7 +15,7 @@ from fake_session import FakeSession, asks, hangs, question_of, says
 from ybs.core.events import ThinkingStreamed, ToolFinished
 from ybs.frontends.terminal.drawing.markdown import draw
 from ybs.frontends.terminal.drawing.render import MOST_ROWS
-from ybs.frontends.terminal.prompt.draft import Draft
+from ybs.frontends.terminal.prompt.draft import PromptDraft
 from ybs.frontends.terminal.prompt.history import LineHistory
 from ybs.frontends.terminal.signs import fit_encoding
 
@@ -122,7 +122,7 @@ async def test_enter_takes_the_only_file_that_fits_and_sends_one_that_is_written
         ("see @a.py", ["@a.py "], None),
         ("/mo", ["/model "], None),
     ]:
-        draft = Draft(LineHistory(), print)
+        draft = PromptDraft(LineHistory(), print)
         draft.text = typed
         draft.cursor_position = len(typed)
         length = len(typed.split()[-1])

@@ -11,7 +11,7 @@ from fake_session import EndTurn, FakeSession, hangs, says
 from ybs.core.errors import YbsError
 from ybs.core.events import UserSaid
 from ybs.frontends.terminal import terminal
-from ybs.frontends.terminal.prompt.draft import Draft
+from ybs.frontends.terminal.prompt.draft import PromptDraft
 from ybs.frontends.terminal.prompt.history import LineHistory
 from ybs.session.reply import Menu, MenuItem, Reply
 
@@ -184,7 +184,7 @@ async def test_what_is_given_back_while_the_editor_is_open_stays(
 
 
 def test_long_words_given_back_still_name_files_and_what_was_pasted_does_not() -> None:
-    draft = Draft(LineHistory(), print)
+    draft = PromptDraft(LineHistory(), print)
     words = "please fix\n" * 10 + "in @src/cart.py"
     draft.give(words)
     assert draft.pastes.shorten(draft.words) == words

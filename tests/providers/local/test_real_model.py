@@ -77,7 +77,7 @@ async def start() -> server.Running:
 
 
 def ask(path: str, body: Any) -> Any:
-    """Ask the server something that is no chat."""
+    """Ask the server something that is not a chat."""
     running = server.running()
     assert running is not None
     connection = HTTPConnection("127.0.0.1", running.port, timeout=60)

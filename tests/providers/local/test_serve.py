@@ -11,15 +11,15 @@ import pytest
 from msgspec.structs import replace
 
 from ybs.providers.local import serve
-from ybs.providers.local.server import Job, command, free_port
+from ybs.providers.local.server import ServerArguments, command, free_port
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> Job:
+def job(tmp_path: Path) -> ServerArguments:
     state = tmp_path / "llama.json"
     state.write_text("{}")
     os.utime(state, (1000.0, 1000.0))
-    return Job(
+    return ServerArguments(
         model="m.gguf",
         template="t.jinja",
         alias="m",
@@ -43,20 +43,20 @@ class Clock:
         return self.now
 
 
-def test_it_ends_when_no_run_has_used_it_for_long(job: Job):
+def test_it_ends_when_no_run_has_used_it_for_long(job: ServerArguments):
     clock = Clock()
     serve.wait_until_unused(job, Event(), is_working=lambda: False, look_seconds=0, now=clock)
     assert 1060 <= clock.now <= 1070
 
 
-def test_a_run_that_touches_the_state_file_puts_the_end_off(job: Job):
+def test_a_run_that_touches_the_state_file_puts_the_end_off(job: ServerArguments):
     clock = Clock()
     os.utime(job.state_file, (1500.0, 1500.0))
     serve.wait_until_unused(job, Event(), is_working=lambda: False, look_seconds=0, now=clock)
     assert clock.now >= 1560
 
 
-def test_a_long_answer_is_not_cut_off(job: Job):
+def test_a_long_answer_is_not_cut_off(job: ServerArguments):
     clock, working = Clock(), iter([True, True, False])
     serve.wait_until_unused(
         job, Event(), is_working=lambda: next(working), look_seconds=0, now=clock
@@ -64,7 +64,7 @@ def test_a_long_answer_is_not_cut_off(job: Job):
     assert clock.now >= 1180
 
 
-def test_it_ends_when_told(job: Job):
+def test_it_ends_when_told(job: ServerArguments):
     ended = Event()
     ended.set()
     clock = Clock()
@@ -72,12 +72,12 @@ def test_it_ends_when_told(job: Job):
     assert clock.now == 1005
 
 
-def test_it_ends_when_nobody_can_find_it_any_more(job: Job):
+def test_it_ends_when_nobody_can_find_it_any_more(job: ServerArguments):
     Path(job.state_file).unlink()
     serve.wait_until_unused(job, Event(), is_working=lambda: True, look_seconds=0, now=Clock())
 
 
-def test_a_server_that_does_not_answer_is_not_working(job: Job):
+def test_a_server_that_does_not_answer_is_not_working(job: ServerArguments):
     assert not serve.is_working(job)
 
 
@@ -96,7 +96,7 @@ class FakeLlama:
 
 @pytest.mark.parametrize(("template", "served"), [("mine", "mine"), ("", "the model's own")])
 def test_the_server_gets_what_the_job_says(
-    job: Job, monkeypatch: pytest.MonkeyPatch, template: str, served: str
+    job: ServerArguments, monkeypatch: pytest.MonkeyPatch, template: str, served: str
 ):
     monkeypatch.setitem(sys.modules, "xllamacpp", FakeLlama)
     got = serve.start(replace(job, template=template))

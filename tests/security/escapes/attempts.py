@@ -144,7 +144,7 @@ def _environment() -> list[Attempt]:
         Attempt("E01", "env", "sh", "env"),
         Attempt("E02", "set", "sh", "set"),
         Attempt("E03", "the environment of another process, or of the first", "sh", "cat /proc/$victim/environ || cat /proc/1/environ"),
-        Attempt("E04", "the command lines of the cage itself", "sh", "cat /proc/1/cmdline /proc/$PPID/cmdline"),
+        Attempt("E04", "the command lines of the sandbox itself", "sh", "cat /proc/1/cmdline /proc/$PPID/cmdline"),
         Attempt("E05", "variables that run code", "sh", "[ -n \"$BASH_ENV$LD_PRELOAD$PYTHONSTARTUP$NODE_OPTIONS$GIT_SSH_COMMAND\" ] && echo it-was-seen"),
         Attempt("E06", "sockets named in variables", "sh", "[ -n \"$SSH_AUTH_SOCK$DBUS_SESSION_BUS_ADDRESS$DISPLAY$XDG_RUNTIME_DIR\" ] && echo it-was-seen"),
         Attempt("E07", "the environment at the top of the stack", "py", "won = 'canary' in open('/proc/self/environ').read()"),
@@ -238,14 +238,14 @@ ATTEMPTS: tuple[Attempt, ...] = (
     *_kernel(),
 )
 
-#: What the reduced cage is known to leave open: Landlock has no right for modes and times, and it hides no process.
+#: What the reduced sandbox is known to leave open: Landlock has no right for modes and times, and it hides no process.
 REDUCED_HOLES = frozenset({"W26", "W27", "N10", "K34"})
 
 #: What the network that a person allowed opens: other machines, services of this one, its interfaces and routes.
 OF_THE_NETWORK = frozenset({"N01", "N02", "N03", "N09", "N10", "N14", "N17"})
 
-#: Not made without a cage: it would ask a name server, and tests stay on this machine.
-NOT_UNCAGED = frozenset({"N16"})
+#: Not made without a sandbox: it would ask a name server, and tests stay on this machine.
+NOT_UNSANDBOXED = frozenset({"N16"})
 
 #: They take apart what other attempts aim at, so where attempts succeed each needs a place of its own.
 DESTRUCTIVE = frozenset({"W32", "L03", "L05", "L06", "L07", "L17", "L18", "L22", "L23", "L30"})
@@ -255,7 +255,7 @@ SIGNALS_ABI = 6
 
 
 def holes_of(abi: int) -> set[str]:
-    """Return what the reduced cage leaves open with this version of Landlock."""
+    """Return what the reduced sandbox leaves open with this version of Landlock."""
     return set(REDUCED_HOLES) | (set() if abi >= SIGNALS_ABI else {"K29"})
 
 

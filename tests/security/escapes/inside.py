@@ -1,4 +1,4 @@
-"""Runs in the cage: makes every attempt of a plan in a process of its own and prints what came of it."""
+"""Runs in the sandbox: makes every attempt of a plan in a process of its own and prints what came of it."""
 
 import ctypes
 import fcntl
@@ -61,7 +61,7 @@ def in_child(attempt, names):
             said = in_python(attempt, names)
         except OSError as error:
             said = f"{type(error).__name__}: {error}"
-        except BaseException as error:  # a mistake in the table, not a cage that holds
+        except BaseException as error:  # a mistake in the table, not a sandbox that holds
             said = f"BROKEN {type(error).__name__}: {error}"
         os.write(writing, str(said).encode("utf-8", "replace"))
         os._exit(0)

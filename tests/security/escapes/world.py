@@ -16,7 +16,7 @@ from typing import Any
 from security.escapes.attempts import ATTEMPTS, Attempt
 from ybs.security.sandbox.launch import Launch
 
-#: The system's own: those of a home folder are hidden in the cage.
+#: The system's own: those of a home folder are hidden in the sandbox.
 PYTHON = next((p for p in ("/usr/bin/python3", "/usr/local/bin/python3") if Path(p).exists()), "")
 INSIDE = Path(__file__).with_name("inside.py")
 SECONDS = 60
@@ -128,8 +128,8 @@ class World:
         program.write_text(INSIDE.read_text())
         return [PYTHON, "-I", str(program), str(plan)]
 
-    def uncaged(self, attempts: Iterable[Attempt]) -> Launch:
-        """Return the launch of an agent that knows no cage: everything is inherited."""
+    def unsandboxed(self, attempts: Iterable[Attempt]) -> Launch:
+        """Return the launch of an agent that knows no sandbox: everything is inherited."""
         # The loader would complain of a library that is a canary, in the output of every command.
         environ = {name: value for name, value in self.environ.items() if name != "LD_PRELOAD"}
         return Launch(self.command(attempts), environ, (os.dup(self._leak),))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from rows import every_row
 from ybs.core.errors import ToolError
-from ybs.tools.reading.document import Document, is_binary, text_of_part
+from ybs.tools.reading.document import TextFile, is_binary, text_of_part
 
 CHINESE = "这是一个测试文件,用来检查编码。\nint main() { return 0; } // 返回值\n"
 JAPANESE = "これは日本語のテストです。\n漢字とカタカナ。\n# コメント\n"
@@ -39,7 +39,7 @@ TEXTS = [
 @every_row(("encoding", "text", "found"), TEXTS)
 def test_the_encoding_is_found_and_kept(encoding: str, text: str, found: str):
     data = text.encode(encoding)
-    document = Document(data)
+    document = TextFile(data)
     assert not is_binary(data)
     assert document.encoding == found
     assert document.raw == text.removeprefix("\ufeff")
@@ -48,7 +48,7 @@ def test_the_encoding_is_found_and_kept(encoding: str, text: str, found: str):
 
 @every_row(("encoding", "text", "name"), TEXTS)
 def test_an_edit_in_any_encoding_changes_its_own_bytes_only(encoding: str, text: str, name: str):
-    document = Document(text.encode(encoding))
+    document = TextFile(text.encode(encoding))
     start = document.text.index("\n")
     raw = document.replaced([(start, start, " // new")])
     expected = text.replace("\r\n", "\n")
@@ -60,7 +60,7 @@ def test_an_edit_in_any_encoding_changes_its_own_bytes_only(encoding: str, text:
 
 @given(st.binary(max_size=300))
 def test_any_bytes_are_read_and_written_unchanged(data: bytes):
-    document = Document(data)
+    document = TextFile(data)
     assert document.encoded(document.raw, "a") == data
 
 
@@ -69,7 +69,7 @@ def test_any_bytes_are_read_and_written_unchanged(data: bytes):
 )
 def test_bytes_that_look_like_marks_and_wide_characters_are_unchanged(parts: list[bytes]):
     data = b"".join(parts)
-    document = Document(data)
+    document = TextFile(data)
     assert document.encoded(document.raw, "a") == data
 
 
@@ -80,7 +80,7 @@ def test_bytes_that_look_like_marks_and_wide_characters_are_unchanged(parts: lis
 )
 def test_an_edit_changes_its_span_only(parts: list[str], data: st.DataObject, new: str):
     raw = "".join(parts)
-    document = Document(raw.encode())
+    document = TextFile(raw.encode())
     start = data.draw(st.integers(0, len(document.text)))
     stop = data.draw(st.integers(start, len(document.text)))
     after = document.replaced([(start, stop, new)])
@@ -101,28 +101,28 @@ def _kept(raw: str, count: int, pair: str) -> int:
 def test_wide_text_is_known_by_its_beginning_wherever_that_ends():
     text = "a " + "\U0001f601b " * 4000
     for shift in range(4):
-        assert Document(("x" * shift + text).encode("utf-16-le")).encoding == "utf-16-le"
+        assert TextFile(("x" * shift + text).encode("utf-16-le")).encoding == "utf-16-le"
     data = ("x " * 3000).encode("utf-16-le") + b"\0\xdc" + ("y " * 3000).encode("utf-16-le")
     assert is_binary(data[6000:])  # half a character within
-    assert Document(data[6000:]).encoding == "latin-1"
+    assert TextFile(data[6000:]).encoding == "latin-1"
 
 
 def test_stray_bytes_leave_a_text_in_utf_8_what_it_is():
     data = "café, naïve, 日本\n".encode() + b"bad \xff\n"
-    document = Document(data)
+    document = TextFile(data)
     assert document.encoding == "utf-8"
     assert document.encoded(document.raw, "a") == data
 
 
 def test_text_that_the_encoding_has_not_is_refused():
-    document = Document("grün\n".encode("latin-1"))
+    document = TextFile("grün\n".encode("latin-1"))
     with pytest.raises(ToolError, match="latin-1, which has no '日'; nothing was written"):
         document.encoded("日", "a")
     assert not document.keeps("日")
 
 
 def test_what_would_be_read_as_something_else_is_not_kept():
-    assert not Document(b"caf\xe9\n").keeps("Ã¼ Ã¼\n")  # as bytes that is UTF-8
+    assert not TextFile(b"caf\xe9\n").keeps("Ã¼ Ã¼\n")  # as bytes that is UTF-8
 
 
 @every_row(

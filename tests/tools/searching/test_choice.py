@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rows import every_row
 from ybs.core.errors import ToolError
 from ybs.security.paths.globs import compiled
-from ybs.tools.searching.choice import Choice
+from ybs.tools.searching.choice import GlobChoice
 
 PATHS = [
     "a.py",
@@ -38,7 +38,7 @@ PATHS = [
     ],
 )
 def test_globs_may_be_several_and_leave_out(glob: str, names_anywhere: bool, expected: list[str]):
-    assert Choice(glob, names_anywhere=names_anywhere).of(PATHS) == expected
+    assert GlobChoice(glob, names_anywhere=names_anywhere).of(PATHS) == expected
 
 
 @given(
@@ -47,10 +47,10 @@ def test_globs_may_be_several_and_leave_out(glob: str, names_anywhere: bool, exp
 )
 def test_the_quick_ways_choose_what_the_glob_does(glob: str, names: list[str]):
     paths = [f"{name.strip('/')}.py" for name in names if "//" not in name] + ["x/.py", "b.ts"]
-    assert Choice(glob).of(paths) == [path for path in paths if compiled(glob).fullmatch(path)]
+    assert GlobChoice(glob).of(paths) == [path for path in paths if compiled(glob).fullmatch(path)]
 
 
 @every_row("glob", ["!/etc", "a*,!../x", "![z-a]"])
 def test_what_is_left_out_has_to_make_sense_too(glob: str):
     with pytest.raises(ToolError):
-        Choice(glob)
+        GlobChoice(glob)

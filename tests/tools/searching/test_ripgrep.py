@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ybs.core.errors import ToolError
 from ybs.security.paths.roots import Roots
 from ybs.tools.searching import child, engine, ripgrep
-from ybs.tools.searching.choice import Choice
+from ybs.tools.searching.choice import GlobChoice
 from ybs.tools.searching.dialect import pattern_of
 from ybs.tools.searching.walk import Deadline
 
@@ -133,7 +133,7 @@ def found_by(rg: bool, pattern: str, start: Path, roots: Roots, **options: Any) 
     try:
         glob = options.pop("glob", "**")
         scope = engine.Scope(
-            start=start, choice=Choice(glob, names_anywhere=True), most=5, **options
+            start=start, choice=GlobChoice(glob, names_anywhere=True), most=5, **options
         )
         return engine.find(pattern_of(pattern), scope, roots, Deadline(20))
     finally:

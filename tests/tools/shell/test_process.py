@@ -301,18 +301,18 @@ async def test_no_descriptor_is_left_behind(place: Place):
 async def test_what_a_sandbox_says_is_what_starts(place: Place):
     reading_end, writing_end = os.pipe()
 
-    class Caged(Bare):
+    class Sandboxed(Bare):
         def launch(self, command: str, folder: Path, environ: Any, **how: Any) -> Launch:
             os.write(writing_end, b"through the pipe\n")
             return Launch(
                 ("/bin/sh", "-c", f"echo wrapped; cat /dev/fd/{reading_end}; {command}"),
-                {**environ, "CAGE": "1"},
+                {**environ, "IN_SANDBOX": "1"},
                 (reading_end, writing_end),
                 lambda: os.close(writing_end),
             )
 
-    place.shells.starter = Caged()
-    await place.run("echo $CAGE; pwd")
+    place.shells.starter = Sandboxed()
+    await place.run("echo $IN_SANDBOX; pwd")
     assert place.stdout == f"wrapped\nthrough the pipe\n1\n{place.folder}\n"
     for descriptor in (reading_end, writing_end):
         with pytest.raises(OSError, match="Bad file"):

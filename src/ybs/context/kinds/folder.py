@@ -92,7 +92,7 @@ class Folder:
 
     @cached_property
     def suffixes(self) -> dict[str, int]:
-        """How many files have each suffix; settings (`a.config.ts`) and declarations (`a.d.ts`) are no sources."""
+        """How many files have each suffix; settings (`a.config.ts`) and declarations (`a.d.ts`) are not sources."""
         count: dict[str, int] = {}
         for name in self.files:
             stem, dot, suffix = name.rpartition(".")

@@ -93,7 +93,7 @@ def _deno(folder: Folder) -> Kind | None:
     try:
         tasks = msgspec.json.decode(text, type=_Deno).tasks
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        tasks = {}  # with comments it is no JSON
+        tasks = {}  # with comments it is not JSON
     return Kind(
         name="TypeScript", tool="deno", commands=picked(tasks, lambda name: f"deno task {name}")
     )

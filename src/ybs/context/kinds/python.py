@@ -53,7 +53,7 @@ _NEEDED = (
 
 
 def python(folder: Folder, below: list[Folder]) -> Kind | None:
-    """Return what the folder's files say of Python; None where it is no Python project."""
+    """Return what the folder's files say of Python; None where it is not a Python project."""
     if not folder.first(*SIGNS):
         return None
     settings = _Settings(folder, below)

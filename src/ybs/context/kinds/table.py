@@ -7,7 +7,7 @@ from ybs.context.kinds.folder import Folder
 from ybs.context.kinds.kind import Kind
 
 
-class Row(Struct, frozen=True):
+class KindRow(Struct, frozen=True):
     """A kind, its tool, the files that show it (`*.x`: any with that end), and what the tool is told."""
 
     name: str
@@ -27,55 +27,57 @@ class Extra(Struct, frozen=True):
 
 
 ROWS = (
-    Row(
+    KindRow(
         "Rust",
         "cargo",
         ("Cargo.toml",),
         {"test": "cargo test", "build": "cargo build"},
     ),
-    Row(
+    KindRow(
         "Go",
         "",
         ("go.mod", "go.work"),
         {"setup": "go mod download", "test": "go test ./...", "build": "go build ./..."},
     ),
-    Row(
+    KindRow(
         "Java",
         "Gradle",
         ("build.gradle.kts", "build.gradle", "settings.gradle.kts", "settings.gradle"),
         {"test": "gradle test", "build": "gradle build"},
     ),
-    Row("Java", "Maven", ("pom.xml",), {"test": "mvn test", "build": "mvn package"}),
-    Row("Scala", "sbt", ("build.sbt",), {"test": "sbt test", "build": "sbt compile"}),
-    Row(
+    KindRow("Java", "Maven", ("pom.xml",), {"test": "mvn test", "build": "mvn package"}),
+    KindRow("Scala", "sbt", ("build.sbt",), {"test": "sbt test", "build": "sbt compile"}),
+    KindRow(
         "C#",
         "dotnet",
         ("*.sln", "*.slnx", "*.csproj"),
         {"setup": "dotnet restore", "test": "dotnet test", "build": "dotnet build"},
     ),
-    Row("F#", "dotnet", ("*.fsproj",), {"test": "dotnet test", "build": "dotnet build"}),
-    Row("Ruby", "bundler", ("Gemfile", "*.gemspec", "Rakefile"), {"setup": "bundle install"}),
-    Row("PHP", "composer", ("composer.json",), {"setup": "composer install"}),
-    Row("Swift", "", ("Package.swift",), {"test": "swift test", "build": "swift build"}),
-    Row("Swift", "Xcode", ("Podfile",)),
-    Row(
+    KindRow("F#", "dotnet", ("*.fsproj",), {"test": "dotnet test", "build": "dotnet build"}),
+    KindRow("Ruby", "bundler", ("Gemfile", "*.gemspec", "Rakefile"), {"setup": "bundle install"}),
+    KindRow("PHP", "composer", ("composer.json",), {"setup": "composer install"}),
+    KindRow("Swift", "", ("Package.swift",), {"test": "swift test", "build": "swift build"}),
+    KindRow("Swift", "Xcode", ("Podfile",)),
+    KindRow(
         "Elixir",
         "mix",
         ("mix.exs",),
         {"setup": "mix deps.get", "test": "mix test", "build": "mix compile"},
     ),
-    Row("Erlang", "rebar3", ("rebar.config",), {"test": "rebar3 eunit", "build": "rebar3 compile"}),
-    Row("Dart", "Flutter", ("pubspec.yaml",), {"setup": "dart pub get", "test": "dart test"}),
-    Row("Haskell", "stack", ("stack.yaml",), {"test": "stack test", "build": "stack build"}),
-    Row("Haskell", "cabal", ("*.cabal",), {"test": "cabal test", "build": "cabal build"}),
-    Row("Clojure", "lein", ("project.clj",), {"test": "lein test"}),
-    Row("Clojure", "", ("deps.edn",)),
-    Row("OCaml", "dune", ("dune-project",), {"test": "dune test", "build": "dune build"}),
-    Row("Zig", "", ("build.zig",), {"build": "zig build"}),
-    Row("Perl", "", ("cpanfile", "Makefile.PL"), {"test": "prove -l"}),
-    Row("Lua", "luarocks", ("*.rockspec",)),
-    Row("Julia", "", ("Project.toml",)),
-    Row(
+    KindRow(
+        "Erlang", "rebar3", ("rebar.config",), {"test": "rebar3 eunit", "build": "rebar3 compile"}
+    ),
+    KindRow("Dart", "Flutter", ("pubspec.yaml",), {"setup": "dart pub get", "test": "dart test"}),
+    KindRow("Haskell", "stack", ("stack.yaml",), {"test": "stack test", "build": "stack build"}),
+    KindRow("Haskell", "cabal", ("*.cabal",), {"test": "cabal test", "build": "cabal build"}),
+    KindRow("Clojure", "lein", ("project.clj",), {"test": "lein test"}),
+    KindRow("Clojure", "", ("deps.edn",)),
+    KindRow("OCaml", "dune", ("dune-project",), {"test": "dune test", "build": "dune build"}),
+    KindRow("Zig", "", ("build.zig",), {"build": "zig build"}),
+    KindRow("Perl", "", ("cpanfile", "Makefile.PL"), {"test": "prove -l"}),
+    KindRow("Lua", "luarocks", ("*.rockspec",)),
+    KindRow("Julia", "", ("Project.toml",)),
+    KindRow(
         "Terraform",
         "",
         ("*.tf",),
@@ -134,7 +136,7 @@ def tabled(folder: Folder, below: list[Folder]) -> list[Kind]:
     return list(found.values())
 
 
-def _extras(folder: Folder, row: Row) -> dict[str, str]:
+def _extras(folder: Folder, row: KindRow) -> dict[str, str]:
     return {
         extra.verb: extra.command
         for extra in EXTRAS

@@ -100,7 +100,7 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 def _parts(path: Path, *, is_named: bool) -> Iterator[bytes]:
-    """Yield a file in parts; of a folder's files those that are no text, or cannot be read, are left out."""
+    """Yield a file in parts; of a folder's files those that are not text, or cannot be read, are left out."""
     try:
         with path.open("rb") as file:
             yield from _parts_of(file)
@@ -120,7 +120,7 @@ def _parts_of(file: Any) -> Iterator[bytes]:
 
 
 def is_binary(data: bytes) -> bool:
-    """Return whether the bytes are no text. UTF-16 is text: every other byte of it is zero."""
+    """Return whether the bytes are not text. UTF-16 is text: every other byte of it is zero."""
     peek = data[:_PEEK]
     zeros = peek.count(0)
     return bool(zeros) and not 0.2 < zeros / len(peek) < 0.6

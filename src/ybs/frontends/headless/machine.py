@@ -51,25 +51,25 @@ def look_at_machine(config: Config) -> Iterator[Finding]:
 
 
 def look_at_sandbox(config: Config) -> Finding:
-    """Say which cage commands run in."""
+    """Say which sandbox commands run in."""
     from ybs.agent.sandbox import Sandbox
 
     sandbox = Sandbox(Path.cwd(), blocked=config.safety.sandbox_blocked_paths)
     if not config.safety.sandbox_enabled:
         detail = "turned off by your settings (safety.sandbox_enabled)"
         return Finding(name="sandbox", state="warning", detail=detail, is_needed=False)
-    cage = sandbox.cage
+    backend = sandbox.backend
     if sandbox.state == "full":
-        return Finding(name="sandbox", state="ok", detail=f"{cage.name}: {cage.why}")
-    fix = fix_for_cage(cage.why)
+        return Finding(name="sandbox", state="ok", detail=f"{backend.name}: {backend.why}")
+    fix = fix_for_backend(backend.why)
     if sandbox.state == "reduced":
-        detail = f"{cage.name}: {cage.why}; ybs asks before every command"
+        detail = f"{backend.name}: {backend.why}; ybs asks before every command"
         return Finding(name="sandbox", state="warning", detail=detail, fix=fix)
-    detail = f"{cage.why}; commands are refused"
+    detail = f"{backend.why}; commands are refused"
     return Finding(name="sandbox", state="error", detail=detail, fix=fix)
 
 
-def fix_for_cage(why: str, settings: Path = Path("/proc/sys")) -> str:
+def fix_for_backend(why: str, settings: Path = Path("/proc/sys")) -> str:
     """Return what gives this machine the whole sandbox."""
     if "not installed" in why:
         return install("bubblewrap")

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ybs.core.wording import plural
 from ybs.frontends.headless.output import tell, warn, write, write_json
 from ybs.frontends.headless.prompt import read_piped
-from ybs.repo_map.protocol import DEFAULT_TOKENS, Job, MapAnswer, Question, Ready, plain
+from ybs.repo_map.protocol import DEFAULT_TOKENS, MapAnswer, MapQuery, MapRequest, Ready, plain
 from ybs.security.gate import put_json
 from ybs.session.settings import load_settings
 
@@ -51,7 +51,7 @@ def map_project(arguments: Namespace, options: "Options") -> int:
     loaded = load_settings(replace(options, folder=folder))
     warn(loaded.warnings)
     settings = loaded.config
-    job = Job.of(
+    job = MapRequest.of(
         folder.resolve(),
         blocked=(*settings.safety.sandbox_blocked_paths, settings.session.storage_path),
         is_kept=not (settings.incognito.enabled or arguments.no_cache),
@@ -78,7 +78,7 @@ def map_project(arguments: Namespace, options: "Options") -> int:
     return 0
 
 
-def repo_map_of(job: Job) -> "RepoMap":
+def repo_map_of(job: MapRequest) -> "RepoMap":
     """Make what maps the folder of a job."""
     from ybs.config.paths import cache_folder
     from ybs.git.client import Git
@@ -121,14 +121,14 @@ def serve() -> int:
 
 def talk(lines: "SimpleQueue[bytes]") -> None:
     """Make one map: job in, ready out, question in, answer out."""
-    made = repo_map_of(msgspec.json.decode(lines.get(), type=Job))
+    made = repo_map_of(msgspec.json.decode(lines.get(), type=MapRequest))
     try:
         made.prepare()
         prepared_at = monotonic()
         if lines.empty():  # grammars and caches are loaded before somebody waits for an answer
             made.answer("", DEFAULT_TOKENS)
         _say(Ready(sources=made.sources))
-        question = msgspec.json.decode(lines.get(), type=Question)
+        question = msgspec.json.decode(lines.get(), type=MapQuery)
         if monotonic() - prepared_at > FRESH_SECONDS:
             made.prepare()
         found = made.answer(question.query, question.tokens)

@@ -45,7 +45,7 @@ def read_piped() -> str:
 
 
 def decoded(data: bytes) -> str:
-    """Decode piped bytes. Raises UsageError when they are no text, or too many."""
+    """Decode piped bytes. Raises UsageError when they are not text, or too many."""
     if len(data) > MAX_BYTES:
         raise UsageError(
             f"standard input is larger than {MAX_BYTES // 1000:,} kB; put it in a file and name the file"

@@ -1,4 +1,4 @@
-"""`ybs sandbox exec -- CMD`: one command in the cage that the model's commands run in."""
+"""`ybs sandbox exec -- CMD`: one command in the sandbox that the model's commands run in."""
 
 import os
 import signal
@@ -24,12 +24,12 @@ _CHUNK = 65_536
 def execute(options: "Options", command: Sequence[str], *, network: bool = False) -> int:
     """Run the command to its end and return its exit code; 128 and the signal's number where one ended it.
 
-    Raises Refused where there is no cage.
+    Raises Refused where there is no sandbox.
     """
     environment = environment_of(options, load_settings(options))
     environment.sandbox.check()
     launch = environment.sandbox.start(command, environment.folder, os.environ, network=network)
-    # A terminal is not handed in: what runs in the cage could read what is typed there (from its standard output
+    # A terminal is not handed in: what runs in the sandbox could read what is typed there (from its standard output
     # too), or change its settings.
     stdin = subprocess.DEVNULL if sys.stdin is None or sys.stdin.isatty() else None
     out, errors = (subprocess.PIPE if os.isatty(number) else None for number in (1, 2))

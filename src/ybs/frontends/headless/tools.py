@@ -96,11 +96,11 @@ def call_tool(
         write_json({"tool": name, "success": False, "error": str(error)})
         return 2
     warn(environment.loaded.warnings)
-    return asyncio.run(Call(environment, context, toolbox).go(call))
+    return asyncio.run(SingleCall(environment, context, toolbox).go(call))
 
 
 def arguments_of(json: str | None) -> Raw:
-    """Return the arguments given, or those piped in, or none. Raises UsageError for what is no JSON object."""
+    """Return the arguments given, or those piped in, or none. Raises UsageError for what is not a JSON object."""
     text = read_piped().strip() or "{}" if json is None or json == "-" else json
     try:
         value: Any = msgspec.json.decode(text)
@@ -134,7 +134,7 @@ def _asking(ask: "Ask", sandbox: "Callable[[], str]") -> "Confirm":
     return confirm
 
 
-class Call:
+class SingleCall:
     """One call, with the signals that may end it."""
 
     def __init__(

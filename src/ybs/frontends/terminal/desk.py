@@ -6,7 +6,7 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.key_binding import KeyPressEvent
 
 from ybs.frontends.terminal.drawing.render import Canvas
-from ybs.frontends.terminal.prompt.draft import Draft
+from ybs.frontends.terminal.prompt.draft import PromptDraft
 from ybs.frontends.terminal.resize import SteadyApplication
 from ybs.session.status import Status
 
@@ -71,11 +71,11 @@ class Lines(Protocol):
         ...
 
 
-class Window(Protocol):
+class BottomWindow(Protocol):
     """The lines at the bottom of the screen."""
 
     app: SteadyApplication
-    draft: Draft
+    draft: PromptDraft
     is_away: bool
 
     def edit(self) -> None:
@@ -112,7 +112,7 @@ class Desk(Protocol):
         ...
 
     @property
-    def window(self) -> Window:
+    def window(self) -> BottomWindow:
         """The prompt."""
         ...
 

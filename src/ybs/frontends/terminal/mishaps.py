@@ -22,7 +22,7 @@ class Mishaps:
         self._count = 0
 
     def __call__(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Take what the loop reports; what is no error is nobody's concern."""
+        """Take what the loop reports; what is not an error is nobody's concern."""
         error = context.get("exception")
         if not isinstance(error, BaseException):
             return

@@ -19,7 +19,7 @@ from ybs.config.schema import Mode
 from ybs.core.envelope import Envelope
 from ybs.core.events import ToolFinished, TurnFinished, UserSaid
 from ybs.frontends.layout import lines_of
-from ybs.frontends.terminal.drawing.live import Live
+from ybs.frontends.terminal.drawing.live import LiveArea
 from ybs.frontends.terminal.drawing.render import Canvas, Renderer
 from ybs.frontends.terminal.drawing.scroll import Scroll
 from ybs.frontends.terminal.mishaps import Mishaps
@@ -75,7 +75,7 @@ class Terminal:
         colour = session.config.ui.color and has_colour()
         paint, signs = Paint(has_colour=colour), signs_for(sys.stdout)
         self.canvas = Canvas(self._put, self._width, paint, signs)
-        self.live = Live(paint, signs, clock)
+        self.live = LiveArea(paint, signs, clock)
         retries = session.config.agent.retry_attempts
         self.renderer = Renderer(
             self.canvas, self.live, session.config.ui, retries=retries, view=session.view

@@ -11,7 +11,7 @@ from ybs.commands.plan import offer_plan
 from ybs.core.envelope import Envelope
 from ybs.core.errors import YbsError
 from ybs.core.events import TurnFinished, UserSaid
-from ybs.frontends.terminal.drawing.live import FRAMES_PER_SECOND, Live
+from ybs.frontends.terminal.drawing.live import FRAMES_PER_SECOND, LiveArea
 from ybs.frontends.terminal.mishaps import report
 from ybs.session.reply import NotSent, Outcome, Reply
 from ybs.session.session import Session
@@ -23,10 +23,10 @@ Handle: TypeAlias = Callable[[str], Awaitable[Reply | Outcome]]
 MAX_SHOWN = 4
 
 
-class Front(Protocol):
+class WorkFrontend(Protocol):
     """What shows the work."""
 
-    live: Live
+    live: LiveArea
 
     def echo(self, line: str) -> None:
         """Draw what the person sent."""
@@ -60,7 +60,7 @@ class Front(Protocol):
 class Work:
     """Takes lines of input. While a turn runs, words steer it or wait for its end."""
 
-    def __init__(self, session: Session, front: Front) -> None:
+    def __init__(self, session: Session, front: WorkFrontend) -> None:
         self._session, self._front = session, front
         self._handle: Handle = session.handle
         self._lines: deque[str] = deque()

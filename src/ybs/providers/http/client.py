@@ -19,7 +19,7 @@ from ybs.core.errors import ConfigError, ModelError
 from ybs.providers.http import failures
 from ybs.providers.http.failures import Site
 from ybs.providers.http.plain_http import PlainTransport
-from ybs.providers.http.transport import Call, CutOff, Response, Transport, Unreachable
+from ybs.providers.http.transport import CutOff, HttpRequest, Response, Transport, Unreachable
 from ybs.providers.wire.adapter import Frame, Framing
 from ybs.providers.wire.framing import BrokenFrame, FrameReader
 from ybs.providers.wire.loose_json import as_object
@@ -99,10 +99,10 @@ class _Clock:
 
 
 def host_of(endpoint: str) -> str:
-    """Return the host name of an address. Raises ConfigError for what is no http address."""
+    """Return the host name of an address. Raises ConfigError for what is not an http address."""
     try:
         parts = urlsplit(endpoint)
-        _ = parts.port  # raises ValueError for one that is no number
+        _ = parts.port  # raises ValueError for one that is not a number
     except ValueError as error:
         raise ConfigError(f"{endpoint!r} is not a valid address: {error}") from error
     is_plain = endpoint.isprintable() and " " not in endpoint
@@ -266,14 +266,14 @@ class HttpClient:
             raise failures.senseless(self.site, data, secret=self._secret) from error
         return as_object(value)
 
-    def _call(self, method: str, path: str, body: Any, *, accept: str) -> Call:
+    def _call(self, method: str, path: str, body: Any, *, accept: str) -> HttpRequest:
         headers = {**self._headers, "accept": accept}
         if body is not None:
             headers["content-type"] = "application/json"
         url = path if "://" in path else self.site.endpoint + path
-        return Call(method=method, url=url, headers=headers, body=encode_json(body))
+        return HttpRequest(method=method, url=url, headers=headers, body=encode_json(body))
 
-    async def _send(self, call: Call, *, patience: Patience) -> Response:
+    async def _send(self, call: HttpRequest, *, patience: Patience) -> Response:
         """Send a call and return its answer if the status is good. Raises ModelError."""
         try:
             async with asyncio.timeout(patience.first):

@@ -6,7 +6,7 @@ from importlib import import_module
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from ybs.providers.http.transport import Call, CutOff, Unreachable, reason_of
+from ybs.providers.http.transport import CutOff, HttpRequest, Unreachable, reason_of
 
 if TYPE_CHECKING:
     import httpx2
@@ -66,7 +66,7 @@ class HttpxTransport:
         """Import httpx2 and read the certificates, in a thread."""
         await asyncio.to_thread(self._client)
 
-    async def send(self, call: Call) -> HttpxResponse:
+    async def send(self, call: HttpRequest) -> HttpxResponse:
         """Send a call through the pool."""
         start_importing().join()
         import httpx2  # imported by now

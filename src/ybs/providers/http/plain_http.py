@@ -10,7 +10,7 @@ from contextlib import aclosing, suppress
 from typing import Final
 from urllib.parse import urlsplit
 
-from ybs.providers.http.transport import Call, CutOff, Unreachable, reason_of
+from ybs.providers.http.transport import CutOff, HttpRequest, Unreachable, reason_of
 
 _CHUNK_BYTES: Final = 65_536
 _HEAD_BYTES: Final = 65_536
@@ -102,7 +102,7 @@ class PlainTransport:
         with suppress(Unreachable):
             self.keep(await self._connect())
 
-    async def send(self, call: Call) -> PlainResponse:
+    async def send(self, call: HttpRequest) -> PlainResponse:
         """Send a call; one that an idle connection fails to carry goes over a new one."""
         link = self._take_idle() or await self._connect()
         try:
@@ -142,7 +142,7 @@ class PlainTransport:
                 failure = failure or error
         raise Unreachable(reason_of(failure or OSError())) from failure
 
-    async def _exchange(self, link: _Connection, call: Call) -> PlainResponse:
+    async def _exchange(self, link: _Connection, call: HttpRequest) -> PlainResponse:
         try:
             link.writer.write(self._head(call))
             link.writer.write(call.body)
@@ -157,7 +157,7 @@ class PlainTransport:
             raise
         return PlainResponse(self, link, status, headers)
 
-    def _head(self, call: Call) -> bytes:
+    def _head(self, call: HttpRequest) -> bytes:
         parts = urlsplit(call.url)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         headers = {"host": self._host_header, **call.headers}

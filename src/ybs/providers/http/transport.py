@@ -19,10 +19,10 @@ class Unreachable(Exception):
 
 
 class CutOff(Exception):
-    """The connection broke, or what came is no HTTP. The text is a reason in a few words."""
+    """The connection broke, or what came is not HTTP. The text is a reason in a few words."""
 
 
-class Call(Struct, frozen=True, kw_only=True):
+class HttpRequest(Struct, frozen=True, kw_only=True):
     """One HTTP request. `url` is absolute; header names are in lower case."""
 
     method: str
@@ -53,7 +53,7 @@ class Transport(Protocol):
         """Do ahead what the first call needs. Failures are left for the call to report."""
         ...
 
-    async def send(self, call: Call) -> Response:
+    async def send(self, call: HttpRequest) -> Response:
         """Send a call and return when the headers of the answer are there.
 
         Raises Unreachable or CutOff.

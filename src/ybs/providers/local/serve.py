@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from ybs.providers.local.server import Job
+from ybs.providers.local.server import ServerArguments
 from ybs.security.incognito import leave_no_dump
 
 LOOK_SECONDS = 10.0
@@ -25,7 +25,7 @@ LOOK_SECONDS = 10.0
 def main() -> None:
     """Serve until the end."""
     leave_no_dump()  # it would hold what was asked
-    job = msgspec.json.decode(sys.stdin.buffer.read(), type=Job)
+    job = msgspec.json.decode(sys.stdin.buffer.read(), type=ServerArguments)
     os.chdir(Path(job.state_file).parent)  # the folder it was started in may go away
     ended = Event()
 
@@ -52,7 +52,7 @@ def end_log(last: str) -> None:
     os.close(nowhere)
 
 
-def start(job: Job) -> Any:
+def start(job: ServerArguments) -> Any:
     """Start llama.cpp's server; it returns once the model is loaded."""
     llama: Any = import_module("xllamacpp")  # the extra `local`; it has no types
     parameters = llama.CommonParams()
@@ -73,7 +73,7 @@ def start(job: Job) -> Any:
 
 
 def wait_until_unused(
-    job: Job,
+    job: ServerArguments,
     ended: Event,
     *,
     is_working: Callable[[], bool],
@@ -97,7 +97,7 @@ def wait_until_unused(
         last_used = now()
 
 
-def is_working(job: Job) -> bool:
+def is_working(job: ServerArguments) -> bool:
     """Ask the server whether it is writing an answer right now."""
     connection = HTTPConnection("127.0.0.1", job.port, timeout=5)
     try:

@@ -36,7 +36,7 @@ _ERROR = re.compile(r"[\d.]+ E ")
 Waiting: TypeAlias = Callable[[float], None]
 
 
-class Job(Struct, frozen=True, kw_only=True):
+class ServerArguments(Struct, frozen=True, kw_only=True):
     """What the process is to serve; it reads this from its standard input, since arguments are visible."""
 
     model: str
@@ -113,7 +113,7 @@ async def ensure(
                 return found
             await _end(found)
         hardware.check_memory(model)
-        job = Job(
+        job = ServerArguments(
             model=str(model),
             template=template,
             alias=alias,
@@ -179,7 +179,7 @@ def template_of(model: Path) -> str:
     return Path(__file__).with_name("template.jinja").read_text("utf-8")
 
 
-async def _start(job: Job, waiting: Waiting) -> Running:
+async def _start(job: ServerArguments, waiting: Waiting) -> Running:
     pid = _spawn(msgspec.json.encode(job))
     server = Running(
         pid=pid,

@@ -1,4 +1,4 @@
-"""Families of models that share a tokenizer, and how each writes down what is no text."""
+"""Families of models that share a tokenizer, and how each writes down what is not text."""
 
 from typing import Final
 

@@ -21,7 +21,7 @@ Frame: TypeAlias = dict[str, Any]
 Framing: TypeAlias = Literal["sse", "ndjson"]
 
 
-class Options(Struct, frozen=True, kw_only=True):
+class RequestOptions(Struct, frozen=True, kw_only=True):
     """What a request asks for beside the conversation.
 
     `max_tokens` is already fitted to `window` (both in tokens). `temperature` is None where it was not set
@@ -54,7 +54,7 @@ class Adapter(Protocol):
         """How the frames of a stream are separated."""
         ...
 
-    def encode(self, request: Request, options: Options) -> dict[str, Any]:
+    def encode(self, request: Request, options: RequestOptions) -> dict[str, Any]:
         """Make the JSON body of a request: plain data and `msgspec.Raw`, encodable by msgspec.
 
         A message that is the same object as in the last body is taken to be unchanged.

@@ -23,9 +23,9 @@ from ybs.core.messages import (
 )
 from ybs.core.ports import Request, ToolSpec
 from ybs.providers.registry import Provider
-from ybs.providers.wire.adapter import Frame, Framing, Options
+from ybs.providers.wire.adapter import Frame, Framing, RequestOptions
 from ybs.providers.wire.assemble import Assembly
-from ybs.providers.wire.history import History, Said
+from ybs.providers.wire.history import EncodedHistory, Said
 from ybs.providers.wire.loose_json import as_count, as_list, as_object, as_text
 from ybs.providers.wire.pictures import base64_of, without_pictures
 from ybs.providers.wire.quirks import Quirks
@@ -56,9 +56,9 @@ class AnthropicAdapter:
     framing: Framing = "sse"
 
     def __init__(self) -> None:
-        self._history = History()
+        self._history = EncodedHistory()
 
-    def encode(self, request: Request, options: Options) -> dict[str, Any]:
+    def encode(self, request: Request, options: RequestOptions) -> dict[str, Any]:
         """Make the request body, with cache breakpoints so that the unchanged prefix is read from the cache."""
         quirks = options.quirks
         body: dict[str, Any] = {"model": options.model, "max_tokens": options.max_tokens}

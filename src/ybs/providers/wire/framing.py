@@ -20,7 +20,7 @@ _LARGEST_FRAME_BYTES: Final = 16 * 1024 * 1024
 
 
 class BrokenFrame(Exception):
-    """The bytes at hand are no JSON object; `sample` is their beginning."""
+    """The bytes at hand are not a JSON object; `sample` is their beginning."""
 
     def __init__(self, sample: bytes) -> None:
         super().__init__()

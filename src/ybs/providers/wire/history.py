@@ -12,7 +12,7 @@ Said: TypeAlias = list[dict[str, Any]]
 Add: TypeAlias = Callable[[Said, Sequence[Message], int], None]
 
 
-class History:
+class EncodedHistory:
     """Remembers the last conversation, whose messages never change and are known by their identity."""
 
     def __init__(self) -> None:

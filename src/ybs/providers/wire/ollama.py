@@ -22,9 +22,9 @@ from ybs.core.messages import (
 from ybs.core.ports import Request
 from ybs.providers.ollama_host import PORT, endpoint_in
 from ybs.providers.registry import Provider
-from ybs.providers.wire.adapter import Frame, Framing, Options
+from ybs.providers.wire.adapter import Frame, Framing, RequestOptions
 from ybs.providers.wire.assemble import Assembly
-from ybs.providers.wire.history import History, Said
+from ybs.providers.wire.history import EncodedHistory, Said
 from ybs.providers.wire.loose_json import as_list, as_object, as_text, count_at
 from ybs.providers.wire.pictures import base64_of, caption_of, pictures_before, without_pictures
 from ybs.providers.wire.quirks import Quirks
@@ -40,9 +40,9 @@ class OllamaAdapter:
     framing: Framing = "ndjson"
 
     def __init__(self) -> None:
-        self._history = History()
+        self._history = EncodedHistory()
 
-    def encode(self, request: Request, options: Options) -> dict[str, Any]:
+    def encode(self, request: Request, options: RequestOptions) -> dict[str, Any]:
         """Make the request body.
 
         `num_ctx` is always sent: without it Ollama takes a small window and silently drops the beginning

@@ -1,6 +1,6 @@
 """Shell commands: a flat part of the language is recognised, and every other text is only scanned for words.
 
-This is no boundary: it decides what is asked about and what the person is told. A text is clear when it is a
+This is not a boundary: it decides what is asked about and what the person is told. A text is clear when it is a
 flat line: words, quotes, plain variables among the arguments, `&&`, `||`, `;`, `|`, newlines, and redirections
 to a word. All else (comments, substitutions, here-documents, loops, …) is not understood on purpose: shells
 differ there, and a wrong reading would hide a command.

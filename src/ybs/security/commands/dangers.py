@@ -71,7 +71,7 @@ def warnings_of(text: str, reading: Reading) -> tuple[str, ...]:
 
 @cache
 def _wanted(entry: str) -> list[str] | None:
-    """Return the words of an entry of the list, empty for nothing; None where it is no flat command."""
+    """Return the words of an entry of the list, empty for nothing; None where it is not a flat command."""
     script = parse(entry)
     if not script.is_clear:
         return None

@@ -140,7 +140,7 @@ def writing(words: list[str]) -> str:
 
 
 def operands_of(words: Sequence[str]) -> list[str]:
-    """Return the words behind the program that are no options: also `-`, and all behind `--`."""
+    """Return the words behind the program that are not options: also `-`, and all behind `--`."""
     place = words.index("--") if "--" in words else len(words)
     before = [word for word in words[1:place] if word == "-" or word[:1] != "-"]
     return [*before, *words[place + 1 :]]

@@ -1,4 +1,4 @@
-"""What the person says is no secret: the list `firewall.allow` of the configuration."""
+"""What the person says is not a secret: the list `firewall.allow` of the configuration."""
 
 import re
 
@@ -6,7 +6,7 @@ from ybs.core.errors import ConfigError
 
 
 class AllowList:
-    """Values that are no secrets. Raises ConfigError for an expression that is none."""
+    """Values that are not secrets. Raises ConfigError for an expression that is none."""
 
     def __init__(self, entries: tuple[str, ...] = ()) -> None:
         self._hashes = {entry for entry in map(str.lower, entries) if _is_hash(entry)}

@@ -17,7 +17,7 @@ WORD = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-"
 LEAST_CORE = 10
 _RUN = b"a" * LEAST_CORE
 _IS_WORD = bytes(97 if code in WORD else 32 for code in range(256))
-#: What is no evidence of a core: words and names have nothing else.
+#: What is not evidence of a core: words and names have nothing else.
 _PLAIN = b"abcdefghijklmnopqrstuvwxyz_-"
 #: How far before a core its literal may stand, in bytes.
 _LEAD = 64

@@ -175,7 +175,7 @@ def _may_begin_a_line(data: bytes, start: int) -> bool:
 
 
 def packed(data: bytes) -> Iterator[Piece]:
-    """Yield what base64 of text says; bytes that are no text are left out, as pictures and programs are."""
+    """Yield what base64 of text says; bytes that are not text are left out, as pictures and programs are."""
     mapped = data.translate(_IS_BASE64)
     run = b"a" * LEAST_BASE64
     start = mapped.find(run)
@@ -195,7 +195,7 @@ def _may_be_base64(word: bytes) -> bool:
 
 def _text_in(word: bytes) -> bytes:
     is_hidden = _HIDDEN_BASE64().search(word, 0, _MOST_SHIFTED) is not None
-    # The run may begin with what is no part of it, as a path does.
+    # The run may begin with what is not part of it, as a path does.
     for shift in range(4 if len(word) <= _MOST_SHIFTED else 1):
         begins = word[shift::4]
         if not is_hidden and 2 * len(begins.translate(None, _OF_TEXT)) > len(begins):
@@ -226,7 +226,7 @@ def hexed(data: bytes) -> Iterator[Piece]:
     mapped = data.translate(_IS_HEX)
     if b"a" * LEAST_HEX in mapped:
         for match in _HEXED().finditer(data):
-            # A digit before the first byte may be no part of it.
+            # A digit before the first byte may not be part of it.
             if decoded := _text_in_hex(match[0]) or _text_in_hex(match[0][1:]):
                 yield *match.span(), decoded
     if b"aa aa aa aa aa aa " in mapped or data.count(b"0x") > 10:

@@ -20,7 +20,7 @@ _MOST_KEY = 32_768
 #: A line of a key, with a number or a sign of a quotation before it, in bytes at most.
 _KEY_LINE = lazy(rb"[ \t\d>#|*+:\"'-]{0,24}[A-Za-z0-9+/=]{8,80}[ \t\r\"',\\]{0,8}\n")
 _MOST_LINE = 160
-#: Less than this before an END line is no key, in bytes.
+#: Less than this before an END line is not a key, in bytes.
 _LEAST_TAIL = 60
 _OF_KEYS = ("key", "key-end")
 #: What `EDGE` says, for a quick look.

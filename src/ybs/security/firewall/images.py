@@ -103,5 +103,5 @@ def _jpeg_parts(data: bytes) -> list[Part] | None:
 
 
 def _rest(data: bytes) -> list[Part]:
-    """Return what follows a picture and is no part of it."""
+    """Return what follows a picture and is not part of it."""
     return [(data, data)] if data else []

@@ -138,7 +138,7 @@ class Firewall:
 
     def mask(self, text: str, place: str = "") -> str:
         """Return the text with placeholders; the same text where there is nothing to mask."""
-        while findings := self.find(text):  # each round leaves less that is no placeholder
+        while findings := self.find(text):  # each round leaves less that is not a placeholder
             text = self._replaced(text, findings, place)
         return text
 

@@ -43,7 +43,7 @@ class Rule(Struct, frozen=True):
 _LEAST = 12
 #: How far before an anchor `near` is looked for, in bytes.
 NEAR = 600
-#: Not within a word; `\n` before it, as JSON writes a line end, is no part of a word.
+#: Not within a word; `\n` before it, as JSON writes a line end, is not part of a word.
 EDGE = rb"(?:(?<![0-9A-Za-z_-])|(?<=\\[nrt]))"
 #: Not going on.
 END = rb"(?![0-9A-Za-z_-])"

@@ -1,6 +1,6 @@
 r"""Names of files as text that anybody can read and send back: `\xNN` stands for one byte.
 
-Bytes that are no UTF-8 are written so, control characters and those that nobody sees too, and a backslash that
+Bytes that are not UTF-8 are written so, control characters and those that nobody sees too, and a backslash that
 would otherwise begin such a mark. So every name has one spelling, every spelling means one name, and no name
 breaks a line.
 """
@@ -8,7 +8,7 @@ breaks a line.
 import os
 import re
 
-#: Bytes that are no UTF-8 are surrogates in Python's texts (https://peps.python.org/pep-0383/).
+#: Bytes that are not UTF-8 are surrogates in Python's texts (https://peps.python.org/pep-0383/).
 _HIDDEN = "[\x00-\x1f\x7f-\x9f\udc80-\udcff]"
 _MARK = r"\\x([01][0-9a-fA-F]|5[cC]|7[fF]|[89a-fA-F][0-9a-fA-F])"  # compiled when the first is met
 

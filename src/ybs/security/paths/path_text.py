@@ -11,7 +11,7 @@ LONGEST_PATH = 4096  # PATH_MAX of Linux
 def path_of(text: str) -> str:
     r"""Return the path that the text means; `\xNN` stands for a byte. Nothing else is expanded.
 
-    Raises ToolError for a text that is no path.
+    Raises ToolError for a text that is not a path.
     """
     if problem := _problem_of(text):
         shown = text if len(text) <= 80 else f"{text[:80]}..."

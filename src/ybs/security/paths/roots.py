@@ -103,7 +103,7 @@ class Roots:
         r"""Return the absolute path with links resolved; `\xNN` in the text of a model stands for a byte.
 
         `is_link_followed=False` leaves the last part as it is, so that a link itself can be deleted.
-        Raises ToolError for a text that is no path here, Refused for a path that tools may not touch.
+        Raises ToolError for a text that is not a path here, Refused for a path that tools may not touch.
         """
         from ybs.security.paths.path_text import path_of
 
@@ -167,7 +167,7 @@ class Roots:
         return _is_among(key, self._always) or _is_among(key, self._named)
 
     def blocked_in(self, folder: str) -> list[str]:
-        """Return the blocked paths in a folder that are there now, and are no links that somebody has put there."""
+        """Return the blocked paths in a folder that are there now, and are not links that somebody has put there."""
         return [
             path
             for path in (*self._blocked, *self._never)

@@ -56,7 +56,7 @@ class CommandCase:
 
     @property
     def unsafe(self) -> str:
-        """Say which part is no safe command, and why; nothing where all are."""
+        """Say which part is not a safe command, and why; nothing where all are."""
         reading, script = self.reading, self.reading.script
         if not reading.is_clear or not script.is_clear:
             return _UNCHECKED

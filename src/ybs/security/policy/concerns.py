@@ -15,7 +15,7 @@ from ybs.security.policy.assignments import is_harmless, is_powerful
 from ybs.security.unicode import hidden_characters
 
 _DEVICES = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"})
-_SCRATCH = ("/tmp/", "/var/tmp/")  # noqa: S108 - the cage has its own; nothing is opened here
+_SCRATCH = ("/tmp/", "/var/tmp/")  # noqa: S108 - the sandbox has its own; nothing is opened here
 #: Commands of the shell itself after which other words mean something else.
 _CHANGING = frozenset(
     ("alias", "unalias", "hash", "enable", "complete", "bind", "trap", "shopt", "fc", "coproc")

@@ -1,4 +1,4 @@
-"""The cage of Linux: bubblewrap with an empty root, namespaces of its own, and a system call filter."""
+"""The sandbox of Linux: bubblewrap with an empty root, namespaces of its own, and a system call filter."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,8 +25,8 @@ _NAMESPACES = (
 # into one, and a second session puts the two processes into scheduler groups of their own, which is most of a start.
 _BOUND = ("--die-with-parent", "--cap-drop", "ALL", "--hostname", "ybs")
 _NO_MORE_USERS = "--disable-userns"  # bubblewrap 0.8 and later
-_TMP = "/tmp"  # noqa: S108 - the cage's own
-_UNSHARED = "/var/tmp"  # noqa: S108 - the cage's own
+_TMP = "/tmp"  # noqa: S108 - the sandbox's own
+_UNSHARED = "/var/tmp"  # noqa: S108 - the sandbox's own
 _TRY_SECONDS = 10
 _MOST_PIECES = 200
 
@@ -63,7 +63,7 @@ class Bubblewrap:
         read_only: bool = False,
         declared: Mapping[str, str] | None = None,
     ) -> Launch:
-        """Return what starts the command in the cage. Raises Refused for a folder outside of it."""
+        """Return what starts the command in the sandbox. Raises Refused for a folder outside of it."""
         inside = self.places.check_folder(folder)
         if read_only:
             environ = self.places.with_system_programs(environ)
@@ -116,7 +116,7 @@ class Bubblewrap:
         return [*made, *self._readable]
 
     def _opened(self, *, read_only: bool) -> Iterator[str]:
-        """Yield what caged programs could reach and change, so what has to be looked at again."""
+        """Yield what sandboxed programs could reach and change, so what has to be looked at again."""
         show = _read_only if read_only else _writable
         for top in self.places.tops:
             yield from show(self.places, top)

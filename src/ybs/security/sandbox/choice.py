@@ -1,4 +1,4 @@
-"""The sandbox: which cage this machine has, and how a program is started in it.
+"""The sandbox: which sandbox this machine has, and how a program is started in it.
 
 Shell commands, external tools and MCP servers use the same seam: `choose(see(project)).launch(command, ...)`.
 """
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from ybs.security.sandbox.entry import Kernel
     from ybs.security.sandbox.shared_network import SharedNetwork
 
-__all__ = ["Cage", "Launch", "NoCage", "Open", "Places", "choose", "see"]
+__all__ = ["Backend", "Launch", "NoBackend", "Open", "Places", "choose", "see"]
 
 
-class Cage(Protocol):
+class Backend(Protocol):
     """What programs are started in.
 
     Whoever holds one asks before every command if it is reduced.
@@ -66,8 +66,8 @@ class Cage(Protocol):
         ...
 
 
-class NoCage:
-    """Stands where no cage can be had: refuses every command."""
+class NoBackend:
+    """Stands where no sandbox can be had: refuses every command."""
 
     name = "none"
     is_reduced = True
@@ -94,7 +94,7 @@ class NoCage:
 
 
 class Open:
-    """No cage, because the person turned it off. The environment is still a built one."""
+    """No sandbox, because the person turned it off. The environment is still a built one."""
 
     name = "none"
     why = "you turned it off"
@@ -118,8 +118,8 @@ def choose(
     places: Places,
     private: PrivateFolder | None = None,
     shared: "SharedNetwork | None" = None,
-) -> Cage:
-    """Return the best cage of this machine; the machine is tried once, which takes some 30 ms.
+) -> Backend:
+    """Return the best sandbox of this machine; the machine is tried once, which takes some 30 ms.
 
     `private` is the session's own folder: what its commands have in common outside of the project. `shared` is the network
     that they have in common where they can have one.
@@ -128,7 +128,7 @@ def choose(
         return _on_macos(places, private)
     if sys.platform == "linux":
         return _on_linux(places, private, shared)
-    return NoCage(f"ybs knows no sandbox for {sys.platform}")
+    return NoBackend(f"ybs knows no sandbox for {sys.platform}")
 
 
 def try_machine() -> None:
@@ -149,26 +149,26 @@ def landlock_kernel() -> "Kernel | None":
 
 def _on_linux(
     places: Places, private: PrivateFolder | None, shared: "SharedNetwork | None"
-) -> Cage:
+) -> Backend:
     program, options, said = tried_bubblewrap()
     if program is not None:
-        from ybs.security.sandbox import bubblewrap  # only the cage that is used is loaded
+        from ybs.security.sandbox import bubblewrap  # only the sandbox that is used is loaded
 
         return bubblewrap.Bubblewrap(places, program, options, said, private, shared)
     from ybs.security.sandbox import landlock  # with ctypes
 
     kernel, found = tried_landlock()
     if kernel is None:
-        return NoCage(f"{said}; {found}")
+        return NoBackend(f"{said}; {found}")
     return landlock.Landlock(places, kernel, f"{said}; {found} stands in for it", private)
 
 
-def _on_macos(places: Places, private: PrivateFolder | None) -> Cage:
+def _on_macos(places: Places, private: PrivateFolder | None) -> Backend:
     from ybs.security.sandbox import seatbelt
 
     program = seatbelt.find()
     if program is None:
-        return NoCage(f"{seatbelt.PROGRAM} is missing")
+        return NoBackend(f"{seatbelt.PROGRAM} is missing")
     return seatbelt.SandboxExec(places, private)
 
 

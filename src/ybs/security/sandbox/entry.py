@@ -1,4 +1,4 @@
-"""How a process enters the reduced cage: everything is prepared before the fork, so that the child only makes calls."""
+"""How a process enters the reduced sandbox: everything is prepared before the fork, so that the child only makes calls."""
 
 import ctypes
 import os
@@ -21,7 +21,7 @@ _NETWORK_ABI, _SCOPES_ABI = 4, 6
 _EXIT_CODE = 126  # the shell's "found, but cannot be run"
 _SORRY = b"ybs: the sandbox could not be entered, so nothing was run\n"
 
-#: A call, its arguments, and whether the cage holds without it.
+#: A call, its arguments, and whether the sandbox holds without it.
 Step = tuple[Callable[..., int], tuple[Any, ...], bool]
 
 
@@ -85,7 +85,7 @@ def open_kernel() -> Kernel | None:
 
 
 def prepare(kernel: Kernel, ruleset: int, program: bytes) -> Entry:
-    """Return what a child does to be caged by the ruleset and the filter program, with no capability left."""
+    """Return what a child does to be sandboxed by the ruleset and the filter program, with no capability left."""
     prctl = kernel.prctl
     header = ctypes.create_string_buffer(struct.pack("=Ii", _CAPABILITY_VERSION, 0))
     none = ctypes.create_string_buffer(bytes(24))

@@ -1,4 +1,4 @@
-"""The environment of a caged program: built from a list of names, never inherited."""
+"""The environment of a sandboxed program: built from a list of names, never inherited."""
 
 from collections.abc import Mapping
 
@@ -39,7 +39,7 @@ _SET_OFFLINE = {
 }
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 _LONGEST_WORD = 100
-#: No declaration may set these: they run code before the program does, or say where the cage is.
+#: No declaration may set these: they run code before the program does, or say where the sandbox is.
 _NEVER = frozenset({"BASH_ENV", "ENV", "LD_PRELOAD", "LD_AUDIT", "LD_LIBRARY_PATH", "TMPDIR"})
 
 
@@ -47,11 +47,11 @@ def build(
     environ: Mapping[str, str],
     *,
     home: str,
-    temporary: str = "/tmp",  # noqa: S108 - the cage's own, not the machine's
+    temporary: str = "/tmp",  # noqa: S108 - the sandbox's own, not the machine's
     network: bool = False,
     declared: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """Return the variables of a caged program; `environ` is the surroundings' own.
+    """Return the variables of a sandboxed program; `environ` is the surroundings' own.
 
     `declared` are variables that the person's own settings give to one program (a tool, an MCP server).
     Raises ToolError for a declared name or value that cannot be one.
@@ -69,7 +69,7 @@ def build(
 def build_open(
     environ: Mapping[str, str], *, declared: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Return the variables of a program that runs in no cage: in the person's own home, with the network."""
+    """Return the variables of a program that runs in no sandbox: in the person's own home, with the network."""
     home, temporary = environ.get("HOME", "/"), environ.get("TMPDIR", "/tmp")  # noqa: S108 - the machine's own
     return build(environ, home=home, temporary=temporary, network=True, declared=declared)
 
@@ -97,5 +97,5 @@ def _checked(declared: Mapping[str, str]) -> dict[str, str]:
         if not name or "=" in name or "\0" in name + value:
             raise ToolError(f"The variable {name!r} cannot be set: the name or the value is none.")
         if name in _NEVER:
-            raise ToolError(f"The variable {name} cannot be declared: it would change the cage.")
+            raise ToolError(f"The variable {name} cannot be declared: it would change the sandbox.")
     return dict(declared)

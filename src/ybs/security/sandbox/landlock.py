@@ -1,4 +1,4 @@
-"""The reduced cage of Linux, where no namespaces can be had: Landlock rules and a wider system call filter.
+"""The reduced sandbox of Linux, where no namespaces can be had: Landlock rules and a wider system call filter.
 
 Landlock only adds up rights below a folder and never takes one away. So a folder that holds something protected is
 opened piece by piece, and nothing new can be made directly in it. What stays open, measured: modes and times of the
@@ -63,7 +63,7 @@ class Landlock:
         read_only: bool = False,
         declared: Mapping[str, str] | None = None,
     ) -> Launch:
-        """Return what starts the command in the cage. Raises Refused for a folder outside of it."""
+        """Return what starts the command in the sandbox. Raises Refused for a folder outside of it."""
         self.places.check_folder(folder)
         if read_only:
             environ = self.places.with_system_programs(environ)
@@ -118,7 +118,7 @@ class Landlock:
         allow_place(self._kernel, ruleset, descriptor, rights)
 
     def _opened(self, path: str) -> int:
-        """Open the path; in what caged programs can change no link is followed, since one still running may put it there."""
+        """Open the path; in what sandboxed programs can change no link is followed, since one still running may put it there."""
         if not any(lies_in(path, top) for top in self.places.tops):
             return os.open(path, _PATH)
         with held(Path(path)) as place:

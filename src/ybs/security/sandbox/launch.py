@@ -12,7 +12,7 @@ class Launch(Struct, frozen=True):
 
     `descriptors` are inherited by it, and closed on this side as soon as it was started or could not be.
     `before_exec` runs in the child before the program does; that is slower to start, so None where it can be.
-    `scratch` is a folder of the cage's own on this disk, which goes with the session.
+    `scratch` is a folder of the sandbox's own on this disk, which goes with the session.
     """
 
     argv: Sequence[str]
@@ -23,7 +23,7 @@ class Launch(Struct, frozen=True):
 
 
 class Starter(Protocol):
-    """Says how shell commands are started: as they are, or in a cage."""
+    """Says how shell commands are started: as they are, or in a sandbox."""
 
     @property
     def closes_network(self) -> bool:

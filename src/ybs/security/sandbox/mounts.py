@@ -1,7 +1,7 @@
-"""Whether the cage shows what was meant: bubblewrap mounts by path, and a path can lead elsewhere a moment later.
+"""Whether the sandbox shows what was meant: bubblewrap mounts by path, and a path can lead elsewhere a moment later.
 
-A caged program that is still running can swap a folder of the project for a link while the next command's cage is
-being built. So before that command starts, a shell in its cage compares the kernel's list of mounts with what was
+A sandboxed program that is still running can swap a folder of the project for a link while the next command's sandbox is
+being built. So before that command starts, a shell in its sandbox compares the kernel's list of mounts with what was
 meant: https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html. No process but that command's own can change
 that list any more. Newer programs would take descriptors (`--bind-fd`); bubblewrap 0.8 does not.
 """

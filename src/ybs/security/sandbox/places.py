@@ -1,4 +1,4 @@
-"""What a cage lets a program see: the project, other folders, and what stays hidden in them."""
+"""What a sandbox lets a program see: the project, other folders, and what stays hidden in them."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -102,7 +102,7 @@ class Places(Struct, frozen=True, kw_only=True):
 
     @property
     def hidden(self) -> list[str]:
-        """The blocked paths that are there now, and are no links that somebody has put there."""
+        """The blocked paths that are there now, and are not links that somebody has put there."""
         return [path for path in self.covered if self._can_be_hidden(path)]
 
     def _can_be_hidden(self, path: str) -> bool:

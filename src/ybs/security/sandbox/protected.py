@@ -1,4 +1,4 @@
-"""What a caged program may read in a writable folder but not change: files that others act on later."""
+"""What a sandboxed program may read in a writable folder but not change: files that others act on later."""
 
 import os
 from collections import Counter
@@ -71,8 +71,8 @@ def host_secrets() -> list[str]:
 def git_folders(root: str) -> list[str]:
     """Return the folders outside `root` that a worktree's `.git` file points to, if they are proved.
 
-    A caged program could write such a file to have any folder shown, so the folder has to point back:
-    git writes that for its worktrees, and nobody in the cage can write it outside of the project.
+    A sandboxed program could write such a file to have any folder shown, so the folder has to point back:
+    git writes that for its worktrees, and nobody in the sandbox can write it outside of the project.
     """
     pointer = Path(root, ".git")
     if pointer.is_symlink() or not pointer.is_file():

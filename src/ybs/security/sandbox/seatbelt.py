@@ -1,4 +1,4 @@
-"""The cage of macOS: a profile for sandbox-exec. Paths go in as parameters, never as text of the profile."""
+"""The sandbox of macOS: a profile for sandbox-exec. Paths go in as parameters, never as text of the profile."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -75,7 +75,7 @@ class SandboxExec:
         read_only: bool = False,
         declared: Mapping[str, str] | None = None,
     ) -> Launch:
-        """Return what starts the command in the cage. Raises Refused for a folder outside of it."""
+        """Return what starts the command in the sandbox. Raises Refused for a folder outside of it."""
         self.places.check_folder(folder)
         if read_only:
             environ = self.places.with_system_programs(environ)

@@ -1,7 +1,7 @@
-"""The system call filter of the cage: a BPF program, assembled with nothing but struct.
+"""The system call filter of the sandbox: a BPF program, assembled with nothing but struct.
 
 Allowed is what is not named here, so that programs of today and tomorrow run. Named are calls that reach the kernel's
-rarely used parts, other processes, devices, or ways around the cage. Numbers: the kernel's syscall tables,
+rarely used parts, other processes, devices, or ways around the sandbox. Numbers: the kernel's syscall tables,
 https://github.com/torvalds/linux/tree/master/arch; structures: linux/seccomp.h, linux/filter.h.
 """
 
@@ -49,7 +49,7 @@ _CALLS: dict[str, tuple[int | None, int | None]] = {
 }  # fmt: skip
 #: Their flags stand behind a pointer, where a filter cannot look; libraries fall back to the older call.
 _MISSING: dict[str, tuple[int | None, int | None]] = {"clone3": (435, 435), "openat2": (437, 437)}
-#: Without namespaces of its own the cage has to close these too.
+#: Without namespaces of its own the sandbox has to close these too.
 _SHARED: dict[str, tuple[int | None, int | None]] = {
     "ptrace": (101, 117), "shmget": (29, 194), "shmat": (30, 196), "shmctl": (31, 195),
     "msgget": (68, 186), "msgsnd": (69, 189), "msgrcv": (70, 188), "msgctl": (71, 187),

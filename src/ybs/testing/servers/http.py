@@ -12,7 +12,7 @@ from ybs.testing.servers.response import Response
 
 
 class RecordedRequest(Struct):
-    """A request as it came. Header names are lower-case; `body` is None where it was no JSON.
+    """A request as it came. Header names are lower-case; `body` is None where it was not JSON.
 
     `was_dropped`: the client closed the connection before the answer was out.
     """

@@ -8,9 +8,9 @@ from msgspec import Meta, Struct
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, ToolOutput
 from ybs.core.wording import plural
-from ybs.tools.editing.changes import Change, ChangingTool
+from ybs.tools.editing.changes import ChangingTool, FileEdit
 from ybs.tools.editing.diff import diff_of
-from ybs.tools.reading.document import Document, is_binary, printable
+from ybs.tools.reading.document import TextFile, is_binary, printable
 
 if TYPE_CHECKING:
     from ybs.tools.editing.matcher import Match, Refusal
@@ -35,7 +35,7 @@ class EditFile(ChangingTool):
     effect: Effect = "edit"
     arguments: ClassVar[type[Struct]] = Arguments
 
-    def change(self, arguments: Arguments) -> Change:
+    def change(self, arguments: Arguments) -> FileEdit:
         """Find the place and put the new text there. Raises ToolError unless the place is certain."""
         path = self.workspace.roots.resolve(arguments.path, is_write=True)
         shown = self.workspace.roots.show(path)
@@ -44,10 +44,10 @@ class EditFile(ChangingTool):
             raise ToolError(f"{shown} does not exist. Use write_file to create it.")
         if is_binary(before):
             raise ToolError(f"{shown} is a binary file; it cannot be edited as text")
-        document = Document(before)
+        document = TextFile(before)
         match = _match(document, arguments, shown)
         raw = document.replaced([(place.start, place.stop, place.new) for place in match.places])
-        return Change(
+        return FileEdit(
             path=path,
             shown=shown,
             before=before,
@@ -79,7 +79,7 @@ class EditFile(ChangingTool):
         )
 
 
-def _now(change: Change) -> str:
+def _now(change: FileEdit) -> str:
     """Tell the model what was overlooked, and show what the lines are now."""
     if not change.overlooked:
         return ""
@@ -90,7 +90,7 @@ def _now(change: Change) -> str:
     return f" Matched although old_text differed in: {how}. The lines are now:\n{shown}{more}"
 
 
-def _match(document: Document, arguments: Arguments, shown: str) -> "Match":
+def _match(document: TextFile, arguments: Arguments, shown: str) -> "Match":
     from ybs.tools.editing.matcher import Refusal, find  # only an edit needs it
 
     old, new = _texts(arguments, document.text)

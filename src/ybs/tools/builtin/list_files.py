@@ -15,7 +15,7 @@ from ybs.tools.builtin.base import BuiltInTool, positive
 from ybs.tools.searching.walk import Deadline, Walk
 
 if TYPE_CHECKING:
-    from ybs.tools.searching.choice import Choice
+    from ybs.tools.searching.choice import GlobChoice
 
 MOST_RESULTS = 10_000
 TIME_LIMIT_SECONDS = 30.0
@@ -52,7 +52,7 @@ class ListFiles(BuiltInTool):
         has the same answer until files come or go, which keeps the prompt's prefix the same as well.
         """
         del print_live
-        from ybs.tools.searching.choice import Choice  # not needed before the first call
+        from ybs.tools.searching.choice import GlobChoice  # not needed before the first call
 
         most = positive(arguments.max_results, "max_results", at_most=MOST_RESULTS)
         folder = self.workspace.roots.resolve(arguments.path)
@@ -60,7 +60,7 @@ class ListFiles(BuiltInTool):
             raise ToolError(
                 f"{self.workspace.roots.show(folder)} is no folder; give a folder as `path`"
             )
-        choice = Choice(arguments.pattern)
+        choice = GlobChoice(arguments.pattern)
         deadline = Deadline(TIME_LIMIT_SECONDS)
         walk = Walk(
             self.workspace.roots,
@@ -103,7 +103,7 @@ class ListFiles(BuiltInTool):
 
 
 def _listing(
-    walk: Walk, choice: "Choice", prefix: str, most: int
+    walk: Walk, choice: "GlobChoice", prefix: str, most: int
 ) -> tuple[list[str], int, list[str]]:
     """Return the first of the files, how many there are, and the folders that match."""
     files = choice.of(walk.paths())

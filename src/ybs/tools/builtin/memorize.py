@@ -20,7 +20,7 @@ class Arguments(Struct, frozen=True, kw_only=True):
     text: str
 
 
-class Draft(Protocol):
+class NoteDraft(Protocol):
     """A note as it would be kept."""
 
     @property
@@ -37,7 +37,7 @@ class Draft(Protocol):
 class Keeper(Protocol):
     """Keeps notes. Both block and raise ToolError."""
 
-    def draft(self, text: str) -> Draft:
+    def draft(self, text: str) -> NoteDraft:
         """Return what `keep` would write."""
         ...
 

@@ -82,11 +82,11 @@ class ReadFile(BuiltInTool):
     async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
         """Read the lines asked for; the whole file counts as read by this session."""
         del print_live
-        from ybs.tools.reading.content import Asked, read  # not needed before the first call
+        from ybs.tools.reading.content import LineRange, read  # not needed before the first call
         from ybs.tools.searching.walk import Deadline
 
         offset = max(min(arguments.offset or 1, _FAR), -_FAR)
-        asked = Asked(offset, positive(arguments.limit, "limit", at_most=MOST_LINES))
+        asked = LineRange(offset, positive(arguments.limit, "limit", at_most=MOST_LINES))
         path, shown = self._target(arguments)
         deadline = Deadline(TIME_LIMIT_SECONDS)
         try:

@@ -80,7 +80,7 @@ class SearchFiles(BuiltInTool):
         self, arguments: Arguments, pattern: "Pattern", deadline: Deadline
     ) -> "tuple[Found, list[Match]]":
         from ybs.tools.searching import engine  # not needed before the first call
-        from ybs.tools.searching.choice import Choice
+        from ybs.tools.searching.choice import GlobChoice
 
         roots = self.workspace.roots
         start = roots.resolve(arguments.path)
@@ -88,7 +88,7 @@ class SearchFiles(BuiltInTool):
         if start.is_dir():
             scope = engine.Scope(
                 start=start,
-                choice=Choice(arguments.file_pattern or "**", names_anywhere=True),
+                choice=GlobChoice(arguments.file_pattern or "**", names_anywhere=True),
                 most=most,
                 includes_ignored=arguments.include_ignored,
             )
@@ -148,7 +148,7 @@ def _remarks(found: "Found", pattern: str) -> Iterator[str]:
 
 
 def _check_file(roots: Roots, path: Path) -> None:
-    """Raise ToolError for what is no ordinary file, or is a blocked one under another name."""
+    """Raise ToolError for what is not an ordinary file, or is a blocked one under another name."""
     from ybs.tools.reading.files import failure, open_regular  # not needed before the first call
 
     shown = roots.show(path)

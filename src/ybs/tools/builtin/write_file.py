@@ -8,8 +8,8 @@ from msgspec import Struct
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, ToolOutput
 from ybs.core.wording import plural
-from ybs.tools.editing.changes import Change, ChangingTool, text_diff
-from ybs.tools.reading.document import Document, is_binary, printable
+from ybs.tools.editing.changes import ChangingTool, FileEdit, text_diff
+from ybs.tools.reading.document import TextFile, is_binary, printable
 
 
 class Arguments(Struct, frozen=True, kw_only=True):
@@ -26,14 +26,14 @@ class WriteFile(ChangingTool):
     effect: Effect = "write"
     arguments: ClassVar[type[Struct]] = Arguments
 
-    def change(self, arguments: Arguments) -> Change:
+    def change(self, arguments: Arguments) -> FileEdit:
         """Compare the content with what is there. A text that is there keeps its encoding and line ends."""
         if arguments.path.endswith(("/", "/.")):
             raise ToolError(f"{arguments.path[:200]!r} names a folder; give the file's whole path")
         path = self.workspace.roots.resolve(arguments.path, is_write=True)
         shown = self.workspace.roots.show(path)
         before = self.before(path, shown)
-        document = Document(b"" if before is None or is_binary(before) else before)
+        document = TextFile(b"" if before is None or is_binary(before) else before)
         content = arguments.content
         if "<U+" in content and document.text:
             from ybs.security.marks import (
@@ -44,10 +44,10 @@ class WriteFile(ChangingTool):
         _check_whole(content, document.text, shown)
         content = document.rewritten(content) if document.raw else content
         if not document.keeps(content):
-            document = Document(b"")  # a whole new text need not stay with the old encoding
+            document = TextFile(b"")  # a whole new text need not stay with the old encoding
         after = document.encoded(content, shown)
         diff = text_diff(before, after, shown)
-        return Change(path=path, shown=shown, before=before, after=after, diff=diff)
+        return FileEdit(path=path, shown=shown, before=before, after=after, diff=diff)
 
     async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
         """Write the file, and the folders it needs."""

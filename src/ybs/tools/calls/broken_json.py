@@ -1,4 +1,4 @@
-"""A call's arguments that are no valid JSON: repaired where the meaning is certain, and for reading also by guessing."""
+"""A call's arguments that are not valid JSON: repaired where the meaning is certain, and for reading also by guessing."""
 
 import re
 from typing import Any

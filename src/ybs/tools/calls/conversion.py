@@ -20,7 +20,7 @@ def converted(value: Any, kind: Any, *, is_careful: bool) -> Any:
     for candidate in _candidates(value, kind, is_careful=is_careful):
         try:
             found = msgspec.convert(candidate, kind, strict=False)
-            # What JSON cannot say (no number, too large a one) is no argument.
+            # What JSON cannot say (no number, too large a one) is not an argument.
             is_sound = msgspec.json.decode(msgspec.json.encode(found), type=kind) == found
         except (ValueError, OverflowError, RecursionError):
             continue

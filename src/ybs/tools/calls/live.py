@@ -12,7 +12,7 @@ MOST_CHARS = 1_000_000
 MOST_PIECES = 1_000_000
 
 
-class Live:
+class LiveOutput:
     """The `print_live` of one call. It may be called from any thread.
 
     `left` is what a tool that was cancelled can say all the same: what a command had written, for example.

@@ -1,4 +1,4 @@
-"""The leash that a tool's own code runs on: it ends in time, and whatever it raises becomes a ToolError.
+"""The supervision that a tool's own code runs on: it ends in time, and whatever it raises becomes a ToolError.
 
 This is the toolbox's edge, where a broad `except` is right: a tool may be anybody's program.
 """
@@ -156,7 +156,7 @@ class _Leash:
 
     @coroutine
     def _driven(self, inner: Coroutine[Any, Any, _Value]) -> Generator[Any, Any, _Value]:
-        """Pass everything between the loop and the coroutine, until the leash is cut."""
+        """Pass everything between the loop and the coroutine, until the supervision is cut."""
         go_on: Callable[[], Any] = partial(inner.send, None)
         while True:
             try:

@@ -14,7 +14,7 @@ _MOST_PAIRS = 4_000_000  # beyond this the middle of an edit counts as one chang
 _KINDS = ("trailing spaces", "punctuation", "indentation", "spacing", "blank lines")
 
 
-class Place(Struct, frozen=True):
+class Replacement(Struct, frozen=True):
     """A piece of the file, from `start` to `stop`, and what comes there."""
 
     start: int
@@ -25,7 +25,7 @@ class Place(Struct, frozen=True):
 class Fit(Struct, frozen=True):
     """An edit fitted to one place; `how` names what was overlooked."""
 
-    place: Place
+    place: Replacement
     how: tuple[str, ...]
 
 
@@ -152,7 +152,7 @@ class _Fitting:
             if self.old.gaps[at] == self.gaps[at]
         )
 
-    def place(self, pairs: list[int], rule: Indentation) -> Place | None:
+    def place(self, pairs: list[int], rule: Indentation) -> Replacement | None:
         """Build the new lines; None where blank lines or indentation leave room for doubt."""
         start, end = self.lines.starts[self.first], self.lines.starts[self.stop] - 1
         if not self.new.lines:
@@ -171,13 +171,13 @@ class _Fitting:
             self.old.gaps[-1] == 1 and not self.new.gaps[-1]
         )  # a line end, where a blank line follows
         is_eaten = eats and self.lines.text[end : end + 2] == "\n\n"
-        return Place(start, end + is_eaten, "\n".join((*made, *tail)))
+        return Replacement(start, end + is_eaten, "\n".join((*made, *tail)))
 
-    def _deleted(self, start: int, end: int) -> Place:
+    def _deleted(self, start: int, end: int) -> Replacement:
         blanks = "\n" * (self.new.gaps[0] - 1)
         if end < len(self.lines.text):
-            return Place(start, end + 1, blanks)
-        return Place(max(start - 1, 0), end, blanks)
+            return Replacement(start, end + 1, blanks)
+        return Replacement(max(start - 1, 0), end, blanks)
 
     def _gap(self, pairs: list[int], index: int) -> Sequence[str] | None:
         """Return the blank lines before a new line (or after the last); None if they are in doubt."""

@@ -11,12 +11,12 @@ from ybs.core.ports import Preview
 from ybs.security.paths.names import shown_name
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.editing.diff import Diff, diff_of
-from ybs.tools.reading.document import Document, is_binary
+from ybs.tools.reading.document import TextFile, is_binary
 from ybs.tools.reading.files import failure, read_if_there, remark_on, write_atomically
 from ybs.tools.workspace import Workspace
 
 
-class Change(Struct, frozen=True, kw_only=True):
+class FileEdit(Struct, frozen=True, kw_only=True):
     """What a file holds before (None: it does not exist) and after, and the difference to be shown.
 
     `replacements` counts the places of an edit; `overlooked` names what differed from the text asked for.
@@ -56,9 +56,9 @@ class ChangingTool(BuiltInTool):
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
-        self._planned: tuple[Any, Change] | None = None
+        self._planned: tuple[Any, FileEdit] | None = None
 
-    def change(self, arguments: Any) -> Change:
+    def change(self, arguments: Any) -> FileEdit:
         """Work the change out without making it. Raises ToolError."""
         raise NotImplementedError
 
@@ -68,7 +68,7 @@ class ChangingTool(BuiltInTool):
         self._planned = (arguments, change)
         return change.preview
 
-    def planned(self, arguments: Any) -> Change:
+    def planned(self, arguments: Any) -> FileEdit:
         """Return the change that was previewed for these very arguments, or work it out."""
         planned, self._planned = self._planned, None
         if planned is not None and planned[0] is arguments:
@@ -88,7 +88,7 @@ class ChangingTool(BuiltInTool):
             self.workspace.reads.check(path, status, data, shown)
         return data
 
-    def write(self, change: Change) -> str:
+    def write(self, change: FileEdit) -> str:
         """Make the change, in a folder that is made if need be; return what else it does, mostly nothing.
 
         What is compared and what is replaced lie in one folder that is held open. Raises ToolError and
@@ -115,4 +115,4 @@ def text_diff(before: bytes | None, after: bytes, shown: str) -> Diff:
     """Compare what a file holds; a binary one has no lines to show."""
     if is_binary(before or b"") or is_binary(after):
         return Diff(f"Binary file {shown}: {len(before or b''):,} -> {len(after):,} bytes", 0, 0)
-    return diff_of(Document(before or b"").raw, Document(after).raw, shown)
+    return diff_of(TextFile(before or b"").raw, TextFile(after).raw, shown)

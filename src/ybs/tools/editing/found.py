@@ -4,7 +4,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from ybs.tools.editing.adapting import Place
+from ybs.tools.editing.adapting import Replacement
 from ybs.tools.editing.lines import Lines
 
 Reason: TypeAlias = Literal[
@@ -15,7 +15,7 @@ Reason: TypeAlias = Literal[
 class Match(Struct, frozen=True, kw_only=True):
     """Where the edit goes: `places` in order and apart. `how` names what was overlooked; empty if exact."""
 
-    places: tuple[Place, ...]
+    places: tuple[Replacement, ...]
     how: tuple[str, ...] = ()
     count: int = 1
 

@@ -8,7 +8,7 @@ What is overlooked is never code. A place found in another shape counts only if 
 import re
 from itertools import accumulate, pairwise
 
-from ybs.tools.editing.adapting import Place, Side, fitted
+from ybs.tools.editing.adapting import Replacement, Side, fitted
 from ybs.tools.editing.elisions import elided
 from ybs.tools.editing.found import Edit, Found, Match, Refusal, numbers_of
 from ybs.tools.editing.indentation import laid_out
@@ -96,7 +96,7 @@ def _exact(edit: Edit, how: tuple[str, ...] = ()) -> Found:
     if len(places) < len(tidied):
         return Refusal(reason="indentation", lines=_lines_of(text, starts))
     is_tidied = any(
-        place != Place(start, start + len(old), edit.new)
+        place != Replacement(start, start + len(old), edit.new)
         for place, start in zip(places, starts, strict=True)
     )
     slips = ("indentation",) if is_tidied else ()
@@ -120,7 +120,7 @@ def _is_telling(added: str, old: str) -> bool:
     return says_something(said) and said not in old and not _CLOSING.fullmatch(said)
 
 
-def _tidy(edit: Edit, start: int) -> Place | None:
+def _tidy(edit: Edit, start: int) -> Replacement | None:
     """Mend the slips that break code in an exact match: an indentation doubled or left out, a joined line.
 
     None where it is not certain how the new lines are indented.
@@ -143,7 +143,7 @@ def _tidy(edit: Edit, start: int) -> Place | None:
     is_joined = old[-1] == "\n" != new[-1:] and text[stop : stop + 1] not in {"", "\n"}
     if is_whole and is_joined and new.strip():
         new += "\n"
-    return Place(start, stop, new)
+    return Replacement(start, stop, new)
 
 
 def _fuzzy(edit: Edit) -> Match | Refusal:
@@ -234,7 +234,7 @@ def _in_plain_signs(edit: Edit) -> Found:
         return Refusal(reason="ambiguous", lines=_lines_of(text, starts))
     start, stop = starts[0], starts[0] + len(old)
     own = edit.text[start:stop]
-    place = Place(start, stop, _respelled(edit.old, own, edit.new))
+    place = Replacement(start, stop, _respelled(edit.old, own, edit.new))
     return Match(places=(place,), how=("punctuation",))
 
 

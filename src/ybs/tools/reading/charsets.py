@@ -52,7 +52,7 @@ def wide_encoding(beginning: bytes) -> str:
 
 
 def narrow_encoding(data: bytes) -> str:
-    """Return the encoding of bytes that are no UTF-8: East Asian, cp1252, or Latin-1, which fits everything."""
+    """Return the encoding of bytes that are not UTF-8: East Asian, cp1252, or Latin-1, which fits everything."""
     for name in _east_asian(data):
         if _keeps(data, name):
             return name

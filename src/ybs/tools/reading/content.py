@@ -11,7 +11,7 @@ from ybs.core.errors import ToolError
 from ybs.security.paths.names import shown_name
 from ybs.security.paths.opening import open_listed
 from ybs.security.paths.roots import Roots
-from ybs.tools.reading.document import Document, is_binary, printable, text_of_part, wide_encoding
+from ybs.tools.reading.document import TextFile, is_binary, printable, text_of_part, wide_encoding
 from ybs.tools.reading.files import MOST_BYTES, failure, open_regular
 from ybs.tools.searching.walk import Deadline
 
@@ -21,7 +21,7 @@ CHUNK = 1_000_000
 _WHOLE_KINDS = (".ipynb", ".pdf")
 
 
-class Asked(Struct, frozen=True):
+class LineRange(Struct, frozen=True):
     """Which lines are wanted: `offset` counts from 1, below 0 from the end."""
 
     offset: int
@@ -41,15 +41,15 @@ class Content:
 
     @property
     def is_binary(self) -> bool:
-        """Whether it is no text."""
+        """Whether it is not text."""
         return is_binary(self.beginning)
 
-    def lines(self, asked: Asked) -> tuple[list[str], int, int]:
+    def lines(self, asked: LineRange) -> tuple[list[str], int, int]:
         """Return the lines asked for without their ends, the first one's number, and how many the file has."""
         if self.whole is None:
             text = text_of_part(self.part, self.beginning)
         else:
-            text = Document(self.whole).text
+            text = TextFile(self.whole).text
         lines = lines_of(text)
         total = self.total_lines if self.whole is None else len(lines)
         first = asked.first(total)
@@ -63,7 +63,7 @@ def lines_of(text: str) -> list[str]:
     return [line.replace("\0", "\u2400") for line in lines] if "\0" in text else lines
 
 
-def read(roots: Roots, path: Path, asked: Asked, deadline: Deadline) -> Content:
+def read(roots: Roots, path: Path, asked: LineRange, deadline: Deadline) -> Content:
     """Read the file in this thread alone: who waits for it may be gone before it ends. Raises ToolError."""
     shown = roots.show(path)
     descriptor, status = _opened(roots, path, shown)
@@ -115,18 +115,18 @@ def _pieces(descriptor: int, shown: str, deadline: Deadline) -> Iterator[bytes]:
             raise ToolError(f"{shown} takes too long to read; use run_shell with sed or head")
 
 
-def _part_of(content: Content, rest_of: Callable[[], Iterator[bytes]], asked: Asked) -> Content:
+def _part_of(content: Content, rest_of: Callable[[], Iterator[bytes]], asked: LineRange) -> Content:
     """Hold only whole lines: those asked for and a few more. What has no lines is not read on."""
     if content.is_binary:
         return content
     if asked.offset < 0:  # once to count, and once more from the line that is found to be the first
-        total = _hold(content, rest_of(), Asked(1, 0))
-        asked = Asked(asked.first(total), asked.limit)
+        total = _hold(content, rest_of(), LineRange(1, 0))
+        asked = LineRange(asked.first(total), asked.limit)
     _hold(content, rest_of(), asked)
     return content
 
 
-def _hold(content: Content, rest: Iterator[bytes], asked: Asked) -> int:
+def _hold(content: Content, rest: Iterator[bytes], asked: LineRange) -> int:
     held: list[bytes] = []
     size = ends = 0
     last = b""

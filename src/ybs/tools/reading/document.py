@@ -10,7 +10,7 @@ from ybs.core.errors import ToolError
 from ybs.tools.reading.marks import MARKS, PROBE_BYTES
 
 _HIGH_BYTES = bytes(range(128, 256))
-_STRAY = re.compile("[\udc80-\udcff]")  # bytes that are no UTF-8, as Python carries them in text
+_STRAY = re.compile("[\udc80-\udcff]")  # bytes that are not UTF-8, as Python carries them in text
 
 
 def printable(text: str) -> str:
@@ -44,16 +44,16 @@ def text_of_part(part: bytes, beginning: bytes) -> str:
 
 
 def is_binary(data: bytes) -> bool:
-    """Return whether the beginning of a file says that it is no text."""
+    """Return whether the beginning of a file says that it is not text."""
     return b"\0" in data[:PROBE_BYTES] and not wide_encoding(data)
 
 
 @lru_cache(maxsize=4)  # a file's beginning is asked about for each of its parts
 def _encoding_of_beginning(head: bytes) -> str:
-    return Document(head).encoding
+    return TextFile(head).encoding
 
 
-class Document:
+class TextFile:
     r"""A decoded file. `text` has `\n` line ends only; `raw` is the text as it is on disk.
 
     UTF-8, UTF-16 and UTF-32 are told by their marks, UTF-16 without one by its zeros; other bytes are in the
@@ -117,7 +117,7 @@ class Document:
             data = self.mark + raw.encode(self.encoding, self._errors)
         except UnicodeEncodeError:
             return False
-        return Document(data).raw == raw
+        return TextFile(data).raw == raw
 
     def encoded(self, raw: str, shown: str) -> bytes:
         """Return the bytes for the file. Raises ToolError for text that its encoding cannot hold."""

@@ -41,7 +41,7 @@ def run(data: bytes) -> None:
     left = _MOST_CHARS
     for page in reader.pages:
         text = page.extract_text()[: min(_MOST_PAGE_CHARS, left)]
-        write("page", text.encode(errors="replace").decode())  # half characters are no text
+        write("page", text.encode(errors="replace").decode())  # half characters are not text
         left -= len(text)
         if left <= 0:
             return

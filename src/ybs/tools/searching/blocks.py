@@ -16,7 +16,7 @@ _MARK = b"\xef\xbb\xbf"
 
 
 class Binary(Exception):
-    """The file holds a NUL: it is no text."""
+    """The file holds a NUL: it is not text."""
 
 
 class Files:

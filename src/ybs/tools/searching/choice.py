@@ -14,7 +14,7 @@ _NAME = re.compile(r"\*\*/([\w.-]+)")
 _ENDING = re.compile(r"(?:\*\*/)?\*(\.[\w.-]*)?(?:\{([\w.,-]+)\})?")
 
 
-class Choice:
+class GlobChoice:
     """A glob that was read. `is_deep` tells whether it looks below the folders that it names.
 
     Raises ToolError for one that leads out of the folder, makes no sense or would cost too much.

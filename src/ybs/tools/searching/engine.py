@@ -12,7 +12,7 @@ from ybs.core.errors import ToolError
 from ybs.security.paths.roots import Roots
 from ybs.tools.searching import ripgrep
 from ybs.tools.searching.child import Output, outputs_of
-from ybs.tools.searching.choice import Choice
+from ybs.tools.searching.choice import GlobChoice
 from ybs.tools.searching.dialect import Pattern
 from ybs.tools.searching.ignore import rules_at
 from ybs.tools.searching.walk import Deadline, Walk
@@ -46,7 +46,7 @@ class Scope(Struct, kw_only=True):
     """Where to look, and for how many lines to tell the place."""
 
     start: Path
-    choice: Choice
+    choice: GlobChoice
     most: int
     includes_ignored: bool = False
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from ybs.tools.reading.document import Document
+from ybs.tools.reading.document import TextFile
 from ybs.tools.searching.blocks import Binary, blocks
 
 LONGEST_SHOWN = 300
@@ -78,7 +78,7 @@ def _numbered(data: bytes, first: int, wanted: set[int]) -> Iterator[tuple[int, 
 
 
 def _encoding(data: bytes) -> str:
-    return "utf-8" if data.isascii() else Document(data).encoding
+    return "utf-8" if data.isascii() else TextFile(data).encoding
 
 
 def _shown(line: bytes, encoding: str, place: int = 0) -> str:

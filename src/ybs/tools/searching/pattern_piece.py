@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-STRAY = "\udc80-\udcff"  # bytes that are no UTF-8, as Python carries them in text
+STRAY = "\udc80-\udcff"  # bytes that are not UTF-8, as Python carries them in text
 _MOST_SEEDS = 12
 _SHORTEST_SEED = 2
 _FOLDED_TO_OTHERS = re.compile("[^\0-\x7f]|[kKsS]")  # letters that signs beyond ASCII are folded to

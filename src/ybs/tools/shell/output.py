@@ -7,7 +7,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from ybs.tools.calls.cut import from_line, up_to_line
-from ybs.tools.calls.live import Live as CallLive
+from ybs.tools.calls.live import LiveOutput
 from ybs.tools.shell.terminal_text import as_seen
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Kept:
 
     @property
     def _is_binary(self) -> bool:
-        """Whether it is no text in any encoding: NULs, and much that is not UTF-8."""
+        """Whether it is not text in any encoding: NULs, and much that is not UTF-8."""
         if b"\0" not in self._head:
             return False
         text = self._head.decode(errors="replace")
@@ -119,7 +119,7 @@ class Live:
 
     def leave(self, output: "ToolOutput") -> None:
         """Leave behind what can be said of a call that is being cancelled, where its caller takes it."""
-        if isinstance(self._show, CallLive):
+        if isinstance(self._show, LiveOutput):
             self._show.left = output
 
     def read(self, stream: int, data: bytes) -> str:

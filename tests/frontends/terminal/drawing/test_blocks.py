@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ybs.frontends.terminal.drawing.blocks import Block, Blocks, Limits
+from ybs.frontends.terminal.drawing.blocks import Block, BlockLimits, Blocks
 
 
 def blocks_of(text: str, size: int = 1) -> list[str]:
     return [source_of(block) for block in cut(text, size)]
 
 
-def cut(text: str, size: int, limits: Limits | None = None) -> list[Block]:
+def cut(text: str, size: int, limits: BlockLimits | None = None) -> list[Block]:
     blocks = Blocks(limits)
     found: list[Block] = []
     for start in range(0, len(text), size):
@@ -112,7 +112,7 @@ def test_no_line_is_lost_and_none_comes_twice(lines: list[str]) -> None:
     assert words_of(found) == words_of(lines)
 
 
-SMALL = Limits(lines=3, code_lines=3, list_lines=3, characters=40, line=16)
+SMALL = BlockLimits(lines=3, code_lines=3, list_lines=3, characters=40, line=16)
 
 
 @given(st.text(alphabet="ab`-#~| \n1.é", max_size=400), st.integers(1, 9))

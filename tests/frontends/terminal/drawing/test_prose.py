@@ -5,17 +5,19 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ybs.frontends.terminal.drawing.blocks import Block, Blocks, Limits
+from ybs.frontends.terminal.drawing.blocks import Block, BlockLimits, Blocks
 from ybs.frontends.terminal.drawing.markdown import draw
 from ybs.frontends.terminal.drawing.prose import prose_lines
 from ybs.frontends.terminal.signs import Paint
 from ybs.frontends.terminal.words import cells, fold_drawn
 
 COLOURED = Paint(has_colour=True)
-SMALL = Limits(lines=3, code_lines=3, list_lines=3, characters=60, line=30)
+SMALL = BlockLimits(lines=3, code_lines=3, list_lines=3, characters=60, line=30)
 
 
-def drawn(markup: str, width: int, size: int = 10_000, limits: Limits | None = None) -> list[str]:
+def drawn(
+    markup: str, width: int, size: int = 10_000, limits: BlockLimits | None = None
+) -> list[str]:
     blocks = Blocks(limits)
     pieces = [markup[start : start + size] for start in range(0, len(markup), size)]
     found = [block for piece in pieces for block in blocks.feed(piece)]

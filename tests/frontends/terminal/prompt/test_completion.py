@@ -122,7 +122,7 @@ async def test_arguments_come_where_a_command_knows_them(
     async def run(*_: Any) -> Any:
         raise AssertionError
 
-    command = table.Command(("mode",), "[NAME]", "change it", run, choices=choices)
+    command = table.SlashCommand(("mode",), "[NAME]", "change it", run, choices=choices)
     monkeypatch.setitem(table.named(), "mode", command)
     assert await written(completer, "/mode ") == ["/mode auto", "/mode ask", "/mode plan"]
     assert await written(completer, "/mode A") == ["/mode auto", "/mode ask", "/mode plan"]

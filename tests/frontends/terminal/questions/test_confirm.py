@@ -13,7 +13,7 @@ from ybs.core.messages import Usage
 from ybs.core.ports import Answer, Question
 from ybs.frontends.terminal.questions.confirm import (
     NO_REASON,
-    Choice,
+    PendingQuestion,
     answer_text,
     choice_lines,
     question_text,
@@ -129,7 +129,9 @@ def test_always_in_this_project_is_one_more_key() -> None:
 
 async def test_the_key_of_the_project_counts_only_where_it_is_offered() -> None:
     for can_be_kept, answer in ((True, Answer(is_allowed=True, is_for_project=True)), (False, NO)):
-        choice = Choice(replace(question_of(grant="run_shell(ls)"), can_be_kept=can_be_kept))
+        choice = PendingQuestion(
+            replace(question_of(grant="run_shell(ls)"), can_be_kept=can_be_kept)
+        )
         choice.press("p")
         choice.press("n")
         assert await choice.answer == answer
@@ -183,39 +185,39 @@ def test_the_answer_is_kept_on_the_screen(answer: Answer, said: str) -> None:
     [("y", YES), ("Y", YES), ("n", NO), ("a", ALWAYS), ("escape", NO), ("1", YES), ("2", NO)],
 )
 async def test_a_key_answers(key: str, answer: Answer) -> None:
-    choice = Choice(question_of(), FakeClock())
+    choice = PendingQuestion(question_of(), FakeClock())
     choice.press(key)
     assert await choice.answer == answer
 
 
 @pytest.mark.parametrize("key", ["x", "", "yes", "\r", " ", "5", "0"])
 async def test_any_other_key_answers_nothing(key: str) -> None:
-    choice = Choice(question_of(), FakeClock())
+    choice = PendingQuestion(question_of(), FakeClock())
     choice.press(key)
     assert not choice.answer.done()
 
 
 async def test_always_answers_nothing_where_it_is_not_offered() -> None:
-    choice = Choice(question_of(grant=""), FakeClock())
+    choice = PendingQuestion(question_of(grant=""), FakeClock())
     choice.press("a")
     assert not choice.answer.done()
 
 
 async def test_a_reason_goes_to_the_model_and_an_empty_one_is_a_plain_no() -> None:
-    choice = Choice(question_of(), FakeClock())
+    choice = PendingQuestion(question_of(), FakeClock())
     choice.press("r")
     assert choice.wants_reason
     choice.give_reason(" use make ")
     choice.give_reason("something else")
     assert await choice.answer == Answer(is_allowed=False, reason="use make")
-    other = Choice(question_of(), FakeClock())
+    other = PendingQuestion(question_of(), FakeClock())
     other.give_reason("  ")
     assert await other.answer == NO
 
 
 async def test_a_key_counts_only_after_a_moment_of_silence() -> None:
     clock = FakeClock()
-    choice = Choice(question_of(), clock)
+    choice = PendingQuestion(question_of(), clock)
     assert choice.is_too_early()  # not even drawn
     choice.show()
     clock.now += 0.29
@@ -228,7 +230,7 @@ async def test_a_key_counts_only_after_a_moment_of_silence() -> None:
 
 async def test_the_silence_is_counted_from_the_first_drawing() -> None:
     clock = FakeClock()
-    choice = Choice(question_of(), clock)
+    choice = PendingQuestion(question_of(), clock)
     choice.show()
     clock.now += 0.31
     choice.show()
@@ -298,7 +300,7 @@ async def test_a_key_gives_the_network_to_the_yes_behind_it(
 
 
 async def test_what_is_not_offered_is_not_given() -> None:
-    choice = Choice(question_of(), FakeClock())
+    choice = PendingQuestion(question_of(), FakeClock())
     choice.press("w")
     choice.press("y")
     assert await choice.answer == YES

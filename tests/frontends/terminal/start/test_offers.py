@@ -2,15 +2,15 @@
 
 from msgspec.structs import replace
 
-from ybs.commands.model_choices import Choice
+from ybs.commands.model_choices import ModelChoice
 from ybs.frontends.terminal.start.offers import PAGE, Offer, detail_of, order
 
 
 def test_what_was_found_is_said_in_a_few_words() -> None:
-    ollama = Choice(kind="server", model="m", settings={}, place="ollama")
+    ollama = ModelChoice(kind="server", model="m", settings={}, place="ollama")
     sized = replace(ollama, size_bytes=9_000_000_000)
-    file = Choice(kind="file", model="own", settings={}, size_bytes=1_000_000)
-    key = Choice(kind="key", model="m", settings={}, place="google", variable="GOOGLE_API_KEY")
+    file = ModelChoice(kind="file", model="own", settings={}, size_bytes=1_000_000)
+    key = ModelChoice(kind="key", model="m", settings={}, place="google", variable="GOOGLE_API_KEY")
     for choice, said in (
         (ollama, "ollama, running here"),
         (sized, "ollama, running here, 9.0 GB"),

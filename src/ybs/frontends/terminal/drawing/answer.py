@@ -15,7 +15,7 @@ DECLINED = "the model declined to answer"
 CUT_OFF = "the answer was cut off in the middle of a tool call: it reached llm.max_tokens"
 
 
-class Answer:
+class AnswerDrawing:
     """Draws an answer on a page."""
 
     def __init__(self, page: Page, folds: Folds, view: View) -> None:

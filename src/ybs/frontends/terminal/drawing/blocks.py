@@ -15,7 +15,7 @@ _ITEM = re.compile(_RULE + r"( {0,3})([-*+]|(\d{1,9})[.)])( {1,4}(?=\S)|\s|$)")
 _UNDER_HEAD = re.compile(r" {0,3}\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class BlockLimits(Struct, frozen=True, kw_only=True):
     """How much of a block is kept until it is printed: from here on at a good place, from twice this at any."""
 
     lines: int = 100
@@ -51,8 +51,8 @@ class Fence(Struct, frozen=True):
 class Blocks:
     """Takes pieces of Markdown and gives back blocks. What it keeps is bounded."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
-        self._limits = limits or Limits()
+    def __init__(self, limits: BlockLimits | None = None) -> None:
+        self._limits = limits or BlockLimits()
         self._partial: list[str] = []
         self._size = 0
         #: The open line began in a piece that is printed already.

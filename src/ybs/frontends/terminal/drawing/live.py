@@ -38,7 +38,7 @@ class RunningCall(Struct):
     arguments: bytes = b""
 
 
-class Live:
+class LiveArea:
     """The passing part of the screen; `clock` counts seconds."""
 
     def __init__(self, paint: Paint, signs: Signs, clock: Callable[[], float] = monotonic) -> None:

@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from ybs.frontends.terminal.drawing.live import Live
+from ybs.frontends.terminal.drawing.live import LiveArea
 from ybs.frontends.terminal.signs import Paint, Signs
 from ybs.frontends.terminal.words import fold, fold_table
 from ybs.security.unicode import printable
@@ -25,7 +25,7 @@ class Canvas(Struct):
 class Page:
     """Draws lines. Blank lines stand between things of different kinds."""
 
-    def __init__(self, canvas: Canvas, live: Live) -> None:
+    def __init__(self, canvas: Canvas, live: LiveArea) -> None:
         self.canvas, self.live = canvas, live
         self._last: Kind = ""
 

@@ -1,4 +1,4 @@
-"""Draws the events of a session: each finished thing once, as lines that scroll away; the rest in `Live`."""
+"""Draws the events of a session: each finished thing once, as lines that scroll away; the rest in `LiveArea`."""
 
 from collections.abc import Iterable, Iterator
 from typing import assert_never
@@ -34,9 +34,9 @@ from ybs.core.events import (
     TurnFinished,
     UserSaid,
 )
-from ybs.frontends.terminal.drawing.answer import Answer
+from ybs.frontends.terminal.drawing.answer import AnswerDrawing
 from ybs.frontends.terminal.drawing.folds import Fold, Folds
-from ybs.frontends.terminal.drawing.live import MAX_OUTPUT, Live, RunningCall
+from ybs.frontends.terminal.drawing.live import MAX_OUTPUT, LiveArea, RunningCall
 from ybs.frontends.terminal.drawing.page import Canvas, Page
 from ybs.frontends.terminal.drawing.steps import (
     NOT_RUN,
@@ -84,7 +84,7 @@ class Renderer(Page):
     def __init__(
         self,
         canvas: Canvas,
-        live: Live,
+        live: LiveArea,
         settings: Ui,
         *,
         retries: int = 0,
@@ -98,7 +98,7 @@ class Renderer(Page):
         self._typed = Typed(canvas.signs.more)
         self._view = view or View(streams=settings.stream_responses)
         self._folds = Folds()
-        self._answer = Answer(self, self._folds, self._view)
+        self._answer = AnswerDrawing(self, self._folds, self._view)
         self._has_told_key = False
 
     def __call__(self, envelope: Envelope) -> None:

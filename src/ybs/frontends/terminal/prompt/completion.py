@@ -26,7 +26,7 @@ from ybs.session.mentions import mention_of, open_mention
 from ybs.session.session import Session
 
 if TYPE_CHECKING:
-    from ybs.commands.command import Command
+    from ybs.commands.command import SlashCommand
     from ybs.tools.workspace import Workspace
 
 MOST_ROWS = 8
@@ -41,7 +41,7 @@ WIDE = 72
 _EDGE = 3
 #: So many characters before the cursor are looked at.
 _MOST_LINE = 500
-#: A path at the beginning is no command.
+#: A path at the beginning is not a command.
 _COMMAND = re.compile(r"/[^\s/]*(?:\s|$)")
 STYLE = {
     "completion-menu": "bg:default fg:default",
@@ -127,8 +127,8 @@ def _is_shell(document: Document) -> bool:
     return document.text_before_cursor.startswith("!")
 
 
-def _names(typed: str, line: str, commands: "Iterable[Command]") -> Iterator[Completion]:
-    ranked: list[tuple[int, str, Command]] = []
+def _names(typed: str, line: str, commands: "Iterable[SlashCommand]") -> Iterator[Completion]:
+    ranked: list[tuple[int, str, SlashCommand]] = []
     for command in commands:
         ranks = [_rank(typed, name) + (place > 0) for place, name in enumerate(command.names)]
         best = min(ranks)

@@ -17,7 +17,7 @@ _BROKEN = re.compile("[\ud800-\udfff]")
 MOST_EDITED = 100_000
 
 
-class Draft(Buffer):
+class PromptDraft(Buffer):
     """What is typed; `say` shows a hint."""
 
     def __init__(self, history: LineHistory, say: Callable[[str], None]) -> None:

@@ -58,7 +58,7 @@ _BLOCK: dict[int, Keys] = {
 }
 _BLOCK_TEXT = {57399 + place: text for place, text in enumerate("0123456789./*-+")}
 _BLOCK_TEXT[57415] = "="
-#: What Ctrl makes of a character that is no letter, as terminals have always done.
+#: What Ctrl makes of a character that is not a letter, as terminals have always done.
 _CONTROLS = {
     **dict.fromkeys(" 2@", "\x00"),
     **dict.fromkeys("3[", "\x1b"),
@@ -141,7 +141,7 @@ class KeyParser(Vt100Parser):
             self._tail = seam[1 - len(_PASTE_END) :]
 
     def flush(self) -> None:
-        """Take what was read for all that comes: Esc alone, or Alt with a sign; more than that is no key."""
+        """Take what was read for all that comes: Esc alone, or Alt with a sign; more than that is not a key."""
         begun, self._begun = self._begun, ""
         if len(begun) <= 2:
             super().feed(begun)

@@ -144,7 +144,7 @@ def history_file(folder: Path) -> Path:
 
 
 def read_entries(path: Path) -> list[Entry]:
-    """Read a file, the oldest first. What is no entry is left out; so is all where it cannot be read."""
+    """Read a file, the oldest first. What is not an entry is left out; so is all where it cannot be read."""
     try:
         data = private_file.read(path) or b""
     except (YbsError, OSError):

@@ -35,7 +35,7 @@ from prompt_toolkit.widgets import SearchToolbar
 
 from ybs.frontends.terminal.desk import Desk
 from ybs.frontends.terminal.drawing.fragments import fragments
-from ybs.frontends.terminal.prompt.draft import Draft
+from ybs.frontends.terminal.prompt.draft import PromptDraft
 from ybs.frontends.terminal.prompt.extended_keys import ExtendedKeys, read_extended
 from ybs.frontends.terminal.prompt.history import LineHistory
 from ybs.frontends.terminal.prompt.keys import bindings
@@ -66,7 +66,7 @@ class Prompt:
         rule: str,
         history: LineHistory | None = None,
     ) -> None:
-        self.draft = Draft(history or LineHistory(), desk.hint)
+        self.draft = PromptDraft(history or LineHistory(), desk.hint)
         self.reason = Buffer(multiline=False)
         #: Whether another program has the terminal.
         self.is_away = False

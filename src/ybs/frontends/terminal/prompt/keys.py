@@ -20,8 +20,8 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.search import stop_search
 
 from ybs.frontends.layout import in_columns
-from ybs.frontends.terminal.desk import Desk, Window
-from ybs.frontends.terminal.prompt.draft import Draft
+from ybs.frontends.terminal.desk import BottomWindow, Desk
+from ybs.frontends.terminal.prompt.draft import PromptDraft
 from ybs.frontends.terminal.prompt.paste import clean
 
 Act: TypeAlias = Callable[[KeyPressEvent], None]
@@ -58,10 +58,10 @@ VI_KEYS = (
 )
 
 
-class Place:
+class PromptState:
     """What is true of the prompt when a key comes."""
 
-    def __init__(self, desk: Desk, window: Window) -> None:
+    def __init__(self, desk: Desk, window: BottomWindow) -> None:
         draft = window.draft
         self.asking, self.explaining = (
             Condition(lambda: desk.asking.is_choosing),
@@ -79,9 +79,9 @@ class Place:
         self.inserting, self.resting = emacs_mode | vi_insert_mode, emacs_mode | vi_navigation_mode
 
 
-def bindings(desk: Desk, window: Window) -> KeyBindings:
+def bindings(desk: Desk, window: BottomWindow) -> KeyBindings:
     """Make the key bindings; what is not here is what prompt_toolkit's Emacs or vi keys do."""
-    keys, draft, place = KeyBindings(), window.draft, Place(desk, window)
+    keys, draft, place = KeyBindings(), window.draft, PromptState(desk, window)
 
     def on(*names: str, do: Act, when: Filter = ALWAYS, is_eager: bool = False) -> None:
         keys.add(*names, filter=when, eager=is_eager)(do)
@@ -123,7 +123,7 @@ class On(Protocol):
         ...
 
 
-def _bind_lines(on: On, desk: Desk, draft: Draft, place: Place) -> None:
+def _bind_lines(on: On, desk: Desk, draft: PromptDraft, place: PromptState) -> None:
     reason = place.explaining
     on("enter", do=lambda event: _enter(event, desk, draft), when=place.typing)
     on("enter", do=lambda event: desk.asking.explain(event.current_buffer.text), when=reason)
@@ -139,7 +139,7 @@ def _bind_lines(on: On, desk: Desk, draft: Draft, place: Place) -> None:
     on(Keys.BracketedPaste, do=_paste_line, when=reason)
 
 
-def _bind_menu(on: On, desk: Desk, draft: Draft, place: Place) -> None:
+def _bind_menu(on: On, desk: Desk, draft: PromptDraft, place: PromptState) -> None:
     """Bind the keys of the completions."""
     shown = place.typing & place.menu
     on("tab", do=lambda _: draft.select(), when=place.typing & (place.menu | ~place.busy))
@@ -149,7 +149,7 @@ def _bind_menu(on: On, desk: Desk, draft: Draft, place: Place) -> None:
     on("up", do=lambda _: draft.leave_menu(), when=shown & ~place.chosen)
 
 
-def _enter(event: KeyPressEvent, desk: Desk, draft: Draft) -> None:
+def _enter(event: KeyPressEvent, desk: Desk, draft: PromptDraft) -> None:
     """Send the draft; a new line after a backslash, and in the middle of pasted text."""
     if event.key_processor.input_queue:  # more came in the same burst: this is a paste, not a key
         draft.insert_text("\n")
@@ -160,7 +160,7 @@ def _enter(event: KeyPressEvent, desk: Desk, draft: Draft) -> None:
         desk.work.submit(text)
 
 
-def _close(desk: Desk, draft: Draft) -> None:
+def _close(desk: Desk, draft: PromptDraft) -> None:
     """Close the menu; a second Esc empties the prompt."""
     draft.cancel_completion()
     desk.escape()
@@ -171,26 +171,26 @@ def _paste_line(event: KeyPressEvent) -> None:
     event.current_buffer.insert_text(" ".join(clean(event.data)[0].split("\n")).strip())
 
 
-def _search(event: KeyPressEvent, draft: Draft) -> None:
+def _search(event: KeyPressEvent, draft: PromptDraft) -> None:
     """Search what was sent before."""
     draft.note_place()
     start_reverse_incremental_search.call(event)
 
 
-def _stop_search(draft: Draft) -> None:
+def _stop_search(draft: PromptDraft) -> None:
     """Leave the search with the prompt as it was before."""
     stop_search()
     draft.go_back()
 
 
-def _accept(desk: Desk, draft: Draft) -> None:
+def _accept(desk: Desk, draft: PromptDraft) -> None:
     """Keep what is chosen in the menu; a command is sent with it."""
     draft.accept()
     if draft.text.startswith("/"):
         desk.work.submit(draft.take())
 
 
-def _queue(desk: Desk, draft: Draft) -> None:
+def _queue(desk: Desk, draft: PromptDraft) -> None:
     """Have the draft sent when the running turn has ended."""
     if text := draft.take():
         desk.work.queue(text)

@@ -12,7 +12,7 @@ from ybs.frontends.terminal.drawing.render import Canvas, Renderer
 from ybs.frontends.terminal.notify import WAITS
 from ybs.frontends.terminal.prompt.input import Prompt
 from ybs.frontends.terminal.questions.confirm import (
-    Choice,
+    PendingQuestion,
     answer_text,
     choice_lines,
     question_text,
@@ -25,7 +25,7 @@ MODE_WAITS = "answer the question first; a new mode applies to later calls only"
 REASON_KEYS = "  Enter: say no with this reason   Esc: back"
 
 
-class Front(Protocol):
+class QuestionFrontend(Protocol):
     """Where questions are drawn, and where their keys come from."""
 
     canvas: Canvas
@@ -49,9 +49,9 @@ class Front(Protocol):
 class Asking:
     """Asks the person; what else is asked meanwhile waits. `clock` counts seconds."""
 
-    def __init__(self, front: Front, clock: Callable[[], float]) -> None:
+    def __init__(self, front: QuestionFrontend, clock: Callable[[], float]) -> None:
         self._front, self._clock = front, clock
-        self._choice: Choice | None = None
+        self._choice: PendingQuestion | None = None
         self._held = ""
         self._one = asyncio.Lock()
         self._open = self._answered = 0
@@ -166,14 +166,14 @@ class Asking:
         else:
             self._keep(text, is_burst=bool(event.key_processor.input_queue))
 
-    def _press(self, choice: Choice, text: str) -> None:
+    def _press(self, choice: PendingQuestion, text: str) -> None:
         """Take a key that came alone."""
         if choice is self._choice:
             choice.press(text)
             self._show()
 
     def _keep(self, text: str, *, is_burst: bool) -> None:
-        """Let a key that is no answer go on in what is being typed.
+        """Let a key that is not an answer go on in what is being typed.
 
         Where nothing is and no other key came with it, say that it was not taken.
         """
@@ -191,7 +191,7 @@ class Asking:
         width = front.canvas.width() - 1
         text = question_text(question, front.state, width, paint, front.canvas.signs)
         front.renderer.put("question", text)
-        choice = self._choice = Choice(question, self._clock)
+        choice = self._choice = PendingQuestion(question, self._clock)
         front.window.reason.reset()
         front.window.app.invalidate()
         try:

@@ -92,7 +92,7 @@ class Silence:
             self._held = None
 
 
-class Choice(Silence):
+class PendingQuestion(Silence):
     """One question that waits for its answer."""
 
     def __init__(self, question: Question, clock: Callable[[], float] = monotonic) -> None:

@@ -1,4 +1,4 @@
-"""A line that the person typed after its question could be read; what was typed ahead is no answer."""
+"""A line that the person typed after its question could be read; what was typed ahead is not an answer."""
 
 import sys
 from collections.abc import Callable

@@ -212,7 +212,7 @@ class Picking:
             self._silence.hide()
             if (
                 self._picker is not None
-            ):  # what was typed before a question came is no choice any more
+            ):  # what was typed before a question came is not a choice any more
                 self._picker.is_touched = False
 
     def note_hidden(self) -> None:

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from ybs.commands.model_choices import Choice, Settings
+from ybs.commands.model_choices import ModelChoice, Settings
 
 #: Asks for a line; raises EOFError when there is none.
 Read: TypeAlias = Callable[[str], str]
@@ -35,12 +35,12 @@ def order(local: Sequence[Offer], others: Sequence[Offer]) -> list[Offer]:
     return [*local[:room], *others, *local[room:]]
 
 
-def offer_of(choice: Choice) -> Offer:
+def offer_of(choice: ModelChoice) -> Offer:
     """Offer what was found."""
     return Offer(name=choice.model, detail=detail_of(choice), settings=choice.settings)
 
 
-def detail_of(choice: Choice) -> str:
+def detail_of(choice: ModelChoice) -> str:
     """Say of what was found where it is and what speaks for or against it."""
     match choice.kind:
         case "server":
@@ -53,7 +53,7 @@ def detail_of(choice: Choice) -> str:
             return f"{choice.place}, {f'key found in {choice.variable}' if choice.variable else 'key saved'}"
 
 
-def _facts(choice: Choice) -> str:
+def _facts(choice: ModelChoice) -> str:
     if choice.is_far:
         return "runs in its cloud, not on this machine"
     if not choice.size_bytes:

@@ -36,15 +36,15 @@ RUN_FIRST = (
 
 
 @pytest.fixture
-def caged(project: Path) -> Sandbox:
+def sandboxed(project: Path) -> Sandbox:
     made = Sandbox(project)
     if made.state == "none":
-        pytest.skip(f"NOT TESTED: {made.cage.why}")
+        pytest.skip(f"NOT TESTED: {made.backend.why}")
     return made
 
 
-def run(caged: Sandbox, command: str, folder: Path) -> str:
-    launch = caged.launch(command, folder, os.environ)
+def run(sandboxed: Sandbox, command: str, folder: Path) -> str:
+    launch = sandboxed.launch(command, folder, os.environ)
     out, err = spawn(launch, folder, os.getuid()).communicate(timeout=20)
     return out + err
 
@@ -55,12 +55,12 @@ def test_s19_without_bubblewrap_landlock_stands_in_and_is_called_reduced(
     monkeypatch.setattr(ladder, "tried_bubblewrap", lambda: (None, (), "it is gone"))
     made = Sandbox(project)
     if made.state == "none":
-        pytest.skip(f"NOT TESTED: {made.cage.why}")
+        pytest.skip(f"NOT TESTED: {made.backend.why}")
     assert made.word == "reduced sandbox"
-    assert "it is gone" in made.cage.why
+    assert "it is gone" in made.backend.why
 
 
-def test_s19_without_any_cage_no_command_is_run(
+def test_s19_without_any_sandbox_no_command_is_run(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ladder, "tried_bubblewrap", lambda: (None, (), "it is gone"))
@@ -125,11 +125,15 @@ def reached(one: socket.socket) -> bool:
     return True
 
 
-@pytest.mark.skipif(not PYTHON, reason="NOT TESTED: no Python of the system can be seen in a cage")
-def test_n01_n02_nothing_of_the_machine_or_beyond_is_reached(caged: Sandbox, project: Path) -> None:
+@pytest.mark.skipif(
+    not PYTHON, reason="NOT TESTED: no Python of the system can be seen in a sandbox"
+)
+def test_n01_n02_nothing_of_the_machine_or_beyond_is_reached(
+    sandboxed: Sandbox, project: Path
+) -> None:
     with listening() as (sockets, program):
         (project / "knock.py").write_text(program)
-        said = run(caged, f"{PYTHON} knock.py", project)
+        said = run(sandboxed, f"{PYTHON} knock.py", project)
         assert said.split("\n")[:6] == ["tried"] * 5 + ["nothing resolved"]
         assert [reached(one) for one in sockets] == [False] * 3
         subprocess.run([PYTHON, "knock.py"], cwd=project, capture_output=True, check=True)
@@ -137,30 +141,34 @@ def test_n01_n02_nothing_of_the_machine_or_beyond_is_reached(caged: Sandbox, pro
 
 
 def test_n05_proxies_of_a_projects_file_of_variables_are_not_known(
-    caged: Sandbox, project: Path
+    sandboxed: Sandbox, project: Path
 ) -> None:
     (project / ".env").write_text("HTTPS_PROXY=http://evil.example:1\n")
     load(folder=project)
-    assert "evil" not in run(caged, "env", project)
+    assert "evil" not in run(sandboxed, "env", project)
     assert "HTTPS_PROXY" not in os.environ
 
 
 def test_e01_e05_no_secret_and_nothing_that_runs_first_gets_in(
-    caged: Sandbox, project: Path, monkeypatch: pytest.MonkeyPatch
+    sandboxed: Sandbox, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in (*SECRETS, *RUN_FIRST):
         monkeypatch.setenv(name, CANARY)
     monkeypatch.setenv("LANG", "C.UTF-8")
-    said = run(caged, "env; set; cat /proc/1/environ /proc/1/cmdline /proc/self/environ", project)
+    said = run(
+        sandboxed, "env; set; cat /proc/1/environ /proc/1/cmdline /proc/self/environ", project
+    )
     assert "LANG=C.UTF-8" in said
     assert CANARY not in said
 
 
 def test_e02_a_tool_gets_what_was_declared_for_it_and_nothing_else(
-    caged: Sandbox, project: Path, monkeypatch: pytest.MonkeyPatch
+    sandboxed: Sandbox, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", CANARY)
-    launch = caged.cage.launch(("true",), project, os.environ, declared={"TOOL_MODE": "fast"})
+    launch = sandboxed.backend.launch(
+        ("true",), project, os.environ, declared={"TOOL_MODE": "fast"}
+    )
     for descriptor in launch.descriptors:
         os.close(descriptor)
     assert launch.environ["TOOL_MODE"] == "fast"

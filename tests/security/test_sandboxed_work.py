@@ -1,4 +1,4 @@
-"""Ordinary work in the real cage: what a coding agent does all day has to run there."""
+"""Ordinary work in the real sandbox: what a coding agent does all day has to run there."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ import pytest
 from security.escapes.world import PYTHON, spawn
 from ybs.security.sandbox import landlock as landlock_module
 from ybs.security.sandbox.bubblewrap import Bubblewrap, attempt, find
-from ybs.security.sandbox.choice import Cage
+from ybs.security.sandbox.choice import Backend
 from ybs.security.sandbox.entry import open_kernel
 from ybs.security.sandbox.places import see
 
@@ -49,7 +49,7 @@ def needs(program: str) -> None:
         pytest.skip(f"NOT TESTED: {program} is not installed")
 
 
-def bubblewrap(project: Path, home: Path, **places: object) -> Cage:
+def bubblewrap(project: Path, home: Path, **places: object) -> Backend:
     program = find()
     options, why = attempt(program) if program else (None, "bubblewrap is not installed")
     if options is None or program is None:
@@ -57,16 +57,16 @@ def bubblewrap(project: Path, home: Path, **places: object) -> Cage:
     return Bubblewrap(see(project, home=home, **places), program, options, why)
 
 
-def landlock(project: Path, home: Path, **places: object) -> Cage:
+def landlock(project: Path, home: Path, **places: object) -> Backend:
     kernel, why = landlock_module.attempt(open_kernel())
     if kernel is None:
         pytest.skip(f"NOT TESTED: {why}")
     return landlock_module.Landlock(see(project, home=home, **places), kernel, why)
 
 
-def run(cage: Cage, command: str, folder: Path, *, network: bool = False) -> str:
-    """Run a shell command in the cage; return what it printed."""
-    launch = cage.launch(("/bin/sh", "-c", command), folder, os.environ, network=network)
+def run(backend: Backend, command: str, folder: Path, *, network: bool = False) -> str:
+    """Run a shell command in the sandbox; return what it printed."""
+    launch = backend.launch(("/bin/sh", "-c", command), folder, os.environ, network=network)
     process = spawn(launch, folder, os.getuid())
     out, err = process.communicate(timeout=80)
     assert process.returncode == 0, (out, err)
@@ -94,9 +94,9 @@ def test_a_command_runs_in_a_folder_below_and_in_an_added_one(
 ) -> None:
     (project / "src").mkdir()
     (tmp_path / "more").mkdir()
-    cage = bubblewrap(project, home, writable=[tmp_path / "more"])
-    assert run(cage, "pwd", project / "src").strip() == str(project / "src")
-    run(cage, "echo x > new", tmp_path / "more")
+    backend = bubblewrap(project, home, writable=[tmp_path / "more"])
+    assert run(backend, "pwd", project / "src").strip() == str(project / "src")
+    run(backend, "echo x > new", tmp_path / "more")
     assert (tmp_path / "more" / "new").read_text() == "x\n"
 
 
@@ -140,16 +140,16 @@ def test_make_and_pipes_with_names(make, project: Path, home: Path) -> None:
 def test_a_folder_swapped_for_a_link_opens_nothing_for_the_next_command(
     make, project: Path, home: Path, tmp_path: Path
 ) -> None:
-    """Two commands of one session: the first prepares what the second one's cage is built from."""
+    """Two commands of one session: the first prepares what the second one's sandbox is built from."""
     outside, inner = tmp_path / "outside", project / "inner"
     for folder in (outside, inner):
         folder.mkdir()
     (outside / "secret").write_text("canary")
-    cage = make(project, home, writable=[inner], blocked=["late"])
+    backend = make(project, home, writable=[inner], blocked=["late"])
     first = f"mv inner old; ln -s {outside} inner; ln -s {outside} late; ln -s {outside} .vscode; mkdir n; ln -s {outside} n/.git; echo gitdir: {outside} > .git"
-    run(cage, first, project)
+    run(backend, first, project)
     second = "cat */secret n/.git/secret .vscode/secret 2>/dev/null || echo x > inner/new || true"
-    assert "canary" not in run(cage, second, project)
+    assert "canary" not in run(backend, second, project)
     assert [path.name for path in outside.iterdir()] == ["secret"]
 
 
@@ -178,8 +178,8 @@ def test_pytest_of_a_virtual_environment_in_the_project(project: Path) -> None:
     if not Path(os.path.realpath(python)).is_relative_to(REAL_HOME / ".pyenv"):
         pytest.skip("NOT TESTED: this interpreter is no toolchain of the home folder")
     (project / "test_it.py").write_text("def test_it(tmp_path): assert tmp_path.exists()\n")
-    cage = bubblewrap(project, REAL_HOME, readable=[Path(sys.prefix)])
-    assert "1 passed" in run(cage, f"{python} -m pytest -q test_it.py", project)
+    backend = bubblewrap(project, REAL_HOME, readable=[Path(sys.prefix)])
+    assert "1 passed" in run(backend, f"{python} -m pytest -q test_it.py", project)
 
 
 @both
@@ -242,7 +242,7 @@ def test_the_network_is_a_question_of_its_own(project: Path, home: Path) -> None
     seen = (
         "cat /proc/net/dev | wc -l; cat /etc/resolv.conf > /dev/null && echo names; ls /run | wc -l"
     )
-    cage = bubblewrap(project, home)
-    assert run(cage, seen, project).split() == ["3", "names", "0"]
+    backend = bubblewrap(project, home)
+    assert run(backend, seen, project).split() == ["3", "names", "0"]
     outside = len(Path("/proc/net/dev").read_text().splitlines())
-    assert run(cage, seen, project, network=True).split()[:2] == [str(outside), "names"]
+    assert run(backend, seen, project, network=True).split()[:2] == [str(outside), "names"]
