@@ -2,16 +2,21 @@
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
+
+import pytest
 
 from rows import every_row
 from ybs.config.schema import Safety
 from ybs.core.events import ConfirmationAnswered, ConfirmationAsked, Event
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Preview, Question
+from ybs.security.paths.roots import OutsideRoots, Roots
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Allow, Deny, Policy, Subject
 
 YES, NO = Answer(is_allowed=True), Answer(is_allowed=False, reason="use make")
+ALWAYS = Answer(is_allowed=True, is_for_session=True)
 
 
 class Person:
@@ -133,3 +138,22 @@ async def test_without_a_person_the_answer_is_no():
     verdict = await admit(Gate(Policy(Safety())), [])
     assert isinstance(verdict, Deny)
     assert "nobody is there" in verdict.reason
+
+
+async def test_a_folder_allowed_while_another_call_waits_is_not_asked_about_again(
+    project: Path, tmp_path: Path
+):
+    roots, person, events = Roots(project), Person(ALWAYS), list[Event]()
+    gate = Gate(Policy(Safety()), person)
+    opened = []
+
+    async def read(name: str) -> None:
+        with pytest.raises(OutsideRoots) as refused:
+            roots.resolve(str(tmp_path / name))
+        call = ToolCall(id=name, name="read_file")
+        with await gate.admit_reading(call, refused.value, events.append):
+            opened.append(roots.resolve(str(tmp_path / name)).name)
+
+    await asyncio.gather(read("one"), read("two"))
+    assert opened == ["one", "two"]
+    assert [question.call.id for question in person.questions] == ["one"]

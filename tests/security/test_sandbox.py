@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,13 @@ from ybs.security.sandbox.entry import Kernel
 
 
 @pytest.fixture(autouse=True)
-def untried() -> None:
+def untried() -> Iterator[None]:
     """Forget what this process found out about the real machine, before and after."""
-    sandbox.tried_bubblewrap.cache_clear()
-    sandbox.tried_landlock.cache_clear()
+    for found in (sandbox.tried_bubblewrap, sandbox.tried_landlock):
+        found.cache_clear()
+    yield
+    for found in (sandbox.tried_bubblewrap, sandbox.tried_landlock):
+        found.cache_clear()
 
 
 @pytest.fixture
