@@ -18,6 +18,7 @@ EPILOG = """\
 subcommands:
   config show|set|unset|schema|check   show, change and check the settings
   models list|install|remove|status|stop   manage the starter model, which runs on this machine
+  bench tasks                   measure the chosen model with small tasks
   sessions list|show|export|search|delete   list, read and delete saved sessions
   tools list                    list the tools that the model can call
   tool call NAME [JSON]         run one tool, without a model

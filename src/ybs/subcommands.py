@@ -1,6 +1,6 @@
 """The subcommands: their lines of help, and what each of them takes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ybs.flags import add_shared_options, whole_number
@@ -19,6 +19,7 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         "manage the starter model, which runs on this machine",
         ("list", "install", "remove", "status", "stop"),
     ),
+    "bench": ("measure the chosen model with small tasks on this machine", ("tasks",)),
     "sessions": (
         "list, show, export, search or delete saved sessions",
         ("list", "show", "export", "search", "delete"),
@@ -101,20 +102,16 @@ def add_own(parser: "ArgumentParser", name: str) -> list["Action"]:
             options = [add("--sources", action="store_true", help=help_text)]
             add("key", nargs="?", metavar="KEY", help="of set and unset: a setting, as llm.model")
             add("value", nargs="?", metavar="VALUE", help="of set: its value, as text or JSON")
-        case "tool":
-            options = [add_call(parser)]
-        case "sessions":
-            options = add_sessions(parser)
         case "firewall":
             help_text = "files or folders to scan; - for standard input (default: this folder)"
             add("files", nargs="*", metavar="FILE", help=help_text)
         case "permissions":
             help_text = "of allow and deny: a rule, after project (as shipped) or user; of remove: its number"
             add("words", nargs="*", metavar="RULE", help=help_text)
-        case "map":
-            options = add_map(parser)
         case "sandbox":
             options = [add("--network", action="store_true", help="with network access")]
+        case _ if name in _OWN:
+            options = _OWN[name](parser)
         case _:
             pass
     return options
@@ -148,8 +145,19 @@ def split_at_dashes(words: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(words[:place]), list(words[place + 1 :])
 
 
-def add_call(parser: "ArgumentParser") -> "Action":
-    """Add what `tool call` takes, and return its option."""
+def add_bench(parser: "ArgumentParser") -> list["Action"]:
+    """Add what `bench tasks` takes, and return its options."""
+    add = parser.add_argument
+    half_text = "only the half that prompts are tuned with, or the one held back (default: both)"
+    only_text = "only this task (repeatable)"
+    return [
+        add("--half", choices=("tuning", "held"), help=half_text),
+        add("--only", action="append", default=[], metavar="NAME", help=only_text),
+    ]
+
+
+def add_call(parser: "ArgumentParser") -> list["Action"]:
+    """Add what `tool call` takes, and return its options."""
     parser.add_argument("name", nargs="?", metavar="NAME", help="one of `ybs tools list`")
     parser.add_argument(
         "json",
@@ -157,11 +165,8 @@ def add_call(parser: "ArgumentParser") -> "Action":
         metavar="JSON",
         help="its arguments as a JSON object; - or nothing: read from standard input",
     )
-    return parser.add_argument(
-        "--yes",
-        action="store_true",
-        help="answer yes to the question whether it may run; what is forbidden stays forbidden",
-    )
+    help_text = "answer yes to the question whether it may run; what is forbidden stays forbidden"
+    return [parser.add_argument("--yes", action="store_true", help=help_text)]
 
 
 def add_sessions(parser: "ArgumentParser") -> list["Action"]:
@@ -212,3 +217,12 @@ def check_sessions(arguments: "Namespace") -> None:
     if action == "export" and arguments.format is None:
         is_data = arguments.words[-1].lower().endswith((".json", ".jsonl")) and count == most
         arguments.format = "json" if is_data else "md"
+
+
+#: What adds the options of the subcommands that have several.
+_OWN: "dict[str, Callable[[ArgumentParser], list[Action]]]" = {
+    "tool": add_call,
+    "bench": add_bench,
+    "sessions": add_sessions,
+    "map": add_map,
+}

@@ -70,6 +70,13 @@ def _models(arguments: "Namespace", _options: "Options") -> int:
     return models(arguments.action, is_json=arguments.format == "json")
 
 
+def _bench(arguments: "Namespace", options: "Options") -> int:
+    from ybs.frontends.headless.bench.command import bench_tasks
+
+    is_json = arguments.format == "json"
+    return bench_tasks(options, half=arguments.half, names=arguments.only, is_json=is_json)
+
+
 def _version(arguments: "Namespace", _options: "Options") -> int:
     import platform
 
@@ -201,6 +208,7 @@ _COMMANDS: "dict[str, Callable[[Namespace, Options], int]]" = {
     "trust": _trust,
     "permissions": _permissions,
     "models": _models,
+    "bench": _bench,
     "doctor": _doctor,
     "version": _version,
 }

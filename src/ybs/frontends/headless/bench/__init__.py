@@ -1,0 +1,1 @@
+"""`ybs bench tasks`: small tasks by which a person measures a model on their own machine."""
