@@ -33,7 +33,7 @@ from repo_map_scores import (
 from token_truth import tokenizers
 
 from ybs.git.client import Git
-from ybs.providers.tokens.features import estimator
+from ybs.providers.tokens.features import estimate
 from ybs.repo_map.languages import language_of
 from ybs.repo_map.repo_map import RepoMap
 
@@ -42,7 +42,7 @@ AIMS = {"recall": 0.96, "MRR": 0.70, "symbols": 0.45}
 #: Repositories of more source files are told apart.
 LARGE = 500
 #: How `ybs map` estimates where no model is chosen, and whose tokens are counted beside it.
-ESTIMATED, FAMILY = "default", "o200k"
+FAMILY = "o200k"
 
 
 class Score(Struct, frozen=True, kw_only=True):
@@ -90,7 +90,7 @@ def _scores(source: Path, wish: argparse.Namespace) -> list[Score]:
 
 
 def _measured(clone: Clone, folder: Path, wish: argparse.Namespace) -> Iterator[Score]:
-    estimate, count = estimator(ESTIMATED), _counter()
+    count = _counter()
     paths: list[str] = []
     made = RepoMap(
         clone.folder,

@@ -23,7 +23,7 @@ from ybs.context.prompt import system_prompt
 from ybs.core.messages import AssistantMessage, Message, Usage, UserMessage
 from ybs.core.ports import Request, ToolSpec
 from ybs.providers.tokens.estimate import TokenCounter
-from ybs.providers.tokens.features import estimator
+from ybs.providers.tokens.features import estimate
 from ybs.security.paths.roots import Roots
 from ybs.tools.registry import builtin_tools
 from ybs.tools.workspace import Workspace
@@ -146,7 +146,6 @@ def _row(name: str, errors: Errors) -> str:
 
 def _print_speed() -> None:
     text = (Path(__file__).parent / "token_sessions.py").read_text("utf-8")[:10_000]
-    estimate = estimator("default")
     times = []
     for _ in range(50):
         started = process_time()

@@ -27,7 +27,7 @@ from ybs.core.wording import first_words
 from ybs.frontends.layout import bar
 from ybs.frontends.terminal.signs import fit_encoding
 from ybs.frontends.terminal.words import cells
-from ybs.providers.tokens.families import PICTURE_TOKENS
+from ybs.providers.tokens.families import OTHER, PICTURE_TOKENS
 from ybs.session import changes
 from ybs.session.reply import Reply
 from ybs.session.session import Session
@@ -167,11 +167,11 @@ async def test_every_voice_and_picture_is_counted(quiet: Session):
     say(UserMessage.of(prose[3], origin="shell"))
     say(UserMessage.of(prose[4], origin="guard"))
     say(UserMessage(content=(Text(text="s"), Text(text="kept " * 40)), origin="summary"))
-    use, family = measure(quiet), quiet.agent.window.counter.family
+    use = measure(quiet)
     count = quiet.agent.window.counter.meter.count
     text = round(count(prose[0]))  # the others differ in a digit
     assert 100 < text < 160
-    edge, result = round(family.per_message), round(family.per_result)
+    edge, result = round(OTHER.per_message), round(OTHER.per_result)
     kept = round(count("kept " * 40))
     expected = {
         "yours": text + edge + kept,

@@ -185,10 +185,10 @@ PARENT = """
 import sys
 import time
 from pathlib import Path
-from ybs.repo_map.protocol import Job
+from ybs.repo_map.protocol import MapRequest
 from ybs.repo_map.mapper import Mapper
 
-mapper = Mapper(Job.of(Path(sys.argv[1])), 300)
+mapper = Mapper(MapRequest.of(Path(sys.argv[1])), 300)
 mapper.prepare()
 while sys.argv[2] == "ready" and not mapper.is_ready:
     time.sleep(0.01)

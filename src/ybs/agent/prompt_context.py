@@ -146,8 +146,6 @@ class PromptContext(Guard):
                 environment.folder,
                 blocked=(*config.safety.sandbox_blocked_paths, config.session.storage_path),
                 is_kept=environment.incognito.may_write,
-                provider=self._provider,
-                model=self._model.name if self._model else "",
             )
             self._mapper = Mapper(job, self._map_tokens())
         return self._mapper

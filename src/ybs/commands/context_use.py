@@ -125,8 +125,6 @@ def _note_on(paper: Section) -> str:
 def _basis(counter: "TokenCounter", *, is_counted: bool) -> str:
     if is_counted:
         return "the total is counted"
-    if counter.is_exact:
-        return f"tokens of {counter.family.encoding}"
     answers = counter.correction.answers
     if not answers:
         return "so is the total"

@@ -15,15 +15,13 @@ DEFAULT_TOKENS = 1024
 class MapRequest(Struct, frozen=True, kw_only=True):
     """The first line to the process: whose map it is to make. Paths are bytes, as the system has them.
 
-    `is_kept` says whether the index may be kept in the cache. Provider and model say how tokens count. Where `parses` is
-    false, the words alone decide: a parser has ended a process before.
+    `is_kept` says whether the index may be kept in the cache. Where `parses` is false, the words alone
+    decide: a parser has ended a process before.
     """
 
     folder: bytes
     blocked: tuple[bytes, ...] = ()
     is_kept: bool = False
-    provider: str = ""
-    model: str = ""
     parses: bool = True
 
     @classmethod
@@ -33,16 +31,12 @@ class MapRequest(Struct, frozen=True, kw_only=True):
         *,
         blocked: tuple[str, ...] = (),
         is_kept: bool = False,
-        provider: str = "",
-        model: str = "",
     ) -> Self:
         """Make a job of texts and paths."""
         return cls(
             folder=os.fsencode(folder),
             blocked=tuple(map(os.fsencode, blocked)),
             is_kept=is_kept,
-            provider=plain(provider),
-            model=plain(model),
         )
 
 

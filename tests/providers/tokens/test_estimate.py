@@ -1,13 +1,9 @@
 """How many tokens a request has: estimated, and corrected by what the provider reports."""
 
-import sys
-import threading
 from contextlib import aclosing
-from hashlib import sha256
 from pathlib import Path
 from random import Random
 
-import pytest
 from msgspec import Raw
 from msgspec.structs import replace
 
@@ -23,11 +19,9 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.ports import Request, ToolSpec
-from ybs.providers.tokens import tokenizers
 from ybs.providers.tokens.estimate import TokenCounter
-from ybs.providers.tokens.families import FAMILIES, PICTURE_TOKENS, family_of
-from ybs.providers.tokens.features import NAMES, estimator, features
-from ybs.providers.tokens.rates import rates_of
+from ybs.providers.tokens.families import CLAUDE, GEMINI, OPENAI, OTHER, PICTURE_TOKENS, family_of
+from ybs.providers.tokens.features import estimate
 from ybs.providers.watched import WatchedModel
 from ybs.testing import ScriptedModel, answer
 
@@ -65,13 +59,14 @@ def used(tokens: int, output: int = 0) -> Usage:
 
 
 def test_estimates_are_near_what_real_tokenizers_count():
-    wrong: list[str] = []
-    for family, counted in COUNTED.items():
-        estimates = [estimator(family)(text) for text in _samples()]
-        errors = [abs(e - c) / c for e, c in zip(estimates, counted, strict=True)]
-        if max(errors) > 0.25 or sum(errors) / len(errors) > 0.1:
-            wrong.append(f"{family}: {[round(100 * error) for error in errors]}")
-    assert not wrong
+    """One set of rates for all families: Chinese differs most among them, and a first answer corrects it."""
+    estimates = list(map(estimate, _samples()))
+    errors = {
+        family: [abs(e - c) / c for e, c in zip(estimates, counted, strict=True)]
+        for family, counted in COUNTED.items()
+    }
+    assert {family: worst for family, its in errors.items() if (worst := max(its)) > 0.5} == {}
+    assert {family: mean for family, its in errors.items() if (mean := sum(its) / 6) > 0.17} == {}
 
 
 def test_every_text_has_an_estimate_that_is_not_absurd():
@@ -87,40 +82,30 @@ def test_every_text_has_an_estimate_that_is_not_absurd():
         "7" * 900: (290, 1_400),
     }
     wrong = [
-        (family, text[:3], size)
-        for family in FAMILIES
+        (text[:3], size)
         for text, (least, most) in odd.items()
-        if not least <= (size := estimator(family)(text)) <= most
+        if not least <= (size := estimate(text)) <= most
     ]
     assert not wrong
-    assert [len(rates_of(family)) for family in FAMILIES] == [len(NAMES)] * len(FAMILIES)
-    assert len(features("ü")) == len(NAMES) > len(features("u"))
 
 
 def test_a_model_belongs_to_a_family_by_its_name_or_by_who_provides_it():
     rows = {
-        ("openai", "gpt-6-sol"): "o200k",
-        ("openai", "gpt-4-turbo"): "cl100k",
-        ("openai", "gpt-4"): "cl100k",
-        ("openrouter", "openai/gpt-4.1"): "o200k",
-        ("own", "o3"): "o200k",
-        ("own", "yolo1-7b"): "default",
-        ("anthropic", "claude-sonnet-5-5"): "claude",
-        ("anthropic", "next"): "claude",
-        ("google", "gemini-3.8-flash"): "gemini",
-        ("ollama", "gemma3:4b"): "gemini",
-        ("ollama", "deepseek-r1-distill-llama-70b"): "llama3",
-        ("ollama", "deepseek-r1-distill-qwen-7b"): "qwen",
-        ("ollama", "deepseek-r1:14b"): "deepseek",
-        ("llamacpp", "qwen2.5-coder-1.5b-instruct"): "qwen",
-        ("mistral", "ministral-8b"): "mistral",
-        ("ollama", "phi4"): "default",
+        ("openai", "gpt-6-sol"): OPENAI,
+        ("openrouter", "openai/gpt-4.1"): OPENAI,
+        ("own", "o3"): OPENAI,
+        ("own", "yolo1-7b"): OTHER,
+        ("anthropic", "next"): CLAUDE,
+        ("bedrock", "claude-sonnet-5-5"): CLAUDE,
+        ("google", "next"): GEMINI,
+        ("ollama", "gemma3:4b"): GEMINI,
+        ("ollama", "phi4"): OTHER,
     }
-    assert {row: family_of(*row).name for row in rows} == rows
+    assert {row: family_of(*row) for row in rows} == rows
 
 
 def test_after_three_answers_the_estimate_is_right_although_the_rates_are_not():
-    """The provider counts a third more than the family's rates say, and 400 tokens that nobody sees."""
+    """The provider counts a third more than the rates say, and 400 tokens that nobody sees."""
     random, counter = Random(5), counter_for()
     samples, messages = _samples(), list[Message]()
     errors: list[float] = []
@@ -251,42 +236,3 @@ async def test_a_watched_model_teaches_the_counter_before_its_answer_is_told():
         sizes = [counter.tokens(request) async for _ in events]
     assert (sizes[-1], model.name, model.window) == (432, "scripted", 32_768)
     assert sizes[0] != 432
-
-
-@pytest.fixture
-def vocabulary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A tiktoken that counts letters, and the place of its vocabulary, where nothing is yet."""
-    folder = tmp_path / "lib"
-    folder.mkdir()
-    (folder / "tiktoken.py").write_text(
-        "class Letters:\n    encode_ordinary = list\n\ndef get_encoding(name):\n    return Letters()\n"
-    )
-    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
-    monkeypatch.delitem(sys.modules, "tiktoken", raising=False)
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    return tmp_path / "fb374d419588a4632f3f557e76b4b70aebbca790"
-
-
-def test_an_installed_tokenizer_counts_only_with_its_vocabulary(
-    vocabulary: Path, monkeypatch: pytest.MonkeyPatch
-):
-    assert not tokenizers.is_installed("o200k_base")
-    vocabulary.write_bytes(b"torn")
-    assert tokenizers.is_installed("o200k_base")
-    assert tokenizers.load("o200k_base") is None, "tiktoken would fetch another one"
-    known = tokenizers.VOCABULARIES["o200k_base"]
-    good = replace(known, sha256=sha256(b"torn").hexdigest())
-    monkeypatch.setitem(tokenizers.VOCABULARIES, "o200k_base", good)
-    counter = TokenCounter("openai", "gpt-6-sol")
-    text = "hello there " * 50
-    request = Request("", [UserMessage.of(text)])
-    assert counter.tokens(request) < 150
-    before = set(threading.enumerate())
-    counter.learn(request, used(0))
-    for loader in set(threading.enumerate()) - before:
-        loader.join(5)
-    assert counter.is_exact
-    assert abs(counter.tokens(request) - len(text)) < 10
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
-    assert not tokenizers.is_installed("o200k_base")
-    assert not tokenizers.is_installed("")

@@ -55,8 +55,6 @@ def map_project(arguments: Namespace, options: "Options") -> int:
         folder.resolve(),
         blocked=(*settings.safety.sandbox_blocked_paths, settings.session.storage_path),
         is_kept=not (settings.incognito.enabled or arguments.no_cache),
-        provider=settings.llm.provider or "",
-        model=settings.llm.model or "",
     )
     query = read_piped() if arguments.query == "-" else arguments.query
     tokens = arguments.tokens or settings.context.repo_map_tokens or DEFAULT_TOKENS
@@ -82,8 +80,7 @@ def repo_map_of(job: MapRequest) -> "RepoMap":
     """Make what maps the folder of a job."""
     from ybs.config.paths import cache_folder
     from ybs.git.client import Git
-    from ybs.providers.tokens.families import family_of
-    from ybs.providers.tokens.features import estimator
+    from ybs.providers.tokens.features import estimate
     from ybs.repo_map.caches import cache_file
     from ybs.repo_map.repo_map import RepoMap
     from ybs.security.paths.repository import is_in_repository
@@ -91,7 +88,6 @@ def repo_map_of(job: MapRequest) -> "RepoMap":
 
     folder = Path(os.fsdecode(job.folder))
     roots = Roots(folder, blocked=[os.fsdecode(path) for path in job.blocked])
-    estimate = estimator(family_of(job.provider, job.model).name)
     return RepoMap(
         roots.folder,
         cache=cache_file(roots.folder, cache_folder() / CACHES) if job.is_kept else None,

@@ -1,4 +1,4 @@
-"""How many tokens a request has: counted by the model's own tokenizer, or estimated and corrected by what is reported."""
+"""How many tokens a request has: estimated, and corrected by what the provider reports."""
 
 from typing import Final
 
@@ -6,8 +6,8 @@ from ybs.core.messages import AssistantMessage, Usage
 from ybs.core.ports import Request
 from ybs.providers.tokens.correction import Correction
 from ybs.providers.tokens.families import family_of
-from ybs.providers.tokens.features import estimator
-from ybs.providers.tokens.meter import Count, Meter, PictureSize
+from ybs.providers.tokens.features import estimate
+from ybs.providers.tokens.meter import Meter, PictureSize
 
 #: Providers whose models are sent their own earlier thinking, by the name that it carries.
 _THINKING: Final = ("anthropic", "ollama")
@@ -22,14 +22,9 @@ class TokenCounter:
     def __init__(
         self, provider: str, model: str, *, picture_size: PictureSize | None = None
     ) -> None:
-        self.family = family_of(provider, model)
         self.correction = Correction()
-        #: Whether the model's own tokenizer counts the texts; what stands around them is still learned.
-        self.is_exact = False
-        self._has_looked = False
-        self._wire = provider if provider in _THINKING else ""
-        self._picture_size = picture_size
-        self.meter = self._metered(estimator(self.family.name))
+        wire = provider if provider in _THINKING else ""
+        self.meter = Meter(family_of(provider, model), estimate, wire, picture_size)
 
     def tokens(self, request: Request) -> int:
         """Return the likely size of a request; what is new since the last one is all that takes time."""
@@ -63,33 +58,3 @@ class TokenCounter:
         """Compare a request with what the provider reported for it; nothing reported teaches nothing."""
         if usage.input_tokens > 0:
             self.correction.learn(request, self.meter.request(request), usage.input_tokens)
-        if not self._has_looked:
-            self._has_looked = True
-            self._look_for_tokenizer(request, usage)
-
-    def _look_for_tokenizer(self, request: Request, usage: Usage) -> None:
-        """Load the model's own tokenizer, where it is installed, beside whatever goes on."""
-        if not self.family.encoding:
-            return
-        from ybs.providers.tokens.tokenizers import is_installed  # only OpenAI's models have one
-
-        if is_installed(self.family.encoding):
-            from threading import Thread
-
-            sent = Request(request.system, tuple(request.messages), request.tools)
-            Thread(target=self._become_exact, args=(sent, usage), daemon=True).start()
-
-    def _become_exact(self, request: Request, usage: Usage) -> None:
-        """Count with the tokenizer from now on. What was learned was about estimates; the request is learned anew."""
-        from ybs.providers.tokens.tokenizers import load
-
-        count = load(self.family.encoding)
-        if count is None:
-            return
-        meter, correction = self._metered(count), Correction()
-        if usage.input_tokens > 0:
-            correction.learn(request, meter.request(request), usage.input_tokens)
-        self.meter, self.correction, self.is_exact = meter, correction, True
-
-    def _metered(self, count: Count) -> Meter:
-        return Meter(self.family, count, self._wire, self._picture_size)

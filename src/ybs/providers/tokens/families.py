@@ -1,4 +1,4 @@
-"""Families of models that share a tokenizer, and how each writes down what is not text."""
+"""How families of models count what is not text: pictures, and what stands around messages, calls and tools."""
 
 from typing import Final
 
@@ -11,10 +11,9 @@ PICTURE_TOKENS: Final = 1_000
 class Family(Struct, frozen=True, kw_only=True):
     """How a family counts. What stands around messages, calls, results and tools is in tokens.
 
-    `encoding` is the name of its tokenizer in tiktoken; `with_tools` is what the first tool brings along.
+    `with_tools` is what the first tool brings along.
     """
 
-    name: str
     per_message: float = 4.0
     per_call: float = 14.0
     per_result: float = 6.0
@@ -23,7 +22,6 @@ class Family(Struct, frozen=True, kw_only=True):
     pixels_per_token: int = 784
     least_per_picture: int = 0
     most_per_picture: int = 4_096
-    encoding: str = ""
 
     def picture_tokens(self, size: tuple[int, int] | None) -> int:
         """Estimate what a picture of that many pixels weighs."""
@@ -34,65 +32,23 @@ class Family(Struct, frozen=True, kw_only=True):
 
 
 #: Sources: https://developers.openai.com/api/docs/guides/images-vision,
-#: https://platform.claude.com/docs/en/build-with-claude/vision, https://ai.google.dev/gemini-api/docs/tokens,
-#: the chat templates of the open models.
-FAMILIES: Final = {
-    family.name: family
-    for family in (
-        Family(
-            name="o200k",
-            encoding="o200k_base",
-            pixels_per_token=1_024,
-            least_per_picture=85,
-            most_per_picture=1_536,
-        ),
-        Family(
-            name="cl100k",
-            encoding="cl100k_base",
-            pixels_per_token=1_024,
-            least_per_picture=85,
-            most_per_picture=1_536,
-        ),
-        Family(name="claude", with_tools=346.0, pixels_per_token=750, most_per_picture=1_600),
-        Family(name="gemini", pixels_per_token=768 * 768 // 258, least_per_picture=258),
-        Family(name="mistral", per_message=3.0),
-        Family(name="llama3", per_message=5.0, with_tools=60.0),
-        Family(name="qwen", per_message=5.0, per_call=18.0, with_tools=120.0),
-        Family(name="deepseek", per_message=3.0),
-        Family(name="default"),
-    )
-}
-#: Beginnings of names, and what stands anywhere in one, in the order in which a name is compared.
-_BEGINNINGS: Final = (
-    (("gpt-3.5", "gpt-35", "gpt-4-"), "cl100k"),
-    (("gpt-", "chatgpt-", "codex-", "o1-", "o3-", "o4-"), "o200k"),
-)
-_PARTS: Final = (
-    (("claude",), "claude"),
-    (("gemini", "gemma"), "gemini"),
-    (("llama",), "llama3"),
-    (("qwen", "qwq", "qvq"), "qwen"),
-    (("deepseek",), "deepseek"),
-    (
-        ("mistral", "mixtral", "codestral", "devstral", "magistral", "ministral", "pixtral"),
-        "mistral",
-    ),
-)
-_PROVIDERS: Final = {
-    "openai": "o200k",
-    "anthropic": "claude",
-    "google": "gemini",
-    "mistral": "mistral",
-}
+#: https://platform.claude.com/docs/en/build-with-claude/vision, https://ai.google.dev/gemini-api/docs/tokens.
+OPENAI: Final = Family(pixels_per_token=1_024, least_per_picture=85, most_per_picture=1_536)
+CLAUDE: Final = Family(with_tools=346.0, pixels_per_token=750, most_per_picture=1_600)
+GEMINI: Final = Family(pixels_per_token=768 * 768 // 258, least_per_picture=258)
+#: The chat templates of the open models write tools in instructions of their own.
+OTHER: Final = Family(with_tools=60.0)
+_OPENAI_NAMES: Final = ("gpt-", "chatgpt-", "codex-", "o1-", "o3-", "o4-")
+_PROVIDERS: Final = {"openai": OPENAI, "anthropic": CLAUDE, "google": GEMINI}
 
 
 def family_of(provider: str, model: str) -> Family:
-    """Return the family of a model: by its own name, else by who provides it."""
+    """Return how a model counts: by its own name, else by who provides it."""
     name = model.lower().rsplit("/", 1)[-1]
-    for beginnings, family in _BEGINNINGS:
-        if f"{name}-".startswith(beginnings):
-            return FAMILIES[family]
-    for parts, family in _PARTS:
-        if any(part in name for part in parts):
-            return FAMILIES[family]
-    return FAMILIES[_PROVIDERS.get(provider, "default")]
+    if f"{name}-".startswith(_OPENAI_NAMES):
+        return OPENAI
+    if "claude" in name:
+        return CLAUDE
+    if "gemini" in name or "gemma" in name:
+        return GEMINI
+    return _PROVIDERS.get(provider, OTHER)
