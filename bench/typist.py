@@ -121,7 +121,8 @@ def typing(lab: Lab, plan: str, *options: str) -> Iterator[Typist]:
     make_project(project)
     with paced(plan) as endpoint:
         argv = [YBS, "--provider", "openai", "--model", "fake", "--endpoint", endpoint, *options]
-        with Typist(argv, project, lab.environment) as typist:
+        environment = {**lab.environment, "YBS_GIT__AUTO_COMMIT": "true"}  # no question about it
+        with Typist(argv, project, environment) as typist:
             typist.waits_for(PROMPT)
             typist.rest(1)  # what loads after the prompt has loaded
             yield typist

@@ -7,6 +7,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
@@ -79,7 +80,7 @@ class Screen:
         self._screen.resize(rows, columns)
         self.columns = columns
 
-    def sees(self, pattern: str, seconds: float = 8) -> str:
+    def sees(self, pattern: str, seconds: float = 20) -> str:
         """Wait until the regular expression is found on the screen, and return the screen."""
         ends_at = time.monotonic() + seconds
         while not re.search(pattern, text := self.text):
@@ -96,6 +97,15 @@ class Screen:
         self._read(0)
         code = self.child.exitstatus
         return code if code is not None else -(self.child.signalstatus or 0)
+
+    def keys_until_it_ends(self, keys: str, seconds: float = 20) -> None:
+        """Press keys, and again after a while where they came too soon, as a person would."""
+        ends_at = time.monotonic() + seconds
+        while self.child.isalive() and time.monotonic() < ends_at:
+            self.stays(0.5)
+            with suppress(OSError):  # it has ended just now
+                self.keys(keys)
+            self.stays(0.5)
 
     def stays(self, seconds: float = 0.4) -> str:
         """Go on reading for a moment and return the screen."""

@@ -92,7 +92,7 @@ def test_a_limit_is_six(serve: Callable[..., list[str]]) -> None:
     command = serve(call("list_files", path="."))
     done = run([*command, "-P", "--max-turns", "1", "go"])
     assert done.returncode == 6
-    assert "Stopped after 1 step, the limit of a turn" in done.stderr
+    assert "Stopped after 1 step, the limit for one turn" in done.stderr
 
 
 @pytest.mark.slow

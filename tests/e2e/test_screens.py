@@ -254,7 +254,7 @@ def test_the_screen_of_a_dialogue_in_whole_sentences(
         album.shows("plain", r"/mode\n(.|\n)*bypass(.|\n)*:\n")
         screen.stays()
         screen.keys("\n")
-        screen.sees(r"nothing:\n(.|\n)*You:$")
+        screen.sees(r"Nothing was chosen\.\n(.|\n)*You:$")
         screen.keys("/quit\n")
         assert screen.ends() == 0
     assert "\x1b" not in screen.raw

@@ -207,8 +207,7 @@ def test_a_first_run_that_is_left_writes_nothing(project: Path, home: Path) -> N
     for keys in ("q\r", "\x04", "\x03"):
         with Screen(environ={"TERM": "dumb", "OLLAMA_HOST": "127.0.0.1:9"}) as screen:
             screen.sees(r"q to quit\):")
-            screen.stays(0.4)  # what comes sooner is not an answer
-            screen.keys(keys)
+            screen.keys_until_it_ends(keys)  # what comes too soon is not an answer
             assert screen.ends() == 4
             assert "Traceback" not in screen.raw, screen.raw[-3000:]
     assert list(home.iterdir()) == []

@@ -216,7 +216,7 @@ def test_f03_what_is_typed_after_slash_incognito_is_found_nowhere(
         screen.keys(f"!{prints_much(before)}\r")
         screen.sees("first")
         screen.keys("/incognito\r")
-        screen.sees("nothing about it is saved")
+        screen.sees("nothing of it will be saved")
         screen.sees(r"\n incognito +openai scripted +ask")
         screen.keys(f"!{prints_much(after)}\r")
         screen.sees("second")
