@@ -105,10 +105,11 @@ async def test_a_silent_provider_is_not_waited_for(
     async with OpenAIServer([]) as server:
         session, _ = open_session(server)
         async with session:
+            here = urlsplit(server.url).netloc
             reply = await said(session, "/model")
             assert [item.line for item in menu_of(reply).items] == ["/model scripted"]
-            assert "openai did not list its models in time." in shown(reply)
-            assert shown(await said(session, "/model other")) == "Now using openai other."
+            assert f"{here} did not list its models in time." in shown(reply)
+            assert shown(await said(session, "/model other")) == f"Now using {here} other."
 
 
 async def test_where_a_maker_does_not_answer_its_known_models_are_offered(
@@ -140,12 +141,13 @@ async def test_a_name_that_is_not_listed_is_taken_and_doubted(open_session: Open
     async with OpenAIServer([], models=("scripted", "qwen3:14b", "gpt-5-2025")) as server:
         session, _ = open_session(server)
         async with session:
+            here = urlsplit(server.url).netloc
             text = shown(await said(session, "/model scriptd"))
-            assert text.startswith("Now using openai scriptd.\nopenai does not list that model.")
+            assert text.startswith(f"Now using {here} scriptd.\n{here} does not list that model.")
             assert "Did you mean scripted?" in text
             assert "/model lists" in shown(await said(session, "/model zzz"))
             for name in ("scripted", "qwen3", "gpt-5"):
-                assert shown(await said(session, f"/model {name}")) == f"Now using openai {name}."
+                assert shown(await said(session, f"/model {name}")) == f"Now using {here} {name}."
 
 
 async def test_providers_are_shown_with_what_they_lack_and_only_this_machine_is_asked(

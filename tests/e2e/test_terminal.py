@@ -25,7 +25,7 @@ def test_a_whole_dialogue(start: Start, project: Path) -> None:
     screen.keys("fix the cart\r")
     text = screen.sees("1 edit|one edit")
     screen.sees(r"\d+ in · \d+ out")
-    assert re.search(r"openai scripted · ask · (no |reduced )?sandbox", text)
+    assert re.search(r"127\.0\.0\.1:\d+ scripted · ask · (no |reduced )?sandbox", text)
     assert "› fix the cart" in text
     assert re.search(r"• read +cart\.py", text)
     assert re.search(r"• edit +cart\.py", text)

@@ -21,6 +21,7 @@ from ybs.guards.calls import CallLimit
 from ybs.guards.limits import Deadline, DryRun, Limits, TimedModel, TimedToolbox
 from ybs.guards.loops import Loops
 from ybs.guards.recovery import Recovery
+from ybs.providers.naming import shown_name
 from ybs.providers.registry import ProviderModel
 from ybs.security.legible import LegibleModel
 
@@ -60,6 +61,8 @@ class BuiltAgent:
     def __init__(self, spec: AgentSpec, environment: ToolEnvironment, emit: Emit) -> None:
         config = environment.config
         self.provider, self.model = spec.provider, spec.model
+        #: What the provider is called for the person: an OpenAI-compatible server by its address.
+        self.server = shown_name(spec.provider, config)
         own = make_toolbox(
             environment, spec.context, spec.hooks, foreign=spec.tools, is_short=spec.is_short
         )

@@ -81,7 +81,7 @@ def _as_text(session: Session, messages: "Sequence[Message]") -> bytes:
     title = session.journal.replay.title or next(
         (said for _, said in session.history.prompts()), ""
     )
-    about = f"{status.provider} {status.model}, in `{status.folder}`"
+    about = f"{status.shown_provider} {status.model}, in `{status.folder}`"
     firewall = session.environment.secrets.firewall
     return markdown_of(messages, firewall, title=title, about=about).encode("utf-8", "replace")
 

@@ -30,7 +30,7 @@ async def change_provider(session: Session, argument: str) -> Reply:
             reply = await offer_providers(session)
             return reply if not name else replace(reply, is_listed=True)
         case "current":
-            return Reply(text=f"{session.agent.provider} {session.agent.model.name}")
+            return Reply(text=f"{session.agent.server} {session.agent.model.name}")
         case _ if not model and not _has_model(session, name):
             from ybs.commands.offers import offer_models_at
 
@@ -61,7 +61,7 @@ async def switch(session: Session, *, provider: str | None, model: str | None) -
     """Use another model from now on. The conversation stays; say so when it no longer fits."""
     await session.switch_model(provider=provider, model=model)
     status = session.status()
-    lines = [f"Now using {status.provider} {status.model}."]
+    lines = [f"Now using {status.shown_provider} {status.model}."]
     tokens = session.estimated_tokens()
     if tokens > session.agent.window.room:
         lines.append(
@@ -86,7 +86,7 @@ async def _doubts(session: Session, model: str) -> list[str]:
 
     near = get_close_matches(model, names, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(near)}?" if near else " /model lists its models."
-    return [f"{session.agent.provider} does not list that model.{hint}"]
+    return [f"{session.agent.server} does not list that model.{hint}"]
 
 
 async def change_mode(session: Session, argument: str) -> Reply:

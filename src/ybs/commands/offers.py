@@ -8,6 +8,7 @@ from typing import Final
 from ybs.commands.advice import INSTALL_STARTER
 from ybs.commands.figures import amount
 from ybs.core.errors import ModelError
+from ybs.core.wording import first_words
 from ybs.providers.catalog import facts_of, known_models
 from ybs.providers.http.client import host_of, is_loopback, port_of
 from ybs.providers.reach import Reach, in_time, list_models, look, models_here
@@ -36,7 +37,9 @@ async def offer_models(session: Session) -> Reply:
     own = [model, *(name for name in names if name != model)]
     items = [_model_item(name, is_current=name == model) for name in _allowed(session, used, own)]
     items += [item for more in found for item in more]
-    title = f"Models of {used}" + " and of other providers on this machine" * any(found)
+    title = f"Models of {session.agent.server}" + " and of other providers on this machine" * any(
+        found
+    )
     notes = [note] if note else []
     hint = "/model NUMBER takes one of these, /model NAME any other."
     menu = Menu(title=". ".join([title, *notes]), items=tuple(items))
@@ -80,13 +83,13 @@ async def names_of(session: Session) -> list[str]:
 
 async def _asked(session: Session) -> tuple[list[str], str]:
     """Return the names that the model's server lists, or why there are none."""
-    used = session.agent.provider
+    used = session.agent.server
     try:
         return await in_time(session.agent.model.list_models()), ""
     except TimeoutError:
         return [], f"{used} did not list its models in time"
     except ModelError as error:
-        return [], str(error).split("\n", 1)[0].rstrip(".")
+        return [], first_words(str(error).split("\n", 1)[0], 160).rstrip(".")
 
 
 async def _names_in_use(session: Session) -> tuple[list[str], str]:

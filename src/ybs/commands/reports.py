@@ -42,7 +42,7 @@ async def show_status(session: Session, _argument: str) -> Reply:
     about = "" if session.counted_tokens else "about "
     share = percent(status.context_tokens, status.window)
     rows = [
-        ("model", f"{status.provider} {status.shown_model}"),
+        ("model", f"{status.shown_provider} {status.shown_model}"),
         ("window", f"{status.window:,} tokens"),
         ("mode", f"{status.mode}{', incognito' if status.incognito else ''}"),
         ("sandbox", _sandbox_of(session)),

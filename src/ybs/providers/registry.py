@@ -28,6 +28,7 @@ from ybs.providers.http.client import (
     host_of,
     is_local,
     is_loopback,
+    unnamed_place,
 )
 from ybs.providers.http.failures import Site
 from ybs.providers.remote import RemoteModel, Retry, Terms
@@ -150,7 +151,8 @@ def open_model(
     model = model or provider.model
     if not model:
         raise ConfigError(
-            f"No model is chosen for {provider.name}.", remedies=(Remedy("choose_model"),)
+            f"No model is chosen for {unnamed_place(provider.name, provider.endpoint) or provider.name}.",
+            remedies=(Remedy("choose_model"),),
         )
     facts, adapter, agent = facts_of(model), _import(ADAPTERS[provider.wire])(), config.agent
     endpoint = clean_endpoint(provider.endpoint, provider.wire)
@@ -231,6 +233,7 @@ def _client(
         key_variable=next(iter(provider.key_variables), ""),
         start_advice=provider.start_advice,
         model_advice=provider.model_advice,
+        is_unnamed=bool(unnamed_place(provider.name, endpoint)),
     )
     return HttpClient(
         site,

@@ -18,11 +18,7 @@ from ybs.config.schema import Config, Mode
 from ybs.context.project import branch_of
 from ybs.core.envelope import MAIN, Envelope, Sink
 from ybs.core.errors import YbsError
-from ybs.core.events import (
-    Compacted,
-    Event,
-    SessionStarted,
-)
+from ybs.core.events import Compacted, Event, SessionStarted
 from ybs.core.messages import Image, Usage, UserMessage
 from ybs.core.ports import Answer, Confirm, Question, Request
 from ybs.providers.registry import ProviderModel
@@ -218,7 +214,6 @@ class Session:
             from ybs.session.shell import USAGE
 
             return Reply(text=USAGE, is_error=True)
-
         return await self._take(f"!{command}", lambda: self._typed.injected(command))
 
     async def _hand_on(self, message: UserMessage) -> Outcome:
@@ -262,6 +257,7 @@ class Session:
         agent, environment = self.agent, self.environment
         return Status(
             provider=agent.provider,
+            server=agent.server,
             model=agent.model.name,
             mode=self.mode,
             sandbox=environment.sandbox.word,
@@ -375,9 +371,8 @@ class Session:
         """Count what a turn has used, or a command that asks a model."""
         self.usage += usage
         model = model or self.agent.model.name
-        self.turns.append(
-            TurnUse(words=words[:MOST_WORDS], model=model, usage=usage, seconds=seconds)
-        )
+        use = TurnUse(words=words[:MOST_WORDS], model=model, usage=usage, seconds=seconds)
+        self.turns.append(use)
 
     async def _take(self, words: str, prompt: Callable[[], Awaitable[UserMessage]]) -> Outcome:
         self.running.check()

@@ -18,6 +18,8 @@ class Status(Struct, frozen=True, kw_only=True):
     window: int
     context_tokens: int
     usage: Usage
+    #: What the provider is called for the person: an OpenAI-compatible server by its address.
+    server: str = ""
     #: How many commands run in the background.
     jobs: int = 0
     incognito: bool = False
@@ -25,6 +27,11 @@ class Status(Struct, frozen=True, kw_only=True):
     documents: tuple[str, ...] = ()
     #: The model that answered last: another one than `model` where that picks a model. Empty before an answer.
     answered_by: str = ""
+
+    @property
+    def shown_provider(self) -> str:
+        """The provider's name, or the address where nothing else is known of it."""
+        return self.server or self.provider
 
     @property
     def shown_model(self) -> str:

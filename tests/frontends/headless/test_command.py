@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 import pytest
@@ -47,7 +48,7 @@ def test_its_answer_is_the_result_in_json(
     assert (result["type"], result["exit_code"], result["is_error"]) == ("result", 0, False)
     assert "scripted" in result["result"]
     (table,) = result["tables"]
-    assert table["rows"][0] == {"cells": ["model", "openai scripted"]}
+    assert table["rows"][0] == {"cells": ["model", f"{urlsplit(server.url).netloc} scripted"]}
     assert (result["notes"], result["menu"]) == ([], None)
     assert run(server, "--print", "--output-format", "json", "/sessions everywhere") == 1
     result = msgspec.json.decode(capsys.readouterr().out)

@@ -38,7 +38,9 @@ def start_line(version: str, state: Status, width: int, paint: Paint, signs: Sig
     dot = f" {signs.dot} "
     name = f"ybs {version}"
     mark = ("incognito",) if state.incognito else ()
-    facts = dot.join((*mark, f"{state.provider} {state.shown_model}", state.mode, state.sandbox))
+    facts = dot.join(
+        (*mark, f"{state.shown_provider} {state.shown_model}", state.mode, state.sandbox)
+    )
     place = "  ".join(filter(None, (short(state.folder), state.branch)))
     left = f"{paint.bold(name)}  {facts}"
     gap = width - cells(left) - cells(place)
@@ -95,7 +97,7 @@ def _facts(state: Status) -> dict[str, Fact]:
         "cost": ("", money(cost) if cost else ""),
         "tokens": ("", f"{amount(used)} tok"),
         "jobs": ("", f"{state.jobs} job{'s' * (state.jobs > 1)}" if state.jobs else ""),
-        "provider": ("", state.provider),
+        "provider": ("", state.shown_provider),
     }
     return {name: fact for name, fact in facts.items() if fact[1]}
 

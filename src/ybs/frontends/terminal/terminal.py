@@ -253,7 +253,7 @@ class Terminal:
 
     def show_error(self, text: str) -> None:
         """Draw what went wrong."""
-        self.renderer.note(text, "error")
+        self.renderer.fail(text, "step")
 
     async def show_reply(self, reply: Reply) -> None:
         """Draw a command's answer and do what it asks of the frontend."""

@@ -26,6 +26,8 @@ VERBS = {
 }
 #: Narrower screens have no columns, only lines.
 NARROW = 50
+#: Columns that the first line of an error takes at most, in several rows: a provider may say anything at any length.
+MOST_MESSAGE = 240
 #: The argument that says best what a call is about, the first that is there.
 SUBJECTS = ("command", "pattern", "query", "path", "url", "name", "id", "job_id")
 _LAST_COLUMN = re.compile(r"\s*\S.*?\s{2,}(?=\S)")
@@ -150,6 +152,12 @@ def fold(text: str, width: int) -> list[str]:
     return lines
 
 
+def cut_message(text: str, more: str) -> str:
+    """Cut the first line of a message where it is very long; the lines below, what to do, stay."""
+    first, newline, rest = text.strip().partition("\n")
+    return shorten(first, MOST_MESSAGE, more) + newline + rest
+
+
 def dim_lines(text: str, width: int, paint: Paint) -> list[str]:
     """Draw many words as secondary, behind a margin."""
     return [paint.dim("  " + line) if line else "" for line in fold(printable(text).strip(), width)]
@@ -183,7 +191,7 @@ def reason_of(message: str) -> str:
     """Say shortly why something is tried again: what stands in brackets at the end, else the first line."""
     first = message.strip().split("\n", 1)[0]
     found = _IN_BRACKETS.search(first)
-    return one_line(found[1] if found else first).removesuffix(".")
+    return shorten(one_line(found[1] if found else first), MOST_MESSAGE).removesuffix(".")
 
 
 def retry_words(event: RequestRetried, reason: str, retries: int) -> str:

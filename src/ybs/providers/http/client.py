@@ -113,6 +113,12 @@ def host_of(endpoint: str) -> str:
     return parts.hostname
 
 
+def unnamed_place(provider: str, endpoint: str) -> str:
+    """Return host and port of a server of which no more is known than that it speaks as OpenAI does; else nothing."""
+    is_theirs = provider != "openai" or host_of(endpoint) == "api.openai.com"
+    return "" if is_theirs else urlsplit(endpoint).netloc.rpartition("@")[2]
+
+
 def checked_headers(headers: Mapping[str, str], provider: str) -> dict[str, str]:
     """Return a provider's headers in lower case. Raises ConfigError for one that is not valid."""
     for name, value in headers.items():
@@ -290,6 +296,9 @@ class HttpClient:
             body = await self._read(response, at_most=_ERROR_BODY_BYTES)
         except ModelError:
             body = b""
+        else:
+            if len(body) == _ERROR_BODY_BYTES:
+                body += " …".encode()
         finally:
             await response.aclose()
         raise failures.of_status(

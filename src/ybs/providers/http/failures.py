@@ -1,7 +1,7 @@
 """What a provider's failure means: statuses, error bodies and broken answers become errors of `core.errors`.
 
 Pure functions. Every message says what happened and where, in a line, and its remedies what to do. What a server
-wrote is shown without control characters, cut short, and never with the key in it.
+wrote stands in it whole, for whoever draws it to cut, but without control characters, and never with the key in it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,10 +16,10 @@ from ybs.core.remedies import Remedy
 from ybs.providers.wire.loose_json import as_list, as_object, as_text
 from ybs.providers.wire.quirks import refuses_tools
 
-_SHOWN_CHARACTERS: Final = 300
-#: So long is the line that says what is wrong, where ybs itself knows what the server's words mean.
-_LINE_CHARACTERS: Final = 76
-_SMALLEST_SAID: Final = 12
+#: So much of a refusal is looked at for what it teaches about the server: further down it may quote the request.
+_TELLING_CHARACTERS: Final = 300
+#: What an error body has for its words and its kind.
+_KNOWN_KEYS: Final = frozenset({"error", "message", "detail", "object", "type", "code", "status"})
 #: Statuses that may pass by themselves.
 _PASSING: Final = frozenset({408, 409, 425, 500, 502, 503, 504, 520, 522, 524, 529})
 _CANNOT_BE_LENGTH: Final = frozenset({401, 403, 404, 429})
@@ -41,7 +41,10 @@ _HTML: Final = rb"\s*<(!doctype|html|head|body|\?xml)"
 
 
 class Site(Struct, frozen=True, kw_only=True):
-    """Who was asked, for messages. `host` has the port; `*_advice` is half a sentence for the person."""
+    """Who was asked, for messages. `host` has the port; `*_advice` is half a sentence for the person.
+
+    `is_unnamed` where only the address is known: the server speaks as OpenAI does, and is not OpenAI's.
+    """
 
     provider: str
     endpoint: str
@@ -50,11 +53,12 @@ class Site(Struct, frozen=True, kw_only=True):
     key_variable: str = ""
     start_advice: str = ""
     model_advice: str = ""
+    is_unnamed: bool = False
 
     @property
     def name(self) -> str:
         """Return what it is called in messages."""
-        return f"{self.provider} at {self.host}"
+        return self.host if self.is_unnamed else f"{self.provider} at {self.host}"
 
     @property
     def path(self) -> str:
@@ -80,7 +84,7 @@ class Unavailable(ProviderDown):
 
 
 class BadRequest(ModelError):
-    """The server refuses the request as it stands. `said` is what it says, cleaned."""
+    """The server refuses the request as it stands. `said` is the beginning of what it says, cleaned."""
 
     def __init__(self, message: str, *, said: str, remedies: Sequence[Remedy] = ()) -> None:
         super().__init__(message, remedies=remedies)
@@ -88,19 +92,18 @@ class BadRequest(ModelError):
 
 
 def clean(text: str, secret: str | None = None) -> str:
-    """Make a server's words fit to show: one line, no control characters, cut, without the key."""
+    """Make a server's words fit to show: one line, no control characters, without the key."""
     if secret:
         text = text.replace(secret, "****")
-    line = " ".join("".join(c if c.isprintable() else " " for c in text[:4000]).split())
-    return line if len(line) <= _SHOWN_CHARACTERS else line[: _SHOWN_CHARACTERS - 1] + "…"
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def of_status(
     site: Site, status: int, headers: Mapping[str, str], body: bytes, *, secret: str | None = None
 ) -> ModelError:
     """Say what an answer with an error status means."""
-    kind, text = _read_body(body)
-    said = clean(text, secret)
+    kind, text, rest = _read_body(body)
+    said = clean(f"{text} {rest}", secret)
     words = f"{kind} {text}"
     if (error := _of_words(site, status, words, said)) is not None:
         return error
@@ -123,8 +126,8 @@ def of_frame(
     """Return the error that a frame of a stream reports, or None."""
     if not frame.get("error") and frame.get("object") != "error" and frame.get("type") != "error":
         return None
-    kind, text = _read_object(frame)
-    said = clean(text, secret)
+    kind, text, rest = _read_object(frame)
+    said = clean(f"{text} {rest}", secret)
     code = as_object(frame.get("error")).get("code") or frame.get("code")
     status = code if isinstance(code, int) and 400 <= code < 600 else _status_of(kind)
     if status:
@@ -201,7 +204,7 @@ def _of_words(site: Site, status: int, words: str, said: str) -> ModelError | No
         return _bad_request(site, status, said)
     if status not in {401, 404} and search(_NO_CREDIT, words, IGNORECASE):
         return ModelError(
-            _headline(f"{site.name}: the account has no credit left", said),
+            f"{site.name}: the account has no credit left{_colon(said)}",
             remedies=(Remedy("do", "add credit there"), _CHANGE_PROVIDER),
         )
     is_too_long = status == 413 or (
@@ -218,7 +221,7 @@ def _of_words(site: Site, status: int, words: str, said: str) -> ModelError | No
 def _bad_request(site: Site, status: int, said: str) -> BadRequest:
     return BadRequest(
         f"{site.name} refused the request ({status}){_colon(said)}",
-        said=said,
+        said=said[:_TELLING_CHARACTERS],
         remedies=(Remedy("change_model"), Remedy("begin_anew")),
     )
 
@@ -227,7 +230,7 @@ def _busy(site: Site, status: int, said: str, after: float | None) -> ModelError
     when = "in a while" if after is None else f"in {_duration(after)}"
     remedies = (Remedy("try_again", when), _CHANGE_PROVIDER)
     if status == 429:
-        message = _headline(f"{site.name} refuses more requests for now (429)", said)
+        message = f"{site.name} refuses more requests for now (429){_colon(said)}"
         return RateLimited(message, retry_after_seconds=after, remedies=remedies)
     message = f"{site.name} cannot answer now ({status}){_colon(said)}"
     is_loading = status == 503 and "loading model" in said.lower()
@@ -236,7 +239,7 @@ def _busy(site: Site, status: int, said: str, after: float | None) -> ModelError
 
 def _refused_key(site: Site, status: int, said: str) -> AuthError:
     return AuthError(
-        _headline(f"{site.name} refused the key ({status})", said),
+        f"{site.name} refused the key ({status}){_colon(said)}",
         remedies=(Remedy("set_key", site.key_variable), _CHANGE_PROVIDER),
     )
 
@@ -246,17 +249,9 @@ def _not_found(site: Site, said: str) -> ModelError:
     first = Remedy("do", how) if how else Remedy("change_model")
     check = Remedy("do", f"check the path of its address: {site.path}")
     return ModelError(
-        _headline(f"{site.name} does not have the model {site.model!r} (404)", said),
+        f"{site.name} does not have the model {site.model!r} (404){_colon(said)}",
         remedies=(first, check),
     )
-
-
-def _headline(what: str, said: str) -> str:
-    """Say what is wrong, and as much of what the server said as there is room for in the line."""
-    room = _LINE_CHARACTERS - len(what) - len(": ")
-    if len(said) > room:
-        said = f"{said[: room - 1].rstrip()}…" if room >= _SMALLEST_SAID else ""
-    return what + _colon(said)
 
 
 def _colon(said: str) -> str:
@@ -285,22 +280,32 @@ def _status_of(kind: str) -> int:
     return next((status for word, status in known.items() if word in kind.lower()), 0)
 
 
-def _read_body(body: bytes) -> tuple[str, str]:
-    """Return the kind and the text of an error body, in whichever shape it comes."""
+def _read_body(body: bytes) -> tuple[str, str, str]:
+    """Return the kind, the words and the rest of an error body, in whichever shape it comes."""
     try:
         value = msgspec.json.decode(body)
     except (ValueError, RecursionError):
         if search(_HTML, body[:200], IGNORECASE):
-            return "", "a web page"
-        return "", body.decode("utf-8", "replace")
+            title = search(rb"<title[^>]*>([^<]+)", body, IGNORECASE)
+            return "", "a web page", f'"{title[1].decode("utf-8", "replace")}"' if title else ""
+        return "", body.decode("utf-8", "replace"), ""
     return _read_object(as_object((as_list(value) or [value])[0]))
 
 
-def _read_object(value: Mapping[str, Any]) -> tuple[str, str]:
+def _read_object(value: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return the kind and the words of an error, and in JSON what else stands in it.
+
+    A provider that hands on what another one said puts that beside its own words: OpenRouter into `metadata.raw`.
+    """
     error = value.get("error")
     inner = as_object(error) or value
     text = as_text(error) if isinstance(error, str) else ""
     text = text or as_text(inner.get("message")) or as_text(inner.get("detail"))
     kinds = (inner.get("type"), inner.get("code"), inner.get("status"))
     kind = " ".join(str(each) for each in kinds if isinstance(each, str | int))
-    return kind, text or (bytes(msgspec.json.encode(value)).decode() if value else "")
+    if not text:
+        return kind, msgspec.json.encode(value).decode() if value else "", ""
+    rest = {key: each for key, each in inner.items() if each and key not in _KNOWN_KEYS}
+    if request := value.get("request_id"):
+        rest["request_id"] = request
+    return kind, text, msgspec.json.encode(rest).decode() if rest else ""

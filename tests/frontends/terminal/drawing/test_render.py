@@ -22,6 +22,7 @@ from ybs.core.events import (
     TurnFinished,
     UserSaid,
 )
+from ybs.core.remedies import Remedy
 
 
 def test_a_blank_line_stands_between_words_and_steps_but_not_between_steps() -> None:
@@ -256,6 +257,26 @@ def test_the_end_of_a_turn_shows_what_it_used() -> None:
 )
 def test_a_turn_that_did_not_end_well_says_why(reason: Any, message: str, line: str) -> None:
     assert Page().draw(TurnFinished(reason=reason, message=message)) == line + "\n"
+
+
+def test_a_long_error_is_cut_where_it_is_drawn_and_shown_whole_on_demand() -> None:
+    page, said = Page(width=80), "the server says much " * 60
+    remedies = (Remedy("change_provider"),)
+    page.draw(TurnFinished(reason="error", message=f"Refused: {said}", remedies=remedies))
+    rows = page.text.rstrip("\n").split("\n")
+    assert rows[0].startswith("✗ Refused: the server says")
+    assert "… (ctrl-o shows all)" in " ".join(" ".join(rows).split())
+    assert rows[-1] == "  Choose another provider: /provider"
+    assert len(rows) == 5
+    page.pieces.clear()
+    assert page.renderer.unfold()
+    assert " ".join(page.text.split()).count(said.strip()) == 1
+
+
+def test_a_retry_does_not_draw_all_that_a_server_said() -> None:
+    page = Page(width=80)
+    page.draw(RequestRetried(attempt=1, wait_seconds=1, message="busy " * 300))
+    assert len(page.text.split("\n")) < 6
 
 
 def test_a_turn_that_ends_leaves_nothing_passing() -> None:

@@ -226,6 +226,18 @@ async def test_a_provider_that_is_down_is_a_sentence(talking: Open) -> None:
         await talk.sees("Error: a turn is running")
 
 
+async def test_a_long_error_is_cut_and_told_whole_where_the_work_is(talking: Open) -> None:
+    error = ProviderDown("it said " + "much " * 100 + "at last")
+    session = FakeSession(fails(error), fails(error))
+    async with talking(session) as talk:
+        talk.types("a\n")
+        await talk.sees("... (/verbose tells")
+        assert "at last" not in talk.text
+        session.view.is_verbose = True
+        talk.types("b\n")
+        await talk.sees("at last")
+
+
 @pytest.mark.parametrize(
     ("typed", "answer"),
     [

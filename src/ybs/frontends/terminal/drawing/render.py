@@ -37,7 +37,7 @@ from ybs.core.events import (
 from ybs.frontends.terminal.drawing.answer import AnswerDrawing
 from ybs.frontends.terminal.drawing.folds import Fold, Folds
 from ybs.frontends.terminal.drawing.live import MAX_OUTPUT, LiveArea, RunningCall
-from ybs.frontends.terminal.drawing.page import Canvas, Page
+from ybs.frontends.terminal.drawing.page import Canvas, Kind, Page
 from ybs.frontends.terminal.drawing.steps import (
     NOT_RUN,
     arguments_of,
@@ -58,6 +58,7 @@ from ybs.frontends.terminal.sub_agents import SubAgent, end_words
 from ybs.frontends.terminal.words import (
     cells,
     compaction_words,
+    cut_message,
     dim_lines,
     duration,
     one_line,
@@ -317,6 +318,13 @@ class Renderer(Page):
             case TurnFinished():
                 self._end_turn(event)
 
+    def fail(self, message: str, kind: Kind = "text") -> None:
+        """Draw an error: of what a provider said at length the beginning, and which key shows the rest."""
+        shown = cut_message(message, f"{self.canvas.signs.more} ({UNFOLD_KEY} shows all)")
+        if shown != message.strip():
+            self._folds.add("error", message, "words")
+        self.note(shown, "error", kind)
+
     def _draw_sub_agent(self, name: str, event: Event) -> None:
         agent = self.live.sub_agents.add(name, event)
         match event:
@@ -372,7 +380,7 @@ class Renderer(Page):
             case "interrupted":
                 self.note(message or "interrupted", "warning", "text")
             case "error":
-                self.note(message, "error", "text")
+                self.fail(message)
             case "limit" | "loop" | "dry_run":
                 self.note(message or event.reason, "warning", "text")
         if self._settings.show_token_usage and event.usage.input_tokens:

@@ -26,7 +26,13 @@ from ybs.frontends.layout import lines_of
 from ybs.frontends.terminal.notify import BELL, LONG_SECONDS
 from ybs.frontends.terminal.own_shell import run_own
 from ybs.frontends.terminal.plain.line_input import Lines, as_answer, is_answer
-from ybs.frontends.terminal.plain.sentences import WIDTH, Sentences, Stopwatch, fold_line
+from ybs.frontends.terminal.plain.sentences import (
+    WIDTH,
+    Sentences,
+    Stopwatch,
+    failure_sentence,
+    fold_line,
+)
 from ybs.frontends.terminal.plain.sub_agents import SubAgentSentences
 from ybs.frontends.terminal.questions.confirm import (
     NETWORK_MEANS,
@@ -171,7 +177,7 @@ class PlainTerminal:
         try:
             reply = await self.session.handle(line)
         except YbsError as error:
-            self._tell(fold_line(f"Error: {told(error)}"))
+            self._tell(failure_sentence(told(error)))
             return
         if isinstance(reply, Reply):  # nobody is asked for a number now
             await self._show_reply(replace(reply, is_listed=True))
@@ -182,7 +188,7 @@ class PlainTerminal:
         try:
             return await turn
         except YbsError as error:
-            self._tell(fold_line(f"Error: {told(error)}"))
+            self._tell(failure_sentence(told(error)))
             return None
         finally:
             telling.cancel()
@@ -256,7 +262,7 @@ class PlainTerminal:
         status = self.session.status()
         mark = "incognito, " if status.incognito else ""
         lines = (
-            f"ybs {__version__}: {status.provider} {status.model}, mode {status.mode},",
+            f"ybs {__version__}: {status.shown_provider} {status.model}, mode {status.mode},",
             f"{mark}{status.sandbox}, in {short(status.folder)}. /help for more.",
             *([fold_line(f"Documents: {', '.join(status.documents)}.")] * bool(status.documents)),
             *(fold_line(f"Warning: {warning}") for warning in self.session.warnings),

@@ -42,6 +42,7 @@ from ybs.frontends.terminal.drawing.typed import Typed
 from ybs.frontends.terminal.signs import ASCII
 from ybs.frontends.terminal.words import (
     compaction_words,
+    cut_message,
     duration,
     fold,
     one_line,
@@ -64,6 +65,8 @@ WIDTH = 79
 MOST_THOUGHT = 4 * WIDTH
 #: Columns that are told of why a call failed, and characters of it that are looked at.
 MOST_FAILURE, MOST_MESSAGE = 2 * WIDTH, 4_000
+#: Stands at the end of an error that is cut.
+CUT = "... (/verbose tells errors whole)"
 
 
 class Stopwatch:
@@ -246,7 +249,10 @@ class Sentences:
         message = advised(event.message, event.remedies)
         ends = {"done": "", "interrupted": "Stopped.", "error": f"Error: {message}"}
         sentences = [*self._typed.finish()]
-        sentences.append(fold_line(printable(ends.get(event.reason, message))))
+        if event.reason == "error" and not self._session.view.is_verbose:
+            sentences.append(failure_sentence(message))
+        else:
+            sentences.append(fold_line(printable(ends.get(event.reason, message))))
         if self._session.config.ui.show_token_usage and event.usage.input_tokens:
             seconds = max(0.0, event.duration_seconds - self._watch.asked_seconds)
             used = usage_line(event.usage, seconds, "").replace("  ", ", ")
@@ -257,6 +263,11 @@ class Sentences:
 def fold_line(text: str) -> str:
     """Break prose at the width of the plain screen."""
     return "\n".join(fold(text, WIDTH))
+
+
+def failure_sentence(message: str) -> str:
+    """Tell an error: of what a provider said at length the beginning, then what to do."""
+    return fold_line(f"Error: {cut_message(printable(message), CUT)}")
 
 
 def filled(text: str) -> str:

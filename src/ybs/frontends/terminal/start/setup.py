@@ -111,7 +111,11 @@ def _keep_key(settings: Settings, key: str) -> None:
 
 def words_of(settings: Settings) -> str:
     """Name what was chosen."""
-    return ", ".join(filter(None, (settings["llm.model"], settings["llm.provider"])))
+    from ybs.providers.http.client import unnamed_place
+
+    provider, endpoint = settings["llm.provider"], settings.get("llm.endpoint")
+    where = endpoint and provider and unnamed_place(provider, endpoint)
+    return ", ".join(filter(None, (settings["llm.model"], where or provider)))
 
 
 def find_offers(
