@@ -1,9 +1,9 @@
 """Slash commands: plain answers, no request to the model."""
 
-from collections.abc import re
+import re
+from collections.abc import Callable
 from pathlib import Path
 
-import Callable
 import pytest
 
 from replies import shown
