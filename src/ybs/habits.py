@@ -57,6 +57,16 @@ def option_hint(words: Sequence[str]) -> str:
     return ""
 
 
+def continue_hint(words: Sequence[str]) -> str:
+    """Return words for who writes -c to continue, as with other agents: with no file behind it, or with a prompt."""
+    for option, value in itertools.pairwise([*words, "-"]):
+        if option == "--":
+            break
+        if option == "-c" and (value.startswith("-") or len(value.split()) > 1):
+            return "-c reads a configuration FILE here; write `ybs --continue` to continue the newest session"
+    return ""
+
+
 def provider_hint(words: Sequence[str]) -> str:
     """Return words for who gives -p a prompt, as other agents take one there; or nothing."""
     for option, value in itertools.pairwise(words):

@@ -71,11 +71,12 @@ def refuse_habits(words: Sequence[str], actions: Sequence["Action"]) -> None:
     """Fail at an option that other agents have, and say what ybs has instead."""
     known = {name for action in actions for name in action.option_strings}
     is_strange = any(word.startswith("-") and word.partition("=")[0] not in known for word in words)
-    if not is_strange and "-p" not in words:
+    if not is_strange and "-p" not in words and "-c" not in words:
         return
-    from ybs.habits import option_hint, provider_hint  # few words need it
+    from ybs.habits import continue_hint, option_hint, provider_hint  # few words need it
 
-    if hint := (option_hint(words) if is_strange else "") or provider_hint(words):
+    hint = option_hint(words) if is_strange else ""
+    if hint := hint or provider_hint(words) or continue_hint(words):
         fail(hint)
 
 

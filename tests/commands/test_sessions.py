@@ -16,6 +16,7 @@ from ybs.core.events import (
     AssistantSaid,
     Event,
     Noticed,
+    SessionEnded,
     ToolFinished,
     ToolStarted,
     TurnFinished,
@@ -31,6 +32,7 @@ from ybs.session.exchange import (
 )
 from ybs.session.reply import Reply
 from ybs.session.session import Session
+from ybs.transcripts.saved import ONE_SHOT
 from ybs.transcripts.store import Store
 
 
@@ -188,6 +190,21 @@ async def test_what_another_ybs_has_open_goes_on_in_a_copy(project: Path):
             assert session.journal.name in shown(reply)
             assert session.journal.name not in ("", name)
             assert len(session.conversation.messages) == 2
+
+
+async def test_one_shots_are_listed_last_and_called_so(project: Path):
+    await saved(project, "spoken", "one", age_seconds=60)
+    async with opened(project) as session:
+        alone = talk(session, "two")
+        session.emit(SessionEnded(reason=ONE_SHOT, message_count=2))
+    async with opened(project) as session:
+        menu = (await said(session, "/sessions")).menu
+        assert menu is not None
+        assert [item.line for item in menu.items] == ["/resume spoken", f"/resume {alone}"]
+        assert ["one-shot" in item.detail for item in menu.items] == [False, True]
+        menu = (await said(session, "/sessions all")).menu
+        assert menu is not None
+        assert [item.line for item in menu.items] == ["/resume spoken", f"/resume {alone}"]
 
 
 async def test_a_fork_leaves_the_first_file_as_it_is(project: Path):

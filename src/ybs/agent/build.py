@@ -61,7 +61,6 @@ class BuiltAgent:
     def __init__(self, spec: AgentSpec, environment: ToolEnvironment, emit: Emit) -> None:
         config = environment.config
         self.provider, self.model = spec.provider, spec.model
-        #: What the provider is called for the person: an OpenAI-compatible server by its address.
         self.server = shown_name(spec.provider, config)
         own = make_toolbox(
             environment, spec.context, spec.hooks, foreign=spec.tools, is_short=spec.is_short

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 MOST_SESSIONS = 200
 NOT_BEGUN = "This session is still empty."
 _LABEL, _TITLE = 60, 80
-#: Behind the title of a copy, which else would be that of the session it was made of.
-_FORK = " (fork)"
 _UNSAFE = re.compile(r"[^\w.-]+")
 
 
@@ -55,19 +53,22 @@ async def show_sessions(session: Session, argument: str) -> Reply:
 
 
 async def _listed(session: Session, *, is_all: bool) -> "Sequence[Saved]":
-    """Return the saved sessions, those of this folder first."""
+    """Return the saved sessions, those of this folder first, and one-shots behind the conversations."""
     folder = str(session.folder)
     store = session.store()
     if is_all:
         return await asyncio.to_thread(store.numbered, folder)
-    return await asyncio.to_thread(lambda: store.sessions(project=folder))
+    found = await asyncio.to_thread(lambda: store.sessions(project=folder))
+    return sorted(found, key=lambda each: each.is_one_shot)
 
 
 def _item(session: Session, saved: "Saved") -> MenuItem:
     is_current = saved.name == session.journal.name
     elsewhere = [short(saved.project)] * (saved.project != str(session.folder))
     is_open = ["open in another ybs"] * (saved.is_open is True and not is_current)
-    facts = [age(now() - saved.changed_at), plural(saved.messages, "message"), *elsewhere, *is_open]
+    kind = ["one-shot"] * saved.is_one_shot
+    told = [age(now() - saved.changed_at), plural(saved.messages, "message")]
+    facts = [*told, *kind, *elsewhere, *is_open]
     return MenuItem(
         line=f"/resume {saved.name}",
         label=first_words(printable(saved.title), _LABEL) or saved.name,
@@ -105,8 +106,6 @@ async def _go_on(session: Session, name: str, *, is_fork: bool) -> Reply:
     except Busy as error:
         text = f"{name} is open in another ybs. Continue in a copy with `/resume {name} fork`."
         raise YbsError(text) from error
-    if is_fork and (title := session.journal.replay.title) and not title.endswith(_FORK):
-        session.emit(Titled(title=f"{title}{_FORK}"))
     reply = resumed_reply(session, is_fork=is_fork)
     if not has_jobs:
         return reply

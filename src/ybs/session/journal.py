@@ -212,6 +212,7 @@ def named(store: "Store", folder: Path, word: str) -> str:
         return ""
     if newest is None:
         raise YbsError(
-            f"There is no saved session of {folder}.", remedies=(Remedy("list_all_sessions"),)
+            f"There is nothing to continue: no session of {folder} is saved.",
+            remedies=(Remedy("begin_anew"), Remedy("list_all_sessions")),
         )
     return newest.name

@@ -45,6 +45,7 @@ class Options(Struct, frozen=True, kw_only=True):
     `model` is a model that answers in place of a provider's; who made it closes it. `confirm` is asked before a call that needs it.
     `before_incognito` is called before an incognito session begins, to protect the process (core dumps).
     `resume` names the session to go on with ("": the newest of this folder), `fork` does so in a file of its own.
+    `is_one_shot`: there is one prompt and nobody to go on; lists of sessions keep those apart.
     `warnings` are told beside those of the configuration.
     """
 
@@ -62,6 +63,7 @@ class Options(Struct, frozen=True, kw_only=True):
     system_prompt_file: Path | None = None
     resume: str | None = None
     fork: bool = False
+    is_one_shot: bool = False
     commands: Commands | None = None
     guards: tuple[Guard, ...] = ()
     hooks: tuple[TurnHook, ...] = ()

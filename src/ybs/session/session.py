@@ -36,6 +36,7 @@ from ybs.session.status import Status, View
 from ybs.session.tally import TurnUse, uses_of
 from ybs.session.turn_runner import TurnRunner
 from ybs.transcripts.facts import MOST_WORDS
+from ybs.transcripts.saved import ONE_SHOT
 
 if TYPE_CHECKING:
     from ybs.session.shell import TypedCommands
@@ -364,7 +365,8 @@ class Session:
         await self._parts.aclose()
         if not self._is_closed:
             self._is_closed = True
-            self._runner.end("user_exit")
+            is_alone = self._options.is_one_shot and self._options.resume is None
+            self._runner.end(ONE_SHOT if is_alone else "user_exit")
             self.journal.close()
 
     def count(self, words: str, usage: Usage, seconds: float, model: str = "") -> None:

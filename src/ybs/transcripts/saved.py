@@ -13,12 +13,17 @@ from ybs.transcripts.line import decoded
 from ybs.transcripts.reading import Transcript, read
 
 SUFFIX: Final = ".jsonl"
+#: Why a session ended that was one prompt of a script.
+ONE_SHOT: Final = "one_shot"
 _HEAD_BYTES: Final = 4_096
 _TAIL_BYTES: Final = 2_048
 
 
 class Saved(Struct, frozen=True, kw_only=True):
-    """A session that was kept. `project` is its folder; `is_open`: some ybs writes it now (None: unknown)."""
+    """A session that was kept. `project` is its folder; `is_open`: some ybs writes it now (None: unknown).
+
+    `is_one_shot`: it is one prompt of a script (`--print`) that nobody went on with.
+    """
 
     name: str
     path: Path
@@ -30,6 +35,7 @@ class Saved(Struct, frozen=True, kw_only=True):
     is_open: bool | None
     provider: str
     model: str
+    is_one_shot: bool = False
 
 
 def look_at(path: Path, *, project: str | None = None) -> Saved | None:
@@ -74,6 +80,7 @@ def _look_at(path: Path, handle: int, project: str | None) -> Saved | None:
         is_open=False if has_ended else _is_locked(handle),
         provider=config.get("provider", ""),
         model=config.get("model", ""),
+        is_one_shot=isinstance(ended, SessionEnded) and ended.reason == ONE_SHOT,
     )
 
 

@@ -18,12 +18,13 @@ from ybs.transcripts.line import Line, encoded
 from ybs.transcripts.log import Log
 from ybs.transcripts.names import PREFIX, checked, found, is_number
 from ybs.transcripts.reading import Transcript, read
-from ybs.transcripts.saved import SUFFIX, Saved, look_at
+from ybs.transcripts.saved import SUFFIX, Saved, look_at, name_of
 
 if TYPE_CHECKING:
     from ybs.transcripts.searching import Hit
 
 _DAY_SECONDS: Final = 86_400
+_FORK: Final = " (fork)"
 
 
 class Store:
@@ -37,8 +38,13 @@ class Store:
         return list(self._saved(project))
 
     def numbered(self, project: str) -> list[Saved]:
-        """List all sessions in the order of their numbers: those of this project first, the newest first."""
-        return sorted(self._saved(None), key=lambda saved: saved.project != project)
+        """List all sessions in the order of their numbers: those of this project first, the newest first.
+
+        One-shots stand behind the conversations of the same project.
+        """
+        return sorted(
+            self._saved(None), key=lambda each: (each.project != project, each.is_one_shot)
+        )
 
     def newest(self, project: str) -> Saved | None:
         """Return the newest session of a project in which something was said."""
@@ -91,9 +97,14 @@ class Store:
         return new_name
 
     def fork(self, transcript: Transcript) -> str:
-        """Begin a new session with the past of another one, without what was rewound; return its name."""
-        name = self.create()
-        self._fill(name, transcript.story)
+        """Begin a new session with the past of another one, without what was rewound; return its name.
+
+        Its title says that it is a copy: else a list would show the same title twice.
+        """
+        name, title = self.create(), name_of(transcript)
+        titled = Titled(title=f"{title}{_FORK}" if title and not title.endswith(_FORK) else title)
+        line = Line(event=0, parent=0, timestamp="", said=titled)
+        self._fill(name, [*transcript.story, *[line] * bool(title)])
         return name
 
     def delete(self, name: str) -> None:

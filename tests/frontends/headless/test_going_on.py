@@ -22,7 +22,7 @@ Print: TypeAlias = Callable[..., Any]
 
 @pytest.fixture
 def server(project: Path) -> Iterator[Any]:
-    with serving(["first", "second", "third", "fourth"]) as running:
+    with serving(["first", "second", "third", "fourth", "fifth"]) as running:
         yield running
 
 
@@ -66,11 +66,36 @@ def test_a_session_goes_on_in_its_file_and_a_fork_in_another(
     assert said_in(server) == ["one", "first", "two", "second", "four"]
 
 
+def test_one_shots_stand_behind_conversations_and_copies_are_called_so(
+    printed: Print, project: Path, server: OpenAIServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def listed(*words: str) -> Any:
+        assert cli.main(["sessions", *words, "--format", "json"]) == 0
+        return msgspec.json.decode(capsys.readouterr().out)
+
+    begun = printed("mend the lamp")["session"]
+    printed("--resume", begun, "go on")
+    alone = printed("only once")["session"]
+    copy = printed("--resume", begun, "--fork", "another way")["session"]
+    kinds = {each["session"]: each["is_one_shot"] for each in listed()}
+    assert kinds == {begun: False, alone: True, copy: False}
+    assert [each["session"] for each in listed()][-1] == alone
+    titles = {each["session"]: each["title"] for each in listed()}
+    assert titles[copy] == f"{titles[begun]} (fork)"
+    assert cli.main(["sessions"]) == 0
+    *_, empty, head, last = capsys.readouterr().out.splitlines()
+    assert (empty, head) == ("", "One-shots (ybs --print):")
+    assert last.split()[0] == "3"
+    again = printed("--resume", copy, "--fork", "and once more")["session"]
+    assert next(e["title"] for e in listed() if e["session"] == again) == titles[copy]
+
+
 def test_what_cannot_go_on_says_why_and_what_to_do(
     printed: Print, server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     result = printed("--continue", "go", code=1)
-    assert "There is no saved session" in result["message"]
+    assert "There is nothing to continue: no session of" in result["message"]
+    assert "Start a new session without --continue" in result["message"]
     assert "`ybs sessions list --all`" in result["message"]
     name = printed("mend the lamp")["session"]
     result = printed("--resume", "mend_the_lmap", "go", code=1)

@@ -5,6 +5,8 @@ import signal
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
+from msgspec.structs import replace
+
 from ybs.core.envelope import Envelope
 from ybs.core.errors import ConfigError, ModelError, YbsError
 from ybs.core.events import Noticed, SessionStarted, TurnFinished
@@ -198,7 +200,7 @@ def _refusal_note(outcome: "Outcome") -> str:
 def _open(options: "Options") -> "Session":
     from ybs.commands.open import open_session
 
-    session = open_session(options)
+    session = open_session(replace(options, is_one_shot=True))
     review = session.loaded.review
     if review is not None and review.needs_question:
         tell(f"ybs: {advised('', (Remedy('trust_project'),))}.")

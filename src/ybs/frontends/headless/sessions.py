@@ -110,9 +110,22 @@ def list_them(here: Sessions, arguments: "Namespace") -> int:
         where = "" if arguments.all else f" in {here.folder}; `ybs sessions list --all` shows all"
         write(f"There are no saved sessions{where}.")
     else:
-        write_rows(listed, with_folder=arguments.all)
+        write_sections(listed, with_folder=arguments.all)
     warn(here.loaded.warnings)
     return 0
+
+
+def write_sections(listed: "Sequence[tuple[int, Saved]]", *, with_folder: bool) -> None:
+    """Print the conversations, and below them the one-shots."""
+    once = [(number, saved) for number, saved in listed if saved.is_one_shot]
+    rest = [(number, saved) for number, saved in listed if not saved.is_one_shot]
+    if rest:
+        write_rows(rest, with_folder=with_folder)
+    if rest and once:
+        write("")
+    if once:
+        write("One-shots (ybs --print):")
+        write_rows(once, with_folder=with_folder)
 
 
 def write_rows(listed: "Sequence[tuple[int, Saved]]", *, with_folder: bool) -> None:
@@ -263,6 +276,7 @@ def _facts(saved: "Saved", number: int | None = None) -> dict[str, Any]:
         "messages": saved.messages,
         "size_bytes": saved.size,
         "is_open": saved.is_open,
+        "is_one_shot": saved.is_one_shot,
         "provider": saved.provider,
         "model": saved.model,
         "file": str(saved.path),
