@@ -214,6 +214,10 @@ class Ui(Struct, frozen=True, kw_only=True):
         Literal["off", "bell", "desktop"],
         Meta(description="How ybs calls you when it waits for you, or when long work has ended."),
     ] = "bell"
+    terminal_title: Annotated[
+        bool,
+        Meta(description="Show the session and whether ybs works or waits in the window's title."),
+    ] = True
     history: Annotated[
         bool, Meta(description="Keep what was typed, for each project (never in incognito).")
     ] = True

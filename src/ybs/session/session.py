@@ -267,6 +267,7 @@ class Session:
             window=agent.model.window,
             context_tokens=self.counted_tokens or self.estimated_tokens(),
             usage=self.usage + self._runner.usage,
+            title=self.journal.replay.title,
             jobs=len(environment.workspace.shells.running_jobs),
             incognito=environment.incognito.is_on,
             documents=self.context.names,

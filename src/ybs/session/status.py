@@ -20,6 +20,8 @@ class Status(Struct, frozen=True, kw_only=True):
     usage: Usage
     #: What the provider is called for the person: an OpenAI-compatible server by its address.
     server: str = ""
+    #: The session's title; empty before it has one.
+    title: str = ""
     #: How many commands run in the background.
     jobs: int = 0
     incognito: bool = False

@@ -115,8 +115,10 @@ async def _talk(session: "Session", prompt: str, command: str) -> int:
         else:
             from ybs.frontends.terminal.prompt.history import open_history
             from ybs.frontends.terminal.terminal import Terminal
+            from ybs.frontends.terminal.window_title import window_title
 
-            code = await Terminal(session, history=open_history(session)).run(prompt, command)
+            with window_title(session):
+                code = await Terminal(session, history=open_history(session)).run(prompt, command)
         lines = _farewell(session) if code in (0, INTERRUPTED) else []
     if lines:
         from ybs.frontends.terminal.start.remarks import say

@@ -9,12 +9,14 @@ from prompt_toolkit.utils import get_cwidth
 
 from ybs.security.unicode import has_suspects, replace_hidden
 
-#: The few sequences that act on a terminal on purpose: the bell, a notification in words of our own, and a clipboard's
-#: new content in base64. Each may stand in the envelope in which tmux or screen passes it on.
+#: The few sequences that act on a terminal on purpose: the bell, a notification in words of our own, a clipboard's new
+#: content in base64, and the window's title. All but the title may stand in the envelope in which tmux or screen passes them on.
 _BARE = (
     r"\x1b]9;[a-z ]{1,40}|\x1b]777;notify;ybs;[a-z ]{1,40}|\x1b]52;c;[A-Za-z0-9+/]{0,100000}={0,2}"
 )
 _ACTING = re.compile(rf"\x07|(?:{_BARE})\x07")
+#: The title ends in ST and not in the bell, which who does not know it would ring.
+_TITLE = re.compile(r"\x1b\[2[23];2t|\x1b\]2;[^\x00-\x1f\x7f-\x9f]{1,100}\x1b\\")
 _TMUX = re.compile(r"\x1bPtmux;((?:[^\x1b]|\x1b\x1b)*)\x1b\\")
 _SCREEN = re.compile(r"\x1bP([^\x1b]*|\x1b[^\x1b]*)\x1b\\")
 
@@ -55,7 +57,9 @@ def scroll_away(output: Output) -> None:
 
 
 def is_known(sequence: str) -> bool:
-    """Return whether the sequence is the bell, a notification or a clipboard's content, in an envelope or bare."""
+    """Return whether the sequence is the bell, a notification or a clipboard's content, in an envelope or bare, or a title."""
+    if _TITLE.fullmatch(sequence):
+        return True
     if whole := _TMUX.fullmatch(sequence):
         return bool(_ACTING.fullmatch(whole[1].replace("\x1b\x1b", "\x1b")))
     pieces = _SCREEN.findall(sequence)
