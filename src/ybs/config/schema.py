@@ -15,6 +15,7 @@ Positive: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
 Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=1_000_000)]
 WholeSeconds: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
 Dollars: TypeAlias = Annotated[float, Meta(ge=0, le=1_000_000)]
+Minutes: TypeAlias = Annotated[float, Meta(gt=0, le=100_000)]
 Degree: TypeAlias = Annotated[float, Meta(ge=0, le=2)]
 Share: TypeAlias = Annotated[float, Meta(ge=0.1, le=1)]
 NotEmpty: TypeAlias = Annotated[str, Meta(min_length=1)]
@@ -52,6 +53,24 @@ class Llm(Struct, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         # The key must not reach a log by way of a representation.
         return f"Llm(provider={self.provider!r}, model={self.model!r})"
+
+
+class Local(Struct, frozen=True, kw_only=True):
+    """Models that run on this machine, in a server that ybs starts."""
+
+    server: Annotated[
+        NotEmpty | None,
+        Meta(
+            description="The absolute path of llama.cpp's `llama-server`. Unset: that of the extra `local`, or the one in "
+            "`PATH` where this machine has a graphics processor or the extra is not installed."
+        ),
+    ] = None
+    keep_minutes: Annotated[
+        Minutes | None,
+        Meta(
+            description="How long a model stays in memory after its last use, in Ollama too. Unset: 15, and Ollama's own."
+        ),
+    ] = None
 
 
 class Context(Struct, frozen=True, kw_only=True):
@@ -298,6 +317,7 @@ class Config(Struct, frozen=True, kw_only=True):
 
     version: Annotated[str, Meta(description="The version of this format.")] = "1.0"
     llm: Llm = Llm()
+    local: Local = Local()
     context: Context = Context()
     agent: AgentLimits = AgentLimits()
     safety: Safety = Safety()

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ybs.providers.local import models, server
+from ybs.providers.local import hardware, models, process, server
+from ybs.providers.local.hardware import Machine
 
 CONTENT = b"GGUF" + b"weights" * 10
 
@@ -36,5 +37,9 @@ async def fake_server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
     script = str(Path(__file__).with_name("fake_serve.py"))
     monkeypatch.setattr(server, "command", lambda: [sys.executable, script])
     monkeypatch.setattr(server, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(process, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(server, "find_program", lambda _path, _machine: "")
+    here = Machine(cores=4, memory_bytes=8 << 30, free_bytes=8 << 30)
+    monkeypatch.setattr(hardware, "detect", lambda: here)
     yield
     await server.stop()

@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 job = json.load(sys.stdin)
 behaviour = os.environ.get("FAKE_SERVE", "")
@@ -16,6 +16,10 @@ if behaviour == "traceback":
         "0.00.003.250 I srv load_model: loading\n0.00.003.310 E gguf_init: invalid magic characters\n"
         "Traceback (most recent call last):\n  File\n  File\n  File\nRuntimeError: failed"
     )
+if behaviour.startswith("memory") and job["window"] > int(behaviour.split()[1]):
+    sys.exit("0.00.003.310 E ggml_aligned_malloc: failed to allocate 9000 MB")
+if behaviour == "killed":
+    os.kill(os.getpid(), 9)
 looks = {"health": 0}
 
 
@@ -45,6 +49,16 @@ class Handler(BaseHTTPRequestHandler):
         if not self.is_allowed():
             self.reply(401, b'{"error":{"message":"wrong key"}}')
             return
+        if behaviour.startswith("dies") and job["window"] > int(behaviour.split()[1]):
+            os._exit(1)
+        if behaviour == "breaks" and request["stream"]:
+            self.reply(200, b'data: {"choices": []}\n\n', "text/event-stream")
+            return
+        if not request["stream"]:
+            message = {"role": "assistant", "content": "In one piece."}
+            whole = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+            self.reply(200, json.dumps(whole).encode())
+            return
         delta = {"content": f"I am {request['model']} at {request.get('temperature')}."}
         frames = [
             {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
@@ -54,4 +68,4 @@ class Handler(BaseHTTPRequestHandler):
         self.reply(200, text.encode(), "text/event-stream")
 
 
-HTTPServer(("127.0.0.1", job["port"]), Handler).serve_forever()
+ThreadingHTTPServer(("127.0.0.1", job["port"]), Handler).serve_forever()

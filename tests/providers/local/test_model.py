@@ -7,7 +7,7 @@ import pytest
 
 from ybs.commands.advice import told
 from ybs.config.schema import AgentLimits, Config, Context, Llm
-from ybs.core.errors import ConfigError
+from ybs.core.errors import ConfigError, ProviderDown
 from ybs.core.events import AssistantSaid, Noticed
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
@@ -69,6 +69,58 @@ class TestWithTheStarter:
         assert isinstance(await anext(events), Noticed)
         await events.aclose()
         assert server.running() is None
+
+    async def test_a_server_that_dies_while_it_answers_is_started_with_less_and_it_is_said(
+        self, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setenv("FAKE_SERVE", "dies 4096")
+        at_once = Config(agent=AgentLimits(retry_backoff_base_ms=0))
+        local = LlamaCppModel(at_once, STARTER_NAME, {})
+        assert local.window == 8192
+        events = [event async for event in local.stream(ASK)]
+        assert (local.window, local.max_tokens) == (4096, 1024)
+        await local.aclose()
+        assert isinstance(events[-1], AssistantSaid)
+        assert (
+            Noticed(
+                level="warning",
+                text="The local model's server ended in the middle of an answer, "
+                "so it is started again with a window of 4,096 tokens.",
+            )
+            in events
+        )
+
+    async def test_a_stream_that_breaks_off_is_asked_for_in_one_piece_from_then_on(
+        self, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setenv("FAKE_SERVE", "breaks")
+        local = LlamaCppModel(Config(agent=AgentLimits(retry_attempts=0)), STARTER_NAME, {})
+        first = [event async for event in local.stream(ASK)]
+        second = [event async for event in local.stream(ASK)]
+        await local.aclose()
+        notice = Noticed(level="warning", text=model._IN_ONE_PIECE)
+        for events in (first, second):
+            assert isinstance(events[-1], AssistantSaid)
+            assert events[-1].content == "In one piece."
+        assert notice in first
+        assert notice not in second
+
+    async def test_a_server_that_does_not_start_is_not_started_twice(
+        self, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setenv("FAKE_SERVE", "traceback")
+        local = LlamaCppModel(Config(), STARTER_NAME, {})
+        with pytest.raises(ProviderDown, match="invalid magic"):
+            [_ async for _ in local.stream(ASK)]
+        assert not server.log_file().with_name("llama.last.log").exists()
+        await local.aclose()
+
+    async def test_the_server_is_free_for_others_when_the_model_is_closed(self):
+        local = LlamaCppModel(Config(), STARTER_NAME, {})
+        [_ async for _ in local.stream(ASK)]
+        assert server.Lease().is_held_by_others()
+        await local.aclose()
+        assert not server.Lease().is_held_by_others()
 
     async def test_name_window_and_the_list_of_models(self):
         (Path(str(model.models.models_folder())) / "other.gguf").write_bytes(b"GGUF")

@@ -19,6 +19,8 @@ from ybs.core.events import AssistantSaid
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
 from ybs.providers.local import models, server
+from ybs.providers.local.notes import notes_of
+from ybs.providers.local.template import template_of
 from ybs.session.options import Options
 from ybs.session.session import Session
 
@@ -70,10 +72,14 @@ def opened(folder: Path) -> Session:
     return Session(Options(folder=folder, overrides={"llm.provider": "llamacpp"}))
 
 
-async def start() -> server.Running:
-    return await server.ensure(
-        models.starter_path(), alias="x", window=8192, threads=1, waiting=lambda _seconds: None
-    )
+def wanted(model: Path, window: int | None) -> server.Wanted:
+    shape, template = notes_of(model).head.shape, template_of(model)
+    return server.Wanted(model=str(model), alias="x", shape=shape, template=template, window=window)
+
+
+async def start(model: Path | None = None, *, window: int | None = None) -> server.Running:
+    job = wanted(model or models.starter_path(), window)
+    return await server.ensure(job, server.Lease(), told=lambda _: None)
 
 
 def ask(path: str, body: Any) -> Any:
@@ -279,4 +285,4 @@ async def test_a_file_that_is_no_model_is_named_with_the_log(
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"hello")
     with pytest.raises(server.ProviderDown, match=r"llama\.log:[\s\S]*invalid magic"):
-        await server.ensure(broken, alias="x", window=512, threads=1, waiting=lambda _seconds: None)
+        await start(broken, window=512)

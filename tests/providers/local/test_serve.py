@@ -1,16 +1,21 @@
 """When the server's process ends by itself."""
 
+import asyncio
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
 from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
+from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
-from ybs.providers.local import serve
+from ybs.providers.local import process, serve
 from ybs.providers.local.server import ServerArguments, command, free_port
 
 
@@ -123,3 +128,88 @@ def test_nothing_is_imported_out_of_the_folder_that_ybs_stands_in(project: Path)
     ended = subprocess.run(command(), input=b"no job", capture_output=True, check=False, timeout=9)
     assert b"DecodeError" in ended.stderr
     assert not (project / "was_here").exists()
+
+
+class Served:
+    """A server program under the process that keeps it."""
+
+    def __init__(self, job: ServerArguments, log: Path) -> None:
+        self.job, self.log = job, log
+        self.pid = process.spawn(command(), msgspec.json.encode(job), log, os.environ)
+        self.started = process.start_time(self.pid)
+
+    def ask(self, path: str) -> tuple[int, dict[str, Any]]:
+        connection = HTTPConnection("127.0.0.1", self.job.port, timeout=5)
+        try:
+            connection.request("GET", path, headers={"Authorization": f"Bearer {self.job.key}"})
+            response = connection.getresponse()
+            return response.status, msgspec.json.decode(response.read())
+        finally:
+            connection.close()
+
+    def wait_until(self, is_so: Callable[[], object]) -> None:
+        while not is_so():
+            assert process.start_time(self.pid) == self.started, self.log.read_text()
+
+    def is_up(self) -> bool:
+        try:
+            return self.ask("/health")[0] == 200
+        except OSError:
+            return False
+
+
+@pytest.fixture
+def program(job: ServerArguments, tmp_path: Path) -> Iterator[Callable[..., Served]]:
+    """Return a function that has the fake program served by the real process."""
+    script = tmp_path / "llama-server"
+    fake = Path(__file__).with_name("fake_llama_server.py")
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {fake} "$@"\n')
+    script.chmod(0o755)
+    served: list[Served] = []
+
+    def serve_it(**changes: Any) -> Served:
+        given = replace(job, program=str(script), template="{{ x }}", gpu_layers=3, **changes)
+        served.append(Served(given, tmp_path / "log"))
+        return served[-1]
+
+    yield serve_it
+    for each in served:
+        if process.start_time(each.pid) == each.started:
+            process.kill(each.pid)
+
+
+def test_a_program_of_the_persons_is_served_and_ended(
+    program: Callable[..., Served], tmp_path: Path
+):
+    served = program()
+    served.wait_until(served.is_up)
+    _, got = served.ask("/health")
+    assert (got["model"], got["alias"], got["host"]) == ("m.gguf", "m", "127.0.0.1")
+    assert (got["ctx_size"], got["threads"], got["n_gpu_layers"]) == (1024, 1, 3)
+    assert Path(got["chat_template_file"]).read_text() == "{{ x }}"
+    arguments = Path(f"/proc/{got['pid']}/cmdline").read_bytes().split(b"\0")
+    assert b"k" not in arguments
+    served.ask("/quote")
+    assert served.log.read_text() == "loading the model\n"
+    asyncio.run(process.end(served.pid, served.started))
+    assert process.start_time(got["pid"]) == ""
+
+
+def test_a_program_that_ends_by_itself_ends_its_keeper_with_its_code(
+    program: Callable[..., Served],
+):
+    served = program(alias="broken")
+    assert os.waitpid(served.pid, 0)[1] >> 8 == 1
+    assert "E model: no such file" in served.log.read_text()
+    assert not Path(served.job.state_file).exists()
+
+
+def test_a_program_does_not_outlive_a_keeper_that_is_killed(program: Callable[..., Served]):
+    served = program()
+    served.wait_until(served.is_up)
+    pid = served.ask("/health")[1]["pid"]
+    started = process.start_time(pid)
+    os.kill(served.pid, 9)
+    os.waitpid(served.pid, 0)
+    while process.start_time(pid) == started:
+        pass

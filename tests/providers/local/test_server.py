@@ -3,22 +3,44 @@
 import asyncio
 import os
 import stat
+import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
+from rows import every_row
 from ybs.core.errors import ConfigError, ProviderDown
-from ybs.providers.local import hardware, server
+from ybs.providers.local import hardware, process, server
+from ybs.providers.local.choice import Shape
+from ybs.providers.local.hardware import Gpu, Machine
 
 pytestmark = pytest.mark.usefixtures("fake_server")
 
+SHAPE = Shape(file_bytes=100, layers=4, token_bytes=100, longest=32_768)
+
+
+def wanted(model: Path, **changes: Any) -> server.Wanted:
+    given: dict[str, Any] = {"alias": "small", "shape": SHAPE, "window": 4096, **changes}
+    return server.Wanted(model=str(model), **given)
+
 
 async def ensure(
-    model: Path, *, window: int = 4096, waits: list[float] | None = None
+    model: Path,
+    *,
+    told: list[float | str] | None = None,
+    lease: server.Lease | None = None,
+    crashed: server.Running | None = None,
+    **changes: Any,
 ) -> server.Running:
-    waits = [] if waits is None else waits
-    return await server.ensure(model, alias="small", window=window, threads=1, waiting=waits.append)
+    """Start a server, or find it; without a lease of its own the run gives it back at once, as one that ended does."""
+    told = [] if told is None else told
+    own = lease or server.Lease()
+    found = await server.ensure(wanted(model, **changes), own, told=told.append, crashed=crashed)
+    if lease is None:
+        own.release()
+    return found
 
 
 async def test_the_second_run_finds_the_server_of_the_first(starter: Path):
@@ -36,25 +58,69 @@ async def test_another_window_needs_another_server(starter: Path):
     first = await ensure(starter)
     second = await ensure(starter, window=2048)
     assert second.pid != first.pid
-    assert server.start_time(first.pid) != first.started
+    assert process.start_time(first.pid) != first.started
 
 
-async def test_a_server_with_another_chat_template_is_replaced(
-    starter: Path, monkeypatch: pytest.MonkeyPatch
-):
-    with monkeypatch.context() as older:
-        older.setattr(server, "template_of", lambda _model: "of an older version")
-        first = await ensure(starter)
+async def test_a_server_with_another_chat_template_is_replaced(starter: Path):
+    first = await ensure(starter, template="of an older version")
     second = await ensure(starter)
     assert second.pid != first.pid
-    assert server.start_time(first.pid) == ""
+    assert process.start_time(first.pid) == ""
+
+
+async def test_runs_share_a_server_whatever_window_each_would_like(starter: Path):
+    mine = server.Lease()
+    first = await ensure(starter, lease=mine)
+    assert await ensure(starter, window=2048) == first
+    mine.release()
+    assert await ensure(starter, window=2048) != first
+
+
+async def test_a_server_that_another_run_uses_is_not_taken_away_for_another_model(
+    starter: Path, tmp_path: Path
+):
+    mine, others = server.Lease(), server.Lease()
+    first = await ensure(starter, lease=others)
+    with pytest.raises(ProviderDown, match="Another ybs uses the local server with the model qwen"):
+        await ensure(tmp_path / "other.gguf", lease=mine)
+    assert server.running() == first
+    others.release()
+    second = await ensure(tmp_path / "other.gguf", lease=mine)
+    assert second.model.endswith("other.gguf")
+    assert process.start_time(first.pid) == ""
+
+
+async def test_a_lease_ends_with_the_process_that_holds_it(starter: Path):
+    await ensure(starter)
+    code = "from ybs.providers.local.server import Lease; a = Lease(); a.hold(); print(); input()"
+    holder = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", code), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    assert holder.stdout is not None
+    await holder.stdout.readline()
+    assert server.Lease().is_held_by_others()
+    holder.kill()
+    await holder.communicate()
+    assert not server.Lease().is_held_by_others()
+
+
+async def test_a_server_that_hangs_is_replaced_even_while_others_use_it(
+    starter: Path, monkeypatch: pytest.MonkeyPatch
+):
+    others = server.Lease()
+    first = await ensure(starter, lease=others)
+    with monkeypatch.context() as hanging:
+        hanging.setattr(server, "is_healthy", lambda found: found.pid != first.pid)
+        second = await ensure(starter)
+    others.release()
+    assert second.pid != first.pid
 
 
 async def test_too_little_memory_is_said_before_anything_starts(
     starter: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(hardware, "free_memory_bytes", lambda: 10)
-    with pytest.raises(ProviderDown, match="GB of memory"):
+    monkeypatch.setattr(hardware, "detect", lambda: Machine(cores=2, free_bytes=10**8))
+    with pytest.raises(ProviderDown, match=r"about 0\.4 GB of memory, and only 0\.1 GB is free"):
         await ensure(starter)
     assert not server.state_file().exists()
 
@@ -63,8 +129,8 @@ async def test_the_wait_is_reported_while_the_model_loads(
     starter: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("FAKE_SERVE", "slow")
-    waits: list[float] = []
-    await ensure(starter, waits=waits)
+    waits: list[Any] = []
+    await ensure(starter, told=waits)
     assert waits
     assert waits == sorted(waits)
 
@@ -72,7 +138,7 @@ async def test_the_wait_is_reported_while_the_model_loads(
 async def test_stop_ends_it_and_says_whether_one_ran(starter: Path):
     running = await ensure(starter)
     assert await server.stop()
-    assert server.start_time(running.pid) != running.started
+    assert process.start_time(running.pid) != running.started
     assert not server.state_file().exists()
     assert not await server.stop()
 
@@ -151,16 +217,16 @@ async def test_a_cancelled_start_leaves_no_server_behind(
     starter: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("FAKE_SERVE", "slow")
-    waits: asyncio.Queue[float] = asyncio.Queue()
+    waits: asyncio.Queue[float | str] = asyncio.Queue()
     start = asyncio.create_task(
-        server.ensure(starter, alias="small", window=1, threads=1, waiting=waits.put_nowait)
+        server.ensure(wanted(starter), server.Lease(), told=waits.put_nowait)
     )
     await waits.get()
     pid = msgspec.json.decode(server.state_file().read_bytes())["pid"]
     start.cancel()
     with pytest.raises(asyncio.CancelledError):
         await start
-    assert server.start_time(pid) == ""
+    assert process.start_time(pid) == ""
     assert not server.state_file().exists()
 
 
@@ -169,7 +235,73 @@ async def test_a_server_that_does_not_heed_the_first_signal_is_killed(
     starter: Path, monkeypatch: pytest.MonkeyPatch
 ):
     running = await ensure(starter)
-    monkeypatch.setattr(server, "STOP_SECONDS", 0.3)
+    monkeypatch.setattr(process, "STOP_SECONDS", 0.3)
     os.kill(running.pid, 19)  # SIGSTOP: it cannot react to SIGTERM
     assert await server.stop()
-    assert server.start_time(running.pid) == ""
+    assert process.start_time(running.pid) == ""
+
+
+@every_row(
+    ("asked", "most", "windows"), [(None, 4096, [8192, 4096]), (16_384, 4096, [16_384, 8192, 4096])]
+)
+async def test_a_start_that_fails_for_want_of_memory_is_tried_with_less_and_it_is_said(
+    starter: Path, monkeypatch: pytest.MonkeyPatch, asked: int | None, most: int, windows: list[int]
+):
+    monkeypatch.setenv("FAKE_SERVE", f"memory {most}")
+    told: list[Any] = []
+    found = await ensure(starter, window=asked, told=told)
+    words = [each for each in told if isinstance(each, str)]
+    assert found.window == windows[-1]
+    assert words == [
+        "The local model's server did not get the memory that it needs, "
+        f"so it is started again with a window of {window:,} tokens."
+        for window in windows[1:]
+    ]
+    assert await ensure(starter, window=asked) == found  # the next run does not fail first
+    await server.stop()
+
+
+async def test_a_process_that_the_kernel_kills_counts_as_one_without_memory(
+    starter: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("FAKE_SERVE", "killed")
+    told: list[Any] = []
+    with pytest.raises(ProviderDown, match=r"right after its start \(-9\)"):
+        await ensure(starter, window=8192, told=told)
+    assert [each for each in told if isinstance(each, str)] == [
+        "The local model's server did not get the memory that it needs, "
+        "so it is started again with a window of 4,096 tokens."
+    ]
+    assert server.running() is None
+
+
+async def test_layers_go_back_to_the_processor_first(
+    starter: Path, monkeypatch: pytest.MonkeyPatch
+):
+    gpu = Gpu(maker="nvidia", name="T4", total_bytes=1 << 34, free_bytes=1 << 34)
+    here = Machine(cores=4, free_bytes=1 << 33, gpus=(gpu,))
+    monkeypatch.setattr(hardware, "detect", lambda: here)
+    first = await ensure(starter)
+    assert first.plan is not None
+    assert first.plan.gpu_layers == 5
+    told: list[Any] = []
+    os.kill(first.pid, 9)
+    second = await ensure(starter, crashed=first, told=told)
+    assert second.plan is not None
+    assert (second.plan.gpu_layers, second.window) == (2, 4096)
+    assert told[0] == (
+        "The local model's server ended in the middle of an answer, so it is started again with 2 layers on the GPU."
+    )
+
+
+async def test_a_crash_with_the_least_setting_starts_the_same_again(starter: Path):
+    first = await ensure(starter)
+    os.kill(first.pid, 9)
+    assert (await ensure(starter, crashed=first)).window == first.window == 4096
+
+
+async def test_the_log_of_the_server_before_is_kept(starter: Path):
+    await ensure(starter)
+    server.log_file().write_text("the first")
+    await ensure(starter, window=2048)
+    assert server.log_file().with_name("llama.last.log").read_text() == "the first"

@@ -1,59 +1,185 @@
-"""What this machine gives a local model: threads and memory."""
+"""What this machine gives a local model: processors, memory, and graphics processors with their own."""
 
 import os
-from collections.abc import Mapping
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Literal, TypeAlias
 
-from ybs.core.errors import ConfigError, ProviderDown
-from ybs.core.remedies import Remedy
+from msgspec import Struct
+
+from ybs.core.errors import ConfigError
 
 MOST_THREADS = 8
 VARIABLE = "YBS_LLAMA_THREADS"
-#: Memory while it runs, as a multiple of the model file: weights, a repacked copy of most, the window.
-MEMORY_FACTOR = 1.9
+#: How long a program that describes the machine may take.
+ASK_SECONDS = 5.0
+#: The part of an Apple chip's memory that its graphics processor may use.
+APPLE_SHARE = 0.7
+_MIB = 1 << 20
+
+#: Runs a program and returns what it prints; empty where there is no such program, or it fails.
+Ask: TypeAlias = Callable[[Sequence[str]], str]
 
 
-def threads(environ: Mapping[str, str] = os.environ) -> int:
-    """Return the number of threads: one core is left to everything else, so two cores give one.
+class Gpu(Struct, frozen=True, kw_only=True):
+    """A graphics processor. `is_shared`: its memory is the machine's own."""
 
-    llama.cpp's threads spin while they wait. Where they share cores with other work, more threads are many
-    times slower, not faster. `YBS_LLAMA_THREADS` goes before this.
-    """
+    maker: Literal["nvidia", "amd", "apple"]
+    name: str
+    total_bytes: int
+    free_bytes: int
+    is_shared: bool = False
+
+
+class Machine(Struct, frozen=True, kw_only=True):
+    """A machine as a model sees it. Memory is None where the system does not say."""
+
+    cores: int
+    memory_bytes: int | None = None
+    free_bytes: int | None = None
+    gpus: tuple[Gpu, ...] = ()
+
+    @property
+    def threads(self) -> int:
+        """How many threads to use: one core is left to everything else, so two cores give one.
+
+        llama.cpp's threads spin while they wait. Where they share cores with other work, more threads are many times
+        slower, not faster.
+        """
+        return max(1, min(MOST_THREADS, self.cores - 1))
+
+    @property
+    def words(self) -> str:
+        """The machine in a few words."""
+        parts = [f"{self.cores} cores" if self.cores > 1 else "1 core"]
+        if self.memory_bytes is not None:
+            free = "" if self.free_bytes is None else f" ({gigabytes(self.free_bytes)} free)"
+            parts.append(f"{gigabytes(self.memory_bytes)} of memory{free}")
+        parts += [f"{g.name} with {gigabytes(g.total_bytes)}" for g in self.gpus]
+        return ", ".join(parts)
+
+
+def gigabytes(count: int) -> str:
+    """Write a number of bytes for people."""
+    return f"{count / 1e9:.1f} GB"
+
+
+def asked_threads(environ: Mapping[str, str]) -> int | None:
+    """Return the number of threads that `YBS_LLAMA_THREADS` asks for. Raises ConfigError for what is not one."""
     asked = environ.get(VARIABLE, "")
-    if asked:
-        if not asked.isdecimal() or not 1 <= int(asked) <= 256:
-            raise ConfigError(f"{VARIABLE}={asked!r} is not a number of threads (1 to 256)")
-        return int(asked)
-    cores = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
-    return max(1, min(MOST_THREADS, cores - 1))
-
-
-def check_memory(model: Path) -> None:
-    """Raise ProviderDown if the model would not fit into the memory that is free now."""
-    free = free_memory_bytes()
-    needed = model.stat().st_size * MEMORY_FACTOR
-    if free is not None and free < needed:
-        raise ProviderDown(
-            f"The local model needs about {needed / 1e9:.1f} GB of memory, and only {free / 1e9:.1f} GB is free.",
-            remedies=(
-                Remedy("do", "close other programs and try again"),
-                Remedy("change_provider"),
-            ),
-        )
-
-
-def free_memory_bytes(meminfo: Path = Path("/proc/meminfo")) -> int | None:
-    """Return the memory that programs can still get, or None where the system does not say."""
-    try:
-        lines = meminfo.read_text("ascii").splitlines()
-    except (OSError, UnicodeDecodeError):
+    if not asked:
         return None
-    for line in lines:
-        match line.split():
-            case ["MemAvailable:", number, "kB"] if number.isdecimal():
-                return int(number) * 1024
-            case _:
-                pass
-    return None
+    if not asked.isdecimal() or not 1 <= int(asked) <= 256:
+        raise ConfigError(f"{VARIABLE}={asked!r} is not a number of threads (1 to 256)")
+    return int(asked)
+
+
+def detect(
+    root: Path = Path("/"), *, platform: str = sys.platform, ask: Ask | None = None
+) -> Machine:
+    """Look at this machine. Blocks for a moment: programs such as nvidia-smi are asked."""
+    ask = ask or _ask
+    if platform == "darwin":
+        return _apple(ask)
+    total, free = _memory(root)
+    return Machine(
+        cores=_cores(),
+        memory_bytes=total,
+        free_bytes=free,
+        gpus=(*_nvidia(ask), *_amd(root)),
+    )
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _memory(root: Path) -> tuple[int | None, int | None]:
+    """Return all memory and what programs can still get, both within the limit of the container."""
+    rows = re.findall(r"^(\w+):\s+(\d+) kB$", _text(root / "proc/meminfo"), re.MULTILINE)
+    known = {name: int(number) * 1024 for name, number in rows}
+    total, free = known.get("MemTotal"), known.get("MemAvailable")
+    limit = _number(root / "sys/fs/cgroup/memory.max")
+    used = _number(root / "sys/fs/cgroup/memory.current")
+    if limit is not None and used is not None:
+        total = min(total or limit, limit)
+        free = min(limit if free is None else free, max(0, limit - used))
+    return total, free
+
+
+def _nvidia(ask: Ask) -> list[Gpu]:
+    fields = "name,memory.total,memory.free"
+    text = ask(("nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits"))
+    rows = re.findall(r"^(.+), (\d+), (\d+)$", text, re.MULTILINE)
+    return [
+        Gpu(maker="nvidia", name=n, total_bytes=int(all_) * _MIB, free_bytes=int(free) * _MIB)
+        for n, all_, free in rows
+    ]
+
+
+def _amd(root: Path) -> list[Gpu]:
+    """Read what the kernel says of AMD's cards; others have no such files."""
+    found: list[Gpu] = []
+    for file in sorted(root.glob("sys/class/drm/card*/device/mem_info_vram_total")):
+        total, used = _number(file), _number(file.with_name("mem_info_vram_used"))
+        if total is not None and used is not None:
+            name = _text(file.with_name("product_name")).strip() or "AMD GPU"
+            free = max(0, total - used)
+            found.append(Gpu(maker="amd", name=name, total_bytes=total, free_bytes=free))
+    return found
+
+
+def _apple(ask: Ask) -> Machine:
+    """Ask macOS. Only Apple's own chips have a graphics processor that llama.cpp gains from."""
+    names = ("hw.memsize", "hw.physicalcpu", "hw.perflevel0.physicalcpu")
+    rows = re.findall(r"^([\w.]+): (\d+)$", ask(("sysctl", *names)), re.MULTILINE)
+    known = {name: int(number) for name, number in rows}
+    total = known.get("hw.memsize")
+    fast = known.get("hw.perflevel0.physicalcpu")
+    pages = ask(("vm_stat",))
+    size = re.search(r"page size of (\d+) bytes", pages)
+    idle = re.findall(
+        r"^Pages (?:free|inactive|speculative|purgeable): +(\d+)\.$", pages, re.MULTILINE
+    )
+    free = int(size[1]) * sum(map(int, idle)) if size and idle else None
+    gpus: tuple[Gpu, ...] = ()
+    if total is not None and fast is not None:
+        most = int(total * APPLE_SHARE)
+        room = most if free is None else min(most, free)
+        gpus = (
+            Gpu(maker="apple", name="Apple GPU", total_bytes=most, free_bytes=room, is_shared=True),
+        )
+    cores = fast or known.get("hw.physicalcpu") or _cores()
+    return Machine(cores=cores, memory_bytes=total, free_bytes=free, gpus=gpus)
+
+
+def _ask(argv: Sequence[str]) -> str:
+    try:
+        ended = subprocess.run(
+            argv,
+            capture_output=True,
+            text=True,
+            timeout=ASK_SECONDS,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
+        return ""
+    return "" if ended.returncode else ended.stdout
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _number(path: Path) -> int | None:
+    text = _text(path).strip()
+    return int(text) if text.isdecimal() else None

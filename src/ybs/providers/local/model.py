@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from pathlib import Path
 from typing import Final
 
 from msgspec.structs import replace
@@ -12,14 +13,19 @@ from ybs.core.errors import ProviderDown
 from ybs.core.events import Event, Noticed, RequestRetried
 from ybs.core.ports import Request
 from ybs.providers.local import hardware, models, server
+from ybs.providers.local.choice import CPU_WINDOW
 from ybs.providers.local.facts import FACTS, STARTER_NAME
+from ybs.providers.local.notes import notes_of
+from ybs.providers.local.template import template_of
 from ybs.providers.registry import open_model
 from ybs.providers.remote import RemoteModel
 
-WINDOW: Final = 8192
 #: A start that takes longer is announced, then reported this often, in seconds.
 ANNOUNCED_AFTER: Final = 0.5
 REPORTED_EVERY: Final = 5.0
+#: A server that nobody has used for so long ends.
+KEPT_MINUTES: Final = 15.0
+_IN_ONE_PIECE: Final = "The local model's answer broke off, so it is asked for again in one piece."
 
 
 class LlamaCppModel:
@@ -30,8 +36,9 @@ class LlamaCppModel:
     def __init__(self, config: Config, name: str, environ: Mapping[str, str]) -> None:
         """Choose the file. Raises ConfigError when it is not there."""
         self._path = models.find_model(name, STARTER_NAME)
-        self._name, self._environ = name, environ
-        self._window = config.context.max_tokens or WINDOW
+        self._name = name
+        self._threads = hardware.asked_threads(environ)
+        self._environ = environ
         # A small model keeps to its task only without chance; whoever sets a temperature wants it.
         llm = (
             config.llm
@@ -39,8 +46,11 @@ class LlamaCppModel:
             else replace(config.llm, temperature=0.0)
         )
         self._config = replace(config, llm=llm)
+        self._lease = server.Lease()
         self._server: server.Running | None = None
         self._inner: RemoteModel | None = None
+        self._streams = True
+        self._has_crashed = False
 
     @property
     def name(self) -> str:
@@ -49,13 +59,15 @@ class LlamaCppModel:
 
     @property
     def window(self) -> int:
-        """The window that the server is started with."""
-        return self._window
+        """The window that the server has; before it is started the one that it will have on most machines."""
+        if self._server is not None:
+            return self._server.window
+        return self._config.context.max_tokens or CPU_WINDOW
 
     @property
     def max_tokens(self) -> int:
         """The longest answer, in tokens: a quarter of the window at most."""
-        return min(self._config.llm.max_tokens, self._window // 4)
+        return min(self._config.llm.max_tokens, self.window // 4)
 
     @property
     def endpoint(self) -> str:
@@ -67,7 +79,7 @@ class LlamaCppModel:
 
     async def detect_window(self) -> int:
         """Return the window; it is known without asking."""
-        return self._window
+        return self.window
 
     async def list_models(self) -> list[str]:
         """List the starter model and the files beside it."""
@@ -76,32 +88,39 @@ class LlamaCppModel:
 
     async def aclose(self) -> None:
         """Close connections. The server stays for the next run and ends by itself when unused."""
+        self._lease.release()
         if self._inner is not None:
             await self._inner.aclose()
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
-        """Answer a request, after starting the server if need be; once more if it died meanwhile."""
-        if not self._is_up():
-            async with aclosing(self._start()) as starting:
-                async for event in starting:
-                    yield event
+        """Answer a request, after starting the server if need be; once more if it died meanwhile.
+
+        A server that died while it answered is started with less memory. Where it lives and its stream broke off, the
+        answer is asked for in one piece.
+        """
         has_output = False
         try:
-            async with aclosing(self._ask(request)) as events:
+            async with aclosing(self._answer(request, is_new=not self._is_up())) as events:
                 async for event in events:
-                    has_output = True
+                    has_output = has_output or not isinstance(event, Noticed)
                     yield event
             return
         except ProviderDown:
-            if has_output or await self._is_healthy():
+            may_help = await self._find_out_why()
+            if has_output or not may_help:
                 raise
-        async with aclosing(self._start()) as starting, aclosing(self._ask(request)) as events:
-            async for event in starting:
-                yield event
+        if not self._has_crashed:
+            self._streams = False
+            yield Noticed(level="warning", text=_IN_ONE_PIECE)
+        async with aclosing(self._answer(request, is_new=True)) as events:
             async for event in events:
                 yield event
 
-    async def _ask(self, request: Request) -> AsyncGenerator[Event, None]:
+    async def _answer(self, request: Request, *, is_new: bool) -> AsyncGenerator[Event, None]:
+        if is_new:
+            async with aclosing(self._start()) as starting:
+                async for event in starting:
+                    yield event
         assert self._inner is not None  # noqa: S101 - set by _start
         server.mark_used()
         async with aclosing(self._inner.stream(request)) as events:
@@ -110,26 +129,23 @@ class LlamaCppModel:
                     yield event
         server.mark_used()
 
+    async def _find_out_why(self) -> bool:
+        """Look at a server that failed to answer; return whether another try may help."""
+        if self._server is None:  # it did not start
+            return False
+        self._has_crashed = not await asyncio.to_thread(server.is_healthy, self._server)
+        return self._has_crashed or self._streams
+
     def _is_up(self) -> bool:
         return self._server is not None and server.running() == self._server
 
-    async def _is_healthy(self) -> bool:
-        found = self._server
-        return found is not None and await asyncio.to_thread(server.is_healthy, found)
-
     async def _start(self) -> AsyncGenerator[Event, None]:
-        waits: asyncio.Queue[float] = asyncio.Queue()
-        start = asyncio.create_task(
-            server.ensure(
-                self._path,
-                alias=self._name,
-                window=self._window,
-                threads=hardware.threads(self._environ),
-                waiting=waits.put_nowait,
-            )
-        )
+        told: asyncio.Queue[float | str] = asyncio.Queue()
+        crashed = self._server if self._has_crashed else None
+        self._server, self._has_crashed = None, False
+        start = asyncio.create_task(self._ensure(told, crashed))
         try:
-            async with aclosing(_reports(start, waits)) as events:
+            async with aclosing(_reports(start, told)) as events:
                 async for event in events:
                     yield event
             self._server = await start
@@ -143,23 +159,47 @@ class LlamaCppModel:
             FACTS,
             endpoint=self._server.endpoint,
             api_key=self._server.key,
-            window=self._window,
+            window=self._server.window,
+            quirks=replace(FACTS.quirks, streams=self._streams),
             make=None,
         )
         self._inner = open_model(at, self._config, model=self._name, environ=self._environ)
 
+    async def _ensure(
+        self, told: "asyncio.Queue[float | str]", crashed: server.Running | None
+    ) -> server.Running:
+        wanted = await asyncio.to_thread(self._wanted, self._path)
+        return await server.ensure(wanted, self._lease, told=told.put_nowait, crashed=crashed)
+
+    def _wanted(self, path: Path) -> server.Wanted:
+        return server.Wanted(
+            model=str(path),
+            alias=self._name,
+            shape=notes_of(path).head.shape,
+            template=template_of(path),
+            window=self._config.context.max_tokens,
+            threads=self._threads,
+            program=self._config.local.server,
+            idle_seconds=(self._config.local.keep_minutes or KEPT_MINUTES) * 60,
+        )
+
 
 async def _reports(
-    start: "asyncio.Task[server.Running]", waits: "asyncio.Queue[float]"
+    start: "asyncio.Task[server.Running]", told: "asyncio.Queue[float | str]"
 ) -> AsyncGenerator[Event, None]:
-    """Say how long the start takes, for as long as it does."""
+    """Say how long the start takes, for as long as it does, and what else the person should know of it."""
     due = ANNOUNCED_AFTER
-    while not start.done():
-        wait = asyncio.ensure_future(waits.get())
+    while not (start.done() and told.empty()):
+        wait = asyncio.ensure_future(told.get())
         await asyncio.wait((start, wait), return_when=asyncio.FIRST_COMPLETED)
         if not wait.done():
             wait.cancel()
             return
-        if wait.result() >= due:
-            due = wait.result() + REPORTED_EVERY
-            yield Noticed(level="info", text=f"starting the local model ({wait.result():.0f} s)")
+        match wait.result():
+            case str() as words:
+                yield Noticed(level="warning", text=words)
+            case seconds if seconds >= due:
+                due = seconds + REPORTED_EVERY
+                yield Noticed(level="info", text=f"starting the local model ({seconds:.0f} s)")
+            case _:
+                pass

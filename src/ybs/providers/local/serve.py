@@ -1,16 +1,19 @@
 """The server's process: llama.cpp's own HTTP server, until it is told to end or nobody has used it for long.
 
-Run by `server.py` as `python -m ybs.providers.local.serve` with a Job as JSON on standard input.
+Run by `server.py` as `python -m ybs.providers.local.serve` with ServerArguments as JSON on standard input. The server is that
+of the extra `local`, in this process, or a program that this process starts and ends.
 """
 
+import ctypes
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from http.client import HTTPConnection, HTTPException
 from importlib import import_module
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from time import time
 from typing import Any
 
@@ -20,6 +23,7 @@ from ybs.providers.local.server import ServerArguments
 from ybs.security.incognito import leave_no_dump
 
 LOOK_SECONDS = 10.0
+CHILD_SECONDS = 5.0
 
 
 def main() -> None:
@@ -34,12 +38,69 @@ def main() -> None:
 
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
-    server = start(job)
-    end_log(f"ready on port {job.port}\n")
-    wait_until_unused(job, ended, is_working=lambda: is_working(job))
-    del server
+    if job.program:
+        code = run_program(job, ended)
+    else:
+        server = start(job)
+        end_log(f"ready on port {job.port}\n")
+        wait_until_unused(job, ended, is_working=lambda: is_working(job))
+        del server
+        code = 0
     Path(job.state_file).unlink(missing_ok=True)
-    os._exit(0)  # llama.cpp's threads do not end by themselves
+    os._exit(code)  # llama.cpp's threads do not end by themselves
+
+
+def run_program(job: ServerArguments, ended: Event) -> int:
+    """Serve with a program of the person's until the end, or until it ends; return the exit code."""
+    child = subprocess.Popen(
+        program_arguments(job),
+        env={**os.environ, "LLAMA_API_KEY": job.key},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        preexec_fn=_end_with_parent,
+    )
+    Thread(target=_keep_log, args=(child, job), daemon=True).start()
+    Thread(target=lambda: (child.wait(), ended.set()), daemon=True).start()
+    wait_until_unused(job, ended, is_working=lambda: is_working(job))
+    if child.poll() is not None:
+        return child.returncode if child.returncode >= 0 else 128 - child.returncode
+    child.terminate()
+    try:
+        child.wait(CHILD_SECONDS)
+    except subprocess.TimeoutExpired:
+        child.kill()
+    return 0
+
+
+def program_arguments(job: ServerArguments) -> list[str]:
+    """Return the command of llama.cpp's own server; the key is not in it, since arguments are visible."""
+    words = [job.program, "--model", job.model, "--alias", job.alias]
+    words += ["--host", "127.0.0.1", "--port", str(job.port), "--jinja", "--parallel", "1"]
+    words += ["--ctx-size", str(job.window), "--n-gpu-layers", str(job.gpu_layers)]
+    words += ["--threads", str(job.threads), "--threads-batch", str(job.threads)]
+    if job.template:
+        file = Path(job.state_file).with_name("llama.template.jinja")
+        file.write_text(job.template, "utf-8")
+        words += ["--chat-template-file", str(file)]
+    return words
+
+
+def _end_with_parent() -> None:
+    """Have the kernel end the child when this process is killed: nobody could find it again."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+def _keep_log(child: "subprocess.Popen[bytes]", job: ServerArguments) -> None:
+    """Hand on what the program says until it is ready: what follows would be about requests."""
+    assert child.stdout is not None  # noqa: S101 - asked for above
+    is_ready = False
+    for line in child.stdout:
+        is_ready = is_ready or is_up(job)
+        if not is_ready:
+            sys.stderr.buffer.write(line)
+            sys.stderr.buffer.flush()
 
 
 def end_log(last: str) -> None:
@@ -63,6 +124,7 @@ def start(job: ServerArguments) -> Any:
     parameters.ui = False
     parameters.api_keys = [job.key]
     parameters.n_ctx = job.window
+    parameters.n_gpu_layers = job.gpu_layers
     parameters.n_parallel = 1
     parameters.use_jinja = True
     if job.template:
@@ -99,15 +161,29 @@ def wait_until_unused(
 
 def is_working(job: ServerArguments) -> bool:
     """Ask the server whether it is writing an answer right now."""
+    try:
+        slots = msgspec.json.decode(_asked(job, "/slots")[1])
+        return any(slot.get("is_processing") for slot in slots)
+    except (OSError, HTTPException, msgspec.DecodeError, AttributeError):
+        return False
+
+
+def is_up(job: ServerArguments) -> bool:
+    """Ask the server whether it has loaded the model."""
+    try:
+        return _asked(job, "/health")[0] == 200
+    except (OSError, HTTPException):
+        return False
+
+
+def _asked(job: ServerArguments, path: str) -> tuple[int, bytes]:
     connection = HTTPConnection("127.0.0.1", job.port, timeout=5)
     try:
-        connection.request("GET", "/slots", headers={"Authorization": f"Bearer {job.key}"})
-        slots = msgspec.json.decode(connection.getresponse().read())
-    except (OSError, HTTPException, msgspec.DecodeError):
-        return False
+        connection.request("GET", path, headers={"Authorization": f"Bearer {job.key}"})
+        response = connection.getresponse()
+        return response.status, response.read()
     finally:
         connection.close()
-    return any(slot.get("is_processing") for slot in slots)
 
 
 if __name__ == "__main__":

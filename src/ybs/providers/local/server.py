@@ -1,14 +1,13 @@
-"""The managed server: one llama.cpp process, found again by the next run, ended when nobody uses it.
+"""The managed server: one llama.cpp process for all runs of ybs, found again by the next one, ended when nobody uses it.
 
-Its key and port stand in a file that only its owner can read. `pid` alone proves nothing, since numbers are
-used again; so the process's start time is compared too.
+Its key and port stand in a file that only its owner can read. Whoever uses it holds a lease, so that no run ends
+the server of another one.
 """
 
 import asyncio
 import os
 import re
 import secrets
-import signal
 import socket
 import sys
 from collections.abc import AsyncGenerator, Callable
@@ -16,7 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from time import monotonic
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -24,34 +23,60 @@ from msgspec import Struct
 from ybs.config import private_file
 from ybs.config.paths import state_folder
 from ybs.core.errors import ConfigError, ProviderDown
-from ybs.providers.local import hardware
+from ybs.core.remedies import Remedy
+from ybs.providers.local import hardware, process
+from ybs.providers.local.choice import Plan, Shape, needs, plan, smaller
+from ybs.providers.local.program import find_program
 
 START_SECONDS = 300.0
-STOP_SECONDS = 8.0
 LOOK_SECONDS = 0.2
 LOG_LINES = 4
+#: A start that fails for want of memory is tried again so often, each time with less.
+SMALLER_STARTS: Final = 3
 #: An error in llama.cpp's log: a time, then the letter of its level.
-_ERROR = re.compile(r"[\d.]+ E ")
-#: Says how long the start has taken so far.
-Waiting: TypeAlias = Callable[[float], None]
+_ERROR: Final = re.compile(r"[\d.]+ E ")
+_NO_MEMORY: Final = re.compile(
+    r"out of memory|failed to allocate|unable to allocate|cudaMalloc|OutOfDeviceMemory|bad_alloc|cannot allocate"
+    r"|insufficient memory",
+    re.IGNORECASE,
+)
+#: How the kernel ends what takes too much memory, and how llama.cpp ends itself.
+_KILLED: Final = (-9, 137, -6, 134)
+#: Takes how long the start has taken so far, in seconds, or words for the person.
+Told: TypeAlias = Callable[[float | str], None]
+
+
+class Wanted(Struct, frozen=True, kw_only=True):
+    """The server that a run needs. None: whatever fits this machine. `program` is that of the settings."""
+
+    model: str
+    alias: str
+    shape: Shape
+    template: str = ""  # empty: the model's own
+    window: int | None = None
+    threads: int | None = None
+    program: str | None = None
+    idle_seconds: float = 900.0
 
 
 class ServerArguments(Struct, frozen=True, kw_only=True):
     """What the process is to serve; it reads this from its standard input, since arguments are visible."""
 
     model: str
-    template: str  # empty: the model's own
+    template: str
     alias: str
     port: int
     key: str
     window: int
     threads: int
     state_file: str
+    gpu_layers: int = 0
+    program: str = ""
     idle_seconds: float = 900.0
 
 
 class Running(Struct, frozen=True, kw_only=True):
-    """A server that was started: the content of the state file."""
+    """A server that was started: the content of the state file. `asked_window` is what its first user wanted."""
 
     pid: int
     started: str
@@ -60,11 +85,47 @@ class Running(Struct, frozen=True, kw_only=True):
     model: str
     window: int
     template: str = ""
+    asked_window: int | None = None
+    plan: Plan | None = None
 
     @property
     def endpoint(self) -> str:
         """Where it answers."""
         return f"http://127.0.0.1:{self.port}/v1"
+
+
+class Lease:
+    """Says that this run uses the server. The system takes it back when the process ends, however that happens."""
+
+    def __init__(self) -> None:
+        self._file: int | None = None
+
+    def hold(self) -> None:
+        """Begin to use the server."""
+        import fcntl  # not on every system; those have no local model either
+
+        self.release()
+        self._file = _open_private(state_folder() / "llama.lease")
+        fcntl.flock(self._file, fcntl.LOCK_SH)
+
+    def release(self) -> None:
+        """Use it no longer."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def is_held_by_others(self) -> bool:
+        """Return whether other runs use the server. Ask before `hold`, or after `release`."""
+        import fcntl
+
+        file = _open_private(state_folder() / "llama.lease")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(file)
+        return False
 
 
 def state_file() -> Path:
@@ -73,7 +134,7 @@ def state_file() -> Path:
 
 
 def log_file() -> Path:
-    """Return the server's log."""
+    """Return the server's log; that of the server before lies beside it."""
     return state_folder() / "llama.log"
 
 
@@ -83,47 +144,30 @@ def running() -> Running | None:
         found = msgspec.json.decode(state_file().read_bytes(), type=Running)
     except (OSError, msgspec.DecodeError):
         return None
-    return found if found.started == start_time(found.pid) else None
-
-
-def start_time(pid: int) -> str:
-    """Return when a process started, as the kernel counts; empty when there is none."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return ""
-    fields = text.rpartition(")")[2].split()
-    return "" if fields[0] == "Z" else fields[19]  # a zombie has ended
+    return found if found.started == process.start_time(found.pid) else None
 
 
 async def ensure(
-    model: Path, *, alias: str, window: int, threads: int, waiting: Waiting
+    wanted: Wanted, lease: Lease, *, told: Told, crashed: Running | None = None
 ) -> Running:
-    """Return a healthy server for this model and window, started if none runs.
+    """Return a healthy server for this model, started if none runs, and hold the lease of it.
 
-    Raises ConfigError when the parts for it are missing and ProviderDown when it does not come up or
-    there is too little memory.
+    `crashed` is the server that ended in the middle of an answer: the next one takes less memory.
+    Raises ConfigError when the parts for it are missing, and ProviderDown when it does not come up, there is too little
+    memory, or another run uses the server for another model.
     """
-    template = template_of(model)
+    lease.release()
     async with _alone():
         found = running()
         if found is not None:
-            is_fit = (found.model, found.window, found.template) == (str(model), window, template)
-            if is_fit and await asyncio.to_thread(is_healthy, found):
+            if await _can_be_used(found, wanted, lease):
+                lease.hold()
                 return found
-            await _end(found)
-        hardware.check_memory(model)
-        job = ServerArguments(
-            model=str(model),
-            template=template,
-            alias=alias,
-            port=free_port(),
-            key=secrets.token_urlsafe(24),
-            window=window,
-            threads=threads,
-            state_file=str(state_file()),
-        )
-        return await _start(job, waiting)
+            await process.end(found.pid, found.started)
+        before = crashed.plan if crashed is not None else None
+        started = await _start_fitting(wanted, before, told)
+        lease.hold()
+        return started
 
 
 async def stop() -> bool:
@@ -131,7 +175,7 @@ async def stop() -> bool:
     async with _alone():
         found = running()
         if found is not None:
-            await _end(found)
+            await process.end(found.pid, found.started)
         state_file().unlink(missing_ok=True)
         return found is not None
 
@@ -169,106 +213,135 @@ def command() -> list[str]:
     return [sys.executable, "-P", "-m", "ybs.providers.local.serve"]
 
 
-def template_of(model: Path) -> str:
-    """Return the chat template that a model is served with; empty: its own.
+async def _can_be_used(found: Running, wanted: Wanted, lease: Lease) -> bool:
+    """Return whether the server that runs will do. Raises ProviderDown where it may not be ended either."""
+    if not await asyncio.to_thread(is_healthy, found):
+        return False
+    is_busy = lease.is_held_by_others()
+    if found.model == wanted.model:
+        is_fit = (found.template, found.asked_window) == (wanted.template, wanted.window)
+        return is_fit or is_busy
+    if is_busy:
+        raise ProviderDown(
+            f"Another ybs uses the local server with the model {Path(found.model).stem}, and there is one server on a machine.",
+            remedies=(
+                Remedy("do", "use that model here too, or leave the other ybs"),
+                Remedy("change_provider"),
+            ),
+        )
+    return False
 
-    It is the text and not the file's name, so that a server of an older ybs is not taken for a fitting one.
-    """
-    if not model.name.lower().startswith("qwen2.5-coder"):
-        return ""
-    return Path(__file__).with_name("template.jinja").read_text("utf-8")
+
+async def _start_fitting(wanted: Wanted, crashed: Plan | None, told: Told) -> Running:
+    """Start the server with what fits this machine; with less where that fails for want of memory."""
+    machine = await asyncio.to_thread(hardware.detect)
+    shape = wanted.shape
+    made = plan(machine, shape, asked_window=wanted.window, threads=wanted.threads)
+    if made is None:
+        raise _too_large(machine, shape)
+    program = find_program(wanted.program, machine)
+    if crashed is not None:
+        made = _less(crashed, shape, "ended in the middle of an answer", told) or made
+    for _ in range(SMALLER_STARTS):
+        try:
+            return await _start(wanted, made, program, told)
+        except _OutOfMemory:
+            less = _less(made, shape, "did not get the memory that it needs", told)
+            if less is None:
+                raise
+            made = less
+    return await _start(wanted, made, program, told)
 
 
-async def _start(job: ServerArguments, waiting: Waiting) -> Running:
-    pid = _spawn(msgspec.json.encode(job))
+class _OutOfMemory(ProviderDown):
+    """The server's process ended for want of memory."""
+
+
+def _less(used: Plan, shape: Shape, why: str, told: Told) -> Plan | None:
+    less = smaller(used, shape)
+    if less is not None:
+        told(f"The local model's server {why}, so it is started again with {less.reason}.")
+    return less
+
+
+def _too_large(machine: hardware.Machine, shape: Shape) -> ProviderDown:
+    memory, _ = needs(shape, min(4096, shape.longest), 0)
+    free = hardware.gigabytes(machine.free_bytes or 0)
+    return ProviderDown(
+        f"The local model needs about {hardware.gigabytes(memory)} of memory, and only {free} is free.",
+        remedies=(Remedy("do", "close other programs and try again"), Remedy("change_provider")),
+    )
+
+
+async def _start(wanted: Wanted, made: Plan, program: str, told: Told) -> Running:
+    job = ServerArguments(
+        model=wanted.model,
+        template=wanted.template,
+        alias=wanted.alias,
+        port=free_port(),
+        key=secrets.token_urlsafe(24),
+        window=made.window,
+        threads=made.threads,
+        gpu_layers=made.gpu_layers,
+        program=program,
+        state_file=str(state_file()),
+        idle_seconds=wanted.idle_seconds,
+    )
+    pid = process.spawn(command(), msgspec.json.encode(job), log_file(), os.environ)
     server = Running(
         pid=pid,
-        started=start_time(pid),
+        started=process.start_time(pid),
         port=job.port,
         key=job.key,
         model=job.model,
         window=job.window,
         template=job.template,
+        asked_window=wanted.window,
+        plan=made,
     )
     try:
         private_file.replace(state_file(), msgspec.json.encode(server))
-        await _until_healthy(server, waiting)
+        await _until_healthy(server, told)
     except BaseException:  # a cancelled start leaves no half-started server behind
-        _kill(pid)
+        process.kill(pid)
         state_file().unlink(missing_ok=True)
         raise
     return server
 
 
-def _spawn(words: bytes) -> int:
-    """Start the process in a session of its own, with `words` as its input, and return its number.
-
-    It outlives this run, so no object of Python's holds it.
-    """
-    argv = command()
-    reading, writing = os.pipe()
-    log = os.open(log_file(), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-    ends = ((reading, 0), (log, 1), (log, 2))
-    actions = [(os.POSIX_SPAWN_DUP2, mine, its) for mine, its in ends]
-    try:
-        pid = os.posix_spawn(argv[0], argv, os.environ, file_actions=actions, setsid=True)
-    finally:
-        os.close(reading)
-        os.close(log)
-    with suppress(BrokenPipeError), os.fdopen(writing, "wb") as pipe:  # it may have ended already
-        pipe.write(words)
-    return pid
-
-
-def _kill(pid: int) -> None:
-    with suppress(ProcessLookupError, ChildProcessError):
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-
-
-def _exit_code(pid: int) -> int | None:
-    """Return a child's exit code if it has ended."""
-    ended, status = os.waitpid(pid, os.WNOHANG)
-    return os.waitstatus_to_exitcode(status) if ended else None
-
-
-async def _until_healthy(server: Running, waiting: Waiting) -> None:
+async def _until_healthy(server: Running, told: Told) -> None:
     begun = monotonic()
     while monotonic() - begun < START_SECONDS:
-        if (code := _exit_code(server.pid)) is not None:
-            raise _failure(f"The local model's server ended right after its start ({code}).")
+        if (code := process.exit_code(server.pid)) is not None:
+            raise _failure(f"The local model's server ended right after its start ({code}).", code)
         if await asyncio.to_thread(is_healthy, server):
             return
-        waiting(monotonic() - begun)
+        told(monotonic() - begun)
         await asyncio.sleep(LOOK_SECONDS)
     raise _failure(f"The local model's server was not ready after {START_SECONDS:.0f} s.")
 
 
-def _failure(what: str) -> ConfigError | ProviderDown:
+def _failure(what: str, code: int = 0) -> ConfigError | ProviderDown:
     try:
-        lines = log_file().read_text(errors="replace").strip().splitlines()
+        text = log_file().read_text(errors="replace").strip()
     except OSError:
-        lines = []
+        text = ""
     # The first error is the cause; the last lines are often of what happens after it, as a traceback is.
+    lines = text.splitlines()
     lines = [line for line in lines if _ERROR.match(line)][:LOG_LINES] or lines[-LOG_LINES:]
-    if any("No module named 'xllamacpp'" in line for line in lines):
+    if "No module named 'xllamacpp'" in text:
         return ConfigError(
             "The local model needs the extra `local`, which is not installed.\n"
             "Install it with: pip install 'ybs[local]'"
         )
+    kind = _OutOfMemory if code in _KILLED or _NO_MEMORY.search(text) else ProviderDown
     tail = "".join(f"\n  {line[:200]}" for line in lines)
-    return ProviderDown(f"{what} Its log is {log_file()}:{tail}")
+    return kind(f"{what} Its log is {log_file()}:{tail}")
 
 
-async def _end(server: Running) -> None:
-    for number, seconds in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, STOP_SECONDS)):
-        with suppress(ProcessLookupError):
-            os.kill(server.pid, number)
-        begun = monotonic()
-        while monotonic() - begun < seconds:
-            if start_time(server.pid) != server.started:
-                return
-            await asyncio.sleep(LOOK_SECONDS / 4)
+def _open_private(path: Path) -> int:
+    private_file.make_folder(path.parent)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
 @asynccontextmanager
@@ -276,9 +349,9 @@ async def _alone() -> AsyncGenerator[None]:
     """Hold the lock that keeps two runs from starting two servers."""
     import fcntl  # not on every system; those have no local model either
 
-    folder = state_folder()
-    private_file.make_folder(folder)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(folder / "llama.lock", flags, 0o600), "w") as file:
+    file = _open_private(state_folder() / "llama.lock")
+    try:
         await asyncio.to_thread(fcntl.flock, file, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(file)

@@ -1,0 +1,75 @@
+"""A process that outlives this run: started in a session of its own, known by its number and its start time.
+
+A number alone proves nothing, since numbers are used again; so the start time is compared too.
+"""
+
+import asyncio
+import os
+import signal
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic
+
+STOP_SECONDS = 8.0
+LOOK_SECONDS = 0.05
+
+
+def start_time(pid: int) -> str:
+    """Return when a process started, as the kernel counts; empty when there is none."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    fields = text.rpartition(")")[2].split()
+    return "" if fields[0] == "Z" else fields[19]  # a zombie has ended
+
+
+def spawn(argv: list[str], words: bytes, log: Path, environ: Mapping[str, str]) -> int:
+    """Start a process with `words` as its input and a new log, and return its number. The last log is kept beside it.
+
+    It outlives this run, so no object of Python's holds it.
+    """
+    with suppress(OSError):
+        log.replace(log.with_suffix(".last.log"))
+    reading, writing = os.pipe()
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+    output = os.open(log, flags, 0o600)
+    ends = ((reading, 0), (output, 1), (output, 2))
+    actions = [(os.POSIX_SPAWN_DUP2, mine, its) for mine, its in ends]
+    try:
+        pid = os.posix_spawn(argv[0], argv, environ, file_actions=actions, setsid=True)
+    finally:
+        os.close(reading)
+        os.close(output)
+    with suppress(BrokenPipeError), os.fdopen(writing, "wb") as pipe:  # it may have ended already
+        pipe.write(words)
+    return pid
+
+
+def kill(pid: int) -> None:
+    """End a child, and all that it started, at once."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+    with suppress(ChildProcessError):
+        os.waitpid(pid, 0)
+
+
+def exit_code(pid: int) -> int | None:
+    """Return a child's exit code if it has ended."""
+    ended, status = os.waitpid(pid, os.WNOHANG)
+    return os.waitstatus_to_exitcode(status) if ended else None
+
+
+async def end(pid: int, started: str) -> None:
+    """End a process, at first politely, and wait until it is gone."""
+    for send, number in ((os.kill, signal.SIGTERM), (os.killpg, signal.SIGKILL)):
+        if start_time(pid) != started:
+            return
+        with suppress(ProcessLookupError):
+            send(pid, number)
+        begun = monotonic()
+        while monotonic() - begun < STOP_SECONDS:
+            if start_time(pid) != started:
+                return
+            await asyncio.sleep(LOOK_SECONDS)
