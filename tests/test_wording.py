@@ -24,6 +24,8 @@ EXCEPTIONS = {
     ("repo_map/history.py", "--format=%x01%m%H %s"): "an option of git",
     ("tools/builtin/git_plan.py", "--format=%h %as %an: %s"): "an option of git",
     ("providers/local/fetch.py", "--no-cache"): "an option of uv",
+    ("providers/local/hardware.py", "--format=csv,noheader,nounits"): "an option of nvidia-smi",
+    ("providers/local/serve.py", "--model"): "an option of llama-server",
     ("repo_map/worker.py", "--wait"): "an option of the worker itself",
     ("security/commands/dangers.py", "-[a-zA-Z]*[ceErp]|--eval|--print|--execute"): (
         "options of node and the like"
