@@ -57,6 +57,7 @@ def read_head(path: Path) -> ModelHead:
     except (
         ValueError,
         StructError,
+        OverflowError,
         RecursionError,
     ):  # empty, cut off, or not of this format: the server will say so
         pass
