@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from replies import shown
+from rows import every_row
 from ybs.commands.habits import ALIASES, HINTS
-from ybs.commands.registry import is_command, runs_beside_a_turn
+from ybs.commands.registry import first_offer, is_command, runs_beside_a_turn
 from ybs.commands.table import COMMANDS, LISTED
 from ybs.session.reply import Reply
 from ybs.session.session import Session
@@ -80,6 +81,26 @@ async def test_tools_are_listed_with_one_line_each(open_session: Open):
     ):
         assert name in text
     assert text.endswith("11 tools")
+
+
+@every_row(
+    ("typed", "line"),
+    [
+        ("/mod", "/model"),
+        ("/MOD", "/model"),
+        ("/mode", "/mode"),
+        ("/mo deny", "/mo deny"),
+        ("/sess", "/sessions"),
+        ("/und", "/und"),  # it is understood: no other begins so
+        ("/zzz", "/zzz"),
+        ("/", "/"),
+        ("/etc/hosts", "/etc/hosts"),
+    ],
+)
+def test_the_beginning_of_a_name_stands_for_the_first_command_that_is_offered(
+    typed: str, line: str
+):
+    assert first_offer(typed) == line
 
 
 async def test_the_provider_in_use_is_shown(open_session: Open):

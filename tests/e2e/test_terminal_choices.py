@@ -61,6 +61,18 @@ def test_a_menu_is_chosen_from_and_closed_in_a_narrow_terminal(start: Start) -> 
     assert screen.ends() == 0
 
 
+def test_all_keys_in_one_write_do_what_was_typed(start: Start) -> None:
+    screen = start(["hello"])
+    screen.sees(r"› *\n")
+    screen.keys("/mode\r\x1b[B\rhello")
+    screen.sees(r"(?s)› /mode accept-edits.*› hello")
+    screen.keys("\x15/mode\r\x1b[B\x1b[B\x1b[B\x1b[A\r")
+    screen.sees("› /mode plan")
+    screen.keys("/mo\r\x1b[B\r")  # the first that is offered: /model
+    screen.sees("(?s)Models? of|› /model")
+    screen.keys_until_it_ends("\x1b\x03\x04")
+
+
 def test_the_plain_terminal_moves_no_cursor_and_knows_menus(
     start: Start,
     project: Path,

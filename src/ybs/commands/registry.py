@@ -80,6 +80,20 @@ def command_at(word: str) -> "SlashCommand | None":
     return begun[0] if len(begun) == 1 else None
 
 
+def first_offer(line: str) -> str:
+    """Return the first of the commands whose names begin so; the line itself where it is a command, or not the start of one."""
+    typed = line[1:].lower()
+    if not typed or typed in HINTS or len(line.split()) != 1 or command_at(line):
+        return line
+    begun = [
+        (place > 0, number, name)
+        for number, command in enumerate(listed())
+        for place, name in enumerate(command.names)
+        if name.startswith(typed)
+    ]
+    return f"/{min(begun)[2]}" if begun else line
+
+
 def _shown(session: Session, reply: Reply) -> Reply:
     """Mask secrets, and let nothing act on a terminal: names of files and models, and what was typed, stand in it."""
     from ybs.session.masking import mask

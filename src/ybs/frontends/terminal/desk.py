@@ -24,6 +24,24 @@ class KeyTaker(Protocol):
         ...
 
 
+class Menus(KeyTaker, Protocol):
+    """The menus that stand in the place of the prompt."""
+
+    @property
+    def is_coming(self) -> bool:
+        """Whether a command is at work that opens one, and an arrow that comes now is for that."""
+        ...
+
+    @property
+    def has_held(self) -> bool:
+        """Whether keys wait for it: what comes behind them waits too."""
+        ...
+
+    def hold_key(self, event: KeyPressEvent) -> None:
+        """Keep a key for the menu that comes."""
+        ...
+
+
 class Questions(KeyTaker, Protocol):
     """The questions that the person is asked."""
 
@@ -48,6 +66,11 @@ class Lines(Protocol):
     @property
     def is_busy(self) -> bool:
         """Whether a turn or a command runs."""
+        ...
+
+    @property
+    def is_opening_menu(self) -> bool:
+        """Whether a command is at work that opens a menu."""
         ...
 
     def submit(self, line: str) -> None:
@@ -102,7 +125,7 @@ class Desk(Protocol):
         ...
 
     @property
-    def picking(self) -> KeyTaker:
+    def picking(self) -> Menus:
         """The menu."""
         ...
 

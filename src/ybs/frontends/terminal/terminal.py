@@ -294,6 +294,7 @@ class Terminal:
 
     def end_line(self) -> None:
         """Draw anew what a line of input may have changed."""
+        self.picking.end_line()
         if self._hint != LEAVING:  # pressed when the turn was over and what it left was being kept
             self._hint = ""
         self._refresh()

@@ -21,6 +21,8 @@ Handle: TypeAlias = Callable[[str], Awaitable[Reply | Outcome]]
 
 #: Lines that wait are shown up to this many.
 MAX_SHOWN = 4
+#: What these answer is a menu: keys that come fast are for that.
+MENUS = ("/model", "/mode", "/provider", "/sessions", "/resume", "/rewind")
 
 
 class WorkFrontend(Protocol):
@@ -67,12 +69,21 @@ class Work:
         self._steering: deque[str] = deque()
         self._chosen: set[str] = set()
         self._task: asyncio.Task[None] | None = None
-        self._beside: set[asyncio.Task[None]] = set()
+        self._line = ""
+        self._beside: dict[asyncio.Task[None], str] = {}
 
     @property
     def is_busy(self) -> bool:
         """Whether a turn or a command runs."""
         return self._task is not None
+
+    @property
+    def is_opening_menu(self) -> bool:
+        """Whether a command that opens a menu is at work or about to be: beside a turn, or alone."""
+        lines = [*filter(None, [self._line]), *self._lines]
+        return (len(lines) == 1 and lines[0] in MENUS) or any(
+            line in MENUS for line in self._beside.values()
+        )
 
     @property
     def has_more(self) -> bool:
@@ -90,8 +101,8 @@ class Work:
 
         if self.is_busy and runs_beside_a_turn(line):
             task = asyncio.create_task(self._take(line))
-            self._beside.add(task)
-            task.add_done_callback(self._beside.discard)
+            self._beside[task] = line
+            task.add_done_callback(self._beside.pop)
             task.add_done_callback(report)
             return
         # Words behind a command that waits are for what it leaves: /new, or another model.
@@ -171,13 +182,14 @@ class Work:
         ticking = asyncio.create_task(self._tick())
         try:
             while self._lines:
-                line = self._lines.popleft()
+                self._line = line = self._lines.popleft()
                 self._chosen.discard(line)
                 self._show_waiting()
                 self._front.live.begin()
                 try:
                     await self._take(line)
                 finally:
+                    self._line = ""
                     self._front.live.end()
         finally:
             ticking.cancel()

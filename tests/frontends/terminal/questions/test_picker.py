@@ -6,7 +6,7 @@ import pytest
 from prompt_toolkit.keys import Keys
 from stage import Stage, staged
 
-from fake_session import FakeSession, asks, question_of, says
+from fake_session import FakeSession, asks, hangs, question_of, says
 from ybs.frontends.terminal.questions.picker import Picker
 from ybs.frontends.terminal.signs import ASCII, UNICODE, Paint, Signs
 from ybs.frontends.terminal.words import cells
@@ -299,6 +299,57 @@ async def test_a_line_that_was_sent_before_the_menu_came_is_for_the_menu() -> No
             stage.terminal.work.submit(ahead)
             await stage.sees("answer to /model qwen")
             assert ahead not in session.lines
+
+
+@pytest.mark.parametrize("keys", [f"/model\r{DOWN}\r", f"/mode\r{UP}{UP}qwen\r"])
+async def test_a_command_its_menu_and_the_choice_are_typed_in_one_burst(keys: str) -> None:
+    session = picking()
+    session.replies["/mode"] = session.replies["/model"]
+    async with staged(session) as stage:
+        stage.keys(keys)
+        await stage.until(lambda: len(session.lines) == 2)
+        wanted = "claude-haiku" if DOWN in keys else "qwen3:14b"
+        assert session.lines[1] == f"/model {wanted}"
+        assert stage.terminal.window.draft.text == ""
+
+
+async def test_what_is_typed_behind_a_choice_is_for_the_prompt() -> None:
+    session = picking()
+    async with staged(session) as stage:
+        stage.keys(f"/model\r{DOWN}\rfix the cart")
+        await stage.sees("answer to /model claude-haiku")
+        await stage.until(lambda: stage.terminal.window.draft.text == "fix the cart")
+
+
+async def test_arrows_for_a_menu_that_does_not_come_are_forgotten() -> None:
+    session = picking(menu=Menu(title="Nothing", items=()))
+    async with staged(session, history=None) as stage:
+        stage.keys("earlier\r")
+        await stage.until(lambda: session.lines == ["earlier"] and not stage.terminal.work.is_busy)
+        stage.keys(f"/model\r{UP}\r")
+        await stage.sees("the same as text")
+        await stage.until(lambda: not stage.terminal.work.is_busy)
+        stage.keys("x")
+        await stage.until(lambda: stage.terminal.window.draft.text == "x")
+        assert session.lines == ["earlier", "/model"]
+
+
+async def test_the_menu_of_a_command_beside_a_turn_takes_fast_keys_too() -> None:
+    session = picking(hangs)
+    async with staged(session, prompt="go") as stage:
+        await stage.until(lambda: session.is_busy)
+        stage.keys(f"/model\r{DOWN}\r")
+        await stage.until(lambda: stage.terminal.work.has_more)
+        assert stage.terminal.live.queued == ["/model claude-haiku"]
+        stage.keys("\x1b")
+
+
+async def test_the_first_offer_is_taken_for_the_beginning_of_a_name() -> None:
+    session = picking()
+    async with staged(session) as stage:
+        stage.keys(f"/mod\r{DOWN}\r")
+        await stage.sees("answer to /model claude-haiku")
+        assert session.lines == ["/model", "/model claude-haiku"]
 
 
 async def test_what_was_typed_before_the_menu_came_and_names_an_item_filters_it() -> None:

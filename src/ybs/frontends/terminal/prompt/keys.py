@@ -23,6 +23,7 @@ from ybs.frontends.layout import in_columns
 from ybs.frontends.terminal.desk import BottomWindow, Desk
 from ybs.frontends.terminal.prompt.draft import PromptDraft
 from ybs.frontends.terminal.prompt.paste import clean
+from ybs.frontends.terminal.work import MENUS
 
 Act: TypeAlias = Callable[[KeyPressEvent], None]
 ALWAYS = Always()
@@ -68,6 +69,8 @@ class PromptState:
             Condition(lambda: desk.asking.is_explaining),
         )
         self.picking = Condition(lambda: desk.picking.is_open)
+        self.coming = Condition(lambda: desk.picking.is_coming)
+        self.held = Condition(lambda: desk.picking.has_held)
         self.free = ~self.asking & ~self.explaining & ~self.picking
         self.typing = self.free & has_focus(draft)
         self.empty = Condition(lambda: not draft.text)
@@ -110,6 +113,9 @@ def bindings(desk: Desk, window: BottomWindow) -> KeyBindings:
     on("c-z", do=lambda _: window.suspend(), is_eager=True)
     on("?", do=lambda _: desk.show_keys(), when=place.typing & place.empty & place.inserting)
     _bind_menu(on, desk, draft, place)  # the last that fits is taken
+    for name in ("up", "down", "pageup", "pagedown"):
+        on(name, do=desk.picking.hold_key, when=place.typing & place.coming)
+    on(Keys.Any, do=desk.picking.hold_key, when=place.typing & place.held, is_eager=True)
     on(Keys.Any, do=desk.asking.take_key, when=place.asking, is_eager=True)
     on(Keys.Any, do=desk.picking.take_key, when=place.picking, is_eager=True)
     return keys
@@ -151,13 +157,22 @@ def _bind_menu(on: On, desk: Desk, draft: PromptDraft, place: PromptState) -> No
 
 def _enter(event: KeyPressEvent, desk: Desk, draft: PromptDraft) -> None:
     """Send the draft; a new line after a backslash, and in the middle of pasted text."""
-    if event.key_processor.input_queue:  # more came in the same burst: this is a paste, not a key
-        draft.insert_text("\n")
+    if event.key_processor.input_queue and _whole(draft.text.strip()) not in MENUS:
+        draft.insert_text("\n")  # more came in the same burst: this is a paste, not a key
     elif draft.document.current_line_before_cursor.endswith("\\"):
         draft.delete_before_cursor()
         draft.insert_text("\n")
     elif not draft.take_only() and (text := draft.take()):
-        desk.work.submit(text)
+        desk.work.submit(_whole(text))
+
+
+def _whole(line: str) -> str:
+    """Return the command that is offered first for the beginning of its name; any other line as it is."""
+    if not line.startswith("/"):
+        return line
+    from ybs.commands.registry import first_offer  # most lines are words
+
+    return first_offer(line)
 
 
 def _close(desk: Desk, draft: PromptDraft) -> None:

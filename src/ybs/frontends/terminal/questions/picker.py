@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from prompt_toolkit.key_binding import KeyPressEvent
+from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.keys import Keys
 
 from ybs.commands.figures import number_in
@@ -167,6 +168,31 @@ class Picking:
         self._picker: Picker | None = None
         self._silence = Silence(clock)
         self._was_typing = False
+        self._held: list[KeyPress] = []
+
+    @property
+    def is_coming(self) -> bool:
+        """Whether a command is at work that opens a menu, and an arrow that comes now is for that."""
+        return self._front.work.is_opening_menu and not self._front.window.draft.text
+
+    @property
+    def has_held(self) -> bool:
+        """Whether keys wait for it: what comes behind them waits too."""
+        return bool(self._held)
+
+    def hold_key(self, event: KeyPressEvent) -> None:
+        """Keep a key for the menu that comes; Esc is for the command that opens it."""
+        press = event.key_sequence[0]
+        if press.key in (Keys.Escape, Keys.ControlC, Keys.SIGINT):
+            self._held.clear()
+            self._front.stop()
+        else:
+            self._held.append(press)
+
+    def end_line(self) -> None:
+        """Forget keys for a menu that did not come."""
+        if not self._front.work.is_busy:
+            self._held.clear()
 
     @property
     def is_open(self) -> bool:
@@ -202,7 +228,24 @@ class Picking:
             picker.filter(draft.text.strip())
             draft.set("")
         self._was_typing = bool(draft.text)
+        self._press_held(picker)
         self._front.window.app.invalidate()
+
+    def _press_held(self, picker: Picker) -> None:
+        """Press the keys that came before the menu did; those behind its Enter are for the prompt again."""
+        held, self._held = self._held, []
+        if self._front.asking.is_open:
+            return
+        while held and self._picker is picker:
+            press = held.pop(0)
+            if press.key in (Keys.Enter, Keys.ControlJ):
+                self._choose(picker)
+            else:
+                picker.press(press.key, press.data)
+        if held:
+            keys = self._front.window.app.key_processor
+            keys.feed_multiple(held)
+            keys.process_keys()
 
     def note_drawn(self) -> None:
         """Note what stands on the screen now: the menu, or a question in its place."""
