@@ -13,6 +13,7 @@ from ybs.agent.map_guard import TITLE
 from ybs.commands.context_use import measure
 from ybs.commands.open import SlashCommands
 from ybs.commands.table import COMMANDS as TABLE
+from ybs.context.prompt import rules
 from ybs.context.section import Section
 from ybs.core.events import Compacted, Noticed, SystemPrompted
 from ybs.core.messages import UserMessage
@@ -196,8 +197,8 @@ async def test_a_secret_in_a_document_or_a_memory_is_not_sent(
 
 
 async def test_a_small_model_gets_little_and_no_tool_more(project: Path):
-    (project / "AGENTS.md").write_text("Use tabs. " * 2_000)
-    async with OllamaServer(["one"]) as server:
+    (project / "AGENTS.md").write_text("Never indent with tabs.\n" + "We like order. \n" * 200)
+    async with OllamaServer(["one", "two"]) as server:
         session = Session.open(
             project,
             commands=SlashCommands(),
@@ -208,10 +209,17 @@ async def test_a_small_model_gets_little_and_no_tool_more(project: Path):
         )
         async with session:
             await session.send("hello")
-            sent = next(r.body for r in server.requests if r.path.endswith("/api/chat"))
+            await session.send("Indent my code.")
+            sent = [r.body for r in server.requests if r.path.endswith("/api/chat")]
             names = {spec.name for spec in session.agent.toolbox.specs()}
-    assert len(sent["messages"][0]["content"]) < 5_000
-    assert "left out" in sent["messages"][0]["content"]
+    first, second = (body["messages"] for body in sent)
+    assert first[0]["content"] == rules(is_short=True)
+    assert first[1]["content"].startswith(f"Folder: {project}")
+    assert first[1]["content"].endswith("\n\nhello")
+    assert second[:2] == first
+    assert second[-1]["content"] == (
+        '<document name="AGENTS.md" from="AGENTS.md, lines that may matter">\nNever indent with tabs.\n</document>\n\nIndent my code.'
+    )
     assert not names & {"repo_map", "memorize", "set_thought", "update_identity"}
 
 

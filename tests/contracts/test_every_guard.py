@@ -16,6 +16,7 @@ from ybs.core.events import EndReason
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Guard, Turn
 from ybs.guards.calls import CallLimit
+from ybs.guards.endings import Endings
 from ybs.guards.limits import Deadline, DryRun, Limits
 from ybs.guards.loops import Loops
 from ybs.guards.recovery import Recovery
@@ -67,6 +68,7 @@ MAKERS: dict[str, Callable[[], Guard]] = {
     "context": context,
     "deadline": lambda: Deadline(60),
     "dry run": DryRun,
+    "endings": lambda: Endings(lambda _call: True),
     "foreign": Foreign,
     "limits": lambda: Limits(max_steps=6, max_cost_usd=1.0, spent_usd=lambda: 0.0),
     "loops": lambda: Loops(lambda: "same"),

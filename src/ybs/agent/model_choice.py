@@ -2,16 +2,19 @@
 
 from typing import Final
 
-from ybs.config.schema import Config
+from ybs.config.schema import Config, PromptForm
 from ybs.core.errors import ConfigError
 from ybs.core.ports import Model
 from ybs.core.remedies import Remedy
 from ybs.providers.in_process import InProcessModel
 from ybs.providers.registry import ProviderModel, chosen_name, create_model, find_provider
+from ybs.providers.sizes import billions_of
 from ybs.security.incognito import Incognito
 
-#: A model with a smaller window gets the short prompt, as one on this machine does.
+#: A model with a smaller window gets the short prompt.
 SMALL_WINDOW = 16_384
+#: So does one of at most so many billion parameters anywhere, and one of at most so many on this machine.
+SMALL_BILLIONS, MIDDLE_BILLIONS = 4.5, 15.0
 #: Stands in the place of a provider's name for a model that a Python program hands in.
 IN_PROCESS: Final = "in-process"
 NOTHING_CONFIGURED = "No model is configured yet, and the starter model is not installed."
@@ -56,16 +59,28 @@ def next_model(
     return open_model(config, own)[1]
 
 
-def is_small(provider: str, model: Model, config: Config) -> bool:
-    """Return whether the model gets the short prompt: it runs on this machine, or its window is small.
+def is_small(provider: str, model: Model, config: Config, form: PromptForm | None = None) -> bool:
+    """Return whether the model gets the short prompt and fewer tools: `form`, or else `llm.prompt`, may say so.
 
-    An OpenAI-compatible server on this machine may stand for anything, as may a model that was handed in: there the
-    window decides.
+    By itself it is a matter of the model: its window, its size where the name gives it, and whether it runs on this
+    machine, where reading a prompt takes long. Ollama and the managed server run what they have here; any other server on
+    this machine may pass on to anything, so there a model whose size is not known gets the whole prompt.
     """
+    asked = form or config.llm.prompt
+    if asked != "auto":
+        return asked == "short"
+    size = billions_of(model.name)
+    if model.window < SMALL_WINDOW or (size is not None and size <= SMALL_BILLIONS):
+        return True
     if isinstance(model, InProcessModel):
-        return model.window < SMALL_WINDOW
-    runs_here = provider == "llamacpp" or find_provider(provider, config).wire == "ollama"
-    return runs_here or model.window < SMALL_WINDOW
+        return False
+    if provider == "llamacpp" or find_provider(provider, config).wire == "ollama":
+        return size is None or size <= MIDDLE_BILLIONS
+    if size is None or size > MIDDLE_BILLIONS:
+        return False
+    from ybs.providers.whereabouts import runs_here  # few models are of this size
+
+    return runs_here(provider, model.name, config)
 
 
 def note_on(config: Config, model: Model) -> str:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.thought import GOAL, thought_in
 from ybs.config.paths import config_folder
+from ybs.context.brief import WHOLE_CHARS, brief_of
 from ybs.context.prompt import FACTS, framed_of, system_prompt
 from ybs.context.section import Section
 from ybs.core.events import Noticed
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 
 #: So long the first request waits for git to name the last commits; without them it goes out all the same.
 GIT_SECONDS: Final = 1.0
-#: The shares of their budgets that the documents have: all of it, with a small window, in the short form.
-_WHOLE, _SMALL, _SHORT = 1.0, 0.5, 0.15
+#: The shares of their budgets that the documents have: all of it, or with a small window. The short form chooses lines.
+_WHOLE, _SMALL = 1.0, 0.5
 #: Where nothing was prepared, the map is begun after this time: a first request goes out undisturbed, and a run that
 #: ends sooner would have no use for it.
 LATER_SECONDS: Final = 3.0
@@ -226,6 +227,8 @@ class PromptContext(Guard):
         told = {(each.name, each.source): each.text for each in self.sections}
         now = self._masked(self._read(lambda _note: None)) if self.sections else []
         changed = [each for each in now if told.get((each.name, each.source)) != each.text]
+        if self.is_short:
+            changed = [each for each in changed if len(each.text) <= WHOLE_CHARS]
         texts = [_NEW_RULES, *map(framed_of, changed)] if changed else []
         left = {(each.name, each.source) for each in now}
         gone = [
@@ -235,6 +238,10 @@ class PromptContext(Guard):
         ]
         texts += [f"{_GONE}{', '.join(gone)}"] * bool(gone)
         return "\n".join([*texts, *([f"{GOAL}{self.thought}"] if self.thought else [])])
+
+    def brief(self, words: str) -> str:
+        """Return what of the documents goes with these words of the person's, for a model that gets the short form."""
+        return brief_of(self.documents, words)
 
     def tell(self, text: str) -> None:
         """Have something said to the model at the next step, in place of what was to be told before."""
@@ -312,7 +319,8 @@ class PromptContext(Guard):
     def _read(self, tell: Callable[[str], None]) -> list[Section]:
         from ybs.context.documents import read_documents
 
-        share = _SHORT if self.is_short else _SMALL if 0 < self._window < _SMALL_WINDOW else _WHOLE
+        is_small = 0 < self._window < _SMALL_WINDOW and not self.is_short
+        share = _SMALL if is_small else _WHOLE
         folder = self._environment.folder
         return read_documents(folder, config_folder(), top=self.top, share=share, tell=tell)
 

@@ -5,7 +5,7 @@ from typing import get_args
 from msgspec.structs import replace
 
 from ybs.agent.model_choice import IN_PROCESS
-from ybs.config.schema import Mode
+from ybs.config.schema import Mode, PromptForm
 from ybs.session.reply import Menu, MenuItem, Reply
 from ybs.session.session import Session
 
@@ -49,19 +49,24 @@ def _has_model(session: Session, provider: str) -> bool:
 
 
 async def change_model(session: Session, argument: str) -> Reply:
-    """Offer the models, or take another one of the same provider."""
+    """Offer the models, or take another one of the same provider: NAME, NAME short, NAME full."""
     if not argument:
         from ybs.commands.offers import offer_models
 
         return await offer_models(session)
-    return await switch(session, provider=None, model=argument)
+    name, _, last = argument.rpartition(" ")
+    form = next((each for each in get_args(PromptForm) if name and each == last.lower()), None)
+    return await switch(session, provider=None, model=name if form else argument, form=form)
 
 
-async def switch(session: Session, *, provider: str | None, model: str | None) -> Reply:
+async def switch(
+    session: Session, *, provider: str | None, model: str | None, form: PromptForm | None = None
+) -> Reply:
     """Use another model from now on. The conversation stays; say so when it no longer fits."""
-    await session.switch_model(provider=provider, model=model)
+    await session.switch_model(provider=provider, model=model, form=form)
     status = session.status()
-    lines = [f"Now using {status.shown_provider} {status.model}."]
+    prompt = f" with the {form} prompt" if form in ("short", "full") else ""
+    lines = [f"Now using {status.shown_provider} {status.model}{prompt}."]
     tokens = session.estimated_tokens()
     if tokens > session.agent.window.room:
         lines.append(

@@ -98,7 +98,7 @@ GROUPS = (
     (
         SlashCommand(
             names=("model",),
-            arguments="[NAME]",
+            arguments="[NAME [short|full]]",
             summary="choose the model",
             run=change_model,
             waits=True,

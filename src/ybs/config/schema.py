@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 #: Built-in defaults are the safe ones: a file, a variable or an option has to ask for more.
 Mode: TypeAlias = Literal["ask", "accept-edits", "auto", "plan", "deny", "bypass"]
 Wire: TypeAlias = Literal["openai", "ollama", "anthropic"]
+PromptForm: TypeAlias = Literal["auto", "short", "full"]
 
 Tokens: TypeAlias = Annotated[int, Meta(ge=1, le=100_000_000)]
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=1_000_000)]
@@ -49,6 +50,12 @@ class Llm(Struct, frozen=True, kw_only=True):
     timeout_seconds: Annotated[
         Seconds, Meta(description="How long the provider may be silent within an answer.")
     ] = 120.0
+    prompt: Annotated[
+        PromptForm,
+        Meta(
+            description="The prompt and the tools: `short` for small models, `full`, or by the model's size, window and place."
+        ),
+    ] = "auto"
 
     def __repr__(self) -> str:
         # The key must not reach a log by way of a representation.

@@ -24,11 +24,20 @@ FACTS = ("system", "project", "commits", "commands")
 def system_prompt(
     folder: Path, *, today: date, is_short: bool, sections: Sequence[Section] = ()
 ) -> str:
-    """Write the prompt for a session in `folder`; the short form is for small and local models."""
-    name = "prompt_short.md" if is_short else "prompt.md"
-    text = Path(__file__).with_name(name).read_text(encoding="utf-8").strip()
+    """Write the prompt for a session in `folder`.
+
+    The short form is for small models: of the documents there is nothing in it, for what of them matters goes with the
+    request (`brief.py`).
+    """
     known = [section for section in sections if section.name in FACTS]
-    return "\n\n".join([text, facts(folder, today=today, known=known), *documents_block(sections)])
+    papers = [] if is_short else documents_block(sections)
+    return "\n\n".join([rules(is_short=is_short), facts(folder, today=today, known=known), *papers])
+
+
+def rules(*, is_short: bool) -> str:
+    """Return how the prompt begins: who the model is and how to work, the same in every session."""
+    name = "prompt_short.md" if is_short else "prompt.md"
+    return Path(__file__).with_name(name).read_text(encoding="utf-8").strip()
 
 
 def facts(folder: Path, *, today: date, known: Sequence[Section] = ()) -> str:

@@ -11,11 +11,12 @@ from ybs.agent.model_choice import check_place, is_small
 from ybs.agent.prompt_context import PromptContext
 from ybs.config.layers import Loaded
 from ybs.config.paths import expand
+from ybs.config.schema import PromptForm
 from ybs.core.call_ids import CallIds
 from ybs.core.conversation import Conversation
 from ybs.core.envelope import MAIN
 from ybs.core.events import Emit
-from ybs.core.ports import Confirm
+from ybs.core.ports import Confirm, Guard, Model
 from ybs.guards.planning import Planning
 from ybs.guards.steering import Steering
 from ybs.providers.registry import ProviderModel
@@ -30,6 +31,10 @@ NOTHING_SAID = (
     "All saved sessions of {folder} are empty, so a new one was started. "
     "They can be listed, and resumed by name."
 )
+
+
+def _as_it_is(model: Model) -> Model:
+    return model
 
 
 class SessionPorts(Struct, frozen=True, kw_only=True):
@@ -93,10 +98,16 @@ class SessionParts:
         """Return the saved sessions."""
         return Store(expand(self.loaded.config.session.storage_path, self.environment.folder))
 
-    def build(self, provider: str, model: ProviderModel) -> BuiltAgent:
-        """Build the agent for a model; the prompt context tells of that model from now on."""
-        is_short = is_small(provider, model, self.loaded.config)
+    def build(
+        self, provider: str, model: ProviderModel, form: PromptForm | None = None
+    ) -> BuiltAgent:
+        """Build the agent for a model; the prompt context tells of that model from now on.
+
+        `form` is that of the prompt, where it is not the one of the settings.
+        """
+        is_short = is_small(provider, model, self.loaded.config, form)
         self.context.use(provider, model, is_short=is_short)
+        support, guards = self._support_for_small() if is_short else (_as_it_is, ())
         spec = AgentSpec(
             name=MAIN,
             provider=provider,
@@ -106,15 +117,29 @@ class SessionParts:
             is_short=is_short,
             context=self.context,
             first_guards=(self.steering,),
-            guards=(Planning(lambda: self.environment.policy.mode == "plan"), *self._guards),
+            guards=(
+                Planning(lambda: self.environment.policy.mode == "plan"),
+                *guards,
+                *self._guards,
+            ),
             last_guards=(Syncing(self.journal),),
             hooks=self.hooks,
             tools=self._tools,
             toolboxes=self._toolboxes,
             spent_usd=self._ports.spent_usd,
-            wrap=self._warming.awaiting,
+            wrap=lambda each: self._warming.awaiting(support(each)),
         )
         return build_agent(spec, self.environment, self._ports.emit)
+
+    def _support_for_small(self) -> tuple[Callable[[Model], Model], tuple[Guard, ...]]:
+        """Return what is put around a small model, and the guards that go with it."""
+        from ybs.agent.small import supported  # for small models only
+
+        return supported(
+            self.context.brief,
+            self.environment.roots,
+            lambda call: self.agent.toolbox.is_read_only(call),
+        )
 
     def take_up(self, name: str, *, is_fork: bool) -> None:
         """Go on with a saved session. Raises Busy, YbsError and OSError."""

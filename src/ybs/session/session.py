@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ybs.agent.build import BuiltAgent
 from ybs.agent.model_choice import check_place, next_model, open_model
 from ybs.config.layers import Loaded
-from ybs.config.schema import Config, Mode
+from ybs.config.schema import Config, Mode, PromptForm
 from ybs.context.project import branch_of
 from ybs.core.envelope import MAIN, Envelope, Sink
 from ybs.core.errors import YbsError
@@ -303,8 +303,10 @@ class Session:
                 words = f"compaction: {focus}" if focus else "compaction"
                 self.count(words, compaction.usage, monotonic() - began)
 
-    async def switch_model(self, *, provider: str | None, model: str | None) -> None:
-        """Use another model from now on; the conversation stays.
+    async def switch_model(
+        self, *, provider: str | None, model: str | None, form: PromptForm | None = None
+    ) -> None:
+        """Use another model from now on, with the `form` of prompt that fits it or that is given; the conversation stays.
 
         Raises ConfigError or ModelError, and YbsError while a turn is running; nothing has changed then.
         """
@@ -314,7 +316,7 @@ class Session:
         new = next_model(self.config, self._options.model, provider=name, model=model)
         check_place(self.environment.incognito, name, new, self.config)
         await new.detect_window()
-        self._parts.agent = self._parts.build(name, new)
+        self._parts.agent = self._parts.build(name, new, form)
         await old.toolbox.aclose()  # the agent for the new model opens its own
         await old.model.aclose()
         self._runner.begin_again()  # who goes on with this session some day is to know who answered

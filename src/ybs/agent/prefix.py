@@ -1,0 +1,54 @@
+"""Requests whose beginning is the same in all sessions of a model, so that a server which keeps what it has read reads it once.
+
+Rules, tools and examples come first and never change. Folder, date and documents go with the person's words.
+"""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+
+from msgspec.structs import replace
+
+from ybs.core.events import Event
+from ybs.core.messages import Message, Text, UserMessage
+from ybs.core.ports import Model, Request
+from ybs.core.wrapper import ModelWrapper
+
+
+class SharedPrefix(ModelWrapper):
+    """A Model whose system prompt is `rules` alone: what follows them goes before the first words of the conversation.
+
+    `brief` returns what of the documents goes with some words.
+    """
+
+    def __init__(self, model: Model, rules: str, brief: Callable[[str], str]) -> None:
+        super().__init__(model)
+        self._rules, self._brief = rules, brief
+        self._written: dict[tuple[str, UserMessage], UserMessage] = {}
+
+    async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
+        """Stream the answer to the same request in another order."""
+        async with aclosing(self._model.stream(self._ordered(request))) as events:
+            async for event in events:
+                yield event
+
+    def _ordered(self, request: Request) -> Request:
+        """Return the request in the order that keeps its beginning; as it is where the prompt is not ybs's own."""
+        if not request.system.startswith(self._rules):
+            return request
+        facts = request.system[len(self._rules) :].strip()
+        messages: list[Message] = []
+        for message in request.messages:
+            if isinstance(message, UserMessage) and (message.origin == "person" or facts):
+                message, facts = self._introduced(facts, message), ""
+            messages.append(message)
+        return replace(request, system=self._rules, messages=messages)
+
+    def _introduced(self, facts: str, message: UserMessage) -> UserMessage:
+        """Return a message with what is told before it; the same one each time, as what was sent is kept."""
+        if (known := self._written.get((facts, message))) is not None:
+            return known
+        told = [facts, self._brief(message.words) if message.origin == "person" else ""]
+        texts = [Text(text=f"{text}\n\n") for text in told if text]
+        made = replace(message, content=(*texts, *message.content)) if texts else message
+        self._written[facts, message] = made
+        return made

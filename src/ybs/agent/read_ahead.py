@@ -1,0 +1,103 @@
+"""Looking ahead for small models: what a request names is read before the model is asked, by the tools it would call itself.
+
+A small model answers without looking, or takes a step to read the one file that the words name. So the first step of a turn
+is made for it: calls that only read, which run under the same rules as any other, and which the model finds in its
+conversation as its own.
+"""
+
+import re
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+from msgspec import Raw
+
+from ybs.core.errors import ToolError
+from ybs.core.events import AssistantSaid, Event
+from ybs.core.lazy import lazy
+from ybs.core.messages import AssistantMessage, Message, ToolCall, UserMessage
+from ybs.core.ports import Model, Request
+from ybs.core.wrapper import ModelWrapper
+from ybs.security.paths.roots import Roots
+
+#: A larger file would fill the window of a small model; it reads that in parts.
+MOST_BYTES = 6_000
+MOST_CALLS = 2
+#: Whoever wants something run wants to know what comes of it, not what stands in the file.
+_RUN = lazy(r"(?i)\W*(?:please\s+)?(?:run|start|execute|launch)\b")
+_NEW = lazy(r"(?i)\b(?:new|create|make|write|save|called|named)\b")
+_COMMAND = lazy(r"`[^`\n]* [^`\n]*`")
+_PATH = lazy(r"[\w./-]*\w/?")
+_IS_FILE = lazy(r"\w\.[A-Za-z]\w{0,5}$")
+#: A name in a program: in capitals, or with an underscore or a capital within.
+_NAME = lazy(r"\b(?:[A-Z]{4,}|[A-Za-z]\w*_\w+|[A-Za-z]?[a-z]+[A-Z]\w+)\b")
+
+
+class ReadAhead(ModelWrapper):
+    """A Model that makes the first step of a turn by itself where the person's words name what to look at."""
+
+    def __init__(self, model: Model, roots: Roots) -> None:
+        super().__init__(model)
+        self._roots = roots
+
+    async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
+        """Yield the calls that look ahead, else stream the model's answer."""
+        words = new_words(request.messages)
+        offered = {tool.name for tool in request.tools}
+        found = (call for call in self._calls(words) if call.name in offered) if words else ()
+        if calls := tuple(islice(found, MOST_CALLS)):
+            message = AssistantMessage(content=calls, stop_reason="tool_calls", model=self.name)
+            yield AssistantSaid.of(message)
+            return
+        async with aclosing(self._model.stream(request)) as events:
+            async for event in events:
+                yield event
+
+    def _calls(self, words: str) -> Iterator[ToolCall]:
+        """Yield calls that look at files, then folders, then names that the words have."""
+        if re.match(_RUN(), words):
+            return
+        words = re.sub(_COMMAND(), " ", words)
+        paths = dict.fromkeys(path.rstrip(".") for path in re.findall(_PATH(), words))
+        kinds = {path: self._kind(path) for path in paths}
+        for path in (path for path, kind in kinds.items() if kind == "file"):
+            yield _call("read_file", path=path)
+        for path in (path for path, kind in kinds.items() if kind == "folder"):
+            yield _call("list_files", pattern="*", path=path)
+        if any(kinds.values()) or re.search(_NEW(), words):
+            return
+        for path in paths:
+            if re.search(_IS_FILE(), path):
+                yield _call("list_files", pattern=f"**/{path.rpartition('/')[2]}")
+                return
+        for name in re.findall(_NAME(), words):
+            yield _call("search_files", pattern=name)
+
+    def _kind(self, path: str) -> str:
+        """Return whether there is a small file of this name, or a folder; nothing where tools may not look."""
+        if path in (".", "..") or path.startswith("/"):
+            return ""
+        try:
+            found: Path = self._roots.resolve(path)
+            if found.is_dir():
+                return "folder" if found != self._roots.folder else ""
+            return "file" if found.is_file() and found.stat().st_size <= MOST_BYTES else ""
+        except (ToolError, OSError):
+            return ""
+
+
+def new_words(messages: Sequence[Message]) -> str:
+    """Return what the person said last, where the model has not answered to it yet; else nothing."""
+    for message in reversed(messages):
+        if not isinstance(message, UserMessage):
+            return ""
+        if message.origin == "person":
+            return message.words
+    return ""
+
+
+def _call(name: str, **arguments: str) -> ToolCall:
+    made = Raw(msgspec.json.encode(arguments))
+    return ToolCall(id=f"ahead_{'_'.join(arguments.values())}"[:40], name=name, arguments=made)

@@ -1,0 +1,88 @@
+"""What a small model is told of the documents: short ones whole, of long ones the few lines that are about the request."""
+
+import re
+from collections.abc import Sequence
+
+from ybs.context.prompt import framed_of
+from ybs.context.section import Section
+from ybs.core.lazy import lazy
+
+#: Words that say nothing about what a line is about.
+_COMMON = frozenset(
+    (
+        *(
+            "this",
+            "that",
+            "with",
+            "from",
+            "what",
+            "which",
+            "does",
+            "have",
+            "file",
+            "into",
+            "them",
+            "they",
+        ),
+        *(
+            "there",
+            "their",
+            "then",
+            "where",
+            "when",
+            "should",
+            "would",
+            "could",
+            "please",
+            "only",
+            "must",
+        ),
+        *("will", "some", "same", "such", "than", "these", "those", "your", "after", "before"),
+    )
+)
+#: A document of so many characters is told whole; of all others together there are as many lines as fit.
+WHOLE_CHARS = 240
+MOST_CHARS = 400
+_FEWEST_LETTERS = 4
+_WORD = lazy(r"[^\W\d_]+")
+
+
+def brief_of(sections: Sequence[Section], words: str) -> str:
+    """Return what of the documents is told with the words of a request; nothing where none of it is about them."""
+    wanted = _stems(words)
+    left, told = MOST_CHARS, list[str]()
+    for section in sections:
+        if len(section.text) <= WHOLE_CHARS:
+            told.append(framed_of(section))
+            continue
+        lines = _lines_about(section.text, wanted, left)
+        left -= sum(map(len, lines))
+        if lines:
+            told.append(framed_of(_part(section, lines)))
+    return "\n".join(told)
+
+
+def _part(section: Section, lines: Sequence[str]) -> Section:
+    source = f"{section.source}, lines that may matter" if section.source else ""
+    return Section(name=section.name, text="\n".join(lines), source=source, is_cut=True)
+
+
+def _lines_about(text: str, wanted: set[str], most: int) -> list[str]:
+    """Return the lines with most of the words, in the order in which they stand."""
+    lines = [line.strip() for line in text.split("\n")]
+    scored = [(len(wanted & _stems(line)), -number) for number, line in enumerate(lines)]
+    kept: list[int] = []
+    for score, number in sorted(scored, reverse=True):
+        line = lines[-number]
+        if not score or len(line) > most:
+            break
+        if not line.startswith("#"):
+            kept.append(-number)
+            most -= len(line)
+    return [lines[number] for number in sorted(kept)]
+
+
+def _stems(text: str) -> set[str]:
+    """Return the beginnings of the longer words, so that `tests` and `testing` are one."""
+    words = (word.lower() for word in re.findall(_WORD(), text))
+    return {word[:4] for word in words if len(word) >= _FEWEST_LETTERS and word not in _COMMON}

@@ -1,0 +1,20 @@
+"""How large a model is, as far as its name says it."""
+
+import re
+
+from ybs.core.lazy import lazy
+
+#: `7b`, `1.5B`, `135M`, `8x7b`, `e4b`: a number that no other word goes into.
+_SIZE = lazy(r"(?i)(?<![a-z0-9.])(?:(\d+)x)?e?(\d+(?:\.\d+)?)([bm])(?![a-z0-9])")
+
+
+def billions_of(model: str) -> float | None:
+    """Return the parameters in billions that a model's name gives (`qwen2.5-coder:1.5b`), the most of several; else None."""
+    found = re.findall(_SIZE(), model)
+    sizes = [
+        int(times or 1) * float(number) * _UNITS[unit.lower()] for times, number, unit in found
+    ]
+    return max(sizes, default=None)
+
+
+_UNITS = {"b": 1.0, "m": 0.001}

@@ -1,0 +1,60 @@
+"""Requests that share their beginning."""
+
+from ybs.agent.prefix import SharedPrefix
+from ybs.core.messages import AssistantMessage, Text, UserMessage
+from ybs.core.ports import Request
+from ybs.testing import ScriptedModel
+
+RULES = "Be brief."
+
+
+def brief(words: str) -> str:
+    return "Use tox." if "test" in words else ""
+
+
+async def asked(*requests: Request) -> list[Request]:
+    model = ScriptedModel(["ok"] * len(requests))
+    shared = SharedPrefix(model, RULES, brief)
+    for request in requests:
+        assert [event async for event in shared.stream(request)]
+    return model.requests
+
+
+def said(words: str, *, origin: str = "person") -> UserMessage:
+    return UserMessage.of(words, origin=origin)  # pyright: ignore[reportArgumentType] - a row of words
+
+
+def texts(request: Request) -> list[str]:
+    return [message.text for message in request.messages if not hasattr(message, "output")]
+
+
+async def test_what_differs_between_sessions_goes_with_the_first_words():
+    one, two = await asked(
+        Request(f"{RULES}\n\nFolder: /a", [said("hello")]),
+        Request(f"{RULES}\n\nFolder: /b", [said("run the tests")]),
+    )
+    assert one.system == two.system == RULES
+    assert texts(one) == ["Folder: /a\n\nhello"]
+    assert texts(two) == ["Folder: /b\n\nUse tox.\n\nrun the tests"]
+
+
+async def test_what_was_sent_stays_and_later_words_get_what_is_about_them():
+    answer = AssistantMessage(content=(Text(text="ok"),))
+    first, later = said("hello"), said("test it")
+    one, two = await asked(
+        Request(f"{RULES}\n\nFolder: /a", [first]),
+        Request(f"{RULES}\n\nFolder: /a", [first, answer, later, said("test!", origin="guard")]),
+    )
+    assert list(two.messages[:1]) == list(one.messages)
+    assert two.messages[0] is one.messages[0]
+    assert texts(two)[1:] == ["ok", "Use tox.\n\ntest it", "test!"]
+
+
+async def test_a_prompt_of_ones_own_is_left_alone():
+    own = Request("You are a poet.", [said("hello")])
+    assert (await asked(own))[0] == Request(own.system, (said("hello"),))
+
+
+async def test_a_conversation_that_begins_with_a_summary_has_the_facts_there():
+    (one,) = await asked(Request(f"{RULES}\n\nFolder: /a", [said("So far.", origin="summary")]))
+    assert texts(one) == ["Folder: /a\n\nSo far."]

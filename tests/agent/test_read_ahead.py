@@ -1,0 +1,91 @@
+"""What is looked at before a small model is asked."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rows import every_row
+from ybs.agent.read_ahead import MOST_BYTES, ReadAhead, new_words
+from ybs.core.events import AssistantSaid
+from ybs.core.messages import AssistantMessage, Message, Text, UserMessage
+from ybs.core.ports import Request, ToolSpec
+from ybs.security.paths.roots import Roots
+from ybs.testing import ScriptedModel
+
+NAMES = ("read_file", "list_files", "search_files")
+TOOLS = [ToolSpec(name=name, description="", parameters=msgspec.Raw(b"{}")) for name in NAMES]
+
+
+def written(project: Path) -> Roots:
+    for name in ("app.py", "docs/usage.md", "AUTHORS", "src/web/app.ts"):
+        path = project / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x\n")
+    (project / "large.txt").write_text("x" * (MOST_BYTES + 1))
+    if not (project / "link.txt").is_symlink():
+        (project / "link.txt").symlink_to("/etc/passwd")
+    return Roots(project)
+
+
+async def calls_for(messages: Sequence[Message], roots: Roots, tools: Any = TOOLS) -> list[Any]:
+    model = ReadAhead(ScriptedModel(["asked"]), roots)
+    events = [event async for event in model.stream(Request("", messages, tools))]
+    last = events[-1]
+    assert isinstance(last, AssistantSaid)
+    calls = last.message.calls
+    assert bool(calls) == (last.message.text != "asked")
+    return [[call.name, *msgspec.json.decode(call.arguments).values()] for call in calls]
+
+
+@every_row(
+    "words, calls",
+    [
+        ("What does app.py do?", [["read_file", "app.py"]]),
+        (
+            "Who is in AUTHORS, and see docs/usage.md.",
+            [["read_file", "AUTHORS"], ["read_file", "docs/usage.md"]],
+        ),
+        (
+            "Compare app.py, AUTHORS and docs/usage.md",
+            [["read_file", "app.py"], ["read_file", "AUTHORS"]],
+        ),
+        ("What lies in the folder docs?", [["list_files", "*", "docs"]]),
+        ("Where is MAX_SIZE set?", [["search_files", "MAX_SIZE"]]),
+        (
+            "Who calls readAll and parse_line?",
+            [["search_files", "readAll"], ["search_files", "parse_line"]],
+        ),
+        ("Is there a FIXME?", [["search_files", "FIXME"]]),
+        ("In colours.css replace red by blue.", [["list_files", "**/colours.css"]]),
+        ("Make a file motto.txt with a motto.", []),
+        ("Run app.py with python3.", []),
+        ("What does `python3 app.py` print?", []),
+        ("What does large.txt say?", [["list_files", "**/large.txt"]]),
+        ("What does link.txt say?", [["list_files", "**/link.txt"]]),
+        ("Read /etc/passwd and ../x", []),
+        ("Good morning. How are you?", []),
+        ("Use SQL.", []),
+        ("What is in . here", []),
+    ],
+)
+async def test_what_the_words_name_is_looked_at(words: str, calls: list[Any], project: Path):
+    assert await calls_for([UserMessage.of(words)], written(project)) == calls
+
+
+async def test_only_tools_on_offer_are_called(project: Path):
+    said = [UserMessage.of("What does app.py do?")]
+    assert await calls_for(said, written(project), TOOLS[1:]) == []
+
+
+async def test_a_look_ahead_is_the_first_step_of_a_turn_and_no_other(project: Path):
+    roots, first = written(project), UserMessage.of("What does app.py do?")
+    hint = UserMessage.of("The map.", origin="context")
+    assert await calls_for([first, hint], roots) == [["read_file", "app.py"]]
+    answer = AssistantMessage(content=(Text(text="Nothing."),))
+    assert await calls_for([first, answer, UserMessage.of("Go on!", origin="guard")], roots) == []
+    assert await calls_for([first, answer, UserMessage.of("And AUTHORS?")], roots) == [
+        ["read_file", "AUTHORS"]
+    ]
+    assert new_words([]) == ""
