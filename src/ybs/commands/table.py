@@ -98,7 +98,7 @@ GROUPS = (
     (
         SlashCommand(
             names=("model",),
-            arguments="[NAME [short|full]]",
+            arguments="[NAME]",
             summary="choose the model",
             run=change_model,
             waits=True,
