@@ -541,7 +541,7 @@ async def test_tools_are_given_up_whatever_the_status(status: str, message: str,
     tools = ScriptedToolbox({"look": "x"}).specs()
     events = await events_of(model, Request("", [UserMessage.of("hi")], tools))
     assert [each.text for each in events if isinstance(each, Noticed)] == [
-        "m does not accept tools here, so it can only talk: it cannot read or change files or run commands."
+        "m does not accept tools here, so it writes its calls as text."
     ]
     assert model.waits == [0.0]
     assert isinstance(events[-1], AssistantSaid)

@@ -152,5 +152,5 @@ async def test_a_model_without_tools_is_asked_again_without_them_and_that_is_rem
     assert (first.text, second.text) == ("Hello.", "Again.")
     assert ["tools" in request.body for request in server.requests] == [True, False, False]
     assert [note.text for note in seen] == [
-        "g:2b does not accept tools here, so it can only talk: it cannot read or change files or run commands."
+        "g:2b does not accept tools here, so it writes its calls as text."
     ]

@@ -72,6 +72,8 @@ class ModelFacts(Struct, frozen=True, kw_only=True):
     sees_images: bool | None = None
     thinks: bool | None = None
     accepts_temperature: bool | None = None
+    #: Whether it calls tools as its server expects; one that does not writes calls as text.
+    calls_tools: bool | None = None
 
 
 def facts_of(model: str) -> ModelFacts:
@@ -88,6 +90,7 @@ def facts_of(model: str) -> ModelFacts:
         sees_images="i" in abilities,
         thinks="t" in abilities,
         accepts_temperature="-" not in abilities,
+        calls_tools="x" not in abilities,
     )
 
 
@@ -117,7 +120,7 @@ def window_of(model: str, *, is_local: bool) -> int:
 _Row = tuple[str, int, int | None, Price | None, str]
 
 #: A name's beginning (the longest that fits counts), window, longest answer, price (see Price), and
-#: abilities: i sees images, t thinks, - takes no temperature. Reasoning models of OpenAI and Claude from
+#: abilities: i sees images, t thinks, - takes no temperature, x writes calls as text whatever its template says. Reasoning models of OpenAI and Claude from
 #: Opus 4.7 on refuse a temperature.
 _TABLE: Final[tuple[_Row, ...]] = (
     ("gpt-6.2-astra", 1_050_000, 128_000, Price(8, 40, 0.4, 10, 272_000), "it-"),
@@ -209,7 +212,7 @@ _TABLE: Final[tuple[_Row, ...]] = (
     ("qwen3-coder", 262_144, None, None, ""),
     ("qwen3-vl", 262_144, None, None, "i"),
     ("qwen3", 40_960, None, None, "t"),
-    ("qwen2.5-coder", 32_768, None, None, ""),
+    ("qwen2.5-coder", 32_768, None, None, "x"),
     ("qwen2.5", 32_768, None, None, ""),
     ("qwq", 131_072, None, None, "t"),
     ("llama-4", 1_048_576, None, None, "i"),
@@ -221,8 +224,8 @@ _TABLE: Final[tuple[_Row, ...]] = (
     ("llama3.2", 131_072, None, None, ""),
     ("llama3.3", 131_072, None, None, ""),
     ("llama3", 8_192, None, None, ""),
-    ("gemma3", 131_072, None, None, "i"),
-    ("gemma-3", 131_072, None, None, "i"),
+    ("gemma3", 131_072, None, None, "ix"),
+    ("gemma-3", 131_072, None, None, "ix"),
     ("phi4", 16_384, None, None, ""),
     ("kimi-k2", 131_072, None, None, "t"),
 )

@@ -361,10 +361,9 @@ def _price(provider: Provider, endpoint: str, facts: ModelFacts) -> Price | None
 
 
 def _fitted(quirks: Quirks, facts: ModelFacts) -> Quirks:
-    """Take away what the model is known to refuse."""
-    if facts.accepts_temperature is False:
-        quirks = replace(quirks, accepts_temperature=False)
-    return quirks
+    """Take away what the model is known to refuse, or not to do."""
+    known = {"accepts_temperature": facts.accepts_temperature, "takes_tools": facts.calls_tools}
+    return replace(quirks, **{name: False for name, is_so in known.items() if is_so is False})
 
 
 def _stored(provider: Provider, endpoint: str, environ: Mapping[str, str]) -> str | None:

@@ -19,6 +19,7 @@ from ybs.providers.http import failures
 from ybs.providers.http.client import HttpClient, encode_json, host_of, is_local
 from ybs.providers.http.failures import BadRequest, Unavailable
 from ybs.providers.probe import find_models, find_window
+from ybs.providers.text_calls import TextCalls
 from ybs.providers.wire.adapter import Adapter, RequestOptions
 from ybs.providers.wire.assemble import Assembly
 from ybs.providers.wire.framing import DONE
@@ -88,6 +89,7 @@ class RemoteModel:
         self._retry = retry or Retry()
         self._sleep = sleep
         self._written: Memo[Any, Raw] = Memo()
+        self._calls = TextCalls()
 
     @property
     def name(self) -> str:
@@ -168,7 +170,21 @@ class RemoteModel:
             await self._sleep(wait_seconds)
 
     async def _try(self, request: Request) -> AsyncGenerator[Event, None]:
-        """Send a request once."""
+        """Send a request once. Where the model writes its calls as text, they are read out of it."""
+        if not request.tools:
+            stream = self._exchange(request)
+        elif self.quirks.takes_tools:
+            stream = self._calls.noticed(self._exchange(request), request)
+        else:
+            stream = self._calls.read(self._exchange(self._calls.written(request)), request)
+        async with aclosing(stream) as events:
+            async for event in events:
+                yield event
+        if self._calls.is_preferred and self.quirks.takes_tools:
+            self._options = replace(self._options, quirks=replace(self.quirks, takes_tools=False))
+
+    async def _exchange(self, request: Request) -> AsyncGenerator[Event, None]:
+        """Send a request as it is and yield what comes of it."""
         quirks = self.quirks
         options = replace(self._options, max_tokens=self.max_tokens, stream=quirks.streams)
         draft = Assembly(
@@ -199,8 +215,6 @@ class RemoteModel:
 
     def _body_of(self, request: Request, options: RequestOptions) -> dict[str, Any]:
         """Make the body, with every message in JSON already: none is written twice."""
-        if request.tools and not options.quirks.takes_tools:
-            request = replace(request, tools=())
         body = self._adapter.encode(request, options)
         if messages := body.get("messages"):
             body["messages"] = self._written.each(messages, _raw_json)

@@ -34,7 +34,7 @@ class Quirks(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     accepts_temperature: bool = True
     #: Sees pictures; when false a line of text stands in a picture's place.
     sees_images: bool = True
-    #: Takes tools; when false none are sent, and the model can only talk.
+    #: Takes tools; when false none are sent, and the model writes its calls as text.
     takes_tools: bool = True
     #: The value of `parallel_tool_calls` to send; null: not sent.
     parallel_tool_calls: bool | None = None
@@ -108,7 +108,7 @@ _NO_TOOLS = lazy(
     r"|no endpoints found that support tool|unsupported parameter:? (?:`|'|\")?(?:tools|functions)\b"
     r"|requires --enable-auto-tool-choice|tools param requires --jinja"
 )
-_WITHOUT_TOOLS = "{model} does not accept tools here, so it can only talk: it cannot read or change files or run commands."
+_WITHOUT_TOOLS = "{model} does not accept tools here, so it writes its calls as text."
 
 
 #: A bad value is the person's to mend; only what a server does not take at all is left out.

@@ -96,7 +96,12 @@ def test_the_words_of_tasks_are_not_those_of_prompts_and_templates():
     package = Path(ybs.__file__).parent
     texts = [
         path.read_text()
-        for pattern in ("context/*.md", "tools/builtin/*.md", "providers/local/*.jinja")
+        for pattern in (
+            "context/*.md",
+            "tools/builtin/*.md",
+            "providers/local/*.jinja",
+            "providers/text_protocol/*.py",
+        )
         for path in package.glob(pattern)
     ]
     assert len(texts) > 10

@@ -1,0 +1,88 @@
+"""The text protocol around the answers of one model; what writes and reads it is loaded where it is needed."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Final
+
+from ybs.core.events import AssistantSaid, Event, TextStreamed, ToolCallStreamed
+from ybs.core.messages import AssistantMessage
+from ybs.core.ports import Request
+
+if TYPE_CHECKING:
+    from ybs.providers.text_protocol.writing import Writer
+
+#: A model that writes this many answers with calls as text, and none with a real one between, is asked for text from then on.
+_ENOUGH: Final = 2
+#: Without one of these there is no call in a text.
+_SIGNS: Final = ("{", "<function=", "<<<<<<<")
+
+
+class TextCalls:
+    """Writes requests as text and reads the calls in the text of answers."""
+
+    def __init__(self) -> None:
+        self._writer: Writer | None = None
+        self._count = 0
+
+    @property
+    def is_preferred(self) -> bool:
+        """Whether the model keeps writing its calls as text although it was given tools."""
+        return self._count >= _ENOUGH
+
+    def written(self, request: Request) -> Request:
+        """Return a request with its tools, calls and results as text."""
+        if self._writer is None:
+            from ybs.providers.text_protocol.writing import Writer
+
+            self._writer = Writer()
+        return self._writer.written(request)
+
+    async def noticed(
+        self, stream: AsyncGenerator[Event, None], request: Request
+    ) -> AsyncGenerator[Event, None]:
+        """Pass an answer on; where its text is a call, it becomes one."""
+        async with aclosing(stream) as events:
+            async for event in events:
+                if isinstance(event, AssistantSaid):
+                    event = self._noticed(event, request)
+                yield event
+
+    def _noticed(self, said: AssistantSaid, request: Request) -> AssistantSaid:
+        if said.message.calls:
+            self._count = 0
+            return said
+        message = _with_calls(said.message, request)
+        self._count += bool(message.calls)
+        return AssistantSaid.of(message) if message.calls else said
+
+    async def read(
+        self, stream: AsyncGenerator[Event, None], request: Request
+    ) -> AsyncGenerator[Event, None]:
+        """Pass an answer on with the calls in its text as calls; what may be one is not shown as text."""
+        from ybs.providers.text_protocol.reading import Held
+
+        held = Held()
+        async with aclosing(stream) as events:
+            async for event in events:
+                match event:
+                    case TextStreamed():
+                        if shown := held.add(event.text):
+                            yield TextStreamed(text=shown)
+                    case AssistantSaid():
+                        message = _with_calls(event.message, request)
+                        if rest := held.rest(message.text):
+                            yield TextStreamed(text=rest)
+                        for call in message.calls:
+                            arguments = call.invalid or bytes(call.arguments).decode()
+                            yield ToolCallStreamed(id=call.id, name=call.name, text=arguments)
+                        yield AssistantSaid.of(message)
+                    case _:
+                        yield event
+
+
+def _with_calls(message: AssistantMessage, request: Request) -> AssistantMessage:
+    if not any(sign in message.text for sign in _SIGNS):
+        return message
+    from ybs.providers.text_protocol.reading import with_calls
+
+    return with_calls(message, {tool.name for tool in request.tools})

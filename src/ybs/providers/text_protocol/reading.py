@@ -1,0 +1,254 @@
+"""Calls in the text of a model: a fenced JSON block, and the dialects that local models write by nature.
+
+Hermes `<tool_call>`, Mistral `[TOOL_CALLS]`, Llama's bare JSON, Qwen's XML, SEARCH/REPLACE blocks and the tags of Yips. What
+stands in a code fence that is not a call is text.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, Final, TypeAlias, cast
+
+import msgspec
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from ybs.core.lazy import lazy
+from ybs.core.messages import AssistantMessage, AssistantPart, Text, Thinking, ToolCall
+
+#: A call's name and its arguments, or the text of arguments that are not JSON.
+_Found: TypeAlias = tuple[str, dict[str, Any] | str]
+_NAME_KEYS: Final = ("name", "tool", "function", "tool_name")
+_ARGUMENT_KEYS: Final = ("arguments", "parameters", "args", "input", "tool_input")
+
+_FENCE = lazy(
+    r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w-]*)[^\n]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.M | re.S
+)
+_HERMES = lazy(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|\Z)", re.S)
+_MISTRAL = lazy(r"\[TOOL_CALLS\]\s*(.*)\Z", re.S)
+_XML = lazy(r"<function=([\w.-]+)>\s*(.*?)\s*(?:</function>|\Z)", re.S)
+_XML_PARAMETER = lazy(r"<parameter=([\w.-]+)>\n?(.*?)\n?(?:</parameter>|(?=<parameter=)|\Z)", re.S)
+_BARE = lazy(r"(?:<\|python_tag\|>)?\s*(\{.*\})\s*(?:<\|eom_id\|>)?\s*\Z", re.S)
+_EDIT = lazy(
+    r"^[`*# \t]*([\w./-]+)[`*:]*[ \t]*\n(?:```\w*\n)?<{5,9} SEARCH\n(.*?)\n?={5,9}\n(.*?)\n?>{5,9} REPLACE(?:\n```)?",
+    re.M | re.S,
+)
+_TAG = lazy(r"\{(ACTION|THOUGHT|UPDATE_IDENTITY):((?:[^{}]|\{[^{}]*\})*)\}", re.S)
+_NAMED = lazy(r'"(?:name|tool|function|tool_name)"\s*:\s*"([\w.-]+)"')
+_ARGUMENTS = lazy(r'"(?:arguments|parameters|args|input|tool_input)"\s*:\s*(.*?)\s*\}?\s*\Z', re.S)
+#: What the tags of Yips call its tools, and the argument that stands behind the colon.
+_TAGS: Final = {
+    "ls": ("list_files", "path"),
+    "list_files": ("list_files", "path"),
+    "read_file": ("read_file", "path"),
+    "grep": ("search_files", "pattern"),
+    "search_files": ("search_files", "pattern"),
+    "run_shell": ("run_shell", "command"),
+    "run_command": ("run_shell", "command"),
+    "delete_file": ("delete_file", "path"),
+}
+#: Where the rest of an answer may be a call: until it is whole nothing of it is shown.
+MARKS: Final = (
+    "```",
+    "~~~",
+    "<tool_call>",
+    "[TOOL_CALLS]",
+    "<function=",
+    "<|python_tag|>",
+    "<<<<<<<",
+    "{",
+)
+
+
+class _Span(Struct, frozen=True):
+    """A part of the text, and the calls that it is: none where it is a fence with something else in it."""
+
+    start: int
+    end: int
+    found: tuple[_Found, ...]
+
+
+_Reader: TypeAlias = Callable[[str, Collection[str]], Iterator[_Span]]
+
+
+def with_calls(message: AssistantMessage, names: Collection[str]) -> AssistantMessage:
+    """Return a message with the calls that are written in its text as calls; `names` are the tools on offer."""
+    text = message.text
+    spans = [] if message.calls else spans_in(text, names)
+    if not spans:
+        return message
+    rest, at = list[str](), 0
+    for span in spans:
+        rest.append(text[at : span.start])
+        at = span.end
+    said = "".join([*rest, text[at:]]).strip()
+    found = [each for span in spans for each in span.found]
+    calls = [_call(each, number) for number, each in enumerate(found, 1)]
+    thoughts = [part for part in message.content if isinstance(part, Thinking)]
+    content: list[AssistantPart] = [*thoughts, *([Text(text=said)] if said else []), *calls]
+    return replace(message, content=tuple(content), stop_reason="tool_calls")
+
+
+def spans_in(text: str, names: Collection[str]) -> list[_Span]:
+    """Find the parts of a text that are calls, in their order. What stands within another part does not count."""
+    taken: list[_Span] = []
+    for reader in _READERS:
+        for span in reader(text, names):
+            if all(span.end <= each.start or each.end <= span.start for each in taken):
+                taken.append(span)
+    return sorted((span for span in taken if span.found), key=lambda span: span.start)
+
+
+def _fenced(text: str, names: Collection[str]) -> Iterator[_Span]:
+    for match in _FENCE().finditer(text):
+        inside = match[3]
+        found = _hermes_in(inside, names) or _xml_in(inside, names) or _json_calls(inside, names)
+        is_call = match[2].lower() in ("", "json", "tool_call", "tool_code", "tool", "xml")
+        yield _Span(match.start(), match.end(), found if is_call else ())
+
+
+def _hermes_in(text: str, names: Collection[str]) -> tuple[_Found, ...]:
+    return tuple(each for span in _hermes(text, names) for each in span.found)
+
+
+def _hermes(text: str, names: Collection[str]) -> Iterator[_Span]:
+    for match in _HERMES().finditer(text):
+        found = _json_calls(match[1], names) or _xml_in(match[1], names)
+        yield _Span(match.start(), match.end(), found)
+
+
+def _mistral(text: str, names: Collection[str]) -> Iterator[_Span]:
+    if match := _MISTRAL().search(text):
+        yield _Span(match.start(), match.end(), _json_calls(match[1], names))
+
+
+def _bare(text: str, names: Collection[str]) -> Iterator[_Span]:
+    if match := _BARE().match(text):
+        yield _Span(match.start(), match.end(), _json_calls(match[1], names))
+
+
+def _xml(text: str, names: Collection[str]) -> Iterator[_Span]:
+    for match in _XML().finditer(text):
+        given: dict[str, Any] = dict(_XML_PARAMETER().findall(match[2]))
+        yield _Span(match.start(), match.end(), ((match[1], given),) * (match[1] in names))
+
+
+def _xml_in(text: str, names: Collection[str]) -> tuple[_Found, ...]:
+    return tuple(each for span in _xml(text, names) for each in span.found)
+
+
+def _edits(text: str, names: Collection[str]) -> Iterator[_Span]:
+    for match in _EDIT().finditer(text):
+        given = {"path": match[1], "old_text": match[2], "new_text": match[3]}
+        found = (
+            ("edit_file", given)
+            if match[2]
+            else ("write_file", {"path": match[1], "content": match[3]})
+        )
+        yield _Span(match.start(), match.end(), (found,) * (found[0] in names))
+
+
+def _tags(text: str, names: Collection[str]) -> Iterator[_Span]:
+    for match in _TAG().finditer(text):
+        yield _Span(match.start(), match.end(), tuple(_tagged(match[1], match[2], names)))
+
+
+def _tagged(kind: str, said: str, names: Collection[str]) -> Iterator[_Found]:
+    if kind == "THOUGHT":
+        kind, said = "ACTION", f"set_thought:{said}"
+    if kind == "UPDATE_IDENTITY":
+        kind, said = "ACTION", f"update_identity:{said}"
+    tool, _, rest = said.partition(":")
+    if tool == "write_file":
+        path, _, content = rest.partition(":")
+        found: _Found = (tool, {"path": path, "content": content})
+    elif tool in ("git", "sed"):
+        found = ("run_shell", {"command": f"{tool} {rest}"})
+    else:
+        name, argument = _TAGS.get(tool, (tool, "text"))
+        found = (name, {argument: rest} if rest else {})
+    if found[0] in names:
+        yield found
+
+
+#: The most certain first.
+_READERS: Final[tuple[_Reader, ...]] = (_edits, _fenced, _hermes, _mistral, _xml, _tags, _bare)
+
+
+def _json_calls(text: str, names: Collection[str]) -> tuple[_Found, ...]:
+    """Return the calls that a JSON object, a list of them, or several lines of them are."""
+    try:
+        value = msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        return _broken_calls(text, names)
+    given = cast("list[Any]", value) if isinstance(value, list) else [value]
+    found = [_call_of(each) for each in given]
+    return tuple(each for each in found if each and each[0] in names) if all(found) else ()
+
+
+def _broken_calls(text: str, names: Collection[str]) -> tuple[_Found, ...]:
+    """Return the calls of several objects, or of one that is not quite JSON: its arguments are repaired by the toolbox."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) > 1 and all(
+        line.lstrip().startswith('{"') and line.rstrip().endswith("}") for line in lines
+    ):
+        found = [each for line in lines for each in _json_calls(line, names)]
+        if len(found) == len(lines):
+            return tuple(found)
+    named, arguments = _NAMED().search(text), _ARGUMENTS().search(text)
+    if named is None or arguments is None or named[1] not in names:
+        return ()
+    return ((named[1], arguments[1]),)
+
+
+def _call_of(value: Any) -> _Found | None:
+    """Return the call that a JSON object is: a name, arguments, and nothing else of weight."""
+    if not isinstance(value, dict):
+        return None
+    given = cast("dict[str, Any]", value)
+    inner = given.get("function")
+    if isinstance(inner, dict):
+        return _call_of(inner)
+    name = next((given[key] for key in _NAME_KEYS if isinstance(given.get(key), str)), None)
+    arguments = next((given[key] for key in _ARGUMENT_KEYS if key in given), None)
+    if name is None or not isinstance(arguments, (dict, str)):
+        return None
+    return name, cast("dict[str, Any] | str", arguments)
+
+
+def _call(found: _Found, number: int) -> ToolCall:
+    name, given = found
+    call_id = f"text_{number}"
+    if isinstance(given, str):
+        return ToolCall(id=call_id, name=name, invalid=given)
+    return ToolCall(id=call_id, name=name, arguments=Raw(msgspec.json.encode(given)))
+
+
+class Held:
+    """The text of an answer as it may be shown while it comes: what may be the beginning of a call is kept back."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._shown = 0
+
+    def add(self, piece: str) -> str:
+        """Take a piece and return what may be shown now."""
+        self._text += piece
+        marks = [at for mark in MARKS if (at := self._text.find(mark, self._shown)) >= 0]
+        end = min(marks, default=len(self._text) - self._partial())
+        shown, self._shown = self._text[self._shown : end], max(end, self._shown)
+        return shown
+
+    def _partial(self) -> int:
+        """Return how many characters at the end may begin a mark."""
+        longest = min(max(map(len, MARKS)) - 1, len(self._text))
+        return next(
+            (n for n in range(longest, 0, -1) if any(m.startswith(self._text[-n:]) for m in MARKS)),
+            0,
+        )
+
+    def rest(self, said: str) -> str:
+        """Return what of the whole text, `said`, was not shown."""
+        if said == self._text:
+            return said[self._shown :]
+        shown = self._text[: self._shown].strip()
+        return said[len(shown) :] if said.startswith(shown) else ""

@@ -1,0 +1,77 @@
+"""Requests as text: tools, calls and results."""
+
+import msgspec
+from msgspec import Raw
+
+from ybs.core.messages import AssistantMessage, Text, ToolCall, ToolResult, UserMessage
+from ybs.core.ports import Request, ToolSpec
+from ybs.providers.text_protocol.examples import EXAMPLES, NAMES
+from ybs.providers.text_protocol.reading import with_calls
+from ybs.providers.text_protocol.writing import CHANGED, FAILED, HOW, READ, Writer, signature
+
+SCHEMA = Raw(
+    b'{"type":"object","properties":{"path":{"type":"string"},"limit":{"type":"integer"},'
+    b'"kind":{"enum":["a","b"]},"tags":{"type":"array","items":{"type":"string"}}},"required":["path"]}'
+)
+
+
+def spec(name: str, effect: str = "read") -> ToolSpec:
+    return ToolSpec(name=name, description="Do it.", parameters=SCHEMA, effect=effect)  # pyright: ignore[reportArgumentType] - a row of words
+
+
+def test_a_tool_is_a_line():
+    assert signature(spec("look")) == (
+        '- look(path, limit?: integer, kind?: a|b, tags?: {"type":"array","items":{"type":"string"}}): Do it.'
+    )
+
+
+def test_calls_and_results_are_text_and_the_next_step_is_named():
+    asked = UserMessage.of("Look.")
+    call = ToolCall(id="1", name="look", arguments=Raw(b'{"path":"a"}'))
+    said = AssistantMessage(content=(Text(text="Yes."), call))
+    results = [
+        ToolResult(call_id="1", name="look", output="seen\n"),
+        ToolResult(call_id="2", name="change", output="Edited."),
+        ToolResult(call_id="3", name="look", output="no such file", is_error=True),
+    ]
+    tools = [spec("look"), spec("change", "edit")]
+    written = Writer().written(Request("Be brief.", [asked, said, *results], tools))
+    assert written.tools == ()
+    assert written.system.startswith("Be brief.\n\nTools (? may be left out):\n- look(path")
+    assert written.system.endswith(HOW)
+    assert [getattr(m, "text", "") for m in written.messages] == [
+        "Look.",
+        'Yes.\n```json\n{"name": "look", "arguments": {"path":"a"}}\n```',
+        f"Result of look:\nseen\n({READ})",
+        f"Result of change:\nEdited.\n({CHANGED})",
+        f"Result of look:\nno such file\n({FAILED})",
+    ]
+
+
+def test_what_was_written_stays_the_same_object_as_the_conversation_grows():
+    writer, tools = Writer(), [spec("look")]
+    result = ToolResult(call_id="1", name="look", output="seen")
+    one = writer.written(Request("", [result], tools))
+    two = writer.written(Request("", [result, UserMessage.of("more")], tools))
+    assert one.messages[0] is two.messages[0]
+
+
+def test_examples_stand_first_where_their_tools_are_on_offer():
+    tools = [spec(name) for name in sorted(NAMES)]
+    asked = UserMessage.of("Look.")
+    assert list(Writer().written(Request("", [asked], tools)).messages) == [*EXAMPLES, asked]
+    assert list(Writer().written(Request("", [asked], tools[1:])).messages) == [asked]
+
+
+def test_the_calls_of_the_examples_are_calls():
+    answers = [m for m in EXAMPLES if isinstance(m, AssistantMessage)]
+    read = [with_calls(m, NAMES) for m in answers]
+    called = {call.name for message in read for call in message.calls}
+    assert called == NAMES
+    assert all(bool(m.calls) != bool(m.text) for m in read)
+
+
+def test_people_and_models_take_turns_in_the_examples():
+    kinds = [type(message) for message in EXAMPLES]
+    assert kinds == [UserMessage, AssistantMessage] * (len(kinds) // 2)
+    assert len(msgspec.json.encode(EXAMPLES)) < 5_000
