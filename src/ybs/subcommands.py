@@ -16,8 +16,8 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("show", "set", "unset", "schema", "check"),
     ),
     "models": (
-        "manage the starter model, which runs on this machine",
-        ("list", "install", "remove", "status", "stop"),
+        "list, download, choose and remove models that run on this machine, and stop their server",
+        ("list", "download", "use", "remove", "install", "status", "stop"),
     ),
     "bench": ("measure the chosen model with small tasks on this machine", ("tasks",)),
     "sessions": (
@@ -105,6 +105,9 @@ def add_own(parser: "ArgumentParser", name: str) -> list["Action"]:
         case "firewall":
             help_text = "files or folders to scan; - for standard input (default: this folder)"
             add("files", nargs="*", metavar="FILE", help=help_text)
+        case "models":
+            help_text = "of download (none: the best for this machine), use and remove (none: the starter model)"
+            add("model_name", nargs="?", metavar="NAME", help=help_text)
         case "permissions":
             help_text = "of allow and deny: a rule, after project (as shipped) or user; of remove: its number"
             add("words", nargs="*", metavar="RULE", help=help_text)
@@ -123,10 +126,21 @@ def check_own(name: str, arguments: "Namespace") -> None:
         fail("the command is missing: ybs sandbox exec [--network] -- COMMAND ...")
     if name == "config":
         check_config(arguments)
+    if name == "models":
+        check_models(arguments)
     if name == "tool" and not arguments.name:
         fail("the name of a tool is missing: ybs tool call NAME JSON")
     if name == "sessions":
         check_sessions(arguments)
+
+
+def check_models(arguments: "Namespace") -> None:
+    """Fail where an action of `models` has a name too many, or lacks the one that it needs."""
+    action, name = arguments.action, arguments.model_name
+    if action == "use" and not name:
+        fail("the name of a model is missing: ybs models use NAME")
+    if name and action not in ("download", "use", "remove"):
+        fail(f"{name!r} is not understood here; ybs models {action} takes no name")
 
 
 def check_config(arguments: "Namespace") -> None:

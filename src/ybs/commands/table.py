@@ -10,6 +10,7 @@ from ybs.commands.autocommit import change_autocommit
 from ybs.commands.command import SlashCommand
 from ybs.commands.conversation import begin_anew, clear, copy, export, leave
 from ybs.commands.diff import show_diff
+from ybs.commands.download import download
 from ybs.commands.focus import focus
 from ybs.commands.folders import add_dir
 from ybs.commands.git import commit
@@ -114,6 +115,7 @@ GROUPS = (
             shows_bare=True,
             choices=_providers,
         ),
+        SlashCommand(("download",), "[NAME]", "download a model, and use it", download, waits=True),
         SlashCommand(
             names=("mode",),
             arguments="[NAME]",

@@ -72,6 +72,13 @@ class Local(Struct, frozen=True, kw_only=True):
             "`PATH` where this machine has a graphics processor or the extra is not installed."
         ),
     ] = None
+    hub: Annotated[
+        NotEmpty,
+        Meta(
+            description="Where models are downloaded from when you ask for one: a hub with the addresses of Hugging Face, "
+            "or a mirror's pattern with `{file}`, and `{repository}` where it is needed."
+        ),
+    ] = "https://huggingface.co"
     keep_minutes: Annotated[
         Minutes | None,
         Meta(

@@ -26,6 +26,7 @@ _KINDS = {
 _SETTINGS = {
     ("llm", "endpoint"): "sends your prompts and your files to",
     ("llm", "provider"): "chooses the provider",
+    ("local", "hub"): "downloads models from",
     ("local", "server"): "starts this program to serve the local model:",
     ("tools", "external"): "lets the model run these programs:",
     ("tools", "search_paths"): "looks for tools, which are programs, in",

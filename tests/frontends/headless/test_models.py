@@ -7,11 +7,15 @@ from typing import Any
 
 import msgspec
 import pytest
+from local.loopback_hub import MODEL, SHA256, gives, open_hub
+from msgspec.structs import replace
 
 from ybs import cli
+from ybs.config.paths import user_config_file
 from ybs.core.errors import ProviderDown
 from ybs.frontends.headless.models import Progress
-from ybs.providers.local import fetch, server
+from ybs.providers.local import fetch, hardware, server
+from ybs.providers.local.hardware import Machine
 from ybs.providers.local.models import models_folder, starter_path
 
 RUNNING = server.Running(
@@ -22,6 +26,14 @@ RUNNING = server.Running(
 def printed(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
     assert cli.main(["models", *words]) == code
     return capsys.readouterr().out
+
+
+@pytest.fixture(autouse=True)
+def small_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make this machine one of two cores, without an Ollama."""
+    here = Machine(cores=2, memory_bytes=8 * 10**9, free_bytes=6 * 10**9)
+    monkeypatch.setattr(hardware, "detect", lambda: here)
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
 
 
 def test_the_starter_model_is_listed_before_it_is_there(capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,3 +120,103 @@ def test_removing_deletes_the_file(capsys: pytest.CaptureFixture[str]) -> None:
     starter_path().write_bytes(b"x")
     assert "removed" in printed(capsys, "remove")
     assert not starter_path().exists()
+
+
+def test_the_list_says_what_is_best_for_this_machine_and_what_ollama_has(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = printed(capsys)
+    assert "This machine: 2 cores, 8.0 GB of memory (6.0 GB free)" in text
+    assert "Best for it: qwen2.5-coder-1.5b-instruct-q4_k_m (window 8,192, on the CPU" in text
+    assert "`ybs models download` fetches it" in text
+    monkeypatch.setattr(hardware, "detect", lambda: Machine(cores=1, free_bytes=1))
+    body = b'{"models": [{"name": "qwen3:8b", "size": 5000000000}, {"name": "x"}]}'
+    with open_hub(gives(body)) as ollama:
+        monkeypatch.setenv("OLLAMA_HOST", ollama.url)
+        text = printed(capsys)
+    assert "Best for it" not in text
+    assert "ollama qwen3:8b  5.0 GB\nollama x\n" in text
+
+
+def test_a_model_is_downloaded_chosen_and_removed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open_hub(gives()) as hub:
+        monkeypatch.setenv("YBS_LOCAL__HUB", hub.url)
+        text = printed(capsys, "download", "a/b/mine.gguf")
+        assert f"Its SHA-256 is {SHA256}" in text
+        assert "`ybs models use mine` chooses it" in text
+        assert "was there already" in printed(capsys, "download", "a/b/mine.gguf")
+        assert len(hub.asked) == 1
+    assert (models_folder() / "mine.gguf").read_bytes() == MODEL
+    assert "ybs uses mine from now on" in printed(capsys, "use", "mine")
+    chosen = msgspec.json.decode(user_config_file().read_bytes())
+    assert chosen == {"llm": {"provider": "llamacpp", "model": "mine"}}
+    assert printed(capsys, "remove", "mine") == "mine: removed\n"
+    assert not (models_folder() / "mine.gguf").exists()
+
+
+def test_without_a_name_the_best_model_for_this_machine_is_downloaded(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open_hub(gives()) as hub:
+        monkeypatch.setenv("YBS_LOCAL__HUB", hub.url)
+        assert cli.main(["models", "download", "--format", "json"]) == 75
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert f"{starter_path().name}: window 8,192, on the CPU" in err
+    assert "It was not installed." in err
+    assert not starter_path().exists()
+
+
+def test_with_ollama_as_the_provider_ollama_downloads(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open_hub(gives(b'{"status": "success"}\n')) as ollama:
+        monkeypatch.setenv("OLLAMA_HOST", ollama.url)
+        text = printed(capsys, "download", "qwen3:8b", "-p", "ollama")
+        assert ollama.asked[0][0] == "/api/pull"
+    assert text == "Ollama has qwen3:8b now.\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("use", "gone"), 3, "There is no local model 'gone'"),
+        (("remove", "gone"), 3, "There is no model 'gone'"),
+        (("remove", "../../x"), 3, "There is no model '../../x'"),
+        (("download", "a/b/x.bin"), 3, "is not the name of a GGUF file"),
+    ],
+)
+def test_a_model_that_is_not_there_is_named(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], code: int, said: str
+) -> None:
+    assert cli.main(["models", *words]) == code
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [("use",), ("stop", "x"), ("list", "x"), ("install", "x")])
+def test_a_name_too_many_or_too_few_is_bad_usage(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    assert cli.main(["models", *words]) == 2
+    assert "ybs models" in capsys.readouterr().err
+
+
+def test_removing_a_model_ends_the_server_that_runs_it_and_no_other(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stopped: list[str] = []
+
+    async def stop() -> bool:
+        stopped.append("stopped")
+        return True
+
+    models_folder().mkdir(parents=True)
+    path = models_folder() / "mine.gguf"
+    monkeypatch.setattr(server, "stop", stop)
+    for model, count in (("/other.gguf", 0), (str(path), 1)):
+        path.write_bytes(b"GGUF")
+        monkeypatch.setattr(server, "running", lambda at=model: replace(RUNNING, model=at))
+        printed(capsys, "remove", "mine")
+        assert len(stopped) == count

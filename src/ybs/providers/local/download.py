@@ -1,0 +1,278 @@
+"""Download one large file: resumed where it broke off, checked, and put in its place in one step.
+
+What the server says of the file is believed only as far as it can do no harm: no more bytes than were announced are
+taken, no more than the disk has room for, and nothing gets its name before its checksum is right.
+"""
+
+import asyncio
+import shutil
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
+from urllib.parse import urljoin, urlsplit
+
+from msgspec import Struct
+
+from ybs.core.errors import ProviderDown, YbsError
+from ybs.core.remedies import Remedy
+from ybs.providers.http.client import host_of, is_local
+
+if TYPE_CHECKING:
+    import httpx2
+
+#: Takes the bytes that are there, the bytes that there will be, and what is being done.
+Progress: TypeAlias = Callable[[int, int, str], None]
+
+TRIES: Final = 5
+PAUSE_SECONDS = 1.0
+#: Left free on the disk.
+SPARE_BYTES: Final = 256_000_000
+TIMEOUT_SECONDS: Final = 60.0
+MOST_REDIRECTS: Final = 5
+_BLOCK_BYTES: Final = 1 << 20
+_ANSWERS: Final = frozenset((200, 206, 416))
+_REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
+
+
+class Downloaded(Struct, frozen=True):
+    """A file that was downloaded. `is_checked`: its checksum was known before."""
+
+    path: Path
+    sha256: str
+    is_checked: bool
+
+
+class _Offer(Struct, frozen=True, kw_only=True):
+    """What a server says of a file: its size, its checksum, and a mark that changes with its content."""
+
+    total: int = 0
+    sha256: str = ""
+    mark: str = ""
+
+
+class _BrokeOff(Exception):
+    """The connection ended before the file did."""
+
+
+async def download(
+    url: str, target: Path, progress: Progress, *, known_sha256: str = ""
+) -> Downloaded:
+    """Download a file into its place. Raises ProviderDown where it cannot be had and YbsError where it cannot be kept."""
+    import httpx2  # heavy; only for this
+
+    part = target.with_name(target.name + ".part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        async with httpx2.AsyncClient(timeout=TIMEOUT_SECONDS) as client:
+            offer = await _fetch(client, url, part, progress)
+            progress(offer.total, offer.total, "checking the hash")
+            digest = await asyncio.to_thread(digest_of, part)
+            _check(part, url, digest, known_sha256 or offer.sha256)
+            part.replace(target)
+            _mark_file(part).unlink(missing_ok=True)
+    except OSError as error:
+        raise YbsError(
+            f"{target} cannot be written: {error.strerror or error}. What has been downloaded is kept."
+        ) from error
+    return Downloaded(target, digest, bool(known_sha256 or offer.sha256))
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file. Blocks for as long as it takes to read it."""
+    digest = sha256()
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK_BYTES):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def redirected(url: str, location: str) -> str:
+    """Return where a redirect leads. Raises ProviderDown for a place that the person did not mean.
+
+    A hub hands files out from other hosts. But none may lead from the internet into the private network, or from TLS
+    to plain text.
+    """
+    there = urljoin(url, location)
+    old, new = urlsplit(url), urlsplit(there)
+    is_address = new.scheme in ("http", "https") and bool(new.hostname)
+    is_lower = (old.scheme, new.scheme) == ("https", "http")
+    if not is_address or is_lower or (is_local(new.hostname or "") and not is_local(host_of(url))):
+        raise ProviderDown(
+            f"{old.hostname} redirects the download to {there[:200]!r}, which is not followed."
+        )
+    return there
+
+
+async def _fetch(client: "httpx2.AsyncClient", url: str, part: Path, progress: Progress) -> _Offer:
+    """Bring the whole file here, as often as the connection breaks off."""
+    import httpx2
+
+    why = ""
+    for number in range(TRIES):
+        if number:
+            await asyncio.sleep(PAUSE_SECONDS * number)
+        try:
+            return await _fetch_rest(client, url, part, progress)
+        except (httpx2.TransportError, _BrokeOff) as error:
+            why = str(error) or type(error).__name__
+    raise ProviderDown(
+        f"The download from {host_of(url)} broke off {TRIES} times: {why}\nWhat has been downloaded is kept; "
+        "run it again to continue."
+    )
+
+
+async def _fetch_rest(
+    client: "httpx2.AsyncClient", url: str, part: Path, progress: Progress
+) -> _Offer:
+    """Take what is missing, or all of it where the server has another file by now."""
+    there, mark = _kept(part)
+    headers = {"accept-encoding": "identity"}
+    if there and mark:
+        headers |= {"range": f"bytes={there}-", "if-range": mark}
+    async with _opened(client, url, headers) as (response, offer):
+        if response.status_code == 416:  # there is nothing behind what is here
+            if offer.total == there:
+                return offer
+            _discard(part)
+            raise _BrokeOff("the server has another file by now")
+        done = there if response.status_code == 206 else 0
+        _check_offer(url, offer, response, done)
+        _check_room(part.parent, offer.total - done)
+        _mark_file(part).write_text(offer.mark, "utf-8")
+        done = await _write(response, part, done, offer.total, progress)
+    if done > offer.total:
+        _discard(part)
+        raise ProviderDown(
+            f"{host_of(url)} sends more than the {offer.total:,} bytes that it announced."
+        )
+    if done < offer.total:
+        raise _BrokeOff(f"{done:,} of {offer.total:,} bytes came")
+    return offer
+
+
+async def _write(
+    response: "httpx2.Response", part: Path, done: int, total: int, progress: Progress
+) -> int:
+    """Append what comes, and return how many bytes there are; more than announced are not taken."""
+    with part.open("ab" if done else "wb") as file:
+        async for (
+            block
+        ) in response.aiter_raw():  # as it comes, so that nothing is lost where it ends
+            done += len(block)
+            if done > total:
+                break
+            file.write(block)
+            progress(done, total, "fetching")
+    return done
+
+
+def _kept(part: Path) -> tuple[int, str]:
+    """Return how much is here already, and the mark of the file that it is of."""
+    try:
+        return part.stat().st_size, _mark_file(part).read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return 0, ""
+
+
+def _discard(part: Path) -> None:
+    part.unlink(missing_ok=True)
+    _mark_file(part).unlink(missing_ok=True)
+
+
+def _check_offer(url: str, offer: _Offer, response: "httpx2.Response", done: int) -> None:
+    if done and not response.headers.get("content-range", "").startswith(f"bytes {done}-"):
+        raise ProviderDown(
+            f"{host_of(url)} sent another part of the file than the one that was asked for."
+        )
+    if not offer.total:
+        raise ProviderDown(
+            f"{host_of(url)} does not say how large the file is, so it is not downloaded."
+        )
+
+
+@asynccontextmanager
+async def _opened(
+    client: "httpx2.AsyncClient", url: str, headers: dict[str, str]
+) -> AsyncGenerator[tuple["httpx2.Response", _Offer]]:
+    """Send the request, along redirects; the hub that the person named says what the file is, not the host behind it."""
+    offer = _Offer()
+    for _ in range(MOST_REDIRECTS + 1):
+        async with client.stream("GET", url, headers=headers) as response:
+            offer = _merged(offer, response)
+            if response.status_code in _REDIRECTS:
+                url = redirected(url, response.headers.get("location", ""))
+                continue
+            if response.status_code not in _ANSWERS:
+                raise ProviderDown(
+                    f"{host_of(url)} answered {response.status_code} to the download of {urlsplit(url).path[:200]}.",
+                    remedies=(Remedy("do", "check the name of the model"),)
+                    if response.status_code == 404
+                    else (),
+                )
+            yield response, offer
+            return
+    raise ProviderDown(f"{host_of(url)} redirects the download more than {MOST_REDIRECTS} times.")
+
+
+def _merged(offer: _Offer, response: "httpx2.Response") -> _Offer:
+    """Add what a response says to what was said before it, which counts."""
+    headers = response.headers
+    stated = headers.get("x-linked-etag", "").strip('"').lower()
+    is_file = response.status_code in _ANSWERS
+    whole = headers.get("content-range", "").rpartition("/")[2]
+    length = whole or ("" if response.status_code == 416 else headers.get("content-length", ""))
+    size = headers.get("x-linked-size", "") or (length if is_file else "")
+    mark = headers.get("etag", "")
+    return _Offer(
+        total=offer.total or (int(size) if size.isdecimal() and len(size) < 16 else 0),
+        sha256=offer.sha256 or (stated if is_sha256(stated) else ""),
+        # Only a strong mark says that the bytes are the same; the last host is the one that is asked to go on.
+        mark=mark if is_file and not mark.startswith("W/") else offer.mark,
+    )
+
+
+def is_sha256(text: str) -> bool:
+    """Return whether a text could be a SHA-256 in hexadecimal."""
+    return len(text) == 64 and set(text.lower()) <= set("0123456789abcdef")
+
+
+def _check_room(folder: Path, missing: int) -> None:
+    free = shutil.disk_usage(folder).free
+    if free < missing + SPARE_BYTES:
+        raise YbsError(
+            f"Not enough room in {folder}: {missing / 1e9:.1f} GB are missing, and {free / 1e9:.1f} GB are free."
+        )
+
+
+def _check(part: Path, url: str, digest: str, wanted: str) -> None:
+    with part.open("rb") as file:
+        is_model = file.read(4) == b"GGUF"
+    if wanted and digest != wanted.lower():
+        what = f"has the SHA-256 {digest}, and not {wanted.lower()}"
+    elif not is_model:
+        what = "is not a GGUF file"
+    else:
+        return
+    _discard(part)
+    raise ProviderDown(f"What {host_of(url)} sent {what}. It was not installed.")
+
+
+def _mark_file(part: Path) -> Path:
+    return part.with_suffix(".etag")
+
+
+@asynccontextmanager
+async def alone(folder: Path) -> AsyncGenerator[None]:
+    """Keep other runs of ybs from downloading into a folder at the same time. Raises YbsError where one does."""
+    import fcntl  # not on every system; those have no local model either
+
+    with (folder / "fetch.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise YbsError(
+                "Another ybs is downloading a model. Wait until it has finished."
+            ) from error
+        yield

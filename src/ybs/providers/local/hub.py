@@ -1,0 +1,116 @@
+"""Where a model is downloaded from: names of the catalogue, files of a hub, addresses."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from ybs.core.errors import ConfigError
+from ybs.providers.http.client import host_of
+from ybs.providers.local import models
+from ybs.providers.local.catalogue import CANDIDATES
+from ybs.providers.local.choice import Candidate, choose, plan
+from ybs.providers.local.download import Downloaded, Progress, alone, download, is_sha256
+from ybs.providers.local.hardware import Machine
+
+_FILE: Final = re.compile(r"[A-Za-z0-9][\w.+-]{0,190}\.gguf", re.ASCII)
+_PART_OF_MANY: Final = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
+
+
+class Source(Struct, frozen=True, kw_only=True):
+    """A model file at an address. `reason` says why it was chosen, where that was not the person."""
+
+    url: str
+    file: str
+    sha256: str = ""
+    reason: str = ""
+
+    @property
+    def path(self) -> Path:
+        """Where it lies, or would lie."""
+        return models.models_folder() / self.file
+
+    @property
+    def name(self) -> str:
+        """The name that chooses it."""
+        from ybs.providers.local.facts import STARTER_NAME
+
+        return STARTER_NAME if self.file == models.STARTER_FILE else Path(self.file).stem
+
+
+def fitting(machine: Machine) -> Iterator[tuple[Candidate, str]]:
+    """Yield what the machine can run of the catalogue, each model once, the best choice first, with how it would run."""
+    best = choose(machine, CANDIDATES)
+    if best is not None:
+        yield best[0], best[1].reason
+    seen = {best[0].name} if best else set[str]()
+    for each in reversed(CANDIDATES):  # the smallest quantisation of each
+        if each.name not in seen and (made := plan(machine, each.shape)):
+            seen.add(each.name)
+            yield each, made.reason
+
+
+def find_source(name: str, hub: str, machine: Machine) -> Source:
+    """Return where a model is to be had: the best one for the machine where no name is given.
+
+    A name is one of the catalogue (`qwen2.5-coder-7b`, `qwen2.5-coder-7b:q6_k`), a file of the hub
+    (`OWNER/REPOSITORY/FILE.gguf`) or an address; `#SHA-256` behind it is compared. Raises ConfigError.
+    """
+    name, _, sha256 = name.partition("#")
+    if sha256 and not is_sha256(sha256):
+        raise ConfigError("What stands behind # is not a SHA-256: 64 digits from 0 to f.")
+    if "://" in name:
+        host_of(name)
+        return _source(name, urlsplit(name).path.rpartition("/")[2], sha256)
+    if name.count("/") == 2:
+        repository, _, file = name.rpartition("/")
+        return _source(_address(hub, repository, file), file, sha256)
+    candidate, reason = _candidate(name.lower(), machine)
+    address = _address(hub, candidate.repository, candidate.file)
+    return _source(address, candidate.file, sha256 or candidate.sha256, reason)
+
+
+async def install(source: Source, progress: Progress) -> Downloaded:
+    """Download a model into its place, if it is not there. Raises ProviderDown and YbsError."""
+    folder = source.path.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    async with alone(folder):
+        return await download(source.url, source.path, progress, known_sha256=source.sha256)
+
+
+def _candidate(name: str, machine: Machine) -> tuple[Candidate, str]:
+    if not name:
+        best = choose(machine, CANDIDATES)
+        if best is None:
+            raise ConfigError(f"No model of ybs's catalogue fits this machine: {machine.words}.")
+        return best[0], best[1].reason
+    found = [each for each in CANDIDATES if name in (each.name, each.full_name)]
+    if not found:
+        names = ", ".join(dict.fromkeys(each.name for each in CANDIDATES))
+        raise ConfigError(
+            f"There is no model {name!r} in the catalogue: {names}.\n"
+            "Or name a file of the hub (OWNER/REPOSITORY/FILE.gguf), or an address that ends in .gguf."
+        )
+    best = choose(machine, found) if len(found) > 1 else None
+    return (best[0], best[1].reason) if best else (found[-1], "")
+
+
+def _address(hub: str, repository: str, file: str) -> str:
+    """Return the address of a file: as Hugging Face has it, or as a mirror's pattern says."""
+    host_of(hub)
+    if "{file}" in hub:
+        return hub.replace("{repository}", repository).replace("{file}", file)
+    return f"{hub.rstrip('/')}/{repository}/resolve/main/{file}"
+
+
+def _source(url: str, file: str, sha256: str, reason: str = "") -> Source:
+    if not _FILE.fullmatch(file):
+        raise ConfigError(f"{file[:200]!r} is not the name of a GGUF file.")
+    if _PART_OF_MANY.search(file):
+        raise ConfigError(
+            f"{file} is one part of a model of several files, which ybs cannot put together."
+        )
+    return Source(url=url, file=file, sha256=sha256, reason=reason)

@@ -1,0 +1,53 @@
+"""Have an Ollama server download a model.
+
+https://github.com/ollama/ollama/blob/main/docs/api.md#pull-a-model
+"""
+
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import Final
+
+from ybs.core.errors import ProviderDown
+from ybs.providers.http.client import HttpClient, Patience, host_of
+from ybs.providers.http.failures import Site
+from ybs.providers.registry import Provider
+from ybs.providers.wire.loose_json import as_text, count_at
+
+#: Between two lines a layer may be checked, which takes long for a large one.
+PATIENCE: Final = Patience(connect=5.0, first=120.0, later=600.0)
+
+
+async def pull(provider: Provider, model: str, progress: Callable[[int, int, str], None]) -> None:
+    """Download a model; `progress` takes the bytes that are there, those that there will be, and what is done.
+
+    Raises ModelError: the server is not there, does not know the model, or broke off. It keeps what has come.
+    """
+    endpoint = provider.endpoint
+    site = Site(
+        provider=provider.name,
+        endpoint=endpoint,
+        host=host_of(endpoint),
+        model=model,
+        start_advice=provider.start_advice,
+    )
+    client = HttpClient(site, patience=PATIENCE)
+    layers: dict[str, tuple[int, int]] = {}
+    status = ""
+    try:
+        frames = client.stream("/api/pull", {"model": model, "stream": True}, framing="ndjson")
+        async with aclosing(frames) as lines:
+            async for line in lines:
+                status = as_text(line.get("status"))
+                if total := count_at(line, "total"):
+                    layers[as_text(line.get("digest"))] = (count_at(line, "completed") or 0, total)
+                done, whole = (
+                    sum(column) for column in zip(*layers.values() or ((0, 0),), strict=True)
+                )
+                is_layer = bool(line.get("digest")) and status.startswith("pulling")
+                progress(done, whole, "fetching" if is_layer else status)
+    finally:
+        await client.aclose()
+    if status != "success":
+        raise ProviderDown(
+            f"{provider.name} ended the download of {model} without saying that it succeeded (last: {status or 'nothing'})."
+        )

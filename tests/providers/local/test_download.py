@@ -1,0 +1,267 @@
+"""Downloads: whole and right or not at all, nothing twice, and no trust in what a hub says."""
+
+import asyncio
+import errno
+import fcntl
+import shutil
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from local.loopback_hub import (
+    MODEL,
+    SHA256,
+    Behaviour,
+    Hub,
+    does_not_say_how_much,
+    gives,
+    open_hub,
+    redirects,
+    says,
+    sends_without_end,
+)
+
+from rows import every_row
+from ybs.core.errors import ProviderDown, YbsError
+from ybs.providers.local import download
+from ybs.providers.local.download import Downloaded, redirected
+
+STATED = {"X_Linked_Etag": f'"{SHA256}"', "X_Linked_Size": len(MODEL)}
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(download, "PAUSE_SECONDS", 0)
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    return tmp_path / "models" / "m.gguf"
+
+
+async def fetch(
+    hub: Hub, target: Path, *, known: str = "", steps: list[Any] | None = None
+) -> Downloaded:
+    seen = [] if steps is None else steps
+    return await download.download(
+        f"{hub.url}/m.gguf", target, lambda *step: seen.append(step), known_sha256=known
+    )
+
+
+def content(target: Path) -> bytes:
+    return target.read_bytes()
+
+
+def left(target: Path) -> list[str]:
+    return sorted(path.name for path in target.parent.iterdir())
+
+
+async def test_a_file_arrives_with_progress_and_leaves_nothing_else_behind(target: Path):
+    steps: list[Any] = []
+    with open_hub(gives(**STATED)) as hub:
+        found = await fetch(hub, target, steps=steps)
+    assert content(target) == MODEL
+    assert found == Downloaded(target, SHA256, is_checked=True)
+    assert left(target) == ["m.gguf"]
+    assert [done for done, _, _ in steps] == sorted(done for done, _, _ in steps)
+    assert steps[-1] == (len(MODEL), len(MODEL), "checking the hash")
+    assert {total for _, total, _ in steps} == {len(MODEL)}
+
+
+async def test_a_download_that_breaks_off_goes_on_where_it_broke_off(target: Path):
+    with open_hub(gives(most=300_000), gives(most=300_000), gives()) as hub:
+        await fetch(hub, target, known=SHA256)
+    assert content(target) == MODEL
+    begins = [asked[1:] for asked in hub.asked]
+    assert begins[0] == (None, None)
+    assert begins[1] == ("bytes=300000-", '"1"')
+    assert begins[2] == ("bytes=600000-", '"1"')
+
+
+async def test_what_is_here_is_kept_for_the_next_run(target: Path):
+    with open_hub(gives(most=500_000), says(503)) as hub:
+        with pytest.raises(ProviderDown, match="answered 503"):
+            await fetch(hub, target)
+        hub.script = (gives(),)
+        await fetch(hub, target, known=SHA256)
+    assert hub.asked[-1][1] == "bytes=500000-"
+    assert content(target) == MODEL
+
+
+async def test_a_download_that_is_cancelled_is_kept_too(target: Path):
+    arrived = asyncio.Event()
+    with open_hub(gives(most=500_000)) as hub:
+        task = asyncio.create_task(
+            download.download(f"{hub.url}/m.gguf", target, lambda *_: arrived.set())
+        )
+        await arrived.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert "m.gguf.part" in left(target)
+
+
+async def test_a_run_that_was_killed_after_the_last_byte_fetches_nothing_again(target: Path):
+    target.parent.mkdir()
+    target.with_name("m.gguf.part").write_bytes(MODEL)
+    target.with_name("m.gguf.etag").write_text('"1"')
+    with open_hub(gives()) as hub:
+        await fetch(hub, target, known=SHA256)
+    assert hub.asked == [("/m.gguf", f"bytes={len(MODEL)}-", '"1"')]
+    assert content(target) == MODEL
+
+
+@pytest.mark.parametrize("mark", ['"2"', "", 'W/"1"'])
+async def test_a_file_that_changed_meanwhile_is_fetched_from_the_beginning(target: Path, mark: str):
+    with open_hub(gives(b"GGUF" + bytes(500_000), etag=mark, most=300_000), gives()) as hub:
+        await fetch(hub, target, known=SHA256)
+    assert content(target) == MODEL
+
+
+async def test_a_part_that_is_longer_than_the_file_is_thrown_away(target: Path):
+    target.parent.mkdir()
+    target.with_name("m.gguf.part").write_bytes(MODEL * 2)
+    target.with_name("m.gguf.etag").write_text('"1"')
+    with open_hub(gives()) as hub:
+        await fetch(hub, target, known=SHA256)
+    assert content(target) == MODEL
+
+
+async def test_a_connection_that_always_breaks_is_given_up_and_what_came_is_kept(target: Path):
+    with open_hub(gives(most=10)) as hub, pytest.raises(ProviderDown) as caught:
+        await fetch(hub, target)
+    assert len(hub.asked) == download.TRIES
+    assert "broke off 5 times" in str(caught.value)
+    assert "run it again to continue" in str(caught.value)
+    assert target.with_name("m.gguf.part").stat().st_size == 50
+
+
+async def test_a_hub_that_is_not_there_is_named(target: Path):
+    with open_hub(gives()) as hub:
+        pass
+    with pytest.raises(ProviderDown, match=r"from 127\.0\.0\.1 broke off"):
+        await fetch(hub, target)
+
+
+@every_row(
+    ("behaviour", "known", "words"),
+    [
+        (gives(), "0" * 64, f"has the SHA-256 {SHA256}, and not 000"),
+        (gives(X_Linked_Etag="1" * 64), "", "and not 111"),
+        (gives(b"GGUF" + MODEL), SHA256, "and not"),
+        (gives(b"<html>Please log in</html>"), "", "is not a GGUF file"),
+        (sends_without_end, "", "sends more than the 1,000 bytes"),
+        (gives(X_Linked_Size=50), "", "sends more than the 50 bytes"),
+        (does_not_say_how_much, "", "does not say how large"),
+        (gives(X_Linked_Size="9" * 30, Content_Length="x"), "", "does not say how large|broke off"),
+        (says(401), "", "answered 401"),
+        (says(404), "", "answered 404"),
+        (redirects("file:///etc/passwd"), "", "redirects the download to 'file:///etc/passwd'"),
+        (redirects("/again"), "", "more than 5 times"),
+        (gives(X_Linked_Size=900_000_000_000_000), "", "Not enough room"),
+    ],
+)
+async def test_a_hub_that_does_not_play_fair_installs_nothing(
+    tmp_path_factory: pytest.TempPathFactory, behaviour: Behaviour, known: str, words: str
+):
+    target = tmp_path_factory.mktemp("models") / "m.gguf"
+    with open_hub(behaviour) as hub, pytest.raises(YbsError, match=words):
+        await fetch(hub, target, known=known)
+    assert not target.exists()
+    kept = target.with_name("m.gguf.part")
+    assert not kept.exists() or kept.stat().st_size <= len(MODEL)
+
+
+async def test_what_was_wrong_is_not_gone_on_with(target: Path):
+    with open_hub(gives(b"GGUF" + b"wrong" * 100_000), gives()) as hub:
+        with pytest.raises(ProviderDown, match="It was not installed"):
+            await fetch(hub, target, known=SHA256)
+        assert left(target) == []
+        await fetch(hub, target, known=SHA256)
+    assert hub.asked[-1][1] is None
+
+
+async def test_another_part_than_the_one_asked_for_is_refused(target: Path):
+    def lies(to: Any) -> None:
+        to.head(206, Content_Range=f"bytes 7-9/{len(MODEL)}", Content_Length=3)
+        to.wfile.write(b"abc")
+
+    with open_hub(gives(most=100), lies) as hub, pytest.raises(ProviderDown, match="another part"):
+        await fetch(hub, target)
+
+
+async def test_the_hub_says_what_the_file_is_and_not_the_host_that_it_redirects_to(target: Path):
+    with (
+        open_hub(gives(X_Linked_Etag="2" * 64, X_Linked_Size=3)) as store,
+        open_hub(redirects(f"{store.url}/blob", **STATED)) as hub,
+    ):
+        found = await fetch(hub, target)
+    assert found.is_checked
+    assert content(target) == MODEL
+    assert store.asked[0][0] == "/blob"
+
+
+async def test_a_file_that_nobody_knows_the_checksum_of_is_taken_and_it_is_said(target: Path):
+    with open_hub(gives()) as hub:
+        assert await fetch(hub, target) == Downloaded(target, SHA256, is_checked=False)
+
+
+class Usage(NamedTuple):
+    total: int = 100
+    used: int = 100
+    free: int = 1000
+
+
+async def test_a_disk_without_room_is_noticed_before_anything_is_taken(
+    target: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage())
+    with open_hub(gives()) as hub, pytest.raises(YbsError, match="Not enough room in"):
+        await fetch(hub, target)
+    assert left(target) == []
+
+
+async def test_a_disk_that_gets_full_meanwhile_is_said_and_what_came_is_kept(
+    target: Path, monkeypatch: pytest.MonkeyPatch
+):
+    async def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(download, "_write", full)
+    with open_hub(gives()) as hub, pytest.raises(YbsError) as caught:
+        await fetch(hub, target)
+    assert "No space left on device. What has been downloaded is kept." in str(caught.value)
+
+
+async def test_two_runs_do_not_download_at_the_same_time(target: Path):
+    target.parent.mkdir()
+    with (target.parent / "fetch.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(YbsError, match="Another ybs"):
+            async with download.alone(target.parent):
+                pass
+
+
+@every_row(
+    ("url", "location", "there"),
+    [
+        ("https://hub.example/a/b", "/c", "https://hub.example/c"),
+        ("https://hub.example/a", "https://cdn.example/x", "https://cdn.example/x"),
+        ("http://10.0.0.1/a", "http://10.0.0.2/a", "http://10.0.0.2/a"),
+        ("http://127.0.0.1/a", "https://cdn.example/x", "https://cdn.example/x"),
+        ("https://hub.example/a", "http://cdn.example/x", None),
+        ("https://hub.example/a", "https://127.0.0.1/x", None),
+        ("https://hub.example/a", "https://192.168.1.1/x", None),
+        ("https://hub.example/a", "https://[::1]/x", None),
+        ("https://hub.example/a", "https://localhost/x", None),
+        ("https://hub.example/a", "ftp://cdn.example/x", None),
+    ],
+)
+def test_a_redirect_is_followed_only_where_it_does_no_harm(
+    url: str, location: str, there: str | None
+):
+    if there is not None:
+        assert redirected(url, location) == there
+        return
+    with pytest.raises(ProviderDown, match="not followed"):
+        redirected(url, location)

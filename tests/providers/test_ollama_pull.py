@@ -1,0 +1,85 @@
+"""Downloads by an Ollama server: its progress in one count, and an end that says that it is one."""
+
+from typing import Any
+
+import msgspec
+import ollama
+import pytest
+from local.loopback_hub import Behaviour, open_hub, says
+from msgspec.structs import replace
+
+from rows import every_row
+from ybs.core.errors import ModelError, ProviderDown
+from ybs.providers.ollama_pull import pull
+from ybs.providers.wire.ollama import PROVIDER
+
+ONE, TWO = "sha256:" + "1" * 64, "sha256:" + "2" * 64
+LINES: list[dict[str, Any]] = [
+    {"status": "pulling manifest"},
+    {"status": "pulling 111", "digest": ONE, "total": 100},
+    {"status": "pulling 111", "digest": ONE, "total": 100, "completed": 60},
+    {"status": "pulling 222", "digest": TWO, "total": 300, "completed": 30},
+    {"status": "pulling 111", "digest": ONE, "total": 100, "completed": 100},
+    {"status": "pulling 222", "digest": TWO, "total": 300, "completed": 300},
+    {"status": "verifying sha256 digest"},
+    {"status": "writing manifest"},
+    {"status": "success"},
+]
+
+
+def lines(*given: dict[str, Any]) -> Behaviour:
+    """Send these lines, every one such as the official client takes."""
+    for each in given:
+        if "error" not in each:
+            ollama.ProgressResponse.model_validate(each)
+    body = b"".join(msgspec.json.encode(each) + b"\n" for each in given)
+
+    def answer(to: Any) -> None:
+        to.head(200, Content_Type="application/x-ndjson", Content_Length=len(body))
+        to.wfile.write(body)
+
+    return answer
+
+
+async def test_the_layers_are_counted_together():
+    steps: list[Any] = []
+    with open_hub(lines(*LINES)) as server:
+        at = replace(PROVIDER, endpoint=server.url)
+        await pull(at, "qwen3:8b", lambda *step: steps.append(step))
+    assert server.asked[0][0] == "/api/pull"
+    assert msgspec.json.decode(server.bodies[0]) == {"model": "qwen3:8b", "stream": True}
+    assert steps == [
+        (0, 0, "pulling manifest"),
+        (0, 100, "fetching"),
+        (60, 100, "fetching"),
+        (90, 400, "fetching"),
+        (130, 400, "fetching"),
+        (400, 400, "fetching"),
+        (400, 400, "verifying sha256 digest"),
+        (400, 400, "writing manifest"),
+        (400, 400, "success"),
+    ]
+
+
+@every_row(
+    ("behaviour", "kind", "words"),
+    [
+        (lines(*LINES[:4]), ProviderDown, r"without saying that it succeeded \(last: pulling 222\)"),
+        (lines(), ProviderDown, r"\(last: nothing\)"),
+        (lines(LINES[0], {"error": "pull model manifest: file does not exist"}), ModelError, "file does not exist"),
+        (says(500), ModelError, "500"),
+    ],
+)  # fmt: skip
+async def test_a_download_that_does_not_succeed_is_an_error(
+    behaviour: Behaviour, kind: type[Exception], words: str
+):
+    with open_hub(behaviour) as server, pytest.raises(kind, match=words):
+        await pull(replace(PROVIDER, endpoint=server.url), "m", lambda *_: None)
+
+
+async def test_a_server_that_is_not_there_says_how_to_start_it():
+    with open_hub(lines()) as server:
+        pass
+    with pytest.raises(ProviderDown) as caught:
+        await pull(replace(PROVIDER, endpoint=server.url), "m", lambda *_: None)
+    assert "ollama serve" in f"{caught.value} {caught.value.remedies}"
