@@ -31,6 +31,7 @@ from ybs.config.tree import (
     put,
     values_of,
 )
+from ybs.config.unread import unread
 from ybs.config.unusable import LEFT_OUT, NOTHING_SENT
 from ybs.core.errors import ConfigError
 
@@ -128,6 +129,8 @@ class _Loading:
         project_file = folder.absolute() / paths.PROJECT_FILE
         if not _is_same_file(project_file, home_file):
             self._add_project(project_file)
+        known = [document.source for document in self.own_documents]
+        self.warnings += unread(project_file.parent, home_file.parent, known)
         if config_file is not None:
             self._add_own("file", _open_asked_for(config_file))
         if self.environ.get("YBS_HOME") and paths.own_folder(self.environ) is None:
