@@ -77,6 +77,25 @@ async def test_a_bulk_folder_that_is_gone_is_named_and_one_that_is_new_is_not(pl
     assert await play.turn(lambda: (play.project / "node_modules").mkdir()) is None
 
 
+async def test_a_bulk_folder_in_which_something_changed_is_named(play: Play):
+    (play.project / ".gitignore").write_text("node_modules\n.pytest_cache\nbuild\n")
+    for name in ("web/node_modules/left-pad", ".pytest_cache", "build"):
+        (play.project / name).mkdir(parents=True)
+
+    def act() -> None:
+        (play.project / "a.py").write_text("1")
+        (play.project / "web/node_modules/left-pad").rmdir()
+        (play.project / ".pytest_cache/x").write_text("")
+
+    undone = await play.checkpoints.undo([await play.name(act)])
+    assert (undone.paths, undone.unkept) == (("a.py",), ())
+    assert undone.beyond == (
+        "undo keeps nothing of dependencies and build outputs (web/node_modules/)",
+    )
+    other = await play.checkpoints.undo([await play.name(lambda: (play.project / "b").mkdir())])
+    assert other.beyond == ()
+
+
 async def test_an_ignored_file_that_goes_on_changing_is_left_and_stops_nothing(play: Play):
     (play.project / ".gitignore").write_text("*.log\n")
     log, source = play.project / "server.log", play.project / "a.py"

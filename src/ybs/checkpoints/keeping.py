@@ -37,6 +37,8 @@ class Keeper:
         self._known: dict[str, Known] = {}
         self.failures = self._slow = 0
         self._is_coarse = self.has_given_up = self.was_unseen = False
+        #: The bulk folders in which commands of the turn that ended last changed something.
+        self.bulk: tuple[str, ...] = ()
 
     @property
     def is_busy(self) -> bool:
@@ -113,6 +115,7 @@ class Keeper:
             self.was_unseen = turn.is_given_up = turn.is_given_up or self.has_given_up
             settled = turn.join(self._roots, now, self._take)
             turn.compare(self._roots, self._take, settled=settled)
+            self.bulk = tuple(sorted(turn.bulk))
         finally:
             self.begin()
         return turn.outcome, turn.shared

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ybs.core.errors import Refused, ToolError, YbsError
 from ybs.core.ports import Effect
+from ybs.core.wording import listed
 from ybs.security.paths.names import real_name
 from ybs.security.paths.roots import Roots
 from ybs.session.kept import Kept, Recovered, Restored
@@ -27,6 +28,7 @@ SCAN_SECONDS = 10.0
 _BEYOND = "What commands change in files here cannot be undone"
 _BEYOND_TURN = "What this turn's commands changed in files cannot be undone"
 _TOO_MUCH = "there is too much to look at"
+_IN_BULK = "undo keeps nothing of dependencies and build outputs"
 
 
 class Checkpoints:
@@ -261,6 +263,9 @@ class Checkpoints:
         if keeper.has_given_up:
             self.notice = f"{_BEYOND_TURN}: {_TOO_MUCH}."
         beyond = (self._said or _TOO_MUCH) if keeper.was_unseen else ""
+        if changes and not beyond and keeper.bulk:
+            folders = (f"{self._roots.show(Path(path))}/" for path in keeper.bulk)
+            beyond = f"{_IN_BULK} ({listed(folders)})"
         if not (changes or beyond):
             self._forget()
             return None
