@@ -109,7 +109,7 @@ async def test_rewind_offers_the_prompts_and_gives_the_words_back(quiet: Session
     assert "  2  one" in shown(offer)
     reply = await said(quiet, "/rewind 2")
     assert reply.draft == "one"
-    assert "No file changed that undo keeps." in shown(reply)
+    assert "No file changed that undo can bring back" in shown(reply)
     assert list(quiet.conversation.messages) == []
 
 

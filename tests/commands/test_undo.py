@@ -235,7 +235,7 @@ async def test_compacting_is_told_as_an_event_and_can_be_stopped(
         assert shown(await said(quiet, "/undo")).startswith("The conversation is being compacted.")
         assert quiet.cancel()
         assert await running == Reply(text="Interrupted; nothing was changed.", is_error=True)
-        assert "nothing to gain" in shown(await said(quiet, "/compact none"))
+        assert "nothing to compact" in shown(await said(quiet, "/compact none"))
         assert (await said(quiet, "/compact the plan")) == Reply(text="")
         assert asked[-1] == "asked: the plan"
         assert quiet.usage == Usage(input_tokens=21), (
@@ -264,7 +264,7 @@ async def test_what_could_not_be_done_is_said(quiet: Session, monkeypatch: pytes
     monkeypatch.setattr(type(quiet.environment.workspace.shells), "running_jobs", ["job"])
     reply = told(quiet, way, done="Took back 2 turns.", force="/undo 2 force")
     assert shown(reply).splitlines() == [
-        "Took back 2 turns. 5 files are as before: a, b, c, d and 1 more. The branch is back before commits aaaaaaa, bbbbbbb; git reflog keeps it.",
+        "Took back 2 turns. 5 files are as before: a, b, c, d and 1 more. The branch is back before commits aaaaaaa, bbbbbbb; `git reflog` still lists it.",
         "Not brought back, because no copy was kept (over 10 MB, not a plain file, or a folder of dependencies, build outputs or caches): big.bin.",
         STILL_RUNS,
     ]

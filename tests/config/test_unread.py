@@ -21,8 +21,7 @@ def test_a_settings_file_by_habit_is_named_with_the_one_that_is_read(project: Pa
     written(home, ".ybs/settings.json")
     assert load_settings(Options.of(project, {})).warnings == (
         ".ybs/config.json is not read: the settings of a project are in .ybs.json, as JSON.",
-        "~/.ybs/settings.json is not read: your own settings are in ~/.config/ybs/config.json "
-        "(`ybs config set KEY VALUE` writes it).",
+        "~/.ybs/settings.json is not read: your own settings are in ~/.config/ybs/config.json, as JSON.",
     )
 
 

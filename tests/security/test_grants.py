@@ -204,7 +204,7 @@ def test_a_rule_that_asks_wins_over_all_that_allows():
     policy = Policy(safety, find_sandbox=lambda: "full")
     asked = run(policy, "git push origin")
     assert isinstance(asked, Ask)
-    assert asked.reason == "the rule run_shell(git push *) in safety.ask asks"
+    assert asked.reason == "the rule run_shell(git push *) in safety.ask says to ask"
     assert asked.question.warnings == (asked.reason,)
     assert asked.question.grant == ""
     policy.grant("run_shell(git push origin)")

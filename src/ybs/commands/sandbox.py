@@ -1,4 +1,4 @@
-"""/sandbox: what stands around commands, shown and changed for the session."""
+"""/sandbox: how commands are sandboxed, shown and changed for the session."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

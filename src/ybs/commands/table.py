@@ -150,7 +150,7 @@ GROUPS = (
         SlashCommand(
             names=("sandbox",),
             arguments="[CHANGE]",
-            summary="show or change what stands around commands",
+            summary="show or change how commands are sandboxed",
             run=change_sandbox,
             choices=_words("on", "off", "network on", "network off", "write"),
         ),

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from ybs.session.history import WayBack
 
 FILES_STAY = "Files stay as they are."
-NONE_KNOWN = (
-    "No file changed that undo keeps. It keeps nothing of dependencies, build outputs and caches."
-)
+NONE_KNOWN = "No file changed that undo can bring back: it keeps no copies of dependencies, build outputs and caches."
 NOT_KEPT = "Files stay as they are: incognito keeps none of what they were."
 WERE_COMPACTED = (
     "The conversation stays: the words of that turn were compacted. /restore brings them back."
@@ -30,11 +28,15 @@ _UNKEPT = (
 )
 #: What became of commits, said after an undo and after a redo.
 _HOW = (
-    ("moved", "The branch is back before {}; git reflog keeps it.", "The branch is at {} again."),
-    ("added", "A new commit reverts {}.", "A new commit does {} again."),
-    ("stays", "Still in the history: {}, because others follow.", "Not committed again: {}."),
+    (
+        "moved",
+        "The branch is back before {}; `git reflog` still lists it.",
+        "The branch is at {} again.",
+    ),
+    ("added", "A new commit reverts {}.", "A new commit makes the changes of {} again."),
+    ("stays", "Still in the git history: {}; `git revert` reverts it.", "Not committed again: {}."),
 )
-_BEYOND = "Commands may have changed more, of which no copy was kept"
+_BEYOND = "Commands may have changed more, which was not brought back"
 
 
 async def undo(session: Session, argument: str) -> Reply:
@@ -76,7 +78,11 @@ async def restore(session: Session, _argument: str) -> Reply:
 async def compact(session: Session, argument: str) -> Reply:
     """Set older parts of the conversation aside. What was done is an event, and told as one."""
     done = await session.compact(argument)
-    return Reply(text="" if done is not None else "There is nothing to gain: it is short enough.")
+    return Reply(
+        text=""
+        if done is not None
+        else "There is nothing to compact: the conversation is short enough."
+    )
 
 
 def told(
@@ -116,7 +122,9 @@ def _files(session: Session, way: "WayBack", *, wanted_files: bool) -> list[str]
         paths = way.files.paths
         many = "1 file is" if len(paths) == 1 else f"{len(paths):,} files are"
         return [
-            f"{many} as before: {listed(paths, _MOST_PATHS)}." if paths else "No file differed."
+            f"{many} as before: {listed(paths, _MOST_PATHS)}."
+            if paths
+            else "All files were already as before."
         ]
     if not wanted_files:
         return [FILES_STAY]

@@ -31,8 +31,7 @@ def unread(project: Path, home: Path, known: Collection[str] = ()) -> list[str]:
         )
     if name := _first(home, _AT_HOME, known):
         warnings.append(
-            f"~/{name} is not read: your own settings are in ~/.config/ybs/config.json "
-            "(`ybs config set KEY VALUE` writes it)."
+            f"~/{name} is not read: your own settings are in ~/.config/ybs/config.json, as JSON."
         )
     return warnings
 

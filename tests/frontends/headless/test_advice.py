@@ -95,7 +95,7 @@ async def test_where_a_rule_asks_the_advice_says_so_and_no_rule_is_named() -> No
     advice = await refused(
         Policy(safety, find_sandbox=lambda: "full"), call(SHELL), "execute", subject
     )
-    assert "the rule run_shell(git push *) in safety.ask asks" in advice
+    assert "the rule run_shell(git push *) in safety.ask says to ask" in advice
     assert "can remove it from the settings" in advice
     assert "--allow" not in advice
     assert "--mode bypass, which never asks" in advice

@@ -102,7 +102,7 @@ async def test_a_refusal_names_what_was_tried_and_nothing_else() -> None:
 
 
 async def test_a_refusal_by_a_rule_that_asks_names_the_rule() -> None:
-    warning = "the rule run_shell in safety.ask asks"
+    warning = "the rule run_shell in safety.ask says to ask"
     question = replace(
         question_of(warnings=(warning,)), remedies=(Remedy("choose_mode", "bypass"),)
     )

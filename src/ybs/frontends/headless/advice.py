@@ -87,7 +87,7 @@ async def refuse(question: Question) -> Answer:
             reason="without a terminal nobody can confirm this",
             is_unattended=True,
         )
-    by_rule = next((each for each in question.warnings if " in safety.ask asks" in each), "")
+    by_rule = next((each for each in question.warnings if " in safety.ask says to ask" in each), "")
     if by_rule:
         reason = f"without a terminal nobody can confirm this, and {by_rule}; you can remove it from the settings, or start ybs with "
     else:

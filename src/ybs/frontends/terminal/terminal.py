@@ -151,7 +151,7 @@ class Terminal:
     def unfold(self) -> None:
         """Draw whole what was drawn shortened."""
         if not self.renderer.unfold():
-            self.hint("nothing was shortened")
+            self.hint("there is nothing more to show")
 
     def interrupt(self) -> None:
         """Take Ctrl-C: stop the turn and its question, empty the prompt, or leave the second time."""

@@ -195,7 +195,7 @@ def reason_of(message: str) -> str:
 
 
 def retry_words(event: RequestRetried, reason: str, retries: int) -> str:
-    """Say when a request is sent again, for the which time, and why."""
+    """Say when a request is sent again, how often it was, and why."""
     times = f" ({event.attempt} of {retries})" if event.attempt <= retries else ""
     return f"retrying in {duration(event.wait_seconds)}{times}: {reason}"
 
@@ -208,7 +208,7 @@ def compaction_words(event: Compacted, arrow: str = "->") -> str:
     outputs = plural(event.outputs, "tool output")
     how = "" if event.is_by_model or not event.summarised else " without the model"
     aside = [f"{outputs} set aside"] * bool(event.outputs)
-    summed = [f"{event.summarised} messages summed up{how}"] * bool(event.summarised)
+    summed = [f"{event.summarised} messages summarised{how}"] * bool(event.summarised)
     return "; ".join(filter(None, [sizes, ", ".join([*aside, *summed])])) + " (/restore)"
 
 

@@ -23,7 +23,7 @@ BY_MODE = "the mode asks"
 #: `off` in `auto`.
 Sandboxing: TypeAlias = Literal["full", "reduced", "none", "off"]
 #: Why ybs's own files are asked about in every mode that asks at all.
-LASTS = "every later session is told of it"
+LASTS = "every later session will read it"
 NETWORK = "it wants the network: whatever it can read could be sent away"
 
 

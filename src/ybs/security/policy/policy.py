@@ -141,7 +141,7 @@ class Policy:
         rule = next((rule for rule in self.standing.ask if case.is_touched_by(rule)), None)
         if rule is None and (by := self._allowed_by(case, needs)):
             return Allow(by, with_network=case.is_given_network)
-        reason = f"the rule {rule.text} in safety.ask asks" if rule else self._question(case)
+        reason = f"the rule {rule.text} in safety.ask says to ask" if rule else self._question(case)
         reason = reason or needs
         if self.mode == "deny":
             return Deny(

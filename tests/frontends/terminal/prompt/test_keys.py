@@ -141,7 +141,7 @@ async def jobs(stage: Stage) -> None:
 
 async def unfold(stage: Stage) -> None:
     stage.keys("\x0f")
-    await stage.sees("nothing was shortened")
+    await stage.sees("nothing more to show")
 
 
 async def redraw(stage: Stage) -> None:
