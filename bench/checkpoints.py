@@ -16,6 +16,7 @@ from pathlib import Path
 from lab import Lab, Row, median
 
 from ybs.checkpoints import scan
+from ybs.frontends.host import this_host
 from ybs.security.paths.roots import Roots
 from ybs.session.undoing import Checkpoints
 
@@ -38,7 +39,7 @@ def measure(lab: Lab, rounds: int) -> list[Row]:
     for _ in range(max(rounds // 2, _LEAST_ROUNDS)):
         shutil.rmtree(lab.folder / "git", ignore_errors=True)
         git("init", project, environment, "--quiet")
-        checkpoints = Checkpoints(Roots(project), "session-1", may_write=True)
+        checkpoints = Checkpoints(Roots(this_host(), project), "session-1", may_write=True)
         first = cost(lambda: look(checkpoints))  # noqa: B023 - called at once
         firsts.append((first, cost(lambda: git("add", project, environment, "-A"))))
         second = cost(lambda: look(checkpoints))  # noqa: B023 - called at once

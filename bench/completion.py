@@ -10,6 +10,7 @@ from lab import Lab, Row, median
 from listing import make_files
 from search import bare, by_turns
 
+from ybs.frontends.host import this_host
 from ybs.frontends.terminal.prompt.file_index import FileIndex
 from ybs.security.paths.roots import Roots
 
@@ -50,7 +51,7 @@ def load(folder: Path) -> FileIndex:
 
 
 async def loaded(folder: Path) -> FileIndex:
-    index = FileIndex(Roots(folder))
+    index = FileIndex(Roots(this_host(), folder))
     index.refresh()
     await index.settle()
     return index

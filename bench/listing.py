@@ -8,6 +8,7 @@ from pathlib import Path
 from lab import Lab, Row
 from search import bare, by_turns
 
+from ybs.frontends.host import this_host
 from ybs.security.paths.roots import Roots
 from ybs.tools.builtin.list_files import Arguments, ListFiles
 from ybs.tools.workspace import Workspace
@@ -27,7 +28,7 @@ def measure(lab: Lab, rounds: int) -> list[Row]:
     rows: list[Row] = []
     for rules in ("", "*.log\nbuild/\nnode_modules/\n/dist\n__pycache__/\n*.py[cod]\n!keep.log\n"):
         (folder / ".gitignore").write_text(rules)
-        tool = ListFiles(Workspace(Roots(folder)))
+        tool = ListFiles(Workspace(Roots(this_host(), folder)))
         for glob in GLOBS:
             calls = (
                 partial(bare, [rg, "--files", "--no-require-git"], folder),

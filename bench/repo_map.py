@@ -32,6 +32,7 @@ from repo_map_scores import (
 )
 from token_truth import tokenizers
 
+from ybs.frontends.host import this_host
 from ybs.git.client import Git
 from ybs.providers.tokens.features import estimate
 from ybs.repo_map.languages import language_of
@@ -96,7 +97,7 @@ def _measured(clone: Clone, folder: Path, wish: argparse.Namespace) -> Iterator[
         clone.folder,
         cache=folder / "maps" / "cache",
         list_files=lambda: paths,
-        git=Git(clone.folder),
+        git=Git(this_host().environ, clone.folder),
         count=lambda text: ceil(estimate(text)),
     )
     plain = PlainSearch(clone.folder)

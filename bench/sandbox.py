@@ -13,11 +13,12 @@ MINIMAL = ("--ro-bind", "/", "/", "--unshare-pid", "--unshare-net", "true")
 
 
 def measure(lab: Lab, rounds: int) -> list[Row]:
+    from ybs.config.host import Host
     from ybs.security.sandbox.choice import choose, see
 
     project = lab.folder / "sandboxed"
     make_project(project)
-    backend = choose(see(project, home=lab.folder / "home"))
+    backend = choose(see(Host.of({"HOME": str(lab.folder / "home")}), project))
     if backend.name != "bubblewrap":
         print(
             f"  not measured: the sandbox here is {backend.name} ({backend.why})", file=sys.stderr

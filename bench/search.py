@@ -18,6 +18,7 @@ from pathlib import Path
 
 from lab import Lab, Row, median
 
+from ybs.config.host import Host
 from ybs.security.paths.roots import Roots
 from ybs.tools.builtin.search_files import Arguments, SearchFiles
 from ybs.tools.workspace import Workspace
@@ -51,15 +52,15 @@ def measure(lab: Lab, rounds: int) -> list[Row]:
     rg = shutil.which("rg")
     if not rg:
         raise SystemExit("search: rg is not installed, so there is nothing to compare with")
-    tool = SearchFiles(Workspace(Roots(folder)))
+    fast, python = (tool_with(path, folder) for path in (str(Path(rg).parent), "/nonexistent"))
     spawn = middle([cost(lambda: bare([rg, "--version"], folder)) for _ in range(9)])
     rows: list[Row] = []
     sums = [(0.0, 0.0)] * 3
     for name, pattern in PATTERNS.items():
         command = [rg, "--count", "--hidden", "--no-require-git", "--regexp", pattern, "."]
         counts: set[int] = set()
-        ask = partial(total, tool, pattern, counts)
-        calls = (partial(bare, command, folder), partial(ask, rg), partial(ask, ""))
+        ask = partial(total, pattern, counts)
+        calls = (partial(bare, command, folder), partial(ask, fast), partial(ask, python))
         costs = by_turns(calls, rounds, seconds)
         sums = [(old[0] + new[0], old[1] + new[1]) for old, new in zip(sums, costs, strict=True)]
         rows += ratios(name, costs, spawn)
@@ -113,12 +114,12 @@ def bare(command: list[str], folder: Path) -> None:
     subprocess.run(command, cwd=folder, capture_output=True, check=False)
 
 
-def total(tool: SearchFiles, pattern: str, counts: set[int], rg: str) -> None:
-    """Search with a PATH on which there is only the wanted engine."""
-    path = os.environ.get("PATH", os.defpath)
-    os.environ["PATH"] = str(Path(rg).parent) if rg else "/nonexistent"
-    try:
-        output = asyncio.run(tool.run(Arguments(pattern=pattern), print))
-    finally:
-        os.environ["PATH"] = path
+def tool_with(path: str, folder: Path) -> SearchFiles:
+    """Return the tool of a host with this PATH, on which there is only the wanted engine."""
+    host = Host.of({**os.environ, "PATH": path})
+    return SearchFiles(Workspace(Roots(host, folder)))
+
+
+def total(pattern: str, counts: set[int], tool: SearchFiles) -> None:
+    output = asyncio.run(tool.run(Arguments(pattern=pattern), print))
     counts.add(output.display["total_matches"])

@@ -12,6 +12,7 @@ from pathlib import Path
 from process import BYTES_PER_MAXRSS
 
 from ybs.core.ports import ToolOutput
+from ybs.frontends.host import this_host
 from ybs.security.paths.roots import Roots
 from ybs.tools.builtin.run_shell import Arguments, RunShell
 from ybs.tools.workspace import Workspace
@@ -22,7 +23,7 @@ FLOOD = "yes 0123456789012345678901234567890123456789012345678 | head -c {bytes}
 
 def main(what: str) -> None:
     with tempfile.TemporaryDirectory() as folder, asyncio.Runner() as runner:
-        workspace = Workspace(Roots(Path(folder)))
+        workspace = Workspace(Roots(this_host(), Path(folder)))
         shell = RunShell(workspace)
 
         def run(command: str) -> ToolOutput:

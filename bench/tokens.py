@@ -22,6 +22,7 @@ from ybs.config.schema import Config
 from ybs.context.prompt import system_prompt
 from ybs.core.messages import AssistantMessage, Message, Usage, UserMessage
 from ybs.core.ports import Request, ToolSpec
+from ybs.frontends.host import this_host
 from ybs.providers.tokens.estimate import TokenCounter
 from ybs.providers.tokens.features import estimate
 from ybs.security.paths.roots import Roots
@@ -155,7 +156,7 @@ def _print_speed() -> None:
 
 
 def _specs() -> list[ToolSpec]:
-    tools = builtin_tools(Config(), Workspace(Roots(Path.cwd())))
+    tools = builtin_tools(Config(), Workspace(Roots(this_host(), Path.cwd())))
     return [
         ToolSpec(name=t.name, description=t.description, parameters=t.parameters) for t in tools
     ]

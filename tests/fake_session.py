@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, cast
 import msgspec
 from msgspec import Raw
 
+from hosts import this_host
 from ybs.config.schema import Config
 from ybs.core.envelope import MAIN, Envelope, Sink
 from ybs.core.errors import ModelError, YbsError
@@ -44,7 +45,7 @@ class FakeSession:
         self, *script: Cue, config: Config | None = None, warnings: tuple[str, ...] = ()
     ) -> None:
         self.script = list(script)
-        self.config = config or Config()
+        self.config, self.host = config or Config(), this_host()
         self.warnings = warnings
         self.mode = "ask"
         self.confirm: Confirm = nobody

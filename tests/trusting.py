@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from hosts import this_host
 from ybs.config.layers import Loaded
 from ybs.config.review import Review
 from ybs.trust.decision import give
@@ -18,14 +19,14 @@ def write(folder: Path, settings: Any, name: str = ".ybs.json") -> Path:
 
 
 def give_trust(folder: Path) -> Loaded:
-    loaded = load(folder=folder)
+    loaded = load(this_host(), folder=folder)
     if loaded.review is not None:
-        give(loaded.review)
-    return load(folder=folder)
+        give(this_host(), loaded.review)
+    return load(this_host(), folder=folder)
 
 
 def is_trusted(folder: Path) -> bool:
-    review = load(folder=folder).review
+    review = load(this_host(), folder=folder).review
     return review is not None and review.is_trusted
 
 
@@ -39,14 +40,14 @@ POWERFUL = {
 
 def wanting(project: Path, settings: dict[str, Any] | None = None) -> Review:
     (project / ".ybs.json").write_text(json.dumps(POWERFUL if settings is None else settings))
-    review = load(folder=project).review
+    review = load(this_host(), folder=project).review
     assert review is not None
     return review
 
 
 def trusted(project: Path, settings: dict[str, Any] | None = None, **options: Any) -> Loaded:
-    give(wanting(project, settings))
-    loaded = load(folder=project, **options)
+    give(this_host(), wanting(project, settings))
+    loaded = load(this_host(), folder=project, **options)
     assert loaded.review is not None
     assert loaded.review.is_trusted
     return loaded

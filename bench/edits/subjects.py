@@ -15,6 +15,7 @@ from edits.judging import Outcome
 from ybs.config.schema import Config
 from ybs.core.errors import ToolError
 from ybs.core.messages import ToolCall
+from ybs.frontends.host import this_host
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.confirm import Gate, nobody
 from ybs.security.policy.policy import Policy
@@ -32,7 +33,9 @@ class Ybs:
     def __init__(self, folder: Path) -> None:
         config = Config()
         safety = msgspec.structs.replace(config.safety, mode="bypass")
-        roots = Roots(folder, safety.sandbox_allowed_paths, safety.sandbox_blocked_paths)
+        roots = Roots(
+            this_host(), folder, safety.sandbox_allowed_paths, safety.sandbox_blocked_paths
+        )
         self._folder = folder
         self._number = 0
         workspace = Workspace(roots)

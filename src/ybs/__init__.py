@@ -3,10 +3,11 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ybs.config.host import Host
     from ybs.session.session import Session
 
 __version__ = "0.1.0"
-__all__ = ["Session", "__version__"]
+__all__ = ["Host", "Session", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
@@ -15,4 +16,8 @@ def __getattr__(name: str) -> Any:
         from ybs.session.session import Session
 
         return Session
+    if name == "Host":
+        from ybs.config.host import Host
+
+        return Host
     raise AttributeError(f"module 'ybs' has no attribute {name!r}")

@@ -108,9 +108,10 @@ def run(words: Sequence[str]) -> int:
     try:
         arguments = parse(words)
         if arguments.subcommand == "setup":
+            from ybs.frontends.host import this_host
             from ybs.frontends.terminal.start.setup import set_up
 
-            return 0 if set_up() else 1
+            return 0 if set_up(this_host()) else 1
         if arguments.subcommand == "completion":
             from ybs.completion import completion
             from ybs.security.gate import put
@@ -239,6 +240,7 @@ def keep_memory_private() -> None:
 
 def session_options(arguments: "Namespace") -> "Options":
     """Make the session's options of the arguments."""
+    from ybs.frontends.host import this_host
     from ybs.session.options import Options
 
     settings = {
@@ -253,6 +255,7 @@ def session_options(arguments: "Namespace") -> "Options":
         "plain": arguments.plain or None,
     }
     rest: dict[str, Any] = {
+        "host": this_host(),
         "config_file": arguments.config,
         "profile": arguments.profile,
         "allow": tuple(arguments.allow),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hosts import this_host
 from rows import every_row
 from ybs.agent import map_guard
 from ybs.agent.map_guard import TITLE, MapGuard, map_tokens
@@ -30,7 +31,7 @@ class Drawer(Mapper):
     """A mapper whose answers come when the test says so."""
 
     def __init__(self, tokens: int = 100, *, is_near: bool = False) -> None:
-        super().__init__(MapRequest.of(Path("/")), tokens)
+        super().__init__(MapRequest.of(Path("/")), tokens, environ={})
         self.is_near = is_near
         self.asked: list[str] = []
         self.answers: list[asyncio.Future[MapAnswer | None]] = []
@@ -224,8 +225,8 @@ def test_the_size_is_that_of_the_settings_and_small_models_get_one_only_where_it
     overrides: dict[str, int], is_short: bool, size: int, project: Path
 ) -> None:
     fill(project)
-    loaded = load(folder=project, overrides=overrides)
-    assert map_tokens(loaded, Roots(project), is_short=is_short) == size
+    loaded = load(this_host(), folder=project, overrides=overrides)
+    assert map_tokens(loaded, Roots(this_host(), project), is_short=is_short) == size
 
 
 def fill(folder: Path, count: int = FEWEST_FILES) -> None:
@@ -238,31 +239,34 @@ def fill(folder: Path, count: int = FEWEST_FILES) -> None:
 def test_home_what_holds_it_and_what_tools_may_not_read_are_not_mapped(
     project: Path, home: Path
 ) -> None:
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     for folder in (home, home.parent, Path("/"), project):
-        assert map_tokens(loaded, Roots(folder), is_short=False) == 0
+        assert map_tokens(loaded, Roots(this_host(), folder), is_short=False) == 0
     inner = home / "project"
     fill(inner)
-    assert map_tokens(loaded, Roots(inner), is_short=False) == 1024
-    assert map_tokens(loaded, Roots(inner, allowed=(project,)), is_short=False) == 0
+    assert map_tokens(loaded, Roots(this_host(), inner), is_short=False) == 1024
+    assert map_tokens(loaded, Roots(this_host(), inner, allowed=(project,)), is_short=False) == 0
 
 
 def test_a_project_that_one_listing_shows_is_not_mapped(project: Path) -> None:
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     fill(project, FEWEST_FILES - 1)
     for name in (".git/objects", ".hidden", "node_modules/left"):
         fill(project / name)
     (project / "out").symlink_to("/usr")  # one file more: a link is not followed
     (project / "part0" / "code.py").unlink()
-    assert map_tokens(loaded, Roots(project), is_short=False) == 0
+    assert map_tokens(loaded, Roots(this_host(), project), is_short=False) == 0
     (project / "part0" / "code.py").touch()
-    assert map_tokens(loaded, Roots(project), is_short=False) == 1024
+    assert map_tokens(loaded, Roots(this_host(), project), is_short=False) == 1024
 
 
 def test_a_project_of_many_folders_is_not_walked_to_its_end(project: Path) -> None:
     for number in range(100):
         (project / f"part{number}").mkdir()
-    assert map_tokens(load(folder=project), Roots(project), is_short=False) == 1024
+    assert (
+        map_tokens(load(this_host(), folder=project), Roots(this_host(), project), is_short=False)
+        == 1024
+    )
 
 
 def test_a_folder_that_cannot_be_read_is_passed_over(project: Path) -> None:
@@ -274,7 +278,10 @@ def test_the_process_is_told_what_is_blocked_and_in_incognito_to_keep_nothing(
     is_incognito: bool, project: Path
 ) -> None:
     overrides = {"safety.sandbox_blocked_paths": ["./hidden"], "incognito.enabled": is_incognito}
-    environment = environment_of(Options(folder=project), load(folder=project, overrides=overrides))
+    environment = environment_of(
+        Options(host=this_host(), folder=project),
+        load(this_host(), folder=project, overrides=overrides),
+    )
     job = PromptContext(environment).mapper.job
     assert job.folder == bytes(project.resolve())
     assert job.blocked == (b"./hidden", b"~/.config/ybs/sessions")

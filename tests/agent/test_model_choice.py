@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from hosts import this_host
 from rows import every_row
 from ybs.agent.model_choice import is_small
 from ybs.config.layers import load
@@ -17,7 +18,7 @@ AWAY = "https://models.example/v1"
 
 def config_of(folder: Path, **settings: Any) -> Any:
     overrides = {f"llm.{name}": value for name, value in settings.items()}
-    return load(folder=folder, overrides=overrides).config
+    return load(this_host(), folder=folder, overrides=overrides).config
 
 
 @every_row(
@@ -42,15 +43,15 @@ async def test_size_window_and_place_decide_and_the_settings_before_them(
 ):
     config = config_of(project, **settings)
     provider = settings.get("provider", "openai")
-    model = create_model(config, provider=provider)
-    assert is_small(provider, model, config) is is_short
+    model = create_model(this_host(), config, provider=provider)
+    assert is_small(this_host(), provider, model, config) is is_short
     await model.aclose()
 
 
 @every_row("form, is_short", [("short", True), ("full", False), ("auto", True), (None, True)])
 def test_what_is_asked_for_goes_before_all(form: PromptForm | None, is_short: bool, project: Path):
     model = InProcessModel(ScriptedModel(window=4_096), 1_024)
-    assert is_small("in-process", model, config_of(project), form) is is_short
+    assert is_small(this_host(), "in-process", model, config_of(project), form) is is_short
 
 
 @every_row("name, is_short", [("scripted", False), ("my-1b", True), ("my-8b", False)])
@@ -58,4 +59,4 @@ def test_a_model_that_was_handed_in_is_judged_by_window_and_name(
     name: str, is_short: bool, project: Path
 ):
     model = InProcessModel(ScriptedModel(name=name), 1_024)
-    assert is_small("in-process", model, config_of(project)) is is_short
+    assert is_small(this_host(), "in-process", model, config_of(project)) is is_short

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from hosts import this_host
 from rows import every_row
 from ybs.agent.read_ahead import MOST_BYTES, ReadAhead, new_words
 from ybs.core.events import AssistantSaid
@@ -26,7 +27,7 @@ def written(project: Path) -> Roots:
     (project / "large.txt").write_text("x" * (MOST_BYTES + 1))
     if not (project / "link.txt").is_symlink():
         (project / "link.txt").symlink_to("/etc/passwd")
-    return Roots(project)
+    return Roots(this_host(), project)
 
 
 async def calls_for(messages: Sequence[Message], roots: Roots, tools: Any = TOOLS) -> list[Any]:

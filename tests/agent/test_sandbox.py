@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from msgspec import Raw, json
 
+from hosts import this_host
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.sandbox import Sandbox
 from ybs.agent.toolbox import make_toolbox
@@ -47,7 +48,7 @@ class FakeBackend:
 
 
 def sandbox(project: Path, backend: Any, *, is_open: bool = False) -> Sandbox:
-    made = Sandbox(project, is_open=is_open)
+    made = Sandbox(this_host(), project, is_open=is_open)
     made.backend = backend
     return made
 
@@ -113,8 +114,8 @@ def test_another_failure_is_not(project: Path) -> None:
 
 def test_a_project_that_is_the_home_folder_gets_no_sandbox_but_may_go_without(home: Path) -> None:
     with pytest.raises(Refused, match="home folder"):
-        Sandbox(home).check()
-    without = Sandbox(home, is_off=True)
+        Sandbox(this_host(), home).check()
+    without = Sandbox(this_host(), home, is_off=True)
     without.check()
     assert without.word == "no sandbox"
     assert without.launch("ls", home, {"SOME_TOKEN": "x"}).environ.get("SOME_TOKEN") is None
@@ -123,7 +124,9 @@ def test_a_project_that_is_the_home_folder_gets_no_sandbox_but_may_go_without(ho
 def test_folders_that_no_sandbox_may_open_are_left_out(project: Path, tmp_path: Path) -> None:
     more = tmp_path / "more"
     more.mkdir()
-    made = Sandbox(project, folders=[project, more, Path("/etc"), tmp_path / "missing"])
+    made = Sandbox(
+        this_host(), project, folders=[project, more, Path("/etc"), tmp_path / "missing"]
+    )
     assert made.backend.name
     assert made.left_out == [Path("/etc")]
 
@@ -146,7 +149,7 @@ def run(launch: Launch, folder: Path) -> "subprocess.CompletedProcess[str]":
 def test_an_added_folder_can_be_written_and_nothing_else(project: Path, tmp_path: Path) -> None:
     more = tmp_path / "more"
     more.mkdir()
-    made = Sandbox(project, folders=[project, more])
+    made = Sandbox(this_host(), project, folders=[project, more])
     if made.state == "none":
         pytest.skip(f"NOT TESTED: {made.backend.why}")
     command = f"echo a > {more}/a; echo b > b; echo c > {tmp_path}/c; true"
@@ -159,9 +162,9 @@ def test_an_added_folder_can_be_written_and_nothing_else(project: Path, tmp_path
 def test_the_persons_own_settings_and_the_command_line_turn_it_off(
     project: Path, home: Path
 ) -> None:
-    without = Options(folder=project, sandbox=False)
+    without = Options(host=this_host(), folder=project, sandbox=False)
     assert environment_of(without, load_settings(without)).sandbox.state == "off"
-    options = Options(folder=project)
+    options = Options(host=this_host(), folder=project)
     assert environment_of(options, load_settings(options)).sandbox.state != "off"
     settings = home / ".config" / "ybs" / "config.json"
     settings.parent.mkdir(parents=True)
@@ -175,7 +178,7 @@ def test_the_persons_own_settings_and_the_command_line_turn_it_off(
 def test_a_project_turns_it_off_never(project: Path) -> None:
     settings = project / ".ybs.json"
     settings.write_text('{"safety": {"sandbox_enabled": false}}')
-    options = Options(folder=project, trust=True)
+    options = Options(host=this_host(), folder=project, trust=True)
     loaded = load_settings(options)
     assert any("safety.sandbox_enabled" in warning for warning in loaded.warnings)
     assert environment_of(options, loaded).sandbox.state != "off"
@@ -188,7 +191,7 @@ async def run_in(environment: ToolEnvironment, command: str) -> str:
 
 
 async def test_the_tools_of_a_session_run_their_commands_in_it(project: Path) -> None:
-    options = Options(folder=project, overrides={"safety.mode": "bypass"})
+    options = Options(host=this_host(), folder=project, overrides={"safety.mode": "bypass"})
     environment = environment_of(options, load_settings(options))
     if environment.sandbox.state == "none":
         pytest.skip(f"NOT TESTED: {environment.sandbox.backend.why}")
@@ -203,7 +206,7 @@ async def test_the_tools_of_a_session_run_their_commands_in_it(project: Path) ->
 
 
 async def test_a_command_can_read_the_long_output_of_the_one_before(project: Path) -> None:
-    options = Options(folder=project, overrides={"safety.mode": "bypass"})
+    options = Options(host=this_host(), folder=project, overrides={"safety.mode": "bypass"})
     environment = environment_of(options, load_settings(options))
     if environment.sandbox.state == "none":
         pytest.skip(f"NOT TESTED: {environment.sandbox.backend.why}")
@@ -227,7 +230,7 @@ def test_an_environment_that_is_switched_on_can_be_used_wherever_it_lies(
         (folder / "pyvenv.cfg").write_text("")
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "venv"))
     monkeypatch.setenv("GOROOT", str(home))  # too much to show
-    made = Sandbox(project)
+    made = Sandbox(this_host(), project)
     if made.backend.name == "none":
         pytest.skip(f"NOT TESTED: {made.backend.why}")
     command = f"ls {tmp_path}/venv; echo x > {tmp_path}/venv/new; ls {home}"
@@ -237,7 +240,7 @@ def test_an_environment_that_is_switched_on_can_be_used_wherever_it_lies(
 
 
 async def test_what_a_command_moves_to_tmp_is_there_until_the_session_ends(project: Path) -> None:
-    options = Options(folder=project, overrides={"safety.mode": "auto"})
+    options = Options(host=this_host(), folder=project, overrides={"safety.mode": "auto"})
     environment = environment_of(options, load_settings(options))
     if environment.sandbox.state != "full":
         pytest.skip(f"NOT TESTED: {environment.sandbox.backend.why}")
@@ -247,7 +250,7 @@ async def test_what_a_command_moves_to_tmp_is_there_until_the_session_ends(proje
     try:
         assert "exit code 0" in await run_in(environment, "mv src /tmp/backup")
         assert not (project / "src").exists()
-        (place,) = scratch_folder().iterdir()
+        (place,) = scratch_folder(this_host()).iterdir()
         assert "exit code 0" in await run_in(environment, "mv /tmp/backup src")
         assert (project / "src" / "a").read_text() == "kept\n"
         assert place.is_dir()
@@ -257,7 +260,11 @@ async def test_what_a_command_moves_to_tmp_is_there_until_the_session_ends(proje
 
 
 async def test_an_incognito_session_has_its_tmp_in_memory(project: Path) -> None:
-    options = Options(folder=project, overrides={"incognito.enabled": True, "safety.mode": "auto"})
+    options = Options(
+        host=this_host(),
+        folder=project,
+        overrides={"incognito.enabled": True, "safety.mode": "auto"},
+    )
     environment = environment_of(options, load_settings(options))
     if environment.sandbox.state != "full" or not HAS_MEMORY:
         pytest.skip(f"NOT TESTED: {environment.sandbox.backend.why}, or no /dev/shm")
@@ -270,13 +277,13 @@ async def test_an_incognito_session_has_its_tmp_in_memory(project: Path) -> None
     finally:
         await environment.aclose()
     assert set(place.glob("*")) <= before
-    assert not scratch_folder().exists()
+    assert not scratch_folder(this_host()).exists()
 
 
 def test_a_start_removes_what_a_crash_left(project: Path) -> None:
-    stale = scratch_folder() / "stale"
+    stale = scratch_folder(this_host()) / "stale"
     (stale / "temporary").mkdir(parents=True)
-    options = Options(folder=project)
+    options = Options(host=this_host(), folder=project)
     environment_of(options, load_settings(options))
     for thread in threading.enumerate():
         if thread.name == "ybs-sweep":

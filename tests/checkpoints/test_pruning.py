@@ -6,10 +6,11 @@ from time import time
 
 import pytest
 
+from hosts import this_host
 from ybs.checkpoints import pruning
 from ybs.checkpoints.pruning import forget
 from ybs.checkpoints.states import Change, State, digest_of
-from ybs.checkpoints.store import CheckpointStore, Running, store_of
+from ybs.checkpoints.store import CheckpointStore, Running, checkpoints_folder, store_of
 
 DAY = 86_400
 
@@ -31,7 +32,7 @@ def _left(store: CheckpointStore) -> tuple[set[str], set[str]]:
 
 
 def test_the_gone_the_old_and_what_no_record_names_go_and_nothing_fresh(project: Path):
-    store, other = store_of(project), store_of(project / "other")
+    store, other = store_of(this_host(), project), store_of(this_host(), project / "other")
     kept = _keep(store, "alive", b"kept", days=2)
     shared = _keep(other, "alive", b"gone", days=2)  # the same content, in another project
     _keep(store, "gone", b"gone", days=2)
@@ -41,28 +42,28 @@ def test_the_gone_the_old_and_what_no_record_names_go_and_nothing_fresh(project:
     wanted_again = _keep(store, "gone", b"again", days=2)
     store.objects.put(digest_of(b"again"), b"again")
     store.begin(kept)
-    assert forget({"alive"}, retention_days=30) == 3
+    assert forget(checkpoints_folder(this_host()), {"alive"}, retention_days=30) == 3
     wanted = {digest_of(content) for content in (b"kept", b"fresh", b"again", b"about to be named")}
     assert _left(store) == ({kept, fresh}, wanted)
     assert _left(other) == ({shared}, {digest_of(b"gone")})
     assert wanted_again not in _left(store)[0]
     assert store.began(kept)
-    assert forget(None, retention_days=30) == 0
+    assert forget(checkpoints_folder(this_host()), None, retention_days=30) == 0
 
 
 def test_what_is_too_much_goes_the_oldest_first(project: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(pruning, "MOST_BYTES", 25)
-    store = store_of(project)
+    store = store_of(this_host(), project)
     ages = {days: _keep(store, "s", f"{days}".encode() * 10, days=days) for days in (5, 4, 3)}
-    assert forget({"s"}) == 1
+    assert forget(checkpoints_folder(this_host()), {"s"}) == 1
     assert _left(store)[0] == {ages[4], ages[3]}
     young = [_keep(store, "s", f"y{number}".encode() * 10, days=0) for number in (1, 2)]
-    assert forget({"s"}) == 2
+    assert forget(checkpoints_folder(this_host()), {"s"}) == 2
     assert _left(store)[0] == set(young)
 
 
 def test_a_damaged_record_or_content_is_no_obstacle(project: Path):
-    store = store_of(project)
+    store = store_of(this_host(), project)
     name = _keep(store, "s", b"content", days=2)
     digest = digest_of(b"content")
     path = store.folder / "objects" / digest[:2] / digest[2:]
@@ -70,19 +71,19 @@ def test_a_damaged_record_or_content_is_no_obstacle(project: Path):
     assert store.objects.get(digest) is None
     record = next(path for path, _ in store.records())
     record.write_text("{")
-    assert forget({"s"}) == 0
+    assert forget(checkpoints_folder(this_host()), {"s"}) == 0
     assert _left(store) == ({name}, {digest})  # written to a moment ago
-    assert forget(None, retention_days=0) == 0
+    assert forget(checkpoints_folder(this_host()), None, retention_days=0) == 0
 
 
 def test_nothing_kept_is_nothing_to_forget():
-    assert forget({"s"}) == 0
+    assert forget(checkpoints_folder(this_host()), {"s"}) == 0
 
 
 def test_a_note_of_a_running_turn_holds_its_contents_until_it_is_old_or_its_session_gone(
     project: Path,
 ):
-    store, digest = store_of(project), digest_of(b"before")
+    store, digest = store_of(this_host(), project), digest_of(b"before")
     before = State(kind="file", mode=0o644, size=6, digest=digest)
     for session, days, stays in (("alive", 2, True), ("gone", 2, False), ("alive", 31, False)):
         store.put(digest, lambda _: b"before")
@@ -92,7 +93,7 @@ def test_a_note_of_a_running_turn_holds_its_contents_until_it_is_old_or_its_sess
         for path in store.folder.rglob("*"):
             if path.is_file():
                 os.utime(path, (then, then))
-        forget({"alive"}, retention_days=30)
+        forget(checkpoints_folder(this_host()), {"alive"}, retention_days=30)
         assert (store.running(session) is not None) == stays
         assert store.objects.has(digest, 6) == stays
         store.forget(session)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from local.loopback_hub import MODEL, gives, open_hub, says
 
+from hosts import this_host
 from rows import every_row
 from ybs.commands.download import pulls
 from ybs.config.schema import Config, Endpoint, Llm
@@ -59,7 +60,7 @@ async def test_a_file_of_the_hub_is_downloaded_with_progress_and_used(
     assert reply.text.startswith("Now using llamacpp mine.")
     assert again.text.startswith("Now using llamacpp mine.")
     assert len(hub.asked) == 1
-    assert models.list_models()[0].size_bytes == len(MODEL)
+    assert models.list_models(this_host())[0].size_bytes == len(MODEL)
     notes = [event.text for event in events.of(Noticed)]
     assert notes[-1] == "checking the hash"
     assert notes[-2].startswith("fetching: 100%")
@@ -116,4 +117,4 @@ def test_ollama_downloads_names_and_ybs_downloads_files(
     chosen: str | None, used: str | None, name: str, expected: bool
 ):
     config = Config(llm=Llm(provider=chosen), providers=OWN)
-    assert pulls(config, name, used) is expected
+    assert pulls(this_host(), config, name, used) is expected

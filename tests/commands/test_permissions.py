@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec import json
 
+from hosts import this_host
 from opened import Open
-from ybs.config.paths import user_config_file
 from ybs.core.ports import Answer, Question
 from ybs.session.reply import Reply
 from ybs.session.session import Session
@@ -67,7 +67,7 @@ async def test_rules_are_added_for_the_session_the_project_and_all_projects(open
                 "run_shell(curl *)",
                 "run_shell(go test *)",
             ]
-    written = json.decode(user_config_file().read_bytes())
+    written = json.decode(this_host().user_config_file.read_bytes())
     assert written["safety"] == {"allow": ["run_shell(go test *)"]}
 
 
@@ -120,4 +120,4 @@ async def test_an_incognito_session_keeps_nothing(open_session: Open):
                 reply = await said(session, f"allow {where} run_shell(a)")
                 assert reply.is_error
                 assert "incognito" in reply.text
-    assert not user_config_file().exists()
+    assert not this_host().user_config_file.exists()

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
+from hosts import this_host
 from replies import shown
 from ybs.commands.open import SlashCommands
 from ybs.commands.registry import activity_of, runs_beside_a_turn
 from ybs.commands.sessions import age, file_name
-from ybs.config.paths import sessions_folder
 from ybs.core.events import (
     AssistantSaid,
     Event,
@@ -63,7 +63,7 @@ def talk(session: Session, *words: str, model: str = "m") -> str:
 
 
 def file_of(name: str) -> Path:
-    return sessions_folder() / f"{name}.jsonl"
+    return this_host().sessions_folder / f"{name}.jsonl"
 
 
 async def saved(project: Path, name: str, *words: str, age_seconds: int = 0, **options: Any) -> str:
@@ -92,7 +92,7 @@ async def test_what_makes_no_sense_is_an_error_and_changes_nothing(project: Path
             assert (await said(session, line)).is_error, line
         assert session.journal.name == name
         assert "session-" in shown(await said(session, "/save"))
-    assert [each.name for each in sessions_folder().iterdir()] == [f"{name}.jsonl"]
+    assert [each.name for each in this_host().sessions_folder.iterdir()] == [f"{name}.jsonl"]
 
 
 async def test_sessions_are_offered_newest_first_and_taken_by_number(project: Path):
@@ -227,8 +227,10 @@ async def test_a_copy_has_a_safe_name_and_overwrites_nothing(project: Path):
         assert shown(await said(session, "/save Über: the ../bug\x1b[2J")).startswith(
             "Saved as Über-"
         )
-        (copy,) = [path for path in sessions_folder().iterdir() if path.name.startswith("Ü")]
-        assert copy.parent == sessions_folder()
+        (copy,) = [
+            path for path in this_host().sessions_folder.iterdir() if path.name.startswith("Ü")
+        ]
+        assert copy.parent == this_host().sessions_folder
         before = copy.read_bytes()
         assert (await said(session, "/save Über: the ../bug\x1b[2J")).is_error
         assert copy.read_bytes() == before
@@ -242,11 +244,11 @@ async def test_a_copy_has_a_safe_name_and_overwrites_nothing(project: Path):
 async def test_without_auto_save_only_a_save_writes(project: Path):
     async with opened(project, overrides={"session.auto_save": False}) as session:
         talk(session, "one")
-        assert not sessions_folder().exists()
+        assert not this_host().sessions_folder.exists()
         assert "session.auto_save is off" in shown(await said(session, "/session"))
         assert (await said(session, "/fork")).is_error
         assert shown(await said(session, "/save mine")).startswith("Saved as mine.")
-        assert [path.name for path in sessions_folder().iterdir()] == ["mine.jsonl"]
+        assert [path.name for path in this_host().sessions_folder.iterdir()] == ["mine.jsonl"]
         assert shown(await said(session, "/save")).startswith("Saved as session-")
         assert shown(await said(session, "/resume mine")).startswith("Resumed “mine”, 2 messages.")
 

@@ -8,6 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from hosts import this_host
+from ybs.config.host import Host
 from ybs.config.key_store import has_key, keep_key, key_file, keys_in_file, stored_key
 from ybs.config.schema import Config, Llm
 from ybs.core.errors import AuthError
@@ -22,29 +24,32 @@ def _no_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_key_is_saved_for_its_owner_alone_and_given_to_its_provider_and_host_alone() -> None:
-    assert keep_key("openai", "api.openai.com", KEY) == str(key_file())
-    assert stat.S_IMODE(key_file().stat().st_mode) == 0o600
-    assert stored_key("openai", "api.openai.com") == KEY
-    assert stored_key("openai", "elsewhere.example") is None
-    assert stored_key("mistral", "api.openai.com") is None
-    assert has_key("openai", "api.openai.com")
-    assert keys_in_file() == [KEY]
+    assert keep_key(this_host(), "openai", "api.openai.com", KEY) == str(key_file(this_host()))
+    assert stat.S_IMODE(key_file(this_host()).stat().st_mode) == 0o600
+    assert stored_key(this_host(), "openai", "api.openai.com") == KEY
+    assert stored_key(this_host(), "openai", "elsewhere.example") is None
+    assert stored_key(this_host(), "mistral", "api.openai.com") is None
+    assert has_key(this_host(), "openai", "api.openai.com")
+    assert keys_in_file(this_host()) == [KEY]
 
 
 def test_other_keys_stay_where_one_is_saved() -> None:
-    keep_key("openai", "a", KEY)
-    keep_key("openai", "b", "other")
-    keep_key("openai", "a", "newer")
-    assert (stored_key("openai", "a"), stored_key("openai", "b")) == ("newer", "other")
+    keep_key(this_host(), "openai", "a", KEY)
+    keep_key(this_host(), "openai", "b", "other")
+    keep_key(this_host(), "openai", "a", "newer")
+    assert (stored_key(this_host(), "openai", "a"), stored_key(this_host(), "openai", "b")) == (
+        "newer",
+        "other",
+    )
 
 
 def test_a_file_that_others_can_write_or_that_is_damaged_is_not_used() -> None:
-    keep_key("openai", "a", KEY)
-    key_file().chmod(0o666)
-    assert stored_key("openai", "a") is None
-    key_file().chmod(0o600)
-    key_file().write_text("{")
-    assert stored_key("openai", "a") is None
+    keep_key(this_host(), "openai", "a", KEY)
+    key_file(this_host()).chmod(0o666)
+    assert stored_key(this_host(), "openai", "a") is None
+    key_file(this_host()).chmod(0o600)
+    key_file(this_host()).write_text("{")
+    assert stored_key(this_host(), "openai", "a") is None
 
 
 def test_the_keyring_holds_the_key_where_it_works_and_the_file_where_it_does_not(
@@ -56,18 +61,18 @@ def test_the_keyring_holds_the_key_where_it_works_and_the_file_where_it_does_not
         get_password=lambda service, name: held.get((service, name)),
     )
     monkeypatch.setitem(sys.modules, "keyring", ring)
-    assert "keyring" in keep_key("openai", "a", KEY)
-    assert KEY not in key_file().read_text()
-    assert stored_key("openai", "a") == KEY
-    assert keys_in_file() == []
+    assert "keyring" in keep_key(this_host(), "openai", "a", KEY)
+    assert KEY not in key_file(this_host()).read_text()
+    assert stored_key(this_host(), "openai", "a") == KEY
+    assert keys_in_file(this_host()) == []
 
     def locked(*_: str) -> None:
         raise RuntimeError("locked")
 
     ring.set_password = ring.get_password = locked
-    assert stored_key("openai", "a") is None
-    assert keep_key("openai", "a", KEY) == str(key_file())
-    assert stored_key("openai", "a") == KEY
+    assert stored_key(this_host(), "openai", "a") is None
+    assert keep_key(this_host(), "openai", "a", KEY) == str(key_file(this_host()))
+    assert stored_key(this_host(), "openai", "a") == KEY
 
 
 async def test_a_session_uses_the_saved_key_and_never_at_another_address(home: Path) -> None:
@@ -75,7 +80,7 @@ async def test_a_session_uses_the_saved_key_and_never_at_another_address(home: P
 
     async def key_at(endpoint: str | None) -> str | None:
         config = Config(llm=Llm(provider="openai", model="m", endpoint=endpoint))
-        model = create_model(config, environ=clean)
+        model = create_model(Host.of(clean), config)
         try:
             return vars(vars(model)["_client"])["_headers"].get("authorization")
         finally:
@@ -83,9 +88,9 @@ async def test_a_session_uses_the_saved_key_and_never_at_another_address(home: P
 
     with pytest.raises(AuthError):
         await key_at(None)
-    keep_key("openai", "api.openai.com", KEY)
+    keep_key(this_host(), "openai", "api.openai.com", KEY)
     assert await key_at(None) == f"Bearer {KEY}"
     assert await key_at("https://other.example/v1") is None
-    keep_key("openai", "lan.example", KEY)
+    keep_key(this_host(), "openai", "lan.example", KEY)
     assert await key_at("http://lan.example/v1") is None, "in clear text"
     assert await key_at("https://lan.example/v1") == f"Bearer {KEY}"

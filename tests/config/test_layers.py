@@ -9,8 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hosts import this_host
 from rows import every_row
 from timing import takes_at_most
+from ybs.config.host import Host
 from ybs.config.layers import Loaded
 from ybs.config.schema import Config
 from ybs.config.tree import DEFAULT, Origin, flatten
@@ -65,7 +67,7 @@ def origin_of(loaded: Loaded, key: str) -> tuple[str, str]:
 
 
 def test_nothing_configured_gives_the_defaults(project: Path):
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     assert loaded.config == Config()
     assert loaded.warnings == ()
     assert set(loaded.origins.values()) == {DEFAULT}
@@ -76,7 +78,7 @@ def test_every_key_of_the_specification_is_taken_and_one_line_names_those_withou
     project: Path, write: Write
 ):
     write("user", SPECIFICATION)
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     assert loaded.warnings == (
         "router, mcpServers, hooks, memory, gateway, tools.external: "
         "without effect, because this version does not have these features yet",
@@ -105,7 +107,7 @@ def test_later_layers_win_and_every_value_knows_where_it_came_from(
         file = write(layer, json.dumps({**values, "llm": {"model": layer}}))
     monkeypatch.setenv("YBS_MODEL", "variable")
     monkeypatch.setenv("YBS_LLM__MAX_TOKENS", "7")
-    loaded = load(folder=project, config_file=file, overrides={"llm.model": "option"})
+    loaded = load(this_host(), folder=project, config_file=file, overrides={"llm.model": "option"})
     assert loaded.warnings == (
         "router: without effect, because this version does not have these features yet",
     )
@@ -141,7 +143,7 @@ def test_each_file_wins_over_the_ones_before(
     project: Path, write: Write, layers: list[str], winner: str
 ):
     written = {layer: write(layer, f'{{"llm": {{"model": "{layer}"}}}}') for layer in layers}
-    loaded = load(folder=project, config_file=written.get("file"))
+    loaded = load(this_host(), folder=project, config_file=written.get("file"))
     assert loaded.config.llm.model == winner
     assert loaded.origins["llm.model"] == Origin(winner, str(written[winner]))  # pyright: ignore[reportArgumentType] - a layer
 
@@ -149,7 +151,7 @@ def test_each_file_wins_over_the_ones_before(
 def test_objects_are_merged_and_lists_are_replaced(project: Path, write: Write):
     write("user", '{"safety": {"blocked_commands": ["a"], "safe_commands": ["b"]}}')
     write("home", '{"safety": {"blocked_commands": []}}')
-    config = load(folder=project).config
+    config = load(this_host(), folder=project).config
     assert config.safety.blocked_commands == ()
     assert config.safety.safe_commands == ("b",)
 
@@ -157,7 +159,7 @@ def test_objects_are_merged_and_lists_are_replaced(project: Path, write: Write):
 def test_null_takes_a_value_back(project: Path, write: Write):
     write("user", '{"llm": {"model": "m", "temperature": 1}}')
     write("home", '{"llm": {"model": null}}')
-    config = load(folder=project).config
+    config = load(this_host(), folder=project).config
     assert config.llm.model is None
     assert config.llm.temperature == 1.0
 
@@ -170,12 +172,12 @@ def test_xdg_and_ybs_home_move_the_users_file(
         file.parent.mkdir(parents=True)
         file.write_text(f'{{"llm": {{"model": "{name}"}}}}')
         monkeypatch.setenv(name, str(file.parent if name == "YBS_HOME" else file.parent.parent))
-        assert load(folder=project).config.llm.model == name
+        assert load(this_host(), folder=project).config.llm.model == name
 
 
 def test_a_relative_ybs_home_is_ignored_with_a_warning(project: Path):
     (project / "config.json").write_text('{"llm": {"model": "evil"}}')
-    loaded = load(folder=project, environ={"HOME": "/nowhere", "YBS_HOME": "."})
+    loaded = load(Host.of({"HOME": "/nowhere", "YBS_HOME": "."}), folder=project)
     assert loaded.config == Config()
     assert loaded.warnings == ("YBS_HOME: must be an absolute path; it is ignored",)
 
@@ -185,7 +187,7 @@ def test_the_given_environment_is_the_one_that_is_read(
 ):
     write("home", '{"llm": {"model": "${NAME}"}}')
     monkeypatch.setenv("YBS_LLM__MAX_TOKENS", "9")
-    loaded = load(folder=project, environ={"HOME": str(home), "NAME": "n"})
+    loaded = load(Host.of({"HOME": str(home), "NAME": "n"}), folder=project)
     assert loaded.config.llm.model == "n"
     assert loaded.config.llm.max_tokens == 8192
 
@@ -196,7 +198,7 @@ def test_the_given_environment_is_the_one_that_is_read(
 def test_a_broken_file_names_file_line_and_key_and_the_rest_stands(project: Path, write: Write):
     file = write("user", '{"llm": {\n"model": "x",}}')
     write("home", '{"llm": {"max_tokens": 5}}')
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     assert loaded.config.llm.max_tokens == 5
     assert loaded.config.llm.model is None
     assert loaded.warnings == (
@@ -208,7 +210,7 @@ def test_a_broken_file_names_file_line_and_key_and_the_rest_stands(project: Path
 def test_a_bad_value_falls_back_to_the_layer_before(project: Path, write: Write):
     write("user", '{"llm": {"model": "good", "max_tokens": 5}}')
     file = write("home", '{"llm": {\n"model": "${NOT_SET}",\n"max_tokens": "6"}}')
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     assert loaded.config.llm.model == "good"
     assert loaded.config.llm.max_tokens == 5
     assert loaded.warnings == (
@@ -220,7 +222,7 @@ def test_a_bad_value_falls_back_to_the_layer_before(project: Path, write: Write)
 def test_a_file_that_others_can_write_is_ignored_loudly(project: Path, write: Write):
     file = write("user", '{"llm": {"model": "evil"}}')
     file.chmod(0o666)
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     assert loaded.config == Config()
     assert loaded.warnings == (
         f"{file}: IGNORED as a whole, because it can be written by others (mode 0666); "
@@ -254,7 +256,7 @@ def test_odd_files_are_a_warning_within_a_second(
     if kind not in ("device", "pipe"):
         file.chmod(0o755 if kind == "folder" else 0o644)
     with takes_at_most(1):
-        loaded = load(folder=project)
+        loaded = load(this_host(), folder=project)
     assert loaded.config == Config()
     assert len(loaded.warnings) == 1
     assert loaded.warnings[0].startswith(str(file))
@@ -263,7 +265,7 @@ def test_odd_files_are_a_warning_within_a_second(
 
 def test_a_provider_without_an_endpoint_is_left_out(project: Path, write: Write):
     file = write("user", '{"providers": {\n"half": {"model": "x"}}}')
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     assert loaded.config.providers == {}
     assert loaded.warnings == (f"{file}:2: providers.half: ignored, because it has no `endpoint`",)
 
@@ -272,7 +274,7 @@ def test_a_provider_may_be_put_together_by_several_layers(project: Path, write: 
     write("system", '{"providers": {"work": {"endpoint": "http://work", "wire": "ollama"}}}')
     write("user", '{"providers": {"work": {"model": "m"}}}')
     environ = {**os.environ, "YBS_PROVIDERS__WORK__WINDOW": "4096"}
-    loaded = load(folder=project, environ=environ)
+    loaded = load(Host.of(environ), folder=project)
     work = loaded.config.providers["work"]
     assert (work.endpoint, work.wire, work.model, work.window) == (
         "http://work",
@@ -290,27 +292,27 @@ def test_config_file_that_is_missing_is_an_error(project: Path):
     with pytest.raises(
         ConfigError, match=r"none\.json: the requested configuration file does not exist"
     ):
-        load(folder=project, config_file=Path("none.json"))
+        load(this_host(), folder=project, config_file=Path("none.json"))
 
 
 def test_config_file_that_is_broken_is_an_error_with_its_line(project: Path, write: Write):
     file = write("file", '{"llm":\n}')
     with pytest.raises(ConfigError, match=r"asked-for\.json:2: .* at llm: a value is missing"):
-        load(folder=project, config_file=file)
+        load(this_host(), folder=project, config_file=file)
 
 
 def test_config_file_that_is_unusable_is_an_error(project: Path, write: Write):
     file = write("file", "{}")
     file.chmod(0o666)
     with pytest.raises(ConfigError, match="can be written by others"):
-        load(folder=project, config_file=file)
+        load(this_host(), folder=project, config_file=file)
     with pytest.raises(ConfigError, match="not a regular file"):
-        load(folder=project, config_file=project)
+        load(this_host(), folder=project, config_file=project)
 
 
 def test_config_file_with_a_bad_value_is_only_a_warning(project: Path, write: Write):
     file = write("file", '{"llm": {"max_tokens": "x", "model": "m"}}')
-    loaded = load(folder=project, config_file=file)
+    loaded = load(this_host(), folder=project, config_file=file)
     assert loaded.config.llm.model == "m"
     assert len(loaded.warnings) == 1
 
@@ -323,7 +325,7 @@ def test_a_profile_lies_over_the_files_and_under_the_environment(project: Path, 
     user = write("user", '{"llm": {"model": "big"}, ' + profiles + "}")
     write("home", '{"llm": {"model": "home"}, "profiles": {"fast": {"llm": {"max_tokens": 20}}}}')
     environ = {**os.environ, "YBS_LLM__TEMPERATURE": "1"}
-    loaded = load(folder=project, profile="fast", environ=environ)
+    loaded = load(Host.of(environ), folder=project, profile="fast")
     assert loaded.config.llm.model == "small"
     assert loaded.config.llm.max_tokens == 20
     assert loaded.config.llm.temperature == 1.0
@@ -334,48 +336,48 @@ def test_a_profile_lies_over_the_files_and_under_the_environment(project: Path, 
 def test_a_profile_can_be_chosen_by_a_variable(project: Path, write: Write):
     write("user", '{"profiles": {"a": {"llm": {"model": "a"}}, "b": {"llm": {"model": "b"}}}}')
     environ = {**os.environ, "YBS_PROFILE": "a"}
-    assert load(folder=project, environ=environ).config.llm.model == "a"
-    assert load(folder=project, environ=environ, profile="b").config.llm.model == "b"
+    assert load(Host.of(environ), folder=project).config.llm.model == "a"
+    assert load(Host.of(environ), folder=project, profile="b").config.llm.model == "b"
 
 
 def test_an_unknown_profile_is_an_error_that_lists_those_there_are(project: Path, write: Write):
     with pytest.raises(ConfigError, match=r"'fast': there is no such profile .*\(only: none\)"):
-        load(folder=project, profile="fast")
+        load(this_host(), folder=project, profile="fast")
     write("user", '{"profiles": {"fast": {}, "slow": {}}}')
     with pytest.raises(
         ConfigError, match=r"'fsat': there is no such profile .*\(only: fast, slow\)"
     ):
-        load(folder=project, environ={**os.environ, "YBS_PROFILE": "fsat"})
+        load(Host.of({**os.environ, "YBS_PROFILE": "fsat"}), folder=project)
 
 
 def test_of_many_profiles_ten_are_named(project: Path, write: Write):
     names = [f"p{number:02}" for number in range(12)]
     write("user", msgspec.json.encode({"profiles": {name: {} for name in names}}).decode())
     with pytest.raises(ConfigError, match=rf"\(only: {', '.join(names[:10])}\)"):
-        load(folder=project, profile="p99")
+        load(this_host(), folder=project, profile="p99")
 
 
 def test_a_profile_lost_with_its_file_says_what_is_wrong_with_the_file(project: Path, write: Write):
     write("user", '{"profiles": {"fast": {}}')
     with pytest.raises(ConfigError, match=r"no such profile(?s:.)*IGNORED as a whole"):
-        load(folder=project, profile="fast")
+        load(this_host(), folder=project, profile="fast")
 
 
 def test_a_bad_profile_names_its_lines(project: Path, write: Write):
     file = write("user", '{"profiles": {"p": {\n"llm": {\n"modle": 1},\n"profiles": {}}, "q": 5}}')
-    loaded = load(folder=project, profile="p")
+    loaded = load(this_host(), folder=project, profile="p")
     assert loaded.warnings == (
         f"{file}:4: profiles.p.profiles: a profile cannot contain profiles; this is ignored",
         f"{file}:3: profiles.p.llm.modle: is not a setting; did you mean llm.model?",
     )
     with pytest.raises(ConfigError, match=r":4: profiles\.q: must be an object, in { }"):
-        load(folder=project, profile="q")
+        load(this_host(), folder=project, profile="q")
 
 
 def test_a_projects_profile_is_never_chosen(project: Path, write: Write):
     write("project", '{"profiles": {"p": {"llm": {"endpoint": "http://evil"}}}}')
     with pytest.raises(ConfigError, match=r"'p': there is no such profile"):
-        load(folder=project, profile="p")
+        load(this_host(), folder=project, profile="p")
 
 
 # --- environment and options ---------------------------------------------------------------------
@@ -383,7 +385,7 @@ def test_a_projects_profile_is_never_chosen(project: Path, write: Write):
 
 def test_variables_that_are_no_settings_are_left_alone(project: Path):
     environ = {"HOME": "/nowhere", "YBS_HOME": "/nowhere", "YBS_SERVER": "x"}
-    assert load(folder=project, environ=environ).warnings == ()
+    assert load(Host.of(environ), folder=project).warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -407,14 +409,14 @@ def test_variables_that_are_no_settings_are_left_alone(project: Path):
 def test_a_variable_that_does_not_fit_is_a_warning(
     project: Path, variable: str, value: str, warning: str
 ):
-    loaded = load(folder=project, environ={"HOME": "/nowhere", variable: value})
+    loaded = load(Host.of({"HOME": "/nowhere", variable: value}), folder=project)
     assert loaded.config == Config()
     assert loaded.warnings == (warning,)
 
 
 def test_an_option_that_was_not_given_changes_nothing(project: Path, write: Write):
     write("user", '{"llm": {"model": "m"}}')
-    assert load(folder=project, overrides={"llm.model": None}).config.llm.model == "m"
+    assert load(this_host(), folder=project, overrides={"llm.model": None}).config.llm.model == "m"
 
 
 @every_row(
@@ -435,7 +437,7 @@ def test_an_option_that_does_not_fit_is_an_error(
     project: Path, key: str, value: object, words: str
 ):
     with pytest.raises(ConfigError, match=f"^{key}: {words}"):
-        load(folder=project, overrides={"safety.mode": "plan", key: value})
+        load(this_host(), folder=project, overrides={"safety.mode": "plan", key: value})
 
 
 def test_a_key_in_the_users_own_files_is_honoured_and_never_represented(
@@ -446,7 +448,7 @@ def test_a_key_in_the_users_own_files_is_honoured_and_never_represented(
         "user",
         f'{{"llm": {{"api_key": "${{KEY}}"}}, "providers": {{"w": {{"endpoint": "http://w", "api_key": "{key}"}}}}}}',
     )
-    loaded = load(folder=project, environ={**os.environ, "KEY": key})
+    loaded = load(Host.of({**os.environ, "KEY": key}), folder=project)
     assert loaded.config.llm.api_key == key
     assert loaded.config.providers["w"].api_key == key
     assert key not in repr(loaded)
@@ -462,7 +464,7 @@ def test_no_section_is_represented(project: Path, write: Write):
         "providers": {"w": {"endpoint": f"http://me:{secret}@w", "headers": {"a": secret}}},
     }
     write("user", json.dumps({"llm": {"model": "m"}, **sections}))
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     assert loaded.config.gateway["bot"]["word"] == secret
     for shown in (loaded, loaded.config, loaded.config.providers):
         assert secret not in repr(shown)
@@ -486,7 +488,7 @@ JSON = st.recursive(
 def test_no_file_is_an_error(project: Path, write: Write, content: bytes):
     for layer in ("user", "project"):
         write(layer, "").write_bytes(content)
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     assert loaded.origins.keys() == flatten(loaded.config).keys()
     assert all(warning.isprintable() for warning in loaded.warnings)
 
@@ -494,7 +496,7 @@ def test_no_file_is_an_error(project: Path, write: Write, content: bytes):
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(st.sampled_from(VARIABLES), st.text(max_size=8)))
 def test_no_variable_is_an_error(project: Path, environ: dict[str, str]):
-    loaded = load(folder=project, environ={"HOME": "/nowhere", **environ})
+    loaded = load(Host.of({"HOME": "/nowhere", **environ}), folder=project)
     for variable, value in environ.items():
         used = Origin("environment", variable) in loaded.origins.values()
         told = any(warning.startswith(variable) for warning in loaded.warnings)

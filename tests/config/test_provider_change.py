@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from hosts import this_host
+from ybs.config.host import Host
 from ybs.config.schema import Llm
 from ybs.trust.settings import load
 
@@ -20,7 +22,7 @@ def llm_of(project: Path, write: Write, *layers: dict[str, Any]) -> tuple[Llm, t
     environ = {
         f"YBS_LLM__{name.upper()}": value for values in layers[2:] for name, value in values.items()
     }
-    loaded = load(folder=project, environ={**os.environ, **environ})
+    loaded = load(Host.of({**os.environ, **environ}), folder=project)
     return loaded.config.llm, loaded.warnings
 
 
@@ -76,7 +78,7 @@ def test_a_key_for_nobody_in_particular_goes_to_no_provider_that_an_option_names
     project: Path, write: Write
 ):
     write("user", json.dumps({"llm": {"api_key": KEY}}))
-    loaded = load(folder=project, overrides={"llm.provider": "anthropic"})
+    loaded = load(this_host(), folder=project, overrides={"llm.provider": "anthropic"})
     assert loaded.config.llm.api_key is None
     assert "llm.api_key: ignored" in loaded.warnings[0]
 
@@ -95,7 +97,7 @@ WORK = {"endpoint": "https://a", "api_key": KEY, "model": "m", "headers": {"x": 
 def work_of(project: Path, write: Write, over: dict[str, Any], **variables: str):
     write("user", json.dumps({"providers": {"work": {**WORK, "api_key_env": "WORK_KEY"}}}))
     write("home", json.dumps({"providers": {"work": over}}))
-    loaded = load(folder=project, environ={**os.environ, **variables})
+    loaded = load(Host.of({**os.environ, **variables}), folder=project)
     return loaded.config.providers["work"], loaded.warnings
 
 
@@ -129,7 +131,7 @@ def test_a_key_of_an_own_provider_that_is_used_at_another_address_is_told(
 ):
     llm = {"provider": "work", "endpoint": "http://b"}
     write("user", json.dumps({"llm": llm, "providers": {"work": WORK}}))
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     assert len(loaded.warnings) == 1
     assert "providers.work: its key and headers are not sent" in loaded.warnings[0]
 

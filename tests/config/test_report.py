@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from hosts import this_host
 from rows import every_row
 from ybs.config.report import SCHEMA_DIALECT, check, json_schema, mask_address, show
 from ybs.config.schema import Config
@@ -54,7 +55,7 @@ def schemas_in(schema: Any) -> Iterator[dict[str, Any]]:
 
 def test_every_setting_is_shown_with_its_source(project: Path, write: Write):
     file = write("user", '{"llm": {"model": "m"}, "hooks": {"a": {"b": [1, "x"]}}}')
-    rows = {row.key: row for row in show(load(folder=project))}
+    rows = {row.key: row for row in show(load(this_host(), folder=project))}
     assert rows.keys() >= flatten(Config()).keys() - {"hooks"}
     assert rows["llm.model"].value == "m"
     assert (rows["llm.model"].origin.layer, rows["llm.model"].origin.source) == ("user", str(file))
@@ -82,7 +83,7 @@ def test_no_secret_is_shown(project: Path, write: Write):
         "tools": {"external": [{"name": "x", "path": f"http://{SECRET}@h"}]},
     }
     write("user", json.dumps(values))
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     (warning,) = loaded.warnings
     assert warning.startswith("mcpServers, gateway, tools.external: without effect")
     rows = show(loaded)
@@ -99,7 +100,7 @@ def test_counts_of_tokens_and_names_of_variables_are_no_secrets(project: Path, w
     write(
         "user", '{"providers": {"w": {"endpoint": "http://w", "api_key_env": "WORK_LLM_KEY_NAME"}}}'
     )
-    rows = {row.key: row.value for row in show(load(folder=project))}
+    rows = {row.key: row.value for row in show(load(this_host(), folder=project))}
     assert rows["providers.w.api_key_env"] == "WORK_LLM_KEY_NAME"
     assert rows["llm.max_tokens"] == 8192
     assert rows["llm.api_key"] is None
@@ -109,7 +110,9 @@ def test_nothing_that_a_terminal_acts_on_is_shown(project: Path, write: Write):
     write(
         "user", json.dumps({"llm": {"model": "a\x1b[2J"}, "hooks": {"k\x07": {"\x1b": ["\x1b"]}}})
     )
-    assert "\x1b" not in "".join(f"{row.key} {row.value}" for row in show(load(folder=project)))
+    assert "\x1b" not in "".join(
+        f"{row.key} {row.value}" for row in show(load(this_host(), folder=project))
+    )
 
 
 @every_row("text", ["plain?x=y", "http://host:1/v1", "a@b"])
@@ -122,12 +125,12 @@ def test_an_address_without_secrets_stays(text: str):
 
 def test_good_settings_have_no_problems(project: Path, write: Write):
     write("user", '{"llm": {"provider": "w"}, "providers": {"w": {"endpoint": "https://w"}}}')
-    assert check(load(folder=project)) == ()
+    assert check(load(this_host(), folder=project)) == ()
 
 
 def test_warnings_are_problems(project: Path, write: Write):
     write("user", '{"lmm": 1}')
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     assert check(loaded) == loaded.warnings != ()
 
 
@@ -136,7 +139,7 @@ def test_an_address_that_is_none_is_a_problem(project: Path, write: Write):
         "user",
         '{"llm": {"endpoint": "localhost:1"}, "providers": {"w": {"endpoint": "file:///x"}}}',
     )
-    assert check(load(folder=project)) == (
+    assert check(load(this_host(), folder=project)) == (
         f"{file}: llm.endpoint: must begin with http:// or https://",
         f"{file}: providers.w.endpoint: must begin with http:// or https://",
     )
@@ -144,7 +147,7 @@ def test_an_address_that_is_none_is_a_problem(project: Path, write: Write):
 
 def test_a_key_that_others_can_read_is_a_problem(project: Path, write: Write):
     file = write("user", f'{{"profiles": {{"p": {{"llm": {{"api_key": "{SECRET}"}}}}}}}}')
-    loaded = load(folder=project, profile="p")
+    loaded = load(this_host(), folder=project, profile="p")
     words = f"{file}: contains a key and other users can read it; run: chmod 600 '{file}'"
     assert check(loaded) == (words,)
     file.chmod(0o600)
@@ -188,7 +191,7 @@ def test_settings_of_features_that_are_not_there_yet_are_named_in_one_line(
     project: Path, write: Write
 ):
     write("user", '{"hooks": {"a": 1}, "skills": {}, "tools": {"search_paths": ["~/t"]}}')
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     said = "hooks, tools.search_paths: without effect, because this version does not have these features yet"
     assert check(loaded) == (said,)
     assert loaded.config.hooks == {"a": 1}

@@ -14,8 +14,9 @@ from ybs.core.errors import ConfigError
 
 
 def test_a_new_file_is_private_and_so_is_its_folder(home: Path) -> None:
-    path = write_settings({"llm.provider": "ollama", "llm.model": "qwen3:8b"})
-    assert path == home / ".config" / "ybs" / "config.json"
+    path = file = home / ".config" / "ybs" / "config.json"
+    path = write_settings({"llm.provider": "ollama", "llm.model": "qwen3:8b"}, file)
+    assert path == file
     assert msgspec.json.decode(path.read_bytes()) == {
         "llm": {"provider": "ollama", "model": "qwen3:8b"}
     }

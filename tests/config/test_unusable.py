@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from hosts import this_host
 from rows import every_row
+from ybs.config.host import Host
 from ybs.config.layers import Loaded
 from ybs.config.report import check, show
 from ybs.core.errors import ConfigError
@@ -21,7 +23,7 @@ CLOUD = {"provider": "openai", "model": "m"}
 
 
 def model_of(loaded: Loaded, provider: str | None = None) -> Any:
-    return create_model(loaded.config, provider=provider, environ={"OPENAI_API_KEY": KEY})
+    return create_model(Host.of({"OPENAI_API_KEY": KEY}), loaded.config, provider=provider)
 
 
 @every_row("endpoint", ["${NOT_SET}", 8080, "", ["http://127.0.0.1:1"], False])
@@ -30,7 +32,7 @@ def test_an_address_that_cannot_be_read_is_an_error_when_a_model_is_made(
 ):
     write("system", json.dumps({"llm": {"endpoint": "https://cloud.example/v1"}}))
     file = write("user", json.dumps({"llm": {**CLOUD, "endpoint": endpoint}}))
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     assert loaded.warnings[0].startswith(f"{file}:1: llm.endpoint: ")
     with pytest.raises(ConfigError, match=r"config\.json:1: llm\.endpoint: .*nothing was sent"):
         model_of(loaded)
@@ -41,7 +43,7 @@ def test_an_address_that_cannot_be_read_is_an_error_when_a_model_is_made(
 def test_an_address_that_is_no_json_is_an_error_too(project: Path, write: Write, value: str):
     write("user", '{"llm": {"provider": "openai", "model": "m", "endpoint": ' + value + "}}")
     with pytest.raises(ConfigError, match=r"llm\.endpoint"):
-        model_of(load(folder=project))
+        model_of(load(this_host(), folder=project))
 
 
 @every_row("llm", [{"provider": "${NOT_SET}"}, {"provider": ""}, 5])
@@ -49,7 +51,7 @@ def test_a_provider_that_cannot_be_read_is_an_error(project: Path, write: Write,
     write("system", json.dumps({"llm": CLOUD}))
     write("user", json.dumps({"llm": llm}))
     with pytest.raises(ConfigError, match=r"config\.json:1: llm"):
-        model_of(load(folder=project))
+        model_of(load(this_host(), folder=project))
 
 
 def test_an_address_of_a_profile_that_cannot_be_read_is_an_error(project: Path, write: Write):
@@ -58,8 +60,8 @@ def test_an_address_of_a_profile_that_cannot_be_read_is_an_error(project: Path, 
     with pytest.raises(
         ConfigError, match=r"profiles\.private\.llm\.endpoint: the variable NOT_SET"
     ):
-        model_of(load(folder=project, profile="private"))
-    assert model_of(load(folder=project)).endpoint == "https://api.openai.com/v1"
+        model_of(load(this_host(), folder=project, profile="private"))
+    assert model_of(load(this_host(), folder=project)).endpoint == "https://api.openai.com/v1"
 
 
 @pytest.mark.parametrize("openai", [{"endpoint": "${NOT_SET}", "model": "m"}, 5])
@@ -67,7 +69,7 @@ def test_a_provider_of_ones_own_without_a_readable_address_is_not_replaced_by_a_
     project: Path, write: Write, openai: Any
 ):
     write("user", json.dumps({"llm": CLOUD, "providers": {"openai": openai}}))
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     with pytest.raises(ConfigError, match=r"providers\.openai"):
         model_of(loaded)
     with pytest.raises(ConfigError, match=r"providers\.openai"):
@@ -77,25 +79,25 @@ def test_a_provider_of_ones_own_without_a_readable_address_is_not_replaced_by_a_
 def test_a_usable_value_of_a_stronger_layer_mends_it(project: Path, write: Write):
     write("user", json.dumps({"llm": {**CLOUD, "endpoint": "${NOT_SET}"}}))
     local = "http://127.0.0.1:8080/v1"
-    by_option = load(folder=project, overrides={"llm.endpoint": local})
-    by_variable = load(folder=project, environ={**os.environ, "YBS_ENDPOINT": local})
+    by_option = load(this_host(), folder=project, overrides={"llm.endpoint": local})
+    by_variable = load(Host.of({**os.environ, "YBS_ENDPOINT": local}), folder=project)
     write("home", json.dumps({"llm": {"endpoint": local}}))
-    by_file = load(folder=project)
+    by_file = load(this_host(), folder=project)
     for loaded in (by_option, by_variable, by_file):
         assert model_of(loaded).endpoint == local
-    other = load(folder=project, overrides={"llm.provider": "ollama"})
+    other = load(this_host(), folder=project, overrides={"llm.provider": "ollama"})
     assert model_of(other).endpoint == "http://localhost:11434"
 
 
 def test_a_null_of_a_stronger_layer_takes_it_back(project: Path, write: Write):
     write("user", json.dumps({"llm": {**CLOUD, "endpoint": "${NOT_SET}"}}))
     write("home", json.dumps({"llm": {"endpoint": None}}))
-    assert model_of(load(folder=project)).endpoint == "https://api.openai.com/v1"
+    assert model_of(load(this_host(), folder=project)).endpoint == "https://api.openai.com/v1"
 
 
 def test_it_is_told_once_and_shown(project: Path, write: Write):
     write("user", '{"llm": {"endpoint": "${A}", "provider": "${B}"}}')
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     assert len(check(loaded)) == 2
     shown = {row.key: row.value for row in show(loaded)}
     assert "the variable A is not set" in shown["llm.endpoint"]

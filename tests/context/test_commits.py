@@ -1,6 +1,7 @@
 from pathlib import Path
 
 from hostile_git import needs_git
+from hosts import this_host
 from made_history import MadeRepository
 from ybs.context.commits import MOST_COMMITS, MOST_TITLE_CHARS, recent_commits
 from ybs.context.section import Section
@@ -20,7 +21,7 @@ TITLES = [
 
 
 def commits_of(folder: Path) -> Section | None:
-    titles = ask_titles(folder, MOST_COMMITS)
+    titles = ask_titles(this_host(), folder, MOST_COMMITS)
     return recent_commits(titles, timeout_seconds=9) if titles else None
 
 

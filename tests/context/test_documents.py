@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ybs.config.paths import config_folder
+from hosts import this_host
 from ybs.context import documents
 from ybs.context.document_places import DOCUMENTS, MOST_BYTES
 from ybs.context.document_text import tokens_of
@@ -20,12 +20,12 @@ def put(path: Path, content: str | bytes = "") -> Path:
 
 
 def read(folder: Path, *, share: float = 1.0) -> list[Section]:
-    return read_documents(folder, config_folder(), share=share)
+    return read_documents(this_host(), folder, share=share)
 
 
 def told(folder: Path) -> tuple[list[Section], list[str]]:
     notes: list[str] = []
-    return read_documents(folder, config_folder(), tell=notes.append), notes
+    return read_documents(this_host(), folder, tell=notes.append), notes
 
 
 def sources(folder: Path) -> list[str]:
@@ -33,7 +33,7 @@ def sources(folder: Path) -> list[str]:
 
 
 def test_all_documents_come_in_the_stated_order_the_nearest_last(project: Path):
-    own, here = config_folder(), project / "a/b"
+    own, here = this_host().config_folder, project / "a/b"
     (project / ".git").mkdir()
     for name in ("AGENT.md", "IDENTITY.md", "HUMAN.md", "FOCUS.md", "CODE.md", "AGENTS.md"):
         for folder in (own, project, project / "a", here, here / ".ybs", project / ".ybs"):
@@ -157,10 +157,10 @@ def test_a_link_of_the_project_that_is_not_followed_is_told(project: Path, tmp_p
 
 def test_the_persons_own_links_are_followed_and_open_files_told(project: Path, home: Path):
     target = put(home / "dotfiles/soul.md", "calm")
-    config_folder().mkdir(parents=True)
-    (config_folder() / "AGENT.md").symlink_to(target)
-    put(config_folder() / "HUMAN.md", "x").chmod(0o666)
-    os.mkfifo(config_folder() / "IDENTITY.md")
+    this_host().config_folder.mkdir(parents=True)
+    (this_host().config_folder / "AGENT.md").symlink_to(target)
+    put(this_host().config_folder / "HUMAN.md", "x").chmod(0o666)
+    os.mkfifo(this_host().config_folder / "IDENTITY.md")
     sections, notes = told(project)
     assert [(each.source, each.text) for each in sections] == [("~/.config/ybs/AGENT.md", "calm")]
     assert len(notes) == 1
@@ -171,7 +171,7 @@ def test_over_its_budget_a_document_ends_at_a_line_that_says_where_the_rest_is(p
     (project / ".git").mkdir()
     lines = [f"rule {number}: " + "x" * 80 for number in range(600)]
     put(project / "a/AGENTS.md", "\n".join(lines))
-    put(config_folder() / "AGENT.md", "\n".join(lines))
+    put(this_host().config_folder / "AGENT.md", "\n".join(lines))
     soul, rules = read(project / "a")
     budgets = {document.name: document.tokens for document in DOCUMENTS}
     for section, source, how in (
@@ -210,7 +210,10 @@ def test_all_documents_of_one_kind_share_its_budget_fairly(project: Path):
 
 
 def test_of_the_identity_the_newest_lines_are_kept(project: Path):
-    put(config_folder() / "IDENTITY.md", "".join(f"- line {n} {'y' * 60}\n" for n in range(100)))
+    put(
+        this_host().config_folder / "IDENTITY.md",
+        "".join(f"- line {n} {'y' * 60}\n" for n in range(100)),
+    )
     (section,) = read(project)
     *kept, note = section.text.split("\n")
     assert kept[-1].startswith("- line 99 ")

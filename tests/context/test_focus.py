@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ybs.config.paths import config_folder
+from hosts import this_host
 from ybs.context.documents import read_documents
 from ybs.context.focus import LONGEST_FOCUS, clear_focus, read_focus, write_focus
 from ybs.core.errors import YbsError
@@ -19,7 +19,7 @@ def test_a_focus_is_written_read_replaced_and_cleared(project: Path):
     write_focus(project, "The printer: größer \u202e")
     assert [path.name for path in (project / ".ybs").iterdir()] == ["FOCUS.md"]
     assert read_focus(project) == "The printer: größer"
-    (section,) = read_documents(project, config_folder())
+    (section,) = read_documents(this_host(), project)
     assert (section.name, section.source) == ("FOCUS.md", ".ybs/FOCUS.md")
     assert clear_focus(project) is True
     assert read_focus(project) == ""

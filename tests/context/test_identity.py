@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ybs.config.paths import config_folder
+from hosts import this_host
 from ybs.config.private_file import PrivateLog
 from ybs.context.documents import read_documents
 from ybs.context.identity import LONGEST_LINE, MOST_BYTES, Identity
@@ -15,7 +15,7 @@ from ybs.core.errors import Refused, ToolError
 
 def identity(**options: Any) -> Identity:
     given: dict[str, Any] = {"mask": str, "may_write": True, "today": lambda: date(2026, 11, 22)}
-    return Identity(config_folder(), **{**given, **options})
+    return Identity(this_host().config_folder, **{**given, **options})
 
 
 def refusal(text: str, **options: Any) -> str:
@@ -40,7 +40,7 @@ def test_each_line_is_dated_legible_and_private(project: Path):
         one.path.read_text() == "- 2026-11-22: I like short answers.\n- 2026-11-22: I test first.\n"
     )
     assert one.path.stat().st_mode & 0o777 == 0o600
-    (section,) = read_documents(project, config_folder())
+    (section,) = read_documents(this_host(), project)
     assert section.name == "IDENTITY.md"
     assert "I test first." in section.text
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from hosts import this_host
 from ybs.context import memory as module
 from ybs.context.memory import Memories
 from ybs.core.errors import Refused, ToolError, YbsError
@@ -31,7 +32,7 @@ def memories_of(
     mask: Callable[[str], str] = str,
     now: Callable[[], datetime] | None = None,
 ) -> Memories:
-    return Memories(folder, mask=mask, may_write=may_write, now=now or ticking())
+    return Memories(this_host(), folder, mask=mask, may_write=may_write, now=now or ticking())
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hosts import this_host
 from rows import every_row
 from ybs.context.memory import Memories
 from ybs.context.memory_file import Memory, Unread, names_in, read_memories
@@ -43,7 +44,7 @@ def test_what_a_person_made_of_a_file_is_read(tmp_path: Path, data: bytes, headi
 
 
 def test_what_is_no_file_of_text_is_left_out_and_named(project: Path, tmp_path: Path):
-    memories = Memories(project, mask=str, may_write=True)
+    memories = Memories(this_host(), project, mask=str, may_write=True)
     good = memories.keep("a good one")
     folder = memories.project
     (folder / "2026-bad.md").write_bytes(b"\xff\xfe\x00")
@@ -69,7 +70,7 @@ def test_what_is_no_file_of_text_is_left_out_and_named(project: Path, tmp_path: 
 
 
 def test_links_on_the_way_to_what_a_project_brings_are_not_followed(project: Path, tmp_path: Path):
-    memories = Memories(project, mask=str, may_write=True)
+    memories = Memories(this_host(), project, mask=str, may_write=True)
     outside = tmp_path / "outside"
     (outside / "memories").mkdir(parents=True)
     (outside / "memories" / "x.md").write_text("not of this project")
@@ -103,7 +104,7 @@ def test_a_folder_of_countless_files_is_not_looked_through(
     for number in range(9):
         (brought / f"{number}.md").write_text("x")
     assert len(names_in(brought.resolve())) == 5
-    assert len(Memories(project, mask=str, may_write=True).all()) == 4
+    assert len(Memories(this_host(), project, mask=str, may_write=True).all()) == 4
 
 
 def test_a_name_that_nobody_can_read_is_written_as_signs(tmp_path: Path):

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from hosts import this_host
 from ybs.context.memory import Memories
 from ybs.context.prompt import framed_of
 
 
 @pytest.fixture
 def memories(project: Path) -> Memories:
-    return Memories(project, mask=str, may_write=True)
+    return Memories(this_host(), project, mask=str, may_write=True)
 
 
 def put(folder: Path, name: str, text: str) -> None:

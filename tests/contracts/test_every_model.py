@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from rows import every_row
+from ybs.config.host import Host
 from ybs.config.schema import AgentLimits, Config, Llm
 from ybs.core.errors import ModelError, ProviderDown
 from ybs.core.events import (
@@ -91,7 +92,7 @@ def make_remote(kind: type[ScriptedServer], stack: AsyncExitStack) -> Make:
             llm=Llm(provider=kind.wire.name, model="some-model", endpoint=server.url),
             agent=AgentLimits(retry_attempts=0),
         )
-        model = create_model(config, environ={})
+        model = create_model(Host.of({}), config)
         stack.push_async_callback(model.aclose)
         return model
 

@@ -31,6 +31,10 @@ write_file is done
 the turn is over
 Written.
 """,
+    "hosts": """\
+ann: 2 sessions, knows of tea
+bob: 2 sessions, knows of coffee
+""",
     "model": """\
 You said: Hello.
 in-process echo 32768

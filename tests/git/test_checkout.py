@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hostile_git import Sandpit, make_repository, needs_git
+from hosts import this_host
 from rows import every_row
 from ybs.git import checkout as git_checkout
 from ybs.git import moves as git_moves
@@ -36,7 +37,7 @@ def pit(project: Path, tmp_path: Path) -> Sandpit:
 
 
 async def switch(pit: Sandpit, name: str) -> None:
-    git = Git(pit.top)
+    git = Git(this_host().environ, pit.top)
     changed = await git_moves.differences(git, "HEAD", f"refs/heads/{name}")
     await git_moves.switch_branch(git, name, changed)
 
@@ -84,7 +85,7 @@ async def test_a_git_folder_on_another_disk_is_copied_from(
     monkeypatch.setattr(Place, "replace", fail)
     (pit.top / "d/e/hook").write_text("changed\n")
     with pytest.raises(GitError, match="broken"):
-        await git_moves.restore(Git(pit.top), ["d/e/hook"])
+        await git_moves.restore(Git(this_host().environ, pit.top), ["d/e/hook"])
     assert (pit.top / "d/e/hook").read_text() == "changed\n"
     assert sorted(path.name for path in (pit.top / "d/e").iterdir()) == ["hook"]
 
@@ -107,7 +108,7 @@ async def test_a_folder_that_becomes_a_link_at_the_worst_moment_leads_nowhere(
     monkeypatch.setattr(git_checkout, "_change", swapped)
     try:
         with pytest.raises(GitError, match="became a link"):
-            await git_moves.restore(Git(pit.top), ["d/e/hook"])
+            await git_moves.restore(Git(this_host().environ, pit.top), ["d/e/hook"])
     finally:
         (pit.top / "d/e").unlink()
         (pit.top / "d/before").rename(pit.top / "d/e")
@@ -137,13 +138,13 @@ async def test_a_link_on_the_way_is_no_obstacle_to_removing_and_is_not_followed(
 async def test_a_folder_with_files_in_the_place_of_a_file_stays(pit: Sandpit):
     (pit.top / "d/e/hook").unlink()
     (pit.top / "d/e/hook").mkdir()
-    await git_moves.restore(Git(pit.top), ["d/e/hook"])
+    await git_moves.restore(Git(this_host().environ, pit.top), ["d/e/hook"])
     assert (pit.top / "d/e/hook").is_file(), "an empty one goes"
     (pit.top / "d/e/hook").unlink()
     (pit.top / "d/e/hook").mkdir()
     (pit.top / "d/e/hook/mine").write_text("mine\n")
     with pytest.raises(GitError, match="not all files"):
-        await git_moves.restore(Git(pit.top), ["d/e/hook"])
+        await git_moves.restore(Git(this_host().environ, pit.top), ["d/e/hook"])
     assert (pit.top / "d/e/hook/mine").read_text() == "mine\n"
 
 
@@ -178,4 +179,4 @@ async def test_a_git_folder_that_cannot_be_written_is_an_error(
 
     monkeypatch.setattr(git_checkout.os, "mkdir", fail)
     with pytest.raises(GitError, match="cannot write in its folder"):
-        await git_checkout.put_files(Git(pit.top), {"b.txt": "100644"})
+        await git_checkout.put_files(Git(this_host().environ, pit.top), {"b.txt": "100644"})

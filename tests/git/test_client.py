@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hostile_git import TRAPS, Sandpit, Trap, hook, make_repository, needs_git, template_in
+from hosts import this_host
 from rows import every_row
 from ybs.git import moves as git_moves
 from ybs.git.client import Change, Git
@@ -73,7 +74,7 @@ async def test_no_program_of_a_repositorys_settings_runs(pit: Sandpit):
     attributes = "a.txt filter=evil\nb.txt diff=evil merge=evil"
     (pit.top / "b.txt").write_text("changed\n")
     spring(pit, Trap(attributes=attributes, prepare=hook))
-    git = Git(pit.top)
+    git = Git(this_host().environ, pit.top)
     await do_everything(git)
     assert not pit.has_run
     assert await git.head()  # it is in working order
@@ -84,7 +85,7 @@ async def test_no_program_of_a_repositorys_settings_runs(pit: Sandpit):
 @pytest.mark.parametrize("name", LAYOUTS)
 async def test_no_program_runs_of_a_repository_within_or_beside_it(pit: Sandpit, name: str):
     spring(pit, TRAPS[name])
-    git = Git(pit.top)
+    git = Git(this_host().environ, pit.top)
     for work in (git.look(), git.add("a.txt", "."), git.commit("x", "a.txt"), git.commit("x")):
         with suppress(GitError):
             await work
@@ -98,7 +99,7 @@ async def test_a_file_of_a_filter_is_refused_rather_than_filtered(pit: Sandpit):
         pit.configure(TRAPS[name].settings)
     (pit.top / ".gitattributes").write_text("a.txt filter=evil\n")
     (pit.top / "a.txt").write_text("eno\n")  # of the same size, so its content must be compared
-    git = Git(pit.top)
+    git = Git(this_host().environ, pit.top)
     for work in (git.look(), git.run("diff")):
         with pytest.raises(GitError, match="clean filter 'evil' failed"):
             await work
@@ -116,7 +117,7 @@ async def test_signatures_are_not_looked_at(pit: Sandpit):
     commit = pit.plain("hash-object", "-t", "commit", "-w", "object").stdout.strip()
     pit.configure("[gpg]\nprogram = @\n[log]\nshowSignature = true\n")
     with suppress(GitError):
-        await Git(pit.top).run("log", "--format=%G? %s", commit)
+        await Git(this_host().environ, pit.top).run("log", "--format=%G? %s", commit)
     assert not pit.has_run
     pit.plain("show", "-q", commit)
     assert pit.has_run
@@ -126,7 +127,7 @@ async def test_signatures_are_not_looked_at(pit: Sandpit):
 @pytest.mark.parametrize("name", TRAPS)
 async def test_no_planted_program_runs(pit: Sandpit, name: str):
     spring(pit, TRAPS[name])
-    await do_everything(Git(pit.top))
+    await do_everything(Git(this_host().environ, pit.top))
     assert not pit.has_run
 
 
@@ -152,7 +153,7 @@ def test_plain_git_runs_the_planted_program(pit: Sandpit, name: str):
 async def test_what_cannot_be_made_harmless_is_refused(pit: Sandpit, name: str, words: str):
     spring(pit, TRAPS[name])
     with pytest.raises(GitError, match=words):
-        await Git(pit.top).look()
+        await Git(this_host().environ, pit.top).look()
 
 
 async def test_s20_a_git_of_the_project_or_of_path_is_not_run(
@@ -161,7 +162,7 @@ async def test_s20_a_git_of_the_project_or_of_path_is_not_run(
     shutil.copy(pit.program, pit.top / "git")
     monkeypatch.setenv("PATH", f"{pit.top}:.::{os.environ['PATH']}")
     monkeypatch.chdir(pit.top)
-    assert await Git(pit.top).branch() == "main"
+    assert await Git(this_host().environ, pit.top).branch() == "main"
     assert not pit.has_run
 
 
@@ -175,7 +176,7 @@ async def test_e05_variables_of_git_are_not_handed_on(
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", str(pit.program))
     monkeypatch.setenv("GIT_DIR", "/nowhere")
     (pit.top / "a.txt").write_text("changed\n")
-    git = Git(pit.top)
+    git = Git(this_host().environ, pit.top)
     assert await git.look() == ("main", [Change(" M", "a.txt")])
     assert b"+changed" in await git.run("diff")
     assert not pit.has_run
@@ -185,7 +186,7 @@ async def test_e05_variables_of_git_are_not_handed_on(
 
 
 async def test_it_commits_these_files_and_leaves_the_rest_of_the_index(pit: Sandpit):
-    git = Git(pit.top)
+    git = Git(this_host().environ, pit.top)
     (pit.top / "a.txt").write_text("new\n")
     (pit.top / "b.txt").write_text("staged\n")
     (pit.top / "c é\n.txt").write_text("fresh\n")
@@ -199,7 +200,7 @@ async def test_it_commits_these_files_and_leaves_the_rest_of_the_index(pit: Sand
 
 
 async def test_it_commits_a_deletion(pit: Sandpit):
-    git = Git(pit.top)
+    git = Git(this_host().environ, pit.top)
     (pit.top / "b.txt").unlink()
     await git.commit("gone", "b.txt")
     assert await git.look() == ("main", [])
@@ -212,7 +213,7 @@ async def test_the_first_commit_is_made_by_the_person(tmp_path: Path, home: Path
     make_repository(top)
     shutil.rmtree(top / ".git/refs/heads")
     (top / ".git/refs/heads").mkdir()
-    git = Git(top)
+    git = Git(this_host().environ, top)
     assert await git.head() == ""
     assert await git.branch() == "main"
     await git.commit("first", "a.txt")
@@ -224,7 +225,7 @@ async def test_ignored_files_and_repositories_within_are_not_added(pit: Sandpit)
     make_repository(pit.top / "sub")
     (pit.top / ".gitignore").write_text("*.log\n")
     (pit.top / "x.log").write_text("x")
-    git = Git(pit.top)
+    git = Git(this_host().environ, pit.top)
     await git.add(".")
     await git.add()
     assert (await git.look())[1] == [Change("A ", ".gitignore"), Change("??", "sub/")]
@@ -237,14 +238,17 @@ async def test_a_file_that_a_filter_would_change_is_refused(pit: Sandpit):
     (pit.top / ".gitattributes").write_text("*.bin filter=lfs\n")
     (pit.top / "x.bin").write_text("x")
     with pytest.raises(GitError, match="goes through the filter 'lfs'"):
-        await Git(pit.top).commit("x", "x.bin")
-    assert await Git(pit.top).look("x.bin") == ("main", [Change("??", "x.bin")])
+        await Git(this_host().environ, pit.top).commit("x", "x.bin")
+    assert await Git(this_host().environ, pit.top).look("x.bin") == (
+        "main",
+        [Change("??", "x.bin")],
+    )
 
 
 @every_row("command", ["fetch", "config", "clone", "status --porcelain", "-c", "add", "revert"])
 async def test_other_commands_are_refused(pit: Sandpit, command: str):
     with pytest.raises(GitError, match="is not among"):
-        await Git(pit.top).run(command)
+        await Git(this_host().environ, pit.top).run(command)
 
 
 @every_row(
@@ -264,11 +268,11 @@ async def test_other_commands_are_refused(pit: Sandpit, command: str):
 )
 async def test_options_that_run_programs_or_write_are_refused(pit: Sandpit, option: str):
     with pytest.raises(GitError, match="is not among"):
-        await Git(pit.top).run("diff", option)
+        await Git(this_host().environ, pit.top).run("diff", option)
 
 
 async def test_outside_a_repository_nothing_is_done(tmp_path: Path):
-    git = Git(tmp_path)
+    git = Git(this_host().environ, tmp_path)
     with pytest.raises(GitError, match="cannot be used in"):
         await git.look()
 
@@ -276,23 +280,23 @@ async def test_outside_a_repository_nothing_is_done(tmp_path: Path):
 async def test_without_git_it_says_so(pit: Sandpit, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("ybs.git.client.trusted_program", lambda *_, **__: None)
     with pytest.raises(GitError, match="no git on this machine"):
-        await Git(pit.top).look()
+        await Git(this_host().environ, pit.top).look()
 
 
 async def test_settings_that_vanish_are_an_error(pit: Sandpit, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("ybs.git.client._stamp", lambda _: Path("/nowhere").stat())
     with pytest.raises(GitError, match="cannot be used in"):
-        await Git(pit.top).look()
+        await Git(this_host().environ, pit.top).look()
 
 
 async def test_git_has_a_time_limit_and_a_bound_on_its_output(pit: Sandpit):
     with pytest.raises(GitError, match="longer than"):
-        await Git(pit.top, timeout_seconds=0.0).look()
+        await Git(this_host().environ, pit.top, timeout_seconds=0.0).look()
     (pit.top / "a.txt").write_text("x\n" * 1000)
     with pytest.raises(GitError, match="printed more than 500 bytes"):
-        await Git(pit.top, most_bytes=500).run("diff")
+        await Git(this_host().environ, pit.top, most_bytes=500).run("diff")
 
 
 async def test_what_git_cannot_do_is_told_in_its_words(pit: Sandpit):
     with pytest.raises(GitError, match="unknown revision"):
-        await Git(pit.top).run("log", "nothing")
+        await Git(this_host().environ, pit.top).run("log", "nothing")

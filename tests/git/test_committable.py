@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hostile_git import GIT, make_repository, needs_git
+from hosts import this_host
 from rows import every_row
 from ybs.git.client import Git
 from ybs.git.committable import look, names_within
@@ -16,7 +17,7 @@ pytestmark = needs_git
 
 def git_of(top: Path) -> Git:
     make_repository(top)
-    return Git(top)
+    return Git(this_host().environ, top)
 
 
 def git(top: Path, *words: str) -> None:

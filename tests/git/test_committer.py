@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from hostile_git import Sandpit, needs_git, template_in
+from hosts import this_host
 from rows import every_row
 from ybs.config.schema import Git as Settings
 from ybs.git.client import Git
@@ -33,7 +34,7 @@ def committer(folder: Path, *, may_write: bool = True, is_on: bool = True) -> Co
     return Committer(
         folder,
         Settings(),
-        consent=Consent("always" if is_on else "never", may_write=may_write),
+        consent=Consent(this_host(), "always" if is_on else "never", may_write=may_write),
         mask=lambda text: text.replace("hunter2", "<secret>"),
     )
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hostile_git import Sandpit, needs_git, template_in
+from hosts import this_host
 from ybs.config.schema import Git as Settings
 from ybs.core.errors import ToolError
 from ybs.git.client import Git
@@ -49,7 +50,7 @@ async def turn(
     one = Committer(
         pit.top,
         Settings(),
-        consent=Consent("always", trusts_hooks=trusts),
+        consent=Consent(this_host(), "always", trusts_hooks=trusts),
         find_runner=lambda: runs if has_sandbox else None,  # type: ignore[arg-type,return-value]
     )
     await one.begin()
@@ -130,12 +131,12 @@ async def test_a_hook_that_cannot_be_run_or_takes_too_long_means_no_commit(pit: 
 async def test_hooks_are_found_where_the_settings_say_and_only_those_that_run(
     pit: Sandpit, home: Path
 ):
-    git = Git(pit.top)
+    git = Git(this_host().environ, pit.top)
     assert await hooks_folder(git) == pit.top / ".git/hooks"
     (home / ".gitconfig").write_text("[core]\n\thooksPath = ~/hooks\n")
-    assert await hooks_folder(Git(pit.top)) == home / "hooks"
+    assert await hooks_folder(Git(this_host().environ, pit.top)) == home / "hooks"
     pit.plain("config", "core.hooksPath", ".husky")
-    assert await hooks_folder(Git(pit.top)) == pit.top / ".husky"
+    assert await hooks_folder(Git(this_host().environ, pit.top)) == pit.top / ".husky"
     one = hook(pit, "commit-msg", "true", ".husky")
     other = hook(pit, "pre-commit", "true", ".husky")
     hook(pit, "post-commit", "true", ".husky")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hostile_git import TRAPS, Sandpit, hook, needs_git, template_in
+from hosts import this_host
 from ybs.git import moves as git_moves
 from ybs.git.client import Git
 from ybs.git.hardening import GitError, plain_message
@@ -40,7 +41,7 @@ async def test_no_planted_program_runs_when_files_are_put_back_or_branches_switc
     hook(pit)
     shutil.copy(pit.program, pit.top / ".git/hooks/post-checkout")
     pit.forget()
-    git = Git(pit.top)
+    git = Git(this_host().environ, pit.top)
     (pit.top / "a.txt").write_text("changed\n")
     (pit.top / "b.txt").unlink()
     await git_moves.restore(git, ["a.txt", "b.txt"])
@@ -61,7 +62,7 @@ async def test_no_planted_program_runs_when_files_are_put_back_or_branches_switc
 
 
 async def test_a_branch_whose_own_attributes_name_a_filter_is_not_switched_to(pit: Sandpit):
-    git = Git(pit.top)
+    git = Git(this_host().environ, pit.top)
     await git_moves.make_branch(git, "filtered")
     (pit.top / ".gitattributes").write_text("*.bin filter=evil\n")
     (pit.top / "x.bin").write_text("x")
@@ -78,7 +79,7 @@ async def test_a_branch_whose_own_attributes_name_a_filter_is_not_switched_to(pi
 
 async def test_nothing_is_overwritten_by_a_switch(pit: Sandpit):
     pit.plain("branch", "old", "HEAD~1")
-    git = Git(pit.top)
+    git = Git(this_host().environ, pit.top)
     (pit.top / "b.txt").write_text("mine\n")
     with pytest.raises(GitError, match=r"b\.txt"):
         await switch(git, "old")
@@ -97,7 +98,7 @@ async def test_nothing_is_overwritten_by_a_switch(pit: Sandpit):
 
 
 async def test_only_files_of_the_last_commit_are_put_back(pit: Sandpit, tmp_path: Path):
-    git = Git(pit.top)
+    git = Git(this_host().environ, pit.top)
     (pit.top / "folder").mkdir()
     (pit.top / "new.txt").write_text("x")
     (pit.top / "sub/.git").mkdir(parents=True)
@@ -123,7 +124,7 @@ async def test_the_persons_own_list_of_ignored_files_counts_and_no_other(pit: Sa
     (home / "list").write_text("*.named\n")
 
     async def seen() -> list[str]:
-        return [change.path for change in (await Git(pit.top).look())[1]]
+        return [change.path for change in (await Git(this_host().environ, pit.top).look())[1]]
 
     assert await seen() == ["evil", "x.named"]
     (home / ".gitconfig").write_text("[core]\nexcludesFile = ~/list\n")
@@ -133,7 +134,7 @@ async def test_the_persons_own_list_of_ignored_files_counts_and_no_other(pit: Sa
 
 
 async def test_a_look_tells_the_branch_and_a_bare_repository_is_known(pit: Sandpit):
-    git = Git(pit.top)
+    git = Git(this_host().environ, pit.top)
     assert await git.look() == ("main", [])
     assert not await git.is_bare()
     pit.configure("[core]\nbare = true")

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from hostile_git import Sandpit, make_repository, needs_git
+from hosts import this_host
 from ybs.core.errors import Refused
 from ybs.git.client import Git
 from ybs.git.hardening import GitError
@@ -138,10 +139,10 @@ async def test_blocked_files_and_folders_above_the_project_are_not_seen(
         (pit.top / name).write_text("SECRET of now\n")
     (pit.top / "sub/new.log").write_text("")
     folder = pit.top / "sub"
-    roots = Roots(folder, blocked=("secret", "token", "gone"))
+    roots = Roots(this_host(), folder, blocked=("secret", "token", "gone"))
     script = "cat sub/inner/x sub/secret/key sub/token beside/y; cat .gitignore"
     assert tell(pit, view_of(pit, "status", roots), script) == "SECRET of now\n*.log\n"
-    git = Git(folder, sandbox=GitSandbox(roots))
+    git = Git(this_host().environ, folder, sandbox=GitSandbox(roots))
     _, rows = await git.look("sub/inner", "sub/secret")
     assert [(row.letters, row.path) for row in rows if row.path != "sub/secret/key"] == [
         (" M", "sub/inner/x")
@@ -156,8 +157,10 @@ async def test_blocked_files_and_folders_above_the_project_are_not_seen(
 def test_a_folder_around_the_work_tree_shows_all_of_it_and_one_beside_it_nothing(
     pit: Sandpit, tmp_path: Path
 ) -> None:
-    assert view_of(pit, "status", Roots(pit.top, (pit.top.parent,))).shown == (str(pit.top),)
-    assert view_of(pit, "status", Roots(pit.top, (tmp_path / "pit",))).shown == ()
+    assert view_of(pit, "status", Roots(this_host(), pit.top, (pit.top.parent,))).shown == (
+        str(pit.top),
+    )
+    assert view_of(pit, "status", Roots(this_host(), pit.top, (tmp_path / "pit",))).shown == ()
     repository = find_repository(pit.top)
     assert GitSandbox(is_off=True).view(repository, pit.top, "status") is None
     assert GitSandbox(is_off=True).shows("/etc", pit.top)
@@ -176,7 +179,7 @@ async def test_objects_of_another_repository_are_refused_and_not_read(
     place = pit.top / ".git/objects/info/alternates"
     place.parent.mkdir(exist_ok=True)
     place.write_text("# nothing\n\n")
-    git = Git(pit.top)
+    git = Git(this_host().environ, pit.top)
     with pytest.raises(GitError, match=r"bad object|bad tree|unknown revision|ambiguous"):
         await git.run("log", "HEAD")
     place.write_text(f"{other.top}/.git/objects\n")
@@ -196,7 +199,9 @@ async def test_objects_of_another_repository_are_refused_and_not_read(
             (pit.top / ".git/objects" / name).symlink_to(other.top / ".git/objects" / name)
     with pytest.raises(GitError, match="git failed"):
         await git.run("log", "HEAD")
-    assert (await Git(pit.top, sandbox=GitSandbox(is_off=True)).head()) == head.strip()
+    assert (
+        await Git(this_host().environ, pit.top, sandbox=GitSandbox(is_off=True)).head()
+    ) == head.strip()
 
 
 def test_where_bubblewrap_does_not_work_the_next_way_is_taken(
@@ -237,14 +242,14 @@ async def test_git_itself_and_the_titles_go_on_in_the_next_way(
     monkeypatch.setattr(confined, "system_program", lambda _: str(program))
     monkeypatch.setattr(machine, "tried_bubblewrap", lambda: (None, (), ""))
     monkeypatch.setattr(Machine, "has_bubblewrap", True)
-    assert await Git(pit.top).branch() == "main"
+    assert await Git(this_host().environ, pit.top).branch() == "main"
     monkeypatch.setattr(Machine, "has_bubblewrap", True)
-    asked = ask_titles(pit.top, 5)
+    asked = ask_titles(this_host(), pit.top, 5)
     assert asked is not None
     assert len(asked.read(5)) == 2
     monkeypatch.setattr(Machine, "has_bubblewrap", True)
     monkeypatch.setattr("ybs.git.titles.launches", lambda *_: iter([Launch((str(program),), {})]))
-    asked = ask_titles(pit.top, 5)
+    asked = ask_titles(this_host(), pit.top, 5)
     assert asked is not None
     assert asked.read(5) == []
 

@@ -9,6 +9,7 @@ from time import monotonic
 import pytest
 
 from hostile_git import TRAPS, Sandpit, hook, needs_git, template_in
+from hosts import this_host
 from processes import open_descriptors
 from ybs.git.titles import ask_titles
 from ybs.security.sandbox.launch import Launch
@@ -24,7 +25,7 @@ def pit(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Sandpit:
 
 
 def last_titles(folder: Path, count: int, *, timeout_seconds: float) -> list[str]:
-    asked = ask_titles(folder, count)
+    asked = ask_titles(this_host(), folder, count)
     return asked.read(timeout_seconds) if asked else []
 
 
@@ -95,7 +96,7 @@ def test_titles_beyond_the_bound_are_cut_and_a_git_that_cannot_be_started_tells_
 
 def test_what_is_not_read_is_ended_and_its_pipe_is_closed(pit: Sandpit) -> None:
     before = open_descriptors()
-    asked = ask_titles(pit.top, 5)
+    asked = ask_titles(this_host(), pit.top, 5)
     assert asked is not None
     asked.close()
     asked.close()

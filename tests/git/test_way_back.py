@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hostile_git import Sandpit, needs_git, template_in
+from hosts import this_host
 from ybs.git.client import Change, Git
 from ybs.git.way_back import bring_back, take_back
 
@@ -28,7 +29,9 @@ async def commit(pit: Sandpit, **files: str) -> str:
     """Make a commit of ybs's own."""
     for name, text in files.items():
         (pit.top / f"{name}.txt").write_text(text)
-    return await Git(pit.top).commit("Do it", *(f"{name}.txt" for name in files))
+    return await Git(this_host().environ, pit.top).commit(
+        "Do it", *(f"{name}.txt" for name in files)
+    )
 
 
 def publish(pit: Sandpit, name: str) -> None:
@@ -45,7 +48,7 @@ def status(pit: Sandpit) -> list[str]:
 
 
 async def test_the_branch_moves_back_and_forth_and_leaves_no_litter(pit: Sandpit):
-    git = Git(pit.top)
+    git = Git(this_host().environ, pit.top)
     before, head = titles(pit), await git.head()
     commits = [await commit(pit, a="2\n", c="new\n"), await commit(pit, c="newer\n")]
     publish(pit, head)
@@ -68,7 +71,7 @@ async def test_the_branch_moves_back_and_forth_and_leaves_no_litter(pit: Sandpit
 
 
 async def test_what_a_remote_has_is_reverted_by_a_commit_and_the_revert_goes_again(pit: Sandpit):
-    git = Git(pit.top)
+    git = Git(this_host().environ, pit.top)
     before = titles(pit)
     made = await commit(pit, a="2\n")
     publish(pit, made)
@@ -86,7 +89,7 @@ async def test_what_a_remote_has_is_reverted_by_a_commit_and_the_revert_goes_aga
 
 
 async def test_nothing_moves_where_others_went_on_or_something_is_under_way(pit: Sandpit):
-    git = Git(pit.top)
+    git = Git(this_host().environ, pit.top)
     made = await commit(pit, a="2\n")
     (pit.top / ".git/MERGE_HEAD").write_text("x")
     assert await take_back(git, made) == "stays"

@@ -1,10 +1,12 @@
 """A server that only has an address is called by it, and never by the name of a company that is not asked."""
 
 from rows import every_row
+from ybs.config.host import Host
 from ybs.config.schema import Config, Endpoint, Llm
 from ybs.providers.naming import shown_name
 from ybs.providers.registry import create_model
 
+EMPTY = Host.of({"HOME": "/nonexistent"})
 LOCAL = "http://127.0.0.1:8080/v1"
 
 
@@ -30,6 +32,6 @@ def test_a_server_is_called_by_its_name_or_by_its_address(name: str, config: Con
 
 def test_errors_call_it_by_its_address_too():
     given = Config(llm=Llm(endpoint=LOCAL, model="m"))
-    assert create_model(given, environ={})._client.site.name == "127.0.0.1:8080"
+    assert create_model(EMPTY, given)._client.site.name == "127.0.0.1:8080"
     theirs = Config(llm=Llm(provider="openai", api_key="sk-x", model="m"))
-    assert create_model(theirs, environ={})._client.site.name == "openai at api.openai.com"
+    assert create_model(EMPTY, theirs)._client.site.name == "openai at api.openai.com"

@@ -5,6 +5,7 @@ import pytest
 
 from rows import every_row
 from ybs.commands.advice import told
+from ybs.config.host import Host
 from ybs.config.installed import EntryPoint
 from ybs.config.schema import AgentLimits, Config, Context, Endpoint, Llm
 from ybs.core.errors import AuthError, ConfigError
@@ -71,7 +72,8 @@ def test_finding_a_built_in_one_reads_no_entry_points_and_imports_no_http_librar
         "import asyncio, msgspec, pathlib, sys; before = set(sys.modules)\n"
         "from ybs.config.schema import Config, Llm\n"
         "from ybs.providers.registry import create_model\n"
-        "create_model(Config(llm=Llm(provider='ollama')))\n"
+        "from ybs.config.host import Host\n"
+        "create_model(Host.of({}), Config(llm=Llm(provider='ollama')))\n"
         "print({'httpx2', 'httpcore2', 'importlib.metadata', 'difflib', 'json', 'dataclasses',"
         " 'inspect', 'email', 'random', 'ybs.providers.wire.openai'} & (set(sys.modules) - before))"
     )
@@ -137,7 +139,7 @@ def test_addresses_are_brought_into_form(given, wire, clean):
 
 def test_what_is_no_address_is_refused():
     with pytest.raises(ConfigError, match="is not a valid address"):
-        create_model(config(provider="openai", endpoint="localhost:8080"), environ={})
+        create_model(Host.of({}), config(provider="openai", endpoint="localhost:8080"))
 
 
 # Models
@@ -147,12 +149,12 @@ def test_nothing_chosen_is_said_with_the_choices():
     with pytest.raises(
         ConfigError, match=r"No provider is chosen. The providers are: ollama"
     ) as none:
-        create_model(Config(), environ={})
+        create_model(Host.of({}), Config())
     assert none.value.remedies == (Remedy("choose_provider"),)
 
 
 def test_a_provider_with_its_defaults():
-    model = create_model(config(provider="ollama"), environ={})
+    model = create_model(Host.of({}), config(provider="ollama"))
     assert (model.provider, model.endpoint) == ("ollama", "http://localhost:11434")
     assert model.name == find_provider("ollama", Config()).model
     assert model.window == 32_768
@@ -160,33 +162,33 @@ def test_a_provider_with_its_defaults():
 
 
 def test_the_key_comes_from_the_environment_and_goes_to_its_provider():
-    model = create_model(config(provider="openai"), environ={"OPENAI_API_KEY": f" {KEY}\n"})
+    model = create_model(Host.of({"OPENAI_API_KEY": f" {KEY}\n"}), config(provider="openai"))
     assert headers_of(model)["authorization"] == f"Bearer {KEY}"
     google = create_model(
-        config(provider="google"), environ={"GOOGLE_API_KEY": KEY, "OPENAI_API_KEY": "x"}
+        Host.of({"GOOGLE_API_KEY": KEY, "OPENAI_API_KEY": "x"}), config(provider="google")
     )
     assert headers_of(google)["authorization"] == f"Bearer {KEY}"
 
 
 def test_a_missing_key_says_which_variable_to_set():
     with pytest.raises(AuthError, match=r"openai needs a key, and none is set\.") as caught:
-        create_model(config(provider="openai"), environ={})
+        create_model(Host.of({}), config(provider="openai"))
     assert told(caught.value).partition("\n")[2].startswith("Set OPENAI_API_KEY to a valid key")
 
 
 def test_an_address_alone_is_an_openai_server_and_needs_no_key():
-    model = create_model(config(endpoint="http://127.0.0.1:8080", model="m"), environ={})
+    model = create_model(Host.of({}), config(endpoint="http://127.0.0.1:8080", model="m"))
     assert (model.provider, model.endpoint) == ("openai", "http://127.0.0.1:8080/v1")
     assert model.quirks == Quirks()
     far = create_model(
-        config(provider="openai", endpoint="https://x.example/v1", model="m"), environ={}
+        Host.of({}), config(provider="openai", endpoint="https://x.example/v1", model="m")
     )
     assert "authorization" not in headers_of(far)
 
 
 def test_a_key_goes_to_an_address_that_the_person_gave():
     given = config(provider="openai", endpoint="https://x.example/v1", model="m")
-    model = create_model(given, environ={"OPENAI_API_KEY": KEY})
+    model = create_model(Host.of({"OPENAI_API_KEY": KEY}), given)
     assert headers_of(model)["authorization"] == f"Bearer {KEY}"
 
 
@@ -197,18 +199,18 @@ def test_a_key_of_a_variable_is_not_sent_in_clear_text_to_another_host(address: 
     environ = {"OPENAI_API_KEY": KEY}
     for given in ({"endpoint": address}, {"provider": "openai", "endpoint": address}):
         with pytest.raises(ConfigError, match="OPENAI_API_KEY unencrypted to ") as caught:
-            create_model(config(**given, model="m"), environ=environ)
+            create_model(Host.of(environ), config(**given, model="m"))
         assert KEY not in str(caught.value)
     own_key = config(endpoint=address, model="m", api_key="mine")
-    assert headers_of(create_model(own_key, environ=environ))["authorization"] == "Bearer mine"
+    assert headers_of(create_model(Host.of(environ), own_key))["authorization"] == "Bearer mine"
     assert "authorization" not in headers_of(
-        create_model(config(endpoint=address, model="m"), environ={})
+        create_model(Host.of({}), config(endpoint=address, model="m"))
     )
 
 
 def test_a_key_of_a_variable_goes_to_loopback():
     local = config(endpoint="http://127.0.0.1:8080/v1", model="m")
-    model = create_model(local, environ={"OPENAI_API_KEY": KEY})
+    model = create_model(Host.of({"OPENAI_API_KEY": KEY}), local)
     assert headers_of(model)["authorization"] == f"Bearer {KEY}"
 
 
@@ -223,48 +225,48 @@ def test_key_and_headers_of_an_own_provider_stay_with_its_address():
     moved = Config(
         providers={"mine": own}, llm=Llm(provider="mine", endpoint="https://b.example/v1")
     )
-    headers = headers_of(create_model(moved, environ={"MY_KEY": KEY}))
+    headers = headers_of(create_model(Host.of({"MY_KEY": KEY}), moved))
     assert "x-team" not in headers
     assert "authorization" not in headers
     same = Config(
         providers={"mine": own}, llm=Llm(provider="mine", endpoint="https://a.example/v1/")
     )
-    assert headers_of(create_model(same, environ={}))["authorization"] == f"Bearer {KEY}"
+    assert headers_of(create_model(Host.of({}), same))["authorization"] == f"Bearer {KEY}"
 
 
 def test_the_settings_of_one_provider_are_not_used_for_another():
     given = config(provider="openai", endpoint="https://x.example/v1", api_key=KEY, model="gpt-x")
-    model = create_model(given, provider="ollama", environ={})
+    model = create_model(Host.of({}), given, provider="ollama")
     assert model.endpoint == "http://localhost:11434"
     assert model.name != "gpt-x"
     assert "authorization" not in headers_of(model)
-    same = create_model(given, model="other", environ={})
+    same = create_model(Host.of({}), given, model="other")
     assert (same.name, headers_of(same)["authorization"]) == ("other", f"Bearer {KEY}")
 
 
 def test_the_own_address_given_again_changes_nothing():
     given = config(provider="openai", endpoint="https://api.openai.com", model="gpt-4.1")
-    model = create_model(given, environ={"OPENAI_API_KEY": KEY})
+    model = create_model(Host.of({"OPENAI_API_KEY": KEY}), given)
     assert model.quirks.max_tokens_field == "max_completion_tokens"
     assert model._terms.price is not None
 
 
 def test_ollama_at_another_address_keeps_its_quirks():
-    model = create_model(config(provider="ollama", endpoint="http://nas:11434"), environ={})
+    model = create_model(Host.of({}), config(provider="ollama", endpoint="http://nas:11434"))
     assert model.quirks.reasoning_sent_as == "thinking"
 
 
 @every_row("key", ["sk-“quoted”", "two words", "a\x1bb"])
 def test_a_key_that_cannot_be_one_is_refused_without_showing_it(key: str):
     with pytest.raises(AuthError, match="characters that a key cannot have") as caught:
-        create_model(config(provider="openai"), environ={"OPENAI_API_KEY": key})
+        create_model(Host.of({"OPENAI_API_KEY": key}), config(provider="openai"))
     assert key not in str(caught.value)
 
 
 def test_no_model_chosen_is_said():
     own = Config(providers={"mine": Endpoint(endpoint="http://h")}, llm=Llm(provider="mine"))
     with pytest.raises(ConfigError, match="No model is chosen for mine"):
-        create_model(own, environ={})
+        create_model(Host.of({}), own)
 
 
 def test_an_own_provider_with_everything():
@@ -277,7 +279,7 @@ def test_an_own_provider_with_everything():
         headers={"X-Team": "a"},
         quirks={"sends_stream_options": False},
     )
-    model = create_model(Config(providers={"mine": own}), provider="mine", environ={"MY_KEY": KEY})
+    model = create_model(Host.of({"MY_KEY": KEY}), Config(providers={"mine": own}), provider="mine")
     assert (model.name, model.window, model.provider) == ("gpt-4.1", 16_000, "mine")
     assert model.quirks == Quirks(sends_stream_options=False)
     assert headers_of(model)["x-team"] == "a"
@@ -290,7 +292,7 @@ def test_an_own_provider_goes_before_a_built_in_one_and_has_no_price_elsewhere()
     own = Config(
         providers={"openai": Endpoint(endpoint="https://proxy.example/v1", model="gpt-4.1")}
     )
-    model = create_model(own, provider="openai", environ={"OPENAI_API_KEY": KEY})
+    model = create_model(Host.of({"OPENAI_API_KEY": KEY}), own, provider="openai")
     assert model.endpoint == "https://proxy.example/v1"
     assert model._terms.price is None
     assert "authorization" not in headers_of(model)
@@ -311,7 +313,7 @@ def test_a_wrong_quirk_names_the_setting():
 def test_a_header_that_cannot_be_one_is_refused(headers: dict):
     own = Config(providers={"mine": Endpoint(endpoint="http://h", model="m", headers=headers)})
     with pytest.raises(ConfigError, match=r"providers\.mine\.headers"):
-        create_model(own, provider="mine", environ={})
+        create_model(Host.of({}), own, provider="mine")
 
 
 @every_row(
@@ -329,13 +331,13 @@ def test_a_header_that_cannot_be_one_is_refused(headers: dict):
 )
 def test_the_window_is_the_smaller_of_the_models_and_the_persons(provider, model, limit, window):
     given = Config(context=Context(max_tokens=limit), llm=Llm(provider=provider, model=model))
-    assert create_model(given, environ={"OPENAI_API_KEY": KEY}).window == window
+    assert create_model(Host.of({"OPENAI_API_KEY": KEY}), given).window == window
 
 
 def test_an_own_window_is_bounded_by_the_persons_limit():
     own = Endpoint(endpoint="http://h", model="m", window=16_000)
     given = Config(providers={"mine": own}, context=Context(max_tokens=8_000))
-    assert create_model(given, provider="mine", environ={}).window == 8_000
+    assert create_model(Host.of({}), given, provider="mine").window == 8_000
 
 
 def test_settings_reach_the_model():
@@ -343,7 +345,7 @@ def test_settings_reach_the_model():
         llm=Llm(provider="ollama", temperature=0.5, max_tokens=100, timeout_seconds=7),
         agent=AgentLimits(retry_attempts=1, retry_backoff_base_ms=5),
     )
-    model = create_model(given, environ={})
+    model = create_model(Host.of({}), given)
     assert (model._options.temperature, model.max_tokens) == (0.5, 100)
     assert (model._retry.attempts, model._retry.base_ms) == (1, 5)
     assert model._client._patience.later == 7
@@ -351,7 +353,7 @@ def test_settings_reach_the_model():
 
 def test_a_temperature_is_not_sent_to_a_model_that_takes_none():
     given = config(provider="openai", model="gpt-6-sol", temperature=0.5)
-    assert not create_model(given, environ={"OPENAI_API_KEY": KEY}).quirks.accepts_temperature
+    assert not create_model(Host.of({"OPENAI_API_KEY": KEY}), given).quirks.accepts_temperature
 
 
 def test_a_provider_may_make_its_model_itself(monkeypatch: pytest.MonkeyPatch):
@@ -360,18 +362,18 @@ def test_a_provider_may_make_its_model_itself(monkeypatch: pytest.MonkeyPatch):
         wire="openai",
         endpoint="http://127.0.0.1:1",
         model="m",
-        make=lambda config, model, environ: open_model(own, config, model="made"),
+        make=lambda host, config, model: open_model(host, own, config, model="made"),
     )
     monkeypatch.setattr(registry, "_installed_provider", lambda name, config: own)
-    assert create_model(Config(), provider="managed", environ={}).name == "made"
+    assert create_model(Host.of({}), Config(), provider="managed").name == "made"
     given = config(provider="managed", endpoint="http://127.0.0.1:9", model="mine")
-    at_an_address = create_model(given, environ={})
+    at_an_address = create_model(Host.of({}), given)
     assert (at_an_address.name, at_an_address.endpoint) == ("mine", "http://127.0.0.1:9/v1")
 
 
 def test_a_password_in_an_address_is_not_shown():
     own = Endpoint(endpoint="http://me:secret@h:1/v1", model="m")
-    model = create_model(Config(providers={"mine": own}), provider="mine", environ={})
+    model = create_model(Host.of({}), Config(providers={"mine": own}), provider="mine")
     assert model._client.site.name == "mine at h:1"
 
 
@@ -390,23 +392,29 @@ def test_a_password_in_an_address_is_not_shown():
 )
 def test_ollama_is_where_the_environment_says(host: str, endpoint: str):
     environ = {"OLLAMA_HOST": host}
-    assert chosen_provider(Config(), "ollama", environ).endpoint == endpoint
+    assert chosen_provider(Host.of(environ), Config(), "ollama").endpoint == endpoint
 
 
 def test_an_address_of_the_settings_goes_before_that_of_the_environment():
     config = Config(llm=Llm(provider="ollama", endpoint="http://127.0.0.1:1"))
     for host in ("127.0.0.1:2", "not an address"):
-        assert chosen_provider(config, None, {"OLLAMA_HOST": host}).endpoint == "http://127.0.0.1:1"
+        assert (
+            chosen_provider(Host.of({"OLLAMA_HOST": host}), config, None).endpoint
+            == "http://127.0.0.1:1"
+        )
     own = Config(providers={"ollama": Endpoint(endpoint="http://127.0.0.1:3", wire="ollama")})
-    assert chosen_provider(own, "ollama", {"OLLAMA_HOST": "h"}).endpoint == "http://127.0.0.1:3"
+    assert (
+        chosen_provider(Host.of({"OLLAMA_HOST": "h"}), own, "ollama").endpoint
+        == "http://127.0.0.1:3"
+    )
 
 
 def test_an_address_in_the_environment_that_cannot_be_read_is_an_error_and_no_other_is_taken():
     with pytest.raises(ConfigError, match="The variable OLLAMA_HOST is not an address: 'a b'"):
-        chosen_provider(Config(), "ollama", {"OLLAMA_HOST": "a b"})
+        chosen_provider(Host.of({"OLLAMA_HOST": "a b"}), Config(), "ollama")
 
 
 def test_no_key_goes_in_clear_text_to_an_address_of_the_environment():
     environ = {"OLLAMA_HOST": "gpu.example.org", "OLLAMA_API_KEY": "k"}
     with pytest.raises(ConfigError, match="OLLAMA_API_KEY unencrypted"):
-        create_model(Config(), provider="ollama", environ=environ)
+        create_model(Host.of(environ), Config(), provider="ollama")

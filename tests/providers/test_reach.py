@@ -1,6 +1,7 @@
 """What can be reached: the facts about providers and models, found without asking anybody beyond this machine."""
 
 import asyncio
+import os
 import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 from raw_http import Scripted, http
 
+from hosts import this_host
+from ybs.config.host import Host
 from ybs.config.schema import Config, Endpoint, Llm
 from ybs.core.errors import AuthError
 from ybs.providers import reach, registry
@@ -30,7 +33,7 @@ def chosen(provider: str, **llm: Any) -> Config:
 
 
 async def state_of(name: str, config: Config, **environ: str) -> tuple[str, str]:
-    found = await look(name, config, environ)
+    found = await look(Host.of({**os.environ, **environ}), name, config)
     return found.state, found.variable
 
 
@@ -51,30 +54,38 @@ async def test_what_a_provider_elsewhere_lacks_is_known_without_asking_it() -> N
 
 
 async def test_a_secret_in_an_address_is_not_passed_on() -> None:
-    found = await look("mine", own(mine="http://me:secret@h.example.org:1/v1?key=secret#x"), {})
+    found = await look(
+        this_host(), "mine", own(mine="http://me:secret@h.example.org:1/v1?key=secret#x")
+    )
     assert found.endpoint == "http://h.example.org:1/v1"
 
 
 async def test_a_server_here_runs_or_comes_with_what_starts_it() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         up = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
-        found = await look("up", own(up=up), {})
+        found = await look(this_host(), "up", own(up=up))
         assert found == Reach(provider="up", state="running", endpoint=up)
         assert (found.is_here, found.is_ready) == (True, True)
         # A chosen address takes the place of the server that ybs starts itself.
-        assert (await look("llamacpp", chosen("llamacpp", endpoint=up), {})).state == "running"
-    found = await look("ollama", chosen("ollama", endpoint="http://127.0.0.1:1"), {})
+        assert (
+            await look(this_host(), "llamacpp", chosen("llamacpp", endpoint=up))
+        ).state == "running"
+    found = await look(this_host(), "ollama", chosen("ollama", endpoint="http://127.0.0.1:1"))
     assert (found.state, found.advice) == ("stopped", "start it with `ollama serve`")
     assert (found.is_here, found.is_ready) == (True, False)
 
 
 async def test_the_embedded_server_wants_the_model_that_would_be_used(tmp_path: Path) -> None:
     file = tmp_path / "m.gguf"
-    assert (await look("llamacpp", Config(), {})).state == "empty"
-    assert (await look("llamacpp", chosen("llamacpp", model=str(file)), {})).state == "empty"
+    assert (await look(this_host(), "llamacpp", Config())).state == "empty"
+    assert (
+        await look(this_host(), "llamacpp", chosen("llamacpp", model=str(file)))
+    ).state == "empty"
     file.write_bytes(b"GGUF")
-    assert (await look("llamacpp", chosen("llamacpp", model=str(file)), {})).state == "startable"
-    assert (await look("llamacpp", chosen("ollama", model=str(file)), {})).state == "empty"
+    assert (
+        await look(this_host(), "llamacpp", chosen("llamacpp", model=str(file)))
+    ).state == "startable"
+    assert (await look(this_host(), "llamacpp", chosen("ollama", model=str(file)))).state == "empty"
 
 
 async def test_a_model_is_looked_for_where_its_server_runs_here(
@@ -91,7 +102,10 @@ async def test_a_model_is_looked_for_where_its_server_runs_here(
             (chosen("openai", endpoint="http://127.0.0.1:1/v1", model="c"), "unsaid"),
             (chosen("openai", endpoint="http://models.example.org/v1", model="c"), "unasked"),
         ]
-        found = [await look_at_model(config.llm.provider or "", config) for config, _ in rows]
+        found = [
+            await look_at_model(this_host(), config.llm.provider or "", config)
+            for config, _ in rows
+        ]
     assert [each.state for each in found] == [state for _, state in rows]
     endpoint = rows[-1][0].llm.endpoint
     assert found[-1] == ModelReach(
@@ -99,19 +113,23 @@ async def test_a_model_is_looked_for_where_its_server_runs_here(
     )
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(AuthError):
-        await look_at_model("openai", Config())
+        await look_at_model(this_host(), "openai", Config())
 
 
 async def test_latest_may_be_left_out() -> None:
     async with OllamaServer(models=("q:latest",)) as server:
-        found = await look_at_model("ollama", chosen("ollama", endpoint=server.url, model="q"))
+        found = await look_at_model(
+            this_host(), "ollama", chosen("ollama", endpoint=server.url, model="q")
+        )
     assert found.state == "listed"
 
 
 async def test_the_window_is_the_one_that_the_server_has(serve: Serve) -> None:
     answer = '{"data": [{"id": "a"}], "default_generation_settings": {"n_ctx": 4321}}'
     server = await serve(http(answer, type=JSON))
-    found = await look_at_model("openai", chosen("openai", endpoint=server.url, model="a"))
+    found = await look_at_model(
+        this_host(), "openai", chosen("openai", endpoint=server.url, model="a")
+    )
     assert (found.state, found.window) == ("listed", 4321)
 
 
@@ -124,25 +142,25 @@ async def test_a_server_that_hangs_is_not_waited_for(
     monkeypatch.setattr(reach, "LIST_SECONDS", 0.02)
     server = await serve(silent)
     config = Config(providers={"mine": Endpoint(endpoint=server.url, model="m")})
-    assert await models_here("mine", config) == []
-    assert (await look_at_model("mine", config)).state == "unsaid"
+    assert await models_here(this_host(), "mine", config) == []
+    assert (await look_at_model(this_host(), "mine", config)).state == "unsaid"
 
 
 async def test_models_are_listed_for_a_picker(serve: Serve) -> None:
     server = await serve(http('{"models":[{"name":"q:1"}]}', type=JSON))
-    assert await list_models(chosen("ollama", endpoint=server.url)) == ["q:1"]
+    assert await list_models(this_host(), chosen("ollama", endpoint=server.url)) == ["q:1"]
 
 
 async def test_models_can_be_listed_before_one_is_chosen(serve: Serve) -> None:
     server = await serve(http('{"data":[{"id":"a"}]}', type=JSON))
-    assert await list_models(own(mine=server.url), "mine", environ={}) == ["a"]
+    assert await list_models(Host.of({}), own(mine=server.url), "mine") == ["a"]
     assert server.asked[0].path == "/v1/models"
 
 
 async def test_only_models_that_can_be_talked_to_are_offered() -> None:
     names = ("ok", "text-embedding-3", "whisper-1", "two words")
     async with OpenAIServer(models=names) as server:
-        assert await models_here("mine", own(mine=server.url)) == ["ok"]
+        assert await models_here(this_host(), "mine", own(mine=server.url)) == ["ok"]
 
 
 async def test_nobody_beyond_this_machine_is_asked_for_models(
@@ -150,7 +168,7 @@ async def test_nobody_beyond_this_machine_is_asked_for_models(
 ) -> None:
     asked: list[str] = []
 
-    async def ask(_config: Config, name: str) -> list[str]:
+    async def ask(_host: Host, _config: Config, name: str) -> list[str]:
         asked.append(name)
         return ["m"]
 
@@ -159,7 +177,10 @@ async def test_nobody_beyond_this_machine_is_asked_for_models(
         here = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
         places = {"here": here, "down": "http://127.0.0.1:1", "far": "https://models.example.org"}
         config = own(lan="http://192.168.0.7:8080/v1", odd="nowhere", **places)
-        found = [await models_here(name, config) for name in ("far", "lan", "odd", "down", "here")]
+        found = [
+            await models_here(this_host(), name, config)
+            for name in ("far", "lan", "odd", "down", "here")
+        ]
     assert (asked, found) == (["here"], [[], [], [], [], ["m"]])
 
 
@@ -171,11 +192,11 @@ async def test_a_managed_provider_lists_its_models_too(
         name="managed",
         wire="openai",
         endpoint=server.url,
-        make=lambda config, _model, _environ: open_model(managed, config, model="m", environ={}),
+        make=lambda host, config, _model: open_model(host, managed, config, model="m"),
     )
 
     def installed(_name: str, _config: Config) -> Provider:
         return managed
 
     monkeypatch.setattr(registry, "_installed_provider", installed)
-    assert await list_models(Config(), "managed") == ["a"]
+    assert await list_models(this_host(), Config(), "managed") == ["a"]

@@ -4,6 +4,7 @@ from typing import Any
 
 from msgspec import Raw
 
+from hosts import this_host
 from ybs.config.layers import load
 from ybs.core.events import AssistantSaid, Event, Noticed, TextStreamed, ToolCallStreamed
 from ybs.core.messages import UserMessage
@@ -26,7 +27,8 @@ async def asked(
     server: ScriptedServer, times: int, tmp_path: Any, model: str = "m"
 ) -> list[list[Event]]:
     overrides = {"llm.endpoint": server.url, "llm.model": model}
-    made = create_model(load(folder=tmp_path, overrides=overrides).config, provider="openai")
+    loaded = load(this_host(), folder=tmp_path, overrides=overrides)
+    made = create_model(this_host(), loaded.config, provider="openai")
     request = Request("Be brief.", [UserMessage.of("go")], TOOLS)
     answers = [[event async for event in made.stream(request)] for _ in range(times)]
     await made.aclose()

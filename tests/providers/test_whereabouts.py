@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from hosts import this_host
 from rows import every_row
 from ybs.config.schema import Config, Endpoint, Llm
 from ybs.core.errors import ConfigError
@@ -27,7 +28,7 @@ def config_of(endpoint: str | None = None, provider: str | None = None, **own: s
     ],
 )
 def test_what_answers_on_this_machine_runs_here(provider: str, config: Config):
-    assert runs_here(provider, "qwen3:14b", config)
+    assert runs_here(this_host(), provider, "qwen3:14b", config)
 
 
 @every_row(
@@ -42,20 +43,20 @@ def test_what_answers_on_this_machine_runs_here(provider: str, config: Config):
     ],
 )
 def test_another_machine_is_not_here_even_in_the_same_house(provider: str, config: Config):
-    assert not runs_here(provider, "m", config)
+    assert not runs_here(this_host(), provider, "m", config)
 
 
 @every_row("model", ["gpt-oss:120b-cloud", "glm-4.6:cloud", "Big:CLOUD"])
 def test_a_model_that_ollama_passes_on_is_not_here(model: str):
-    assert not runs_here("ollama", model, config_of())
+    assert not runs_here(this_host(), "ollama", model, config_of())
 
 
 @every_row("model", ["cloudy:7b", "nimbus-cloudlet:1b", "m"])
 def test_a_name_with_a_cloud_in_it_is_here(model: str):
-    assert runs_here("ollama", model, config_of())
+    assert runs_here(this_host(), "ollama", model, config_of())
 
 
 @every_row("wrong", ["nowhere", "apple"])
 def test_a_provider_that_is_none_is_an_error(wrong: Any):
     with pytest.raises(ConfigError):
-        runs_here(wrong, "m", config_of())
+        runs_here(this_host(), wrong, "m", config_of())

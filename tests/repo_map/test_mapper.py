@@ -27,7 +27,8 @@ MAP = MapAnswer(text="app.py", files=("app.py",), tokens=3, sources=5)
 @asynccontextmanager
 async def mapping(script: str = "", command: Sequence[str] = ()) -> AsyncGenerator[Mapper, None]:
     """Yield a mapper whose process is a shell, or another command, and end it."""
-    mapper = Mapper(MapRequest.of(Path("/")), 100, command=command or ("/bin/sh", "-c", script))
+    program = command or ("/bin/sh", "-c", script)
+    mapper = Mapper(MapRequest.of(Path("/")), 100, environ=os.environ, command=program)
     try:
         yield mapper
     finally:
@@ -81,7 +82,7 @@ async def test_what_cannot_be_started_is_a_reason_that_the_tool_tells() -> None:
 
 async def test_without_an_interpreter_there_is_no_map(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "")
-    mapper = Mapper(MapRequest.of(Path("/")), 100)
+    mapper = Mapper(MapRequest.of(Path("/")), 100, environ=os.environ)
     assert await mapper.ask("words") is None
     assert mapper.problem == "there is no Python to start"
 
@@ -171,7 +172,7 @@ async def test_code_in_the_projects_folder_is_not_run_by_the_process(
     trap = "import pathlib; pathlib.Path('~/sprung').expanduser().touch(); raise SystemExit(1)"
     for name in ("ybs", "msgspec", "json", "sitecustomize", "usercustomize", "site", "app"):
         (project / f"{name}.py").write_text(trap)
-    mapper = Mapper(MapRequest.of(project), 300)
+    mapper = Mapper(MapRequest.of(project), 300, environ=os.environ)
     answer = await mapper.ask("sitecustomize", wait_seconds=9)
     await mapper.aclose()
     assert answer is not None, mapper.problem
@@ -183,12 +184,13 @@ async def test_code_in_the_projects_folder_is_not_run_by_the_process(
 
 PARENT = """
 import sys
+import os
 import time
 from pathlib import Path
 from ybs.repo_map.protocol import MapRequest
 from ybs.repo_map.mapper import Mapper
 
-mapper = Mapper(MapRequest.of(Path(sys.argv[1])), 300)
+mapper = Mapper(MapRequest.of(Path(sys.argv[1])), 300, environ=os.environ)
 mapper.prepare()
 while sys.argv[2] == "ready" and not mapper.is_ready:
     time.sleep(0.01)

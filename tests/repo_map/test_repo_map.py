@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hosts import this_host
 from processes import names_in
 from ybs.git.client import Git
 from ybs.repo_map import repo_map
@@ -88,7 +89,7 @@ def test_the_history_is_kept_and_handed_on_to_the_next_time(
     made = CommitHistory(head="a" * 40, commits=[["pier_7.py"]], titles=["storm"])
     monkeypatch.setattr(repo_map, "read_history", read_history)
     for _ in range(2):
-        one = mapped(harbour, tmp_path / "index", Git(harbour))
+        one = mapped(harbour, tmp_path / "index", Git(this_host().environ, harbour))
         one.prepare()
         assert one.answer("storm", 100).files[0] == "pier_7.py"
         one.close()

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from rows import every_row
+from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.security.sandbox import bubblewrap, programs
 from ybs.security.sandbox.bubblewrap import Bubblewrap, attempt, find
@@ -28,7 +29,10 @@ def launched(project: Path, home: Path) -> Iterator[object]:
 
     def launch(uid: int = 1000, *, network: bool = False, **places: object) -> list[str]:
         backend = Bubblewrap(
-            see(project, home=home, uid=uid, **places), "/usr/bin/bwrap", ("--disable-userns",), ""
+            see(Host.of({"HOME": str(home)}), project, uid=uid, **places),
+            "/usr/bin/bwrap",
+            ("--disable-userns",),
+            "",
         )
         made = backend.launch(("sh", "-c", "x"), project, {"K": CANARY}, network=network)
         opened.extend(made.descriptors)
@@ -75,7 +79,7 @@ def test_the_root_is_empty_and_the_home_folder_too(launched, home: Path) -> None
 
 
 def test_a_home_in_the_system_is_not_covered(project: Path) -> None:
-    backend = Bubblewrap(see(project, home=Path("/usr/sbin")), "bwrap", (), "")
+    backend = Bubblewrap(see(Host.of({"HOME": str(Path("/usr/sbin"))}), project), "bwrap", (), "")
     made = backend.launch(("x",), project, {})
     for descriptor in made.descriptors:
         os.close(descriptor)
@@ -181,7 +185,7 @@ def test_a_name_servers_file_of_the_system_is_seen_anyway(
 
 
 def test_a_command_outside_of_the_sandbox_is_refused(launched, project: Path, home: Path) -> None:
-    backend = Bubblewrap(see(project, home=home), "bwrap", (), "")
+    backend = Bubblewrap(see(Host.of({"HOME": str(home)}), project), "bwrap", (), "")
     with pytest.raises(Refused):
         backend.launch(("x",), project.parent, {})
 
@@ -269,7 +273,7 @@ def test_a_machine_without_a_filter_is_not_tried(monkeypatch: pytest.MonkeyPatch
 def test_whoever_spawns_closes_the_filter_and_every_launch_has_its_own(
     project: Path, home: Path
 ) -> None:
-    backend = Bubblewrap(see(project, home=home), "bwrap", (), "")
+    backend = Bubblewrap(see(Host.of({"HOME": str(home)}), project), "bwrap", (), "")
     first, second = (backend.launch(("x",), project, {}) for _ in range(2))
     assert isinstance(first, Launch)
     assert first.before_exec is None

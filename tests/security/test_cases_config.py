@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from hosts import this_host
 from timing import takes_at_most
 from trusting import give_trust, is_trusted, write
 from ybs.config.schema import Config
@@ -129,7 +130,7 @@ async def test_c02_no_program_of_a_repository_runs_and_each_is_listed(
             "tools": {"external": [{"name": "x", "path": "./evil"}]},
         },
     )
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     await talk(project, provider="ollama", model="m")
     assert not mark.exists()
     assert loaded.config == Config()
@@ -149,7 +150,7 @@ def test_c03_one_changed_byte_makes_the_project_untrusted_again(project: Path):
     file = write(project, '{"hooks": {"start": ["./a"]}}')
     assert give_trust(project).config.hooks
     file.write_text('{"hooks": {"start": ["./b"]}}')
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     assert loaded.config.hooks == {}
     assert "not trusted any more: it has changed" in loaded.warnings[0]
     assert loaded.review is not None
@@ -161,10 +162,10 @@ def test_c03_one_changed_byte_makes_the_project_untrusted_again(project: Path):
 
 def test_c03_what_was_reviewed_is_what_is_trusted(project: Path):
     file = write(project, {"hooks": {"start": ["./good"]}})
-    review = load(folder=project).review
+    review = load(this_host(), folder=project).review
     assert review is not None
     file.write_text('{"hooks": {"start": ["./evil"]}}')  # while the person reads
-    give(review)
+    give(this_host(), review)
     assert not is_trusted(project)
 
 
@@ -172,7 +173,7 @@ def test_c03_what_is_used_is_what_was_hashed(project: Path, files_opened: list[s
     write(project, {"hooks": {"start": ["./good"]}})
     give_trust(project)
     files_opened.clear()
-    load(folder=project)
+    load(this_host(), folder=project)
     assert len([name for name in files_opened if name.endswith(".ybs.json")]) == 1
 
 
@@ -203,7 +204,8 @@ def test_c04_a_bind_mount_is_not_trusted(project: Path, tmp_path: Path):
     mounted.mkdir()
     code = (
         "import sys; from pathlib import Path; from ybs.trust.settings import load\n"
-        "print([load(folder=Path(f)).review.is_trusted for f in sys.argv[1:]])"
+        "import os; from ybs.config.host import Host\n"
+        "print([load(Host.of(os.environ), folder=Path(f)).review.is_trusted for f in sys.argv[1:]])"
     )
     words = f'mount --bind "{project}" "{mounted}" && exec "$@"'
     done = subprocess.run(
@@ -244,19 +246,19 @@ ODD: dict[str, Callable[[Path], Any]] = {
 def test_c05_odd_files_are_dealt_with_within_a_second(project: Path, name: str, kind: str):
     ODD[kind](project / name)
     with takes_at_most(1):
-        loaded = load(folder=project)
+        loaded = load(this_host(), folder=project)
     assert loaded.config == Config()
     for warning in loaded.warnings:
         assert warning.isprintable()
     if loaded.review is not None and not loaded.review.problem:
-        give(loaded.review)  # nor does it fail
+        give(this_host(), loaded.review)  # nor does it fail
         "\n".join(lines_of(loaded.review)).encode()
-        load(folder=project)
+        load(this_host(), folder=project)
 
 
 def test_c05_of_two_equal_keys_the_one_that_is_shown_is_used(project: Path):
     write(project, '{"hooks": {"a": ["good"]}, "hooks": {"a": ["evil"]}}')
-    review = load(folder=project).review
+    review = load(this_host(), folder=project).review
     assert review is not None
     assert 'runs programs at a: ["evil"]' in lines_of(review)[0]
     assert give_trust(project).config.hooks == {"a": ["evil"]}
@@ -265,7 +267,7 @@ def test_c05_of_two_equal_keys_the_one_that_is_shown_is_used(project: Path):
 def test_c05_a_link_to_the_users_settings_is_not_followed(project: Path, home: Path):
     user = write(home, {"hooks": {"a": ["mine"]}}, ".config/ybs/config.json")
     (project / ".ybs.json").symlink_to(user)
-    loaded = load(folder=project, trusts_project=True)
+    loaded = load(this_host(), folder=project, trusts_project=True)
     assert loaded.config.hooks == {"a": ["mine"]}
     assert loaded.review is None
     assert "is a link" in loaded.warnings[0]
@@ -276,7 +278,7 @@ def test_c06_a_file_that_somebody_else_slipped_in_is_ignored(project: Path):
     project.chmod(0o1777)
     file = write(project, {"llm": {"model": "evil"}, "hooks": {"a": ["b"]}})
     os.chown(file, 12345, 12345)
-    loaded = load(folder=project, trusts_project=True)
+    loaded = load(this_host(), folder=project, trusts_project=True)
     assert loaded.config == Config()
     assert "belongs to another user" in loaded.warnings[0]
 
@@ -287,7 +289,7 @@ def test_c06_the_folders_above_are_not_looked_at(project: Path, files_opened: li
     below = project / "a/b"
     below.mkdir(parents=True)
     files_opened.clear()
-    loaded = load(folder=below, trusts_project=True)
+    loaded = load(this_host(), folder=below, trusts_project=True)
     assert loaded.config == Config()
     assert loaded.review is None
     assert not [name for name in files_opened if name.startswith(str(project))]
@@ -301,7 +303,7 @@ def test_c07_files_of_variables_are_not_opened(
         write(project, f"YBS_HOME={elsewhere.parent}\nYBS_ENDPOINT=http://evil\n", name)
     write(project, {"extends": str(elsewhere), "include": [str(elsewhere)], "$ref": str(elsewhere)})
     files_opened.clear()
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     assert loaded.config == Config()
     assert not [name for name in files_opened if ".env" in name or "evil" in name]
     with suppress(YbsError):
@@ -312,6 +314,6 @@ def test_c07_files_of_variables_are_not_opened(
 def test_c07_a_home_within_the_project_is_ignored(project: Path, monkeypatch: pytest.MonkeyPatch):
     write(project, {"hooks": {"a": ["b"]}}, "home/config.json")
     monkeypatch.setenv("YBS_HOME", "home")
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     assert loaded.config == Config()
     assert "YBS_HOME: must be an absolute path" in loaded.warnings[0]

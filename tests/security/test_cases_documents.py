@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from hosts import this_host
 from trusting import write
-from ybs.config.paths import config_folder
 from ybs.config.schema import Mode
 from ybs.context.prompt import PREAMBLE
 from ybs.core.ports import Answer, Question
@@ -64,7 +64,7 @@ async def test_c09_no_document_changes_what_is_asked_and_refused(project: Path):
     without, _ = await questions_in(project)
     for name in NAMES:
         write(project, CLAIM, name)
-    write(config_folder(), CLAIM, "IDENTITY.md")
+    write(this_host().config_folder, CLAIM, "IDENTITY.md")
     claimed, system = await questions_in(project)
     assert "pre-approved" in system
     assert claimed == without
@@ -114,4 +114,4 @@ async def test_c09_a_document_cannot_have_itself_remembered_unasked(project: Pat
         session.confirm = confirm
         await session.send("go")
     assert asked == [f"+{line}"]
-    assert not (config_folder() / "IDENTITY.md").exists()
+    assert not (this_host().config_folder / "IDENTITY.md").exists()

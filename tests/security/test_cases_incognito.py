@@ -18,6 +18,7 @@ import msgspec
 import pytest
 from msgspec import Raw
 
+from hosts import this_host
 from screen import Screen
 from serving import serving as scripted_server
 from ybs.agent.sandbox import Sandbox
@@ -112,7 +113,7 @@ def words_of(marker: str, *options: str) -> list[str]:
 
 
 def backend_or_skip(project: Path) -> None:
-    if Sandbox(project).state == "none":
+    if Sandbox(this_host(), project).state == "none":
         pytest.skip("NO CAGE on this machine (install bubblewrap): incognito in it is untested")
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hosts import this_host
 from rows import every_row
 from tools.conftest import Bench
 from ybs.core.ports import Answer, Question
@@ -188,7 +189,7 @@ def test_p21_a_blocked_name_in_another_composition_is_denied(home: Path, spellin
 
     for named in ("~/clés", "~/cle\u0301s"):
         with pytest.raises(Refused, match="blocked"):
-            Roots(home, ("./",), (named,)).resolve(f"{spelling}/x")
+            Roots(this_host(), home, ("./",), (named,)).resolve(f"{spelling}/x")
 
 
 async def test_p22_a_root_that_is_a_link_is_resolved_once(tmp_path: Path):

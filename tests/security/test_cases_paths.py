@@ -153,12 +153,17 @@ async def test_p09_a_hard_link_to_a_blocked_file_is_denied(
     assert (home / ".aws" / "credentials").read_text() == "SECRET\n"
 
 
-@pytest.mark.parametrize("engine", ["rg", "Python"])
-async def test_p09_no_search_tells_what_a_hard_link_to_a_blocked_file_holds(
-    bench: Bench, project: Path, home: Path, engine: str, monkeypatch: pytest.MonkeyPatch
-):
-    if engine == "Python":
+@pytest.fixture(params=["rg", "Python"])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Search with this engine; to be named before the bench, whose host has the PATH of its beginning."""
+    if request.param == "Python":
         monkeypatch.setenv("PATH", "")
+    return request.param
+
+
+async def test_p09_no_search_tells_what_a_hard_link_to_a_blocked_file_holds(
+    engine: str, bench: Bench, project: Path, home: Path
+):
     (home / ".aws").mkdir()
     (home / ".aws" / "credentials").write_text("SECRET\n")
     os.link(home / ".aws" / "credentials", project / "innocent.txt")
@@ -252,12 +257,9 @@ async def test_p14_odd_names_have_one_spelling_in_every_tool(
     assert os.listdir(project) == []  # noqa: PTH208 - names
 
 
-@pytest.mark.parametrize("engine", ["rg", "Python"])
 async def test_p15_globs_follow_no_link_out(
-    bench: Bench, project: Path, outside: Path, engine: str, monkeypatch: pytest.MonkeyPatch
+    engine: str, bench: Bench, project: Path, outside: Path
 ):
-    if engine == "Python":
-        monkeypatch.setenv("PATH", "")
     (project / "root").symlink_to("/")
     (project / "out").symlink_to(outside)
     (project / "file").symlink_to(outside / "x")

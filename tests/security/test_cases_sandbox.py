@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from hosts import this_host
 from security.escapes.world import PYTHON, spawn
 from ybs.agent.sandbox import Sandbox
 from ybs.core.errors import Refused
@@ -37,7 +38,7 @@ RUN_FIRST = (
 
 @pytest.fixture
 def sandboxed(project: Path) -> Sandbox:
-    made = Sandbox(project)
+    made = Sandbox(this_host(), project)
     if made.state == "none":
         pytest.skip(f"NOT TESTED: {made.backend.why}")
     return made
@@ -53,7 +54,7 @@ def test_s19_without_bubblewrap_landlock_stands_in_and_is_called_reduced(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ladder, "tried_bubblewrap", lambda: (None, (), "it is gone"))
-    made = Sandbox(project)
+    made = Sandbox(this_host(), project)
     if made.state == "none":
         pytest.skip(f"NOT TESTED: {made.backend.why}")
     assert made.word == "reduced sandbox"
@@ -65,7 +66,7 @@ def test_s19_without_any_sandbox_no_command_is_run(
 ) -> None:
     monkeypatch.setattr(ladder, "tried_bubblewrap", lambda: (None, (), "it is gone"))
     monkeypatch.setattr(ladder, "tried_landlock", lambda: (None, "so is that"))
-    made = Sandbox(project)
+    made = Sandbox(this_host(), project)
     assert made.word == "no sandbox"
     with pytest.raises(Refused, match="it is gone; so is that"):
         made.check()
@@ -144,7 +145,7 @@ def test_n05_proxies_of_a_projects_file_of_variables_are_not_known(
     sandboxed: Sandbox, project: Path
 ) -> None:
     (project / ".env").write_text("HTTPS_PROXY=http://evil.example:1\n")
-    load(folder=project)
+    load(this_host(), folder=project)
     assert "evil" not in run(sandboxed, "env", project)
     assert "HTTPS_PROXY" not in os.environ
 

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from hostile_git import needs_git
+from hosts import this_host
 from ybs import Session, cli
-from ybs.config.paths import sessions_folder, state_folder
 from ybs.config.private_file import Busy
 from ybs.core.errors import YbsError
 from ybs.core.events import ToolFinished
@@ -48,7 +48,7 @@ def edited(project: Path, *lines: Mapping[str, object]) -> str:
         "config": {"provider": "evil", "model": "m", "mode": "bypass", "sandbox": "off"},
     }
     said = {"type": "user", "content": "hello"}, {"type": "assistant", "content": "hi"}
-    folder = sessions_folder()
+    folder = this_host().sessions_folder
     folder.mkdir(mode=0o700, parents=True)
     path = folder / "session-1.jsonl"
     rows = (start, *said, *lines)
@@ -76,7 +76,10 @@ async def test_f01_what_a_session_leaves_is_private_whatever_the_umask(
                 await session.send("write b")
     finally:
         os.umask(before)
-    left = [*sessions_folder().rglob("*"), *(state_folder() / "checkpoints").rglob("*")]
+    left = [
+        *this_host().sessions_folder.rglob("*"),
+        *(this_host().state_folder / "checkpoints").rglob("*"),
+    ]
     modes = {(path.is_dir(), path.stat().st_mode & 0o777) for path in left}
     assert modes == {(False, 0o600), (True, 0o700)}
     assert any("objects" in path.parts for path in left)
@@ -85,7 +88,7 @@ async def test_f01_what_a_session_leaves_is_private_whatever_the_umask(
 async def test_f02_planted_folders_are_not_used(project: Path, open_session: Open, tmp_path: Path):
     outside = tmp_path / "outside"
     outside.mkdir()
-    for folder in (sessions_folder(), state_folder() / "checkpoints"):
+    for folder in (this_host().sessions_folder, this_host().state_folder / "checkpoints"):
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.symlink_to(outside)
     async with OpenAIServer([WRITE, "done"]) as server:
@@ -165,7 +168,7 @@ async def test_f06_no_part_of_a_secret_is_left_by_a_cut(
         async with session:
             await session.send(words)
         bodies = repr([request.body for request in server.requests])
-    (path,) = sessions_folder().glob("*.jsonl")
+    (path,) = this_host().sessions_folder.glob("*.jsonl")
     assert '"type":"title"' in path.read_text()
     message = git(project, "log", "-1", "--format=%B")
     assert message.startswith("[ybs]")

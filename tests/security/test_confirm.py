@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hosts import this_host
 from rows import every_row
 from ybs.config.schema import Safety
 from ybs.core.events import ConfirmationAnswered, ConfirmationAsked, Event
@@ -143,7 +144,7 @@ async def test_without_a_person_the_answer_is_no():
 async def test_a_folder_allowed_while_another_call_waits_is_not_asked_about_again(
     project: Path, tmp_path: Path
 ):
-    roots, person, events = Roots(project), Person(ALWAYS), list[Event]()
+    roots, person, events = Roots(this_host(), project), Person(ALWAYS), list[Event]()
     gate = Gate(Policy(Safety()), person)
     opened = []
 

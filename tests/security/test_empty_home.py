@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from hosts import this_host
 from security.escapes.world import spawn
 from security.test_sandboxed_work import bubblewrap, landlock
+from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.security.paths import credentials
 from ybs.security.paths.roots import Roots
@@ -78,7 +80,7 @@ def test_a_toolchain_on_another_disk_is_looked_through_as_well(
 def test_a_toolchain_in_the_project_is_the_projects(project: Path, home: Path):
     (project / ".venv").mkdir()
     (project / ".venv" / "pip.conf").write_text("x")
-    places = see(project, home=home, readable=[project / ".venv"])
+    places = see(Host.of({"HOME": str(home)}), project, readable=[project / ".venv"])
     assert places.hidden == []
 
 
@@ -101,7 +103,7 @@ def test_a_link_in_the_place_of_a_folder_of_ybs_opens_its_target_to_nobody(
     (target / "old").write_text(CANARY)
     (home / place).parent.mkdir(parents=True, exist_ok=True)
     (home / place).symlink_to(target)
-    roots = Roots(project)
+    roots = Roots(this_host(), project)
     for write in (True, False):
         with pytest.raises(Refused, match="ybs's own files"):
             roots.resolve("data/old", is_write=write)
@@ -119,4 +121,4 @@ def test_a_link_to_the_project_itself_leaves_no_sandbox_and_runs_nothing(
     (home / place).parent.mkdir(parents=True, exist_ok=True)
     (home / place).symlink_to(project)
     with pytest.raises(Refused, match="blocked path"):
-        see(project, home=home)
+        see(Host.of({"HOME": str(home)}), project)

@@ -19,6 +19,7 @@ from security.escapes.attempts import (
     holes_of,
 )
 from security.escapes.world import NOBODY, PYTHON, World
+from ybs.config.host import Host
 from ybs.security.sandbox import landlock as landlock_module
 from ybs.security.sandbox.bubblewrap import Bubblewrap, attempt, find
 from ybs.security.sandbox.choice import Backend
@@ -71,7 +72,12 @@ def successes(
 ) -> set[str]:
     """Let a user make the attempts in a sandbox; return those that succeeded."""
     with World(user) as world:
-        places = see(world.project, home=world.home, blocked=["hidden", "deep/vault"], uid=user)
+        places = see(
+            Host.of({"HOME": str(world.home)}),
+            world.project,
+            blocked=["hidden", "deep/vault"],
+            uid=user,
+        )
         command = world.command(attempts)
         launch = make(places).launch(command, world.project, world.environ, network=network)
         results = world.attack(launch, attempts)
@@ -185,7 +191,7 @@ def test_S20_programs_of_the_project_stay_in_the_sandbox(bubblewrap: MakeBackend
             (tools / name).chmod(0o755)
         environ = {**world.environ, "PATH": f"{tools}:{world.environ['PATH']}"}
         some = [one for one in ATTEMPTS if one.id == "W02"]
-        places = see(world.project, home=world.home)
+        places = see(Host.of({"HOME": str(world.home)}), world.project)
         launch = bubblewrap(places).launch(world.command(some), world.project, environ)
         assert Path(launch.argv[0]).parent != tools
         assert world.attack(launch, some)["W02"] != "won"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from hostile_git import GIT, Sandpit, make_repository, needs_git
+from hosts import this_host
 from security.swapping import SANDBOXES, job
 from ybs.config.schema import Git as Settings
 from ybs.core.ports import Answer, Question
@@ -137,7 +138,10 @@ async def test_a_diff_and_what_is_staged_or_committed_hold_nothing_from_outside(
     (d / "credentials").write_text("changed\n")
     bench, said = make_bench(mode="auto", confirm=yes), ""
     committer = Committer(
-        pit.top, Settings(), consent=Consent("always"), sandbox=bench.workspace.git_sandbox
+        pit.top,
+        Settings(),
+        consent=Consent(this_host(), "always"),
+        sandbox=bench.workspace.git_sandbox,
     )
     with job(sandbox, pit.top, d, pit.top / "src/link"):
         for number in range(rounds):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hosts import this_host
 from rows import every_row
 from ybs.security.paths.git_settings import named_by_git
 from ybs.security.paths.roots import Roots
@@ -24,7 +25,7 @@ def config(folder: Path, *settings: str, file: str = "--local") -> None:
 
 
 def named(project: Path) -> list[str]:
-    return [os.path.relpath(path, project) for path in named_by_git(str(project))]
+    return [os.path.relpath(path, project) for path in named_by_git(this_host(), str(project))]
 
 
 def test_a_repository_as_git_makes_it_names_nothing(repository: Path):
@@ -51,7 +52,7 @@ def test_each_setting_that_runs_something_of_the_project_is_read(
     (repository / "run.py").write_text("x")
     config(repository, key, value)
     assert named(repository) == [expected]
-    assert Roots(repository).runs_later(repository / expected / "x") == expected
+    assert Roots(this_host(), repository).runs_later(repository / expected / "x") == expected
     subprocess.run(["git", "config", "--unset", key], cwd=repository, check=True)
     assert named(repository) == []
 
@@ -86,7 +87,7 @@ def test_settings_below_the_top_of_a_repository_and_in_work_trees_are_found(
 ):
     config(repository, "core.hooksPath", "app/hooks")
     (repository / "app").mkdir()
-    assert named_by_git(f"{repository}/app") == [f"{repository}/app/hooks"]
+    assert named_by_git(this_host(), f"{repository}/app") == [f"{repository}/app/hooks"]
     run = [
         "git",
         "-c",
@@ -102,7 +103,7 @@ def test_settings_below_the_top_of_a_repository_and_in_work_trees_are_found(
     subprocess.run(run, cwd=repository, check=True)
     tree = tmp_path / "tree"
     subprocess.run(["git", "worktree", "add", "-q", tree], cwd=repository, check=True)
-    assert named_by_git(str(tree)) == [f"{tree}/app/hooks"]
+    assert named_by_git(this_host(), str(tree)) == [f"{tree}/app/hooks"]
 
 
 def test_includes_in_a_circle_end_and_what_cannot_be_read_says_nothing(
@@ -114,6 +115,6 @@ def test_includes_in_a_circle_end_and_what_cannot_be_read_says_nothing(
 
 def test_what_is_there_is_read_only_in_the_sandbox(repository: Path):
     config(repository, "core.hooksPath", "hooks")
-    assert protected(str(repository)) == [f"{repository}/.git"]
+    assert protected(this_host(), str(repository)) == [f"{repository}/.git"]
     (repository / "hooks").mkdir()
-    assert protected(str(repository)) == [f"{repository}/hooks", f"{repository}/.git"]
+    assert protected(this_host(), str(repository)) == [f"{repository}/hooks", f"{repository}/.git"]

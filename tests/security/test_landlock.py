@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from rows import every_row
+from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.security.sandbox import landlock
 from ybs.security.sandbox.entry import Entry, Kernel
@@ -43,7 +44,7 @@ def fake(abi: int = 7, *, refuses: bool = False) -> FakeKernel:
 
 def rules_of(project: Path, home: Path, kernel: FakeKernel | None = None, *, network: bool = False, **places: object) -> dict[str, int]:  # fmt: skip
     kernel = kernel or fake()
-    backend = Landlock(see(project, home=home, **places), kernel, "")
+    backend = Landlock(see(Host.of({"HOME": str(home)}), project, **places), kernel, "")
     launch = backend.launch(("true",), project, {}, network=network)
     for descriptor in launch.descriptors:
         os.close(descriptor)
@@ -161,7 +162,7 @@ def test_an_error_of_the_kernel_closes_the_ruleset(project: Path, home: Path) ->
 
 def test_a_launch_enters_in_the_child_with_a_home_of_its_own(project: Path, home: Path) -> None:
     (home / ".pyenv").mkdir()
-    backend = Landlock(see(project, home=home), fake(), "")
+    backend = Landlock(see(Host.of({"HOME": str(home)}), project), fake(), "")
     launch = backend.launch(("sh", "-c", "x"), project, {"RUSTUP_HOME": "/opt/rust", "A_KEY": "k"})
     os.close(launch.descriptors[0])
     assert launch.argv == ("sh", "-c", "x")
@@ -177,7 +178,7 @@ def test_a_launch_enters_in_the_child_with_a_home_of_its_own(project: Path, home
 def test_the_private_folder_is_the_owners_and_goes_with_the_sandbox(
     project: Path, home: Path
 ) -> None:
-    backend = Landlock(see(project, home=home), fake(), "")
+    backend = Landlock(see(Host.of({"HOME": str(home)}), project), fake(), "")
     folder = Path(backend.private.path)
     assert folder.stat().st_mode & 0o777 == 0o700
     assert backend.private.path == str(folder), "made once"
@@ -187,7 +188,9 @@ def test_the_private_folder_is_the_owners_and_goes_with_the_sandbox(
 
 def test_a_command_outside_of_the_sandbox_is_refused(project: Path, home: Path) -> None:
     with pytest.raises(Refused):
-        Landlock(see(project, home=home), fake(), "").launch(("x",), project.parent, {})
+        Landlock(see(Host.of({"HOME": str(home)}), project), fake(), "").launch(
+            ("x",), project.parent, {}
+        )
 
 
 def test_a_machine_without_a_filter_has_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from hosts import this_host
 from rows import every_row
 from security.later_files import ORDINARY, READ, RUNS
 from tools.conftest import Bench
@@ -26,12 +27,12 @@ class Asked:
 
 @every_row("path", ORDINARY)
 def test_an_ordinary_file_is_none_of_them(project: Path, path: str):
-    assert Roots(project).runs_later(project / path) == ""
+    assert Roots(this_host(), project).runs_later(project / path) == ""
 
 
 @every_row("path", [*RUNS, *READ])
 def test_each_of_them_is_known_whatever_the_case_of_its_letters(project: Path, path: str):
-    roots = Roots(project)
+    roots = Roots(this_host(), project)
     assert roots.runs_later(project / path)
     assert roots.runs_later(project / path.upper())
 
@@ -45,7 +46,7 @@ def test_the_reason_says_whether_it_runs_or_is_read():
 def test_the_folders_above_the_project_do_not_count(tmp_path: Path):
     project = tmp_path / ".claude" / "worktrees" / "one"
     project.mkdir(parents=True)
-    roots = Roots(project)
+    roots = Roots(this_host(), project)
     assert roots.runs_later(project / "main.py", str(project / "main.py")) == ""
     assert roots.runs_later(project / ".envrc", str(project / ".envrc")) == ".envrc"
 
@@ -53,7 +54,7 @@ def test_the_folders_above_the_project_do_not_count(tmp_path: Path):
 def test_a_folder_that_was_added_counts_from_its_own_top(project: Path, tmp_path: Path):
     more = tmp_path / ".config" / "mise"
     more.mkdir(parents=True)
-    roots = Roots(project)
+    roots = Roots(this_host(), project)
     roots.add(more)
     assert roots.runs_later(more / "notes.txt") == ""
     assert roots.runs_later(more / ".envrc") == ".envrc"
@@ -66,7 +67,7 @@ def test_what_a_link_of_such_a_name_leads_to_counts(project: Path):
     (project / ".vscode").symlink_to("conf")
     (project / "sub").mkdir()
     (project / "sub" / ".envrc").symlink_to("../other.sh")
-    roots = Roots(project)
+    roots = Roots(this_host(), project)
     assert roots.runs_later(project / "env.sh") == ".envrc"
     assert roots.runs_later(project / "conf" / "tasks.json") == ".vscode"
     for asked in ("sub/.envrc", f"{project}/sub/.envrc", "x/../sub/.envrc"):
@@ -75,7 +76,7 @@ def test_what_a_link_of_such_a_name_leads_to_counts(project: Path):
 
 
 def test_a_project_that_is_gone_has_no_links(tmp_path: Path):
-    assert Roots(tmp_path / "gone").runs_later(tmp_path / "gone" / "a") == ""
+    assert Roots(this_host(), tmp_path / "gone").runs_later(tmp_path / "gone" / "a") == ""
 
 
 @pytest.mark.parametrize("mode", ["ask", "accept-edits", "auto"])

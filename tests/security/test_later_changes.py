@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hosts import this_host
 from ybs.security.paths import later_changes
 from ybs.security.paths.later_changes import LaterFiles
 
@@ -27,7 +28,7 @@ def files(project: Path) -> LaterFiles:
     (project / "sub/.git/config").write_text("c")
     (project / "tree").mkdir()
     (project / "tree/.git").write_text("gitdir: x")
-    made = LaterFiles([str(project)])
+    made = LaterFiles(this_host(), [str(project)])
     assert made.look() == []
     return made
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ybs.config.host import Host
 from ybs.security.sandbox import bubblewrap, mounts
 from ybs.security.sandbox.bubblewrap import Bubblewrap
 from ybs.security.sandbox.places import see
@@ -75,7 +76,7 @@ def backend_of(home: Path) -> object:
     if program is None or found is None:
         pytest.skip("NOT TESTED: bubblewrap does not work here")
     return lambda project, **places: Bubblewrap(
-        see(project, home=home, **places), program, found, ""
+        see(Host.of({"HOME": str(home)}), project, **places), program, found, ""
     )
 
 

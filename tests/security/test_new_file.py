@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hosts import this_host
 from ybs.core.errors import Refused, YbsError
 from ybs.security.paths.new_file import find_place, write_new
 from ybs.security.paths.roots import Roots
@@ -12,7 +13,7 @@ from ybs.security.paths.roots import Roots
 
 @pytest.fixture
 def roots(project: Path) -> Roots:
-    return Roots(project, blocked=("~/.config",))
+    return Roots(this_host(), project, blocked=("~/.config",))
 
 
 def test_nothing_is_overwritten_be_it_file_folder_or_dead_link(project: Path, roots: Roots):
@@ -132,6 +133,6 @@ def test_what_lies_in_the_place_of_the_temporary_file_is_left_alone(
     planted = project / f".ybs-{bytes(8).hex()}.tmp"
     planted.write_text("mine")
     with pytest.raises(YbsError):
-        write_new(Roots(project), project / "new", b"x")
+        write_new(Roots(this_host(), project), project / "new", b"x")
     assert planted.read_text() == "mine"
     assert not (project / "new").exists()

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hosts import this_host
 from rows import every_row
 from ybs.core.errors import Refused, ToolError
 from ybs.core.remedies import Remedy
@@ -17,7 +18,7 @@ BLOCKED = ("~/.ssh", "~/.aws", "~/.config")
 
 @pytest.fixture
 def roots(project: Path) -> Roots:
-    return Roots(project, ("./",), BLOCKED)
+    return Roots(this_host(), project, ("./",), BLOCKED)
 
 
 def refused(roots: Roots, path: str, **how: bool) -> str:
@@ -47,14 +48,14 @@ def test_p03_dots_do_not_lead_to_such_a_twin(roots: Roots, project: Path):
 def test_p04_a_blocked_path_is_refused_inside_a_root(home: Path):
     (home / ".ssh").mkdir()
     (home / ".ssh" / "id_ed25519").write_text("k")
-    roots = Roots(home, ("./",), BLOCKED)
+    roots = Roots(this_host(), home, ("./",), BLOCKED)
     assert "blocked" in refused(roots, ".ssh/id_ed25519")
     assert "blocked" in refused(roots, ".ssh")
     assert roots.resolve(".sshx") == home / ".sshx"
 
 
 def test_p05_p21_a_blocked_path_is_refused_however_its_name_is_spelled(home: Path):
-    roots = Roots(home, ("./",), ("~/.ssh", "~/clés"))
+    roots = Roots(this_host(), home, ("./",), ("~/.ssh", "~/clés"))
     refused(roots, ".SSH/id")
     refused(roots, "cle\u0301s/x")
     refused(roots, "CLÉS/x")
@@ -81,12 +82,12 @@ def test_p08_a_write_to_a_dangling_link_outside_is_refused(roots: Roots, project
     ["/proc/self/environ", "/proc/self/root/etc/passwd", "/dev/fd/3", "/dev/null", "/sys/kernel"],
 )
 def test_p12_magic_paths_are_refused_even_when_the_root_is_everything(path: str):
-    assert "not a regular file" in refused(Roots(Path("/"), ("./",)), path)
+    assert "not a regular file" in refused(Roots(this_host(), Path("/"), ("./",)), path)
 
 
 def test_p12_a_link_to_a_magic_path_is_refused(project: Path):
     (project / "env").symlink_to("/proc/self/environ")
-    refused(Roots(Path("/"), ("./",)), str(project / "env"))
+    refused(Roots(this_host(), Path("/"), ("./",)), str(project / "env"))
 
 
 @every_row(
@@ -152,7 +153,7 @@ def test_names_that_only_look_like_git_are_writable(roots: Roots, project: Path,
 
 def test_p19_the_own_files_of_ybs_are_refused(monkeypatch: pytest.MonkeyPatch, home: Path):
     monkeypatch.setenv("YBS_HOME", str(home / "ybs-files"))
-    roots = Roots(home, ("./",), ())
+    roots = Roots(this_host(), home, ("./",), ())
     for path in ("ybs-files/config.json", "ybs-files/sessions/x.jsonl", ".ybs.json"):
         refused(roots, path)
 
@@ -162,7 +163,7 @@ def test_p22_a_root_that_is_a_link_is_resolved_once(tmp_path: Path):
         (tmp_path / name).mkdir()
     link = tmp_path / "link"
     link.symlink_to("one")
-    roots = Roots(link)
+    roots = Roots(this_host(), link)
     link.unlink()
     link.symlink_to("two")
     assert roots.folder == tmp_path / "one"
@@ -200,7 +201,7 @@ def test_an_added_folder_is_allowed(roots: Roots, tmp_path: Path):
 
 
 def test_a_read_only_folder_may_lie_in_a_blocked_one_and_is_not_written(home: Path, project: Path):
-    roots = Roots(project, ("./",), BLOCKED)
+    roots = Roots(this_host(), project, ("./",), BLOCKED)
     folder = home / ".config" / "ybs" / "skills"
     roots.add(folder, is_read_only=True)
     assert roots.resolve(str(folder / "a.md")) == folder / "a.md"
@@ -208,7 +209,7 @@ def test_a_read_only_folder_may_lie_in_a_blocked_one_and_is_not_written(home: Pa
 
 
 def test_only_the_allowed_part_of_the_project_is_allowed(project: Path):
-    roots = Roots(project, ("./src",))
+    roots = Roots(this_host(), project, ("./src",))
     assert roots.resolve("src/x") == project / "src" / "x"
     assert "(src)" in refused(roots, "x")
 
@@ -217,7 +218,7 @@ def test_show_is_relative_inside_the_project_only(roots: Roots, project: Path):
     assert roots.show(project) == "."
     assert roots.show(project / "a" / "b") == "a/b"
     assert roots.show(Path(f"{project}2/a")) == f"{project}2/a"
-    assert Roots(Path("/")).show(Path("/etc")) == "etc"
+    assert Roots(this_host(), Path("/")).show(Path("/etc")) == "etc"
 
 
 @every_row(
@@ -236,7 +237,7 @@ def test_p18_files_that_run_later_are_named(roots: Roots, project: Path, path: s
 
 
 def test_blocked_paths_inside_a_folder_are_known(home: Path, project: Path):
-    roots = Roots(home, ("./",), BLOCKED)
+    roots = Roots(this_host(), home, ("./",), BLOCKED)
     assert roots.holds_blocked(home)
     assert roots.holds_blocked(home / ".ssh" / "deep")
     assert not roots.holds_blocked(project)
@@ -252,7 +253,7 @@ def test_whatever_is_resolved_lies_in_the_root(project: Path, parts: list[str]):
     for name, target in (("link", "a"), ("out", "/")):
         if not os.path.lexists(project / name):
             (project / name).symlink_to(target)
-    roots = Roots(project)
+    roots = Roots(this_host(), project)
     try:
         path = roots.resolve("/".join(parts) or "x", is_write=True)
     except ToolError:
@@ -265,7 +266,7 @@ def test_whatever_is_resolved_lies_in_the_root(project: Path, parts: list[str]):
 def test_a_hard_link_is_told_by_what_was_opened(home: Path, project: Path):
     (home / ".ssh").mkdir()
     (home / ".ssh" / "key").write_text("k")
-    roots = Roots(project, ("./",), BLOCKED)
+    roots = Roots(this_host(), project, ("./",), BLOCKED)
     os.link(home / ".ssh" / "key", project / "a")
     (project / "b").write_text("mine")
     with roots.held(project / "a") as place, pytest.raises(Refused, match="hard link"):
@@ -281,7 +282,7 @@ def test_a_file_with_several_names_in_a_read_only_folder_is_free(home: Path, pro
     skills.mkdir(parents=True)
     (skills / "a.md").write_text("x")
     os.link(skills / "a.md", skills / "b.md")
-    roots = Roots(project, ("./",), BLOCKED)
+    roots = Roots(this_host(), project, ("./",), BLOCKED)
     roots.add(skills, is_read_only=True)
     with roots.held(skills / "b.md") as place:
         os.close(place.open(os.O_RDONLY))
@@ -290,7 +291,7 @@ def test_a_file_with_several_names_in_a_read_only_folder_is_free(home: Path, pro
 def test_no_descriptor_stays_open_where_the_judge_says_no(home: Path, project: Path):
     (home / ".netrc").write_text("k")
     os.link(home / ".netrc", project / "a")
-    roots = Roots(project)
+    roots = Roots(this_host(), project)
     before = os.listdir("/dev/fd")  # noqa: PTH208 - names
     with roots.held(project / "a") as place, pytest.raises(Refused):
         place.open(os.O_RDONLY)
@@ -298,8 +299,8 @@ def test_no_descriptor_stays_open_where_the_judge_says_no(home: Path, project: P
 
 
 def test_the_top_as_a_root_or_blocked_path_covers_all(project: Path):
-    assert Roots(project, ("./",), ("/",)).is_blocked("/anything")
-    assert Roots(Path("/")).resolve("/usr/x", is_write=True) == Path("/usr/x")
+    assert Roots(this_host(), project, ("./",), ("/",)).is_blocked("/anything")
+    assert Roots(this_host(), Path("/")).resolve("/usr/x", is_write=True) == Path("/usr/x")
 
 
 def test_a_path_that_changes_while_it_is_resolved_is_refused(
@@ -324,7 +325,7 @@ def test_a_blocked_name_that_becomes_a_link_later_stays_blocked(project: Path, p
     (project / "public").write_text("x")
     (project / place).parent.mkdir(exist_ok=True)
     (project / place).write_text("secret")
-    roots = Roots(project, ("./",), [place])
+    roots = Roots(this_host(), project, ("./",), [place])
     (project / place).unlink()
     (project / place).symlink_to(project / "public")
     for write in (False, True):
@@ -334,7 +335,7 @@ def test_a_blocked_name_that_becomes_a_link_later_stays_blocked(project: Path, p
 
 
 def test_the_place_of_a_key_that_becomes_a_link_later_stays_blocked(project: Path, home: Path):
-    roots = Roots(home, ("./",), ())
+    roots = Roots(this_host(), home, ("./",), ())
     refused(roots, ".netrc")
     (home / "public").write_text("x")
     (home / ".netrc").symlink_to("public")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from rows import every_row
+from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.security.sandbox import places as places_module
 from ybs.security.sandbox.places import lies_in, see, switched_on, system_folders
@@ -16,13 +17,13 @@ def test_the_home_folder_and_what_holds_it_are_no_project(tmp_path: Path) -> Non
     home.mkdir()
     for folder in (home, tmp_path, Path("/")):
         with pytest.raises(Refused, match="home folder"):
-            see(folder, home=home)
+            see(Host.of({"HOME": str(home)}), folder)
 
 
 @every_row("folder", ["/usr", "/etc", "/tmp", "/var", "/proc/self", "/dev/shm", "/sys/kernel", "/run"])  # fmt: skip
 def test_folders_of_the_system_are_no_project(folder: str) -> None:
     with pytest.raises(Refused, match="belongs to the system"):
-        see(Path(folder), home=Path("/nonexistent"))
+        see(Host.of({"HOME": str(Path("/nonexistent"))}), Path(folder))
 
 
 def test_a_link_to_the_home_folder_is_the_home_folder(tmp_path: Path) -> None:
@@ -30,18 +31,18 @@ def test_a_link_to_the_home_folder_is_the_home_folder(tmp_path: Path) -> None:
     home.mkdir()
     link.symlink_to(home)
     with pytest.raises(Refused):
-        see(link, home=home)
+        see(Host.of({"HOME": str(home)}), link)
 
 
 def test_other_folders_are_judged_like_the_project(project: Path, home: Path) -> None:
     for name in ("writable", "readable"):
         with pytest.raises(Refused):
-            see(project, home=home, **{name: [home]})
+            see(Host.of({"HOME": str(home)}), project, **{name: [home]})
 
 
 def test_a_project_in_a_blocked_path_is_refused(project: Path, home: Path) -> None:
     with pytest.raises(Refused, match="blocked"):
-        see(project, home=home, blocked=[project.parent])
+        see(Host.of({"HOME": str(home)}), project, blocked=[project.parent])
 
 
 def test_places_are_resolved_and_named_once(project: Path, home: Path, tmp_path: Path) -> None:
@@ -49,7 +50,11 @@ def test_places_are_resolved_and_named_once(project: Path, home: Path, tmp_path:
     other.mkdir()
     link.symlink_to(other)
     places = see(
-        project, home=home, writable=[other, link], readable=[link], blocked=["secret", "gone"]
+        Host.of({"HOME": str(home)}),
+        project,
+        writable=[other, link],
+        readable=[link],
+        blocked=["secret", "gone"],
     )
     assert places.writable == (str(project), str(other))
     assert places.readable == (str(other),)
@@ -63,27 +68,27 @@ def test_blocked_paths_hang_on_the_project_and_ybs_own_are_always_blocked(
     (project / "secret").mkdir()
     own = home / ".config" / "ybs"
     own.mkdir(parents=True)
-    assert see(project, home=home, blocked=["secret"], uid=5).hidden == [
+    assert see(Host.of({"HOME": str(home)}), project, blocked=["secret"], uid=5).hidden == [
         str(project / "secret"),
     ]
-    assert str(own) in see(project, home=home).blocked
+    assert str(own) in see(Host.of({"HOME": str(home)}), project).blocked
 
 
 def test_keys_in_a_folder_that_is_shown_stay_hidden(project: Path, home: Path) -> None:
     (home / ".gem" / "ruby").mkdir(parents=True)
     (home / ".gem" / "credentials").write_text("")
     (home / "all").mkdir()
-    assert see(project, home=home, readable=[home / ".gem"]).hidden == [
+    assert see(Host.of({"HOME": str(home)}), project, readable=[home / ".gem"]).hidden == [
         str(home / ".gem/credentials")
     ]
     with pytest.raises(Refused, match="blocked"):
-        see(project, home=home, readable=[home / ".aws"])
+        see(Host.of({"HOME": str(home)}), project, readable=[home / ".aws"])
 
 
 def test_a_blocked_path_counts_from_when_it_is_there_and_never_as_a_link(
     project: Path, home: Path
 ) -> None:
-    places = see(project, home=home, blocked=["secret"])
+    places = see(Host.of({"HOME": str(home)}), project, blocked=["secret"])
     (project / "secret").symlink_to("/etc")
     assert places.hidden == []
     (project / "secret").unlink()
@@ -96,7 +101,9 @@ def test_a_folder_in_a_writable_one_is_not_opened_by_its_own_path(
 ) -> None:
     inner = project / "inner"
     inner.mkdir()
-    places = see(project, home=home, writable=[inner], readable=[inner, "/usr/share"])
+    places = see(
+        Host.of({"HOME": str(home)}), project, writable=[inner], readable=[inner, "/usr/share"]
+    )
     assert places.tops == [str(project)]
     assert places.seen == ["/usr/share"]
     assert places.roots_in(str(project)) == [str(project), str(inner)]
@@ -110,29 +117,34 @@ def test_only_toolchains_that_are_there_and_not_blocked_are_shown(
 ) -> None:
     for name in (".cargo/bin", ".pyenv", ".ssh"):
         (home / name).mkdir(parents=True)
-    assert see(project, home=home).toolchains == [str(home / ".pyenv"), str(home / ".cargo/bin")]
-    assert see(project, home=home, blocked=[home / ".cargo"]).toolchains == [str(home / ".pyenv")]
+    assert see(Host.of({"HOME": str(home)}), project).toolchains == [
+        str(home / ".pyenv"),
+        str(home / ".cargo/bin"),
+    ]
+    assert see(Host.of({"HOME": str(home)}), project, blocked=[home / ".cargo"]).toolchains == [
+        str(home / ".pyenv")
+    ]
 
 
 def test_a_toolchain_that_links_into_a_blocked_path_is_not_shown(project: Path, home: Path) -> None:
     (home / ".ssh").mkdir()
     (home / ".pyenv").symlink_to(home / ".ssh")
-    assert see(project, home=home, blocked=[home / ".ssh"]).toolchains == []
+    assert see(Host.of({"HOME": str(home)}), project, blocked=[home / ".ssh"]).toolchains == []
 
 
 @pytest.mark.parametrize("home", ["/usr/sbin", "/tmp", "/nonexistent/of/dev", "/dev"])
 def test_a_home_that_is_the_systems_becomes_the_sandboxes_tmp(project: Path, home: str) -> None:
-    inner = see(project, home=Path(home)).inner_home
+    inner = see(Host.of({"HOME": str(Path(home))}), project).inner_home
     assert inner == ("/tmp" if not home.startswith("/non") else home)
 
 
 def test_the_home_folder_that_is_the_root_leaves_no_project(project: Path) -> None:
-    places = see(project, home=Path("/"))
+    places = see(Host.of({"HOME": str(Path("/"))}), project)
     assert places.inner_home == "/tmp"
 
 
 def test_a_folder_of_a_command_lies_in_a_writable_root(project: Path, home: Path) -> None:
-    places = see(project, home=home)
+    places = see(Host.of({"HOME": str(home)}), project)
     (project / "src").mkdir()
     assert places.check_folder(project / "src") == str(project / "src")
     with pytest.raises(Refused, match="outside the folders"):
@@ -140,7 +152,7 @@ def test_a_folder_of_a_command_lies_in_a_writable_root(project: Path, home: Path
 
 
 def test_a_writable_folder_that_is_not_there_is_not_opened(project: Path, home: Path) -> None:
-    places = see(project, home=home, writable=[project.parent / "gone"])
+    places = see(Host.of({"HOME": str(home)}), project, writable=[project.parent / "gone"])
     assert places.tops == [str(project)]
 
 
@@ -170,13 +182,16 @@ def test_keys_that_the_home_folder_only_links_to_are_hidden_where_they_lie(
     (project / "netrc").write_text("x")
     (home / ".netrc").symlink_to(project / "netrc")
     (home / ".config").symlink_to(project / "config")
-    assert set(see(project, home=home).hidden) == {f"{project}/netrc", f"{project}/config/gh"}
+    assert set(see(Host.of({"HOME": str(home)}), project).hidden) == {
+        f"{project}/netrc",
+        f"{project}/config/gh",
+    }
 
 
 def test_a_link_to_the_project_closes_it_not(project: Path, home: Path) -> None:
     (home / ".netrc").symlink_to(project)
     (home / ".pgpass").symlink_to("/usr")
-    assert see(project, home=home).hidden == []
+    assert see(Host.of({"HOME": str(home)}), project).hidden == []
 
 
 def test_toolchains_that_the_person_switched_on_are_found_by_what_is_in_them(
@@ -203,9 +218,11 @@ def test_system_programs_are_those_of_the_systems_folders(
     (tmp_path / "linked").symlink_to("/usr/bin")
     (project / "bin").mkdir()
     entries = f"{project}/bin:{home}/.local/bin:/tmp:bin::/usr/local/bin:{tmp_path}/linked:/usr/bin"
-    found = see(project, home=home).with_system_programs({"PATH": entries, "LANG": "C"})
+    found = see(Host.of({"HOME": str(home)}), project).with_system_programs(
+        {"PATH": entries, "LANG": "C"}
+    )
     assert found == {"PATH": "/usr/local/bin:/usr/bin:/usr/bin", "LANG": "C"}
-    inside = see(Path("/opt/nothing"), home=home)
+    inside = see(Host.of({"HOME": str(home)}), Path("/opt/nothing"))
     assert inside.with_system_programs({"PATH": "/opt/nothing/bin:/opt/bin"})["PATH"] == "/opt/bin"
     assert inside.with_system_programs({})["PATH"] == ""
 
@@ -214,7 +231,7 @@ def test_a_blocked_place_is_not_hidden_where_a_folder_on_the_way_became_a_link(
     project: Path, home: Path
 ) -> None:
     (project / "deep" / "vault").mkdir(parents=True)
-    places = see(project, home=home, blocked=["deep/vault"])
+    places = see(Host.of({"HOME": str(home)}), project, blocked=["deep/vault"])
     assert places.hidden == [f"{project}/deep/vault"]
     (project / "deep").rename(project / "other")
     (project / "deep").symlink_to("other")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hosts import this_host
 from ybs.security.paths.folder_index import FolderIndex
 from ybs.security.sandbox import protected as protected_module
 from ybs.security.sandbox.protected import NAMES, git_folders, host_secrets, linked, protected
@@ -27,7 +28,9 @@ def test_names_that_exist_are_protected_and_missing_ones_are_left_alone(project:
     (project / ".ybs.json").write_text("{}")
     (project / ".envrc").symlink_to("gone")
     before = sorted(project.iterdir())
-    assert protected(str(project)) == [f"{project}/{n}" for n in (".envrc", ".ybs.json", ".git")]
+    assert protected(this_host(), str(project)) == [
+        f"{project}/{n}" for n in (".envrc", ".ybs.json", ".git")
+    ]
     assert sorted(project.iterdir()) == before
 
 
@@ -36,21 +39,26 @@ def test_nested_repositories_are_found_wherever_they_are(project: Path) -> None:
     for place in places:
         (project / place / ".git").mkdir(parents=True)
     (project / "way").symlink_to(project / "a")
-    assert protected(str(project)) == sorted(f"{project}/{place}/.git" for place in places)
+    assert protected(this_host(), str(project)) == sorted(
+        f"{project}/{place}/.git" for place in places
+    )
 
 
 def test_names_with_a_slash_are_held_at_the_top_alone(project: Path) -> None:
     for place in (".cargo/config.toml", "sub/.cargo/config.toml", "sub/.envrc", ".config/mise/a"):
         (project / place).parent.mkdir(parents=True, exist_ok=True)
         (project / place).write_text("x")
-    assert protected(str(project)) == [f"{project}/.cargo/config.toml", f"{project}/.config/mise"]
+    assert protected(this_host(), str(project)) == [
+        f"{project}/.cargo/config.toml",
+        f"{project}/.config/mise",
+    ]
 
 
 def test_what_programs_rewrite_in_ordinary_work_and_documents_are_not_held(project: Path) -> None:
     for place in (".github/workflows/ci.yml", "AGENTS.md", ".prettierrc", ".circleci/config.yml"):
         (project / place).parent.mkdir(parents=True, exist_ok=True)
         (project / place).write_text("x")
-    assert protected(str(project)) == []
+    assert protected(this_host(), str(project)) == []
 
 
 def test_for_very_many_the_folder_around_them_stands(
@@ -59,7 +67,7 @@ def test_for_very_many_the_folder_around_them_stands(
     monkeypatch.setattr(protected_module, "MOST_HELD", 3)
     for place in ("few/a", "few/b", "many/a", "many/b", "many/c", "many/in/d"):
         (project / place / ".git").mkdir(parents=True)
-    found = protected(str(project))
+    found = protected(this_host(), str(project))
     assert found == [f"{project}/few/a/.git", f"{project}/few/b/.git", f"{project}/many"]
 
 
@@ -69,7 +77,7 @@ def test_of_a_project_that_is_too_large_what_was_not_looked_at_is_held(
     (project / "src").mkdir()
     index = FolderIndex(str(project), look_seconds=0)
     monkeypatch.setattr(protected_module, "index_of", lambda _: index)
-    assert protected(str(project)) == [str(project)]
+    assert protected(this_host(), str(project)) == [str(project)]
 
 
 def test_folders_whose_git_is_a_link_are_named(project: Path) -> None:
@@ -80,7 +88,7 @@ def test_folders_whose_git_is_a_link_are_named(project: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_listed_is_passed_over(tmp_path: Path) -> None:
-    assert protected(str(tmp_path / "gone")) == []
+    assert protected(this_host(), str(tmp_path / "gone")) == []
 
 
 def test_a_worktree_shows_its_repository(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from hostile_git import Sandpit, make_repository, needs_git
+from hosts import this_host
 from ybs.git.client import Git
 from ybs.git.hardening import GitError
 from ybs.git.moves import make_branch
@@ -21,15 +22,15 @@ def pit(tmp_path: Path) -> Sandpit:
 
 
 async def test_a_repository_put_together_oddly_is_refused(pit: Sandpit, tmp_path: Path):
-    assert await Git(pit.top).look() == ("main", [])
+    assert await Git(this_host().environ, pit.top).look() == ("main", [])
     (pit.top / ".git/refs").rename(pit.top / "refs")
     (pit.top / ".git/refs").write_text("")
     with pytest.raises(GitError, match="refs is not a folder"):
-        await Git(pit.top).look()
+        await Git(this_host().environ, pit.top).look()
     (pit.top / ".git/HEAD").unlink()
     (pit.top / ".git/HEAD").symlink_to("/etc/hostname")
     with pytest.raises(GitError, match="HEAD is a link"):
-        await Git(pit.top).look()
+        await Git(this_host().environ, pit.top).look()
 
 
 async def test_a_branch_that_is_a_link_or_a_pipe_tells_nothing_of_another_repository(
@@ -43,48 +44,48 @@ async def test_a_branch_that_is_a_link_or_a_pipe_tells_nothing_of_another_reposi
     (heads / "main").unlink()
     (heads / "main").symlink_to(other / ".git/refs/heads/main")
     with pytest.raises(GitError, match="main is a link"):
-        await Git(pit.top).run("log")
+        await Git(this_host().environ, pit.top).run("log")
     (heads / "main").unlink()
     (heads / "side").symlink_to(other / ".git/refs/heads")
     (heads / "main").write_text("ref: refs/heads/side/main\n")
     with pytest.raises(GitError, match="side is a link"):
-        await Git(pit.top).run("log")
+        await Git(this_host().environ, pit.top).run("log")
     (heads / "main").unlink()
     os.mkfifo(heads / "main")
     with pytest.raises(GitError, match="main is a link or not a regular file"):
-        await Git(pit.top).run("log")
+        await Git(this_host().environ, pit.top).run("log")
 
 
 async def test_a_file_that_leads_to_no_git_folder_is_refused(pit: Sandpit):
     shutil.rmtree(pit.top / ".git")
     (pit.top / ".git").write_text("somewhere")
     with pytest.raises(GitError, match="names no git folder"):
-        await Git(pit.top).look()
+        await Git(this_host().environ, pit.top).look()
     (pit.top / ".git").write_text("gitdir: x/worktrees/y")
     (pit.top / "x/worktrees/y").mkdir(parents=True)
     os.mkfifo(pit.top / "x/worktrees/y/gitdir")
     with pytest.raises(GitError, match="gitdir is not a regular file"):
-        await Git(pit.top).look()
+        await Git(this_host().environ, pit.top).look()
     (pit.top / ".git").unlink()
     os.mkfifo(pit.top / ".git")
     with pytest.raises(GitError, match="not a regular file"):
-        await Git(pit.top).look()
+        await Git(this_host().environ, pit.top).look()
 
 
 async def test_a_worktree_is_followed_to_its_repository(pit: Sandpit, tmp_path: Path):
     pit.plain("worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
-    assert await Git(tmp_path / "side").branch() == "side"
+    assert await Git(this_host().environ, tmp_path / "side").branch() == "side"
     git_folder = pit.top / ".git/worktrees/side"
     (git_folder / "gitdir").write_text(f"{pit.top}/.git\n")
     with pytest.raises(GitError, match="does not belong"):
-        await Git(tmp_path / "side").branch()
+        await Git(this_host().environ, tmp_path / "side").branch()
 
 
 async def test_a_submodule_is_followed_to_its_repository(pit: Sandpit):
     (pit.top / "sub").mkdir()
     shutil.copytree(pit.top / ".git", pit.top / ".git/modules/sub", ignore=lambda *_: ["modules"])
     (pit.top / "sub/.git").write_text("gitdir: ../.git/modules/sub\n")
-    assert await Git(pit.top / "sub").branch() == "main"
+    assert await Git(this_host().environ, pit.top / "sub").branch() == "main"
 
 
 async def test_a_submodule_of_another_repository_is_refused(pit: Sandpit, tmp_path: Path):
@@ -95,7 +96,7 @@ async def test_a_submodule_of_another_repository_is_refused(pit: Sandpit, tmp_pa
         folder.mkdir(parents=True)
         (folder / ".git").write_text(f"gitdir: {pit.top}/.git/modules/sub\n")
         with pytest.raises(GitError, match="no worktree's and no submodule's"):
-            await Git(folder).look()
+            await Git(this_host().environ, folder).look()
 
 
 async def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(pit: Sandpit):
@@ -105,7 +106,7 @@ async def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(pit: Sandpit):
         path.unlink(missing_ok=True)
         os.mkfifo(path)
         with pytest.raises(GitError, match=f"{name} is not a regular file"):
-            await Git(pit.top).look()
+            await Git(this_host().environ, pit.top).look()
         path.unlink()
         if data is not None:
             path.write_bytes(data)
@@ -131,9 +132,9 @@ async def test_git_writes_through_no_link_in_its_own_folder(
     before = outside.read_bytes() if outside.is_file() else sorted(outside.rglob("*"))
     (pit.top / "a.txt").write_text("changed\n")
     with pytest.raises(GitError, match=r"is a link|not a regular file"):
-        await Git(pit.top).commit("led away", "a.txt")
+        await Git(this_host().environ, pit.top).commit("led away", "a.txt")
     with pytest.raises(GitError, match=r"is a link|not a regular file"):
-        await make_branch(Git(pit.top), "new")
+        await make_branch(Git(this_host().environ, pit.top), "new")
     assert before == (outside.read_bytes() if outside.is_file() else sorted(outside.rglob("*")))
 
 
@@ -144,7 +145,7 @@ async def test_links_to_hooks_are_no_obstacle_and_a_repository_may_have_no_logs(
     (pit.top / ".git/hooks").symlink_to(tmp_path)
     shutil.rmtree(pit.top / ".git/logs")
     (pit.top / "a.txt").write_text("changed\n")
-    assert await Git(pit.top).commit("as ever", "a.txt")
+    assert await Git(this_host().environ, pit.top).commit("as ever", "a.txt")
 
 
 def test_branches_that_name_each_other_in_a_circle_end_somewhere(tmp_path: Path):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hosts import host_at, this_host
 from ybs.core.errors import Refused
 from ybs.core.remedies import Remedy
 from ybs.security.sandbox import bubblewrap, entry, landlock, seatbelt
@@ -38,7 +39,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, project: Path, home: Path):
         monkeypatch.setattr(entry, "open_kernel", lambda: kernel)
         monkeypatch.setattr(landlock, "is_known", lambda _: True)
         monkeypatch.setattr(seatbelt, "find", lambda: "/usr/bin/sandbox-exec" if works else None)
-        return choose(see(project, home=home))
+        return choose(see(host_at(home), project))
 
     return chosen
 
@@ -81,7 +82,7 @@ def test_the_machine_is_tried_once(machine, monkeypatch: pytest.MonkeyPatch, pro
     tried = []
     machine(bwrap=True)
     monkeypatch.setattr(bubblewrap, "attempt", lambda _: tried.append(1))
-    choose(see(project))
+    choose(see(this_host(), project))
     assert tried == []
 
 

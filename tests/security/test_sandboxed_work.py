@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from security.escapes.world import PYTHON, spawn
+from ybs.config.host import Host
 from ybs.security.sandbox import landlock as landlock_module
 from ybs.security.sandbox.bubblewrap import Bubblewrap, attempt, find
 from ybs.security.sandbox.choice import Backend
@@ -54,14 +55,16 @@ def bubblewrap(project: Path, home: Path, **places: object) -> Backend:
     options, why = attempt(program) if program else (None, "bubblewrap is not installed")
     if options is None or program is None:
         pytest.skip(f"NOT TESTED: {why}")
-    return Bubblewrap(see(project, home=home, **places), program, options, why)
+    return Bubblewrap(see(Host.of({"HOME": str(home)}), project, **places), program, options, why)
 
 
 def landlock(project: Path, home: Path, **places: object) -> Backend:
     kernel, why = landlock_module.attempt(open_kernel())
     if kernel is None:
         pytest.skip(f"NOT TESTED: {why}")
-    return landlock_module.Landlock(see(project, home=home, **places), kernel, why)
+    return landlock_module.Landlock(
+        see(Host.of({"HOME": str(home)}), project, **places), kernel, why
+    )
 
 
 def run(backend: Backend, command: str, folder: Path, *, network: bool = False) -> str:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from hosts import this_host
 from security.test_read_only import run
 from security.test_sandboxed_work import bubblewrap, landlock
-from ybs.config.paths import state_folder
+from ybs.config.host import Host
 from ybs.security.sandbox import scratch
 from ybs.security.sandbox.bubblewrap import Bubblewrap
 from ybs.security.sandbox.places import see
@@ -22,7 +23,7 @@ both = pytest.mark.parametrize("make", [bubblewrap, landlock])
 
 def sandboxed(make: Any, project: Path, home: Path) -> Any:
     backend = make(project, home)
-    backend.private = PrivateFolder()
+    backend.private = PrivateFolder(scratch_folder(this_host()))
     return backend
 
 
@@ -37,7 +38,7 @@ def test_commands_of_a_session_share_their_temporary_files(make, project: Path, 
     assert run(backend, 'mv "$TMPDIR/backup" src', project, read_only=False)[0] == 0
     assert (project / "src" / "a.py").read_text() == "kept\n"
     place = backend.private.path
-    assert Path(place).is_relative_to(state_folder() / "scratch")
+    assert Path(place).is_relative_to(this_host().state_folder / "scratch")
     assert stat.S_IMODE(Path(place).stat().st_mode) == 0o700
     backend.private.remove()
     assert not Path(place).exists()
@@ -76,7 +77,7 @@ def test_what_it_holds_is_removed_whatever_it_is(home: Path, tmp_path: Path) -> 
     outside = tmp_path / "outside"
     (outside / "inner").mkdir(parents=True)
     (outside / "kept").write_text("kept")
-    private = PrivateFolder()
+    private = PrivateFolder(scratch_folder(this_host()))
     top = Path(private.temporary)
     (top / "link").symlink_to(outside)
     (top / "file-link").symlink_to(outside / "kept")
@@ -101,16 +102,16 @@ def test_what_it_holds_is_removed_whatever_it_is(home: Path, tmp_path: Path) -> 
 
 
 def test_a_sweep_removes_what_nobody_holds(home: Path) -> None:
-    mine, stale = PrivateFolder(), scratch_folder() / "stale"
+    mine, stale = PrivateFolder(scratch_folder(this_host())), scratch_folder(this_host()) / "stale"
     assert Path(mine.path).is_dir()
     (stale / "temporary").mkdir(parents=True)
     (stale / "file").write_text("left by a crash")
-    (scratch_folder() / "link").symlink_to("/etc")
-    (scratch_folder() / "file").write_text("no folder")
-    sweep()
+    (scratch_folder(this_host()) / "link").symlink_to("/etc")
+    (scratch_folder(this_host()) / "file").write_text("no folder")
+    sweep(scratch_folder(this_host()))
     assert Path(mine.temporary).is_dir()
     assert not stale.exists()
-    left = {path.name for path in scratch_folder().iterdir()}
+    left = {path.name for path in scratch_folder(this_host()).iterdir()}
     assert left == {Path(mine.path).name, "file", "link"}
     assert Path("/etc").is_dir()
 
@@ -119,13 +120,13 @@ def test_where_no_folder_can_be_made_another_one_does(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    scratch_folder().parent.mkdir(parents=True)
-    scratch_folder().symlink_to(tmp_path)
-    private = PrivateFolder()
+    scratch_folder(this_host()).parent.mkdir(parents=True)
+    scratch_folder(this_host()).symlink_to(tmp_path)
+    private = PrivateFolder(scratch_folder(this_host()))
     assert Path(private.path).parent == tmp_path
     private.remove()
     assert list(tmp_path.glob("ybs-*")) == []
-    scratch_folder().unlink()
+    scratch_folder(this_host()).unlink()
 
     def refuses(*_: object) -> None:
         raise OSError("no locks here")
@@ -137,7 +138,7 @@ def test_where_no_folder_can_be_made_another_one_does(
 def test_a_folder_that_cannot_be_emptied_stays_for_the_next_sweep(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    private = PrivateFolder()
+    private = PrivateFolder(scratch_folder(this_host()))
     path = Path(private.path)
 
     def refuses(*_: object, **__: object) -> None:
@@ -147,7 +148,7 @@ def test_a_folder_that_cannot_be_emptied_stays_for_the_next_sweep(
         patched.setattr(scratch.os, "rmdir", refuses)
         private.remove()
         assert path.exists()
-    sweep()
+    sweep(scratch_folder(this_host()))
     assert not path.exists()
 
 
@@ -159,7 +160,7 @@ def test_a_system_that_changes_the_mode_of_no_link_is_asked_to(
     def chmod(name: str, mode: int, *, dir_fd: int, follow_symlinks: bool) -> None:
         asked.append((name, mode, follow_symlinks))
 
-    private = PrivateFolder()
+    private = PrivateFolder(scratch_folder(this_host()))
     path = Path(private.path)
     with monkeypatch.context() as patched:
         patched.setattr(scratch.os, "chmod", chmod)
@@ -171,19 +172,19 @@ def test_a_system_that_changes_the_mode_of_no_link_is_asked_to(
 
 @linux
 def test_in_memory_it_leaves_no_disk(home: Path, project: Path, monkeypatch: Any) -> None:
-    private = PrivateFolder(in_memory=True)
+    private = PrivateFolder(scratch_folder(this_host()), in_memory=True)
     if not os.path.ismount("/dev/shm"):
         pytest.skip("NOT TESTED: there is no /dev/shm")
     assert private.shared == private.temporary
     assert Path(private.path).is_relative_to(f"/dev/shm/ybs-{os.getuid()}")
     private.remove()
-    assert not scratch_folder().exists()
+    assert not scratch_folder(this_host()).exists()
     monkeypatch.setattr(scratch, "_MEMORY", str(home))
     assert private.shared == ""
     assert not Path(private.path).is_relative_to(home)
     private.remove()
     private.remove()
-    backend = Bubblewrap(see(project, home=home), "bwrap", (), "", private)
+    backend = Bubblewrap(see(Host.of({"HOME": str(home)}), project), "bwrap", (), "", private)
     launch = backend.launch(("true",), project, {})
     for descriptor in launch.descriptors:
         os.close(descriptor)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from rows import every_row
+from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.security.sandbox import seatbelt
 from ybs.security.sandbox.places import see
@@ -17,7 +18,7 @@ from ybs.security.sandbox.seatbelt import SandboxExec, find, profile
 def backend(project: Path, home: Path) -> SandboxExec:
     (project / "secret").mkdir()
     (home / ".pyenv").mkdir()
-    return SandboxExec(see(project, home=home, blocked=["secret"]))
+    return SandboxExec(see(Host.of({"HOME": str(home)}), project, blocked=["secret"]))
 
 
 @pytest.fixture

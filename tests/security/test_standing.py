@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ybs.config.paths import state_folder
+from hosts import this_host
 from ybs.config.schema import Safety
 from ybs.core.errors import ConfigError
 from ybs.core.events import ConfirmationAnswered, Event, Noticed
@@ -23,9 +23,12 @@ def run(policy: Policy, command: str) -> Decision:
 
 def test_every_rule_is_listed_with_its_origin(project: Path):
     safety = Safety(allow=("read_file",), ask=("run_shell(git *)",), deny=("run_shell(curl *)",))
-    ProjectRules(project).add("grants", "run_shell(pytest *)")
+    ProjectRules(this_host(), project).add("grants", "run_shell(pytest *)")
     standing = Standing(
-        safety, allow=["run_shell(make)"], deny=["write_file"], project=ProjectRules(project)
+        safety,
+        allow=["run_shell(make)"],
+        deny=["write_file"],
+        project=ProjectRules(this_host(), project),
     )
     standing.add(StandingRule("always", "run_shell(ls)", "session"))
     assert [(rule.kind, rule.text, rule.origin) for rule in standing.listed] == [
@@ -40,25 +43,25 @@ def test_every_rule_is_listed_with_its_origin(project: Path):
 
 
 def test_what_was_always_allowed_in_the_project_is_allowed_in_the_next_session(project: Path):
-    first = Policy(Safety(), project=ProjectRules(project))
+    first = Policy(Safety(), project=ProjectRules(this_host(), project))
     first.grant("run_shell(pytest *) + run_shell(ruff check *)", is_kept=True)
-    later = Policy(Safety(), project=ProjectRules(project))
+    later = Policy(Safety(), project=ProjectRules(this_host(), project))
     assert run(later, "pytest -x; ruff check .") == Allow("grant")
     assert isinstance(run(later, "pytest; rm -r x"), Ask)
     assert isinstance(run(Policy(Safety()), "pytest"), Ask)
 
 
 def test_a_rule_that_is_taken_back_counts_no_more(project: Path):
-    policy = Policy(Safety(), project=ProjectRules(project))
+    policy = Policy(Safety(), project=ProjectRules(this_host(), project))
     policy.grant("run_shell(make)", is_kept=True)
     policy.standing.remove(policy.standing.listed[0])
-    for each in (policy, Policy(Safety(), project=ProjectRules(project))):
+    for each in (policy, Policy(Safety(), project=ProjectRules(this_host(), project))):
         assert isinstance(run(each, "make"), Ask)
 
 
 def test_what_is_denied_in_the_project_is_refused(project: Path):
-    ProjectRules(project).add("deny", "run_shell(curl *)")
-    policy = Policy(Safety(mode="bypass"), project=ProjectRules(project))
+    ProjectRules(this_host(), project).add("deny", "run_shell(curl *)")
+    policy = Policy(Safety(mode="bypass"), project=ProjectRules(this_host(), project))
     assert run(policy, "curl x") == Deny(
         "The rule run_shell(curl *) kept for this project forbids this call. "
         "Find another way, or ask the person."
@@ -66,16 +69,16 @@ def test_what_is_denied_in_the_project_is_refused(project: Path):
 
 
 def test_a_kept_rule_that_makes_no_sense_is_left_out_with_a_warning(project: Path):
-    ProjectRules(project).add("allow", "run_shell(")
-    ProjectRules(project).add("allow", "run_shell(make)")
-    policy = Policy(Safety(), project=ProjectRules(project))
+    ProjectRules(this_host(), project).add("allow", "run_shell(")
+    ProjectRules(this_host(), project).add("allow", "run_shell(make)")
+    policy = Policy(Safety(), project=ProjectRules(this_host(), project))
     assert run(policy, "make") == Allow("grant")
     assert "A rule that is kept for this project is ignored" in policy.standing.warning
 
 
 def test_rules_that_ask_are_not_kept(project: Path):
     with pytest.raises(ConfigError):
-        Standing(Safety(), project=ProjectRules(project)).add(
+        Standing(Safety(), project=ProjectRules(this_host(), project)).add(
             StandingRule("ask", "run_shell", "project")
         )
 
@@ -103,30 +106,30 @@ async def ask(project: ProjectRules | None, command: str) -> tuple[Policy, Perso
 
 
 async def test_always_in_this_project_is_offered_and_kept(project: Path):
-    policy, person, events = await ask(ProjectRules(project), "make")
+    policy, person, events = await ask(ProjectRules(this_host(), project), "make")
     assert person.questions[0].can_be_kept
     assert [rule.origin for rule in policy.standing.listed] == ["project"]
     assert events[-1] == ConfirmationAnswered(id="1", is_allowed=True, grant="run_shell(make)")
-    assert ProjectRules(project).record.grants == ("run_shell(make)",)
+    assert ProjectRules(this_host(), project).record.grants == ("run_shell(make)",)
 
 
 async def test_what_destroys_is_never_kept(project: Path):
-    policy, person, _ = await ask(ProjectRules(project), "rm -r x")
+    policy, person, _ = await ask(ProjectRules(this_host(), project), "rm -r x")
     assert not person.questions[0].can_be_kept
     assert policy.standing.listed == []
 
 
 async def test_in_an_incognito_session_it_is_not_offered_and_counts_for_the_session(project: Path):
-    policy, person, _ = await ask(ProjectRules(project, may_write=False), "make")
+    policy, person, _ = await ask(ProjectRules(this_host(), project, may_write=False), "make")
     assert not person.questions[0].can_be_kept
     assert [rule.origin for rule in policy.standing.listed] == ["session"]
 
 
 async def test_what_cannot_be_kept_counts_for_the_session_and_is_said(project: Path):
-    ProjectRules(project).add("allow", "x")
-    (file,) = (state_folder() / "permissions").iterdir()
+    ProjectRules(this_host(), project).add("allow", "x")
+    (file,) = (this_host().state_folder / "permissions").iterdir()
     file.write_text("{")
-    policy, _, events = await ask(ProjectRules(project), "make")
+    policy, _, events = await ask(ProjectRules(this_host(), project), "make")
     notices = [event.text for event in events if isinstance(event, Noticed)]
     assert notices[0].startswith("What you always allow in this project is ignored: ")
     assert notices[1].startswith("This is allowed for this session only, because")

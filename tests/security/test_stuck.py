@@ -11,6 +11,7 @@ from time import monotonic, sleep
 
 import pytest
 
+from hosts import this_host
 from ybs.git.client import Git, GitError
 from ybs.security.sandbox import child, stuck
 from ybs.security.sandbox.child import STUCK, Failed, run_child
@@ -114,4 +115,6 @@ async def test_git_does_not_wait_at_a_pipe_in_the_project(
     os.mkfifo(project / name)
     async with asyncio.timeout(6):
         with pytest.raises(GitError, match="named pipe that stands where a file should be"):
-            await Git(project).run("status", "--porcelain", "--untracked-files=all")
+            await Git(this_host().environ, project).run(
+                "status", "--porcelain", "--untracked-files=all"
+            )

@@ -7,9 +7,9 @@ from time import monotonic
 
 import pytest
 
+from hosts import host_at, this_host
 from security.test_cases_path_races import swapped
 from session.test_undoing import Play
-from ybs.config.paths import state_folder
 from ybs.context.conventions import conventions
 from ybs.context.detect import detect
 from ybs.context.documents import read_documents
@@ -43,12 +43,12 @@ def folder(project: Path, tmp_path: Path) -> Path:
 
 
 def walked(folder: Path) -> Iterable[object]:
-    yield Walk(Roots(folder.parent), folder).paths()
-    yield Walk(Roots(folder.parent), folder.parent).paths()
+    yield Walk(Roots(this_host(), folder.parent), folder).paths()
+    yield Walk(Roots(this_host(), folder.parent), folder.parent).paths()
 
 
 def searched(folder: Path, rg: str) -> Iterable[object]:
-    roots = Roots(folder.parent)
+    roots = Roots(this_host(), folder.parent)
     scope = engine.Scope(start=folder.parent, choice=GlobChoice("**"), most=50)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ripgrep, "program", lambda _: rg)
@@ -58,7 +58,7 @@ def searched(folder: Path, rg: str) -> Iterable[object]:
 
 
 def documents(folder: Path) -> Iterable[object]:
-    yield [section.text for section in read_documents(folder, folder / "own", top=folder.parent)]
+    yield [section.text for section in read_documents(host_at(folder), folder, top=folder.parent)]
 
 
 def memories(folder: Path) -> Iterable[object]:
@@ -76,11 +76,11 @@ def detected(folder: Path) -> Iterable[object]:
 
 
 def attached(folder: Path) -> Iterable[object]:
-    finder = Finder(Roots(folder.parent))
+    finder = Finder(Roots(this_host(), folder.parent))
     for target in finder.targets("look at @sub/code.py and @sub"):
         if not target.is_folder:
             try:
-                yield picture(Roots(folder.parent), target.path)
+                yield picture(Roots(this_host(), folder.parent), target.path)
             except ToolError as error:  # words for the person, which are looked at as well
                 yield str(error)
 
@@ -104,7 +104,7 @@ def test_no_reader_is_led_outside(folder: Path, reader: str, seconds: float) -> 
 
 @pytest.mark.parametrize("seconds", SECONDS)
 def test_rg_is_led_nowhere(folder: Path, seconds: float) -> None:
-    if not (rg := ripgrep.program(Roots(folder.parent))):
+    if not (rg := ripgrep.program(Roots(this_host(), folder.parent))):
         pytest.skip("RG IS NOT INSTALLED")
     _race(folder, lambda each: searched(each, rg), seconds)
 
@@ -141,6 +141,6 @@ async def test_undo_redo_and_what_is_kept_stay_inside(
             with suppress(ToolError):
                 await play.turn(lambda: None, "sub/code.py")
     assert {path.name: path.read_bytes() for path in outside.iterdir()} == before
-    kept = [path for path in state_folder().rglob("*") if path.is_file()]
+    kept = [path for path in this_host().state_folder.rglob("*") if path.is_file()]
     assert kept
     assert not any(SECRET.encode() in path.read_bytes() for path in kept)

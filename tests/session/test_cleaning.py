@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from hosts import this_host
 from saving import save
-from ybs.config.paths import sessions_folder
 from ybs.session import cleaning
 from ybs.session.cleaning import clean
 from ybs.transcripts.store import Store
@@ -17,15 +17,15 @@ def test_checkpoints_of_the_sessions_that_stay_are_kept(
 ):
     asked: list[tuple[Collection[str] | None, float]] = []
 
-    def forget(sessions: Collection[str] | None, *, retention_days: float) -> int:
+    def forget(_folder: Path, sessions: Collection[str] | None, *, retention_days: float) -> int:
         asked.append((sessions, retention_days))
         return 0
 
     monkeypatch.setattr(cleaning, "forget", forget)
-    usual, other = Store(sessions_folder()), Store(tmp_path / "other")
+    usual, other = Store(this_host().sessions_folder), Store(tmp_path / "other")
     for store in (usual, other):
         save(store, "new")
         save(store, "old", age_days=50)
-        clean(store, retention_days=40)
-        clean(store, retention_days=0)
+        clean(this_host(), store, retention_days=40)
+        clean(this_host(), store, retention_days=0)
     assert asked == [(["new"], 40), (["new"], 36_500), (None, 40), (None, 36_500)]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hostile_git import needs_git
+from hosts import this_host
 from opened import Open
 from ybs.core.events import FilesChanged, Noticed
 from ybs.core.ports import Answer, Question
@@ -93,7 +94,7 @@ async def test_nothing_is_committed_after_a_no_nor_where_nobody_was_asked(
             async with session:
                 await session.send("go")
                 assert [event.commit for event in events.of(FilesChanged)] == [""]
-        known = recall(repository / ".git")
+        known = recall(this_host(), repository / ".git")
         assert (known is None) == (answering is nobody)
         git(repository, "checkout", "-q", "--", ".")
     assert subjects(repository) == ["theirs"]
@@ -133,7 +134,7 @@ async def test_stopping_the_question_ends_the_turn_without_a_commit_and_keeps_th
             session.cancel()
             await turn
             assert [event.commit for event in events.of(FilesChanged)] == [""]
-            assert recall(repository / ".git") is None
+            assert recall(this_host(), repository / ".git") is None
             assert (await session.history.undo()).files is not None
     assert git(repository, "status", "--porcelain") == ""
 
@@ -223,12 +224,12 @@ async def test_the_answer_is_shown_changed_and_forgotten(
     hook(repository, "exit 0")
     assert "asks once" in (await said(""))[0]
     assert (await said("on"))[0].endswith("in the sandbox: pre-commit.")
-    kept = recall(repository / ".git")
+    kept = recall(this_host(), repository / ".git")
     assert kept is not None
     assert (kept.may_commit, bool(kept.hooks)) == (True, True)
     assert "commits nothing in this repository" in (await said("off"))[0]
     assert "asks once" in (await said("ask"))[0]
-    assert recall(repository / ".git") is None
+    assert recall(this_host(), repository / ".git") is None
     assert await said("maybe") == (
         "Usage: /autocommit, or /autocommit on, off or ask",
         True,

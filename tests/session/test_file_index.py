@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from hosts import this_host
 from ybs.frontends.terminal.prompt import file_index
 from ybs.frontends.terminal.prompt.file_index import FRESH_SECONDS, FileIndex, Listing
 from ybs.frontends.terminal.prompt.fuzzy import score
@@ -30,7 +31,7 @@ def make(folder: Path, *names: str) -> None:
 
 
 async def loaded(project: Path, **options: object) -> FileIndex:
-    index = FileIndex(Roots(project, **options))  # pyright: ignore[reportArgumentType]
+    index = FileIndex(Roots(this_host(), project, **options))  # pyright: ignore[reportArgumentType]
     index.refresh()
     await index.settle()
     return index
@@ -147,7 +148,7 @@ def test_a_score_asks_for_the_letters_in_their_order():
 async def test_it_looks_again_after_a_while_and_answers_meanwhile(project: Path):
     make(project, "old.py")
     clock = Clock()
-    index = FileIndex(Roots(project), clock=clock)
+    index = FileIndex(Roots(this_host(), project), clock=clock)
     assert index.find("old") == []
     index.refresh()
     assert index.find("old") == []  # it does not wait
@@ -184,7 +185,7 @@ async def test_of_a_large_folder_the_first_files_are_there_before_the_rest(
 
 async def test_a_look_that_is_given_up_ends(project: Path):
     make(project, "a.py")
-    index = FileIndex(Roots(project))
+    index = FileIndex(Roots(this_host(), project))
     index.refresh()
     look = next(task for task in asyncio.all_tasks() if task is not asyncio.current_task())
     look.cancel()

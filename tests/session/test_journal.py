@@ -10,9 +10,9 @@ from zlib import crc32
 import msgspec
 import pytest
 
+from hosts import this_host
 from opened import events_to
 from ybs import Session
-from ybs.config.paths import sessions_folder
 from ybs.core.errors import YbsError
 from ybs.core.events import Noticed, SystemPrompted, Titled, ToolPrinted
 from ybs.core.messages import ToolResult, UserMessage
@@ -24,7 +24,7 @@ Open = Callable[..., tuple[Session, RecordedEvents]]
 
 def saved() -> list[Path]:
     """Return the files of all sessions."""
-    return sorted(sessions_folder().glob("*.jsonl"))
+    return sorted(this_host().sessions_folder.glob("*.jsonl"))
 
 
 def lines_of(path: Path) -> list[dict[str, object]]:

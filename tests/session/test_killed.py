@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hosts import this_host
 from opened import events_to
 from session.test_undoing import Play
 from session.trees import tree
@@ -50,7 +51,7 @@ async def after_a_kill(play: Play, turn: int = 1) -> Recovered | None:
 
 
 def notes(project: Path) -> list[Path]:
-    return list((store_of(project).folder / "records").glob("*.running"))
+    return list((store_of(this_host(), project).folder / "records").glob("*.running"))
 
 
 async def test_all_that_tools_changed_in_a_killed_turn_can_be_undone_and_done_again(play: Play):
@@ -112,13 +113,15 @@ async def test_a_turn_that_was_kept_before_the_kill_keeps_its_name_and_is_not_ke
     await edit(play, "a", "1")
     kept = await play.checkpoints.end()
     assert kept is not None
-    records = sorted((store_of(play.project).folder / "records").glob("*.json*"))
+    records = sorted((store_of(this_host(), play.project).folder / "records").glob("*.json*"))
     (play.project / "a").write_text("changed by somebody after the kill")
     left = await after_a_kill(play)
     assert left is not None
     assert left.kept is not None
     assert (left.kept.name, left.kept.paths, left.has_more) == (kept.name, ("a",), False)
-    assert sorted((store_of(play.project).folder / "records").glob("*.json*")) == records
+    assert (
+        sorted((store_of(this_host(), play.project).folder / "records").glob("*.json*")) == records
+    )
 
 
 async def test_a_turn_that_has_ended_leaves_no_note_and_one_of_another_turn_is_dropped(play: Play):

@@ -9,6 +9,7 @@ from string import ascii_letters, digits
 
 import pytest
 
+from hosts import this_host
 from timing import takes_at_most
 from ybs.config.schema import Safety
 from ybs.core.errors import Refused, ToolError
@@ -46,7 +47,7 @@ class Desk:
 
     def __init__(self, project: Path, **options: object) -> None:
         self.told: list[Noticed] = []
-        self.workspace = Workspace(Roots(project, blocked=(project / "blocked",)))
+        self.workspace = Workspace(Roots(this_host(), project, blocked=(project / "blocked",)))
         policy = Policy(Safety(deny=("read_file(private/*)",)))
         self.attacher = Attacher(self.workspace, policy, Firewall(), self.tell, self.ask)
         self.asked: list[Question] = []

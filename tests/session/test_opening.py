@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from hosts import this_host
 from ybs.agent.model_choice import NothingConfigured
 from ybs.core.errors import ConfigError
 from ybs.core.events import Noticed
@@ -21,7 +22,7 @@ from ybs.testing import OllamaServer, OpenAIServer, RecordedEvents
 
 def test_nothing_configured_and_no_starter_model_is_an_error_that_says_what_to_do(project: Path):
     with pytest.raises(NothingConfigured, match="No model is configured") as caught:
-        Session(Options(folder=project))
+        Session(Options(host=this_host(), folder=project))
     assert caught.value.remedies == (Remedy("set_up"), Remedy("choose_provider"))
 
 
@@ -29,9 +30,9 @@ def test_with_nothing_configured_the_installed_starter_model_is_used(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(models, "STARTER_BYTES", 4)
-    models.models_folder().mkdir(parents=True)
-    models.starter_path().write_bytes(b"GGUF")
-    session = Session(Options(folder=project))
+    models.models_folder(this_host()).mkdir(parents=True)
+    models.starter_path(this_host()).write_bytes(b"GGUF")
+    session = Session(Options(host=this_host(), folder=project))
     events = RecordedEvents()
     session.subscribe(events)
     session._runner._start("")

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from hosts import this_host
 from session.test_undoing import Play
 from session.trees import tree
 from ybs.security.paths.roots import Roots
@@ -21,10 +22,13 @@ def test_each_folder_is_looked_through_once_and_none_for_a_project_within_it(
     other = tmp_path / "other"
     (other / "below").mkdir(parents=True)
     (project / "below").mkdir()
-    assert _folders(Roots(project)) == [str(project)]
-    roots = Roots(project, ("./", "./below", other, other / "below", tmp_path))
+    assert _folders(Roots(this_host(), project)) == [str(project)]
+    roots = Roots(this_host(), project, ("./", "./below", other, other / "below", tmp_path))
     assert _folders(roots) == [str(other), str(project)]
-    assert _folders(Roots(project, (other, "./below"))) == [str(other), str(project / "below")]
+    assert _folders(Roots(this_host(), project, (other, "./below"))) == [
+        str(other),
+        str(project / "below"),
+    ]
 
 
 def test_links_are_seen_wherever_they_lead_and_what_is_left_out_is_told(project: Path):
@@ -35,7 +39,7 @@ def test_links_are_seen_wherever_they_lead_and_what_is_left_out_is_told(project:
     (project / "d" / "away").symlink_to("/")
     (project / "lost").symlink_to("nowhere")
     os.mkfifo(project / "pipe")
-    (listing,) = listings(Roots(project, blocked=("secret",)), Deadline(5))
+    (listing,) = listings(Roots(this_host(), project, blocked=("secret",)), Deadline(5))
     logs = {"d/x.log", "closed/x.log"}
     assert {*listing.files} == {".gitignore", "d/away", "lost", *logs}
     assert sorted(listing.folders) == ["closed", "d"]
@@ -50,7 +54,7 @@ def test_folders_that_git_ignores_are_entered_but_for_bulk_blocked_and_repositor
         (project / path).write_text("")
     for path in ("local/repo/.gitignore", "local/secret", "dist"):
         (project / path).write_text("a\n")
-    (listing,) = listings(Roots(project, blocked=("local/secret",)), Deadline(5))
+    (listing,) = listings(Roots(this_host(), project, blocked=("local/secret",)), Deadline(5))
     kept = {"local", "local/a", "local/cache", "local/repo", "local/repo/.gitignore"}
     assert listing.ignored == kept
     assert {*listing.files, *listing.folders} == {".gitignore", "dist", *kept}
@@ -65,7 +69,7 @@ async def test_an_added_folder_is_undone_too_and_a_removed_one_never(project: Pa
     play.roots.add(other)
     name = await play.name(lambda: (other / "a").write_text("1"))
     kept = tree(other)
-    apart = Checkpoints(Roots(project), "session-2", may_write=True)
+    apart = Checkpoints(Roots(this_host(), project), "session-2", may_write=True)
     undone = await apart.undo([name], force=True)
     assert undone.conflicts == (str(other / "a"),)
     assert tree(other) == kept

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from msgspec import Raw, json
 
+from hosts import this_host
 from processes import comes
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.toolbox import make_toolbox
@@ -47,7 +48,7 @@ def serving(project: Path) -> str:
 
 @asynccontextmanager
 async def tools_in(project: Path, mode: str = "bypass") -> AsyncGenerator[ToolEnvironment]:
-    options = Options(folder=project, overrides={"safety.mode": mode})
+    options = Options(host=this_host(), folder=project, overrides={"safety.mode": mode})
     environment = environment_of(options, load_settings(options))
     if environment.sandbox.backend.name != "bubblewrap":
         pytest.skip(f"NOT TESTED: {environment.sandbox.backend.why}")
@@ -164,7 +165,7 @@ def taken_from(port: int) -> str:
 
 
 async def test_a_port_is_forwarded_after_a_question_until_the_session_ends(project: Path) -> None:
-    options = Options(folder=project, overrides={"safety.mode": "bypass", "llm.provider": "ollama", "llm.model": "x"}, commands=SlashCommands())  # fmt: skip
+    options = Options(host=this_host(), folder=project, overrides={"safety.mode": "bypass", "llm.provider": "ollama", "llm.model": "x"}, commands=SlashCommands())  # fmt: skip
     session = Session(options)
     environment = session.environment
     if environment.sandbox.backend.name != "bubblewrap":

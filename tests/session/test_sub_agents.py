@@ -6,7 +6,7 @@ from functools import partial
 import msgspec
 from msgspec import Raw
 
-from ybs.config.paths import sessions_folder
+from hosts import this_host
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
 from ybs.core.events import Event, ToolFinished
@@ -70,7 +70,7 @@ async def test_a_sub_agents_turn_is_no_part_of_the_main_agents(open_session: Ope
     assert (kinds[0], kinds[-1]) == ("UserSaid", "TurnFinished")
     lines = [
         msgspec.json.decode(line)
-        for line in (sessions_folder() / f"{name}.jsonl").read_bytes().splitlines()
+        for line in (this_host().sessions_folder / f"{name}.jsonl").read_bytes().splitlines()
     ]
     theirs = [line["type"] for line in lines if line.get("agent") == "explore-1"]
     assert theirs == ["user", "assistant", "tool_call", "tool_result", "assistant", "turn_end"]
@@ -115,5 +115,5 @@ async def test_secrets_of_a_sub_agent_are_masked_like_all_others(open_session: O
             sub_agent(session, leak)
             name = session.journal.name
     assert KEY not in repr(events.envelopes)
-    assert KEY.encode() not in (sessions_folder() / f"{name}.jsonl").read_bytes()
-    assert b"[ybs:secret:" in (sessions_folder() / f"{name}.jsonl").read_bytes()
+    assert KEY.encode() not in (this_host().sessions_folder / f"{name}.jsonl").read_bytes()
+    assert b"[ybs:secret:" in (this_host().sessions_folder / f"{name}.jsonl").read_bytes()

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from hosts import this_host
 from rows import every_row
 from session.trees import tree
 from ybs.checkpoints import keeping, objects, restore, scan, states
-from ybs.config.paths import state_folder
 from ybs.core.errors import Refused, ToolError, YbsError
 from ybs.security.paths.roots import Roots
 from ybs.session import project_walk, undoing
@@ -22,7 +22,7 @@ class Play:
 
     def __init__(self, project: Path, *, may_write: bool = True) -> None:
         self.project = project
-        self.roots = Roots(project, blocked=("secret",))
+        self.roots = Roots(this_host(), project, blocked=("secret",))
         self.checkpoints = Checkpoints(self.roots, "session-1", may_write=may_write)
 
     async def turn(self, act: Callable[[], object], *tools: str) -> Kept | None:
@@ -309,14 +309,14 @@ async def test_incognito_keeps_nothing_at_all(project: Path):
     play = Play(project, may_write=False)
     assert await play.turn(lambda: (project / "a").write_text("1")) is None
     assert await play.turn(lambda: (project / "a").write_text("2"), "a") is None
-    assert not state_folder().exists()
+    assert not this_host().state_folder.exists()
 
 
 async def test_what_is_kept_is_for_its_owner_alone_and_only_what_changed(play: Play):
     (play.project / "same").write_text("never kept on disk")
     assert await play.turn(lambda: None) is None
     name = await play.name(lambda: (play.project / "a").write_text("new"))
-    found = tree(state_folder())
+    found = tree(this_host().state_folder)
     modes = {
         kind: {mode for k, mode, _ in found.values() if k == kind} for kind, _, _ in found.values()
     }

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from hostile_git import Sandpit, needs_git, template_in
+from hosts import this_host
 from opened import Open, events_to
 from rows import every_row
 from session.trees import tree
@@ -27,7 +28,10 @@ class Play:
         self.project = project
         self.jobs: list[str] = []
         self.checkpoints = Checkpoints(
-            Roots(project), "session-1", may_write=True, has_jobs=lambda: bool(self.jobs)
+            Roots(this_host(), project),
+            "session-1",
+            may_write=True,
+            has_jobs=lambda: bool(self.jobs),
         )
         self.write(*writes)
         self.checkpoints.begin()
@@ -231,7 +235,7 @@ async def test_where_the_last_look_is_too_much_a_tools_file_is_the_turns_as_it_s
 
 
 async def test_nothing_is_looked_at_where_nothing_was_kept_before(project: Path):
-    quiet = Checkpoints(Roots(project), "session-1", may_write=False)
+    quiet = Checkpoints(Roots(this_host(), project), "session-1", may_write=False)
     quiet.begin()
     await quiet.before_change("execute", ())
     await quiet.after_change()

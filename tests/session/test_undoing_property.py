@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hosts import this_host
 from session.trees import IGNORED, Act, shell_acts, tree, turns
 from ybs.core.errors import ToolError
 from ybs.security.paths.roots import Roots
@@ -25,7 +26,7 @@ async def _turn(
     checkpoints.begin()
     for number, act in enumerate(acts, 1):
         if act.is_tool:
-            shown = Roots(project).show(project / act.path)
+            shown = Roots(this_host(), project).show(project / act.path)
             try:
                 effect = "write" if act.kind == "write" else "delete"
                 await checkpoints.before_change(effect, [shown])
@@ -52,7 +53,7 @@ def _play(first: Sequence[Act], plan: Sequence[Sequence[Act]], step: int, looks:
 
 
 async def _check(project: Path, plan: Sequence[Sequence[Act]], step: int, looks: int) -> None:
-    checkpoints = Checkpoints(Roots(project), "session-1", may_write=True)
+    checkpoints = Checkpoints(Roots(this_host(), project), "session-1", may_write=True)
     trees, names = [tree(project)], list[str]()
     for acts in plan:
         fresh = await _turn(checkpoints, project, acts, looks)

@@ -9,6 +9,7 @@ import pytest
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from hosts import this_host
 from ybs.config.schema import Config, Mode
 from ybs.core.events import Event
 from ybs.core.hooks import CallHook
@@ -51,7 +52,12 @@ class Bench:
     ) -> None:
         config = config or Config()
         self.safety = replace(config.safety, mode=mode)
-        roots = Roots(folder, self.safety.sandbox_allowed_paths, self.safety.sandbox_blocked_paths)
+        roots = Roots(
+            this_host(),
+            folder,
+            self.safety.sandbox_allowed_paths,
+            self.safety.sandbox_blocked_paths,
+        )
         self.workspace = Workspace(roots, max_output_chars=max_output_chars)
         self.gate = Gate(Policy(self.safety), confirm)
         self.tools = builtin_tools(config, self.workspace, is_short=is_short)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hosts import this_host
 from rows import every_row
 from ybs.security.paths.roots import Roots
 from ybs.tools.searching import walk
@@ -175,7 +176,7 @@ async def test_rules_of_folders_above_count_up_to_the_repositorys_top(
     (tmp_path / ".gitignore").write_text("*.py\n")
     for name in ("a.log", "a.py"):
         (inner / name).write_text("x")
-    assert [entry.path for entry in Walking(Roots(inner), inner).files()] == ["a.py"]
+    assert [entry.path for entry in Walking(Roots(this_host(), inner), inner).files()] == ["a.py"]
 
 
 @pytest.mark.parametrize("content", ["[z-a]x\n!\n*.ts\n", "*.ts\n\udcff"])
@@ -229,14 +230,14 @@ def test_folders_far_down_are_walked_with_few_of_them_open(
         (top / place).mkdir(parents=True)
         (top / place / "x").touch()
     before = os.listdir("/dev/fd")  # noqa: PTH208 - names
-    paths = Walk(Roots(top), top).paths()
+    paths = Walk(Roots(this_host(), top), top).paths()
     assert sorted(paths) == ["a/b/c/d/e/x", "a/b/c/f/g/x", "a/h/x"]
     assert os.listdir("/dev/fd") == before  # noqa: PTH208 - names
 
 
 def test_a_walk_that_is_left_lets_go_of_its_folders(project: Path):
     before = os.listdir("/dev/fd")  # noqa: PTH208 - names
-    entries = Walk(Roots(project), project).files()
+    entries = Walk(Roots(this_host(), project), project).files()
     next(entries)
     del entries
     assert os.listdir("/dev/fd") == before  # noqa: PTH208 - names
@@ -248,7 +249,7 @@ async def test_blocked_paths_are_left_out(make_bench: Any, home: Path):
     (home / ".ssh").mkdir()
     (home / ".ssh/id").write_text("x")
     (home / "a").write_text("x")
-    roots = Roots(home, ("./",), ("~/.ssh",))
+    roots = Roots(this_host(), home, ("./",), ("~/.ssh",))
     assert [entry.path for entry in Walk(roots, home).files()] == ["a"]
     assert Workspace(roots).fingerprint()
 
@@ -264,7 +265,7 @@ def test_a_folder_that_cannot_be_read_is_passed_over(
         return below(folder, name)
 
     monkeypatch.setattr(walk, "open_below", open_below)
-    paths = [entry.path for entry in Walk(Roots(project), project).files()]
+    paths = [entry.path for entry in Walk(Roots(this_host(), project), project).files()]
     assert paths == ["a.py", "b.ts", ".github/x.yml", "docs/é.md"]
 
 
@@ -273,14 +274,14 @@ def test_a_walk_outside_the_project_has_its_own_rules(project: Path, tmp_path: P
     other.mkdir()
     (other / "a.ts").write_text("x")
     (project / ".gitignore").write_text("*.ts\n")
-    roots = Roots(project)
+    roots = Roots(this_host(), project)
     roots.add(other)
     assert [entry.path for entry in Walk(roots, other).files()] == ["a.ts"]
 
 
 def test_a_walk_ends_at_its_deadline_and_says_so(project: Path):
     deadline = Deadline(100)
-    walk = Walk(Roots(project), project, deadline=deadline)
+    walk = Walk(Roots(this_host(), project), project, deadline=deadline)
     found: list[str] = []
     for entry in walk.files():
         found.append(entry.path)
@@ -348,7 +349,7 @@ def test_a_fingerprint_passes_over_a_file_that_goes_meanwhile(
 
 
 def test_a_file_that_goes_while_it_is_looked_at_is_passed_over(bench: Any, project: Path):
-    entries = list(Walk(Roots(project), project).files())
+    entries = list(Walk(Roots(this_host(), project), project).files())
     (project / "a.py").unlink()
     assert [entry.path for entry in entries if entry.status() is None] == ["a.py"]
 

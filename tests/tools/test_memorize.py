@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from msgspec import Raw
 
+from hosts import this_host
 from ybs.config.schema import Config, Mode
 from ybs.context.memory import Memories
 from ybs.core.events import Event
@@ -27,10 +28,10 @@ class Desk:
     def __init__(self, folder: Path, mode: Mode = "ask", *, may_write: bool = True) -> None:
         self.asked: list[Question] = []
         self.hook = RecordedHook()
-        self.memories = Memories(folder, mask=self._mask, may_write=may_write)
+        self.memories = Memories(this_host(), folder, mask=self._mask, may_write=may_write)
         policy = Policy(msgspec.structs.replace(Config().safety, mode=mode))
         self.gate = Gate(policy, self._confirm)
-        tool = Memorize(Workspace(Roots(folder)), lambda: self.memories)
+        tool = Memorize(Workspace(Roots(this_host(), folder)), lambda: self.memories)
         self.toolbox = LocalToolbox([tool], self.gate, hooks=[self.hook])
         self.answer = Answer(is_allowed=True)
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from hosts import this_host
 from ybs.core.errors import Refused, ToolError
 from ybs.core.schema import schema_of
 from ybs.security.paths.roots import Roots
@@ -18,7 +19,7 @@ async def ask(query: str) -> str:
 
 
 def tool(folder: Path, allowed: tuple[Path, ...] | None = None) -> RepoMapTool:
-    return RepoMapTool(Workspace(Roots(folder, allowed or (folder,))), ask)
+    return RepoMapTool(Workspace(Roots(this_host(), folder, allowed or (folder,))), ask)
 
 
 async def test_the_map_is_the_output_and_why_there_is_none_the_error(project: Path) -> None:

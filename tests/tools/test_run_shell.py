@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hosts import this_host
 from processes import comes, ends, names_in, size_of
 from rows import every_row
 from ybs.config.schema import BuiltinTool, Config, Tools
@@ -201,7 +202,7 @@ async def test_an_output_that_only_colours_made_long_is_whole_and_needs_no_file(
     command = r"for n in $(seq 300); do printf '\033[31m%s\033[0m\r' $n; done"
     answered = await make_bench(max_output_chars=2000).ok("run_shell", command=command)
     assert answered.output.startswith("300\n[exit")
-    assert not list(outputs_folder().glob("*/*"))
+    assert not list(outputs_folder(this_host()).glob("*/*"))
     assert "output_file" not in answered.display
 
 

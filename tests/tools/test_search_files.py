@@ -58,6 +58,12 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     return request.param
 
 
+@pytest.fixture
+def without_rg(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have no rg on the PATH of the tools that are made next."""
+    monkeypatch.setenv("PATH", "/nonexistent")
+
+
 @pytest.fixture(autouse=True)
 def tree(project: Path) -> Path:
     (project / "src").mkdir()
@@ -72,7 +78,7 @@ def tree(project: Path) -> Path:
     return project
 
 
-async def test_matches_come_with_their_context(bench: Any, engine: str):
+async def test_matches_come_with_their_context(engine: str, bench: Any):
     answered = await bench.ok("search_files", pattern=r"def \w+", context_lines=1)
     assert answered.display == {
         "matches": [
@@ -112,21 +118,21 @@ CASES = {
 
 
 @every_row("pattern", CASES)
-async def test_both_engines_find_the_same_lines(bench: Any, engine: str, pattern: str):
+async def test_both_engines_find_the_same_lines(engine: str, bench: Any, pattern: str):
     display = (await bench.ok("search_files", pattern=pattern)).display
     assert [f"{match['file']}:{match['line']}" for match in display["matches"]] == CASES[pattern]
     assert display["total_matches"] == len(CASES[pattern])
 
 
 @every_row("pattern", ["GRÜN", "STREET", "(?-i:os)|STREET"])
-async def test_case_is_ignored_on_request(bench: Any, engine: str, pattern: str):
+async def test_case_is_ignored_on_request(engine: str, bench: Any, pattern: str):
     answered = await bench.ok("search_files", pattern=pattern, ignore_case=True)
     assert answered.display["total_matches"] > 0
     assert not (await bench.ok("search_files", pattern="STREET")).display["total_matches"]
 
 
 async def test_a_file_that_goes_before_it_is_shown_is_named(
-    bench: Any, engine: str, project: Path, monkeypatch: pytest.MonkeyPatch
+    engine: str, bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
 ):
     find = engines.find
 
@@ -142,11 +148,11 @@ async def test_a_file_that_goes_before_it_is_shown_is_named(
     assert "could not be read: src/a.py]" in answered.output
 
 
-async def test_nothing_found_is_said(bench: Any, engine: str):
+async def test_nothing_found_is_said(engine: str, bench: Any):
     assert (await bench.ok("search_files", pattern="nowhere")).output == "No matches."
 
 
-async def test_all_matches_are_counted_when_only_some_are_shown(bench: Any, engine: str):
+async def test_all_matches_are_counted_when_only_some_are_shown(engine: str, bench: Any):
     answered = await bench.ok("search_files", pattern="main", max_results=2, context_lines=0)
     assert answered.output == (
         "latin\n1:\tgrün main\nsrc/a.py\n3:\tdef main():\n"
@@ -175,7 +181,7 @@ async def test_all_matches_are_counted_when_only_some_are_shown(bench: Any, engi
     ],
 )
 async def test_the_files_can_be_chosen(
-    bench: Any, engine: str, arguments: dict[str, Any], files: list[str]
+    engine: str, bench: Any, arguments: dict[str, Any], files: list[str]
 ):
     display = (await bench.ok("search_files", pattern="main", **arguments)).display
     assert sorted({match["file"] for match in display["matches"]}) == files
@@ -198,7 +204,7 @@ async def test_of_a_long_line_the_part_around_the_match_is_shown(bench: Any, pro
 
 
 async def test_a_very_long_line_is_searched_whole_by_both_engines(
-    bench: Any, engine: str, project: Path
+    engine: str, bench: Any, project: Path
 ):
     (project / "min.js").write_text("x" * 100_000 + "end;" + "y" * 100_000 + "\nend\n")
     for pattern in ("e[n]+d", r"\bend$|x+end\W", "end"):
@@ -255,10 +261,9 @@ async def test_files_that_cannot_be_read_and_binaries_are_named(bench: Any, proj
 
 @pytest.mark.slow
 async def test_a_pattern_that_takes_for_ever_stops_nothing_and_is_ended(
-    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
+    without_rg: None, bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(search_files, "TIME_LIMIT_SECONDS", 0.3)
-    monkeypatch.setenv("PATH", "/nonexistent")
     (project / "0").write_text("first a\n")
     (project / "trap").write_text("a" * 60 + "!\n")
     ticks = 0
@@ -278,13 +283,12 @@ async def test_a_pattern_that_takes_for_ever_stops_nothing_and_is_ended(
 
 
 async def test_files_in_which_the_pattern_takes_too_long_are_named(
-    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
+    without_rg: None, bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
 ):
     def slow(*_: Any) -> engines.Found:
         return engines.Found(slow=["trap.js"])
 
     monkeypatch.setattr(engines, "_scanned", slow)
-    monkeypatch.setenv("PATH", "/nonexistent")
     answered = await bench.ok("search_files", pattern="a")
     assert answered.output == (
         "No matches.\n[not searched to the end, the pattern takes too long there: trap.js]"
@@ -293,16 +297,15 @@ async def test_files_in_which_the_pattern_takes_too_long_are_named(
 
 
 async def test_a_pattern_that_crosses_lines_does_not_make_a_large_file_slow(
-    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
+    without_rg: None, bench: Any, project: Path
 ):
-    monkeypatch.setenv("PATH", "/nonexistent")
     (project / "a.csv").write_text("id,name,value 12345\n" * 5000)
     answered = await bench.ok("search_files", pattern='[^"]*TODO')
     assert answered.output == "No matches."
 
 
 async def test_a_cancelled_search_is_ended_at_once(
-    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
+    without_rg: None, bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
 ):
     ended = asyncio.Event()
     began = asyncio.Event()
@@ -318,7 +321,6 @@ async def test_a_cancelled_search_is_ended_at_once(
             loop.call_soon_threadsafe(ended.set)
 
     monkeypatch.setattr(child, "Popen", Watched)
-    monkeypatch.setenv("PATH", "/nonexistent")
     (project / "trap").write_text("a" * 60 + "!\n")
     task = asyncio.create_task(bench.call("search_files", pattern="(a|a)+$"))
     await began.wait()
@@ -329,7 +331,7 @@ async def test_a_cancelled_search_is_ended_at_once(
 
 
 async def test_a_pattern_in_another_dialect_gets_its_matches_or_a_hint(
-    bench: Any, engine: str, project: Path, capfd: pytest.CaptureFixture[str]
+    engine: str, bench: Any, project: Path, capfd: pytest.CaptureFixture[str]
 ):
     (project / "c.txt").write_text("foo   bar = 1\n")
     answered = await bench.ok("search_files", pattern="foo[[:space:]]+bar", path="c.txt")
@@ -340,7 +342,7 @@ async def test_a_pattern_in_another_dialect_gets_its_matches_or_a_hint(
     assert capfd.readouterr().err == ""
 
 
-async def test_a_name_with_a_line_end_spoils_nothing(bench: Any, engine: str, project: Path):
+async def test_a_name_with_a_line_end_spoils_nothing(engine: str, bench: Any, project: Path):
     (project / "a\nb.txt").write_text("hit\nhit\n")
     (project / "c.txt").write_text("hit\n")
     answered = await bench.ok("search_files", pattern="hit")
@@ -354,9 +356,8 @@ async def test_a_name_with_a_line_end_spoils_nothing(bench: Any, engine: str, pr
     ("program", "words"), [("/none", "be started"), ("/bin/false", "run_shell")]
 )
 async def test_a_search_that_cannot_be_done_is_an_error(
-    bench: Any, monkeypatch: pytest.MonkeyPatch, program: str, words: str
+    without_rg: None, bench: Any, monkeypatch: pytest.MonkeyPatch, program: str, words: str
 ):
-    monkeypatch.setenv("PATH", "/nonexistent")
     monkeypatch.setattr("sys.executable", program)
     assert words in await bench.fails("search_files", pattern="x")
 

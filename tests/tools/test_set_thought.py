@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from hosts import this_host
 from ybs.config.schema import Safety
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.security.paths.roots import Roots
@@ -20,7 +21,7 @@ async def think(
 ) -> tuple[list[str], ToolResult]:
     """Set thoughts one after the other in the strictest mode; return what was put, and the last result."""
     put: list[str] = []
-    tool = SetThought(Workspace(Roots(project)), put.append)
+    tool = SetThought(Workspace(Roots(this_host(), project)), put.append)
     toolbox = LocalToolbox([tool], Gate(Policy(Safety(mode="plan"))))
     result = ToolResult(call_id="", name="", output="")
     for text in texts:

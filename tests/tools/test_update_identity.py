@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from msgspec import Raw
 
+from hosts import this_host
 from ybs.config.schema import Mode, Safety
 from ybs.core.errors import ToolError
 from ybs.core.messages import ToolCall, ToolResult
@@ -27,7 +28,7 @@ class Kept:
         self.lines: list[str] = []
         self.asked: list[Question] = []
         self.hook = RecordedHook()
-        tool = UpdateIdentity(Workspace(Roots(project)), self._append, draft)
+        tool = UpdateIdentity(Workspace(Roots(this_host(), project)), self._append, draft)
         gate = Gate(Policy(Safety(mode=mode)), self._confirm)
         self.toolbox = LocalToolbox([tool], gate, hooks=[self.hook])
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hosts import this_host
 from trusting import POWERFUL, put, trusted, wanting
 from ybs.config.review import FileDifference
 from ybs.config.schema import Config
@@ -20,27 +21,27 @@ Write = Callable[[str, str], Path]
 
 
 def test_a_project_without_files_has_nothing_to_review(project: Path):
-    assert load(folder=project).review is None
+    assert load(this_host(), folder=project).review is None
 
 
 def test_harmless_settings_need_no_trust(project: Path, write: Write):
     write("project", '{"llm": {"model": "small"}, "safety": {"blocked_commands": ["x"]}}')
-    assert load(folder=project).review is None
+    assert load(this_host(), folder=project).review is None
     (project / ".ybs").mkdir()
     (project / "tools").mkdir()
     put(project, "tools/README.md", "words")
     put(project, ".ybs/skills/plain/SKILL.md", "words")
     put(project, ".ybs/notes.md", "words")
-    assert load(folder=project).review is None
+    assert load(this_host(), folder=project).review is None
 
 
 def test_powerful_settings_wait_for_trust(project: Path):
     review = wanting(project)
     assert not review.is_trusted
     assert review.needs_question
-    assert load(folder=project).config.llm.endpoint is None
-    give(review)
-    loaded = load(folder=project)
+    assert load(this_host(), folder=project).config.llm.endpoint is None
+    give(this_host(), review)
+    loaded = load(this_host(), folder=project)
     assert loaded.config.providers["project"].endpoint == "http://proj.example/v1"
     assert loaded.config.hooks == POWERFUL["hooks"]
     assert loaded.config.mcpServers == POWERFUL["mcpServers"]
@@ -54,27 +55,27 @@ def test_powerful_settings_wait_for_trust(project: Path):
 
 def test_trust_for_one_run_is_not_stored(project: Path):
     wanting(project)
-    loaded = load(folder=project, trusts_project=True)
+    loaded = load(this_host(), folder=project, trusts_project=True)
     assert loaded.review is not None
     assert loaded.review.is_trusted
     assert loaded.review.once
     assert loaded.config.hooks
-    assert not load(folder=project).config.hooks
+    assert not load(this_host(), folder=project).config.hooks
 
 
 def test_trust_can_be_taken_back(project: Path):
     trusted(project)
-    assert revoke(project)
-    assert not revoke(project)
-    assert load(folder=project).config.hooks == {}
+    assert revoke(this_host(), project)
+    assert not revoke(this_host(), project)
+    assert load(this_host(), folder=project).config.hooks == {}
 
 
 def test_the_store_is_private_and_names_the_folder(project: Path, home: Path):
     trusted(project)
-    file = record_file(project)
+    file = record_file(this_host(), project)
     assert file.is_relative_to(home / ".config/ybs/trust")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    record = recall(project)
+    record = recall(this_host(), project)
     assert record is not None
     assert record.folder == str(project)
     assert repr(record) == f"Record(folder={str(project)!r})"
@@ -84,8 +85,8 @@ def test_the_store_is_private_and_names_the_folder(project: Path, home: Path):
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"folder": 5}', "\udce9"])
 def test_a_broken_record_is_no_trust(project: Path, text: str):
     trusted(project)
-    record_file(project).write_bytes(os.fsencode(text))
-    assert load(folder=project).config.hooks == {}
+    record_file(this_host(), project).write_bytes(os.fsencode(text))
+    assert load(this_host(), folder=project).config.hooks == {}
 
 
 def test_a_record_under_the_name_of_another_folder_is_no_trust(project: Path, tmp_path: Path):
@@ -93,14 +94,14 @@ def test_a_record_under_the_name_of_another_folder_is_no_trust(project: Path, tm
     other = tmp_path / "other"
     other.mkdir()
     (other / ".ybs.json").write_bytes((project / ".ybs.json").read_bytes())
-    record_file(other).write_bytes(record_file(project).read_bytes())
-    assert load(folder=other).config.hooks == {}
+    record_file(this_host(), other).write_bytes(record_file(this_host(), project).read_bytes())
+    assert load(this_host(), folder=other).config.hooks == {}
 
 
 def test_a_store_that_others_can_write_is_not_believed(project: Path):
     trusted(project)
-    record_file(project).chmod(0o666)
-    assert load(folder=project).config.hooks == {}
+    record_file(this_host(), project).chmod(0o666)
+    assert load(this_host(), folder=project).config.hooks == {}
 
 
 # --- the other files -------------------------------------------------------------------------
@@ -121,7 +122,7 @@ FILES = {
 def test_every_kind_of_file_waits_for_trust(project: Path):
     for path, (text, mode) in FILES.items():
         put(project, path, text, mode)
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     review = loaded.review
     assert review is not None
     assert {*review.files} == {*FILES}
@@ -132,8 +133,8 @@ def test_every_kind_of_file_waits_for_trust(project: Path):
     assert not is_unchanged(review, "tools/t")
     assert len(loaded.warnings) == 1
     assert "not trusted: .mcp.json" in loaded.warnings[0]
-    give(review)
-    loaded = load(folder=project)
+    give(this_host(), review)
+    loaded = load(this_host(), folder=project)
     review = loaded.review
     assert review is not None
     assert [each.partition(":")[0] for each in loaded.warnings] == ["mcpServers"]
@@ -148,16 +149,16 @@ def test_every_kind_of_file_waits_for_trust(project: Path):
 def test_one_changed_file_makes_it_all_untrusted(project: Path, path: str):
     for name, (text, mode) in FILES.items():
         put(project, name, text, mode)
-    first = load(folder=project).review
+    first = load(this_host(), folder=project).review
     assert first is not None
-    give(first)
-    before = load(folder=project).review
+    give(this_host(), first)
+    before = load(this_host(), folder=project).review
     assert before is not None
     assert before.is_trusted
     with (project / path).open("a") as file:
         file.write(" ")
     assert not is_unchanged(before, path)
-    after = load(folder=project).review
+    after = load(this_host(), folder=project).review
     assert after is not None
     assert not after.is_trusted
     assert [change.path for change in after.changes] == [path]
@@ -166,29 +167,29 @@ def test_one_changed_file_makes_it_all_untrusted(project: Path, path: str):
 def test_a_new_file_a_lost_one_and_a_new_right_are_changes(project: Path):
     put(project, ".ybs/commands/a.md", "a")
     put(project, ".ybs/commands/b.md", "b")
-    review = load(folder=project).review
+    review = load(this_host(), folder=project).review
     assert review is not None
-    give(review)
+    give(this_host(), review)
     (project / ".ybs/commands/a.md").unlink()
     (project / ".ybs/commands/b.md").chmod(0o755)
     put(project, ".ybs/commands/c.md", "c")
-    review = load(folder=project).review
+    review = load(this_host(), folder=project).review
     assert review is not None
     assert review.changes == (
         FileDifference(path=".ybs/commands/a.md", what="was removed"),
         FileDifference(path=".ybs/commands/b.md", what="may be run now"),
         FileDifference(path=".ybs/commands/c.md", what="is new"),
     )
-    give(review)
+    give(this_host(), review)
     (project / ".ybs/commands/b.md").chmod(0o644)
-    review = load(folder=project).review
+    review = load(this_host(), folder=project).review
     assert review is not None
     assert review.changes[0].what == "may not be run any more"
 
 
 def test_a_program_in_a_folder_named_tools_asks_no_question_by_itself(project: Path):
     put(project, "tools/build.sh", "make", 0o755)
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     assert loaded.review is not None
     assert not loaded.review.needs_question
     assert not loaded.review.is_trusted
@@ -199,7 +200,7 @@ def test_a_program_that_settings_name_is_bound_to_its_content(project: Path):
     script = put(project, "hook.sh", "true\n")
     trusted(project)
     script.write_text("evil\n")
-    review = load(folder=project).review
+    review = load(this_host(), folder=project).review
     assert review is not None
     assert not review.is_trusted
     assert review.changes[0].difference == "@@ -1 +1 @@\n-true\n+evil"
@@ -227,14 +228,14 @@ def test_what_cannot_be_bound_to_its_content_cannot_be_trusted(
     put(project, ".ybs/commands/a.md", "a")
     make(project)
     for once in (False, True):
-        loaded = load(folder=project, trusts_project=once)
+        loaded = load(this_host(), folder=project, trusts_project=once)
         assert loaded.review is not None
         assert words in loaded.review.problem
         assert not loaded.review.is_trusted
         assert not loaded.review.needs_question
         assert "cannot be trusted" in loaded.warnings[0]
     with pytest.raises(ConfigError, match="cannot be trusted"):
-        give(loaded.review)
+        give(this_host(), loaded.review)
     assert lines_of(loaded.review)[-1].startswith("This project cannot be trusted: ")
 
 
@@ -243,7 +244,7 @@ def test_a_folder_with_very_many_files_cannot_be_trusted(
 ):
     put(project, ".ybs/tools/a", "")
     monkeypatch.setattr(os, "listdir", lambda _: ["a"] * 2000)
-    review = load(folder=project).review
+    review = load(this_host(), folder=project).review
     assert review is not None
     assert "too many files" in review.problem
 
@@ -251,14 +252,14 @@ def test_a_folder_with_very_many_files_cannot_be_trusted(
 @pytest.mark.parametrize("text", ["", "[]", '{"mcpServers": 5}', "{", "\udce9"])
 def test_a_broken_list_of_servers_is_a_warning_or_nothing(project: Path, text: str):
     (project / ".mcp.json").write_bytes(os.fsencode(text))
-    loaded = load(folder=project, trusts_project=True)
+    loaded = load(this_host(), folder=project, trusts_project=True)
     assert loaded.config == Config()
     assert all(".mcp.json" in warning for warning in loaded.warnings)
 
 
 def test_a_file_that_has_become_a_link_is_not_unchanged(project: Path):
     hook = put(project, ".ybs/hooks/start", "true", 0o755)
-    review = load(folder=project, trusts_project=True).review
+    review = load(this_host(), folder=project, trusts_project=True).review
     assert review is not None
     assert is_unchanged(review, ".ybs/hooks/start")
     hook.rename(project / "elsewhere")

@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from hosts import this_host
 from trusting import POWERFUL, put, trusted, wanting
 from ybs.config.schema import Config
 from ybs.config.shape import all_names
@@ -98,7 +99,8 @@ def test_a_trusted_project_changes_nothing_that_is_the_users(project: Path, writ
     assert config.hooks == {"before_turn": ["mine", "theirs"], "other": ["o"]}
     assert [tool.path for tool in config.tools.external] == ["mine", "y", "z"]
     assert any(
-        "your own settings already define it" in each for each in load(folder=project).warnings
+        "your own settings already define it" in each
+        for each in load(this_host(), folder=project).warnings
     )
 
 
@@ -138,7 +140,7 @@ def test_the_wire_format_of_the_users_provider_is_kept(project: Path, write: Wri
         "user",
         '{"llm": {"provider": "c"}, "providers": {"c": {"endpoint": "http://c", "wire": "anthropic"}}}',
     )
-    assert load(folder=project).config.providers["project"].wire == "anthropic"
+    assert load(this_host(), folder=project).config.providers["project"].wire == "anthropic"
 
 
 def test_a_provider_that_the_person_names_wins_over_a_projects_address(project: Path):
@@ -204,12 +206,12 @@ def test_the_difference_of_what_is_no_text_or_too_large_is_its_size(
     monkeypatch.setattr(trust, "MOST_KEPT", 10)
     big, binary = put(project, ".ybs/tools/big", "x" * 11), put(project, ".ybs/tools/bin", "x")
     binary.write_bytes(b"\xff\xfe")
-    review = load(folder=project).review
+    review = load(this_host(), folder=project).review
     assert review is not None
-    give(review)
+    give(this_host(), review)
     big.write_text("y" * 12)
     binary.write_bytes(b"\xff\xff\xff")
-    review = load(folder=project).review
+    review = load(this_host(), folder=project).review
     assert review is not None
     assert [change.what for change in review.changes] == [
         "has changed (12 bytes now)",

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from hosts import this_host
 from rows import every_row
+from ybs.config.host import Host
 from ybs.config.schema import Config, Safety
 from ybs.config.shape import all_names
 from ybs.config.tree import flatten
@@ -45,7 +47,7 @@ POWERFUL: dict[str, Any] = {
 
 def test_nothing_powerful_is_taken_and_one_warning_lists_it_all(project: Path, write: Write):
     file = write("project", json.dumps(POWERFUL))
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     assert loaded.config == Config()
     assert len(loaded.warnings) == 1
     assert loaded.warnings[0].startswith(f"{file}:1: {NEEDS_TRUST}llm.endpoint, llm.api_key, ")
@@ -61,7 +63,7 @@ def test_harmless_settings_are_taken(project: Path, write: Write):
         "ui": {"color": False, "stream_responses": False, "show_token_usage": False},
     }
     file = write("project", json.dumps(harmless))
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     assert loaded.warnings == ()
     assert loaded.config.llm.model == "hf.co/org/model:Q4"
     assert loaded.config.context.max_tokens == 8000
@@ -98,7 +100,7 @@ def test_every_setting_has_a_rule_or_is_refused():
 )
 def test_a_model_of_a_project_is_a_plain_name(project: Path, write: Write, model: str):
     write("project", json.dumps({"llm": {"model": model}}))
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     assert loaded.config.llm.model is None
     assert "only give the plain name of a model" in loaded.warnings[0]
 
@@ -109,7 +111,7 @@ def test_a_variable_is_not_read_for_a_project(project: Path, write: Write):
         "project",
         '{"llm": {"model": "x-${SECRET}"},\n"safety": {"blocked_commands": ["${SECRET}"]}}',
     )
-    loaded = load(folder=project, environ={**os.environ, "SECRET": secret})
+    loaded = load(Host.of({**os.environ, "SECRET": secret}), folder=project)
     assert loaded.config == Config()
     assert secret not in repr(loaded)
     assert loaded.warnings == (
@@ -129,7 +131,7 @@ def test_safety_lists_are_united_with_the_users(project: Path, write: Write):
         '{"safety": {"blocked_commands": ["b", "c", "c"], "require_confirmation": ["edit_file"],'
         ' "sandbox_blocked_paths": ["./secret"]}}',
     )
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     assert loaded.warnings == ()
     assert loaded.config.safety.blocked_commands == ("a", "b", "c")
     assert loaded.config.safety.require_confirmation == ("edit_file",)
@@ -143,7 +145,7 @@ def test_safety_lists_are_united_with_the_users(project: Path, write: Write):
 def test_a_project_may_add_rules_that_ask_or_deny_and_none_that_allow(project: Path, write: Write):
     write("user", '{"safety": {"deny": ["a"], "allow": ["b"]}}')
     write("project", '{"safety": {"deny": ["c"], "ask": ["d"], "allow": ["run_shell"]}}')
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     safety = loaded.config.safety
     assert (safety.deny, safety.ask, safety.allow) == (("a", "c"), ("d",), ("b",))
     assert "safety.allow" in " ".join(loaded.warnings)
@@ -152,13 +154,13 @@ def test_a_project_may_add_rules_that_ask_or_deny_and_none_that_allow(project: P
 def test_safety_lists_of_later_layers_are_united_too(project: Path, write: Write):
     write("project", '{"safety": {"blocked_commands": ["p"]}}')
     file = write("file", '{"safety": {"blocked_commands": ["f"]}}')
-    config = load(folder=project, config_file=file).config
+    config = load(this_host(), folder=project, config_file=file).config
     assert config.safety.blocked_commands == ("f", "p")
 
 
 def test_an_empty_list_of_a_project_takes_nothing_away(project: Path, write: Write):
     write("project", '{"safety": {"blocked_commands": []}}')
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     assert loaded.config == Config()
     assert loaded.origins["safety.blocked_commands"].layer == "default"
 
@@ -175,7 +177,7 @@ def test_a_project_may_lower_a_limit(
 ):
     write("user", json.dumps({"agent": {"max_cost_usd": user}}))
     write("project", json.dumps({"agent": {"max_cost_usd": project_says}}))
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     assert loaded.config.agent.max_cost_usd == result
     assert loaded.warnings == ()
 
@@ -189,7 +191,7 @@ def test_a_project_may_not_raise_a_limit(project: Path, write: Write):
         '{"agent": {\n"max_cost_usd": 9, "max_seconds": null, "max_iterations": 999}, '
         '"git": {"auto_commit": true}, "safety": {"sandbox_enabled": false}}',
     )
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     assert loaded.config.agent.max_cost_usd == 5
     assert loaded.config.agent.max_seconds == 60
     assert loaded.config.agent.max_iterations == 200
@@ -204,18 +206,18 @@ def test_a_project_may_not_raise_a_limit(project: Path, write: Write):
 @pytest.mark.parametrize("llm", [5, {"endpoint": 5, "provider": ""}])
 def test_a_project_cannot_make_an_address_unusable(project: Path, write: Write, llm: Any):
     write("project", json.dumps({"llm": llm, "providers": {"openai": 5}}))
-    assert load(folder=project).config == Config()
+    assert load(this_host(), folder=project).config == Config()
 
 
 def test_a_project_may_not_show_the_model_more_than_the_user(project: Path, write: Write):
     user = {"max_tokens": 8192, "max_tool_output_chars": 2000, "repo_map_tokens": 10}
     write("user", json.dumps({"context": user}))
     write("project", json.dumps({"context": dict.fromkeys(user, 1_000_000)}))
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     assert msgspec.to_builtins(loaded.config.context).items() >= user.items()
     assert "can only make this stricter: context.max_tokens, " in loaded.warnings[0]
     write("project", json.dumps({"context": dict.fromkeys(user, 5)}))
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     assert loaded.config.context.repo_map_tokens == 5
     assert loaded.warnings == ()
 
@@ -227,7 +229,7 @@ def test_switches_go_one_way(project: Path, write: Write):
         '{"safety": {"sandbox_enabled": true}, "git": {"auto_commit": false},'
         ' "ui": {"show_tool_calls": true}, "tools": {"builtin": {"run_shell": {"enabled": false}}}}',
     )
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     assert loaded.warnings == ()
     assert loaded.config.safety.sandbox_enabled is True
     assert loaded.config.ui.show_tool_calls is True
@@ -238,14 +240,14 @@ def test_switches_go_one_way(project: Path, write: Write):
 def test_a_project_may_not_switch_a_tool_on(project: Path, write: Write):
     write("user", '{"tools": {"builtin": {"run_shell": {"enabled": false}}}}')
     write("project", '{"tools": {"builtin": {"run_shell": {"enabled": true}}}}')
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     assert loaded.config.tools.builtin["run_shell"].enabled is False
     assert "only make this stricter: tools.builtin.run_shell.enabled" in loaded.warnings[0]
 
 
 def test_what_equals_the_users_setting_is_no_warning(project: Path, write: Write):
     write("project", '{"agent": {"max_iterations": 200}, "git": {"auto_commit": true}}')
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     assert loaded.warnings == ()
     assert loaded.origins["agent.max_iterations"].layer == "default"
 
@@ -253,8 +255,8 @@ def test_what_equals_the_users_setting_is_no_warning(project: Path, write: Write
 def test_an_option_may_exceed_a_projects_limit(project: Path, write: Write):
     write("project", '{"agent": {"max_iterations": 5}}')
     overrides = {"agent.max_iterations": 500}
-    assert load(folder=project).config.agent.max_iterations == 5
-    assert load(folder=project, overrides=overrides).config.agent.max_iterations == 500
+    assert load(this_host(), folder=project).config.agent.max_iterations == 5
+    assert load(this_host(), folder=project, overrides=overrides).config.agent.max_iterations == 500
 
 
 # --- odd files -------------------------------------------------------------------------------
@@ -264,7 +266,7 @@ def test_mistakes_in_a_project_are_told_like_any_others(project: Path, write: Wr
     file = write(
         "project", '{"llm": {"modle": 1, "temperature": "x"}, "lmm": {}, "agent": 5, "ui": {}}'
     )
-    assert load(folder=project).warnings == (
+    assert load(this_host(), folder=project).warnings == (
         f"{file}:1: llm.modle: is not a setting; did you mean llm.model?",
         f"{file}:1: llm.temperature: must be a number or null, not text; it is ignored",
         f"{file}:1: lmm: is not a setting; did you mean llm?",
@@ -275,14 +277,14 @@ def test_mistakes_in_a_project_are_told_like_any_others(project: Path, write: Wr
 def test_a_link_to_the_users_own_file_is_not_followed(project: Path, write: Write):
     user = write("user", '{"llm": {"api_key": "k"}}')
     (project / ".ybs.json").symlink_to(user)
-    loaded = load(folder=project)
+    loaded = load(this_host(), folder=project)
     assert loaded.config.llm.api_key == "k"
     assert "is a link" in loaded.warnings[0]
 
 
 def test_in_the_home_folder_the_file_is_the_users_own(home: Path, write: Write):
     write("home", '{"llm": {"endpoint": "http://mine"}}')
-    loaded = load(folder=home)
+    loaded = load(this_host(), folder=home)
     assert loaded.config.llm.endpoint == "http://mine"
     assert loaded.origins["llm.endpoint"].layer == "home"
     assert loaded.warnings == ()
@@ -292,7 +294,7 @@ def test_a_file_of_a_folder_above_is_not_read(project: Path, write: Write):
     write("project", '{"llm": {"model": "above"}}')
     below = project / "below"
     below.mkdir()
-    assert load(folder=below).config == Config()
+    assert load(this_host(), folder=below).config == Config()
 
 
 # --- any file --------------------------------------------------------------------------------
@@ -359,9 +361,9 @@ def test_no_project_can_change_what_needs_trust(
 ):
     write("user", json.dumps(nested(user)))
     write("project", "{}")
-    alone = load(folder=project)
+    alone = load(this_host(), folder=project)
     write("project", json.dumps(nested(cloned)))
-    together = load(folder=project)
+    together = load(this_host(), folder=project)
     mine, theirs = flatten(alone.config), flatten(together.config)
     assert together.origins.keys() == theirs.keys()
     for key in mine.keys() | theirs.keys():

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 import pytest
 
+from ybs.config.host import Host
 from ybs.config.schema import AgentLimits, Config, Llm
 from ybs.core.events import AssistantSaid
 from ybs.core.messages import (
@@ -160,7 +161,7 @@ async def ask() -> AsyncIterator[Ask]:
                 llm=Llm(provider=name, model="m", endpoint=server.url, api_key=key or None),
                 agent=AgentLimits(retry_attempts=0),
             )
-            model = create_model(config, environ={})
+            model = create_model(Host.of({}), config)
             stack.push_async_callback(model.aclose)
             async with aclosing(model.stream(request or Request("", [HELLO]))) as events:
                 *_, last = [event async for event in events]

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from rows import every_row
+from ybs.config.host import Host
 from ybs.config.schema import AgentLimits, Config, Llm
 from ybs.core.errors import ModelError, ProviderDown, RateLimited
 from ybs.core.events import TextStreamed
@@ -112,7 +113,7 @@ async def test_closing_a_stream_hangs_up_so_that_the_server_stops_working(
     fault = Interrupted(how="stall", answer=SEVEN_TIMES, after_frames=4)
     async with kind([fault]) as server:
         config = Config(llm=Llm(provider=kind.wire.name, model="m", endpoint=server.url))
-        model = create_model(config, environ={})
+        model = create_model(Host.of({}), config)
         async with aclosing(model.stream(Request("", [UserMessage.of("hi")]))) as events:
             assert isinstance(await anext(events), TextStreamed)
         await server.dropped()
@@ -127,7 +128,7 @@ async def test_nothing_is_sent_again_after_output_was_shown(kind: type[ScriptedS
             llm=Llm(provider=kind.wire.name, model="m", endpoint=server.url),
             agent=AgentLimits(retry_attempts=3),
         )
-        model = create_model(config, environ={})
+        model = create_model(Host.of({}), config)
         async with aclosing(model.stream(Request("", [UserMessage.of("hi")]))) as events:
             with pytest.raises(ProviderDown):
                 [event async for event in events]

@@ -102,17 +102,16 @@ class BuiltAgent:
             *spec.last_guards,
         ]
         named = spec.call_ids.naming(calls.bounding(spec.wrap(spec.model)), spec.name)
-        model, toolbox = self._guarded(environment, named)
-        model = self.compaction.guarding(self.window.watching(model), spec.conversation, emit)
+        timed = self._timed(LegibleModel(named))
+        #: The firewall before the model: it knows which words it did not let go.
+        self.firewall_model, toolbox = environment.secrets.guard(timed, self._timed_tools())
+        watched = self.window.watching(self.firewall_model)
+        model = self.compaction.guarding(watched, spec.conversation, emit)
         self._agent = Agent(model, toolbox, emit, spec.conversation, guards)
 
-    def _guarded(self, environment: ToolEnvironment, model: Model) -> tuple[Model, Toolbox]:
-        """Return the model and the tools behind the firewall, and under the time limit of a turn."""
-        model = self._timed(LegibleModel(model))
-        toolbox: Toolbox = self.toolbox
-        if self._deadline is not None:
-            toolbox = TimedToolbox(toolbox, self._deadline)
-        return environment.secrets.guard(model, toolbox)
+    def _timed_tools(self) -> Toolbox:
+        deadline = self._deadline
+        return self.toolbox if deadline is None else TimedToolbox(self.toolbox, deadline)
 
     def _timed(self, model: Model) -> Model:
         return model if self._deadline is None else TimedModel(model, self._deadline)

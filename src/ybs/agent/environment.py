@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from ybs.agent.sandbox import Sandbox
+from ybs.config.host import Host
 from ybs.config.layers import Loaded
 from ybs.config.schema import Config
 from ybs.core.ports import Confirm
@@ -59,10 +60,11 @@ class ToolEnvironment:
             is_on=config.incognito.enabled, local_only=config.incognito.local_only
         )
         blocked = (*config.safety.sandbox_blocked_paths, config.session.storage_path)
-        roots = _roots(self.folder, config, blocked, permissions.add_dirs)
+        roots = _roots(loaded, self.folder, blocked, permissions.add_dirs)
         outputs = Outputs(roots)
         is_off = not (permissions.has_sandbox and config.safety.sandbox_enabled)
         self.sandbox = Sandbox(
+            loaded.host,
             self.folder,
             blocked=blocked,
             folders=roots.folders,
@@ -87,13 +89,17 @@ class ToolEnvironment:
             config.safety,
             allow=permissions.allow,
             deny=permissions.deny,
-            project=ProjectRules(self.folder, may_write=self.incognito.may_write),
+            project=ProjectRules(loaded.host, self.folder, may_write=self.incognito.may_write),
             find_sandbox=lambda: self.sandbox.state,
         )
-        self.gate = Gate(self.policy, confirm)
-        self.is_attended = is_attended
+        self.gate, self.is_attended = Gate(self.policy, confirm), is_attended
         self._secrets: Secrets | None = None
         self._making_secrets = Lock()
+
+    @property
+    def host(self) -> Host:
+        """The folders and the variables that it goes by."""
+        return self.loaded.host
 
     @property
     def config(self) -> Config:
@@ -113,7 +119,7 @@ class ToolEnvironment:
                 from ybs.agent.secrets import Secrets
 
                 self._secrets = Secrets(
-                    self.config, self.roots, self.gate.confirm, self.is_attended
+                    self.host, self.config, self.roots, self.gate.confirm, self.is_attended
                 )
             return self._secrets
 
@@ -139,8 +145,9 @@ class ToolEnvironment:
             await self.sandbox.aclose()
 
 
-def _roots(folder: Path, config: Config, blocked: Sequence[str], more: Iterable[Path]) -> Roots:
-    roots = Roots(folder, config.safety.sandbox_allowed_paths, blocked)
+def _roots(loaded: Loaded, folder: Path, blocked: Sequence[str], more: Iterable[Path]) -> Roots:
+    allowed = loaded.config.safety.sandbox_allowed_paths
+    roots = Roots(loaded.host, folder, allowed, blocked)
     for each in more:
         roots.add(each)
     return roots

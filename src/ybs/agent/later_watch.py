@@ -59,7 +59,7 @@ class LaterWatch:
 
     async def _look(self) -> list[Change]:
         if self._files is None:
-            self._files = LaterFiles(self._sandbox.opened)
+            self._files = LaterFiles(self._roots.host, self._sandbox.opened)
         return await asyncio.to_thread(self._files.look)
 
     def _tell(self, changes: Sequence[Change], emit: Emit) -> None:

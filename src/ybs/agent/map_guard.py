@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Sequence
 
 from ybs.config.layers import Loaded
-from ybs.config.paths import home
 from ybs.core.errors import Refused
 from ybs.core.events import Noticed
 from ybs.core.messages import Message, UserMessage
@@ -95,7 +94,7 @@ def map_tokens(loaded: Loaded, roots: Roots, *, is_short: bool) -> int:
     project of few files one listing says as much.
     """
     is_set = loaded.origins["context.repo_map_tokens"].layer != "default"
-    if (is_short and not is_set) or home().is_relative_to(roots.folder):
+    if (is_short and not is_set) or loaded.host.home.is_relative_to(roots.folder):
         return 0
     if is_small(roots.folder):
         return 0

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from ybs.config.host import Host
 from ybs.config.schema import Config, PromptForm
 from ybs.core.errors import ConfigError
 from ybs.core.ports import Model
@@ -24,7 +25,7 @@ class NothingConfigured(ConfigError):
     """No provider is chosen and the starter model is not installed."""
 
 
-def open_model(config: Config, own: Model | None = None) -> tuple[str, ProviderModel]:
+def open_model(host: Host, config: Config, own: Model | None = None) -> tuple[str, ProviderModel]:
     """Return the provider's name and the model: `own`, the model handed in, or the configured one.
 
     With nothing configured it is the starter model if it is installed. Raises NothingConfigured when there is none.
@@ -35,31 +36,33 @@ def open_model(config: Config, own: Model | None = None) -> tuple[str, ProviderM
     if name is None:
         from ybs.providers.local.models import starter_installed
 
-        if not starter_installed():
+        if not starter_installed(host):
             remedies = (Remedy("set_up"), Remedy("choose_provider"))
             raise NothingConfigured(NOTHING_CONFIGURED, remedies=remedies)
         name = "llamacpp"
-    return name, create_model(config, provider=name)
+    return name, create_model(host, config, provider=name)
 
 
 def next_model(
-    config: Config, own: Model | None, *, provider: str, model: str | None
+    host: Host, config: Config, own: Model | None, *, provider: str, model: str | None
 ) -> ProviderModel:
     """Return the model that a session goes on with; `own` is the model that was handed in when it was opened.
 
     Raises ConfigError, and AuthError where a key is missing.
     """
     if own is None or provider != IN_PROCESS:
-        return create_model(config, provider=provider, model=model)
+        return create_model(host, config, provider=provider, model=model)
     if model not in (None, own.name):
         raise ConfigError(
             f"{model!r} cannot be chosen: the program that opened this session offers only {own.name}.",
             remedies=(Remedy("change_provider"),),
         )
-    return open_model(config, own)[1]
+    return open_model(host, config, own)[1]
 
 
-def is_small(provider: str, model: Model, config: Config, form: PromptForm | None = None) -> bool:
+def is_small(
+    host: Host, provider: str, model: Model, config: Config, form: PromptForm | None = None
+) -> bool:
     """Return whether the model gets the short prompt and fewer tools: `form`, or else `llm.prompt`, may say so.
 
     By itself it is a matter of the model: its window, its size where the name gives it, and whether it runs on this
@@ -80,7 +83,7 @@ def is_small(provider: str, model: Model, config: Config, form: PromptForm | Non
         return False
     from ybs.providers.whereabouts import runs_here  # few models are of this size
 
-    return runs_here(provider, model.name, config)
+    return runs_here(host, provider, model.name, config)
 
 
 def note_on(config: Config, model: Model) -> str:
@@ -90,7 +93,9 @@ def note_on(config: Config, model: Model) -> str:
     return f"No model is configured, so ybs uses the starter model on this machine, {model.name}."
 
 
-def check_place(incognito: Incognito, provider: str, model: Model, config: Config) -> None:
+def check_place(
+    host: Host, incognito: Incognito, provider: str, model: Model, config: Config
+) -> None:
     """Raise ConfigError for a model elsewhere where a session may use only those on this machine.
 
     A model that was handed in is refused there too: what it connects to cannot be seen.
@@ -103,5 +108,5 @@ def check_place(incognito: Incognito, provider: str, model: Model, config: Confi
             )
         from ybs.providers.whereabouts import runs_here  # few sessions ask
 
-        is_here = runs_here(provider, model.name, config)
+        is_here = runs_here(host, provider, model.name, config)
         incognito.check_model(provider, model.name, is_here=is_here)

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.thought import GOAL, thought_in
-from ybs.config.paths import config_folder
 from ybs.context.brief import WHOLE_CHARS, brief_of
 from ybs.context.prompt import FACTS, framed_of, system_prompt
 from ybs.context.section import Section
@@ -110,6 +109,7 @@ class PromptContext(Guard):
 
         environment = self._environment
         return Memories(
+            environment.host,
             environment.folder,
             mask=lambda text: environment.mask(text, "a memory"),
             may_write=environment.incognito.may_write,
@@ -123,7 +123,7 @@ class PromptContext(Guard):
 
         environment = self._environment
         return Identity(
-            config_folder(),
+            environment.host.config_folder,
             mask=lambda text: environment.mask(text, "IDENTITY.md"),
             may_write=environment.incognito.may_write,
         )
@@ -148,7 +148,7 @@ class PromptContext(Guard):
                 blocked=(*config.safety.sandbox_blocked_paths, config.session.storage_path),
                 is_kept=environment.incognito.may_write,
             )
-            self._mapper = Mapper(job, self._map_tokens())
+            self._mapper = Mapper(job, self._map_tokens(), environ=environment.host.environ)
         return self._mapper
 
     @property
@@ -181,7 +181,7 @@ class PromptContext(Guard):
         """Name the tools that the model is not told of: in the short form all, without a soul the identity's."""
         if is_short:
             return frozenset({"repo_map", "memorize", "set_thought", "update_identity"})
-        own = config_folder()
+        own = self._environment.host.config_folder
         has_soul = (own / "AGENT.md").is_file() or (own / "IDENTITY.md").is_file()
         return frozenset() if has_soul else frozenset({"update_identity"})
 
@@ -321,8 +321,8 @@ class PromptContext(Guard):
 
         is_small = 0 < self._window < _SMALL_WINDOW and not self.is_short
         share = _SMALL if is_small else _WHOLE
-        folder = self._environment.folder
-        return read_documents(folder, config_folder(), top=self.top, share=share, tell=tell)
+        host, folder = self._environment.host, self._environment.folder
+        return read_documents(host, folder, top=self.top, share=share, tell=tell)
 
     def _masked(self, sections: Iterable[Section]) -> list[Section]:
         """Mask the secrets in documents, by their places. A private key in one would stop every request."""
@@ -346,7 +346,7 @@ class PromptContext(Guard):
         from ybs.context.commits import MOST_COMMITS
         from ybs.git.titles import ask_titles
 
-        self._titles = ask_titles(folder, MOST_COMMITS)
+        self._titles = ask_titles(self._environment.host, folder, MOST_COMMITS)
 
     def _close_titles(self) -> None:
         if self._titles is not None:
@@ -376,7 +376,7 @@ class PromptContext(Guard):
 
     def _has_memories(self) -> bool:
         """Tell it without loading what reads them: most have none."""
-        places = (config_folder(), self.top / ".ybs")
+        places = (self._environment.host.config_folder, self.top / ".ybs")
         return any((place / "memories").is_dir() for place in places)
 
     def _note(self, text: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ybs.agent.walls import NO_NETWORK, NO_SERVERS, wall_of
-from ybs.config.paths import state_folder
+from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.core.lazy import lazy
 from ybs.core.remedies import Remedy
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ybs.security.sandbox.scratch import PrivateFolder
     from ybs.security.sandbox.shared_network import SharedNetwork
 
+#: Under the state folder: what commands of sessions have for a home and for temporary files.
+_SCRATCH = "scratch"
 #: What the status line says.
 WORDS: Mapping[str, str] = {
     "full": "sandbox",
@@ -45,11 +47,11 @@ _NOT_FOUND = 127  # what shells say of a program that is missing
 _MISSING = lazy(r"([\w.+-]+): (?:command )?not found")
 
 
-def _is_there(said: str) -> bool:
+def _is_there(said: str, path: str) -> bool:
     """Return whether a program that was not found lies somewhere else on the person's PATH."""
     from shutil import which  # rare
 
-    return any(which(found[1]) for found in _MISSING().finditer(said))
+    return any(which(found[1], path=path) for found in _MISSING().finditer(said))
 
 
 class Sandbox:
@@ -62,6 +64,7 @@ class Sandbox:
 
     def __init__(  # noqa: PLR0913 - each is a choice of its own
         self,
+        host: Host,
         folder: Path,
         *,
         blocked: Sequence[str] = (),
@@ -71,7 +74,8 @@ class Sandbox:
         is_off: bool = False,
         in_memory: bool = False,
     ) -> None:
-        self._folder, self._blocked, self.is_open = folder, blocked, is_open
+        self._host, self._folder = host, folder
+        self._blocked, self.is_open = blocked, is_open
         #: Both are for the person to change at any time.
         self.is_off = is_off
         self._outputs = outputs
@@ -111,7 +115,7 @@ class Sandbox:
         """Let commands write in one more folder: absolute, links resolved. Raises Refused for one that is too much to open."""
         from ybs.security.sandbox.places import see
 
-        see(self._folder, writable=[folder], blocked=self._blocked)
+        see(self._host, self._folder, writable=[folder], blocked=self._blocked)
         if folder != self._folder and folder not in self._folders:
             self._folders += (folder,)
             self._backend = None  # the next one has it
@@ -145,7 +149,7 @@ class Sandbox:
         if (places := getattr(self.backend, "places", None)) is not None:
             return places.tops
         try:
-            return see(self._folder, blocked=self._blocked).tops if self.is_off else []
+            return see(self._host, self._folder, blocked=self._blocked).tops if self.is_off else []
         except Refused:
             return []
 
@@ -192,7 +196,7 @@ class Sandbox:
         shown = [*places.tops, *places.seen, *places.toolchains] if places else []
         wall = wall_of(
             output,
-            places.home if places else os.path.expanduser("~"),  # noqa: PTH111 - a text throughout
+            places.home if places else str(self._host.home),
             shown,
             has_network=network or self.is_open,
             is_read_only=read_only,
@@ -231,13 +235,20 @@ class Sandbox:
             return _WRITES
         if self.backend.name != "bubblewrap" and _REFUSED().search(said):
             return _WRITES
-        return _FOREIGN if exit_code == _NOT_FOUND and _is_there(said) else ""
+        return (
+            _FOREIGN
+            if exit_code == _NOT_FOUND
+            and _is_there(said, self._host.environ.get("PATH", os.defpath))
+            else ""
+        )
 
     def _private_folder(self) -> "PrivateFolder":
         """Return what the commands of the session share: it outlives the sandbox."""
         from ybs.security.sandbox.scratch import PrivateFolder
 
-        self._private = self._private or PrivateFolder(in_memory=self._in_memory)
+        self._private = self._private or PrivateFolder(
+            self._host.state_folder / _SCRATCH, in_memory=self._in_memory
+        )
         return self._private
 
     @property
@@ -262,11 +273,11 @@ class Sandbox:
 
             await to_thread(self._private.remove)
 
-    @staticmethod
-    def sweep() -> None:
+    def sweep(self) -> None:
         """Remove what sessions left that never came to their end: in a thread, and only where something is there."""
+        folder = self._host.state_folder / _SCRATCH
         try:
-            names = os.listdir(state_folder() / "scratch")  # noqa: PTH208 - at every start
+            names = os.listdir(folder)  # noqa: PTH208 - at every start
         except OSError:
             return
         if names:
@@ -274,7 +285,7 @@ class Sandbox:
 
             from ybs.security.sandbox.scratch import sweep
 
-            Thread(target=sweep, name="ybs-sweep", daemon=True).start()
+            Thread(target=sweep, args=(folder,), name="ybs-sweep", daemon=True).start()
 
     @property
     def _has_unseen(self) -> bool:
@@ -291,7 +302,7 @@ class Sandbox:
         from ybs.security.sandbox.places import see
 
         try:
-            see(self._folder, readable=[folder], blocked=self._blocked)
+            see(self._host, self._folder, readable=[folder], blocked=self._blocked)
         except Refused:
             return False
         return True
@@ -301,18 +312,20 @@ class Sandbox:
         from ybs.security.sandbox.places import see, switched_on
 
         blocked = self._blocked
-        readable = [path for path in switched_on(os.environ) if self._may_show(path)]
-        places = see(self._folder, readable=readable, blocked=blocked)
+        readable = [path for path in switched_on(self._host.environ) if self._may_show(path)]
+        places = see(self._host, self._folder, readable=readable, blocked=blocked)
         opened: list[Path] = []
         for folder in self._folders:
             try:
-                see(self._folder, writable=[folder], blocked=blocked)
+                see(self._host, self._folder, writable=[folder], blocked=blocked)
             except Refused:
                 self.left_out.append(folder)
             else:
                 opened += [folder] if folder.is_dir() else []
         if opened:
-            places = see(self._folder, writable=opened, readable=readable, blocked=blocked)
+            places = see(
+                self._host, self._folder, writable=opened, readable=readable, blocked=blocked
+            )
         if self._shows_outputs and self._outputs is not None:
             # They lie in a folder of ybs, which is hidden otherwise: only its own code can say this.
             shown = (*places.readable, str(self._outputs))

@@ -1,14 +1,13 @@
 """The firewall of a session: each request and each tool result passes it, and the person hears of what it masked."""
 
-import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from msgspec import Raw
 
+from ybs.config.host import Host
 from ybs.config.key_store import keys_in_file
 from ybs.config.schema import Config
-from ybs.core.conversation import Conversation
 from ybs.core.errors import ToolError
 from ybs.core.events import Noticed
 from ybs.core.messages import Message, ToolCall
@@ -33,22 +32,22 @@ class Secrets:
 
     def __init__(
         self,
+        host: Host,
         config: Config,
         roots: "Roots",
         ask: Confirm = nobody,
         is_attended: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.firewall = Firewall(config.firewall, own_secrets(os.environ, _keys_in(config)))
+        self.firewall = Firewall(config.firewall, own_secrets(host.environ, _keys_in(host, config)))
         self._roots = roots
-        self._model: FirewallModel | None = None
         self._told = 0
         self._ask, self._is_attended = ask, is_attended
         self._was_unattended = False
 
-    def guard(self, model: Model, toolbox: Toolbox) -> tuple[Model, Toolbox]:
-        """Return the model and the tools behind the firewall."""
-        self._model = FirewallModel(model, self.firewall, self._asked)
-        return self._model, FirewallToolbox(toolbox, self.firewall, self._read)
+    def guard(self, model: Model, toolbox: Toolbox) -> tuple[FirewallModel, Toolbox]:
+        """Return the model and the tools of an agent behind the firewall."""
+        guarded = FirewallModel(model, self.firewall, self._asked)
+        return guarded, FirewallToolbox(toolbox, self.firewall, self._read)
 
     def aside(self, model: Model) -> Model:
         """Return a model behind the firewall for requests that are not part of the conversation; nobody is asked."""
@@ -85,15 +84,6 @@ class Secrets:
         finally:
             self.firewall.report = kept
 
-    def take_out_refused(self, conversation: Conversation) -> str:
-        """Take a message that must not be sent out of the conversation; return the person's words in it."""
-        refused = self._model.refused if self._model else None
-        if self._model is None or refused is None:
-            return ""
-        self._model.refused = None
-        conversation.replace([each for each in conversation.messages if each is not refused])
-        return refused.words if refused.origin == "person" else ""
-
     async def _asked(self, discovery: "Discovery") -> "Decision":
         if not self._is_attended():
             return "mask"
@@ -115,9 +105,9 @@ class Secrets:
         return None if data is None else TextFile(data).text
 
 
-def _keys_in(config: Config) -> list[str]:
+def _keys_in(host: Host, config: Config) -> list[str]:
     keys = [config.llm.api_key, *(each.api_key for each in config.providers.values())]
-    return [*(key for key in keys if key), *keys_in_file()]
+    return [*(key for key in keys if key), *keys_in_file(host)]
 
 
 def _question(discovery: "Discovery") -> Question:

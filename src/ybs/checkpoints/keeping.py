@@ -29,7 +29,7 @@ class Keeper:
 
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
-        self.store = store_of(roots.folder)
+        self.store = store_of(roots.host, roots.folder)
         self._turn = Turn()
         self._on_disk: set[str] = set()
         self._noted: dict[str, Change] | None = None

@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from time import time
 
-from ybs.checkpoints.store import CheckpointStore, base
+from ybs.checkpoints.store import CheckpointStore
 from ybs.core.errors import YbsError
 
 MOST_BYTES = 2_000_000_000
@@ -14,8 +14,8 @@ GRACE_SECONDS = 86_400.0
 _DAY_SECONDS = 86_400.0
 
 
-def forget(sessions: Collection[str] | None, *, retention_days: float = 30) -> int:
-    """Remove the checkpoints of other sessions than these (None: of none), old ones, and too many; count them.
+def forget(folder: Path, sessions: Collection[str] | None, *, retention_days: float = 30) -> int:
+    """Remove the checkpoints in `folder` of other sessions than these (None: of none), old ones, and too many; count them.
 
     What is younger than a day stays. It may be slow: call it in a thread. It does not raise.
     """
@@ -23,7 +23,7 @@ def forget(sessions: Collection[str] | None, *, retention_days: float = 30) -> i
     oldest = min(time() - retention_days * _DAY_SECONDS, fresh)
     kept: list[tuple[float, Path, CheckpointStore]] = []
     gone = 0
-    stores = _stores()
+    stores = _stores(folder)
     for store in stores:
         for path, status in store.records():
             changed_at = status.st_mtime
@@ -68,7 +68,7 @@ def _remove(path: Path) -> int:
     return 0
 
 
-def _stores() -> list[CheckpointStore]:
+def _stores(base: Path) -> list[CheckpointStore]:
     with suppress(OSError):
-        return [CheckpointStore(folder) for folder in base().iterdir()]
+        return [CheckpointStore(folder) for folder in base.iterdir()]
     return []

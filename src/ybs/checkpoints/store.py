@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ybs.checkpoints.objects import Objects
 from ybs.checkpoints.states import Change, digest_of
 from ybs.config import private_file
-from ybs.config.paths import state_folder
+from ybs.config.host import Host
 from ybs.core.errors import YbsError
 
 _NOTE = ".running"
@@ -64,7 +64,7 @@ class CheckpointStore:
 
     def make(self) -> None:
         """Make the folders. Raises Unsafe and OSError."""
-        for folder in (base(), self.folder, self._records):
+        for folder in (self.folder.parent, self.folder, self._records):
             private_file.make_folder(folder)
 
     def add(
@@ -183,11 +183,11 @@ def _session_of(path: Path) -> str:
     return path.stem.rpartition(".")[0]
 
 
-def base() -> Path:
-    """Return the folder of all checkpoints."""
-    return state_folder() / "checkpoints"
+def checkpoints_folder(host: Host) -> Path:
+    """Return the folder of all checkpoints: `~/.local/state/ybs/checkpoints`."""
+    return host.state_folder / "checkpoints"
 
 
-def store_of(project: Path) -> CheckpointStore:
+def store_of(host: Host, project: Path) -> CheckpointStore:
     """Return the checkpoints of a project's folder."""
-    return CheckpointStore(base() / digest_of(os.fsencode(project))[:24])
+    return CheckpointStore(checkpoints_folder(host) / digest_of(os.fsencode(project))[:24])

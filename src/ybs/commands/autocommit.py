@@ -33,10 +33,11 @@ async def change_autocommit(session: Session, argument: str) -> Reply:
 
         return Reply(text=f"It stays as it is: {WRITES_NOTHING}.", is_error=True)
     if word == "ask":
-        forget(repository)
+        forget(session.host, repository)
         return _shown(session, repository)
     hooks = hooks_in(await hooks_folder(git)) if word == "on" else []
-    keep(repository, may_commit=word == "on", hooks=digest_of(hooks) if hooks else "")
+    digest = digest_of(hooks) if hooks else ""
+    keep(session.host, repository, may_commit=word == "on", hooks=digest)
     reply = _shown(session, repository)
     if not hooks or reply.is_error:
         return reply
@@ -48,7 +49,7 @@ def _shown(session: Session, repository: "Path") -> Reply:
     from ybs.git.consent import recall
     from ybs.session.commit_terms import rule_of
 
-    rule, answer = rule_of(session.loaded), recall(repository)
+    rule, answer = rule_of(session.loaded), recall(session.host, repository)
     if rule == "never":
         return Reply(text=_NEVER, is_error=answer is not None and answer.may_commit)
     if answer is not None:

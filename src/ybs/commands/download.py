@@ -4,6 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from ybs.commands.models import switch
+from ybs.config.host import Host
 from ybs.config.schema import Config
 from ybs.core.errors import ConfigError
 from ybs.core.events import Noticed
@@ -18,13 +19,13 @@ if TYPE_CHECKING:
 STEP_PERCENT = 10
 
 
-def pulls(config: Config, name: str, provider: str | None = None) -> bool:
+def pulls(host: Host, config: Config, name: str, provider: str | None = None) -> bool:
     """Return whether a name is one that the Ollama in use is to download, and not a file for ybs's own server."""
     provider = provider or chosen_name(config)
     if not name or not provider or "://" in name or name.partition("#")[0].endswith(".gguf"):
         return False
     try:
-        return chosen_provider(config, provider).wire == "ollama"
+        return chosen_provider(host, config, provider).wire == "ollama"
     except ConfigError:  # such as a model that a program handed in
         return False
 
@@ -33,17 +34,17 @@ async def download(session: Session, argument: str) -> Reply:
     """Offer the models that fit this machine, or download one and use it."""
     from ybs.providers.local import hardware, hub
 
-    config, used = session.config, session.agent.provider
+    host, config, used = session.host, session.config, session.agent.provider
     progress = _Progress(session)
-    if pulls(config, argument, used):
+    if pulls(host, config, argument, used):
         from ybs.providers.ollama_pull import pull
 
-        await pull(chosen_provider(config, used), argument, progress)
+        await pull(chosen_provider(host, config, used), argument, progress)
         return await switch(session, provider=None, model=argument)
     machine = await asyncio.to_thread(hardware.detect)
     if not argument:
         return _offer(machine)
-    source = hub.find_source(argument, config.local.hub, machine)
+    source = hub.find_source(host, argument, config.local.hub, machine)
     if not source.path.exists():
         await hub.install(source, progress)
     return await switch(session, provider="llamacpp", model=source.name)

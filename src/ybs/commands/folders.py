@@ -3,7 +3,6 @@
 import asyncio
 from pathlib import Path
 
-from ybs.config.paths import expand, short
 from ybs.core.errors import Refused
 from ybs.session.reply import Reply, Table
 from ybs.session.session import Session
@@ -18,16 +17,16 @@ async def add_dir(session: Session, argument: str) -> Reply:
 
 def folders_table(session: Session) -> Table:
     """List the folders that tools work in, and what they may read besides."""
-    roots = session.environment.roots
+    roots, short = session.environment.roots, session.host.short
     rows = [("works in", short(str(folder))) for folder in roots.folders]
     rows += [("may read", short(str(path))) for path in roots.reading]
     return Table.of(rows)
 
 
 def _add(session: Session, argument: str) -> Reply:
-    roots = session.environment.roots
+    roots, short = session.environment.roots, session.host.short
     try:
-        folder = expand(argument.strip("\"'"), session.folder).resolve()
+        folder = session.host.expand(argument.strip("\"'"), session.folder).resolve()
     except (ValueError, RuntimeError):  # no name of a folder, or links in a circle
         return Reply(text=f"{argument} is not a folder.", is_error=True)
     if not folder.is_dir():

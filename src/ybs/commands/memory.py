@@ -4,7 +4,6 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from ybs.commands.figures import number_in
-from ybs.config.paths import short
 from ybs.core.errors import YbsError
 from ybs.core.wording import first_words, plural
 from ybs.session.reply import Menu, MenuItem, Reply
@@ -40,7 +39,7 @@ async def memorize(session: Session, argument: str) -> Reply:
         draft = memories.draft(text, for_all=is_for_all)
         path = memories.keep(text, for_all=is_for_all)
         where = "all projects" if is_for_all else "this project"
-        lines = [f"Saved for {where}: {short(str(path))}"]
+        lines = [f"Saved for {where}: {session.host.short(str(path))}"]
         lines += ["A secret in it was removed."] * draft.has_secret
         return Reply(text="\n".join(lines))
 
@@ -116,7 +115,7 @@ def _look(session: Session, words: str) -> Reply:
 
 def _shown(session: Session, memory: "Memory") -> Reply:
     whose = ", ".join(filter(None, (memory.day, memory.whose)))
-    lines = [memory.text, "", f"{whose}: {short(str(memory.path))}"]
+    lines = [memory.text, "", f"{whose}: {session.host.short(str(memory.path))}"]
     if number := _number_of(session, memory):
         lines.append(f"/memories forget {number} deletes it.")
     return Reply(text="\n".join(lines))

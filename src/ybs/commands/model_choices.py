@@ -1,11 +1,12 @@
 """The models to choose from at a first start, as every frontend finds them: what this machine has, the best first."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
+from ybs.config.host import Host
 from ybs.config.key_store import has_key
 from ybs.config.keys import find_variable
 from ybs.config.schema import Config, Llm
@@ -40,27 +41,27 @@ class Choices(Struct, frozen=True, kw_only=True):
     keyed: list[ModelChoice]
 
 
-async def find_choices(environ: Mapping[str, str], *, only_here: bool = False) -> Choices:
+async def find_choices(host: Host, *, only_here: bool = False) -> Choices:
     """Look for what can be chosen. Servers on this machine are asked what they have, and nobody else."""
     from ybs.providers.nearby import find_servers
 
-    servers = await find_servers(environ)
+    servers = await find_servers(host.environ)
     return Choices(
-        served=served_choices(servers, memory_bytes(), only_here=only_here),
-        files=list(file_choices()),
-        keyed=[] if only_here else list(key_choices(environ)),
+        served=served_choices(host, servers, memory_bytes(), only_here=only_here),
+        files=list(file_choices(host)),
+        keyed=[] if only_here else list(key_choices(host)),
     )
 
 
 def served_choices(
-    servers: Sequence[NearServer], memory: int | None, *, only_here: bool = False
+    host: Host, servers: Sequence[NearServer], memory: int | None, *, only_here: bool = False
 ) -> list[ModelChoice]:
     """List what servers on this machine have: the best of each, then the others."""
     found = [
         [
             choice
             for model in server.models
-            if not ((choice := _served(server, model, memory)).is_far and only_here)
+            if not ((choice := _served(host, server, model, memory)).is_far and only_here)
         ]
         for server in servers
     ]
@@ -69,7 +70,7 @@ def served_choices(
     return [each for own in found for each in own[:1]] + [each for own in found for each in own[1:]]
 
 
-def file_choices() -> Iterator[ModelChoice]:
+def file_choices(host: Host) -> Iterator[ModelChoice]:
     """List the starter model and other model files, where they are installed."""
     from ybs.providers.local import STARTER_NAME
     from ybs.providers.local.models import list_models, starter_installed, starter_path
@@ -77,10 +78,10 @@ def file_choices() -> Iterator[ModelChoice]:
     def settings(name: str) -> Settings:
         return {"llm.provider": "llamacpp", "llm.model": name}
 
-    if starter_installed():
+    if starter_installed(host):
         yield ModelChoice(kind="starter", model=STARTER_NAME, settings=settings(STARTER_NAME))
-    for file in list_models():
-        if file.path != starter_path():
+    for file in list_models(host):
+        if file.path != starter_path(host):
             yield ModelChoice(
                 kind="file",
                 model=file.name,
@@ -89,7 +90,7 @@ def file_choices() -> Iterator[ModelChoice]:
             )
 
 
-def key_choices(environ: Mapping[str, str]) -> Iterator[ModelChoice]:
+def key_choices(host: Host) -> Iterator[ModelChoice]:
     """List the models of the providers whose keys are there. Nobody is asked, and no key is kept."""
     from ybs.providers.http.client import host_of
     from ybs.providers.registry import find_provider
@@ -99,21 +100,21 @@ def key_choices(environ: Mapping[str, str]) -> Iterator[ModelChoice]:
             provider = find_provider(name, Config())
         except ConfigError:
             continue
-        found = find_variable(provider.key_variables, environ)
-        if found or has_key(name, host_of(provider.endpoint), environ):
+        found = find_variable(provider.key_variables, host.environ)
+        if found or has_key(host, name, host_of(provider.endpoint)):
             settings = {"llm.provider": name, "llm.model": provider.model}
             yield ModelChoice(
                 kind="key", model=provider.model, settings=settings, place=name, variable=found
             )
 
 
-def _served(server: NearServer, model: NearModel, memory: int | None) -> ModelChoice:
+def _served(host: Host, server: NearServer, model: NearModel, memory: int | None) -> ModelChoice:
     from ybs.providers.whereabouts import runs_here
 
     settings: Settings = {"llm.provider": server.provider, "llm.model": model.name}
     if server.wire != "ollama":
         settings[f"providers.{server.provider}.endpoint"] = server.endpoint
-    elif server.endpoint != OLLAMA or os.environ.get("OLLAMA_HOST"):
+    elif server.endpoint != OLLAMA or host.environ.get("OLLAMA_HOST"):
         settings["llm.endpoint"] = server.endpoint
     size = model.size_bytes or 0
     return ModelChoice(
@@ -124,7 +125,7 @@ def _served(server: NearServer, model: NearModel, memory: int | None) -> ModelCh
         size_bytes=size,
         is_large=memory is not None and size * _MEMORY_FACTOR > memory,
         is_far=not runs_here(
-            "ollama", model.name, Config(llm=Llm(provider="ollama", endpoint=OLLAMA))
+            host, "ollama", model.name, Config(llm=Llm(provider="ollama", endpoint=OLLAMA))
         ),
     )
 

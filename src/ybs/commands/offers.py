@@ -49,7 +49,7 @@ async def offer_models(session: Session) -> Reply:
 async def offer_providers(session: Session) -> Reply:
     """Offer every provider with what is known of it; nobody beyond this machine is asked."""
     names = provider_names(session.config)
-    reaches = await asyncio.gather(*(look(name, session.config) for name in names))
+    reaches = await asyncio.gather(*(look(session.host, name, session.config) for name in names))
     items = tuple(_provider_item(reach, session) for reach in reaches)
     menu = Menu(title="Providers", items=items)
     hint = "/provider NUMBER or /provider NAME [MODEL] switches; the conversation stays."
@@ -63,11 +63,11 @@ async def offer_models_at(session: Session, name: str) -> Reply:
     """
     incognito = session.environment.incognito
     if incognito.is_on and incognito.local_only:
-        is_here = runs_here(name, "", session.config)
+        is_here = runs_here(session.host, name, "", session.config)
         incognito.check_model(name, "", is_here=is_here)
     names: list[str] = []
     with suppress(ModelError, TimeoutError):
-        names = await in_time(list_models(session.config, name))
+        names = await in_time(list_models(session.host, session.config, name))
     if not names:
         text = f"{name} has no default model. Name one: /provider {name} MODEL"
         return Reply(text=text, is_error=True)
@@ -97,7 +97,7 @@ async def _names_in_use(session: Session) -> tuple[list[str], str]:
     if names or not why:
         return names, ""
     used = session.agent.provider
-    is_here = runs_here(used, session.agent.model.name, session.config)
+    is_here = runs_here(session.host, used, session.agent.model.name, session.config)
     known = [] if is_here else known_models(used)
     return known, f"{why}{'; these are the ones ybs knows of' if known else ''}."
 
@@ -105,10 +105,10 @@ async def _names_in_use(session: Session) -> tuple[list[str], str]:
 async def _others(name: str, session: Session) -> list[MenuItem]:
     """Return the models of another provider: asked here, else the one that the person's settings name."""
     config = session.config
-    names = await models_here(name, config)
+    names = await models_here(session.host, name, config)
     where = "running here"
     if not names and (own := config.providers.get(name)) is not None and own.model:
-        reach = await look(name, config)
+        reach = await look(session.host, name, config)
         names, where = ([own.model], _detail(reach)) if reach.is_ready else ([], "")
     return [_item_at(name, model, where) for model in _allowed(session, name, names)]
 
@@ -123,7 +123,7 @@ def _allowed(session: Session, provider: str, names: Sequence[str]) -> list[str]
     incognito = session.environment.incognito
     if not (incognito.is_on and incognito.local_only):
         return list(names)
-    return [name for name in names if runs_here(provider, name, session.config)]
+    return [name for name in names if runs_here(session.host, provider, name, session.config)]
 
 
 def _model_item(name: str, *, is_current: bool) -> MenuItem:

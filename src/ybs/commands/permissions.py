@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ybs.commands.folders import folders_table
-from ybs.config.paths import short
 from ybs.core.errors import ConfigError
 from ybs.session.reply import Reply, Table
 from ybs.session.session import Session
@@ -75,7 +74,7 @@ def _add(policy: "Policy", loaded: "Loaded", kind: str, words: str) -> Reply:
         raise ConfigError(f"Nothing is kept: this session is incognito. Leave `{first}` out.")
     policy.standing.add(rule)
     if rule.origin == "settings":
-        _write(rule, is_wanted=True)
+        _write(loaded, rule, is_wanted=True)
     state = "Allowed without a question" if kind == "allow" else "Refused"
     return Reply(text=f"{state} from now on: {text} ({_place(rule, loaded)})")
 
@@ -85,18 +84,19 @@ def _remove(policy: "Policy", loaded: "Loaded", number: int) -> Reply:
     if not 1 <= number <= len(rules):
         return Reply(text=f"There is no rule {number}; /permissions lists them.", is_error=True)
     rule = rules[number - 1]
-    if rule.origin == "settings" and not _write(rule, is_wanted=False):
+    if rule.origin == "settings" and not _write(loaded, rule, is_wanted=False):
         place = _place(rule, loaded)
         return Reply(text=f"{rule.text} stands in {place}. Remove it there.", is_error=True)
     policy.standing.remove(rule)
     return Reply(text=f"Removed: {rule.text} ({_place(rule, loaded)})")
 
 
-def _write(rule: "StandingRule", *, is_wanted: bool) -> bool:
+def _write(loaded: "Loaded", rule: "StandingRule", *, is_wanted: bool) -> bool:
     """Write a rule into the person's own settings, or take it out; return whether anything was changed."""
     from ybs.config.settings_file import change_list
 
-    return change_list(f"safety.{rule.kind}", rule.text, is_wanted=is_wanted)
+    file = loaded.host.user_config_file
+    return change_list(f"safety.{rule.kind}", rule.text, is_wanted=is_wanted, path=file)
 
 
 def _place(rule: "StandingRule", loaded: "Loaded") -> str:
@@ -104,9 +104,8 @@ def _place(rule: "StandingRule", loaded: "Loaded") -> str:
     if rule.origin != "settings":
         return _PLACES[rule.origin]
     from ybs.config.location import locate
-    from ybs.config.paths import user_config_file
 
     place = locate(loaded, ("safety", rule.kind), rule.text)
     if place.layer == "default":  # it was added a moment ago
-        return short(str(user_config_file()))
-    return short(place.text.rpartition(": ")[0] or place.text)
+        return loaded.host.short(str(loaded.host.user_config_file))
+    return loaded.host.short(place.text.rpartition(": ")[0] or place.text)

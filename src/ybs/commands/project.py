@@ -43,7 +43,7 @@ async def change_trust(session: Session, argument: str) -> Reply:
 
     review = session.loaded.review
     if argument.lower() == "revoke":
-        was = revoke(session.folder)
+        was = revoke(session.host, session.folder)
         return Reply(
             text="The trust is revoked; this takes effect at the next start of ybs."
             if was
@@ -61,7 +61,7 @@ async def change_trust(session: Session, argument: str) -> Reply:
             return Reply(text=f"Not trusted: {WRITES_NOTHING}. {FOR_ONE_RUN}", is_error=True)
         case "give":
             if not review.is_trusted:
-                give(review)
+                give(session.host, review)
             return Reply(text="Trusted as it is now; this takes effect at the next start of ybs.")
         case _:
             return Reply(text="Usage: /trust, /trust give or /trust revoke", is_error=True)

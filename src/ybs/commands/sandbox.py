@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ybs.config.paths import expand, short
 from ybs.session.reply import Menu, MenuItem, Reply, Table
 from ybs.session.session import Session
 
@@ -77,7 +76,7 @@ def _show(session: Session, value: str) -> Reply | None:
     if sandbox.state in ("full", "reduced"):
         closed = "closed; the question about a command offers it"
         rows.append(("network", closed if sandbox.closes_network else "open for every command"))
-        rows += [("writable", short(folder)) for folder in sandbox.opened]
+        rows += [("writable", session.host.short(folder)) for folder in sandbox.opened]
     how = "on, off, network on, network off, write FOLDER: for this session"
     return Reply(tables=(Table.of(rows),), notes=(f"/sandbox {how}.",))
 
@@ -85,11 +84,11 @@ def _show(session: Session, value: str) -> Reply | None:
 def _open_folder(session: Session, name: str) -> Reply | None:
     if not name:
         return None
-    folder: Path = expand(name, session.folder).resolve()
+    folder: Path = session.host.expand(name, session.folder).resolve()
     if not folder.is_dir():
-        return Reply(text=f"{short(str(folder))} is not a folder.", is_error=True)
+        return Reply(text=f"{session.host.short(str(folder))} is not a folder.", is_error=True)
     session.environment.sandbox.add_folder(folder)
-    return Reply(text=f"Commands may write in {short(str(folder))} in this session.")
+    return Reply(text=f"Commands may write in {session.host.short(str(folder))} in this session.")
 
 
 _CHANGES: Mapping[str, Callable[[Session, str], Reply | None]] = {

@@ -6,7 +6,6 @@ from time import time as now
 from typing import TYPE_CHECKING
 
 from ybs.commands.figures import age, number_in
-from ybs.config.paths import short
 from ybs.core.errors import YbsError
 from ybs.core.events import Titled
 from ybs.core.wording import first_words, plural
@@ -64,7 +63,7 @@ async def _listed(session: Session, *, is_all: bool) -> "Sequence[Saved]":
 
 def _item(session: Session, saved: "Saved") -> MenuItem:
     is_current = saved.name == session.journal.name
-    elsewhere = [short(saved.project)] * (saved.project != str(session.folder))
+    elsewhere = [session.host.short(saved.project)] * (saved.project != str(session.folder))
     is_open = ["open in another ybs"] * (saved.is_open is True and not is_current)
     kind = ["one-shot"] * saved.is_one_shot
     told = [age(now() - saved.changed_at), plural(saved.messages, "message")]
@@ -137,7 +136,7 @@ def _differences(session: Session) -> list[str]:
         lines.append(f"{plural(damaged, 'damaged line')} of its file could not be read.")
     if replay.started is not None and replay.started.folder != status.folder:
         lines.append(
-            f"The session was started in {short(replay.started.folder)}; you are now in {status.folder}."
+            f"The session was started in {session.host.short(replay.started.folder)}; you are now in {status.folder}."
         )
     provider = replay.config.get("provider", status.provider)
     model = replay.config.get("model", "")
@@ -255,7 +254,7 @@ async def show_session(session: Session, _argument: str) -> Reply:
     rows = [
         ("title", journal.replay.title),
         ("name", journal.name),
-        ("file", journal.path and short(journal.path)),
+        ("file", journal.path and session.host.short(journal.path)),
         ("messages", f"{len(session.conversation.messages):,}"),
         ("turns", f"{turns:,}"),
         ("begun", _begun(journal.name, journal.path)),

@@ -1,18 +1,16 @@
 """Keys of providers that the person gave to ybs: in the system's keyring where that works, else in a private file.
 
-A key belongs to one provider at one host and is given to no other. The keyring needs the package `keyring` (extra `keyring`); the
+A key belongs to one provider at one server and is given to no other. The keyring needs the package `keyring` (extra `keyring`); the
 file then only says that a key is there.
 """
 
-import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from ybs.config import private_file
-from ybs.config.paths import config_folder
+from ybs.config.host import Host
 from ybs.core.errors import ConfigError
 
 #: Under this name the keyring holds the keys.
@@ -24,33 +22,33 @@ IN_KEYRING = ""
 _MOST_BYTES = 100_000
 
 
-def key_file(environ: Mapping[str, str] = os.environ) -> Path:
+def key_file(host: Host) -> Path:
     """Return the file of the keys: `~/.config/ybs/keys.json`."""
-    return config_folder(environ) / "keys.json"
+    return host.config_folder / "keys.json"
 
 
-def stored_key(provider: str, host: str, environ: Mapping[str, str] = os.environ) -> str | None:
-    """Return the key that was saved for a provider at this host, or None."""
-    name = f"{provider}@{host}"
-    found = _read(environ).get(name)
+def stored_key(host: Host, provider: str, server: str) -> str | None:
+    """Return the key that was saved for a provider at this server, or None."""
+    name = f"{provider}@{server}"
+    found = _read(host).get(name)
     return found or (_from_keyring(name) if found == IN_KEYRING else None)
 
 
-def keys_in_file(environ: Mapping[str, str] = os.environ) -> list[str]:
+def keys_in_file(host: Host) -> list[str]:
     """Return all keys in the file, so that they can be masked."""
-    return [key for key in _read(environ).values() if key != IN_KEYRING]
+    return [key for key in _read(host).values() if key != IN_KEYRING]
 
 
-def has_key(provider: str, host: str, environ: Mapping[str, str] = os.environ) -> bool:
-    """Return whether a key was saved for a provider at this host."""
-    return f"{provider}@{host}" in _read(environ)
+def has_key(host: Host, provider: str, server: str) -> bool:
+    """Return whether a key was saved for a provider at this server."""
+    return f"{provider}@{server}" in _read(host)
 
 
-def keep_key(provider: str, host: str, key: str, environ: Mapping[str, str] = os.environ) -> str:
+def keep_key(host: Host, provider: str, server: str, key: str) -> str:
     """Save a key and return the place, in words. Raises ConfigError where the file cannot be written."""
-    name, path = f"{provider}@{host}", key_file(environ)
+    name, path = f"{provider}@{server}", key_file(host)
     is_in_keyring = _into_keyring(name, key)
-    keys = {**_read(environ), name: IN_KEYRING if is_in_keyring else key}
+    keys = {**_read(host), name: IN_KEYRING if is_in_keyring else key}
     try:
         private_file.replace(path, msgspec.json.format(msgspec.json.encode(keys), indent=2) + b"\n")
     except OSError as error:
@@ -58,10 +56,10 @@ def keep_key(provider: str, host: str, key: str, environ: Mapping[str, str] = os
     return "the keyring of this system" if is_in_keyring else str(path)
 
 
-def _read(environ: Mapping[str, str]) -> dict[str, str]:
+def _read(host: Host) -> dict[str, str]:
     """Return what the file holds; a file that is not ybs's alone, or is damaged, is not used."""
     try:
-        data = private_file.read(key_file(environ), most_bytes=_MOST_BYTES)
+        data = private_file.read(key_file(host), most_bytes=_MOST_BYTES)
         return msgspec.json.decode(data, type=dict[str, str]) if data else {}
     except (OSError, ConfigError, msgspec.DecodeError):
         return {}

@@ -12,6 +12,7 @@ from ybs.config import paths
 from ybs.config.document import SettingsDocument, dotted, open_document, visible
 from ybs.config.environment import PROFILE, is_setting, meant_by, nearest_to, path_of, variables_of
 from ybs.config.files import Unusable, place_of, read
+from ybs.config.host import Host, own_folder
 from ybs.config.provider_change import keys_left_behind, without_strangers
 from ybs.config.review import Review
 from ybs.config.schema import Config, Endpoint, planned_in
@@ -68,16 +69,17 @@ class ProjectFiles(Protocol):
         ...
 
 
-#: Reads a project's files, given the path of its settings, their text where there is one, and the environment.
-ReadProject: TypeAlias = Callable[[Path, str | None, Mapping[str, str]], ProjectFiles]
+#: Reads a project's files, given the path of its settings, their text where there is one, and the host.
+ReadProject: TypeAlias = Callable[[Path, str | None, Host], ProjectFiles]
 
 
 class Loaded(Struct, frozen=True, kw_only=True):
-    """The settings, where each came from, and what was wrong on the way.
+    """The settings of a host, where each came from, and what was wrong on the way.
 
     `origins` has an entry for every key of `flatten(config)`.
     """
 
+    host: Host
     config: Config
     origins: dict[str, Origin]
     warnings: tuple[str, ...] = ()
@@ -86,15 +88,15 @@ class Loaded(Struct, frozen=True, kw_only=True):
 
 
 def load(
+    host: Host,
     *,
     folder: Path,
     overrides: Mapping[str, Any] = _NOTHING,
     config_file: Path | None = None,
     profile: str | None = None,
-    environ: Mapping[str, str] | None = None,
     read_project: ReadProject | None = None,
 ) -> Loaded:
-    """Load the settings for a project's folder.
+    """Load the settings of a host for a project's folder.
 
     `overrides` holds options by dotted key; None means that the option was not given. Without `read_project` the
     project's own files say nothing (`ybs.trust` has the function that reads them).
@@ -102,7 +104,7 @@ def load(
     Everything else that is wrong becomes a warning, and an address that cannot be read is kept, marked (see
     `unusable`), so that no model can be made from it.
     """
-    loading = _Loading(os.environ if environ is None else environ, read_project)
+    loading = _Loading(host, read_project)
     loading.add_files(folder, config_file)
     loading.add_profile(profile)
     loading.add_environment()
@@ -113,8 +115,8 @@ def load(
 class _Loading:
     """The layers that were read so far, as one tree."""
 
-    def __init__(self, environ: Mapping[str, str], read_project: ReadProject | None) -> None:
-        self.environ, self.read_project = environ, read_project
+    def __init__(self, host: Host, read_project: ReadProject | None) -> None:
+        self.host, self.environ, self.read_project = host, host.environ, read_project
         self.tree: Tree = {}
         self.warnings: list[str] = []
         self.own_documents: list[SettingsDocument] = []
@@ -122,9 +124,9 @@ class _Loading:
 
     def add_files(self, folder: Path, config_file: Path | None) -> None:
         """Add the files, the weakest first."""
-        home_file = paths.home_config_file(self.environ)
+        home_file = self.host.home_config_file
         self._add_own("system", self._open(paths.SYSTEM_FILE))
-        self._add_own("user", self._open(paths.user_config_file(self.environ)))
+        self._add_own("user", self._open(self.host.user_config_file))
         self._add_own("home", self._open(home_file))
         project_file = folder.absolute() / paths.PROJECT_FILE
         if not _is_same_file(project_file, home_file):
@@ -133,7 +135,7 @@ class _Loading:
         self.warnings += unread(project_file.parent, home_file.parent, known)
         if config_file is not None:
             self._add_own("file", _open_asked_for(config_file))
-        if self.environ.get("YBS_HOME") and paths.own_folder(self.environ) is None:
+        if self.environ.get("YBS_HOME") and own_folder(self.environ) is None:
             self.warnings.append("YBS_HOME: must be an absolute path; it is ignored")
 
     def _open(self, path: Path) -> SettingsDocument | None:
@@ -158,7 +160,7 @@ class _Loading:
         )
         if self.read_project is None or not is_there:
             return
-        self.project = self.read_project(file, text, self.environ)
+        self.project = self.read_project(file, text, self.host)
         self.tree = self.project.lay_over(self.tree)
         self.warnings += self.project.warnings
 
@@ -247,7 +249,13 @@ class _Loading:
             self.warnings.append(
                 f"{', '.join(planned)}: without effect, because this version does not have these features yet"
             )
-        return Loaded(config=config, origins=origins, warnings=tuple(self.warnings), review=review)
+        return Loaded(
+            host=self.host,
+            config=config,
+            origins=origins,
+            warnings=tuple(self.warnings),
+            review=review,
+        )
 
     def _unite(self, path: tuple[str, ...], leaf: Leaf) -> None:
         current = list(current_of(self.tree, path))

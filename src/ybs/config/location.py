@@ -62,8 +62,8 @@ def _documents(loaded: Loaded, key: str) -> Iterator[tuple[Layer, _Opened]]:
     origins += list(loaded.origins.values())
     origins += [
         Origin("system", str(paths.SYSTEM_FILE)),
-        Origin("user", str(paths.user_config_file())),
-        Origin("home", str(paths.home_config_file())),
+        Origin("user", str(loaded.host.user_config_file)),
+        Origin("home", str(loaded.host.home_config_file)),
     ]
     for origin in dict.fromkeys(origins):
         if origin.layer not in _IN_FILES:

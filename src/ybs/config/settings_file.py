@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 
 from ybs.config import private_file
-from ybs.config.paths import user_config_file
 from ybs.config.shape import Fitting, annotation_at, is_section, suggest
 from ybs.config.tree import is_list, is_object
 from ybs.config.unusable import LEFT_OUT, NOTHING_SENT
@@ -15,12 +14,12 @@ from ybs.core.errors import ConfigError
 from ybs.core.remedies import Remedy
 
 
-def write_settings(settings: Mapping[str, Any], path: Path | None = None) -> Path:
-    """Set these dotted keys (None: remove) in a file that only the user can read. Return its path.
+def write_settings(settings: Mapping[str, Any], path: Path) -> Path:
+    """Set these dotted keys (None: remove) in a file that only the user can read. Return its path, links resolved.
 
     Raises ConfigError when the file is there and is not a JSON object, or cannot be written.
     """
-    path = (path or user_config_file()).resolve()
+    path = path.resolve()
     tree = _read(path)
     for key, value in settings.items():
         _put(tree, key.split("."), value)
@@ -31,9 +30,9 @@ def write_settings(settings: Mapping[str, Any], path: Path | None = None) -> Pat
     return path
 
 
-def change_list(key: str, entry: str, *, is_wanted: bool, path: Path | None = None) -> bool:
+def change_list(key: str, entry: str, *, is_wanted: bool, path: Path) -> bool:
     """Add an entry to a list in the file, or remove it; return whether that changed anything. Raises ConfigError."""
-    path = (path or user_config_file()).resolve()
+    path = path.resolve()
     inner: Any = _read(path)
     for name in key.split("."):
         inner = inner.get(name) if is_object(inner) else None

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ybs.config.paths import short
+from ybs.config.host import Host
 from ybs.context import document_text as texts
 from ybs.context.document_places import (
     DOCUMENTS,
@@ -59,11 +59,11 @@ class _Reader:
     """Reads each file once, whatever its names."""
 
     def __init__(
-        self, folder: Path, own: Path, top: Path | None, tell: Callable[[str], None]
+        self, host: Host, folder: Path, top: Path | None, tell: Callable[[str], None]
     ) -> None:
         with suppress(OSError):  # a link that turned into a folder between two looks
             folder = folder.resolve()
-        self._folder, self._own, self._tell = folder, own, tell
+        self._host, self._folder, self._tell = host, folder, tell
         self._top = top or top_of(self._folder)
         self._folders = folders_of(self._folder, self._top)
         self._seen: set[tuple[int, int]] = set()
@@ -83,12 +83,12 @@ class _Reader:
                     break
 
     def _own_one(self, name: str) -> _Found | None:
-        path = self._own / name
+        path = self._host.config_folder / name
         match read_own(path):
             case Beginning() as beginning:
-                return self._found(short(str(path)), name, beginning, can_be_read=False)
+                return self._found(self._host.short(str(path)), name, beginning, can_be_read=False)
             case str(problem):
-                self._tell(f"{short(str(path))} was not read: {problem}.")
+                self._tell(f"{self._host.short(str(path))} was not read: {problem}.")
             case None:
                 pass
         return None
@@ -137,8 +137,8 @@ def _written(beginning: Beginning) -> str:
 
 
 def read_documents(
+    host: Host,
     folder: Path,
-    own: Path,
     *,
     top: Path | None = None,
     share: float = 1.0,
@@ -146,11 +146,11 @@ def read_documents(
 ) -> list[Section]:
     """Return a section for each document that says something; it never raises.
 
-    `own` is the person's folder; `top` the folder at which the project begins, the repository's own top where it is not
+    Those of the person lie in the host's configuration folder. `top` is the folder at which the project begins, the repository's own top where it is not
     given; `share` shrinks all budgets alike. `tell` gets what the person should know once: a file
     that others can write, or preferences that are not JSON.
     """
-    reader = _Reader(folder, own, top, tell)
+    reader = _Reader(host, folder, top, tell)
     sections: list[Section] = []
     for document in DOCUMENTS:
         found = list(reader.find(document))

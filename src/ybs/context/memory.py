@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from ybs.config import private_file
-from ybs.config.paths import config_folder, short
+from ybs.config.host import Host
 from ybs.context.document_places import top_of
 from ybs.context.memory_file import (
     Memory,
@@ -51,6 +51,8 @@ class MemoryDraft(Struct, frozen=True, kw_only=True):
     heading: str
     body: str
     folder: Path
+    #: The folder as the person writes it.
+    place: str
     #: What it says, to be compared with what others say.
     content: str
 
@@ -63,11 +65,6 @@ class MemoryDraft(Struct, frozen=True, kw_only=True):
     def has_secret(self) -> bool:
         """Whether something in it was taken for a secret."""
         return _LEFT_OUT in self.text
-
-    @property
-    def place(self) -> str:
-        """The folder as the person writes it."""
-        return short(str(self.folder))
 
 
 class _File(Struct, frozen=True):
@@ -88,15 +85,15 @@ class Memories:
 
     def __init__(
         self,
+        host: Host,
         folder: Path,
         *,
         mask: Callable[[str], str],
         may_write: bool,
         now: Callable[[], datetime] = datetime.now,
-        own: Path | None = None,
         top: Path | None = None,
     ) -> None:
-        self.everywhere = own or config_folder() / "memories"
+        self._host, self.everywhere = host, host.config_folder / "memories"
         #: A project is the same from all its parts.
         self._root = top or top_of(folder.resolve())
         self._mask, self._may_write, self._now = mask, may_write, now
@@ -115,10 +112,12 @@ class Memories:
             raise Refused(f"Not kept: {WRITES_NOTHING}.")
         content = self._cleaned(text)
         heading, body = composed(content, self._cleaned(name))
+        folder = self.everywhere if for_all else self.project
         draft = MemoryDraft(
             heading=heading,
             body=body,
-            folder=self.everywhere if for_all else self.project,
+            folder=folder,
+            place=self._host.short(str(folder)),
             content=_compared(content),
         )
         if not draft.content:
@@ -137,7 +136,7 @@ class Memories:
         What is kept already is not kept twice. Raises Refused in incognito, and ToolError; then nothing was written.
         """
         draft = self.draft(text, name, for_all=for_all)
-        with _told(draft.folder, "Not kept"):
+        with _told(self._host, draft.folder, "Not kept"):
             return self._keep(draft)
 
     def _keep(self, draft: MemoryDraft) -> Path:
@@ -153,7 +152,7 @@ class Memories:
             taken = {name for _, name in _listed(draft.folder)}
             if len(taken) >= MOST_MEMORIES:
                 raise ToolError(
-                    f"Not kept: there are {MOST_MEMORIES:,} memories in {short(str(draft.folder))} already, and none "
+                    f"Not kept: there are {MOST_MEMORIES:,} memories in {draft.place} already, and none "
                     "is deleted by itself.",
                     remedies=(Remedy("forget_memory"),),
                 )
@@ -218,7 +217,7 @@ class Memories:
             raise ToolError(
                 f"{memory.path.name} is one of the project's own files (.ybs/memories); delete it there."
             )
-        with _told(memory.path.parent, "Not forgotten"):
+        with _told(self._host, memory.path.parent, "Not forgotten"):
             data = memory.path.read_bytes()
             memory.path.unlink()
         self._forgotten.append((memory, data))
@@ -231,7 +230,7 @@ class Memories:
         memory, data = self._forgotten[-1]
         if os.path.lexists(memory.path):
             raise ToolError(f"{memory.path.name} exists again already.")
-        with _told(memory.path.parent, "Not brought back"):
+        with _told(self._host, memory.path.parent, "Not brought back"):
             private_file.replace(memory.path, data)
         self._forgotten.pop()
         return memory
@@ -253,7 +252,11 @@ class Memories:
             newest += [each for each in read if isinstance(each, Memory)]
             if len(newest) == count:
                 break
-        return section_of(newest, len(files), short(str(self.everywhere))) if newest else None
+        return (
+            section_of(newest, len(files), self._host.short(str(self.everywhere)))
+            if newest
+            else None
+        )
 
     @property
     def _own_folders(self) -> list[tuple[Path, Place]]:
@@ -270,7 +273,7 @@ class Memories:
     def _own(self, unread: list[Unread] | None = None) -> list[Memory]:
         memories: list[Memory] = []
         for folder, place in self._own_folders:
-            with _told(folder, "Memories cannot be read"):
+            with _told(self._host, folder, "Memories cannot be read"):
                 memories += _read(folder, place, unread)
         return sorted(memories, key=lambda each: (each.stamp, each.name), reverse=True)
 
@@ -305,7 +308,7 @@ def _files(folder: Path, place: Place) -> list[_File]:
 
 
 @contextmanager
-def _told(folder: Path, what: str) -> Generator[None]:
+def _told(host: Host, folder: Path, what: str) -> Generator[None]:
     """Say in plain words what went wrong with a folder of memories."""
     try:
         yield
@@ -313,12 +316,12 @@ def _told(folder: Path, what: str) -> Generator[None]:
         reason = (
             "is a symbolic link, or lies behind one, and ybs does not follow links to its own files"
         )
-        raise ToolError(f"{what}: {short(str(folder))} {reason}.") from error
+        raise ToolError(f"{what}: {host.short(str(folder))} {reason}.") from error
     except (private_file.Busy, private_file.Unsafe) as error:
         raise ToolError(f"{what}: {error}.") from error
     except OSError as error:
         reason = error.strerror or str(error)
-        raise ToolError(f"{what}: {short(str(folder))}: {reason}.") from error
+        raise ToolError(f"{what}: {host.short(str(folder))}: {reason}.") from error
 
 
 def _compared(text: str) -> str:

@@ -63,11 +63,11 @@ class Git:
 
     def __init__(
         self,
+        environ: Mapping[str, str],
         folder: Path,
         *,
         timeout_seconds: float = TIMEOUT_SECONDS,
         most_bytes: int = MOST_OUTPUT_BYTES,
-        environ: Mapping[str, str] = os.environ,
         has_own_group: bool = True,
         sandbox: GitSandbox | None = None,
     ) -> None:

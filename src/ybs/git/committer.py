@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ybs.config.paths import home
 from ybs.config.schema import Git as Settings
 from ybs.core.wording import listed
 from ybs.git.committable import (
@@ -162,11 +161,14 @@ class Committer:
 
         if not self._was_there:
             return None
-        git = self._git or Git(self._folder, timeout_seconds=_SECONDS, sandbox=self._sandbox)
+        host = self._consent.host
+        git = self._git or Git(
+            host.environ, self._folder, timeout_seconds=_SECONDS, sandbox=self._sandbox
+        )
         try:
             place = git.repository()
             owners = {path.stat().st_uid for path in (place.work_tree, place.git_folder)}
-            is_of_home = place.work_tree == home().resolve() != self._folder.resolve()
+            is_of_home = place.work_tree == host.home.resolve() != self._folder.resolve()
         except (GitError, OSError):
             return None
         self._git = git

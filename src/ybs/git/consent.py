@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from ybs.config import private_file
-from ybs.config.paths import state_folder
+from ybs.config.host import Host
 from ybs.core.errors import ConfigError
 
 #: What the person said: `hooks` are those, by their digest, that they agreed to have run; None: they said nothing.
@@ -34,20 +34,21 @@ class Wish(Struct, frozen=True, kw_only=True):
 
 
 class Consent:
-    """The person's word on commits. `rule` is that of their settings; where it is `ask`, `ask` asks, once in a session.
+    """The person's word on commits, kept on their `host`. `rule` is that of their settings; where it is `ask`, `ask` asks, once in a session.
 
     `trusts_hooks`: the project is trusted, so its hooks may run. Without `may_write` (incognito) nothing is committed.
     """
 
     def __init__(
         self,
+        host: Host,
         rule: Literal["always", "ask", "never"],
         *,
         ask: "Asked | None" = None,
         trusts_hooks: bool = False,
         may_write: bool = True,
     ) -> None:
-        self.may_write = may_write
+        self.host, self.may_write = host, may_write
         self.rule, self._ask, self._trusts_hooks = rule, ask, trusts_hooks
         self._was_asked = False
 
@@ -63,21 +64,21 @@ class Consent:
 
     async def given_to_hooks(self, repository: Path, hooks: tuple[str, ...], digest: str) -> bool:
         """Return whether these very hooks may run: the project is trusted, or the person has agreed to them."""
-        answer = recall(repository)
+        answer = recall(self.host, repository)
         if self._trusts_hooks or (answer is not None and answer.hooks == digest):
             return True
         if not self._may_ask:
             return False
         await self._asked(Wish(repository=repository, hooks=hooks, are_new=True), digest)
-        answer = recall(repository)
+        answer = recall(self.host, repository)
         return answer is not None and answer.hooks == digest
 
     def _is_known(self, repository: Path) -> bool:
-        return self.rule != "ask" or recall(repository) is not None
+        return self.rule != "ask" or recall(self.host, repository) is not None
 
     def _known(self, repository: Path) -> bool:
         """Return what is known: an answer for this repository counts more than what is set for all."""
-        answer = recall(repository)
+        answer = recall(self.host, repository)
         if self.rule == "never" or answer is None:
             return self.rule == "always"
         return answer.may_commit
@@ -94,13 +95,13 @@ class Consent:
             return
         hooks = digest if said and wish.hooks else ""
         # A no to new hooks says nothing about commits: there is none as long as they are there.
-        keep(wish.repository, may_commit=said or wish.are_new, hooks=hooks)
+        keep(self.host, wish.repository, may_commit=said or wish.are_new, hooks=hooks)
 
 
-def recall(repository: Path) -> Answer | None:
+def recall(host: Host, repository: Path) -> Answer | None:
     """Return what the person said of a repository, given its git folder; None where nothing, or it is of no use."""
     try:
-        data = private_file.read(_file(repository))
+        data = private_file.read(_file(host, repository))
         answer = msgspec.json.decode(data, type=Answer) if data is not None else None
     except (OSError, ConfigError, msgspec.DecodeError, UnicodeDecodeError):
         return None
@@ -108,21 +109,21 @@ def recall(repository: Path) -> Answer | None:
     return answer if answer is not None and answer.repository == str(repository) else None
 
 
-def keep(repository: Path, *, may_commit: bool, hooks: str = "") -> None:
+def keep(host: Host, repository: Path, *, may_commit: bool, hooks: str = "") -> None:
     """Keep the person's answer. Raises ConfigError and OSError."""
     answer = Answer(repository=str(repository), may_commit=may_commit, hooks=hooks)
-    private_file.replace(_file(repository), msgspec.json.encode(answer))
+    private_file.replace(_file(host, repository), msgspec.json.encode(answer))
 
 
-def forget(repository: Path) -> bool:
+def forget(host: Host, repository: Path) -> bool:
     """Forget the answer, so that the next turn asks again. Return whether there was one."""
-    return private_file.remove(_file(repository))
+    return private_file.remove(_file(host, repository))
 
 
-def answers() -> list[Answer]:
+def answers(host: Host) -> list[Answer]:
     """Return all answers, in the order of their repositories."""
     found: list[Answer] = []
-    for path in (state_folder() / "commits").glob("*.json"):
+    for path in (host.state_folder / "commits").glob("*.json"):
         try:
             data = private_file.read(path)
             found += [msgspec.json.decode(data, type=Answer)] if data is not None else []
@@ -131,6 +132,6 @@ def answers() -> list[Answer]:
     return sorted(found, key=lambda answer: answer.repository)
 
 
-def _file(repository: Path) -> Path:
+def _file(host: Host, repository: Path) -> Path:
     name = sha256(str(repository).encode(errors="surrogateescape")).hexdigest()
-    return state_folder() / "commits" / f"{name}.json"
+    return host.state_folder / "commits" / f"{name}.json"

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 
+from ybs.config.host import Host
 from ybs.git.hardening import OPTIONS, environment, overrides
 from ybs.git.sandbox import GitSandbox
 from ybs.security.paths.repository import Repository, check_complete, find_repository
@@ -84,14 +85,14 @@ class Titles:
         return bool(select.select([self._handle], [], [], seconds)[0])
 
 
-def ask_titles(folder: Path, count: int) -> Titles | None:
+def ask_titles(host: Host, folder: Path, count: int) -> Titles | None:
     """Ask git for the last commits of the repository around a folder; None where there is none, or no git."""
     try:
         repository = find_repository(folder)
         check_complete(repository)
     except (ValueError, OSError):
         return None
-    program = trusted_program("git", away_from=folder)
+    program = trusted_program("git", away_from=folder, environ=host.environ)
     if program is None:
         return None
     words = ("rev-list", f"--max-count={count}", "--format=%h %s", "HEAD")

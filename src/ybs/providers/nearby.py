@@ -1,7 +1,6 @@
 """Model servers that run on this machine: the usual ports of loopback are asked, and nothing else."""
 
 import asyncio
-import os
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -46,7 +45,7 @@ class NearServer(Struct, frozen=True, kw_only=True):
     models: tuple[NearModel, ...]
 
 
-async def find_servers(environ: Mapping[str, str] = os.environ) -> list[NearServer]:
+async def find_servers(environ: Mapping[str, str]) -> list[NearServer]:
     """Ask the usual ports of this machine at the same time; who does not answer in time is not there."""
     asked = [ask_ollama(ollama_endpoint(environ))]
     asked += [ask_openai(f"http://127.0.0.1:{port}/v1") for port in PORTS]

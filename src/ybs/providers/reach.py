@@ -1,14 +1,14 @@
 """What can be reached: which providers are ready, and which models they have. Only this machine is asked unbidden."""
 
 import asyncio
-import os
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable
 from contextlib import suppress
 from typing import Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from ybs.config.host import Host
 from ybs.config.key_store import SAVED, has_key
 from ybs.config.keys import find_variable
 from ybs.config.schema import Config, Wire
@@ -73,25 +73,25 @@ class ModelReach(Struct, frozen=True, kw_only=True):
     wire: Wire
 
 
-async def look(name: str, config: Config, environ: Mapping[str, str] = os.environ) -> Reach:
+async def look(host: Host, name: str, config: Config) -> Reach:
     """Say whether a provider could be used now, and what it lacks if not. Never fails."""
     try:
-        provider = chosen_provider(config, name, environ)
+        provider = chosen_provider(host, config, name)
         is_here = is_loopback(host_of(provider.endpoint))
     except (ConfigError, ImportError) as error:
         return Reach(provider=name, state="unusable", complaint=str(error).split("\n", 1)[0])
     if provider.make is not None:
-        return _look_at_embedded(provider, config)
+        return _look_at_embedded(host, provider, config)
     if is_here:
         state = "running" if await listens(provider.endpoint) else "stopped"
         return _reach(provider, state)
-    return _look_afar(provider, environ)
+    return _look_afar(host, provider)
 
 
-async def look_at_model(name: str, config: Config) -> ModelReach:
+async def look_at_model(host: Host, name: str, config: Config) -> ModelReach:
     """Look whether the model that a provider would use is there. Raises ConfigError and ModelError."""
-    provider = chosen_provider(config, name)
-    model = create_model(config, provider=name)
+    provider = chosen_provider(host, config, name)
+    model = create_model(host, config, provider=name)
     try:
         state = await _state_of(model, provider)
         return ModelReach(
@@ -105,25 +105,23 @@ async def look_at_model(name: str, config: Config) -> ModelReach:
         await model.aclose()
 
 
-async def models_here(name: str, config: Config) -> list[str]:
+async def models_here(host: Host, name: str, config: Config) -> list[str]:
     """List the models of a provider if it answers on this machine; nobody else is asked. Never fails."""
-    found = await look(name, config)
+    found = await look(host, name, config)
     if not (found.is_here and found.is_ready):
         return []
     with suppress(ConfigError, ModelError, TimeoutError):
-        return await in_time(list_models(config, name))
+        return await in_time(list_models(host, config, name))
     return []
 
 
-async def list_models(
-    config: Config, provider: str | None = None, *, environ: Mapping[str, str] = os.environ
-) -> list[str]:
+async def list_models(host: Host, config: Config, provider: str | None = None) -> list[str]:
     """Ask a provider for the names of its models. Raises ConfigError and ModelError."""
-    found = chosen_provider(config, provider, environ)
+    found = chosen_provider(host, config, provider)
     if found.make is not None:
-        model = found.make(config, None, environ)
+        model = found.make(host, config, None)
     else:
-        model = open_model(found, config, model=found.model or "any", environ=environ)
+        model = open_model(host, found, config, model=found.model or "any")
     try:
         return await model.list_models()
     finally:
@@ -151,27 +149,27 @@ async def listens(endpoint: str) -> bool:
     return True
 
 
-def _look_at_embedded(provider: Provider, config: Config) -> Reach:
+def _look_at_embedded(host: Host, provider: Provider, config: Config) -> Reach:
     """Look at the server that ybs starts by itself."""
     from ybs.providers.local.models import find_model
     from ybs.providers.local.server import running
 
-    if (server := running()) is not None:
+    if (server := running(host)) is not None:
         return Reach(provider=provider.name, state="running", endpoint=server.endpoint)
     chosen = config.llm.model if provider.name == chosen_name(config) else None
     try:
-        find_model(chosen or provider.model, provider.model)
+        find_model(host, chosen or provider.model, provider.model)
     except ConfigError:
         return Reach(provider=provider.name, state="empty")
     return Reach(provider=provider.name, state="startable")
 
 
-def _look_afar(provider: Provider, environ: Mapping[str, str]) -> Reach:
+def _look_afar(host: Host, provider: Provider) -> Reach:
     if provider.api_key:
         return _reach(provider, "keyed")
-    if variable := find_variable(provider.key_variables, environ):
+    if variable := find_variable(provider.key_variables, host.environ):
         return _reach(provider, "keyed", variable)
-    if has_key(provider.name, host_of(provider.endpoint), environ):
+    if has_key(host, provider.name, host_of(provider.endpoint)):
         return _reach(provider, "keyed", SAVED)
     if provider.needs_key:
         return _reach(provider, "keyless", next(iter(provider.key_variables), ""))

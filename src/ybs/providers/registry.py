@@ -4,7 +4,6 @@ Built-in providers are found by a table; modules are imported and entry points (
 for the one that is asked for.
 """
 
-import os
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, Protocol, TypeAlias
@@ -12,6 +11,7 @@ from typing import Any, Protocol, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ybs.config.host import Host
 from ybs.config.key_store import stored_key
 from ybs.config.keys import find_key
 from ybs.config.schema import Config, Endpoint, Wire
@@ -61,8 +61,8 @@ class ProviderModel(Model, Protocol):
         ...
 
 
-#: Makes the model of a provider that is more than an address: `make(config, model, environ)`.
-Maker: TypeAlias = Callable[[Config, str | None, Mapping[str, str]], ProviderModel]
+#: Makes the model of a provider that is more than an address: `make(host, config, model)`.
+Maker: TypeAlias = Callable[[Host, Config, str | None], ProviderModel]
 
 
 class Provider(Struct, frozen=True, kw_only=True):
@@ -120,11 +120,11 @@ def find_provider(name: str, config: Config) -> Provider:
 
 
 def create_model(
+    host: Host,
     config: Config,
     *,
     provider: str | None = None,
     model: str | None = None,
-    environ: Mapping[str, str] = os.environ,
 ) -> ProviderModel:
     """Make the model that the configuration asks for; `provider` and `model` go before it.
 
@@ -132,20 +132,16 @@ def create_model(
     belong to the provider that is named there and are not used for another one. Raises ConfigError, and
     AuthError where a key is missing.
     """
-    found = chosen_provider(config, provider, environ)
+    found = chosen_provider(host, config, provider)
     if found.name == chosen_name(config):
         model = model or config.llm.model
     if found.make is not None:
-        return found.make(config, model, environ)
-    return open_model(found, config, model=model, environ=environ)
+        return found.make(host, config, model)
+    return open_model(host, found, config, model=model)
 
 
 def open_model(
-    provider: Provider,
-    config: Config,
-    *,
-    model: str | None = None,
-    environ: Mapping[str, str] = os.environ,
+    host: Host, provider: Provider, config: Config, *, model: str | None = None
 ) -> RemoteModel:
     """Make a model at a provider's address. Raises ConfigError, and AuthError where a key is missing."""
     model = model or provider.model
@@ -167,7 +163,7 @@ def open_model(
     price = _price(provider, endpoint, facts)
     return RemoteModel(
         adapter,
-        _client(provider, config, adapter, model, environ),
+        _client(host, provider, config, adapter, model),
         options,
         Terms(price=price, max_output=facts.max_output, window_limit=limit),
         retry=Retry(attempts=agent.retry_attempts, base_ms=agent.retry_backoff_base_ms),
@@ -197,9 +193,7 @@ def chosen_name(config: Config) -> str | None:
     return config.llm.provider or ("openai" if config.llm.endpoint else None)
 
 
-def chosen_provider(
-    config: Config, name: str | None = None, environ: Mapping[str, str] = os.environ
-) -> Provider:
+def chosen_provider(host: Host, config: Config, name: str | None = None) -> Provider:
     """Return a provider as it is used: where it is the one of `llm`, with the address and key given there.
 
     Raises ConfigError as `find_provider` does, where none is chosen, and where the environment names an address that
@@ -216,15 +210,15 @@ def chosen_provider(
         )
     found = find_provider(name, config)
     if name != configured or not config.llm.endpoint:
-        found = _located(found, environ)
+        found = _located(found, host.environ)
     return _with_settings(found, config) if name == configured else found
 
 
 def _client(
-    provider: Provider, config: Config, adapter: Adapter, model: str, environ: Mapping[str, str]
+    host: Host, provider: Provider, config: Config, adapter: Adapter, model: str
 ) -> HttpClient:
     endpoint = clean_endpoint(provider.endpoint, provider.wire)
-    key = _key(provider, endpoint, environ)
+    key = _key(host, provider, endpoint)
     site = Site(
         provider=provider.name,
         endpoint=endpoint,
@@ -366,31 +360,31 @@ def _fitted(quirks: Quirks, facts: ModelFacts) -> Quirks:
     return replace(quirks, **{name: False for name, is_so in known.items() if is_so is False})
 
 
-def _stored(provider: Provider, endpoint: str, environ: Mapping[str, str]) -> str | None:
+def _stored(host: Host, provider: Provider, endpoint: str) -> str | None:
     """Return the key that was saved for this provider at this address; none goes out unencrypted."""
-    host = host_of(endpoint)
-    if endpoint.lower().startswith("http:") and not is_loopback(host):
+    server = host_of(endpoint)
+    if endpoint.lower().startswith("http:") and not is_loopback(server):
         return None
-    return stored_key(provider.name, host, environ)
+    return stored_key(host, provider.name, server)
 
 
-def _key(provider: Provider, endpoint: str, environ: Mapping[str, str]) -> str | None:
+def _key(host: Host, provider: Provider, endpoint: str) -> str | None:
     """Return the key, or None where none is needed. Raises AuthError, and ConfigError where it would leak."""
-    host = host_of(endpoint)
-    own, found = (provider.api_key or "").strip(), find_key(provider.key_variables, environ)
-    key = own or found or _stored(provider, endpoint, environ)
+    server = host_of(endpoint)
+    own, found = (provider.api_key or "").strip(), find_key(provider.key_variables, host.environ)
+    key = own or found or _stored(host, provider, endpoint)
     variable = next(iter(provider.key_variables), "its key")
-    is_clear_text = endpoint.lower().startswith("http:") and not is_loopback(host)
+    is_clear_text = endpoint.lower().startswith("http:") and not is_loopback(server)
     if provider.is_moved and is_clear_text and found and not own:
         raise ConfigError(
-            f"This would send the key in {variable} unencrypted to {host}.\nUse https, or put the key for that "
+            f"This would send the key in {variable} unencrypted to {server}.\nUse https, or put the key for that "
             "address into your own file (llm.api_key), or describe the server in `providers`."
         )
     if key and not (key.isascii() and key.isprintable() and " " not in key):
         raise AuthError(
             f"The key for {provider.name} contains characters that a key cannot have.\nCheck whether {variable} was copied completely."
         )
-    if key is None and provider.needs_key and not is_loopback(host):
+    if key is None and provider.needs_key and not is_loopback(server):
         raise AuthError(
             f"{provider.name} needs a key, and none is set.",
             remedies=(Remedy("set_key", variable), Remedy("save_key"), Remedy("change_provider")),

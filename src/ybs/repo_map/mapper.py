@@ -36,7 +36,7 @@ class Mapper:
         job: MapRequest,
         tokens: int,
         *,
-        environ: Mapping[str, str] = os.environ,
+        environ: Mapping[str, str],
         command: Sequence[str] | None = None,
     ) -> None:
         self.job, self.tokens = job, tokens

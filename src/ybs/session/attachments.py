@@ -227,7 +227,7 @@ class Finder:
     def _mentioned(self, readings: Sequence[Reading]) -> Target | None:
         """Return what the first reading means that fits something which exists."""
         for reading in readings:
-            name = os.path.expanduser(reading.path)  # noqa: PTH111 - a Path takes slashes at the end away
+            name = self._roots.host.with_home(reading.path)
             try:
                 path, doubt = self._found(name)
             except Refused as error:
@@ -265,7 +265,7 @@ class Finder:
 
     def _pictured(self, name: str) -> Target | None:
         """Return the picture that a path leads to, outside the roots too, or None where nothing is there."""
-        name = os.path.expanduser(name)  # noqa: PTH111 - see above
+        name = self._roots.host.with_home(name)
         if not self._exists(name):
             return None
         try:

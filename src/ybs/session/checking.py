@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from ybs.config.document import visible
 from ybs.config.layers import Loaded
 from ybs.config.location import Location, locate
-from ybs.config.paths import expand
 from ybs.config.schema import Config
 from ybs.config.unusable import complaint_of
 from ybs.core.errors import ConfigError
@@ -158,7 +157,7 @@ def _in_folders(loaded: Loaded, folder: Path) -> Iterator[Problem]:
     for text in loaded.config.safety.sandbox_allowed_paths:
         if text in SHIPPED.sandbox_allowed_paths:
             continue
-        if not expand(text, folder).is_dir():
+        if not loaded.host.expand(text, folder).is_dir():
             place = locate(loaded, ("safety", "sandbox_allowed_paths"), text)
             yield Problem(f"{place.text}: the folder {visible(text)!r} does not exist", stops=False)
 

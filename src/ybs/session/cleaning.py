@@ -1,16 +1,19 @@
 """Forget sessions that are too old or too many, and what was kept for an undo of those that are gone."""
 
 from ybs.checkpoints.pruning import forget
-from ybs.config.paths import sessions_folder
+from ybs.checkpoints.store import checkpoints_folder
+from ybs.config.host import Host
 from ybs.transcripts.store import Store
 
 _FOREVER_DAYS = 36_500
 
 
-def clean(store: Store, *, max_sessions: int = 0, retention_days: int = 0, keep: str = "") -> int:
+def clean(
+    host: Host, store: Store, *, max_sessions: int = 0, retention_days: int = 0, keep: str = ""
+) -> int:
     """Delete sessions as `Store.clean` does, and the checkpoints of all that are gone; return how many it deleted."""
     removed = store.clean(max_sessions=max_sessions, retention_days=retention_days, keep=keep)
     # Checkpoints are in one place, also those of sessions in another folder than the usual one.
-    kept = store.names() if store.folder == sessions_folder() else None
-    forget(kept, retention_days=retention_days or _FOREVER_DAYS)
+    kept = store.names() if store.folder == host.sessions_folder else None
+    forget(checkpoints_folder(host), kept, retention_days=retention_days or _FOREVER_DAYS)
     return removed

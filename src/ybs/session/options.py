@@ -1,5 +1,6 @@
 """What a frontend may ask for when it opens a session."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, Self
@@ -8,6 +9,7 @@ from msgspec import Struct
 
 from ybs.agent.environment import Permissions
 from ybs.agent.hooks import TurnHook
+from ybs.config.host import Host
 from ybs.config.layers import Loaded
 from ybs.config.schema import Safety
 from ybs.core.errors import ConfigError
@@ -39,6 +41,8 @@ class BadOption(ConfigError):
 class Options(Struct, frozen=True, kw_only=True):
     """What a frontend may ask for. `overrides` maps dotted keys of the configuration to values.
 
+    `host` says where the home folder, the variables and ybs's own files are.
+
     `trust` trusts the project's own files for this session alone; `loaded` is a configuration that was read already.
     `commands` are the slash commands; `guards` and `hooks` are added to the built-in ones.
     `tools` and `toolboxes` are offered beside the built-in tools; the same rules and questions apply to their calls.
@@ -49,6 +53,7 @@ class Options(Struct, frozen=True, kw_only=True):
     `warnings` are told beside those of the configuration.
     """
 
+    host: Host
     folder: Path
     overrides: dict[str, Any] = {}
     config_file: Path | None = None
@@ -87,7 +92,10 @@ class Options(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, folder: Path, options: dict[str, Any]) -> Self:
-        """Make options from keywords; those of `SETTINGS` become overrides. A `model` is a name or the model itself."""
+        """Make options from keywords; those of `SETTINGS` become overrides. A `model` is a name or the model itself.
+
+        Without a `host` it is the one that the environment of this process describes now.
+        """
         model = options.get("model")
         if model is not None and not isinstance(model, str):
             own, options = model, {**options, "model": None}
@@ -96,8 +104,9 @@ class Options(Struct, frozen=True, kw_only=True):
         rest = {name: value for name, value in options.items() if name not in SETTINGS}
         short = {SETTINGS[n]: v for n, v in options.items() if n in SETTINGS and v is not None}
         overrides: dict[str, Any] = {**rest.pop("overrides", {}), **short}
+        host = rest.pop("host", None) or Host.of(os.environ)
         several = {name: tuple(rest.pop(name)) for name in SEVERAL if name in rest}
-        return cls(folder=folder, overrides=overrides, model=own, **several, **rest)
+        return cls(host=host, folder=folder, overrides=overrides, model=own, **several, **rest)
 
 
 def read_prompt(options: Options) -> str:

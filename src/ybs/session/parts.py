@@ -10,7 +10,6 @@ from ybs.agent.environment import ToolEnvironment
 from ybs.agent.model_choice import check_place, is_small
 from ybs.agent.prompt_context import PromptContext
 from ybs.config.layers import Loaded
-from ybs.config.paths import expand
 from ybs.config.schema import PromptForm
 from ybs.core.call_ids import CallIds
 from ybs.core.conversation import Conversation
@@ -68,7 +67,7 @@ class SessionParts:
             confirm=ports.confirm,
             is_attended=ports.is_attended,
         )
-        check_place(environment.incognito, provider, model, loaded.config)
+        check_place(loaded.host, environment.incognito, provider, model, loaded.config)
         own_prompt = read_prompt(options)
         self.context = PromptContext(
             environment,
@@ -96,7 +95,11 @@ class SessionParts:
 
     def store(self) -> Store:
         """Return the saved sessions."""
-        return Store(expand(self.loaded.config.session.storage_path, self.environment.folder))
+        return Store(
+            self.environment.host.expand(
+                self.loaded.config.session.storage_path, self.environment.folder
+            )
+        )
 
     def build(
         self, provider: str, model: ProviderModel, form: PromptForm | None = None
@@ -105,7 +108,7 @@ class SessionParts:
 
         `form` is that of the prompt, where it is not the one of the settings.
         """
-        is_short = is_small(provider, model, self.loaded.config, form)
+        is_short = is_small(self.loaded.host, provider, model, self.loaded.config, form)
         self.context.use(provider, model, is_short=is_short)
         support, guards = self._support_for_small() if is_short else (_as_it_is, ())
         spec = AgentSpec(

@@ -284,6 +284,7 @@ class TurnRecorder(TurnHook):
 
         await asyncio.to_thread(
             clean,
+            self._environment.host,
             store,
             max_sessions=settings.max_sessions,
             retention_days=settings.retention_days,

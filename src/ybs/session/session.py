@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ybs.agent.build import BuiltAgent
 from ybs.agent.model_choice import check_place, next_model, open_model
+from ybs.config.host import Host
 from ybs.config.layers import Loaded
 from ybs.config.schema import Config, Mode, PromptForm
 from ybs.context.project import branch_of
@@ -61,7 +62,7 @@ class Session:
         self.usage = Usage()
         self._is_closed = False
         loaded = ready_settings(options)
-        provider, model = open_model(loaded.config, options.model)
+        provider, model = open_model(loaded.host, loaded.config, options.model)
         parts = self._made(loaded, provider, model)
         if options.resume is not None:
             parts.take_up_meant(options.resume, is_fork=options.fork)
@@ -93,14 +94,8 @@ class Session:
         self.changes = Changes()
         for told in parts.journal.earlier:
             self.changes.add(told.event, is_main=told.is_main)
-        self.history = History(
-            parts.conversation,
-            parts.journal,
-            parts.recorder,
-            self.running,
-            self.emit,
-            self._rewritten,
-        )
+        past = (parts.conversation, parts.journal, parts.recorder)
+        self.history = History(*past, self.running, self.emit, self._rewritten)
         #: The menu that each command gave last, so that a number can choose from it.
         self.offered: dict[str, Menu] = {}
         self._runner = TurnRunner(parts, self.running, self.emit, self.count)
@@ -125,6 +120,11 @@ class Session:
     def folder(self) -> Path:
         """The project's folder."""
         return self.environment.folder
+
+    @property
+    def host(self) -> Host:
+        """The folders and the variables that it goes by."""
+        return self.loaded.host
 
     @property
     def config(self) -> Config:
@@ -276,9 +276,8 @@ class Session:
 
     def next_request(self) -> Request:
         """Return what would be sent now."""
-        history = self.conversation
-        system = history.system or self.context.bare_prompt
-        return Request(system, history.messages, self.agent.toolbox.specs())
+        system = self.conversation.system or self.context.bare_prompt
+        return Request(system, self.conversation.messages, self.agent.toolbox.specs())
 
     @property
     def counted_tokens(self) -> int:
@@ -313,8 +312,8 @@ class Session:
         self.running.check()
         old = self.agent
         name = provider or old.provider
-        new = next_model(self.config, self._options.model, provider=name, model=model)
-        check_place(self.environment.incognito, name, new, self.config)
+        new = next_model(self.host, self.config, self._options.model, provider=name, model=model)
+        check_place(self.host, self.environment.incognito, name, new, self.config)
         await new.detect_window()
         self._parts.agent = self._parts.build(name, new, form)
         await old.toolbox.aclose()  # the agent for the new model opens its own
@@ -347,7 +346,7 @@ class Session:
             old, loaded = self._parts, with_incognito(self.loaded, is_on=is_incognito)
             provider, model = old.agent.provider, old.agent.model.name
             own = self._options.model
-            model = next_model(loaded.config, own, provider=provider, model=model)
+            model = next_model(self.host, loaded.config, own, provider=provider, model=model)
             parts = self._made(loaded, provider, model)
             try:
                 await model.detect_window()

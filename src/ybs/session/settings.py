@@ -21,6 +21,7 @@ def load_settings(options: Options) -> Loaded:
     if options.loaded is not None:
         return options.loaded
     return load(
+        options.host,
         folder=options.folder,
         overrides=options.overrides,
         config_file=options.config_file,

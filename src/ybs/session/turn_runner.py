@@ -167,7 +167,7 @@ class TurnRunner:
 
     def _take_out_refused(self) -> str:
         parts = self._parts
-        unsent = parts.environment.secrets.take_out_refused(parts.conversation)
+        unsent = parts.agent.firewall_model.take_out_refused(parts.conversation)
         if len(parts.conversation.messages) != len(parts.journal.replay.messages):
             self._emit(Replaced(messages=tuple(parts.conversation.messages)))
         return unsent

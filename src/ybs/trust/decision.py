@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from ybs.config import private_file
 from ybs.config.document import visible
-from ybs.config.paths import config_folder
+from ybs.config.host import Host
 from ybs.config.review import FileDifference, Item, ProjectFile, Review
 from ybs.core.errors import ConfigError
 from ybs.trust.files import Untrustable, read_one
@@ -55,15 +55,15 @@ def is_unchanged(review: Review, path: str) -> bool:
 
 
 def judge(
+    host: Host,
     folder: Path,
     files: dict[str, ProjectFile],
     items: tuple[Item, ...],
     *,
     once: bool = False,
-    environ: Mapping[str, str] | None = None,
 ) -> Review:
     """Compare what was read with what was trusted. `folder` is the real path."""
-    record = recall(folder, environ)
+    record = recall(host, folder)
     known = record.files if record else {}
     is_known = record is not None and {path: file.digest for path, file in known.items()} == {
         path: file.digest for path, file in files.items()
@@ -79,7 +79,7 @@ def judge(
     )
 
 
-def give(review: Review, environ: Mapping[str, str] | None = None) -> None:
+def give(host: Host, review: Review) -> None:
     """Trust exactly what was reviewed. Raises ConfigError and OSError."""
     if review.problem:
         raise ConfigError(f"{visible(str(review.folder))} cannot be trusted: {review.problem}")
@@ -90,18 +90,18 @@ def give(review: Review, environ: Mapping[str, str] | None = None) -> None:
         room -= len(text)
         kept[path] = TrustedFile(file.digest, text)
     record = Record(folder=str(review.folder), files=kept)
-    private_file.replace(record_file(review.folder, environ), msgspec.json.encode(record))
+    private_file.replace(record_file(host, review.folder), msgspec.json.encode(record))
 
 
-def revoke(folder: Path, environ: Mapping[str, str] | None = None) -> bool:
+def revoke(host: Host, folder: Path) -> bool:
     """Forget a project. Return whether it had been trusted."""
-    return private_file.remove(record_file(folder.resolve(), environ))
+    return private_file.remove(record_file(host, folder.resolve()))
 
 
-def recall(folder: Path, environ: Mapping[str, str] | None = None) -> Record | None:
+def recall(host: Host, folder: Path) -> Record | None:
     """Return what was trusted in this folder; None where nothing was, or the record is of no use."""
     try:
-        data = private_file.read(record_file(folder, environ), most_bytes=LARGEST_RECORD)
+        data = private_file.read(record_file(host, folder), most_bytes=LARGEST_RECORD)
         record = msgspec.json.decode(data, type=Record) if data is not None else None
     except (OSError, ConfigError, msgspec.DecodeError, UnicodeDecodeError):
         return None
@@ -109,10 +109,10 @@ def recall(folder: Path, environ: Mapping[str, str] | None = None) -> Record | N
     return record if record is not None and record.folder == str(folder) else None
 
 
-def record_file(folder: Path, environ: Mapping[str, str] | None = None) -> Path:
+def record_file(host: Host, folder: Path) -> Path:
     """Return where the trust in a folder is kept."""
     name = sha256(str(folder).encode(errors="surrogateescape")).hexdigest()
-    return config_folder(environ) / "trust" / f"{name}.json"
+    return host.config_folder / "trust" / f"{name}.json"
 
 
 def _changes(

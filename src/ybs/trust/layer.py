@@ -1,11 +1,12 @@
 """The layer of a project's own files: the harmless part always, the powerful part once the person trusts it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from ybs.config.document import SettingsDocument, parse, visible
 from ybs.config.files import LARGEST_BYTES, Unusable, place_of
+from ybs.config.host import Host
 from ybs.config.provider_change import without_strangers
 from ybs.config.review import Item, ProjectFile, Review
 from ybs.config.schema import Config
@@ -25,15 +26,13 @@ _MOST_NAMED = 8
 class ProjectLayer:
     """What a project's files say, read once, and what of it holds."""
 
-    def __init__(
-        self, file: Path, text: str | None, *, is_trusted: bool, environ: Mapping[str, str]
-    ) -> None:
+    def __init__(self, file: Path, text: str | None, *, is_trusted: bool, host: Host) -> None:
         self.file, self.united = file, dict[tuple[str, ...], Leaf]()
         self._early: list[str] = []
         self.document = self._parse(file, text) or SettingsDocument(str(file))
         self.servers: SettingsDocument | None = None
         self.powerful = take_powerful(self.document)
-        self.review = self._review(text or "", once=is_trusted, environ=environ)
+        self.review = self._review(text or "", once=is_trusted, host=host)
 
     @property
     def warnings(self) -> list[str]:
@@ -93,7 +92,7 @@ class ProjectLayer:
             named = ", ".join(files[:_MOST_NAMED]) or "its programs"
             self._early.append(f"{visible(str(self.file.parent))}: {why}: {named}{more}")
 
-    def _review(self, text: str, *, once: bool, environ: Mapping[str, str] | None) -> Review | None:
+    def _review(self, text: str, *, once: bool, host: Host) -> Review | None:
         """Read the rest of what could do something, and compare it with what was trusted."""
         folder = self.file.parent
         items = list(items_of_settings(self.file.name, self.powerful.values))
@@ -112,7 +111,7 @@ class ProjectLayer:
         elif MCP_FILE in files:
             items.append(Item(place=MCP_FILE, words="cannot be read"))
         items += items_of_files(files)
-        return judge(folder, files, tuple(items), once=once, environ=environ)
+        return judge(host, folder, files, tuple(items), once=once)
 
     def _words_of(self, servers: ProjectFile | None) -> Iterable[str]:
         self.servers = self._parse_servers(servers)

@@ -3,7 +3,6 @@
 Nothing of it comes from the project itself. A file that others can write, or that cannot be read, is ignored with a warning.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -13,7 +12,7 @@ from msgspec.structs import replace
 
 from ybs.config import private_file
 from ybs.config.document import visible
-from ybs.config.paths import state_folder
+from ybs.config.host import Host
 from ybs.core.errors import ConfigError
 
 LARGEST_FILE = 1_000_000
@@ -34,10 +33,8 @@ class Record(Struct, frozen=True, kw_only=True):
 class ProjectRules:
     """The rules of one project, read when they are first needed. `may_write` is false in an incognito session."""
 
-    def __init__(
-        self, folder: Path, *, may_write: bool = True, environ: Mapping[str, str] | None = None
-    ) -> None:
-        self.may_write, self._environ = may_write, environ
+    def __init__(self, host: Host, folder: Path, *, may_write: bool = True) -> None:
+        self._host, self.may_write = host, may_write
         self._folder = str(folder.resolve()).encode(errors="backslashreplace").decode()
         self._record: Record | None = None
         #: Why the file is ignored; empty where it is not.
@@ -75,7 +72,7 @@ class ProjectRules:
         from hashlib import sha256  # not before the first call of a tool
 
         name = sha256(self._folder.encode()).hexdigest()
-        return state_folder(self._environ) / "permissions" / f"{name}.json"
+        return self._host.state_folder / "permissions" / f"{name}.json"
 
     def _read(self) -> Record:
         """Read the file. Raises ConfigError and OSError."""

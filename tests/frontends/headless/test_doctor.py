@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from hosts import this_host
 from serving import serving
 from ybs import cli
 from ybs.agent.sandbox import Sandbox
@@ -64,7 +65,7 @@ def test_the_doctor_names_what_is_there_and_what_is_not(
         "is_needed": False,
     }
     states = {"full": "ok", "reduced": "warning", "none": "error"}
-    assert found["sandbox"]["state"] == states[Sandbox(project).state]
+    assert found["sandbox"]["state"] == states[Sandbox(this_host(), project).state]
     names = "ybs python system configuration provider rg git folder sessions disk clock terminal"
     assert set(names.split()) <= set(found)
     assert found["provider"]["fix"] == "ybs setup"
@@ -183,7 +184,7 @@ def test_the_doctor_says_how_a_provider_is_started(
     assert not found["provider ollama"]["is_needed"]
     assert "not running" in found["provider ollama"]["detail"]
     assert found["provider llamacpp"]["fix"] == "ybs models install"
-    monkeypatch.setattr("ybs.providers.local.models.starter_installed", lambda: True)
+    monkeypatch.setattr("ybs.providers.local.models.starter_installed", lambda _host: True)
     found = found_by_the_doctor(capsys)
     assert found["provider llamacpp"]["detail"] == "not running; it starts with the first request"
     assert found["provider"]["detail"] == "none chosen, so the starter model is used"
@@ -244,10 +245,10 @@ def test_a_reduced_sandbox_is_a_warning_and_none_an_error(
 
     backend = NoBackend("nothing here")
     monkeypatch.setattr("ybs.security.sandbox.choice.choose", lambda *_: backend)
-    found = machine.look_at_sandbox(Config())
+    found = machine.look_at_sandbox(this_host(), Config())
     assert (found.state, found.detail) == ("error", "nothing here; commands are refused")
     backend.name = "landlock (reduced)"
-    found = machine.look_at_sandbox(Config())
+    found = machine.look_at_sandbox(this_host(), Config())
     assert (found.state, found.is_to_mend) == ("warning", True)
     assert "ybs asks before every command" in found.detail
 

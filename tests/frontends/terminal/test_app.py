@@ -8,8 +8,10 @@ from typing import Any, cast
 import pytest
 
 from fake_session import FakeSession
+from hosts import this_host
 from trusting import is_trusted, wanting
 from ybs.agent.model_choice import NothingConfigured
+from ybs.config.host import Host
 from ybs.config.schema import Config, Ui
 from ybs.frontends.terminal import app
 from ybs.frontends.terminal.app import chat, open_or_set_up
@@ -89,7 +91,7 @@ def choosing(
     """Answer the question which model; return what it was asked with."""
     asked: list[dict[str, Any]] = []
 
-    def choose(**options: Any) -> dict[str, Any] | None:
+    def choose(_host: Host, **options: Any) -> dict[str, Any] | None:
         asked.append(options)
         return choice
 
@@ -111,7 +113,7 @@ def test_choosing_nothing_ends_with_what_is_missing(
 ) -> None:
     choosing(monkeypatch, None)
     with pytest.raises(NothingConfigured):
-        open_or_set_up(Options(folder=project))
+        open_or_set_up(Options(host=this_host(), folder=project))
     assert list(home.iterdir()) == []
 
 
@@ -136,7 +138,7 @@ def test_a_choice_that_cannot_be_kept_counts_for_this_run(
 ) -> None:
     (home / ".config").write_text("no folder")
     choosing(monkeypatch, CHOICE)
-    assert open_or_set_up(Options(folder=project)).status().model == "qwen3:14b"
+    assert open_or_set_up(Options(host=this_host(), folder=project)).status().model == "qwen3:14b"
     assert "The choice is used for this run only." in capsys.readouterr().out
 
 
@@ -169,7 +171,7 @@ def test_a_project_that_wants_something_is_asked_about_before_anything_is_opened
     monkeypatch.setattr(
         "ybs.frontends.terminal.questions.trust.ask_trust", partial(ask_trust, read=lambda _: "yes")
     )
-    open_or_set_up(Options(folder=project))
+    open_or_set_up(Options(host=this_host(), folder=project))
     assert load_settings(seen[0]).config.hooks
     assert "http://proj.example/v1" in capsys.readouterr().out
 
@@ -188,7 +190,7 @@ def test_what_is_no_clear_yes_trusts_nothing(
     monkeypatch.setattr(
         "ybs.frontends.terminal.questions.trust.ask_trust", partial(ask_trust, read=read)
     )
-    open_or_set_up(Options(folder=project))
+    open_or_set_up(Options(host=this_host(), folder=project))
     assert not load_settings(seen[0]).config.hooks
     assert not is_trusted(project)
 
@@ -198,7 +200,7 @@ def test_a_project_that_wants_nothing_is_not_asked_about(
 ) -> None:
     seen = opened_with(monkeypatch)
     monkeypatch.setattr("builtins.input", unexpected)
-    open_or_set_up(Options(folder=project))
+    open_or_set_up(Options(host=this_host(), folder=project))
     assert seen[0].loaded is not None
 
 
@@ -208,6 +210,6 @@ def test_trust_for_one_run_asks_nothing_and_stores_nothing(
     wanting(project)
     seen = opened_with(monkeypatch)
     monkeypatch.setattr("builtins.input", unexpected)
-    open_or_set_up(Options(folder=project, trust=True))
+    open_or_set_up(Options(host=this_host(), folder=project, trust=True))
     assert load_settings(seen[0]).config.hooks
     assert not is_trusted(project)

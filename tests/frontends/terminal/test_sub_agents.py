@@ -13,7 +13,7 @@ from paper import Page
 from stage import staged
 
 from fake_session import FakeSession
-from ybs.config.paths import sessions_folder
+from hosts import this_host
 from ybs.core.envelope import MAIN
 from ybs.core.events import (
     AssistantSaid,
@@ -263,7 +263,7 @@ def test_stream_json_and_the_transcript_keep_them_apart_whole_and_in_order(
         assert got == [msgspec.json.decode(msgspec.json.encode(event)) for event in events]
     (result,) = (line for line in lines if line["type"] == "result")
     assert (result["result"], result["agent"]) == ("All seen.", MAIN)
-    (path,) = sessions_folder().glob("*.jsonl")
+    (path,) = this_host().sessions_folder.glob("*.jsonl")
     kept = read(path)
     for name, events in TOLD.items():
         stored = [event for event in events if not isinstance(event, PASSING)]

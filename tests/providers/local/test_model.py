@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hosts import this_host
 from ybs.commands.advice import told
 from ybs.config.schema import AgentLimits, Config, Context, Llm
 from ybs.core.errors import ConfigError, ProviderDown
@@ -22,19 +23,19 @@ ASK = Request("system", (UserMessage.of("who are you?"),))
 @pytest.mark.usefixtures("starter", "fake_server")
 class TestWithTheStarter:
     async def test_the_first_request_starts_the_server_and_the_next_uses_it(self):
-        local = create_model(Config(llm=Llm(provider="llamacpp")))
+        local = create_model(this_host(), Config(llm=Llm(provider="llamacpp")))
         first = [event async for event in local.stream(ASK)]
-        pid = server.running()
+        pid = server.running(this_host())
         second = [event async for event in local.stream(ASK)]
         await local.aclose()
         for events in (first, second):
             assert isinstance(events[-1], AssistantSaid)
             assert events[-1].content == f"I am {STARTER_NAME} at 0.0."
             assert events[-1].usage.cost_usd == 0.0
-        assert server.running() == pid
+        assert server.running(this_host()) == pid
 
     async def test_a_temperature_of_the_person_is_kept(self):
-        local = LlamaCppModel(Config(llm=Llm(temperature=0.5)), STARTER_NAME, {})
+        local = LlamaCppModel(this_host(), Config(llm=Llm(temperature=0.5)), STARTER_NAME)
         events = [event async for event in local.stream(ASK)]
         await local.aclose()
         assert isinstance(events[-1], AssistantSaid)
@@ -42,21 +43,21 @@ class TestWithTheStarter:
 
     async def test_a_server_that_died_between_two_requests_is_started_again(self):
         at_once = Config(agent=AgentLimits(retry_backoff_base_ms=0))
-        local = LlamaCppModel(at_once, STARTER_NAME, {})
+        local = LlamaCppModel(this_host(), at_once, STARTER_NAME)
         assert local.endpoint == "(starts when needed)"
         [_ async for _ in local.stream(ASK)]
-        running = server.running()
+        running = server.running(this_host())
         assert running is not None
         os.kill(running.pid, 9)
         events = [event async for event in local.stream(ASK)]
         await local.aclose()
         assert isinstance(events[-1], AssistantSaid)
-        assert local.endpoint != running.endpoint or server.running() != running
+        assert local.endpoint != running.endpoint or server.running(this_host()) != running
 
     async def test_a_slow_start_is_announced(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setenv("FAKE_SERVE", "slow")
         monkeypatch.setattr(model, "ANNOUNCED_AFTER", 0.0)
-        local = LlamaCppModel(Config(), STARTER_NAME, {})
+        local = LlamaCppModel(this_host(), Config(), STARTER_NAME)
         events = [event async for event in local.stream(ASK)]
         await local.aclose()
         assert Noticed(level="info", text="starting the local model (0 s)") in events
@@ -64,18 +65,18 @@ class TestWithTheStarter:
     async def test_leaving_during_the_start_leaves_no_server(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setenv("FAKE_SERVE", "slow")
         monkeypatch.setattr(model, "ANNOUNCED_AFTER", 0.0)
-        local = LlamaCppModel(Config(), STARTER_NAME, {})
+        local = LlamaCppModel(this_host(), Config(), STARTER_NAME)
         events = local.stream(ASK)
         assert isinstance(await anext(events), Noticed)
         await events.aclose()
-        assert server.running() is None
+        assert server.running(this_host()) is None
 
     async def test_a_server_that_dies_while_it_answers_is_started_with_less_and_it_is_said(
         self, monkeypatch: pytest.MonkeyPatch
     ):
         monkeypatch.setenv("FAKE_SERVE", "dies 4096")
         at_once = Config(agent=AgentLimits(retry_backoff_base_ms=0))
-        local = LlamaCppModel(at_once, STARTER_NAME, {})
+        local = LlamaCppModel(this_host(), at_once, STARTER_NAME)
         assert local.window == 8192
         events = [event async for event in local.stream(ASK)]
         assert (local.window, local.max_tokens) == (4096, 1024)
@@ -94,7 +95,9 @@ class TestWithTheStarter:
         self, monkeypatch: pytest.MonkeyPatch
     ):
         monkeypatch.setenv("FAKE_SERVE", "breaks")
-        local = LlamaCppModel(Config(agent=AgentLimits(retry_attempts=0)), STARTER_NAME, {})
+        local = LlamaCppModel(
+            this_host(), Config(agent=AgentLimits(retry_attempts=0)), STARTER_NAME
+        )
         first = [event async for event in local.stream(ASK)]
         second = [event async for event in local.stream(ASK)]
         await local.aclose()
@@ -109,22 +112,22 @@ class TestWithTheStarter:
         self, monkeypatch: pytest.MonkeyPatch
     ):
         monkeypatch.setenv("FAKE_SERVE", "traceback")
-        local = LlamaCppModel(Config(), STARTER_NAME, {})
+        local = LlamaCppModel(this_host(), Config(), STARTER_NAME)
         with pytest.raises(ProviderDown, match="invalid magic"):
             [_ async for _ in local.stream(ASK)]
-        assert not server.log_file().with_name("llama.last.log").exists()
+        assert not server.log_file(this_host()).with_name("llama.last.log").exists()
         await local.aclose()
 
     async def test_the_server_is_free_for_others_when_the_model_is_closed(self):
-        local = LlamaCppModel(Config(), STARTER_NAME, {})
+        local = LlamaCppModel(this_host(), Config(), STARTER_NAME)
         [_ async for _ in local.stream(ASK)]
-        assert server.Lease().is_held_by_others()
+        assert server.Lease(this_host()).is_held_by_others()
         await local.aclose()
-        assert not server.Lease().is_held_by_others()
+        assert not server.Lease(this_host()).is_held_by_others()
 
     async def test_name_window_and_the_list_of_models(self):
-        (Path(str(model.models.models_folder())) / "other.gguf").write_bytes(b"GGUF")
-        local = LlamaCppModel(Config(context=Context(max_tokens=2048)), STARTER_NAME, {})
+        (Path(str(model.models.models_folder(this_host()))) / "other.gguf").write_bytes(b"GGUF")
+        local = LlamaCppModel(this_host(), Config(context=Context(max_tokens=2048)), STARTER_NAME)
         await local.warm_up()
         await local.aclose()
         assert (local.name, local.window, local.provider) == (STARTER_NAME, 2048, "llamacpp")
@@ -134,15 +137,17 @@ class TestWithTheStarter:
 
 def test_without_the_starter_model_the_message_says_how_to_get_it():
     with pytest.raises(ConfigError, match="not installed") as caught:
-        create_model(Config(llm=Llm(provider="llamacpp")))
+        create_model(this_host(), Config(llm=Llm(provider="llamacpp")))
     assert "`ybs models install`" in told(caught.value)
 
 
 async def test_with_an_endpoint_no_server_is_managed():
     async with OpenAIServer(["the ones ybs knows of"]) as other:
-        local = create_model(Config(llm=Llm(provider="llamacpp", endpoint=other.url, model="m")))
+        local = create_model(
+            this_host(), Config(llm=Llm(provider="llamacpp", endpoint=other.url, model="m"))
+        )
         events = [event async for event in local.stream(ASK)]
         await local.aclose()
     assert isinstance(events[-1], AssistantSaid)
     assert events[-1].content == "the ones ybs knows of"
-    assert server.running() is None
+    assert server.running(this_host()) is None

@@ -4,46 +4,47 @@ from pathlib import Path
 
 import pytest
 
+from hosts import this_host
 from ybs.core.errors import ConfigError
 from ybs.providers.local import STARTER_NAME, models
 
 
 def test_the_starter_is_installed_only_when_it_is_whole(starter: Path):
-    assert models.starter_installed()
+    assert models.starter_installed(this_host())
     starter.write_bytes(b"half")
-    assert not models.starter_installed()
+    assert not models.starter_installed(this_host())
     starter.unlink()
-    assert not models.starter_installed()
+    assert not models.starter_installed(this_host())
 
 
 def test_no_folder_means_no_models():
-    assert models.list_models() == []
+    assert models.list_models(this_host()) == []
 
 
 def test_models_are_found_by_name_by_path_and_as_the_starter(starter: Path, tmp_path: Path):
-    other = models.models_folder() / "other-7b.gguf"
+    other = models.models_folder(this_host()) / "other-7b.gguf"
     other.write_bytes(b"GGUF")
     elsewhere = tmp_path / "mine.gguf"
     elsewhere.write_bytes(b"GGUF")
-    assert models.find_model(STARTER_NAME, STARTER_NAME) == starter
-    assert models.find_model("other-7b", STARTER_NAME) == other
-    assert models.find_model(str(elsewhere), STARTER_NAME) == elsewhere
-    assert [file.name for file in models.list_models()] == ["other-7b", starter.stem]
+    assert models.find_model(this_host(), STARTER_NAME, STARTER_NAME) == starter
+    assert models.find_model(this_host(), "other-7b", STARTER_NAME) == other
+    assert models.find_model(this_host(), str(elsewhere), STARTER_NAME) == elsewhere
+    assert [file.name for file in models.list_models(this_host())] == ["other-7b", starter.stem]
 
 
 def test_an_unknown_name_lists_what_there_is(starter: Path):
     with pytest.raises(ConfigError, match=starter.stem):
-        models.find_model("gpt-99", STARTER_NAME)
+        models.find_model(this_host(), "gpt-99", STARTER_NAME)
 
 
 def test_a_path_without_a_file_is_named():
     with pytest.raises(ConfigError, match=r"/nowhere/m\.gguf"):
-        models.find_model("/nowhere/m.gguf", STARTER_NAME)
+        models.find_model(this_host(), "/nowhere/m.gguf", STARTER_NAME)
 
 
 async def test_removing_deletes_the_model_and_what_is_left_of_fetching_it(starter: Path):
-    (models.parts_folder() / "01").mkdir(parents=True)
-    assert await models.remove_starter()
-    assert models.list_models() == []
-    assert not models.parts_folder().exists()
-    assert not await models.remove_starter()
+    (models.parts_folder(this_host()) / "01").mkdir(parents=True)
+    assert await models.remove_starter(this_host())
+    assert models.list_models(this_host()) == []
+    assert not models.parts_folder(this_host()).exists()
+    assert not await models.remove_starter(this_host())

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hosts import this_host
 from rows import every_row
 from ybs.core.errors import ConfigError
 from ybs.providers.local import program
@@ -37,8 +38,8 @@ def test_the_extra_serves_unless_a_card_wants_another_program(
     expected: str,
 ):
     monkeypatch.setattr(program, "find_spec", lambda _name: has_extra or None)
-    monkeypatch.setattr(shutil, "which", lambda _name: in_path)
-    assert program.find_program(None, Machine(cores=2, gpus=gpus)) == expected
+    monkeypatch.setattr(shutil, "which", lambda _name, path: in_path)
+    assert program.find_program(this_host(), None, Machine(cores=2, gpus=gpus)) == expected
 
 
 @every_row("in_path", [None, "llama-server"])
@@ -46,9 +47,9 @@ def test_without_any_program_the_message_names_three_ways(
     monkeypatch: pytest.MonkeyPatch, in_path: str | None
 ):
     monkeypatch.setattr(program, "find_spec", lambda _name: None)
-    monkeypatch.setattr(shutil, "which", lambda _name: in_path)
+    monkeypatch.setattr(shutil, "which", lambda _name, path: in_path)
     with pytest.raises(ConfigError) as caught:
-        program.find_program(None, Machine(cores=2))
+        program.find_program(this_host(), None, Machine(cores=2))
     for words in (r"pip install 'ybs[local]'", "`llama-server` is in PATH", "local.server"):
         assert words in str(caught.value)
 
@@ -57,7 +58,7 @@ def test_the_program_of_the_settings_goes_first(tmp_path: Path):
     path = tmp_path / "my-server"
     path.write_text("#!/bin/sh\n")
     path.chmod(0o755)
-    assert program.find_program(str(path), Machine(cores=2)) == str(path)
+    assert program.find_program(this_host(), str(path), Machine(cores=2)) == str(path)
 
 
 def test_a_program_of_the_settings_must_be_there_and_absolute(tmp_path: Path):
@@ -65,11 +66,11 @@ def test_a_program_of_the_settings_must_be_there_and_absolute(tmp_path: Path):
     path.write_text("x")
     for named in (str(path), str(tmp_path / "gone"), "llama-server", str(tmp_path)):
         with pytest.raises(ConfigError, match=r"local\.server is not the absolute path"):
-            program.find_program(named, Machine(cores=2))
+            program.find_program(this_host(), named, Machine(cores=2))
 
 
 def test_the_name_of_the_extra_is_right():
     assert (
         importlib.util.find_spec("xllamacpp") is None
-        or program.find_program(None, Machine(cores=1)) == ""
+        or program.find_program(this_host(), None, Machine(cores=1)) == ""
     )

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
+from hosts import this_host
 from ybs.core.events import AssistantSaid
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
@@ -25,8 +26,8 @@ from ybs.session.options import Options
 from ybs.session.session import Session
 
 #: Looked for now, before a test gets a HOME of its own.
-STARTER = models.starter_path()
-IS_THERE = models.starter_installed() and find_spec("xllamacpp") is not None
+STARTER = models.starter_path(this_host())
+IS_THERE = models.starter_installed(this_host()) and find_spec("xllamacpp") is not None
 SAMPLE = Path(__file__).parents[3] / "examples" / "shop"
 YBS = str(Path(sys.executable).with_name("ybs"))
 TEST = "python3 -m unittest -q"
@@ -69,22 +70,22 @@ def shop(project: Path) -> Path:
 
 
 def opened(folder: Path) -> Session:
-    return Session(Options(folder=folder, overrides={"llm.provider": "llamacpp"}))
+    return Session(Options(host=this_host(), folder=folder, overrides={"llm.provider": "llamacpp"}))
 
 
 def wanted(model: Path, window: int | None) -> server.Wanted:
-    shape, template = notes_of(model).head.shape, template_of(model)
+    shape, template = notes_of(this_host(), model).head.shape, template_of(model)
     return server.Wanted(model=str(model), alias="x", shape=shape, template=template, window=window)
 
 
 async def start(model: Path | None = None, *, window: int | None = None) -> server.Running:
-    job = wanted(model or models.starter_path(), window)
-    return await server.ensure(job, server.Lease(), told=lambda _: None)
+    job = wanted(model or models.starter_path(this_host()), window)
+    return await server.ensure(this_host(), job, server.Lease(this_host()), told=lambda _: None)
 
 
 def ask(path: str, body: Any) -> Any:
     """Ask the server something that is not a chat."""
-    running = server.running()
+    running = server.running(this_host())
     assert running is not None
     connection = HTTPConnection("127.0.0.1", running.port, timeout=60)
     headers = {"Authorization": f"Bearer {running.key}", "Content-Type": "application/json"}
@@ -275,7 +276,7 @@ async def test_the_server_ends_cleanly_when_told(
     running = await start()
     os.kill(running.pid, signal.SIGTERM)
     assert await asyncio.to_thread(os.waitpid, running.pid, 0) == (running.pid, 0)
-    assert not server.state_file().exists()
+    assert not server.state_file(this_host()).exists()
 
 
 async def test_a_file_that_is_no_model_is_named_with_the_log(

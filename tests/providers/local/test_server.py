@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from hosts import this_host
 from rows import every_row
 from ybs.core.errors import ConfigError, ProviderDown
 from ybs.providers.local import hardware, process, server
@@ -36,8 +37,10 @@ async def ensure(
 ) -> server.Running:
     """Start a server, or find it; without a lease of its own the run gives it back at once, as one that ended does."""
     told = [] if told is None else told
-    own = lease or server.Lease()
-    found = await server.ensure(wanted(model, **changes), own, told=told.append, crashed=crashed)
+    own = lease or server.Lease(this_host())
+    found = await server.ensure(
+        this_host(), wanted(model, **changes), own, told=told.append, crashed=crashed
+    )
     if lease is None:
         own.release()
     return found
@@ -69,7 +72,7 @@ async def test_a_server_with_another_chat_template_is_replaced(starter: Path):
 
 
 async def test_runs_share_a_server_whatever_window_each_would_like(starter: Path):
-    mine = server.Lease()
+    mine = server.Lease(this_host())
     first = await ensure(starter, lease=mine)
     assert await ensure(starter, window=2048) == first
     mine.release()
@@ -79,11 +82,11 @@ async def test_runs_share_a_server_whatever_window_each_would_like(starter: Path
 async def test_a_server_that_another_run_uses_is_not_taken_away_for_another_model(
     starter: Path, tmp_path: Path
 ):
-    mine, others = server.Lease(), server.Lease()
+    mine, others = server.Lease(this_host()), server.Lease(this_host())
     first = await ensure(starter, lease=others)
     with pytest.raises(ProviderDown, match="Another ybs uses the local server with the model qwen"):
         await ensure(tmp_path / "other.gguf", lease=mine)
-    assert server.running() == first
+    assert server.running(this_host()) == first
     others.release()
     second = await ensure(tmp_path / "other.gguf", lease=mine)
     assert second.model.endswith("other.gguf")
@@ -92,22 +95,22 @@ async def test_a_server_that_another_run_uses_is_not_taken_away_for_another_mode
 
 async def test_a_lease_ends_with_the_process_that_holds_it(starter: Path):
     await ensure(starter)
-    code = "from ybs.providers.local.server import Lease; a = Lease(); a.hold(); print(); input()"
+    code = "from ybs.providers.local.server import Lease; from ybs.frontends.host import this_host; a = Lease(this_host()); a.hold(); print(); input()"
     holder = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", code), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )
     assert holder.stdout is not None
     await holder.stdout.readline()
-    assert server.Lease().is_held_by_others()
+    assert server.Lease(this_host()).is_held_by_others()
     holder.kill()
     await holder.communicate()
-    assert not server.Lease().is_held_by_others()
+    assert not server.Lease(this_host()).is_held_by_others()
 
 
 async def test_a_server_that_hangs_is_replaced_even_while_others_use_it(
     starter: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    others = server.Lease()
+    others = server.Lease(this_host())
     first = await ensure(starter, lease=others)
     with monkeypatch.context() as hanging:
         hanging.setattr(server, "is_healthy", lambda found: found.pid != first.pid)
@@ -122,7 +125,7 @@ async def test_too_little_memory_is_said_before_anything_starts(
     monkeypatch.setattr(hardware, "detect", lambda: Machine(cores=2, free_bytes=10**8))
     with pytest.raises(ProviderDown, match=r"about 0\.4 GB of memory, and only 0\.1 GB is free"):
         await ensure(starter)
-    assert not server.state_file().exists()
+    assert not server.state_file(this_host()).exists()
 
 
 async def test_the_wait_is_reported_while_the_model_loads(
@@ -137,17 +140,17 @@ async def test_the_wait_is_reported_while_the_model_loads(
 
 async def test_stop_ends_it_and_says_whether_one_ran(starter: Path):
     running = await ensure(starter)
-    assert await server.stop()
+    assert await server.stop(this_host())
     assert process.start_time(running.pid) != running.started
-    assert not server.state_file().exists()
-    assert not await server.stop()
+    assert not server.state_file(this_host()).exists()
+    assert not await server.stop(this_host())
 
 
 async def test_the_key_is_readable_by_its_owner_only_and_not_in_the_arguments(starter: Path):
     running = await ensure(starter)
-    assert stat.S_IMODE(server.state_file().stat().st_mode) == 0o600
-    assert stat.S_IMODE(server.log_file().stat().st_mode) == 0o600
-    assert stat.S_IMODE(server.state_file().parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE(server.state_file(this_host()).stat().st_mode) == 0o600
+    assert stat.S_IMODE(server.log_file(this_host()).stat().st_mode) == 0o600
+    assert stat.S_IMODE(server.state_file(this_host()).parent.stat().st_mode) == 0o700
     arguments = await asyncio.to_thread(Path(f"/proc/{running.pid}/cmdline").read_bytes)
     assert running.key.encode() not in arguments
 
@@ -156,17 +159,17 @@ async def test_a_process_that_only_got_the_same_number_is_left_alone(starter: Pa
     mine = server.Running(
         pid=os.getpid(), started="1", port=1, key="k", model=str(starter), window=4096
     )
-    server.state_file().parent.mkdir(parents=True)
-    server.state_file().write_bytes(msgspec.json.encode(mine))
-    assert server.running() is None
+    server.state_file(this_host()).parent.mkdir(parents=True)
+    server.state_file(this_host()).write_bytes(msgspec.json.encode(mine))
+    assert server.running(this_host()) is None
     assert (await ensure(starter)).pid != os.getpid()
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"pid": "x"}', b"[]"])
 async def test_a_broken_state_file_counts_as_none(starter: Path, content: bytes):
-    server.state_file().parent.mkdir(parents=True)
-    server.state_file().write_bytes(content)
-    assert server.running() is None
+    server.state_file(this_host()).parent.mkdir(parents=True)
+    server.state_file(this_host()).write_bytes(content)
+    assert server.running(this_host()) is None
     assert (await ensure(starter)).port
 
 
@@ -182,7 +185,7 @@ async def test_a_missing_extra_says_what_to_install(starter: Path, monkeypatch: 
     monkeypatch.setenv("FAKE_SERVE", "missing")
     with pytest.raises(ConfigError, match=r"pip install 'ybs\[local\]'"):
         await ensure(starter)
-    assert not server.state_file().exists()
+    assert not server.state_file(this_host()).exists()
 
 
 async def test_a_crash_at_the_start_shows_the_end_of_the_log(
@@ -191,7 +194,7 @@ async def test_a_crash_at_the_start_shows_the_end_of_the_log(
     monkeypatch.setenv("FAKE_SERVE", "crash")
     with pytest.raises(ProviderDown, match="out of memory") as caught:
         await ensure(starter)
-    assert str(server.log_file()) in str(caught.value)
+    assert str(server.log_file(this_host())) in str(caught.value)
 
 
 async def test_a_crash_at_the_start_shows_the_errors_before_a_traceback(
@@ -210,7 +213,7 @@ async def test_a_start_that_never_gets_ready_is_given_up(
     monkeypatch.setattr(server, "START_SECONDS", 0.0)
     with pytest.raises(ProviderDown, match="not ready after"):
         await ensure(starter)
-    assert server.running() is None
+    assert server.running(this_host()) is None
 
 
 async def test_a_cancelled_start_leaves_no_server_behind(
@@ -219,15 +222,17 @@ async def test_a_cancelled_start_leaves_no_server_behind(
     monkeypatch.setenv("FAKE_SERVE", "slow")
     waits: asyncio.Queue[float | str] = asyncio.Queue()
     start = asyncio.create_task(
-        server.ensure(wanted(starter), server.Lease(), told=waits.put_nowait)
+        server.ensure(
+            this_host(), wanted(starter), server.Lease(this_host()), told=waits.put_nowait
+        )
     )
     await waits.get()
-    pid = msgspec.json.decode(server.state_file().read_bytes())["pid"]
+    pid = msgspec.json.decode(server.state_file(this_host()).read_bytes())["pid"]
     start.cancel()
     with pytest.raises(asyncio.CancelledError):
         await start
     assert process.start_time(pid) == ""
-    assert not server.state_file().exists()
+    assert not server.state_file(this_host()).exists()
 
 
 @pytest.mark.slow
@@ -237,7 +242,7 @@ async def test_a_server_that_does_not_heed_the_first_signal_is_killed(
     running = await ensure(starter)
     monkeypatch.setattr(process, "STOP_SECONDS", 0.3)
     os.kill(running.pid, 19)  # SIGSTOP: it cannot react to SIGTERM
-    assert await server.stop()
+    assert await server.stop(this_host())
     assert process.start_time(running.pid) == ""
 
 
@@ -258,7 +263,7 @@ async def test_a_start_that_fails_for_want_of_memory_is_tried_with_less_and_it_i
         for window in windows[1:]
     ]
     assert await ensure(starter, window=asked) == found  # the next run does not fail first
-    await server.stop()
+    await server.stop(this_host())
 
 
 async def test_a_process_that_the_kernel_kills_counts_as_one_without_memory(
@@ -272,7 +277,7 @@ async def test_a_process_that_the_kernel_kills_counts_as_one_without_memory(
         "The local model's server did not get the memory that it needs, "
         "so it is started again with a window of 4,096 tokens."
     ]
-    assert server.running() is None
+    assert server.running(this_host()) is None
 
 
 async def test_layers_go_back_to_the_processor_first(
@@ -302,6 +307,6 @@ async def test_a_crash_with_the_least_setting_starts_the_same_again(starter: Pat
 
 async def test_the_log_of_the_server_before_is_kept(starter: Path):
     await ensure(starter)
-    server.log_file().write_text("the first")
+    server.log_file(this_host()).write_text("the first")
     await ensure(starter, window=2048)
-    assert server.log_file().with_name("llama.last.log").read_text() == "the first"
+    assert server.log_file(this_host()).with_name("llama.last.log").read_text() == "the first"

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hosts import this_host
 from ybs.core.errors import ToolError
 from ybs.security.paths.roots import Roots
 from ybs.tools.searching import child, engine, ripgrep
@@ -37,13 +38,15 @@ def test_s20_only_an_rg_from_outside_the_project_is_used(
     (linked / "rg").symlink_to(inside)
     outside = fake_rg(tmp_path / "outside", "true")
     monkeypatch.setenv("PATH", f".:bin::{project}/bin:{linked}:/nonexistent:{outside.parent}")
-    assert ripgrep.program(Roots(project)) == str(outside)
+    assert ripgrep.program(Roots(this_host(), project)) == str(outside)
     monkeypatch.setenv("PATH", f"{project}/bin")
-    assert ripgrep.program(Roots(project)) == ""
+    assert ripgrep.program(Roots(this_host(), project)) == ""
 
 
 def counts(rg: Path, **options: Any) -> ripgrep.Counts | None:
-    return ripgrep.counts(str(rg), "x", Roots(rg.parent), rg.parent, Deadline(5), **options)
+    return ripgrep.counts(
+        str(rg), "x", Roots(this_host(), rg.parent), rg.parent, Deadline(5), **options
+    )
 
 
 def test_counts_are_read_from_its_output_and_names_may_hold_line_ends(tmp_path: Path):
@@ -80,7 +83,7 @@ def test_where_no_file_lies_in_memory_one_on_disk_will_do(
 def test_at_the_deadline_it_is_ended_and_what_it_found_counts(tmp_path: Path):
     late = fake_rg(tmp_path / "late", "printf './a\\0001\\n'; exec sleep 60")
     found = ripgrep.counts(
-        str(late), "x", Roots(tmp_path), late.parent, Deadline(0.1), endings=(".py",)
+        str(late), "x", Roots(this_host(), tmp_path), late.parent, Deadline(0.1), endings=(".py",)
     )
     assert found
     assert found.was_cut
@@ -96,7 +99,7 @@ def test_when_it_is_stuck_it_is_given_up(tmp_path: Path, monkeypatch: pytest.Mon
     os.mkfifo(stuck.parent / ".gitignore")
     assert counts(stuck) is None
     busy = fake_rg(tmp_path / "busy", "printf './a\\0001\\n'; while :; do :; done")
-    found = ripgrep.counts(str(busy), "x", Roots(tmp_path), tmp_path, Deadline(0.1))
+    found = ripgrep.counts(str(busy), "x", Roots(this_host(), tmp_path), tmp_path, Deadline(0.1))
     assert found
     assert (found.files, found.was_cut) == ({"a": 1}, True)
 
@@ -108,7 +111,7 @@ def test_paths_go_to_it_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     found = ripgrep.places(
         str(rg),
         "x",
-        Roots(rg.parent),
+        Roots(this_host(), rg.parent),
         tmp_path,
         ["aaa", "bbb", "ccc"],
         most=9,
@@ -119,11 +122,11 @@ def test_paths_go_to_it_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("failure", ["exit 2", "rm $0; printf './src/a.py\\0001\\n'"])
 async def test_python_searches_where_it_fails(
-    bench: Any, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: str
+    make_bench: Any, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: str
 ):
     (project / "a.py").write_text("main\n")
     monkeypatch.setenv("PATH", f"{fake_rg(tmp_path / 'rg', failure).parent}:/bin")
-    display = (await bench.ok("search_files", pattern="main")).display
+    display = (await make_bench().ok("search_files", pattern="main")).display
     assert display["total_matches"] == 1
 
 
@@ -131,6 +134,7 @@ def found_by(rg: bool, pattern: str, start: Path, roots: Roots, **options: Any) 
     path = os.environ["PATH"]
     os.environ["PATH"] = str(Path(RG).parent) if rg else "/nonexistent"
     try:
+        roots.host = this_host()
         glob = options.pop("glob", "**")
         scope = engine.Scope(
             start=start, choice=GlobChoice(glob, names_anywhere=True), most=5, **options
@@ -237,7 +241,7 @@ def test_both_engines_find_the_same_in_made_up_files(
             pattern_of(pattern)
         except ToolError:
             continue
-        compared(pattern, folder, Roots(folder))
+        compared(pattern, folder, Roots(this_host(), folder))
 
 
 RULES = [
@@ -286,8 +290,8 @@ def make_tree(folder: Path, rules: list[str], inner: list[str]) -> None:
 def test_both_engines_leave_out_the_same_files(tmp_path: Path, rules: list[str], inner: list[str]):
     folder = tmp_path / "made"
     make_tree(folder, rules, inner)
-    compared("word", folder, Roots(folder))
-    compared("word", folder / "a", Roots(folder))
+    compared("word", folder, Roots(this_host(), folder))
+    compared("word", folder / "a", Roots(this_host(), folder))
 
 
 @needs_rg
@@ -306,7 +310,7 @@ def test_both_engines_look_at_the_same_files(tmp_path: Path):
     (folder / "late").write_bytes(b"word\n" + b"x" * 70_000 + b"\0")
     for odd in (b"a\nb", b"\xff", b"n" * 255, b"-e", b"a b:1:2"):
         (folder / os.fsdecode(odd)).write_text("word")
-    roots = Roots(folder, ("./",), ("./c",))
+    roots = Roots(this_host(), folder, ("./",), ("./c",))
     found = compared("word", folder, roots)
     assert list(found.places) == ["#a", "-e", "a\nb", "a b:1:2", "a/keep.log"]
     assert found.files == 12

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hosts import this_host
 from processes import comes
 from ybs.core.errors import ToolError
 from ybs.core.ports import ToolOutput
@@ -28,7 +29,7 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def workspace(project: Path) -> AsyncIterator[Workspace]:
-    workspace = Workspace(Roots(project))
+    workspace = Workspace(Roots(this_host(), project))
     yield workspace
     await workspace.shells.aclose()
 

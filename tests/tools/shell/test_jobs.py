@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from hosts import this_host
 from processes import comes, ends, is_alive, size_of
 from ybs.core.errors import ToolError
 from ybs.security.paths.roots import Roots
@@ -31,7 +32,7 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def shells(project: Path) -> AsyncIterator[Shells]:
-    shells = Shells(Roots(project))
+    shells = Shells(Roots(this_host(), project))
     yield shells
     await shells.aclose()
 
@@ -194,12 +195,13 @@ def test_the_time_is_written_as_a_clock_so_that_waiting_is_no_repetition():
 OUTLIVED = """
 import asyncio, os, sys
 from pathlib import Path
+from ybs.config.host import Host
 from ybs.security.paths.roots import Roots
 from ybs.tools.shell.output import Live
 from ybs.tools.shell.shells import Shells
 
 async def main():
-    shells = Shells(Roots(Path.cwd()))
+    shells = Shells(Roots(Host.of(os.environ), Path.cwd()))
     command = "setsid sh -c 'echo $$ > stray; exec sleep 60' & echo $$ > pid; sleep 60"
     shells.jobs.start(command, Path.cwd(), most_chars=99, live=Live(print))
     while not all(Path(name).exists() and Path(name).read_text() for name in ("pid", "stray")):
@@ -240,7 +242,7 @@ async def test_ended_commands_are_off_the_watchs_list(shells: Shells):
 
 
 def test_all_jobs_are_gone_when_the_loop_ends_without_a_close(project: Path):
-    shells = Shells(Roots(project))
+    shells = Shells(Roots(this_host(), project))
     pids: list[int] = []
 
     async def main() -> None:
@@ -254,6 +256,6 @@ def test_all_jobs_are_gone_when_the_loop_ends_without_a_close(project: Path):
 
 
 def test_jobs_are_made_once(project: Path):
-    shells = Shells(Roots(project))
+    shells = Shells(Roots(this_host(), project))
     assert isinstance(shells.jobs, Jobs)
     assert shells.jobs is shells.jobs

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from hosts import host_at, this_host
 from rows import every_row
 from ybs.security.paths.bulk import MOST_KEPT_BYTES
 from ybs.security.paths.roots import Roots
@@ -52,7 +53,7 @@ def planted(project: Path) -> Path:
     ],
 )
 def test_what_cannot_be_brought_back_is_named(planted: Path, command: str, named: str):
-    said = loss(command, planted, Roots(planted))
+    said = loss(command, planted, Roots(this_host(), planted))
     assert said.startswith("undo cannot bring back ")
     assert named in said
 
@@ -76,11 +77,16 @@ def test_what_cannot_be_brought_back_is_named(planted: Path, command: str, named
     ],
 )
 def test_what_undo_brings_back_is_not_named(planted: Path, command: str):
-    assert not loss(command, planted, Roots(planted)), command
+    assert not loss(command, planted, Roots(this_host(), planted)), command
 
 
 def test_a_repository_within_has_rules_of_its_own(planted: Path):
     (planted / "web/.git").mkdir()
     (planted / "web/node_modules/x").write_text("x")
-    assert not loss("rm web/node_modules/x", planted, Roots(planted))
-    assert loss("rm node_modules/left/index.js", planted, Roots(planted))
+    assert not loss("rm web/node_modules/x", planted, Roots(this_host(), planted))
+    assert loss("rm node_modules/left/index.js", planted, Roots(this_host(), planted))
+
+
+def test_the_home_folder_is_that_of_the_host(planted: Path):
+    roots = Roots(host_at(planted.parent), planted)
+    assert "outside.txt" in loss("rm ~/outside.txt", planted, roots)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ybs.config.paths import state_folder
+from hosts import this_host
 from ybs.core.errors import Refused
 from ybs.security.paths.roots import Roots
 from ybs.tools.shell import overflow as room
@@ -15,7 +15,7 @@ from ybs.tools.shell.overflow import Outputs, Spill, outputs_folder, sweep
 
 @pytest.fixture
 def outputs(project: Path) -> Outputs:
-    return Outputs(Roots(project))
+    return Outputs(Roots(this_host(), project))
 
 
 def written(spill: Spill) -> bytes:
@@ -27,7 +27,7 @@ def test_an_output_gets_a_file_only_once_it_is_too_long(outputs: Outputs):
     spill = Spill(outputs, 5)
     spill.add(b"ab\nc")
     assert spill.path is None
-    assert not state_folder().exists()
+    assert not this_host().state_folder.exists()
     spill.add(b"de")
     spill.add(b"f\n")
     spill.close()
@@ -43,7 +43,7 @@ def test_a_short_output_leaves_nothing_to_tell(outputs: Outputs):
 
 
 def test_the_file_and_its_folders_are_private(outputs: Outputs):
-    state_folder().mkdir(parents=True, mode=0o755)
+    this_host().state_folder.mkdir(parents=True, mode=0o755)
     before = os.umask(0)
     try:
         spill = Spill(outputs, 0)
@@ -53,7 +53,7 @@ def test_the_file_and_its_folders_are_private(outputs: Outputs):
         spill.close()
     assert spill.path is not None
     assert spill.path.stat().st_mode & 0o777 == 0o600
-    for folder in (spill.path.parent, outputs_folder(), state_folder()):
+    for folder in (spill.path.parent, outputs_folder(this_host()), this_host().state_folder):
         assert folder.stat().st_mode & 0o777 == 0o700
 
 
@@ -61,7 +61,7 @@ def test_the_file_and_its_folders_are_private(outputs: Outputs):
 def test_a_link_in_the_place_of_a_folder_is_not_followed(
     outputs: Outputs, tmp_path: Path, level: int
 ):
-    place = (state_folder(), outputs_folder(), outputs.folder)[level]
+    place = (this_host().state_folder, outputs_folder(this_host()), outputs.folder)[level]
     place.parent.mkdir(parents=True)
     (tmp_path / "elsewhere").mkdir()
     place.symlink_to(tmp_path / "elsewhere")
@@ -150,8 +150,8 @@ def test_a_folder_that_cannot_be_made_is_told(outputs: Outputs, home: Path):
 
 
 def test_a_state_folder_that_is_a_file_is_told(outputs: Outputs):
-    state_folder().parent.mkdir(parents=True)
-    state_folder().touch()
+    this_host().state_folder.parent.mkdir(parents=True)
+    this_host().state_folder.touch()
     spill = Spill(outputs, 0)
     spill.add(b"abcd")
     assert "[the whole output was not kept: " in spill.note()
@@ -178,8 +178,8 @@ def test_old_files_and_then_the_oldest_are_removed(
         file = outputs.folder / f"{name}.txt"
         file.write_bytes(b"x" * size)
         os.utime(file, (now - days * 86_400,) * 2)
-    (outputs_folder() / "stray").touch()
-    sweep(now)
+    (outputs_folder(this_host()) / "stray").touch()
+    sweep(outputs_folder(this_host()), now)
     assert {file.stem for file in outputs.folder.iterdir()} == {"fresh", "new"}
 
 
@@ -209,9 +209,9 @@ def test_sweeping_does_not_follow_links(outputs: Outputs, tmp_path: Path):
     old = tmp_path / "mine" / "old.txt"
     old.touch()
     os.utime(old, (0, 0))
-    outputs_folder().mkdir(parents=True)
-    (outputs_folder() / "link").symlink_to(tmp_path / "mine")
-    sweep()
+    outputs_folder(this_host()).mkdir(parents=True)
+    (outputs_folder(this_host()) / "link").symlink_to(tmp_path / "mine")
+    sweep(outputs_folder(this_host()))
     assert old.exists()
 
 
@@ -227,13 +227,13 @@ def test_old_files_go_when_a_session_keeps_its_first_output(outputs: Outputs):
 def test_outputs_of_this_project_can_be_read_and_those_of_others_not(
     outputs: Outputs, project: Path, tmp_path: Path
 ):
-    roots = Roots(project)
+    roots = Roots(this_host(), project)
     mine = Outputs(roots).folder / "a.txt"
     assert roots.resolve(str(mine)) == mine
     with pytest.raises(Refused):
         roots.resolve(str(mine), is_write=True)
     with pytest.raises(Refused):
-        roots.resolve(str(Outputs(Roots(tmp_path)).folder / "a.txt"))
+        roots.resolve(str(Outputs(Roots(this_host(), tmp_path)).folder / "a.txt"))
 
 
 def test_no_two_projects_share_a_folder():

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from hosts import this_host
 from processes import comes, ends, is_alive, open_descriptors
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.launch import Bare, Launch
@@ -33,7 +34,7 @@ class Place:
 
     def __init__(self, project: Path) -> None:
         self.folder = project
-        self.shells = Shells(Roots(project))
+        self.shells = Shells(Roots(this_host(), project))
         self.output = Output(1000)
 
     def command(self, text: str, live: Callable[[str], None] | None = None) -> Command:
@@ -117,10 +118,12 @@ async def test_only_the_calls_own_strays_end(place: Place):
 
 
 async def test_a_command_inside_another_ybs_is_found_by_both(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    project: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("RUN_BY_YBS", "ybs-outer.1;")
+    place = Place(project)
     await place.run("echo $RUN_BY_YBS")
+    place.shells.close_watch()
     assert place.stdout.startswith("ybs-outer.1;ybs-")
 
 

@@ -61,14 +61,14 @@ def _sessions(arguments: "Namespace", options: "Options") -> int:
 def _trust(arguments: "Namespace", options: "Options") -> int:
     from ybs.frontends.headless.trust import trust
 
-    return trust(arguments.action, options.folder, is_json=arguments.format == "json")
+    return trust(options.host, arguments.action, options.folder, is_json=arguments.format == "json")
 
 
 def _models(arguments: "Namespace", options: "Options") -> int:
     from ybs.frontends.headless.models import models
 
     name, is_json = arguments.model_name or "", arguments.format == "json"
-    return models(arguments.action, name, settings(options).config, is_json=is_json)
+    return models(arguments.action, name, settings(options), is_json=is_json)
 
 
 def _bench(arguments: "Namespace", options: "Options") -> int:
@@ -121,7 +121,7 @@ def change_setting(options: "Options", key: str, text: str | None) -> int:
     from ybs.config.settings_file import fitting_value, write_settings
 
     value = None if text is None else fitting_value(key, text)
-    path = write_settings({key: value})
+    path = write_settings({key: value}, options.host.user_config_file)
     write(f"{key} {'was removed from' if text is None else 'is set in'} {path}.")
     loaded = settings(options)
     row = next((row for row in show(loaded) if row.key == key), None)

@@ -1,7 +1,6 @@
 """`ybs doctor`: what works here and what does not. Nothing is changed and nobody beyond this machine is contacted."""
 
 import asyncio
-import os
 import platform
 import sys
 from collections.abc import Iterator
@@ -10,7 +9,6 @@ from msgspec import to_builtins
 
 from ybs import __version__
 from ybs.config.layers import Loaded
-from ybs.config.paths import home_config_file, user_config_file
 from ybs.core.errors import YbsError
 from ybs.frontends.headless.finding import Finding, write_findings
 from ybs.frontends.headless.machine import look_at_machine
@@ -42,12 +40,12 @@ def find(loaded: Loaded, trouble: YbsError | None = None) -> Iterator[Finding]:
     yield Finding(name="python", state="ok", detail=python)
     yield Finding(name="system", state="ok", detail=platform.platform())
     yield from _configuration(loaded)
-    yield from look_at_model(loaded.config, trouble)
+    yield from look_at_model(loaded.host, loaded.config, trouble)
     needed = chosen_name(loaded.config) if trouble is None else None  # the trouble is named already
-    yield from look_at_providers(loaded.config, needed)
-    yield look_at_starter()
-    yield from look_at_machine(loaded.config)
-    yield from look_at_screen(os.environ)
+    yield from look_at_providers(loaded.host, loaded.config, needed)
+    yield look_at_starter(loaded.host)
+    yield from look_at_machine(loaded.host, loaded.config)
+    yield from look_at_screen(loaded.host.environ)
 
 
 def why_no_start(loaded: Loaded) -> YbsError | None:
@@ -55,7 +53,7 @@ def why_no_start(loaded: Loaded) -> YbsError | None:
     from ybs.agent.model_choice import NothingConfigured, open_model
 
     try:
-        _, model = open_model(loaded.config)
+        _, model = open_model(loaded.host, loaded.config)
     except NothingConfigured:
         return None
     except (YbsError, ImportError) as error:
@@ -65,13 +63,13 @@ def why_no_start(loaded: Loaded) -> YbsError | None:
 
 
 def _configuration(loaded: Loaded) -> Iterator[Finding]:
-    name, path = "configuration", user_config_file()
+    name, path = "configuration", loaded.host.user_config_file
     if path.is_file():
         yield Finding(name=name, state="ok", detail=str(path))
     else:
         no_file = f"the defaults; your own settings would be in {path}"
         yield Finding(name=name, state="ok", detail=no_file)
-    if (short := home_config_file()).is_file():
+    if (short := loaded.host.home_config_file).is_file():
         yield Finding(name=name, state="ok", detail=str(short))
     for warning in loaded.warnings:
         yield Finding(name=name, state="warning", detail=warning, fix="ybs config check")

@@ -91,10 +91,11 @@ def _texts(name: str) -> Iterator[tuple[str, Iterator[bytes]]]:
 
 def _walk(folder: Path) -> Iterator[Path]:
     """Yield the files of a folder, without `.git` and what `.gitignore` leaves out."""
+    from ybs.frontends.host import this_host
     from ybs.security.paths.roots import Roots  # as a session sees a folder
     from ybs.tools.searching.walk import Walk
 
-    roots = Roots(folder.resolve(), (str(folder.resolve()),), ())
+    roots = Roots(this_host(), folder.resolve(), (str(folder.resolve()),), ())
     for entry in Walk(roots, folder.resolve(), has_links=False).files():
         yield folder / entry.path
 

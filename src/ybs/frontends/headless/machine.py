@@ -10,7 +10,7 @@ from typing import Final
 
 import ybs
 from ybs.config import private_file
-from ybs.config.paths import config_folder, expand
+from ybs.config.host import Host
 from ybs.config.schema import Config
 from ybs.frontends.headless.finding import Finding, install
 
@@ -29,9 +29,9 @@ _SWITCHES: Final = (
 )
 
 
-def look_at_machine(config: Config) -> Iterator[Finding]:
+def look_at_machine(host: Host, config: Config) -> Iterator[Finding]:
     """Look at what is around ybs."""
-    yield look_at_sandbox(config)
+    yield look_at_sandbox(host, config)
     for program, (package, purpose) in PROGRAMS.items():
         if path := shutil.which(program):
             yield Finding(name=program, state="ok", detail=f"{path} ({purpose})")
@@ -39,22 +39,22 @@ def look_at_machine(config: Config) -> Iterator[Finding]:
             yield Finding(name=program, state="missing", detail=purpose, fix=install(package))
     yield look_at_project(Path.cwd())
     if config.session.auto_save and not config.incognito.enabled:
-        yield look_at_sessions(expand(config.session.storage_path, Path.cwd()))
+        yield look_at_sessions(host.expand(config.session.storage_path, Path.cwd()))
     else:
         yield Finding(
             name="sessions",
             state="ok",
             detail="not saved, as your settings say (session.auto_save)",
         )
-    yield look_at_disk(shutil.disk_usage(_nearest(config_folder())).free)
+    yield look_at_disk(shutil.disk_usage(_nearest(host.config_folder)).free)
     yield look_at_clock(time.time())
 
 
-def look_at_sandbox(config: Config) -> Finding:
+def look_at_sandbox(host: Host, config: Config) -> Finding:
     """Say which sandbox commands run in."""
     from ybs.agent.sandbox import Sandbox
 
-    sandbox = Sandbox(Path.cwd(), blocked=config.safety.sandbox_blocked_paths)
+    sandbox = Sandbox(host, Path.cwd(), blocked=config.safety.sandbox_blocked_paths)
     if not config.safety.sandbox_enabled:
         detail = "turned off by your settings (safety.sandbox_enabled)"
         return Finding(name="sandbox", state="warning", detail=detail, is_needed=False)

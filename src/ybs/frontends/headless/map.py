@@ -78,7 +78,7 @@ def map_project(arguments: Namespace, options: "Options") -> int:
 
 def repo_map_of(job: MapRequest) -> "RepoMap":
     """Make what maps the folder of a job."""
-    from ybs.config.paths import cache_folder
+    from ybs.frontends.host import this_host
     from ybs.git.client import Git
     from ybs.providers.tokens.features import estimate
     from ybs.repo_map.caches import cache_file
@@ -86,14 +86,16 @@ def repo_map_of(job: MapRequest) -> "RepoMap":
     from ybs.security.paths.repository import is_in_repository
     from ybs.security.paths.roots import Roots
 
-    folder = Path(os.fsdecode(job.folder))
-    roots = Roots(folder, blocked=[os.fsdecode(path) for path in job.blocked])
+    host, folder = this_host(), Path(os.fsdecode(job.folder))
+    roots = Roots(host, folder, blocked=[os.fsdecode(path) for path in job.blocked])
     return RepoMap(
         roots.folder,
-        cache=cache_file(roots.folder, cache_folder() / CACHES) if job.is_kept else None,
+        cache=cache_file(roots.folder, host.cache_folder / CACHES) if job.is_kept else None,
         list_files=lambda: files_of(roots),
         # It ends with this process, also where it waits for ever for a pipe that was put into `.git`.
-        git=Git(roots.folder, has_own_group=False) if is_in_repository(roots.folder) else None,
+        git=Git(host.environ, roots.folder, has_own_group=False)
+        if is_in_repository(roots.folder)
+        else None,
         count=lambda text: ceil(estimate(text)),
         parses=job.parses,
     )

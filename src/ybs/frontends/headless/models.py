@@ -1,7 +1,6 @@
 """`ybs models`: the models on this machine and the server that runs them."""
 
 import asyncio
-import os
 import sys
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
@@ -10,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from ybs.commands.advice import INSTALL_STARTER
 from ybs.commands.download import pulls
-from ybs.config.schema import Config
+from ybs.config.layers import Loaded
 from ybs.config.settings_file import write_settings
 from ybs.core.errors import ConfigError
 from ybs.frontends.headless.output import tell, write, write_json
@@ -38,9 +37,9 @@ Report: TypeAlias = tuple[Any, list[str], int]
 STEP_PERCENT = 10
 
 
-def models(action: str, name: str, config: Config, *, is_json: bool) -> int:
+def models(action: str, name: str, loaded: Loaded, *, is_json: bool) -> int:
     """Do what the action says, print it, and return the exit code. Raises YbsError."""
-    data, lines, code = asyncio.run(ACTIONS[action](name, config))
+    data, lines, code = asyncio.run(ACTIONS[action](name, loaded))
     if is_json:
         write_json(data)
     else:
@@ -49,11 +48,12 @@ def models(action: str, name: str, config: Config, *, is_json: bool) -> int:
     return code
 
 
-async def show_list(_name: str, config: Config) -> Report:
+async def show_list(_name: str, loaded: Loaded) -> Report:
     """List the starter model, every other model file, and what would be the best for this machine."""
-    others = [file for file in list_models() if file.path != starter_path()]
-    starter = ModelFile(name=STARTER_NAME, path=starter_path(), size_bytes=STARTER_BYTES)
-    is_there = starter_installed()
+    host = loaded.host
+    others = [file for file in list_models(host) if file.path != starter_path(host)]
+    starter = ModelFile(name=STARTER_NAME, path=starter_path(host), size_bytes=STARTER_BYTES)
+    is_there = starter_installed(host)
     data = [
         {
             "name": f.name,
@@ -66,34 +66,34 @@ async def show_list(_name: str, config: Config) -> Report:
     lines = [f"{f.name}  {f.size_bytes / 1e9:.1f} GB  {f.path}" for f in (starter, *others)]
     if not is_there:
         lines[0] += f"  (not installed; `{INSTALL_STARTER}` fetches it)"
-    lines += [f"Other GGUF files go into {models_folder()}", *await _advice(config)]
+    lines += [f"Other GGUF files go into {models_folder(host)}", *await _advice(loaded)]
     return data, lines, 0
 
 
-async def _advice(config: Config) -> list[str]:
+async def _advice(loaded: Loaded) -> list[str]:
     """Say what this machine can run best, and what its Ollama has."""
     machine = await asyncio.to_thread(hardware.detect)
     lines = [f"This machine: {machine.words}"]
     with suppress(ConfigError):  # nothing fits
-        best = find_source("", config.local.hub, machine)
+        best = find_source(loaded.host, "", loaded.config.local.hub, machine)
         fetch = "" if best.path.exists() else "; `ybs models download` fetches it"
         lines.append(f"Best for it: {Path(best.file).stem} ({best.reason}){fetch}")
-    served = await ask_ollama(ollama_endpoint(os.environ))
+    served = await ask_ollama(ollama_endpoint(loaded.host.environ))
     for model in served.models if served else ():
         size = f"  {model.size_bytes / 1e9:.1f} GB" if model.size_bytes else ""
         lines.append(f"ollama {model.name}{size}")
     return lines
 
 
-async def fetch(name: str, config: Config) -> Report:
+async def fetch(name: str, loaded: Loaded) -> Report:
     """Download a model, into Ollama where that is the provider and the name is not that of a file."""
-    progress = Progress()
+    host, config, progress = loaded.host, loaded.config, Progress()
     try:
-        if pulls(config, name):
-            await pull(chosen_provider(config, config.llm.provider), name, progress)
+        if pulls(host, config, name):
+            await pull(chosen_provider(host, config, config.llm.provider), name, progress)
             return {"name": name, "server": "ollama"}, [f"Ollama has {name} now."], 0
         machine = await asyncio.to_thread(hardware.detect)
-        source = find_source(name, config.local.hub, machine)
+        source = find_source(host, name, config.local.hub, machine)
         if source.path.exists():
             data = {"name": source.name, "path": str(source.path), "was_there": True}
             return data, [f"{source.name} was there already: {source.path}"], 0
@@ -110,42 +110,44 @@ async def fetch(name: str, config: Config) -> Report:
     return data | {"sha256": found.sha256, "is_checked": found.is_checked}, lines, 0
 
 
-async def use(name: str, _config: Config) -> Report:
+async def use(name: str, loaded: Loaded) -> Report:
     """Choose a local model in the person's own settings."""
-    find_model(name, STARTER_NAME)
-    path = write_settings({"llm.provider": "llamacpp", "llm.model": name, "llm.endpoint": None})
+    find_model(loaded.host, name, STARTER_NAME)
+    settings = {"llm.provider": "llamacpp", "llm.model": name, "llm.endpoint": None}
+    path = write_settings(settings, loaded.host.user_config_file)
     return {"name": name, "settings": str(path)}, [f"ybs uses {name} from now on ({path})."], 0
 
 
-async def install(_name: str, _config: Config) -> Report:
+async def install(_name: str, loaded: Loaded) -> Report:
     """Fetch the starter model, with progress on standard error."""
     from ybs.providers.local.fetch import install_starter
 
-    was_there = starter_installed()
+    host = loaded.host
+    was_there = starter_installed(host)
     progress = Progress()
     try:
-        path = await install_starter(progress)
+        path = await install_starter(host, progress)
     finally:
         progress.end()
     said = "was there already" if was_there else "is installed"
     return {"path": str(path), "was_there": was_there}, [f"{STARTER_NAME} {said}: {path}"], 0
 
 
-async def remove(name: str, _config: Config) -> Report:
+async def remove(name: str, loaded: Loaded) -> Report:
     """Delete a model, the starter where none is named; a server that runs it is stopped first."""
     from ybs.providers.local.server import running
     from ybs.providers.local.server import stop as stop_server
 
-    name = name or STARTER_NAME
+    host, name = loaded.host, name or STARTER_NAME
     is_starter = name == STARTER_NAME
-    path = starter_path() if is_starter else models_folder() / f"{name}.gguf"
-    if not is_starter and path not in [file.path for file in list_models()]:
-        raise ConfigError(f"There is no model {name!r} in {models_folder()}.")
-    server = running()
+    path = starter_path(host) if is_starter else models_folder(host) / f"{name}.gguf"
+    if not is_starter and path not in [file.path for file in list_models(host)]:
+        raise ConfigError(f"There is no model {name!r} in {models_folder(host)}.")
+    server = running(host)
     if server is not None and server.model == str(path.resolve()):
-        await stop_server()
+        await stop_server(loaded.host)
     if is_starter:
-        was_there = await remove_starter()
+        was_there = await remove_starter(host)
     else:
         await asyncio.to_thread(path.unlink)
         was_there = True
@@ -153,11 +155,11 @@ async def remove(name: str, _config: Config) -> Report:
     return {"was_there": was_there}, [f"{name}: {said}"], 0
 
 
-async def status(_name: str, _config: Config) -> Report:
+async def status(_name: str, loaded: Loaded) -> Report:
     """Say whether the server runs."""
     from ybs.providers.local.server import is_healthy, running
 
-    found = running()
+    found = running(loaded.host)
     if found is None:
         return (
             {"is_running": False},
@@ -180,11 +182,11 @@ async def status(_name: str, _config: Config) -> Report:
     return data, [line], 0
 
 
-async def stop(_name: str, _config: Config) -> Report:
+async def stop(_name: str, loaded: Loaded) -> Report:
     """End the server."""
     from ybs.providers.local.server import stop as stop_server
 
-    was_running = await stop_server()
+    was_running = await stop_server(loaded.host)
     said = "The local server was stopped." if was_running else "No local server was running."
     return {"was_running": was_running}, [said], 0
 
@@ -216,7 +218,7 @@ class Progress:
             put("", sys.stderr)
 
 
-ACTIONS: Final[dict[str, Callable[[str, Config], Coroutine[Any, Any, Report]]]] = {
+ACTIONS: Final[dict[str, Callable[[str, Loaded], Coroutine[Any, Any, Report]]]] = {
     "list": show_list,
     "download": fetch,
     "use": use,

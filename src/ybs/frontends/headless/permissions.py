@@ -23,7 +23,7 @@ def permissions(
     options: "Options", loaded: "Loaded", action: str, words: Sequence[str], *, is_json: bool
 ) -> int:
     """Do it and return the exit code. Raises ConfigError and OSError."""
-    project = ProjectRules(options.folder)
+    project = ProjectRules(options.host, options.folder)
     policy = Policy(loaded.config.safety, project=project)
     if action in ("allow", "deny") and not set(words[:1]) & set(_KEPT):
         words = ["project", *words]

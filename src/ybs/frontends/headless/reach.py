@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from ybs.commands.advice import INSTALL_STARTER
+from ybs.config.host import Host
 from ybs.config.schema import Config
 from ybs.core.errors import AuthError, ModelError, YbsError
 from ybs.core.remedies import Remedy
@@ -14,10 +15,10 @@ from ybs.providers.local import models
 from ybs.providers.registry import chosen_name, find_provider, provider_names
 
 
-def look_at_model(config: Config, trouble: YbsError | None) -> Iterator[Finding]:
+def look_at_model(host: Host, config: Config, trouble: YbsError | None) -> Iterator[Finding]:
     """Look at the provider and the model that a session would have."""
     name = chosen_name(config)
-    if name is None and models.starter_installed():
+    if name is None and models.starter_installed(host):
         yield Finding(
             name="provider", state="ok", detail="none chosen, so the starter model is used"
         )
@@ -31,23 +32,25 @@ def look_at_model(config: Config, trouble: YbsError | None) -> Iterator[Finding]
         )
     else:
         yield Finding(name="provider", state="ok", detail=name)
-        yield _model(name, config)
+        yield _model(host, name, config)
 
 
-def look_at_providers(config: Config, needed: str | None = None) -> Iterator[Finding]:
+def look_at_providers(host: Host, config: Config, needed: str | None = None) -> Iterator[Finding]:
     """Look at every provider; only the one that is needed has to be there."""
-    for found in asyncio.run(_look(config)):
+    for found in asyncio.run(_look(host, config)):
         yield _provider(found, is_needed=found.provider == needed)
 
 
-async def _look(config: Config) -> list[reach.Reach]:
-    return await asyncio.gather(*(reach.look(name, config) for name in provider_names(config)))
+async def _look(host: Host, config: Config) -> list[reach.Reach]:
+    return await asyncio.gather(
+        *(reach.look(host, name, config) for name in provider_names(config))
+    )
 
 
-def look_at_starter() -> Finding:
+def look_at_starter(host: Host) -> Finding:
     """Look for the starter model. Where it is the chosen one and not there, the provider's line says so."""
-    if models.starter_installed():
-        return Finding(name="starter model", state="ok", detail=str(models.starter_path()))
+    if models.starter_installed(host):
+        return Finding(name="starter model", state="ok", detail=str(models.starter_path(host)))
     words = f"`{INSTALL_STARTER}` fetches it ({models.STARTER_SIZE})"
     return Finding(
         name="starter model",
@@ -66,10 +69,10 @@ def _fix_of(trouble: YbsError, name: str, config: Config) -> str:
     return f"export {variables[0]}=..." if variables else "ybs setup"
 
 
-def _model(name: str, config: Config) -> Finding:
+def _model(host: Host, name: str, config: Config) -> Finding:
     """Say whether the chosen model is there. Only a server on this machine is asked."""
     try:
-        found = asyncio.run(reach.look_at_model(name, config))
+        found = asyncio.run(reach.look_at_model(host, name, config))
     except ModelError as error:
         return Finding(name="model", state="warning", detail=str(error), fix="ybs setup")
     words = f"{found.name}, window {found.window:,}"

@@ -28,7 +28,9 @@ def execute(options: "Options", command: Sequence[str], *, network: bool = False
     """
     environment = environment_of(options, load_settings(options))
     environment.sandbox.check()
-    launch = environment.sandbox.start(command, environment.folder, os.environ, network=network)
+    launch = environment.sandbox.start(
+        command, environment.folder, environment.host.environ, network=network
+    )
     # A terminal is not handed in: what runs in the sandbox could read what is typed there (from its standard output
     # too), or change its settings.
     stdin = subprocess.DEVNULL if sys.stdin is None or sys.stdin.isatty() else None

@@ -11,7 +11,6 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from ybs.commands.figures import age
-from ybs.config.paths import expand
 from ybs.core.errors import YbsError
 from ybs.core.events import Compacted, Rewound
 from ybs.core.wording import first_words, plural
@@ -58,7 +57,7 @@ class Sessions:
         self._options = options
         self.loaded = load_settings(options)
         self.folder = options.folder.resolve()
-        place = expand(self.loaded.config.session.storage_path, self.folder)
+        place = self.loaded.host.expand(self.loaded.config.session.storage_path, self.folder)
         self.store = Store(place)
 
     def listed(self) -> "list[Saved]":
@@ -90,7 +89,7 @@ class Sessions:
         """What masks secrets: also those that were written down before ybs knew them for such."""
         from ybs.agent.secrets import Secrets
 
-        return Secrets(self.loaded.config, self.roots).firewall
+        return Secrets(self.loaded.host, self.loaded.config, self.roots).firewall
 
     def cleaned(self, saved: "Saved") -> "Saved":
         """Mask the secrets in a title."""
@@ -217,7 +216,7 @@ def delete(here: Sessions, arguments: "Namespace") -> int:
             gone.append(saved.name)
         except YbsError as error:  # some ybs has it open
             tell(f"ybs: {error}")
-    clean(here.store)  # what was kept for an undo of what is gone
+    clean(here.loaded.host, here.store)  # what was kept for an undo of what is gone
     if arguments.format == "json":
         write_json({"deleted": gone})
     else:

@@ -8,30 +8,31 @@ from ybs.trust.settings import load
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ybs.config.host import Host
     from ybs.config.review import Review
 
 Action: TypeAlias = Literal["show", "give", "revoke"]
 
 
-def trust(action: Action, folder: "Path", *, is_json: bool = False) -> int:
+def trust(host: "Host", action: Action, folder: "Path", *, is_json: bool = False) -> int:
     """Do it and return the exit code. Raises ConfigError for a project that cannot be trusted, and OSError."""
     if action == "revoke":
-        return _revoke(folder, is_json=is_json)
-    review = load(folder=folder).review
+        return _revoke(host, folder, is_json=is_json)
+    review = load(host, folder=folder).review
     if action == "give" and review is not None and not review.is_trusted:
         from ybs.trust.decision import give
 
-        give(review)
+        give(host, review)
         _say(review, is_json=is_json, is_trusted=True)
     else:
         _say(review, is_json=is_json, is_trusted=review is not None and review.is_trusted)
     return 0
 
 
-def _revoke(folder: "Path", *, is_json: bool) -> int:
+def _revoke(host: "Host", folder: "Path", *, is_json: bool) -> int:
     from ybs.trust.decision import revoke
 
-    was_trusted = revoke(folder)
+    was_trusted = revoke(host, folder)
     if is_json:
         write_json({"folder": str(folder.resolve()), "is_trusted": False, "was": was_trusted})
     else:

@@ -67,14 +67,14 @@ def with_choice(options: "Options") -> "Options | None":
 
     incognito = load_settings(options).config.incognito
     only_here = incognito.enabled and incognito.local_only
-    settings = choose(is_incognito=incognito.enabled, only_here=only_here)
+    settings = choose(options.host, is_incognito=incognito.enabled, only_here=only_here)
     if settings is None:
         return None
     if incognito.enabled:
         say(f"{words_of(settings)}, for this run only; nothing was saved.\n")
     else:
         try:
-            keep(settings)
+            keep(options.host, settings)
         except ConfigError as error:  # a home that cannot be written is no reason not to work
             say(f"{error}\nThe choice is used for this run only.\n")
         else:
@@ -94,7 +94,7 @@ def with_trust(options: "Options") -> "Options":
     if review is not None and is_asked and review.needs_question:
         from ybs.frontends.terminal.questions.trust import ask_trust  # few projects want anything
 
-        if ask_trust(review):
+        if ask_trust(options.host, review):
             return options  # read again: what changed in the meantime is not trusted
     return replace(options, loaded=loaded)
 

@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+from ybs.config.host import Host
 from ybs.session.status import Status
 
 
@@ -11,11 +12,11 @@ def command_of(name: str) -> list[str]:
     return [sys.executable, "-m", "ybs", name]
 
 
-def chosen_line(folder: Path, state: Status) -> str:
+def chosen_line(host: Host, state: Status) -> str:
     """Return the line that takes the model of the settings as they are now; nothing where it is in use."""
     from ybs.trust.settings import load
 
-    llm = load(folder=folder).config.llm
+    llm = load(host, folder=Path(state.folder)).config.llm
     if not llm.provider or (llm.provider, llm.model) == (state.provider, state.model):
         return ""
     return f"/provider {llm.provider} {llm.model or ''}".rstrip()

@@ -3,7 +3,7 @@
 from typing import TypeAlias
 
 from ybs.commands.figures import amount, money, percent
-from ybs.config.paths import short
+from ybs.frontends.host import short
 from ybs.frontends.terminal.signs import Paint, Signs
 from ybs.frontends.terminal.words import cells, shorten
 from ybs.session.status import Status

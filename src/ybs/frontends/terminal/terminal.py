@@ -287,9 +287,8 @@ class Terminal:
         """Run a subcommand of ybs on this terminal; a model that was chosen in it is used from now on."""
         from ybs.frontends.terminal.programs import chosen_line, command_of  # few ask for one
 
-        folder = Path(self.state.folder)
-        code = await self.window.lend(command_of(name), folder)
-        if name == "setup" and code == 0 and (line := chosen_line(folder, self.state)):
+        code = await self.window.lend(command_of(name), Path(self.state.folder))
+        if name == "setup" and code == 0 and (line := chosen_line(self.session.host, self.state)):
             self.work.choose(line)
 
     def end_line(self) -> None:

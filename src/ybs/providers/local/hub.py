@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from ybs.config.host import Host
 from ybs.core.errors import ConfigError
 from ybs.providers.http.client import host_of
 from ybs.providers.local import models
@@ -21,8 +22,9 @@ _PART_OF_MANY: Final = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
 
 
 class Source(Struct, frozen=True, kw_only=True):
-    """A model file at an address. `reason` says why it was chosen, where that was not the person."""
+    """A model file at an address, and the `folder` that it goes to. `reason` says why it was chosen, where that was not the person."""
 
+    folder: Path
     url: str
     file: str
     sha256: str = ""
@@ -31,7 +33,7 @@ class Source(Struct, frozen=True, kw_only=True):
     @property
     def path(self) -> Path:
         """Where it lies, or would lie."""
-        return models.models_folder() / self.file
+        return self.folder / self.file
 
     @property
     def name(self) -> str:
@@ -53,24 +55,25 @@ def fitting(machine: Machine) -> Iterator[tuple[Candidate, str]]:
             yield each, made.reason
 
 
-def find_source(name: str, hub: str, machine: Machine) -> Source:
+def find_source(host: Host, name: str, hub: str, machine: Machine) -> Source:
     """Return where a model is to be had: the best one for the machine where no name is given.
 
     A name is one of the catalogue (`qwen2.5-coder-7b`, `qwen2.5-coder-7b:q6_k`), a file of the hub
     (`OWNER/REPOSITORY/FILE.gguf`) or an address; `#SHA-256` behind it is compared. Raises ConfigError.
     """
+    folder = models.models_folder(host)
     name, _, sha256 = name.partition("#")
     if sha256 and not is_sha256(sha256):
         raise ConfigError("What stands behind # is not a SHA-256: 64 digits from 0 to f.")
     if "://" in name:
         host_of(name)
-        return _source(name, urlsplit(name).path.rpartition("/")[2], sha256)
+        return _source(folder, name, urlsplit(name).path.rpartition("/")[2], sha256)
     if name.count("/") == 2:
         repository, _, file = name.rpartition("/")
-        return _source(_address(hub, repository, file), file, sha256)
+        return _source(folder, _address(hub, repository, file), file, sha256)
     candidate, reason = _candidate(name.lower(), machine)
     address = _address(hub, candidate.repository, candidate.file)
-    return _source(address, candidate.file, sha256 or candidate.sha256, reason)
+    return _source(folder, address, candidate.file, sha256 or candidate.sha256, reason)
 
 
 async def install(source: Source, progress: Progress) -> Downloaded:
@@ -106,11 +109,11 @@ def _address(hub: str, repository: str, file: str) -> str:
     return f"{hub.rstrip('/')}/{repository}/resolve/main/{file}"
 
 
-def _source(url: str, file: str, sha256: str, reason: str = "") -> Source:
+def _source(folder: Path, url: str, file: str, sha256: str, reason: str = "") -> Source:
     if not _FILE.fullmatch(file):
         raise ConfigError(f"{file[:200]!r} is not the name of a GGUF file.")
     if _PART_OF_MANY.search(file):
         raise ConfigError(
             f"{file} is one part of a model of several files, which ybs cannot put together."
         )
-    return Source(url=url, file=file, sha256=sha256, reason=reason)
+    return Source(folder=folder, url=url, file=file, sha256=sha256, reason=reason)

@@ -1,13 +1,14 @@
 """LlamaCppModel: a Model that starts its own server, or finds the one that runs, at the first request."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Final
 
 from msgspec.structs import replace
 
+from ybs.config.host import Host
 from ybs.config.schema import Config
 from ybs.core.errors import ProviderDown
 from ybs.core.events import Event, Noticed, RequestRetried
@@ -33,12 +34,11 @@ class LlamaCppModel:
 
     provider: Final = "llamacpp"
 
-    def __init__(self, config: Config, name: str, environ: Mapping[str, str]) -> None:
+    def __init__(self, host: Host, config: Config, name: str) -> None:
         """Choose the file. Raises ConfigError when it is not there."""
-        self._path = models.find_model(name, STARTER_NAME)
-        self._name = name
-        self._threads = hardware.asked_threads(environ)
-        self._environ = environ
+        self._path = models.find_model(host, name, STARTER_NAME)
+        self._host, self._name = host, name
+        self._threads = hardware.asked_threads(host.environ)
         # A small model keeps to its task only without chance; whoever sets a temperature wants it.
         llm = (
             config.llm
@@ -46,7 +46,7 @@ class LlamaCppModel:
             else replace(config.llm, temperature=0.0)
         )
         self._config = replace(config, llm=llm)
-        self._lease = server.Lease()
+        self._lease = server.Lease(host)
         self._server: server.Running | None = None
         self._inner: RemoteModel | None = None
         self._streams = True
@@ -83,7 +83,8 @@ class LlamaCppModel:
 
     async def list_models(self) -> list[str]:
         """List the starter model and the files beside it."""
-        names = [file.name for file in models.list_models() if file.path != models.starter_path()]
+        starter = models.starter_path(self._host)
+        names = [each.name for each in models.list_models(self._host) if each.path != starter]
         return [STARTER_NAME, *names]
 
     async def aclose(self) -> None:
@@ -122,12 +123,12 @@ class LlamaCppModel:
                 async for event in starting:
                     yield event
         assert self._inner is not None  # noqa: S101 - set by _start
-        server.mark_used()
+        server.mark_used(self._host)
         async with aclosing(self._inner.stream(request)) as events:
             async for event in events:
                 if not isinstance(event, RequestRetried):
                     yield event
-        server.mark_used()
+        server.mark_used(self._host)
 
     async def _find_out_why(self) -> bool:
         """Look at a server that failed to answer; return whether another try may help."""
@@ -137,7 +138,7 @@ class LlamaCppModel:
         return self._has_crashed or self._streams
 
     def _is_up(self) -> bool:
-        return self._server is not None and server.running() == self._server
+        return self._server is not None and server.running(self._host) == self._server
 
     async def _start(self) -> AsyncGenerator[Event, None]:
         told: asyncio.Queue[float | str] = asyncio.Queue()
@@ -163,19 +164,21 @@ class LlamaCppModel:
             quirks=replace(FACTS.quirks, streams=self._streams),
             make=None,
         )
-        self._inner = open_model(at, self._config, model=self._name, environ=self._environ)
+        self._inner = open_model(self._host, at, self._config, model=self._name)
 
     async def _ensure(
         self, told: "asyncio.Queue[float | str]", crashed: server.Running | None
     ) -> server.Running:
         wanted = await asyncio.to_thread(self._wanted, self._path)
-        return await server.ensure(wanted, self._lease, told=told.put_nowait, crashed=crashed)
+        return await server.ensure(
+            self._host, wanted, self._lease, told=told.put_nowait, crashed=crashed
+        )
 
     def _wanted(self, path: Path) -> server.Wanted:
         return server.Wanted(
             model=str(path),
             alias=self._name,
-            shape=notes_of(path).head.shape,
+            shape=notes_of(self._host, path).head.shape,
             template=template_of(path),
             window=self._config.context.max_tokens,
             threads=self._threads,

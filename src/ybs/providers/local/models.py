@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from ybs.config.paths import cache_folder
+from ybs.config.host import Host
 from ybs.core.errors import ConfigError
 from ybs.core.remedies import Remedy
 
@@ -26,71 +26,71 @@ class ModelFile(Struct, frozen=True, kw_only=True):
     size_bytes: int
 
 
-def models_folder() -> Path:
+def models_folder(host: Host) -> Path:
     """Return the folder of the model files."""
-    return cache_folder() / "models"
+    return host.cache_folder / "models"
 
 
-def starter_path() -> Path:
+def starter_path(host: Host) -> Path:
     """Return where the starter model lies, or would lie."""
-    return models_folder() / STARTER_FILE
+    return models_folder(host) / STARTER_FILE
 
 
-def starter_installed() -> bool:
+def starter_installed(host: Host) -> bool:
     """Return whether the starter model is there. Its hash was checked when it was put there."""
     try:
-        return starter_path().stat().st_size == STARTER_BYTES
+        return starter_path(host).stat().st_size == STARTER_BYTES
     except OSError:
         return False
 
 
-def list_models() -> list[ModelFile]:
+def list_models(host: Host) -> list[ModelFile]:
     """List the model files (GGUF) in the folder, by name."""
     try:
-        paths = sorted(models_folder().glob("*.gguf"))
+        paths = sorted(models_folder(host).glob("*.gguf"))
     except OSError:
         return []
     return [ModelFile(name=p.stem, path=p, size_bytes=p.stat().st_size) for p in paths]
 
 
-def find_model(name: str, starter_name: str) -> Path:
+def find_model(host: Host, name: str, starter_name: str) -> Path:
     """Return the file of a model: the starter, one of the folder by its name, or a path to a GGUF file.
 
     Raises ConfigError, saying what to do, when there is none.
     """
     if name == starter_name:
-        if starter_installed():
-            return starter_path()
+        if starter_installed(host):
+            return starter_path(host)
         raise ConfigError(
             f"The starter model ({STARTER_SIZE}) is not installed.",
             remedies=(Remedy("install_model"), Remedy("change_provider")),
         )
     if "/" in name or name.endswith(".gguf"):
-        path = Path(name).expanduser()
+        path = Path(host.with_home(name))
         if path.is_file():
             return path.resolve()
         raise ConfigError(f"There is no model file {name}.")
-    known = {file.name: file.path for file in list_models()}
+    known = {file.name: file.path for file in list_models(host)}
     if name in known:
         return known[name]
     there = ", ".join([starter_name, *known])
     raise ConfigError(
         f"There is no local model {name!r}. The models are: {there}.\n"
-        f"Put a GGUF file into {models_folder()}, or give its path."
+        f"Put a GGUF file into {models_folder(host)}, or give its path."
     )
 
 
-def parts_folder() -> Path:
+def parts_folder(host: Host) -> Path:
     """Return where parts wait to be joined."""
-    return models_folder() / "parts"
+    return models_folder(host) / "parts"
 
 
-async def remove_starter() -> bool:
+async def remove_starter(host: Host) -> bool:
     """Delete the starter model and what is left of fetching it; return whether it was there."""
     from asyncio import to_thread
     from shutil import rmtree
 
-    was_there = starter_path().exists()
-    starter_path().unlink(missing_ok=True)
-    await to_thread(rmtree, parts_folder(), ignore_errors=True)
+    was_there = starter_path(host).exists()
+    starter_path(host).unlink(missing_ok=True)
+    await to_thread(rmtree, parts_folder(host), ignore_errors=True)
     return was_there

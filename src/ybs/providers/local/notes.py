@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from ybs.config import private_file
-from ybs.config.paths import state_folder
+from ybs.config.host import Host
 from ybs.core.errors import ConfigError, YbsError
 from ybs.providers.local.gguf import ModelHead, read_head
 
@@ -21,36 +21,38 @@ class ModelNotes(Struct, frozen=True, kw_only=True):
     head: ModelHead
 
 
-def notes_of(path: Path) -> ModelNotes:
+def notes_of(host: Host, path: Path) -> ModelNotes:
     """Return what is known of a model file, read now where nothing is. Raises ConfigError where it cannot be read."""
     try:
         facts = path.stat()
     except OSError as error:
         raise ConfigError(f"The model file {path} cannot be read: {error.strerror}") from error
-    known = _all().get(str(path))
+    known = _all(host).get(str(path))
     if known and (known.size, known.changed_ns) == (facts.st_size, facts.st_mtime_ns):
         return known
     notes = ModelNotes(size=facts.st_size, changed_ns=facts.st_mtime_ns, head=read_head(path))
-    keep(path, notes)
+    keep(host, path, notes)
     return notes
 
 
-def keep(path: Path, notes: ModelNotes) -> None:
+def keep(host: Host, path: Path, notes: ModelNotes) -> None:
     """Write the notes of a file down. What cannot be written is found out again another time."""
-    kept = {name: each for name, each in _all().items() if name != str(path)}
+    kept = {name: each for name, each in _all(host).items() if name != str(path)}
     newest = dict([*kept.items(), (str(path), notes)][-MOST_NOTES:])
     try:
-        private_file.replace(_file(), msgspec.json.encode(newest))
+        private_file.replace(_file(host), msgspec.json.encode(newest))
     except (OSError, YbsError):
         return
 
 
-def _file() -> Path:
-    return state_folder() / "models.json"
+def _file(host: Host) -> Path:
+    return host.state_folder / "models.json"
 
 
-def _all() -> dict[str, ModelNotes]:
+def _all(host: Host) -> dict[str, ModelNotes]:
     try:
-        return msgspec.json.decode(private_file.read(_file()) or b"{}", type=dict[str, ModelNotes])
+        return msgspec.json.decode(
+            private_file.read(_file(host)) or b"{}", type=dict[str, ModelNotes]
+        )
     except (OSError, YbsError, msgspec.DecodeError):
         return {}

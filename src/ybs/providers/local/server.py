@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from ybs.config import private_file
-from ybs.config.paths import state_folder
+from ybs.config.host import Host
 from ybs.core.errors import ConfigError, ProviderDown
 from ybs.core.remedies import Remedy
 from ybs.providers.local import hardware, process
@@ -97,7 +97,8 @@ class Running(Struct, frozen=True, kw_only=True):
 class Lease:
     """Says that this run uses the server. The system takes it back when the process ends, however that happens."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: Host) -> None:
+        self._path = host.state_folder / "llama.lease"
         self._file: int | None = None
 
     def hold(self) -> None:
@@ -105,7 +106,7 @@ class Lease:
         import fcntl  # not on every system; those have no local model either
 
         self.release()
-        self._file = _open_private(state_folder() / "llama.lease")
+        self._file = _open_private(self._path)
         fcntl.flock(self._file, fcntl.LOCK_SH)
 
     def release(self) -> None:
@@ -118,7 +119,7 @@ class Lease:
         """Return whether other runs use the server. Ask before `hold`, or after `release`."""
         import fcntl
 
-        file = _open_private(state_folder() / "llama.lease")
+        file = _open_private(self._path)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -128,27 +129,27 @@ class Lease:
         return False
 
 
-def state_file() -> Path:
+def state_file(host: Host) -> Path:
     """Return the file that says what runs."""
-    return state_folder() / "llama.json"
+    return host.state_folder / "llama.json"
 
 
-def log_file() -> Path:
+def log_file(host: Host) -> Path:
     """Return the server's log; that of the server before lies beside it."""
-    return state_folder() / "llama.log"
+    return host.state_folder / "llama.log"
 
 
-def running() -> Running | None:
+def running(host: Host) -> Running | None:
     """Return the server that the state file names, if that process is alive."""
     try:
-        found = msgspec.json.decode(state_file().read_bytes(), type=Running)
+        found = msgspec.json.decode(state_file(host).read_bytes(), type=Running)
     except (OSError, msgspec.DecodeError):
         return None
     return found if found.started == process.start_time(found.pid) else None
 
 
 async def ensure(
-    wanted: Wanted, lease: Lease, *, told: Told, crashed: Running | None = None
+    host: Host, wanted: Wanted, lease: Lease, *, told: Told, crashed: Running | None = None
 ) -> Running:
     """Return a healthy server for this model, started if none runs, and hold the lease of it.
 
@@ -157,33 +158,33 @@ async def ensure(
     memory, or another run uses the server for another model.
     """
     lease.release()
-    async with _alone():
-        found = running()
+    async with _alone(host):
+        found = running(host)
         if found is not None:
             if await _can_be_used(found, wanted, lease):
                 lease.hold()
                 return found
             await process.end(found.pid, found.started)
         before = crashed.plan if crashed is not None else None
-        started = await _start_fitting(wanted, before, told)
+        started = await _start_fitting(host, wanted, before, told)
         lease.hold()
         return started
 
 
-async def stop() -> bool:
+async def stop(host: Host) -> bool:
     """End the server; return whether one ran."""
-    async with _alone():
-        found = running()
+    async with _alone(host):
+        found = running(host)
         if found is not None:
             await process.end(found.pid, found.started)
-        state_file().unlink(missing_ok=True)
+        state_file(host).unlink(missing_ok=True)
         return found is not None
 
 
-def mark_used() -> None:
+def mark_used(host: Host) -> None:
     """Note that the server is wanted, which puts off its end."""
     with suppress(OSError):
-        os.utime(state_file())
+        os.utime(state_file(host))
 
 
 def is_healthy(server: Running) -> bool:
@@ -232,25 +233,25 @@ async def _can_be_used(found: Running, wanted: Wanted, lease: Lease) -> bool:
     return False
 
 
-async def _start_fitting(wanted: Wanted, crashed: Plan | None, told: Told) -> Running:
+async def _start_fitting(host: Host, wanted: Wanted, crashed: Plan | None, told: Told) -> Running:
     """Start the server with what fits this machine; with less where that fails for want of memory."""
     machine = await asyncio.to_thread(hardware.detect)
     shape = wanted.shape
     made = plan(machine, shape, asked_window=wanted.window, threads=wanted.threads)
     if made is None:
         raise _too_large(machine, shape)
-    program = find_program(wanted.program, machine)
+    program = find_program(host, wanted.program, machine)
     if crashed is not None:
         made = _less(crashed, shape, "ended in the middle of an answer", told) or made
     for _ in range(SMALLER_STARTS):
         try:
-            return await _start(wanted, made, program, told)
+            return await _start(host, wanted, made, program, told)
         except _OutOfMemory:
             less = _less(made, shape, "did not get the memory that it needs", told)
             if less is None:
                 raise
             made = less
-    return await _start(wanted, made, program, told)
+    return await _start(host, wanted, made, program, told)
 
 
 class _OutOfMemory(ProviderDown):
@@ -273,7 +274,7 @@ def _too_large(machine: hardware.Machine, shape: Shape) -> ProviderDown:
     )
 
 
-async def _start(wanted: Wanted, made: Plan, program: str, told: Told) -> Running:
+async def _start(host: Host, wanted: Wanted, made: Plan, program: str, told: Told) -> Running:
     job = ServerArguments(
         model=wanted.model,
         template=wanted.template,
@@ -284,10 +285,10 @@ async def _start(wanted: Wanted, made: Plan, program: str, told: Told) -> Runnin
         threads=made.threads,
         gpu_layers=made.gpu_layers,
         program=program,
-        state_file=str(state_file()),
+        state_file=str(state_file(host)),
         idle_seconds=wanted.idle_seconds,
     )
-    pid = process.spawn(command(), msgspec.json.encode(job), log_file(), os.environ)
+    pid = process.spawn(command(), msgspec.json.encode(job), log_file(host), host.environ)
     server = Running(
         pid=pid,
         started=process.start_time(pid),
@@ -300,30 +301,31 @@ async def _start(wanted: Wanted, made: Plan, program: str, told: Told) -> Runnin
         plan=made,
     )
     try:
-        private_file.replace(state_file(), msgspec.json.encode(server))
-        await _until_healthy(server, told)
+        private_file.replace(state_file(host), msgspec.json.encode(server))
+        await _until_healthy(host, server, told)
     except BaseException:  # a cancelled start leaves no half-started server behind
         process.kill(pid)
-        state_file().unlink(missing_ok=True)
+        state_file(host).unlink(missing_ok=True)
         raise
     return server
 
 
-async def _until_healthy(server: Running, told: Told) -> None:
+async def _until_healthy(host: Host, server: Running, told: Told) -> None:
     begun = monotonic()
     while monotonic() - begun < START_SECONDS:
         if (code := process.exit_code(server.pid)) is not None:
-            raise _failure(f"The local model's server ended right after its start ({code}).", code)
+            what = f"The local model's server ended right after its start ({code})."
+            raise _failure(host, what, code)
         if await asyncio.to_thread(is_healthy, server):
             return
         told(monotonic() - begun)
         await asyncio.sleep(LOOK_SECONDS)
-    raise _failure(f"The local model's server was not ready after {START_SECONDS:.0f} s.")
+    raise _failure(host, f"The local model's server was not ready after {START_SECONDS:.0f} s.")
 
 
-def _failure(what: str, code: int = 0) -> ConfigError | ProviderDown:
+def _failure(host: Host, what: str, code: int = 0) -> ConfigError | ProviderDown:
     try:
-        text = log_file().read_text(errors="replace").strip()
+        text = log_file(host).read_text(errors="replace").strip()
     except OSError:
         text = ""
     # The first error is the cause; the last lines are often of what happens after it, as a traceback is.
@@ -336,7 +338,7 @@ def _failure(what: str, code: int = 0) -> ConfigError | ProviderDown:
         )
     kind = _OutOfMemory if code in _KILLED or _NO_MEMORY.search(text) else ProviderDown
     tail = "".join(f"\n  {line[:200]}" for line in lines)
-    return kind(f"{what} Its log is {log_file()}:{tail}")
+    return kind(f"{what} Its log is {log_file(host)}:{tail}")
 
 
 def _open_private(path: Path) -> int:
@@ -345,11 +347,11 @@ def _open_private(path: Path) -> int:
 
 
 @asynccontextmanager
-async def _alone() -> AsyncGenerator[None]:
+async def _alone(host: Host) -> AsyncGenerator[None]:
     """Hold the lock that keeps two runs from starting two servers."""
     import fcntl  # not on every system; those have no local model either
 
-    file = _open_private(state_folder() / "llama.lock")
+    file = _open_private(host.state_folder / "llama.lock")
     try:
         await asyncio.to_thread(fcntl.flock, file, fcntl.LOCK_EX)
         yield

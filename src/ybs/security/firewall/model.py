@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias, TypeVar, assert_never
 
 from msgspec import Struct
 
+from ybs.core.conversation import Conversation
 from ybs.core.errors import ModelError
 from ybs.core.events import Event
 from ybs.core.memo import alike
@@ -88,6 +89,14 @@ class FirewallModel:
         async with aclosing(self.model.stream(clean)) as events:
             async for event in events:
                 yield event
+
+    def take_out_refused(self, conversation: Conversation) -> str:
+        """Take a message that must not be sent out of the conversation; return the person's words in it."""
+        refused, self.refused = self.refused, None
+        if refused is None:
+            return ""
+        conversation.replace([each for each in conversation.messages if each is not refused])
+        return refused.words if refused.origin == "person" else ""
 
     async def cleaned(self, request: Request) -> Request:
         """Return the request with placeholders in place of secrets. Raises SecretFound."""

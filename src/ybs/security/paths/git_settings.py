@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from ybs.config import paths as own
+from ybs.config.host import Host
 from ybs.security.paths.opening import read_beginning
 from ybs.security.sandbox.places import lies_in
 
@@ -32,15 +32,17 @@ _Entry = tuple[str, str]
 _known: dict[str, tuple[tuple[int, ...], list[_Entry]]] = {}
 
 
-def named_by_git(root: str) -> list[str]:
+def named_by_git(host: Host, root: str) -> list[str]:
     """Return the paths below the root that settings outside of any command's reach name; they need not exist."""
-    found = dict.fromkeys(path for path in _named(root) if path != root and lies_in(path, root))
+    found = dict.fromkeys(
+        path for path in _named(host, root) if path != root and lies_in(path, root)
+    )
     return list(found)
 
 
-def _named(root: str) -> Iterator[str]:
+def _named(host: Host, root: str) -> Iterator[str]:
     top = _top(root)
-    pending, seen = [*_files(top)], set[str]()
+    pending, seen = [*_files(host, top)], set[str]()
     while pending and len(seen) < _MOST_FILES:
         file = pending.pop()
         if file in seen:
@@ -48,13 +50,15 @@ def _named(root: str) -> Iterator[str]:
         seen.add(file)
         for key, value in _entries(file):
             if key in _INCLUDES:
-                included = _resolved(value, os.path.dirname(file))  # noqa: PTH120 - texts throughout
+                included = _resolved(host, value, os.path.dirname(file))  # noqa: PTH120 - texts throughout
                 pending.append(included)
                 yield included
             elif key in _PATHS:
-                yield _resolved(value, top)
+                yield _resolved(host, value, top)
             elif key in _COMMANDS or key.startswith(("alias.", "hook.")):
-                words = (_resolved(word, top) for word in re.split(r"[\s'\"!;&|]+", value) if word)
+                words = (
+                    _resolved(host, word, top) for word in re.split(r"[\s'\"!;&|]+", value) if word
+                )
                 yield from (path for path in words if os.path.isfile(path))  # noqa: PTH113
 
 
@@ -64,17 +68,17 @@ def _top(root: str) -> str:
     return next((folder for folder in above if os.path.lexists(f"{folder}/.git")), root)
 
 
-def _files(top: str) -> Iterator[str]:
+def _files(host: Host, top: str) -> Iterator[str]:
     """Yield the files that git reads for a repository, the person's and the machine's first."""
-    home = str(own.home())
-    config = os.environ.get("XDG_CONFIG_HOME", "")
+    home = str(host.home)
+    config = host.environ.get("XDG_CONFIG_HOME", "")
     yield from ("/etc/gitconfig", f"{home}/.gitconfig")
     yield f"{config if config.startswith('/') else f'{home}/.config'}/git/config"
     folder = f"{top}/.git"
     if pointer := _said(folder).removeprefix("gitdir:").strip():  # a worktree or submodule
-        folder = _resolved(pointer, top)
+        folder = _resolved(host, pointer, top)
     common = _said(f"{folder}/commondir").strip()
-    yield from (f"{folder}/config.worktree", f"{_resolved(common, folder)}/config")
+    yield from (f"{folder}/config.worktree", f"{_resolved(host, common, folder)}/config")
 
 
 def _said(file: str) -> str:
@@ -85,9 +89,9 @@ def _said(file: str) -> str:
         return ""
 
 
-def _resolved(value: str, folder: str) -> str:
+def _resolved(host: Host, value: str, folder: str) -> str:
     if value.startswith("~/"):
-        value = f"{own.home()}/{value[2:]}"
+        value = f"{host.home}/{value[2:]}"
     return os.path.realpath(value if value.startswith("/") else f"{folder}/{value}")
 
 

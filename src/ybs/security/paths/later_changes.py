@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.security.paths.folder_index import index_of
 from ybs.security.paths.git_settings import named_by_git
@@ -33,8 +34,8 @@ class Change(Struct, frozen=True, kw_only=True):
 class LaterFiles:
     """Those below some folders. Used by one thread at a time."""
 
-    def __init__(self, folders: Sequence[str]) -> None:
-        self._folders = folders
+    def __init__(self, host: Host, folders: Sequence[str]) -> None:
+        self._host, self._folders = host, folders
         self._states: dict[str, _State] | None = None
         self._repositories: dict[str, tuple[_State | None, ...]] = {}
         self._read: dict[str, tuple[int, int]] = {}
@@ -49,7 +50,9 @@ class LaterFiles:
         known, self._read = self._read, {}
         later = {path for each in found for path in each.later}
         for folder in self._folders:
-            later.update(path for named in named_by_git(folder) for path in _files_in(named))
+            later.update(
+                path for named in named_by_git(self._host, folder) for path in _files_in(named)
+            )
         states = ((path, self._state(path, known)) for path in later)
         self._states = new = {path: state for path, state in states if state is not None}
         self._repositories = {

@@ -5,7 +5,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ybs.config.paths import expand
 from ybs.core.errors import Refused, YbsError
 from ybs.security.unicode import printable
 
@@ -24,7 +23,7 @@ def find_place(roots: "Roots", named: str, default: str) -> Path:
     """
     if printable(named) != named or "\n" in named or "\0" in named:
         raise YbsError("That name contains invisible characters. Choose another one.")
-    asked = expand(named or default, roots.folder)
+    asked = roots.host.expand(named or default, roots.folder)
     try:
         return _judged(roots, asked / default if asked.is_dir() else asked)
     except OSError as error:

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ybs.config import paths as own
+from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.core.remedies import Remedy
 from ybs.security.paths.names import shown_name
@@ -50,14 +50,14 @@ class Roots:
 
     def __init__(
         self,
+        host: Host,
         folder: Path,
         allowed: Sequence[str | Path] = ("./",),
         blocked: Sequence[str | Path] = (),
     ) -> None:
-        self.folder = Path(os.path.realpath(folder))
-        mine = (own.config_folder(), own.state_folder(), own.cache_folder(), own.home_config_file())
+        self.host, self.folder = host, Path(os.path.realpath(folder))
         self._blocked = tuple(self._expanded(blocked))
-        self._own = tuple(self._expanded(mine))
+        self._own = tuple(self._expanded(host.own_places))
         self._named = frozenset(_key(path) for path in self._blocked)
         self._roots: list[str] = []
         self._readable: list[str] = []
@@ -97,7 +97,7 @@ class Roots:
 
     def everywhere(self) -> "Roots":
         """Return the roots of a person, who may name any file but the blocked ones."""
-        return Roots(self.folder, ("/",), self._blocked)
+        return Roots(self.host, self.folder, ("/",), self._blocked)
 
     def resolve(self, path: str, *, is_write: bool = False, is_link_followed: bool = True) -> Path:
         r"""Return the absolute path with links resolved; `\xNN` in the text of a model stands for a byte.
@@ -201,13 +201,13 @@ class Roots:
     def _named_by_git(self, real: str) -> str:
         from ybs.security.paths.git_settings import named_by_git
 
-        named = (path for root in self._roots for path in named_by_git(root))
+        named = (path for root in self._roots for path in named_by_git(self.host, root))
         return next((self.show(Path(path)) for path in named if _lies_in(real, path)), "")
 
     @cached_property
     def _never(self) -> tuple[str, ...]:
         # A hundred looks at the disk, so not before the first path of a model.
-        return (*self._own, *_credentials())
+        return (*self._own, *_credentials(self.host))
 
     @cached_property
     def _always(self) -> frozenset[str]:
@@ -240,7 +240,7 @@ class Roots:
 
     def _expanded(self, paths: Iterable[str | Path]) -> Iterable[str]:
         for path in paths:
-            yield os.path.realpath(own.expand(str(path), self.folder))
+            yield os.path.realpath(self.host.expand(str(path), self.folder))
 
     def _root_names(self) -> str:
         return ", ".join(
@@ -275,10 +275,10 @@ class Roots:
         return not self._is_readable(real) and self._blocked_files.hold(status)
 
 
-def _credentials() -> Iterable[str]:
+def _credentials(host: Host) -> Iterable[str]:
     from ybs.security.paths import credentials
 
-    yield from credentials.resolved(os.path.realpath(own.home()).rstrip("/"))
+    yield from credentials.resolved(os.path.realpath(host.home).rstrip("/"))
     yield from credentials.SYSTEM
 
 

@@ -2,7 +2,6 @@
 
 import os
 
-from ybs.config.paths import home
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview, Question
 from ybs.security.paths.roots import OutsideRoots
@@ -27,7 +26,7 @@ class Reading:
     @property
     def question(self) -> Question:
         """What the person is asked."""
-        is_wide = self._folder in ("/", os.path.realpath(home()))
+        is_wide = self._folder in ("/", os.path.realpath(self._refused.roots.host.home))
         return Question(
             call=self._call,
             effect="read",

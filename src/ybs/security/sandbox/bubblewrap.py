@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ybs.config.host import Host
 from ybs.security.sandbox import environment
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.mounts import checked
@@ -243,7 +244,7 @@ def _writable(places: Places, top: str) -> Iterator[str]:
         yield from _bind("--bind", _pieces(folder))
     yield from _bind("--bind", (path for path in _pins(places, top) if path not in in_pieces))
     for root in roots:
-        yield from _bind("--ro-bind", (*_held(root), *git_folders(root)))
+        yield from _bind("--ro-bind", (*_held(places.host, root), *git_folders(root)))
 
 
 def _read_only(places: Places, top: str) -> Iterator[str]:
@@ -274,9 +275,9 @@ def _pieces(folder: str) -> list[str]:
     return pieces if len(pieces) <= _MOST_PIECES else []
 
 
-def _held(root: str) -> Iterator[str]:
+def _held(host: Host, root: str) -> Iterator[str]:
     """Yield the protected paths, and for a link what it points to where that can be written."""
-    for path in protected(root):
+    for path in protected(host, root):
         if not os.path.islink(path):  # noqa: PTH114 - there may be hundreds
             yield path
             continue

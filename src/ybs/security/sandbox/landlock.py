@@ -20,7 +20,7 @@ from ybs.security.sandbox.entry import Entry, Kernel, prepare
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.places import Places, lies_in, system_folders
 from ybs.security.sandbox.protected import git_folders, host_secrets, protected
-from ybs.security.sandbox.scratch import PrivateFolder
+from ybs.security.sandbox.scratch import PrivateFolder, scratch_folder
 from ybs.security.sandbox.seccomp import is_known, replacing_namespaces
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Landlock:
     ) -> None:
         self.places, self.why = places, why
         self._kernel = kernel
-        self.private = private or PrivateFolder()
+        self.private = private or PrivateFolder(scratch_folder(places.host))
 
     def launch(
         self,
@@ -189,7 +189,7 @@ def _rules(
         yield from _split(folder, secrets, _READ)
     for top in places.tops:
         roots = places.roots_in(top)
-        kept = [path for root in roots for path in protected(root)]
+        kept = [path for root in roots for path in protected(places.host, root)]
         if not read_only:
             yield from _split(top, [*kept, *secrets], everything & ~_IOCTL_DEV)
         yield from ((folder, _READ) for root in roots for folder in git_folders(root))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ybs.config import paths as own
+from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.security.paths import credentials
 
@@ -53,6 +53,7 @@ class Places(Struct, frozen=True, kw_only=True):
     `covered` are those of the blocked paths that the other folders would show.
     """
 
+    host: Host
     project: str
     home: str
     writable: tuple[str, ...]
@@ -138,9 +139,9 @@ class Places(Struct, frozen=True, kw_only=True):
 
 
 def see(
+    host: Host,
     project: Path,
     *,
-    home: Path | None = None,
     writable: Sequence[Path] = (),
     readable: Sequence[Path] = (),
     blocked: Iterable[str | Path] = (),
@@ -150,11 +151,10 @@ def see(
 
     Raises Refused for a folder that is too much to open: the system, the home folder, or one that holds it.
     """
-    real_home = os.path.realpath(own.home() if home is None else home)
+    real_home = os.path.realpath(host.home)
     root = os.path.realpath(project)
-    mine = (own.config_folder(), own.state_folder(), own.cache_folder(), own.home_config_file())
-    hidden = tuple(os.path.realpath(own.expand(str(path), Path(root))) for path in blocked)
-    hidden += tuple(os.path.realpath(path) for path in mine)
+    hidden = tuple(os.path.realpath(host.expand(str(path), Path(root))) for path in blocked)
+    hidden += tuple(os.path.realpath(path) for path in host.own_places)
     hidden += tuple(f"{real_home}/{name}" for name in credentials.HOME)
     hidden = tuple(dict.fromkeys(hidden))
     opened = (root, *(os.path.realpath(path) for path in writable))
@@ -166,6 +166,7 @@ def see(
     kept = _kept_in(shown, real_home, opened)
     folders = frozenset(shown)
     return Places(
+        host=host,
         project=root,
         home=real_home,
         writable=tuple(dict.fromkeys(opened)),

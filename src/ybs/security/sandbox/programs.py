@@ -18,9 +18,7 @@ SYSTEM_FOLDERS = (
 )
 
 
-def trusted_program(
-    name: str, *, away_from: Path, environ: Mapping[str, str] = os.environ
-) -> Path | None:
+def trusted_program(name: str, *, away_from: Path, environ: Mapping[str, str]) -> Path | None:
     """Return a program's absolute path: of a folder of the system, or of PATH where only its owner may write.
 
     What lies in the project (`away_from`) is never it. None where there is no such program.
@@ -32,9 +30,7 @@ def trusted_program(
     return None
 
 
-def persons_program(
-    name: str, *, away_from: Path, environ: Mapping[str, str] = os.environ
-) -> str | None:
+def persons_program(name: str, *, away_from: Path, environ: Mapping[str, str]) -> str | None:
     """Return the path of a program that the person's own PATH names; what lies in the project is never it."""
     top = away_from.resolve()
     for folder in environ.get("PATH", os.defpath).split(os.pathsep):

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from ybs.config.host import Host
 from ybs.security.paths import credentials
 from ybs.security.paths.folder_index import REPOSITORIES, index_of
 from ybs.security.paths.git_settings import named_by_git
@@ -19,7 +20,7 @@ MOST_HELD = 500
 _LONGEST_POINTER = 4096
 
 
-def protected(root: str) -> list[str]:
+def protected(host: Host, root: str) -> list[str]:
     """Return what a sandboxed program may not change: repositories at any depth, and what runs later at the top.
 
     What the person's git settings name in the project belongs to it.
@@ -28,7 +29,7 @@ def protected(root: str) -> list[str]:
     Never a name that is missing: hiding one leaves an empty file behind.
     """
     found = index_of(root).look()
-    named = [path for path in named_by_git(root) if os.path.lexists(path)]
+    named = [path for path in named_by_git(host, root) if os.path.lexists(path)]
     held = sorted({*found.held, *named})
     return [*held, *_folded([*found.repositories, *found.unseen], root, MOST_HELD)]
 

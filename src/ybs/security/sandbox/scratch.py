@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ybs.config import private_file
-from ybs.config.paths import state_folder
+from ybs.config.host import Host
 
 UNSHARED = "unshared"
 #: Where an incognito session has it: in memory, so that not even a loss of power leaves something.
@@ -25,11 +25,11 @@ _HANDLE = _FOLDER | getattr(os, "O_PATH", 0)
 class PrivateFolder:
     """Made when it is first asked for, for its owner only; removed by `remove`, or when it is forgotten or the program ends.
 
-    `in_memory`: it may not be on a disk. Where there is no such place a folder for temporary files has to do.
+    It is made in `folder`. `in_memory`: it may not be on a disk. Where there is no such place a folder for temporary files has to do.
     """
 
-    def __init__(self, *, in_memory: bool = False) -> None:
-        self._in_memory = in_memory
+    def __init__(self, folder: Path, *, in_memory: bool = False) -> None:
+        self._folder, self._in_memory = folder, in_memory
         self._path = ""
         self._removal: Any = None
 
@@ -39,7 +39,7 @@ class PrivateFolder:
         if not self._path:
             from weakref import finalize  # only a session with commands needs these
 
-            self._path, lock = _made(in_memory=self._in_memory)
+            self._path, lock = _made(self._folder, in_memory=self._in_memory)
             self._removal = finalize(self, _remove, self._path, lock)
             for path in (self.home, self.temporary, self.unshared):
                 Path(path).mkdir(mode=0o700)
@@ -75,27 +75,27 @@ class PrivateFolder:
         self._path, self._removal = "", None
 
 
-def sweep() -> None:
-    """Remove the folders of sessions that ended without doing so. It may take long: call it in a thread."""
-    for top in _tops():
+def sweep(folder: Path) -> None:
+    """Remove the folders in `folder` of sessions that ended without doing so. It may take long: call it in a thread."""
+    for top in _tops(folder):
         with suppress(OSError), os.scandir(top) as entries:
             for path in [entry.path for entry in entries]:
                 if (lock := _locked(path)) is not None:
                     _remove(path, lock)
 
 
-def scratch_folder() -> Path:
+def scratch_folder(host: Host) -> Path:
     """Return the folder of all these folders: `~/.local/state/ybs/scratch`."""
-    return state_folder() / "scratch"
+    return host.state_folder / "scratch"
 
 
-def _tops() -> tuple[Path, Path]:
-    return scratch_folder(), Path(_MEMORY) / f"ybs-{os.getuid()}"
+def _tops(folder: Path) -> tuple[Path, Path]:
+    return folder, Path(_MEMORY) / f"ybs-{os.getuid()}"
 
 
-def _made(*, in_memory: bool) -> tuple[str, int]:
+def _made(folder: Path, *, in_memory: bool) -> tuple[str, int]:
     """Make a new folder; return its path and the lock on it, -1 where it has none. Raises OSError."""
-    top = _tops()[in_memory]
+    top = _tops(folder)[in_memory]
     with suppress(OSError, private_file.Unsafe):
         if not in_memory or os.path.ismount(_MEMORY):
             private_file.make_folder(top)

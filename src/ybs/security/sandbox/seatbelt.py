@@ -9,7 +9,7 @@ from ybs.security.sandbox import environment
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.places import Places
 from ybs.security.sandbox.protected import GIT, NAMES, git_folders
-from ybs.security.sandbox.scratch import UNSHARED, PrivateFolder
+from ybs.security.sandbox.scratch import UNSHARED, PrivateFolder, scratch_folder
 
 if TYPE_CHECKING:
     from ybs.security.sandbox.view import View
@@ -63,7 +63,7 @@ class SandboxExec:
 
     def __init__(self, places: Places, private: PrivateFolder | None = None) -> None:
         self.places = places
-        self.private = private or PrivateFolder()
+        self.private = private or PrivateFolder(scratch_folder(places.host))
 
     def launch(
         self,

@@ -14,7 +14,7 @@ class WorkTree:
 
     def __init__(self, workspace: Workspace) -> None:
         self.roots = workspace.roots
-        self.git = Git(self.roots.folder, sandbox=workspace.git_sandbox)
+        self.git = Git(self.roots.host.environ, self.roots.folder, sandbox=workspace.git_sandbox)
 
     @property
     def top(self) -> str:

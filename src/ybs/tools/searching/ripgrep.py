@@ -40,7 +40,7 @@ class Counts:
 
 def program(roots: Roots) -> str:
     """Return the absolute path of `rg`, or nothing. One that the project could have made does not count."""
-    for folder in os.environ.get("PATH", "").split(os.pathsep):
+    for folder in roots.host.environ.get("PATH", "").split(os.pathsep):
         if not folder.startswith("/"):
             continue
         path = Path(folder, "rg")

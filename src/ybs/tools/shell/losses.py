@@ -12,6 +12,7 @@ from glob import glob
 from itertools import islice
 from pathlib import Path
 
+from ybs.config.host import Host
 from ybs.security.commands.command import Command, scan
 from ybs.security.commands.options import operands_of
 from ybs.security.commands.wrappers import read
@@ -36,9 +37,9 @@ def loss(command: str, folder: Path, roots: Roots) -> str:
     reading = read(command)
     is_clear = reading.is_clear and "$" not in command
     if is_clear:
-        touched = _touched(reading.runs, str(folder))
+        touched = _touched(reading.runs, str(folder), roots.host)
     else:
-        touched = _named_anywhere(command, str(folder)) if names_program else ()
+        touched = _named_anywhere(command, str(folder), roots.host) if names_program else ()
     for path in dict.fromkeys(islice(touched, _MOST_PATHS)):
         if why := _why_unkept(path, roots, is_clear=is_clear):
             shown = roots.show(Path(path))
@@ -46,13 +47,13 @@ def loss(command: str, folder: Path, roots: Roots) -> str:
     return ""
 
 
-def _named_anywhere(command: str, folder: str) -> Iterator[str]:
+def _named_anywhere(command: str, folder: str, host: Host) -> Iterator[str]:
     """Yield all paths that a text names which is not clear."""
     for word in scan(command):
-        yield from _expanded(word.rpartition("=")[2], folder)
+        yield from _expanded(word.rpartition("=")[2], folder, host)
 
 
-def _touched(runs: Sequence[Command], folder: str) -> Iterator[str]:
+def _touched(runs: Sequence[Command], folder: str, host: Host) -> Iterator[str]:
     """Yield the paths that commands may remove or overwrite."""
     for run in runs:
         name = run.words[0] if run.words else ""
@@ -60,11 +61,11 @@ def _touched(runs: Sequence[Command], folder: str) -> Iterator[str]:
         if name == "cd" and operands:
             folder = os.path.join(folder, operands[0])  # noqa: PTH118 - texts throughout
         for word in (*run.targets, *_named(name, operands, run)):
-            yield from _expanded(word, folder)
+            yield from _expanded(word, folder, host)
         if name in _ONTO and len(operands) > 1:
             for source in operands[:-1]:
                 inner = f"{operands[-1]}/{os.path.basename(source.rstrip('/'))}"  # noqa: PTH119
-                yield from _expanded(inner, folder)
+                yield from _expanded(inner, folder, host)
 
 
 def _named(name: str, operands: Sequence[str], run: Command) -> Sequence[str]:
@@ -77,8 +78,9 @@ def _named(name: str, operands: Sequence[str], run: Command) -> Sequence[str]:
     return operands if name in _IN_PLACE and is_in_place else ()
 
 
-def _expanded(word: str, folder: str) -> Iterator[str]:
-    path = os.path.normpath(os.path.join(folder, os.path.expanduser(word)))  # noqa: PTH118, PTH111
+def _expanded(word: str, folder: str, host: Host) -> Iterator[str]:
+    word = os.path.expanduser(host.with_home(word))  # noqa: PTH111 - what is left: `~name`
+    path = os.path.normpath(os.path.join(folder, word))  # noqa: PTH118
     if _WILD.search(word):
         yield from islice(glob(path), _MOST_PATHS)  # noqa: PTH207 - texts throughout
     yield path

@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from ybs.config.paths import state_folder
+from ybs.config.host import Host
 from ybs.security.incognito import WRITES_NOTHING
 from ybs.security.paths.roots import Roots
 
@@ -19,21 +19,22 @@ _LONGEST_NAME = 200
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def outputs_folder() -> Path:
+def outputs_folder(host: Host) -> Path:
     """Return the folder of all kept outputs: `~/.local/state/ybs/outputs`."""
-    return state_folder() / "outputs"
+    return host.state_folder / "outputs"
 
 
 class Outputs:
     """The kept outputs of one project. Its folder may be read by tools; those of other projects may not."""
 
     def __init__(self, roots: Roots) -> None:
-        self.folder = outputs_folder() / _name_of(str(roots.folder))
+        self.folder = outputs_folder(roots.host) / _name_of(str(roots.folder))
         roots.add(self.folder, is_read_only=True)
 
     def create(self) -> tuple[int, Path]:
         """Make a new private file and open it for writing. Raises OSError."""
-        for folder in (state_folder(), outputs_folder(), self.folder):
+        every = self.folder.parent
+        for folder in (every.parent, every, self.folder):
             _make_private(folder)
         self.sweep()
         path = self.folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.urandom(3).hex()}.txt"
@@ -52,7 +53,7 @@ class Outputs:
     def sweep(self, being_written: Path | None = None) -> None:
         """Make room: remove old outputs, and the oldest where all together are too large."""
         with suppress(OSError):  # there is no such folder yet
-            sweep(being_written=being_written)
+            sweep(self.folder.parent, being_written=being_written)
 
 
 class Spill:
@@ -156,23 +157,23 @@ class Spill:
         )
 
 
-def sweep(now: float | None = None, *, being_written: Path | None = None) -> None:
-    """Remove outputs older than `KEPT_DAYS`, and the oldest where all together have no room for what is next.
+def sweep(every: Path, now: float | None = None, *, being_written: Path | None = None) -> None:
+    """Remove outputs in `every` older than `KEPT_DAYS`, and the oldest where all together have no room for what is next.
 
     Between two looks an output grows by `_LOOK_BYTES`, so that much is left free. The one that is being written stays.
     """
     oldest = (time.time() if now is None else now) - KEPT_DAYS * 86_400
     room = MOST_BYTES_OF_ALL - _LOOK_BYTES
-    for changed, size, path in sorted(_files(), reverse=True):
+    for changed, size, path in sorted(_files(every), reverse=True):
         room -= size
         if path != being_written and (changed < oldest or room < 0):
             with suppress(OSError):
                 path.unlink()
 
 
-def _files() -> list[tuple[float, int, Path]]:
+def _files(every: Path) -> list[tuple[float, int, Path]]:
     found: list[tuple[float, int, Path]] = []
-    for folder in outputs_folder().iterdir():
+    for folder in every.iterdir():
         if folder.is_symlink() or not folder.is_dir():
             continue
         for path in folder.glob("*.txt"):

@@ -1,6 +1,5 @@
 """What the commands of a session share: how they are started, where long outputs go, and who ends what is left."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +28,7 @@ class Shells:
         outputs: Outputs | None = None,
         keeps_outputs: bool = True,
     ) -> None:
+        self._roots = roots
         self.starter: Starter = starter or Bare()
         self.keeps_outputs = keeps_outputs
         self.outputs = outputs or Outputs(roots)
@@ -74,7 +74,7 @@ class Shells:
         from ybs.tools.shell.orphans import Mark
 
         launch = self.starter.launch(
-            command, folder, os.environ, network=network, read_only=read_only
+            command, folder, self._roots.host.environ, network=network, read_only=read_only
         )
         if launch.scratch:
             self.watch.clear(launch.scratch)

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 import ybs
+from hosts import this_host
 from rows import every_row
 from ybs import cli
 from ybs.core.errors import YbsError
@@ -155,7 +156,7 @@ def opening(script: Sequence[Any]) -> Any:
 
 
 def options_in(folder: Path, **overrides: Any) -> Options:
-    return Options(folder=folder, overrides=overrides, sandbox=False)
+    return Options(host=this_host(), folder=folder, overrides=overrides, sandbox=False)
 
 
 async def test_a_task_is_done_in_a_project_of_its_own_and_measured(project: Path):

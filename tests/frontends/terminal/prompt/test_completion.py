@@ -15,6 +15,7 @@ from prompt_toolkit.utils import get_cwidth
 from stage import staged
 
 from fake_session import Cue, FakeSession, says
+from hosts import this_host
 from ybs.frontends.terminal.prompt.completion import YbsCompleter
 from ybs.security.paths.roots import Roots
 from ybs.session.mentions import mentions_in
@@ -142,7 +143,7 @@ async def test_odd_names_are_drawn_harmless_and_written_so_that_they_are_found(
     assert len(rows) == len(names)
     assert [row for row in rows if not (row.text + row.display_text).isprintable()] == []
     assert [row for row in rows if get_cwidth(row.display_text) > 39] == []
-    roots = Roots(project)
+    roots = Roots(this_host(), project)
     meant = {roots.resolve(next(mentions_in(row.text))[0].path) for row in rows}
     assert meant == {project / name for name in names}
 

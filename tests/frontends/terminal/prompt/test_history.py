@@ -12,7 +12,7 @@ import pytest
 from stage import Stage, staged
 
 from fake_session import FakeSession, hangs, says
-from ybs.config.paths import state_folder
+from hosts import this_host
 from ybs.config.schema import Config, Ui
 from ybs.frontends.terminal.prompt import history
 from ybs.frontends.terminal.prompt.history import (
@@ -178,15 +178,18 @@ async def test_no_history_is_written_or_read_where_it_is_switched_off(path: Path
             secrets=SimpleNamespace(firewall=Firewall()),
         )
         fake = SimpleNamespace(
-            config=Config(ui=Ui(history=is_on)), environment=environment, folder=path.parent
+            config=Config(ui=Ui(history=is_on)),
+            environment=environment,
+            host=this_host(),
+            folder=path.parent,
         )
         kept = open_history(cast("Any", fake))
         kept.remember("x", f"export OPENAI_API_KEY={SECRET}")
         kept.write_down(f"export OPENAI_API_KEY={SECRET}")
         await asyncio.get_running_loop().shutdown_default_executor()
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
-        file = history_file(path.parent)
-        assert file.is_relative_to(state_folder())
+        file = history_file(this_host(), path.parent)
+        assert file.is_relative_to(this_host().state_folder)
         assert file.exists()
         assert SECRET not in file.read_text()
         assert len(texts(file)) == 1

@@ -1,5 +1,6 @@
 """The first choice."""
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -7,12 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
+from hosts import this_host
+from ybs.config.host import Host
 from ybs.config.key_store import stored_key
 from ybs.core.errors import ConfigError, YbsError
 from ybs.frontends.terminal.start.setup import choose, find_offers, set_up
 from ybs.providers.knock import Knock
 from ybs.providers.nearby import OLLAMA, NearModel, NearServer
 
+NOTHING: Mapping[str, str] = {}
 KEYS = {"OPENAI_API_KEY": "sk-" + "x" * 20}
 
 
@@ -52,8 +56,13 @@ def written(home: Path) -> Any:
     return msgspec.json.decode((home / ".config" / "ybs" / "config.json").read_bytes())
 
 
+def host_with(environ: Mapping[str, str] = NOTHING) -> Host:
+    """Return a host of the test's home folder whose environment has these variables alone."""
+    return Host.of({"HOME": os.environ["HOME"], **environ})
+
+
 def number_of(words: str, environ: dict[str, str] | None = None) -> str:
-    names = [offer.name for offer in find_offers(environ or {})]
+    names = [offer.name for offer in find_offers(host_with(environ or {}))]
     return str(next(number for number, name in enumerate(names, 1) if words in name))
 
 
@@ -61,7 +70,7 @@ def test_enter_takes_the_first_and_it_is_written_down_and_said(
     servers: list[NearServer], home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     servers.append(server("qwen3:14b", "small"))
-    assert set_up(reader(""), KEYS)
+    assert set_up(host_with(KEYS), reader(""))
     assert written(home) == {"llm": {"provider": "ollama", "model": "qwen3:14b"}}
     shown = capsys.readouterr().out
     assert "  1  qwen3:14b" in shown
@@ -76,12 +85,12 @@ def test_a_number_or_a_name_chooses_and_nonsense_does_not(
     servers: list[NearServer], home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     servers.append(server("qwen3:14b", "small"))
-    assert choose(reader("0", "99", "x", "-1", "m", "²", "9" * 5000, "2"), {}) == {
+    assert choose(host_with(), reader("0", "99", "x", "-1", "m", "²", "9" * 5000, "2")) == {
         "llm.provider": "ollama",
         "llm.model": "small",
     }
     assert capsys.readouterr().out.count("Please type a number from 1 to 5, or q.") == 7
-    assert choose(reader("small"), {}) == choose(reader(" 2 "), {})
+    assert choose(host_with(), reader("small")) == choose(host_with(), reader(" 2 "))
     assert not (home / ".config").exists()
 
 
@@ -91,7 +100,7 @@ def test_leaving_writes_nothing_at_every_question(servers: list[NearServer], hom
     another = number_of("another server")
     for lines in ([], ["q"], ["QUIT"], [another], [another, address], [another, "", "q"]):
         for end in (EOFError(), KeyboardInterrupt()):
-            assert set_up(reader(*lines, end), {}) is False, lines
+            assert set_up(host_with(), reader(*lines, end)) is False, lines
     assert not (home / ".config").exists()
 
 
@@ -99,7 +108,7 @@ def test_more_than_a_page_is_shown_on_m(
     servers: list[NearServer], capsys: pytest.CaptureFixture[str]
 ) -> None:
     servers.append(server(*(f"model-{n:02d}" for n in range(30))))
-    chosen = choose(reader("m", "m", "33"), {})
+    chosen = choose(host_with(), reader("m", "m", "33"))
     shown = capsys.readouterr().out
     first, second, third = shown.split("  m  ")
     assert "another server" in first
@@ -117,7 +126,7 @@ def test_a_machine_with_nothing_is_told_the_three_ways_and_enter_looks_again(
         servers.append(server("new"))  # it was started meanwhile
         return ""
 
-    assert choose(read, {}) == {"llm.provider": "ollama", "llm.model": "new"}
+    assert choose(host_with(), read) == {"llm.provider": "ollama", "llm.model": "new"}
     shown = capsys.readouterr().out
     for way in ("download the starter model", "`ollama pull", "OPENAI_API_KEY"):
         assert way in shown
@@ -127,16 +136,18 @@ def test_incognito_offers_nothing_that_stays_and_local_only_nothing_far(
     servers: list[NearServer],
 ) -> None:
     servers.append(server("near", "far-cloud"))
-    names = [offer.name for offer in find_offers(KEYS, is_incognito=True, only_here=True)]
+    names = [
+        offer.name for offer in find_offers(host_with(KEYS), is_incognito=True, only_here=True)
+    ]
     assert names == ["near", "another server\u2026"]
-    assert len(find_offers(KEYS, is_incognito=True)) == 5
+    assert len(find_offers(host_with(KEYS), is_incognito=True)) == 5
 
 
 def test_an_address_of_the_old_provider_is_forgotten(servers: list[NearServer], home: Path) -> None:
     answers = (number_of("another server"), "http://127.0.0.1:1/v1", "m")
-    assert set_up(reader(*answers), {})
+    assert set_up(host_with(), reader(*answers))
     assert written(home)["llm"]["endpoint"] == "http://127.0.0.1:1/v1"
-    assert set_up(reader(""), KEYS)
+    assert set_up(host_with(KEYS), reader(""))
     assert "endpoint" not in written(home)["llm"]
     assert written(home)["llm"]["model"]
 
@@ -160,7 +171,7 @@ def test_a_server_at_an_address_is_asked_for_its_models(
         ([], [""]),
     ):
         names[:] = models
-        chosen = choose(reader(number, address, *answers), {})
+        chosen = choose(host_with(), reader(number, address, *answers))
         assert chosen is not None
         assert (chosen["llm.provider"], chosen["llm.endpoint"]) == ("openai", address)
         taken.append(chosen["llm.model"])
@@ -179,7 +190,7 @@ def test_what_is_no_address_is_asked_again_and_a_host_and_port_are_one(
 
     monkeypatch.setattr("ybs.providers.knock.knock", ask)
     number = number_of("another server")
-    assert choose(reader(number, "nonsense", "ftp://a", "http://a:x", "", "q"), {}) is None
+    assert choose(host_with(), reader(number, "nonsense", "ftp://a", "http://a:x", "", "q")) is None
     shown = capsys.readouterr().out
     assert "'nonsense' is not a valid address" in shown
     assert (shown.count("is not a valid address"), shown.count("Which model"), asked) == (3, 0, [])
@@ -189,7 +200,7 @@ def test_what_is_no_address_is_asked_again_and_a_host_and_port_are_one(
         ("box:8080/v1", "http://box:8080/v1"),
         ("models.example.org", "https://models.example.org"),
     ):
-        chosen = choose(reader(number, "nonsense", typed, "m"), {})
+        chosen = choose(host_with(), reader(number, "nonsense", typed, "m"))
         assert chosen is not None
         assert chosen["llm.endpoint"] == whole
         assert asked[-1] == f"{whole.removesuffix('/v1')}/v1"
@@ -203,15 +214,15 @@ def test_the_download_asks_first_and_ctrl_c_there_leads_back_to_the_choice(
 ) -> None:
     begun: list[bool] = []
 
-    async def install(_progress: object) -> Path:
+    async def install(_host: Host, _progress: object) -> Path:
         begun.append(True)
         raise KeyboardInterrupt
 
     monkeypatch.setattr("ybs.providers.local.fetch.install_starter", install)
     number = number_of("starter model")
-    assert choose(reader(number, "n", number, KeyboardInterrupt(), "q"), {}) is None
+    assert choose(host_with(), reader(number, "n", number, KeyboardInterrupt(), "q")) is None
     assert begun == []
-    assert choose(reader(number, "y", number, "", "q"), {}) is None
+    assert choose(host_with(), reader(number, "y", number, "", "q")) is None
     assert begun == [True, True], "each time the choice came again"
     assert "the next attempt continues from there" in capsys.readouterr().out
 
@@ -219,21 +230,21 @@ def test_the_download_asks_first_and_ctrl_c_there_leads_back_to_the_choice(
 def test_the_starter_model_is_fetched_when_it_is_chosen(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def install(progress: Callable[[int, int, str], None]) -> Path:
+    async def install(_host: Host, progress: Callable[[int, int, str], None]) -> Path:
         progress(50, 100, "fetching")
         progress(50, 100, "fetching")
         progress(100, 100, "checking the hash")
         return home / "starter.gguf"
 
-    async def fail(_progress: object) -> Path:
+    async def fail(_host: Host, _progress: object) -> Path:
         raise YbsError("the disk is full")
 
     number = number_of("starter model")
     monkeypatch.setattr("ybs.providers.local.fetch.install_starter", fail)
-    assert set_up(reader(number, "", "q"), {}) is False
+    assert set_up(host_with(), reader(number, "", "q")) is False
     assert not (home / ".config").exists()
     monkeypatch.setattr("ybs.providers.local.fetch.install_starter", install)
-    assert set_up(reader(number, "yes"), {})
+    assert set_up(host_with(), reader(number, "yes"))
     assert written(home)["llm"]["provider"] == "llamacpp"
     shown = capsys.readouterr().out
     assert shown.count("fetching: 50%") == 1
@@ -246,7 +257,7 @@ def test_a_file_that_cannot_be_written_is_an_error(home: Path) -> None:
     file.parent.mkdir(parents=True)
     file.write_text("{broken")
     with pytest.raises(ConfigError, match="Correct the file first"):
-        set_up(reader(""), KEYS)
+        set_up(host_with(KEYS), reader(""))
 
 
 def test_a_key_of_another_provider_is_never_handed_on(home: Path) -> None:
@@ -256,10 +267,10 @@ def test_a_key_of_another_provider_is_never_handed_on(home: Path) -> None:
     file.write_text(before)
     file.chmod(0o600)
     with pytest.raises(ConfigError, match=r"holds llm\.api_key, which is not openai's"):
-        set_up(reader(""), KEYS)
+        set_up(host_with(KEYS), reader(""))
     assert file.read_text() == before
     file.write_text(before.replace("anthropic", "openai"))
-    assert set_up(reader(""), KEYS)
+    assert set_up(host_with(KEYS), reader(""))
     assert written(home)["llm"]["api_key"] == "sk-ant-of-somebody"
 
 
@@ -267,7 +278,7 @@ def test_what_goes_before_the_choice_is_named(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (home / ".ybs.json").write_text('{"llm": {"provider": "mistral"}}')
-    assert set_up(reader(""), KEYS)
+    assert set_up(host_with(KEYS), reader(""))
     assert (
         f"But {home / '.ybs.json'} sets the provider to mistral and takes precedence."
         in capsys.readouterr().out
@@ -281,9 +292,9 @@ def test_forty_columns_break_no_word(
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "40")
-    choose(reader("q"), {})
+    choose(host_with(), reader("q"))
     servers.append(server("qwen3:14b"))
-    choose(reader("q"), KEYS)
+    choose(host_with(KEYS), reader("q"))
     lines = capsys.readouterr().out.splitlines()
     assert max(len(line) for line in lines) < 40
     assert "  1  qwen3:14b" in lines
@@ -306,21 +317,21 @@ def test_whether_edits_are_asked_about_is_asked_once(
     words: str,
 ) -> None:
     servers.append(server("small"))
-    assert set_up(reader("", answer), {})
+    assert set_up(host_with(), reader("", answer))
     confirmed = written(home)["safety"]["require_confirmation"]
     assert ("edit_file" in confirmed) == has_edits
     assert "run_shell" in confirmed
     shown = capsys.readouterr().out
     assert "A file that the model has read it edits without asking" in shown
     assert words in shown
-    assert set_up(reader("", RuntimeError("nothing more is asked")), {})
+    assert set_up(host_with(), reader("", RuntimeError("nothing more is asked")))
 
 
 def test_without_an_answer_about_edits_nothing_is_written(
     servers: list[NearServer], home: Path
 ) -> None:
     servers.append(server("small"))
-    assert set_up(reader("", KeyboardInterrupt()), {})
+    assert set_up(host_with(), reader("", KeyboardInterrupt()))
     assert "safety" not in written(home)
 
 
@@ -329,15 +340,15 @@ def test_a_key_is_asked_for_and_saved_for_its_provider_and_not_in_the_settings(
 ) -> None:
     key = KEYS["OPENAI_API_KEY"]
     number = number_of("a provider")
-    assert set_up(reader(number, "nobody", "2", "two words", key), {})
+    assert set_up(host_with(), reader(number, "nobody", "2", "two words", key))
     assert written(home)["llm"]["provider"] == "openai"
     assert key not in (home / ".config" / "ybs" / "config.json").read_text()
-    assert stored_key("openai", "api.openai.com") == key
+    assert stored_key(this_host(), "openai", "api.openai.com") == key
     shown = capsys.readouterr().out
     assert "characters that a key cannot have" in shown
     assert "is sent to api.openai.com only" in shown
-    assert any(offer.detail == "openai, key saved" for offer in find_offers({}))
-    assert choose(reader(number_of("a provider"), "", "q"), {}) is None, "Enter goes back"
+    assert any(offer.detail == "openai, key saved" for offer in find_offers(host_with()))
+    assert choose(host_with(), reader(number_of("a provider"), "", "q")) is None, "Enter goes back"
 
 
 def test_a_server_that_wants_a_key_is_told_from_one_that_is_not_there(
@@ -348,12 +359,12 @@ def test_a_server_that_wants_a_key_is_told_from_one_that_is_not_there(
 
     monkeypatch.setattr("ybs.providers.knock.knock", ask)
     number = number_of("another server")
-    chosen = choose(reader(number, "http://127.0.0.1:1", "wrong", "right"), {})
+    chosen = choose(host_with(), reader(number, "http://127.0.0.1:1", "wrong", "right"))
     assert chosen is not None
     assert (chosen["llm.api_key"], chosen["llm.model"]) == ("right", "only")
     shown = capsys.readouterr().out
     assert "answers, but it needs a key" in shown
     assert "refused this key" in shown
-    chosen = choose(reader(number, "http://127.0.0.1:1", "", "m"), {})
+    chosen = choose(host_with(), reader(number, "http://127.0.0.1:1", "", "m"))
     assert chosen is not None
     assert "llm.api_key" not in chosen

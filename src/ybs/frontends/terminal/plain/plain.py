@@ -17,7 +17,6 @@ from ybs import __version__
 from ybs.commands.advice import told
 from ybs.commands.figures import number_in
 from ybs.commands.plan import offer_plan
-from ybs.config.paths import short
 from ybs.core.envelope import Envelope
 from ybs.core.errors import YbsError
 from ybs.core.events import Event, TurnFinished, UserSaid
@@ -263,7 +262,7 @@ class PlainTerminal:
         mark = "incognito, " if status.incognito else ""
         lines = (
             f"ybs {__version__}: {status.shown_provider} {status.model}, mode {status.mode},",
-            f"{mark}{status.sandbox}, in {short(status.folder)}. /help for more.",
+            f"{mark}{status.sandbox}, in {self.session.host.short(status.folder)}. /help for more.",
             *([fold_line(f"Documents: {', '.join(status.documents)}.")] * bool(status.documents)),
             *(fold_line(f"Warning: {warning}") for warning in self.session.warnings),
         )

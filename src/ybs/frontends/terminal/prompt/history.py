@@ -13,7 +13,7 @@ from msgspec import Struct
 from prompt_toolkit.history import History
 
 from ybs.config import private_file
-from ybs.config.paths import state_folder
+from ybs.config.host import Host
 from ybs.core.errors import YbsError
 from ybs.session.session import Session
 
@@ -131,16 +131,16 @@ def open_history(session: Session) -> LineHistory:
             text = f"{text[: finding.start]}[{finding.kind}]{text[finding.end :]}"
         return text
 
-    path = history_file(session.folder) if session.config.ui.history else None
+    path = history_file(session.host, session.folder) if session.config.ui.history else None
     return LineHistory(path, may_write=may_write, mask=mask)
 
 
-def history_file(folder: Path) -> Path:
+def history_file(host: Host, folder: Path) -> Path:
     """Return the file for a project's folder."""
     from hashlib import sha256  # after the first drawing is soon enough
 
     name = sha256(str(folder).encode(errors="surrogateescape")).hexdigest()
-    return state_folder() / "history" / f"{name}.jsonl"
+    return host.state_folder / "history" / f"{name}.jsonl"
 
 
 def read_entries(path: Path) -> list[Entry]:

@@ -11,8 +11,8 @@ from time import monotonic
 
 from msgspec.structs import replace
 
-from ybs.config.paths import short
 from ybs.core.ports import Answer, Question
+from ybs.frontends.host import short
 from ybs.frontends.terminal.drawing.steps import diff_lines
 from ybs.frontends.terminal.signs import Paint, Signs
 from ybs.frontends.terminal.words import cells, fold, wrap_marked, wrap_words

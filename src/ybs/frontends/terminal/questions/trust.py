@@ -7,12 +7,13 @@ from ybs.frontends.terminal.start.offers import Read
 from ybs.frontends.terminal.start.remarks import say
 
 if TYPE_CHECKING:
+    from ybs.config.host import Host
     from ybs.config.review import Review
 
 _YES = ("y", "yes")
 
 
-def ask_trust(review: "Review", read: Read = ask_late) -> bool:
+def ask_trust(host: "Host", review: "Review", read: Read = ask_late) -> bool:
     """Show what the project wants and ask; whatever is not clearly a yes is a no. Write a yes down.
 
     Raises OSError or ConfigError where it cannot be written.
@@ -32,5 +33,5 @@ def ask_trust(review: "Review", read: Read = ask_late) -> bool:
     say("")
     if word not in _YES:
         return False
-    give(review)
+    give(host, review)
     return True

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from ybs.config.host import Host
 from ybs.config.schema import Safety
 from ybs.config.settings_file import write_settings
 from ybs.frontends.terminal.start.offers import Read
@@ -14,11 +15,11 @@ A file that the model has read it edits without asking: you see each change, and
 ASK = "Ask before such edits, too? [y/N] "
 
 
-def choose_edits(read: Read) -> None:
+def choose_edits(host: Host, read: Read) -> None:
     """Ask, and write the answer down; nothing is asked where the settings say it already. Raises ConfigError."""
     from ybs.trust.settings import load
 
-    loaded = load(folder=Path.cwd())
+    loaded = load(host, folder=Path.cwd())
     if loaded.origins[KEY].layer != "default":
         return
     say(QUESTION)
@@ -29,7 +30,7 @@ def choose_edits(read: Read) -> None:
         return
     asks = answer in ("y", "yes")
     shipped = Safety().require_confirmation
-    write_settings({KEY: [*shipped, "edit_file"] if asks else [*shipped]})
+    write_settings({KEY: [*shipped, "edit_file"] if asks else [*shipped]}, host.user_config_file)
     say(
         "Edits are asked about.\n"
         if asks

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ybs.commands.figures import number_in
 from ybs.commands.model_choices import Settings
-from ybs.config.paths import short
+from ybs.config.host import Host
 from ybs.core.errors import ConfigError
 from ybs.frontends.headless.advice import told
 from ybs.frontends.terminal.questions.late import ask_late, ask_secret
@@ -34,7 +34,7 @@ def starter_facts() -> str:
     return f"{STARTER_SIZE}, {runs}"
 
 
-def fetch_starter(read: Read) -> Settings | None:
+def fetch_starter(host: Host, read: Read) -> Settings | None:
     """Fetch the starter model, after a yes. None: the person said no or stopped it. Raises YbsError."""
     from ybs.providers.local import STARTER_NAME
 
@@ -42,15 +42,15 @@ def fetch_starter(read: Read) -> Settings | None:
         word = read(f"Download {STARTER_SIZE} now? [Y/n] ").strip().lower()
         if word not in ("", "y", "yes"):
             return None
-        path = asyncio.run(install_starter_here())
+        path = asyncio.run(install_starter_here(host))
     except KeyboardInterrupt:
         say("\nStopped. What has been downloaded is kept; the next attempt continues from there.\n")
         return None
-    say(f"It is in {short(str(path))}.")
+    say(f"It is in {host.short(str(path))}.")
     return {"llm.provider": "llamacpp", "llm.model": STARTER_NAME}
 
 
-async def install_starter_here() -> Path:
+async def install_starter_here(host: Host) -> Path:
     """Fetch the starter model and say how far it is."""
     from ybs.providers.local.fetch import install_starter
 
@@ -64,7 +64,7 @@ async def install_starter_here() -> Path:
         last = text
 
     try:
-        return await install_starter(tell)
+        return await install_starter(host, tell)
     finally:
         say("")
 

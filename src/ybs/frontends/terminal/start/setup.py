@@ -1,14 +1,14 @@
 """The first choice: which model answers. One question in plain lines, so that it works in any terminal."""
 
 import asyncio
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from ybs.commands.figures import number_in
 from ybs.commands.model_choices import Settings, find_choices
+from ybs.config.host import Host
 from ybs.config.key_store import keep_key
-from ybs.config.paths import short
 from ybs.config.settings_file import write_settings
 from ybs.core.errors import ConfigError, YbsError
 from ybs.frontends.headless.advice import told
@@ -37,21 +37,21 @@ KEYS = "ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or MISTRAL_API_KEY"
 _QUIT = ("q", "quit", "exit")
 
 
-def set_up(read: Read = ask_late, environ: Mapping[str, str] | None = None) -> bool:
+def set_up(host: Host, read: Read = ask_late) -> bool:
     """Let the person choose the model, and whether edits are asked about, and write it down. Return whether a model was chosen.
 
     Raises ConfigError when it cannot be written.
     """
-    settings = choose(read, environ)
+    settings = choose(host, read)
     if settings is not None:
-        keep(settings)
-        choose_edits(read)
+        keep(host, settings)
+        choose_edits(host, read)
     return settings is not None
 
 
 def choose(
+    host: Host,
     read: Read = ask_late,
-    environ: Mapping[str, str] | None = None,
     *,
     is_incognito: bool = False,
     only_here: bool = False,
@@ -60,10 +60,9 @@ def choose(
 
     `is_incognito` offers nothing that stays on the disk, `only_here` no model beyond this machine.
     """
-    environ = os.environ if environ is None else environ
     try:
         while True:
-            offers = find_offers(environ, is_incognito=is_incognito, only_here=only_here)
+            offers = find_offers(host, is_incognito=is_incognito, only_here=only_here)
             if (done := _Choice(offers, read).run()) is not None:
                 return done or None
     except (EOFError, KeyboardInterrupt):
@@ -71,11 +70,11 @@ def choose(
         return None
 
 
-def keep(settings: Settings) -> None:
+def keep(host: Host, settings: Settings) -> None:
     """Write a choice into the person's own file and say so in a line. Raises ConfigError."""
     from ybs.trust.settings import load
 
-    before = load(folder=Path.cwd())
+    before = load(host, folder=Path.cwd())
     llm, origin = before.config.llm, before.origins["llm.api_key"]
     if llm.api_key and origin.layer == "user" and llm.provider != settings["llm.provider"]:
         raise ConfigError(
@@ -84,11 +83,13 @@ def keep(settings: Settings) -> None:
         )
     key = settings.get("llm.api_key")
     plain = {name: value for name, value in settings.items() if name != "llm.api_key"}
-    path = write_settings({"llm.endpoint": None, **plain})  # it was the old provider's
+    # The endpoint was the old provider's.
+    path = write_settings({"llm.endpoint": None, **plain}, host.user_config_file)
     if key:
-        _keep_key(settings, key)
-    say(f"{words_of(settings)}. Saved in {short(str(path))}; change it with `ybs setup` or /model.")
-    after = load(folder=Path.cwd())
+        _keep_key(host, settings, key)
+    place = host.short(str(path))
+    say(f"{words_of(settings)}. Saved in {place}; change it with `ybs setup` or /model.")
+    after = load(host, folder=Path.cwd())
     if after.config.llm.provider != settings["llm.provider"]:
         rival = after.origins["llm.provider"]
         say(
@@ -97,16 +98,17 @@ def keep(settings: Settings) -> None:
     say("")
 
 
-def _keep_key(settings: Settings, key: str) -> None:
+def _keep_key(host: Host, settings: Settings, key: str) -> None:
     """Save a key for the provider at its address, and say where. Raises ConfigError."""
     from ybs.config.schema import Config
     from ybs.providers.http.client import host_of
     from ybs.providers.registry import clean_endpoint, find_provider
 
     provider = find_provider(settings["llm.provider"], Config())
-    host = host_of(clean_endpoint(settings.get("llm.endpoint") or provider.endpoint, provider.wire))
-    place = keep_key(provider.name, host, key)
-    say(f"The key is saved in {short(place)} and is sent to {host} only.")
+    endpoint = settings.get("llm.endpoint") or provider.endpoint
+    server = host_of(clean_endpoint(endpoint, provider.wire))
+    place = keep_key(host, provider.name, server, key)
+    say(f"The key is saved in {host.short(place)} and is sent to {server} only.")
 
 
 def words_of(settings: Settings) -> str:
@@ -118,18 +120,20 @@ def words_of(settings: Settings) -> str:
     return ", ".join(filter(None, (settings["llm.model"], where or provider)))
 
 
-def find_offers(
-    environ: Mapping[str, str], *, is_incognito: bool = False, only_here: bool = False
-) -> list[Offer]:
+def find_offers(host: Host, *, is_incognito: bool = False, only_here: bool = False) -> list[Offer]:
     """List what can be chosen. Servers on this machine are asked what they have, and nobody else."""
-    found = asyncio.run(find_choices(environ, only_here=only_here))
+    found = asyncio.run(find_choices(host, only_here=only_here))
     others = [offer_of(each) for each in (*found.files, *found.keyed)]
     if not only_here:
         names = "anthropic, openai, google or mistral"
         others.append(Offer(name="a provider\u2026", detail=f"{names}, with a key", ask=ask_key))
     others.append(Offer(name="another server\u2026", detail="by its address", ask=ask_server))
     if not found.files and not is_incognito:
-        others.append(Offer(name=f"download {STARTER}", detail=starter_facts(), ask=fetch_starter))
+        others.append(
+            Offer(
+                name=f"download {STARTER}", detail=starter_facts(), ask=partial(fetch_starter, host)
+            )
+        )
     return order([offer_of(each) for each in found.served], others)
 
 

@@ -1,0 +1,118 @@
+"""The host: the environment that a program gave ybs, and the folders that it names. It is read once and then passed on.
+
+https://specifications.freedesktop.org/basedir-spec/latest/ (relative values are ignored, as it asks).
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Self
+
+from msgspec import Struct
+
+from ybs.config.paths import PROJECT_FILE
+
+#: The home folder of an account that has none, as Debian names it.
+_NOWHERE = Path("/nonexistent")
+
+
+class Host(Struct, frozen=True, kw_only=True, eq=False):
+    """The variables and the folders that everything in ybs goes by. Several hosts can live in one process.
+
+    `state_folder` is for checkpoints and kept outputs, `cache_folder` for caches and models.
+    """
+
+    environ: Mapping[str, str]
+    home: Path
+    config_folder: Path
+    state_folder: Path
+    cache_folder: Path
+
+    @classmethod
+    def of(cls, environ: Mapping[str, str]) -> Self:
+        """Return the host that an environment describes: XDG folders, or the one folder that YBS_HOME names."""
+        environ = MappingProxyType(dict(environ))
+        home, own = _home(environ), own_folder(environ)
+        return cls(
+            environ=environ,
+            home=home,
+            config_folder=own or _xdg(environ, "XDG_CONFIG_HOME", home / ".config"),
+            state_folder=own / "state"
+            if own
+            else _xdg(environ, "XDG_STATE_HOME", home / ".local/state"),
+            cache_folder=own / "cache" if own else _xdg(environ, "XDG_CACHE_HOME", home / ".cache"),
+        )
+
+    def __repr__(self) -> str:
+        return f"Host(home={str(self.home)!r})"  # the environment holds keys
+
+    @property
+    def user_config_file(self) -> Path:
+        """The user's configuration file: `~/.config/ybs/config.json`."""
+        return self.config_folder / "config.json"
+
+    @property
+    def home_config_file(self) -> Path:
+        """The user's short-hand file: `~/.ybs.json`."""
+        return self.home / PROJECT_FILE
+
+    @property
+    def sessions_folder(self) -> Path:
+        """The folder of saved sessions, unless `session.storage_path` names another."""
+        return self.config_folder / "sessions"
+
+    @property
+    def own_places(self) -> tuple[Path, ...]:
+        """The folders and the file that belong to ybs itself: no tool and no command gets at them."""
+        return (self.config_folder, self.state_folder, self.cache_folder, self.home_config_file)
+
+    def expand(self, path: str, folder: Path) -> Path:
+        """Make a path of a setting absolute: `~` is the home folder, the rest hangs on `folder`.
+
+        `~/.config/ybs` stands for the configuration folder wherever XDG_CONFIG_HOME or YBS_HOME put it.
+        Links are not resolved.
+        """
+        parts = Path(path).parts
+        if parts[:3] == ("~", ".config", "ybs"):
+            return self.config_folder.joinpath(*parts[3:])
+        if parts[:1] == ("~",):
+            return self.home.joinpath(*parts[1:])
+        return folder.absolute() / path
+
+    def with_home(self, name: str) -> str:
+        """Return the name with the home folder for a `~` before it; slashes at its end stay."""
+        return f"{self.home}{name[1:]}" if name == "~" or name.startswith("~/") else name
+
+    def short(self, path: str) -> str:
+        """Write the home folder as `~`."""
+        place, own = Path(path), self.home
+        if place == own:
+            return "~"
+        return f"~/{place.relative_to(own)}" if own in place.parents else path
+
+
+def own_folder(environ: Mapping[str, str]) -> Path | None:
+    """Return the folder that YBS_HOME names, if it is an absolute one.
+
+    A relative one would depend on the folder that ybs starts in, and so on the project.
+    """
+    named = environ.get("YBS_HOME", "")
+    return Path(named) if named.startswith("/") else None
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    named = environ.get("HOME", "")
+    if named.startswith("/"):
+        return Path(named)
+    import pwd  # almost every environment names the home folder
+
+    try:
+        return Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        return _NOWHERE
+
+
+def _xdg(environ: Mapping[str, str], variable: str, fallback: Path) -> Path:
+    named = environ.get(variable, "")
+    return (Path(named) if named.startswith("/") else fallback) / "ybs"
