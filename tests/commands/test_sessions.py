@@ -175,6 +175,20 @@ async def test_a_session_of_another_model_names_the_way_back(project: Path):
         assert file_of("old").read_bytes() == before
 
 
+async def test_turns_that_failed_are_shown_on_resuming_too(project: Path):
+    async with opened(project) as session:
+        name = session.journal.begin()
+        session.emit(session.beginning(name))
+        for text in ("one", "two", "three"):
+            session.conversation.append(UserMessage.of(text))
+            session.emit(UserSaid(content=text))
+            session.emit(TurnFinished(reason="error", message="nobody answers"))
+    async with opened(project) as session:
+        reply = await said(session, f"/resume {name}")
+        words = [each.content for each in reply.events if isinstance(each, UserSaid)]
+        assert words == ["one", "two", "three"]
+
+
 async def test_what_another_ybs_has_open_goes_on_in_a_copy(project: Path):
     async with opened(project) as first:
         name = talk(first, "one")

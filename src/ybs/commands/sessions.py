@@ -121,7 +121,8 @@ def resumed_reply(session: Session, *, is_fork: bool = False) -> Reply:
     messages = session.conversation.messages
     events = last_exchange(messages, turns[-1].place if turns else -1)
     shown = messages if events else whole
-    events = (*earlier_exchanges(shown), *(events or last_exchange(whole)))
+    places = [turn.place for turn in turns] if events else ()
+    events = (*earlier_exchanges(shown, places), *(events or last_exchange(whole)))
     count = plural(len(messages), "message")
     title = f" “{name}”" if (name := session.journal.replay.title) else ""
     copy = f", in a copy: {session.journal.name}" if is_fork else ""

@@ -34,9 +34,13 @@ def last_exchange(messages: Sequence[Message], place: int = -1) -> tuple[Event, 
     return tuple(_events(last, results, max(0, len(results) - MOST_STEPS)))
 
 
-def earlier_exchanges(messages: Sequence[Message]) -> tuple[Event, ...]:
-    """Return the exchanges before the last one: what the person said and the answer, the oldest of them as a number."""
-    begins = _beginnings(messages)
+def earlier_exchanges(messages: Sequence[Message], places: Sequence[int] = ()) -> tuple[Event, ...]:
+    """Return the exchanges before the last one: what the person said and the answer, the oldest of them as a number.
+
+    `places` are where turns began: one that failed or was stopped has no answer to tell it from the next.
+    """
+    turns = (place for place in places if 0 <= place < len(messages))
+    begins = sorted({*_beginnings(messages), *turns})
     shown = begins[:-1][-MOST_EARLIER:]
     events: list[Event] = []
     if (hidden := len(begins) - 1 - len(shown)) > 0:

@@ -12,6 +12,7 @@ from ybs.core.remedies import Remedy
 from ybs.frontends.headless.finding import Finding
 from ybs.providers import reach
 from ybs.providers.local import models
+from ybs.providers.naming import shown_name
 from ybs.providers.registry import chosen_name, find_provider, provider_names
 
 
@@ -31,7 +32,7 @@ def look_at_model(host: Host, config: Config, trouble: YbsError | None) -> Itera
             name="provider", state="error", detail=words, fix=_fix_of(trouble, name, config)
         )
     else:
-        yield Finding(name="provider", state="ok", detail=name)
+        yield Finding(name="provider", state="ok", detail=shown_name(name, config))
         yield _model(host, name, config)
 
 
