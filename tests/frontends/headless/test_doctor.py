@@ -4,6 +4,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 import pytest
@@ -208,7 +209,7 @@ def test_the_chosen_model_is_looked_for_on_this_machine_only(
     with serving([]) as server:
         found = found_by_the_doctor(capsys, "--endpoint", server.url, "-m", "scripted")
         assert found["provider openai"]["detail"] == f"running at {server.url}"
-        assert found["provider"]["detail"] == server.url.removeprefix("http://")
+        assert found["provider"]["detail"] == urlsplit(server.url).netloc
         assert found["model"]["detail"].startswith("scripted, window ")
         found = found_by_the_doctor(capsys, "--endpoint", server.url, "-m", "other")
         assert found["model"]["state"] == "missing"
