@@ -278,6 +278,11 @@ def test_nobody_there():
         "Start it with `ollama serve`, or choose another provider: /provider"
     )
     assert "Check the network and the address, or " in told(failures.unreachable(SITE, "x"))
+    unnamed = replace(SITE, host="127.0.0.1:8080", is_unnamed=True)
+    assert told(failures.unreachable(unnamed, "connection refused")) == (
+        "127.0.0.1:8080 does not answer (connection refused).\n"
+        "Start the server, or check its address, or choose another provider: /provider"
+    )
 
 
 def test_the_usual_failures_take_two_lines_of_80_columns_and_name_the_place_once():

@@ -37,6 +37,7 @@ _NO_CREDIT: Final = r"insufficient.?(quota|balance|credit|funds)|exceeded your c
 _CHANGE_PROVIDER: Final = Remedy("change_provider")
 _SET_ENDPOINT: Final = Remedy("set_endpoint")
 _TRY_AGAIN: Final = Remedy("try_again")
+_CHECK: Final = "check the network and the address"
 _HTML: Final = rb"\s*<(!doctype|html|head|body|\?xml)"
 
 
@@ -140,7 +141,8 @@ def of_frame(
 
 def unreachable(site: Site, reason: str) -> ProviderDown:
     """Say that no connection came about."""
-    first = Remedy("do", site.start_advice or "check the network and the address")
+    where = "start the server, or check its address" if site.is_unnamed else _CHECK
+    first = Remedy("do", site.start_advice or where)
     error = ProviderDown(
         f"{site.name} does not answer ({clean(reason)}).", remedies=(first, _CHANGE_PROVIDER)
     )
