@@ -10,7 +10,7 @@ import pytest
 
 from rows import every_row
 from ybs.config.host import Host
-from ybs.config.schema import AgentLimits, Config, Llm
+from ybs.config.schema import AgentLimits, Config, Endpoint, Llm
 from ybs.core.errors import ModelError, ProviderDown
 from ybs.core.events import (
     AssistantSaid,
@@ -36,10 +36,12 @@ from ybs.testing import (
     ChaosModel,
     Entry,
     Failing,
+    GoogleServer,
     HttpError,
     Interrupted,
     OllamaServer,
     OpenAIServer,
+    ResponsesServer,
     ScriptedModel,
     ScriptedServer,
     answer,
@@ -89,7 +91,8 @@ def make_remote(kind: type[ScriptedServer], stack: AsyncExitStack) -> Make:
     async def make(*script: Entry) -> Model:
         server = await stack.enter_async_context(kind(script))
         config = Config(
-            llm=Llm(provider=kind.wire.name, model="some-model", endpoint=server.url),
+            llm=Llm(provider="own", model="some-model"),
+            providers={"own": Endpoint(endpoint=server.url, wire=kind.wire.name)},
             agent=AgentLimits(retry_attempts=0),
         )
         model = create_model(Host.of({}), config)
@@ -99,14 +102,15 @@ def make_remote(kind: type[ScriptedServer], stack: AsyncExitStack) -> Make:
     return make
 
 
-@pytest.fixture(params=["scripted", "chaos", "openai", "ollama", "anthropic"])
+SERVERS = {
+    kind.wire.name: kind
+    for kind in (OpenAIServer, ResponsesServer, OllamaServer, AnthropicServer, GoogleServer)
+}
+
+
+@pytest.fixture(params=["scripted", "chaos", *SERVERS])
 async def make(request: pytest.FixtureRequest) -> AsyncIterator[Make]:
     """Give a maker of models, one for each implementation."""
-    servers: dict[str, type[ScriptedServer]] = {
-        "openai": OpenAIServer,
-        "ollama": OllamaServer,
-        "anthropic": AnthropicServer,
-    }
     async with AsyncExitStack() as stack:
         match request.param:
             case "scripted":
@@ -114,7 +118,7 @@ async def make(request: pytest.FixtureRequest) -> AsyncIterator[Make]:
             case "chaos":
                 yield make_chaos
             case name:
-                yield make_remote(servers[name], stack)
+                yield make_remote(SERVERS[name], stack)
 
 
 async def collect(

@@ -20,7 +20,8 @@ from ybs.core.messages import (
 from ybs.core.ports import Request, ToolSpec
 from ybs.providers.wire.adapter import RequestOptions
 from ybs.providers.wire.assemble import Assembly
-from ybs.providers.wire.openai import GOOGLE, MISTRAL, OpenAIAdapter
+from ybs.providers.wire.mistral import MistralAdapter
+from ybs.providers.wire.openai import OpenAIAdapter
 from ybs.providers.wire.quirks import Quirks
 
 ADAPTER = OpenAIAdapter()
@@ -236,14 +237,10 @@ def test_the_official_types_take_the_messages(quirks):
         TypeAdapter(ChatCompletionMessageParam).validate_python(message)
 
 
-def test_google_gets_a_signature_and_mistral_short_ids():
-    for provider in (GOOGLE, MISTRAL):
-        body = encode(AssistantMessage(content=(CALL,)), RESULT, quirks=provider.quirks)
-        (call,) = body["messages"][0]["tool_calls"]
-        if provider is GOOGLE:
-            assert call["extra_content"]["google"]["thought_signature"]
-        else:
-            assert len(call["id"]) == 9
+def test_mistral_gets_short_ids():
+    body = encode(AssistantMessage(content=(CALL,)), RESULT, quirks=MistralAdapter.quirks)
+    (call,) = body["messages"][0]["tool_calls"]
+    assert len(call["id"]) == 9
 
 
 def test_a_long_conversation_is_encoded_quickly():

@@ -11,9 +11,10 @@ from ybs.config.schema import AgentLimits, Config, Context, Endpoint, Llm
 from ybs.core.errors import AuthError, ConfigError
 from ybs.core.remedies import Remedy
 from ybs.providers import registry
-from ybs.providers.builtin import BUILT_IN
+from ybs.providers.builtin import BUILT_IN, WIRES
 from ybs.providers.registry import (
     Provider,
+    adapter_of,
     chosen_provider,
     clean_endpoint,
     create_model,
@@ -110,6 +111,14 @@ def test_the_built_in_table_and_the_entry_points_agree():
     installed = {e.name: e.value for e in entry_points(group="ybs.providers")}
     table = {name: f"ybs.providers.{place}" for name, place in BUILT_IN.items()}
     assert installed.items() <= table.items()
+    wires = {e.name: e.value for e in entry_points(group="ybs.wires")}
+    assert wires == {name: f"ybs.providers.{place}" for name, place in WIRES.items()}
+
+
+def test_each_wire_format_has_the_name_that_it_is_found_by():
+    assert {name: adapter_of(name).name for name in WIRES} == {name: name for name in WIRES}
+    with pytest.raises(ConfigError, match=r"no wire format 'soap'\. The wire formats are: openai,"):
+        adapter_of("soap")
 
 
 # Addresses
@@ -125,6 +134,11 @@ def test_the_built_in_table_and_the_entry_points_agree():
         ("http://127.0.0.1:8080/v1/chat/completions", "openai", "http://127.0.0.1:8080/v1"),
         ("https://x.example/v1beta/openai/", "openai", "https://x.example/v1beta/openai"),
         ("https://x.example/v1?a=1#b", "openai", "https://x.example/v1"),
+        ("https://x.example/v1/responses", "openai-responses", "https://x.example/v1"),
+        ("https://x.example", "google", "https://x.example/v1beta"),
+        ("https://x.example/v1beta/models", "google", "https://x.example/v1beta"),
+        ("https://x.example/v1/models/g:generateContent", "google", "https://x.example/v1"),
+        ("https://x.example/gemini", "google", "https://x.example/gemini/v1beta"),
         ("http://localhost:11434/", "ollama", "http://localhost:11434"),
         ("http://localhost:11434/v1", "ollama", "http://localhost:11434"),
         ("http://localhost:11434/api/chat", "ollama", "http://localhost:11434"),
@@ -167,7 +181,7 @@ def test_the_key_comes_from_the_environment_and_goes_to_its_provider():
     google = create_model(
         Host.of({"GOOGLE_API_KEY": KEY, "OPENAI_API_KEY": "x"}), config(provider="google")
     )
-    assert headers_of(google)["authorization"] == f"Bearer {KEY}"
+    assert headers_of(google)["x-goog-api-key"] == KEY
 
 
 def test_a_missing_key_says_which_variable_to_set():
@@ -247,7 +261,7 @@ def test_the_settings_of_one_provider_are_not_used_for_another():
 def test_the_own_address_given_again_changes_nothing():
     given = config(provider="openai", endpoint="https://api.openai.com", model="gpt-4.1")
     model = create_model(Host.of({"OPENAI_API_KEY": KEY}), given)
-    assert model.quirks.max_tokens_field == "max_completion_tokens"
+    assert model._adapter.name == "openai-responses"
     assert model._terms.price is not None
 
 

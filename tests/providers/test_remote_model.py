@@ -19,6 +19,7 @@ from ybs.providers.http.client import HttpClient, Patience
 from ybs.providers.http.failures import Site, Unavailable
 from ybs.providers.remote import RemoteModel, Retry, Terms
 from ybs.providers.wire.adapter import RequestOptions
+from ybs.providers.wire.anthropic import AnthropicAdapter
 from ybs.providers.wire.ollama import OllamaAdapter
 from ybs.providers.wire.openai import OpenAIAdapter
 from ybs.providers.wire.quirks import Quirks
@@ -509,11 +510,8 @@ async def test_models_are_listed_in_every_format(serve, model_of):
 
 
 async def test_models_of_anthropic_are_listed(serve, model_of):
-    class Named(OpenAIAdapter):
-        name = "anthropic"
-
     server = await serve(http('{"data":[{"id":"claude-x"}]}', type="application/json"))
-    assert await model_of(server, adapter=Named()).list_models() == ["claude-x"]
+    assert await model_of(server, adapter=AnthropicAdapter()).list_models() == ["claude-x"]
     assert server.asked[0].path == "/v1/models?limit=1000"
 
 

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from ybs.config.host import Host
-from ybs.config.schema import AgentLimits, Config, Llm
+from ybs.config.schema import AgentLimits, Config, Endpoint, Llm
 from ybs.core.events import AssistantSaid
 from ybs.core.messages import (
     AssistantMessage,
@@ -28,6 +28,7 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.ports import Request, ToolSpec
+from ybs.providers.builtin import WIRES
 from ybs.providers.registry import create_model
 from ybs.testing import ScriptedAnswer, ScriptedServer, answer, thought
 
@@ -56,6 +57,10 @@ def result(call_id: str, output: str, *images: Image, is_error: bool = False) ->
 
 
 def thinking(provider: str) -> tuple[Thinking, ...]:
+    if provider == "openai-responses":
+        return (Thinking(text="let me see", signature="rs_1:c2ln", provider=provider),)
+    if provider == "google":
+        return (Thinking(text="let me see", signature="c2ln", provider=provider),)
     if provider != "anthropic":
         return (Thinking(text="let me see", provider=provider),)
     return (
@@ -71,7 +76,7 @@ def said(*parts: Text | Thinking | ToolCall) -> AssistantMessage:
 def histories() -> dict[str, Sequence[Message]]:
     two = said(Text(text="I read both."), read("call_1", "a.py"), read("call_2", "b.py"))
     broken = ToolCall(id="call_1", name="read_file", invalid='{"path": ')
-    everyone = [part for name in ("openai", "ollama", "anthropic") for part in thinking(name)]
+    everyone = [part for name in WIRES for part in thinking(name)]
     return {
         "plain": [HELLO],
         "chat": [HELLO, said(Text(text="Hi.")), UserMessage.of("again"), UserMessage.of("please")],
@@ -156,9 +161,10 @@ async def ask() -> AsyncIterator[Ask]:
         async def ask(
             server: ScriptedServer, request: Request | None = None, *, key: str = ""
         ) -> AssistantMessage:
-            name = server.wire.name
+            own = Endpoint(endpoint=server.url, wire=server.wire.name, api_key=key or None)
             config = Config(
-                llm=Llm(provider=name, model="m", endpoint=server.url, api_key=key or None),
+                llm=Llm(provider="own", model="m"),
+                providers={"own": own},
                 agent=AgentLimits(retry_attempts=0),
             )
             model = create_model(Host.of({}), config)

@@ -7,7 +7,7 @@ import pytest
 
 from rows import every_row
 from ybs.config.host import Host
-from ybs.config.schema import AgentLimits, Config, Llm
+from ybs.config.schema import AgentLimits, Config, Endpoint, Llm
 from ybs.core.errors import ModelError, ProviderDown, RateLimited
 from ybs.core.events import TextStreamed
 from ybs.core.messages import UserMessage
@@ -16,12 +16,14 @@ from ybs.providers.registry import create_model
 from ybs.testing import (
     AnthropicServer,
     Entry,
+    GoogleServer,
     HttpError,
     Interrupted,
     Joined,
     OllamaServer,
     OpenAIServer,
     Recut,
+    ResponsesServer,
     ScriptedServer,
     StreamingRefused,
     Whole,
@@ -30,10 +32,14 @@ from ybs.testing import (
     html_page,
 )
 
-SERVERS = [OpenAIServer, OllamaServer, AnthropicServer]
+SERVERS = [OpenAIServer, ResponsesServer, OllamaServer, AnthropicServer, GoogleServer]
 each_server = every_row("kind", SERVERS, ids=lambda kind: kind.wire.name)
 EVERYTHING = answer("grüße 🦀 \u2028", call("look", at="ü 🦀"), piece_size=1)
 SEVEN_TIMES = "about seven pieces of this size each, or so"
+
+
+def own(server: ScriptedServer) -> Endpoint:
+    return Endpoint(endpoint=server.url, wire=server.wire.name)
 
 
 @each_server
@@ -103,7 +109,8 @@ async def test_streaming_refused_or_withheld_still_gives_the_answer(
     async with kind([StreamingRefused(), "in one piece", Whole(answer="whole")]) as server:
         assert (await ask(server)).text == "in one piece"
         assert (await ask(server)).text == "whole"
-    assert [request.body["stream"] for request in server.requests] == [True, False, True]
+    streamed = [server.wire.is_streamed({**each.body, **server.wire.said_by_path(each.path)}) for each in server.requests]  # fmt: skip
+    assert streamed == [True, False, True]
 
 
 @each_server
@@ -112,7 +119,7 @@ async def test_closing_a_stream_hangs_up_so_that_the_server_stops_working(
 ):
     fault = Interrupted(how="stall", answer=SEVEN_TIMES, after_frames=4)
     async with kind([fault]) as server:
-        config = Config(llm=Llm(provider=kind.wire.name, model="m", endpoint=server.url))
+        config = Config(llm=Llm(provider="own", model="m"), providers={"own": own(server)})
         model = create_model(Host.of({}), config)
         async with aclosing(model.stream(Request("", [UserMessage.of("hi")]))) as events:
             assert isinstance(await anext(events), TextStreamed)
@@ -125,7 +132,8 @@ async def test_nothing_is_sent_again_after_output_was_shown(kind: type[ScriptedS
     broken = Interrupted(how="break", answer=SEVEN_TIMES, after_frames=4)
     async with kind([broken, "never asked for"]) as server:
         config = Config(
-            llm=Llm(provider=kind.wire.name, model="m", endpoint=server.url),
+            llm=Llm(provider="own", model="m"),
+            providers={"own": own(server)},
             agent=AgentLimits(retry_attempts=3),
         )
         model = create_model(Host.of({}), config)

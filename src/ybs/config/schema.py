@@ -7,7 +7,6 @@ from msgspec import Meta, Struct
 
 #: Built-in defaults are the safe ones: a file, a variable or an option has to ask for more.
 Mode: TypeAlias = Literal["ask", "accept-edits", "auto", "plan", "deny", "bypass"]
-Wire: TypeAlias = Literal["openai", "ollama", "anthropic"]
 PromptForm: TypeAlias = Literal["auto", "short", "full"]
 
 Tokens: TypeAlias = Annotated[int, Meta(ge=1, le=100_000_000)]
@@ -275,10 +274,16 @@ class SessionStore(Struct, frozen=True, kw_only=True):
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
-    """A provider of your own: any server that speaks one of the three wire formats."""
+    """A provider of your own: any server that speaks a wire format which ybs knows."""
 
     endpoint: Annotated[str, Meta(description="Its address.", min_length=1)]
-    wire: Annotated[Wire, Meta(description="The wire format that it speaks.")] = "openai"
+    wire: Annotated[
+        str,
+        Meta(
+            description="The wire format that it speaks: openai (chat completions), openai-responses, anthropic, google, mistral, ollama, or one that an installed package brings.",
+            min_length=1,
+        ),
+    ] = "openai"
     api_key: Annotated[str | None, Meta(description="Its key. Better: `api_key_env`.")] = None
     api_key_env: Annotated[str | None, Meta(description="The variable that holds its key.")] = None
     model: Annotated[str | None, Meta(description="The model used when none is named.")] = None

@@ -7,14 +7,18 @@ BUILT_IN: Final = {
     "ollama": "wire.ollama:PROVIDER",
     "openai": "wire.openai:PROVIDER",
     "anthropic": "wire.anthropic:PROVIDER",
-    "google": "wire.openai:GOOGLE",
-    "mistral": "wire.openai:MISTRAL",
+    "google": "wire.google:PROVIDER",
+    "mistral": "wire.mistral:PROVIDER",
     "llamacpp": "local:PROVIDER",
 }
 #: Names that are settled and whose provider is still to come.
 TO_COME: Final = ("apple", "claude-cli")
-ADAPTERS: Final[dict[str, str]] = {
+#: Name of a wire format, and where its Adapter stands.
+WIRES: Final = {
     "openai": "wire.openai:OpenAIAdapter",
-    "ollama": "wire.ollama:OllamaAdapter",
+    "openai-responses": "wire.responses:ResponsesAdapter",
     "anthropic": "wire.anthropic:AnthropicAdapter",
+    "google": "wire.google:GoogleAdapter",
+    "mistral": "wire.mistral:MistralAdapter",
+    "ollama": "wire.ollama:OllamaAdapter",
 }

@@ -10,6 +10,7 @@ from ybs.providers.catalog import answers_in_words
 from ybs.providers.http.client import HttpClient, Patience
 from ybs.providers.http.failures import Site
 from ybs.providers.probe import find_models
+from ybs.providers.wire.adapter import Listing
 
 PATIENCE_SECONDS: Final = 5.0
 #: `locked`: it answers 401 or 403; `odd`: it answers with something else than a list of models.
@@ -35,7 +36,7 @@ async def knock(endpoint: str, key: str = "") -> Knock:
     )
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
-            found = await find_models(client, "openai")
+            found = await find_models(client, Listing())
     except AuthError as error:
         return Knock("locked", why=str(error))
     except (ProviderDown, TimeoutError) as error:

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from ybs.config.schema import Wire
 from ybs.core.errors import ConfigError, ModelError
 from ybs.providers.catalog import answers_in_words
 from ybs.providers.http.client import HttpClient, Patience, host_of, is_loopback, port_of
 from ybs.providers.http.failures import Site
-from ybs.providers.probe import find_rows, name_in
+from ybs.providers.probe import find_rows
+from ybs.providers.registry import adapter_of
 from ybs.providers.wire.loose_json import as_count, as_text
 
 #: A server on this machine tells what it has within this time.
@@ -40,7 +40,7 @@ class NearServer(Struct, frozen=True, kw_only=True):
 
     title: str
     provider: str
-    wire: Wire
+    wire: str
     endpoint: str
     models: tuple[NearModel, ...]
 
@@ -89,16 +89,17 @@ async def ask_openai(endpoint: str) -> NearServer | None:
     )
 
 
-def _models(rows: list[dict[str, Any]], wire: Wire) -> tuple[NearModel, ...]:
+def _models(rows: list[dict[str, Any]], wire: str) -> tuple[NearModel, ...]:
     """Keep the names that can be shown, written down and talked to."""
+    field = adapter_of(wire).listing.name
     models = (
-        NearModel(name=name_in(row, wire), size_bytes=as_count(row.get("size")) or None)
+        NearModel(name=as_text(row.get(field)), size_bytes=as_count(row.get("size")) or None)
         for row in rows[:_MOST_MODELS]
     )
     return tuple(model for model in models if answers_in_words(model.name))
 
 
-async def _rows(endpoint: str, wire: Wire) -> list[dict[str, Any]] | None:
+async def _rows(endpoint: str, wire: str) -> list[dict[str, Any]] | None:
     """Ask a server for its models, without any key. Nobody beyond this machine is asked."""
     if not is_loopback(host_of(endpoint)):
         return None
@@ -106,7 +107,7 @@ async def _rows(endpoint: str, wire: Wire) -> list[dict[str, Any]] | None:
     client = HttpClient(Site(provider="local", endpoint=endpoint, host=endpoint), patience=patience)
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
-            return await find_rows(client, wire)
+            return await find_rows(client, adapter_of(wire).listing)
     except (ModelError, TimeoutError):
         return None
     finally:

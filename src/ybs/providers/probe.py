@@ -1,36 +1,25 @@
 """Asking a server about itself: which models it has, and how large its window is."""
 
-from typing import Any, Final
+from typing import Any
 
 from ybs.core.errors import ModelError
 from ybs.providers.catalog import LOCAL_WINDOW
 from ybs.providers.http.client import HttpClient
+from ybs.providers.wire.adapter import Listing
 from ybs.providers.wire.loose_json import as_list, as_object, as_text, at, count_at
 
-#: By wire format: where the models are listed, and the field that holds the list.
-_LISTS: Final = {
-    "ollama": ("/api/tags", "models"),
-    "openai": ("/models", "data"),
-    "anthropic": ("/v1/models?limit=1000", "data"),
-}
 
-
-async def find_models(client: HttpClient, wire: str) -> list[str]:
+async def find_models(client: HttpClient, listing: Listing) -> list[str]:
     """Return the names of the models that a server offers, sorted. Raises ModelError."""
-    names = (name_in(row, wire) for row in await find_rows(client, wire) or ())
+    rows = await find_rows(client, listing) or ()
+    names = (as_text(row.get(listing.name)) for row in rows)
     return sorted({each.removeprefix("models/") for each in names if each})
 
 
-async def find_rows(client: HttpClient, wire: str) -> list[dict[str, Any]] | None:
+async def find_rows(client: HttpClient, listing: Listing) -> list[dict[str, Any]] | None:
     """Return what a server says of its models, None where its answer has no list. Raises ModelError."""
-    path, field = _LISTS[wire]
-    rows = (await client.fetch("GET", path)).get(field)
+    rows = (await client.fetch("GET", listing.path)).get(listing.field)
     return [as_object(row) for row in as_list(rows)] if isinstance(rows, list) else None
-
-
-def name_in(row: dict[str, Any], wire: str) -> str:
-    """Read a model's name out of a row of `find_rows`."""
-    return as_text(row.get("name" if wire == "ollama" else "id"))
 
 
 async def find_window(client: HttpClient, wire: str, model: str) -> int | None:

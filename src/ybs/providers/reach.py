@@ -11,7 +11,7 @@ from msgspec import Struct
 from ybs.config.host import Host
 from ybs.config.key_store import SAVED, has_key
 from ybs.config.keys import find_variable
-from ybs.config.schema import Config, Wire
+from ybs.config.schema import Config
 from ybs.core.errors import ConfigError, ModelError
 from ybs.providers.catalog import answers_in_words
 from ybs.providers.http.client import host_of, is_loopback, port_of
@@ -70,7 +70,7 @@ class ModelReach(Struct, frozen=True, kw_only=True):
     window: int
     state: ModelState
     endpoint: str
-    wire: Wire
+    wire: str
 
 
 async def look(host: Host, name: str, config: Config) -> Reach:

@@ -14,12 +14,12 @@ from msgspec.structs import replace
 from ybs.config.host import Host
 from ybs.config.key_store import stored_key
 from ybs.config.keys import find_key
-from ybs.config.schema import Config, Endpoint, Wire
+from ybs.config.schema import Config, Endpoint
 from ybs.config.unusable import complaint_of
 from ybs.core.errors import AuthError, ConfigError
 from ybs.core.ports import Model
 from ybs.core.remedies import Remedy
-from ybs.providers.builtin import ADAPTERS, BUILT_IN, TO_COME
+from ybs.providers.builtin import BUILT_IN, TO_COME, WIRES
 from ybs.providers.catalog import FREE, ModelFacts, Price, facts_of, window_of
 from ybs.providers.http.client import (
     HttpClient,
@@ -70,11 +70,13 @@ class Provider(Struct, frozen=True, kw_only=True):
 
     `quirks` hold for the provider's own address; at another address, given by the person, an unknown
     server of the same wire format is assumed (`is_moved`). `key_variables` are read in this order.
-    `locate` reads another address from the environment; empty means that it names none.
+    `locate` reads another address from the environment; empty means that it names none. `wire_elsewhere` is what servers
+    at other addresses are taken to speak, where that is not the same.
     """
 
     name: str
-    wire: Wire
+    wire: str
+    wire_elsewhere: str = ""
     endpoint: str
     model: str = ""
     key_variables: tuple[str, ...] = ()
@@ -150,7 +152,7 @@ def open_model(
             f"No model is chosen for {unnamed_place(provider.name, provider.endpoint) or provider.name}.",
             remedies=(Remedy("choose_model"),),
         )
-    facts, adapter, agent = facts_of(model), _import(ADAPTERS[provider.wire])(), config.agent
+    facts, adapter, agent = facts_of(model), adapter_of(provider.wire), config.agent
     endpoint = clean_endpoint(provider.endpoint, provider.wire)
     window, limit = _windows(provider, config, model, is_local=is_local(host_of(endpoint)))
     options = RequestOptions(
@@ -170,22 +172,28 @@ def open_model(
     )
 
 
-def clean_endpoint(endpoint: str, wire: Wire) -> str:
-    """Bring an address into the form that the adapters' paths are joined to.
+def clean_endpoint(endpoint: str, wire: str) -> str:
+    """Bring an address into the form that the adapter's path is joined to.
 
-    It may be given with or without `/v1`, a slash at its end, or the path of the chat call.
-    Raises ConfigError for what is not an http address.
+    It may be given with or without a version, a slash at its end, or the path of the chat call.
+    Raises ConfigError for what is not an http address, and for an unknown wire format.
     """
     host_of(endpoint)
-    base = endpoint.split("?", 1)[0].split("#", 1)[0].rstrip("/")
-    for path in ("/chat/completions", "/v1/messages", "/api/chat"):
-        base = base.removesuffix(path)
-    if wire == "openai":
-        has_path = "/" in base.split("://", 1)[1]
-        return base if has_path else f"{base}/v1"
-    for path in ("/v1", "/api"):
-        base = base.removesuffix(path)
-    return base
+    return adapter_of(wire).base(endpoint.split("?", 1)[0].split("#", 1)[0].rstrip("/"))
+
+
+def adapter_of(wire: str) -> Adapter:
+    """Return a new instance of what speaks a wire format, built in or installed (`ybs.wires`). Raises ConfigError for an unknown one."""
+    if (place := WIRES.get(wire)) is not None:
+        return _import(place)()
+    from ybs.config.installed import installed  # built-in ones are found by a table
+
+    offered = {each.name: each for each in installed() if each.group == "ybs.wires"}
+    if wire not in offered:
+        raise ConfigError(
+            f"There is no wire format {wire!r}. The wire formats are: {', '.join((*WIRES, *offered))}"
+        )
+    return offered[wire].load()()
 
 
 def chosen_name(config: Config) -> str | None:
@@ -248,10 +256,12 @@ def _with_settings(provider: Provider, config: Config) -> Provider:
 
 def _moved(provider: Provider, endpoint: str, *, is_own: bool) -> Provider:
     """Put a provider at another address: another server, so other quirks, and no key of the first address."""
+    wire = provider.wire_elsewhere or provider.wire
     return replace(
         provider,
         endpoint=endpoint,
-        quirks=provider.quirks if is_own or provider.wire == "ollama" else Quirks(),
+        wire=wire,
+        quirks=provider.quirks if is_own else adapter_of(wire).quirks,
         key_variables=() if is_own else provider.key_variables,
         needs_key=False,
         api_key=None,
@@ -289,12 +299,8 @@ def _own_provider(name: str, own: Endpoint) -> Provider:
         api_key=own.api_key,
         headers=own.headers,
         window=own.window,
-        quirks=adjust(_wire_quirks(own.wire), own.quirks, where=f"providers.{name}.quirks"),
+        quirks=adjust(adapter_of(own.wire).quirks, own.quirks, where=f"providers.{name}.quirks"),
     )
-
-
-def _wire_quirks(wire: Wire) -> Quirks:
-    return _load("wire.ollama:PROVIDER").quirks if wire == "ollama" else Quirks()
 
 
 def _installed_provider(name: str, config: Config) -> Provider:

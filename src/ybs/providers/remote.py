@@ -143,7 +143,7 @@ class RemoteModel:
 
     async def list_models(self) -> list[str]:
         """Return the names of the models that the server offers. Raises ModelError."""
-        return await find_models(self._client, self._adapter.name)
+        return await find_models(self._client, self._adapter.listing)
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """Send a request, again where that may help, and yield what comes. See `core.ports.Model`."""
@@ -195,7 +195,7 @@ class RemoteModel:
             max_tokens=options.max_tokens,
         )
         frames = self._client.stream(
-            self._adapter.path,
+            self._adapter.path(options),
             self._body_of(request, options),
             framing=self._adapter.framing,
             linger=lambda: _linger_seconds(draft),
@@ -216,8 +216,9 @@ class RemoteModel:
     def _body_of(self, request: Request, options: RequestOptions) -> dict[str, Any]:
         """Make the body, with every message in JSON already: none is written twice."""
         body = self._adapter.encode(request, options)
-        if messages := body.get("messages"):
-            body["messages"] = self._written.each(messages, _raw_json)
+        field = self._adapter.messages_field
+        if messages := body.get(field):
+            body[field] = self._written.each(messages, _raw_json)
         return body
 
     def _finish(self, draft: Assembly) -> AssistantMessage:

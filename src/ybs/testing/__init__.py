@@ -27,9 +27,11 @@ from ybs.testing.script import (
 )
 from ybs.testing.servers import (
     AnthropicServer,
+    GoogleServer,
     OllamaServer,
     OpenAIServer,
     RecordedRequest,
+    ResponsesServer,
     ScriptedServer,
     ServerProcess,
 )
@@ -42,6 +44,7 @@ __all__ = [
     "Failing",
     "FakeTool",
     "Frames",
+    "GoogleServer",
     "HttpError",
     "Interrupted",
     "Joined",
@@ -52,6 +55,7 @@ __all__ = [
     "RecordedHook",
     "RecordedRequest",
     "Recut",
+    "ResponsesServer",
     "ScriptOver",
     "ScriptedAnswer",
     "ScriptedConfirm",

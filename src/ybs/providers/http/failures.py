@@ -125,6 +125,8 @@ def of_frame(
     site: Site, frame: Mapping[str, Any], *, secret: str | None = None
 ) -> ModelError | None:
     """Return the error that a frame of a stream reports, or None."""
+    if frame.get("type") == "response.failed":
+        frame = as_object(frame.get("response"))
     if not frame.get("error") and frame.get("object") != "error" and frame.get("type") != "error":
         return None
     kind, text, rest = _read_object(frame)

@@ -1,8 +1,7 @@
 """What a wire format is: two pure functions and the few facts that the transport needs.
 
-A new format is a class with these members, checked by `tests/contracts`; it does no I/O, and what it remembers of the
-last request (`History`) only saves work.
-`RemoteModel` joins it with the HTTP client.
+A new format is one class with these members and one entry point (`ybs.wires`), checked by `tests/contracts`; it does no
+I/O, and what it remembers of the last request (`History`) only saves work. `RemoteModel` joins it with the HTTP client.
 """
 
 from collections.abc import Iterator
@@ -36,22 +35,49 @@ class RequestOptions(Struct, frozen=True, kw_only=True):
     quirks: Quirks = Quirks()
 
 
+class Listing(Struct, frozen=True):
+    """Where a server lists its models: the path, the field that holds the list, and that of a model's name."""
+
+    path: str = "/models"
+    field: str = "data"
+    name: str = "id"
+
+
 class Adapter(Protocol):
     """One wire format. Nothing that an instance remembers changes an answer, so one serves every request."""
 
     @property
     def name(self) -> str:
-        """The format's name (`openai`, `ollama`, `anthropic`); it marks the thinking it makes."""
-        ...
-
-    @property
-    def path(self) -> str:
-        """The path of the chat call below the endpoint, such as `/chat/completions`."""
+        """The format's name, as in `providers.NAME.wire`; it marks the thinking it makes."""
         ...
 
     @property
     def framing(self) -> Framing:
         """How the frames of a stream are separated."""
+        ...
+
+    @property
+    def messages_field(self) -> str:
+        """The field of the body that holds the conversation, one item after the other."""
+        ...
+
+    @property
+    def listing(self) -> Listing:
+        """Where a server of this format lists its models."""
+        ...
+
+    @property
+    def quirks(self) -> Quirks:
+        """What a server of this format wants of which nothing else is known."""
+        ...
+
+    @staticmethod
+    def base(endpoint: str) -> str:
+        """Return what the paths are joined to; the address may be given with or without a version and the path of the call."""
+        ...
+
+    def path(self, options: RequestOptions) -> str:
+        """Return the path of the chat call below the base, such as `/chat/completions`."""
         ...
 
     def encode(self, request: Request, options: RequestOptions) -> dict[str, Any]:
@@ -72,3 +98,15 @@ class Adapter(Protocol):
     def headers(self, key: str | None) -> dict[str, str]:
         """Make the headers of the format, with the key where there is one."""
         ...
+
+
+def without(endpoint: str, *endings: str) -> str:
+    """Return an address without these endings, each taken away where it stands at the end then."""
+    for ending in endings:
+        endpoint = endpoint.removesuffix(ending)
+    return endpoint
+
+
+def with_path(endpoint: str, path: str) -> str:
+    """Return an address as it is where it has a path, else with this one."""
+    return endpoint if "/" in endpoint.split("://", 1)[1] else f"{endpoint}{path}"

@@ -23,7 +23,7 @@ from ybs.core.messages import (
 )
 from ybs.core.ports import Request, ToolSpec
 from ybs.providers.registry import Provider
-from ybs.providers.wire.adapter import Frame, Framing, RequestOptions
+from ybs.providers.wire.adapter import Frame, Framing, Listing, RequestOptions, without
 from ybs.providers.wire.assemble import Assembly
 from ybs.providers.wire.history import EncodedHistory, Said
 from ybs.providers.wire.loose_json import as_count, as_list, as_object, as_text
@@ -52,11 +52,22 @@ class AnthropicAdapter:
     """Anthropic Messages, streamed as server-sent events."""
 
     name = "anthropic"
-    path = "/v1/messages"
     framing: Framing = "sse"
+    messages_field = "messages"
+    listing = Listing("/v1/models?limit=1000")
+    quirks = Quirks()
 
     def __init__(self) -> None:
         self._history = EncodedHistory()
+
+    @staticmethod
+    def base(endpoint: str) -> str:
+        """Return the address without `/v1`, which the paths have."""
+        return without(endpoint, "/v1/messages", "/v1")
+
+    def path(self, _options: RequestOptions) -> str:
+        """Return the path of the call."""
+        return "/v1/messages"
 
     def encode(self, request: Request, options: RequestOptions) -> dict[str, Any]:
         """Make the request body, with cache breakpoints so that the unchanged prefix is read from the cache."""

@@ -22,7 +22,7 @@ from ybs.core.messages import (
 from ybs.core.ports import Request
 from ybs.providers.ollama_host import PORT, endpoint_in
 from ybs.providers.registry import Provider
-from ybs.providers.wire.adapter import Frame, Framing, RequestOptions
+from ybs.providers.wire.adapter import Frame, Framing, Listing, RequestOptions, without
 from ybs.providers.wire.assemble import Assembly
 from ybs.providers.wire.history import EncodedHistory, Said
 from ybs.providers.wire.loose_json import as_list, as_object, as_text, count_at
@@ -36,11 +36,22 @@ class OllamaAdapter:
     """Ollama's native chat, streamed as JSON lines."""
 
     name = "ollama"
-    path = "/api/chat"
     framing: Framing = "ndjson"
+    messages_field = "messages"
+    listing = Listing("/api/tags", "models", "name")
+    quirks = Quirks(reasoning_fields=("thinking",), reasoning_sent_as="thinking")
 
     def __init__(self) -> None:
         self._history = EncodedHistory()
+
+    @staticmethod
+    def base(endpoint: str) -> str:
+        """Return the address without what follows the port."""
+        return without(endpoint, "/api/chat", "/v1", "/api")
+
+    def path(self, _options: RequestOptions) -> str:
+        """Return the path of the call."""
+        return "/api/chat"
 
     def encode(self, request: Request, options: RequestOptions) -> dict[str, Any]:
         """Make the request body.
@@ -168,7 +179,7 @@ PROVIDER = Provider(
     model="qwen3:14b",
     key_variables=("OLLAMA_API_KEY",),
     needs_key=False,
-    quirks=Quirks(reasoning_fields=("thinking",), reasoning_sent_as="thinking"),
+    quirks=OllamaAdapter.quirks,
     start_advice="start it with `ollama serve`",
     model_advice="fetch it with `ollama pull {model}`",
 )

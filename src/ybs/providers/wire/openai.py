@@ -21,7 +21,7 @@ from ybs.core.messages import (
 )
 from ybs.core.ports import Request, ToolSpec
 from ybs.providers.registry import Provider
-from ybs.providers.wire.adapter import Frame, Framing, RequestOptions
+from ybs.providers.wire.adapter import Frame, Framing, Listing, RequestOptions, with_path, without
 from ybs.providers.wire.assemble import Assembly
 from ybs.providers.wire.history import EncodedHistory, Said
 from ybs.providers.wire.loose_json import as_list, as_object, as_text, at, count_at
@@ -44,11 +44,22 @@ class OpenAIAdapter:
     """Chat completions, streamed as server-sent events."""
 
     name = "openai"
-    path = "/chat/completions"
     framing: Framing = "sse"
+    messages_field = "messages"
+    listing = Listing()
+    quirks = Quirks()
 
     def __init__(self) -> None:
         self._history = EncodedHistory()
+
+    @staticmethod
+    def base(endpoint: str) -> str:
+        """Return the address with `/v1`, unless it has a path of its own."""
+        return with_path(without(endpoint, "/chat/completions"), "/v1")
+
+    def path(self, _options: RequestOptions) -> str:
+        """Return the path of the call."""
+        return "/chat/completions"
 
     def encode(self, request: Request, options: RequestOptions) -> dict[str, Any]:
         """Make the request body."""
@@ -260,38 +271,12 @@ def _note_usage(frame: Frame, draft: Assembly) -> None:
     )
 
 
-#: OpenAI itself. Another address given for it is any server that speaks this format.
+#: OpenAI itself, by its newer format. Another address given for it is any server of chat completions.
 PROVIDER = Provider(
     name="openai",
-    wire="openai",
+    wire="openai-responses",
+    wire_elsewhere="openai",
     endpoint="https://api.openai.com/v1",
     model="gpt-6-sol",
     key_variables=("OPENAI_API_KEY",),
-    quirks=Quirks(max_tokens_field="max_completion_tokens"),
-)
-
-#: Mistral's own address of this format.
-MISTRAL = Provider(
-    name="mistral",
-    wire="openai",
-    endpoint="https://api.mistral.ai/v1",
-    model="mistral-medium-latest",
-    key_variables=("MISTRAL_API_KEY",),
-    quirks=Quirks(sends_stream_options=False, call_id_chars=9, wants_assistant_after_tool=True),
-)
-
-#: Google's own address of this format. https://ai.google.dev/gemini-api/docs/openai
-GOOGLE = Provider(
-    name="google",
-    wire="openai",
-    endpoint="https://generativelanguage.googleapis.com/v1beta/openai",
-    model="gemini-3.8-flash",
-    key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-    # Gemini 3 refuses a call without the signature of its thought. This value stands for one that was
-    # not kept. https://ai.google.dev/gemini-api/docs/thought-signatures
-    quirks=Quirks(
-        call_extra={
-            "extra_content": {"google": {"thought_signature": "skip_thought_signature_validator"}}
-        }
-    ),
 )

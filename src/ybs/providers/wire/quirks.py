@@ -54,6 +54,8 @@ class Quirks(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     wants_alternating_roles: bool = False
     #: May end a stream without a finish reason or `[DONE]`; what came is then taken as the whole answer.
     ends_without_finish: bool = False
+    #: Asks for the model's thinking, to show it and to send it back as it came, where the format lets one choose.
+    shows_thinking: bool = True
     #: The `reasoning_effort` to send with tools; empty: not sent.
     reasoning_effort: str = ""
     #: Extra fields of every tool call that is sent back.
@@ -93,6 +95,10 @@ _LESSONS = (
         "stream",
         {"streams": False},
         "{model} does not stream here, so each answer arrives in one piece.",
+    ),
+    Lesson(
+        r"(?:encrypted.content|reasoning\.summary|thinking.?config|thinking is)",
+        {"shows_thinking": False},
     ),
     Lesson(
         "image",

@@ -16,16 +16,20 @@ from ybs.testing.script import ScriptOver, read_script
 from ybs.testing.servers.http import RecordedRequest
 from ybs.testing.servers.server import (
     AnthropicServer,
+    GoogleServer,
     OllamaServer,
     OpenAIServer,
+    ResponsesServer,
     ScriptedServer,
 )
 from ybs.testing.servers.wire import encode
 
 SERVERS: dict[str, type[ScriptedServer]] = {
     "anthropic": AnthropicServer,
+    "google": GoogleServer,
     "ollama": OllamaServer,
     "openai": OpenAIServer,
+    "openai-responses": ResponsesServer,
 }
 
 

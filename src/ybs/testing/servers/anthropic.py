@@ -51,6 +51,10 @@ class AnthropicWire:
     content_type = "text/event-stream"
     end_mark = b""
 
+    def said_by_path(self, path: str) -> Mapping[str, Any]:
+        """Return nothing: all stands in the body."""
+        return {}
+
     def is_streamed(self, body: Mapping[str, Any]) -> bool:
         """Return whether `stream` is true."""
         return body.get("stream") is True

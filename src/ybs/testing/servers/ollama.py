@@ -32,6 +32,10 @@ class OllamaWire:
     content_type = "application/x-ndjson"
     end_mark = b""
 
+    def said_by_path(self, path: str) -> Mapping[str, Any]:
+        """Return nothing: all stands in the body."""
+        return {}
+
     def is_streamed(self, body: Mapping[str, Any]) -> bool:
         """Return whether `stream` is not false."""
         return body.get("stream") is not False

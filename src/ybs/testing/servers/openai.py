@@ -28,6 +28,10 @@ class OpenAIWire:
     content_type = "text/event-stream"
     end_mark = b"data: [DONE]\n\n"
 
+    def said_by_path(self, path: str) -> Mapping[str, Any]:
+        """Return nothing: all stands in the body."""
+        return {}
+
     def is_streamed(self, body: Mapping[str, Any]) -> bool:
         """Return whether `stream` is true."""
         return body.get("stream") is True

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self, TypeAlias, cast
 
 from ybs.testing.script import Entry, HttpError, ScriptOver
 from ybs.testing.servers.anthropic import AnthropicWire
+from ybs.testing.servers.google import GoogleWire
 from ybs.testing.servers.http import (
     Connection,
     RecordedRequest,
@@ -17,6 +18,7 @@ from ybs.testing.servers.http import (
 from ybs.testing.servers.ollama import OllamaWire
 from ybs.testing.servers.openai import OpenAIWire
 from ybs.testing.servers.response import Asked, Response, respond
+from ybs.testing.servers.responses import ResponsesWire
 from ybs.testing.servers.wire import Wire, encode
 
 #: An entry, or a function of the request that gives one.
@@ -143,7 +145,8 @@ class ScriptedServer:
             self._changed.notify_all()
         is_object = isinstance(request.body, dict)
         body = cast("dict[str, Any]", request.body) if is_object else {}
-        return respond(self.wire, self._entry(request, number), Asked(body, number))
+        asked = Asked({**body, **self.wire.said_by_path(request.path)}, number)
+        return respond(self.wire, self._entry(request, number), asked)
 
     def _entry(self, request: RecordedRequest, number: int) -> Entry:
         place = (number - 1) % max(1, len(self._script)) if self._is_repeated else number - 1
@@ -179,3 +182,15 @@ class AnthropicServer(ScriptedServer):
     """A scripted server that speaks Anthropic Messages (SSE)."""
 
     wire = AnthropicWire()
+
+
+class ResponsesServer(ScriptedServer):
+    """A scripted server that speaks OpenAI Responses (SSE)."""
+
+    wire = ResponsesWire()
+
+
+class GoogleServer(ScriptedServer):
+    """A scripted server that speaks Google's Gemini format (SSE)."""
+
+    wire = GoogleWire()

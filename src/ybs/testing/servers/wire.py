@@ -17,12 +17,12 @@ class Wire(Protocol):
 
     @property
     def name(self) -> str:
-        """`openai`, `ollama` or `anthropic`."""
+        """The name of the format, as in the configuration of ybs."""
         ...
 
     @property
-    def chat_path(self) -> str:
-        """How the path of a chat request ends."""
+    def chat_path(self) -> str | tuple[str, ...]:
+        """How the path of a chat request ends, one way or several."""
         ...
 
     @property
@@ -38,6 +38,10 @@ class Wire(Protocol):
     @property
     def end_mark(self) -> bytes:
         """What closes a stream after the last frame."""
+        ...
+
+    def said_by_path(self, path: str) -> Mapping[str, Any]:
+        """Return what the path of a request says that other formats have in the body: `model` and `stream`."""
         ...
 
     def is_streamed(self, body: Mapping[str, Any]) -> bool:

@@ -1,0 +1,244 @@
+"""OpenAI's Responses format: `/responses`, server-sent events; the newest models reason between tool calls only here.
+
+Nothing is stored at the provider: reasoning comes encrypted and is sent back so.
+https://platform.openai.com/docs/api-reference/responses
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, Final
+
+from ybs.core.events import Event
+from ybs.core.messages import (
+    AssistantMessage,
+    AssistantPart,
+    Image,
+    Message,
+    StopReason,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+from ybs.core.ports import Request
+from ybs.providers.wire.adapter import Frame, Framing, Listing, RequestOptions, with_path, without
+from ybs.providers.wire.assemble import Assembly
+from ybs.providers.wire.history import EncodedHistory, Said
+from ybs.providers.wire.loose_json import as_list, as_object, as_text, at, count_at
+from ybs.providers.wire.pictures import base64_of, without_pictures
+from ybs.providers.wire.quirks import Quirks
+
+_LONGEST_ID: Final = 64
+_TEXTS: Final = ("response.output_text.delta", "response.refusal.delta")
+_THOUGHTS: Final = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
+_ENDS: Final = ("response.completed", "response.incomplete")
+_INCOMPLETE: Final[dict[str, StopReason]] = {"content_filter": "refusal"}
+
+
+class ResponsesAdapter:
+    """OpenAI Responses, streamed as typed events."""
+
+    name = "openai-responses"
+    framing: Framing = "sse"
+    messages_field = "input"
+    listing = Listing()
+    quirks = Quirks()
+
+    def __init__(self) -> None:
+        self._history = EncodedHistory()
+
+    @staticmethod
+    def base(endpoint: str) -> str:
+        """Return the address with `/v1`, unless it has a path of its own."""
+        return with_path(without(endpoint, "/responses"), "/v1")
+
+    def path(self, _options: RequestOptions) -> str:
+        """Return the path of the call."""
+        return "/responses"
+
+    def encode(self, request: Request, options: RequestOptions) -> dict[str, Any]:
+        """Make the request body."""
+        quirks = options.quirks
+        add = partial(_add, quirks=quirks)
+        body: dict[str, Any] = {
+            "model": options.model,
+            "input": self._history.said(request.messages, add, first=[], terms=quirks),
+            "max_output_tokens": options.max_tokens,
+            "store": False,
+            "stream": options.stream,
+        }
+        if request.system:
+            body["instructions"] = request.system
+        if quirks.shows_thinking:
+            body["include"] = ["reasoning.encrypted_content"]
+            body["reasoning"] = {"summary": "auto"}
+        if quirks.reasoning_effort:
+            body["reasoning"] = body.get("reasoning", {}) | {"effort": quirks.reasoning_effort}
+        if request.tools:
+            body["tools"] = [
+                {
+                    "type": "function",
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.parameters,
+                    "strict": False,
+                }
+                for tool in request.tools
+            ]
+            if quirks.parallel_tool_calls is not None:
+                body["parallel_tool_calls"] = quirks.parallel_tool_calls
+        if options.temperature is not None and quirks.accepts_temperature:
+            body["temperature"] = options.temperature
+        return body | quirks.extra_body
+
+    def decode(self, frame: Frame, draft: Assembly) -> Iterator[Event]:
+        """Put an event of the stream, or a whole response, into the draft."""
+        kind = as_text(frame.get("type"))
+        if kind in _TEXTS:
+            yield from draft.add_text(as_text(frame.get("delta")))
+        elif kind in _THOUGHTS:
+            yield from draft.add_thinking(as_text(frame.get("delta")))
+        elif kind in _ENDS:
+            _finish(as_object(frame.get("response")), draft)
+        elif frame.get("object") == "response":
+            for number, item in enumerate(as_list(frame.get("output"))):
+                yield from _decode_whole(as_object(item), number, draft)
+            _finish(frame, draft)
+        else:
+            yield from _decode_item(kind, frame, draft)
+
+    def headers(self, key: str | None) -> dict[str, str]:
+        """Make the headers: a bearer token where there is a key."""
+        return {"authorization": f"Bearer {key}"} if key else {}
+
+
+def _add(said: Said, messages: Sequence[Message], place: int, quirks: Quirks) -> None:
+    match message := messages[place]:
+        case UserMessage():
+            content = _encode_parts(message.content, quirks)
+            said.append({"type": "message", "role": "user", "content": content})
+        case AssistantMessage():
+            said.extend(item for part in message.content if (item := _encode_item(part)))
+        case ToolResult():
+            images = _encode_parts(message.images, quirks)
+            text = {"type": "input_text", "text": message.output}
+            output = [text, *images] if images else message.output
+            call_id = _wire_id(message.call_id)
+            said.append({"type": "function_call_output", "call_id": call_id, "output": output})
+
+
+def _encode_parts(content: Sequence[Text | Image], quirks: Quirks) -> list[dict[str, Any]]:
+    if not quirks.sees_images:
+        content = without_pictures(content)
+    return [
+        {"type": "input_text", "text": part.text}
+        if isinstance(part, Text)
+        else {
+            "type": "input_image",
+            "detail": "auto",
+            "image_url": f"data:{part.media_type};base64,{base64_of(part)}",
+        }
+        for part in content
+    ]
+
+
+def _encode_item(part: AssistantPart) -> dict[str, Any] | None:
+    match part:
+        case Text():
+            return (
+                {"type": "message", "role": "assistant", "content": part.text}
+                if part.text
+                else None
+            )
+        case ToolCall():
+            return {
+                "type": "function_call",
+                "call_id": _wire_id(part.id),
+                "name": part.name,
+                "arguments": bytes(part.arguments).decode(),
+            }
+        case Thinking():
+            return _encode_reasoning(part)
+
+
+def _encode_reasoning(part: Thinking) -> dict[str, Any] | None:
+    """Make the item as it came; reasoning of another format, or without its encrypted content, is not sent."""
+    item_id, _, encrypted = part.signature.partition(":")
+    if part.provider != ResponsesAdapter.name or not encrypted:
+        return None
+    summary = [{"type": "summary_text", "text": part.text}] if part.text else []
+    return {
+        "type": "reasoning",
+        "id": item_id,
+        "summary": summary,
+        "encrypted_content": encrypted,
+    }
+
+
+def _wire_id(call_id: str) -> str:
+    """Return an id that the API takes; always the same one for the same call."""
+    if len(call_id) <= _LONGEST_ID:
+        return call_id
+    from hashlib import sha256  # only after a switch of provider
+
+    return sha256(call_id.encode()).hexdigest()
+
+
+def _decode_item(kind: str, frame: Frame, draft: Assembly) -> Iterator[Event]:
+    """Read how an item begins, goes on and ends; what repeats the deltas, and what may come one day, is passed over."""
+    place = frame.get("output_index")
+    index = place if isinstance(place, int) else None
+    match kind:
+        case "response.output_item.added":
+            yield from _begin_item(as_object(frame.get("item")), index, draft)
+        case "response.function_call_arguments.delta" if draft.has_call_at(index):
+            yield from draft.add_call_piece(index, arguments=as_text(frame.get("delta")))
+        case "response.reasoning_summary_part.added" if frame.get("summary_index"):
+            yield from draft.add_thinking("\n\n")
+        case "response.output_item.done":
+            _end_item(as_object(frame.get("item")), draft)
+        case _:
+            pass
+
+
+def _begin_item(item: dict[str, Any], index: int | None, draft: Assembly) -> Iterator[Event]:
+    draft.end_part()
+    if item.get("type") == "function_call":
+        yield from draft.add_call_piece(
+            index,
+            id=as_text(item.get("call_id")),
+            name=as_text(item.get("name")),
+            arguments=as_text(item.get("arguments")),
+        )
+
+
+def _end_item(item: dict[str, Any], draft: Assembly) -> None:
+    if item.get("type") == "reasoning" and (sealed := as_text(item.get("encrypted_content"))):
+        draft.sign_thinking(f"{as_text(item.get('id'))}:{sealed}")
+    draft.end_part()
+
+
+def _decode_whole(item: dict[str, Any], index: int, draft: Assembly) -> Iterator[Event]:
+    yield from _begin_item(item, index, draft)
+    if item.get("type") == "reasoning":
+        texts = [as_text(each) for each in as_list(item.get("summary"))]
+        yield from draft.add_thinking("\n\n".join(texts) or as_text(item.get("content")))
+    for part in as_list(item.get("content")) if item.get("type") == "message" else ():
+        yield from draft.add_text(as_text(part) or as_text(as_object(part).get("refusal")))
+    _end_item(item, draft)
+
+
+def _finish(response: dict[str, Any], draft: Assembly) -> None:
+    """Note usage and why it ended. A response that failed is an error of the stream and does not come here."""
+    draft.set_usage(
+        input_tokens=count_at(response, "usage.input_tokens"),
+        output_tokens=count_at(response, "usage.output_tokens"),
+        cached_tokens=count_at(response, "usage.input_tokens_details.cached_tokens"),
+    )
+    if response.get("status") == "incomplete":
+        why = as_text(at(response, "incomplete_details.reason"))
+        draft.stop(_INCOMPLETE.get(why, "length"))
+    else:
+        draft.stop("end")
+    draft.end()

@@ -1,0 +1,134 @@
+"""OpenAI Responses: server and adapter against the official SDK."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from ybs.core.errors import ModelError
+from ybs.core.messages import AssistantMessage, Text, Thinking, ToolCall, UserMessage
+from ybs.core.ports import Request
+from ybs.testing import Frames, HttpError, ResponsesServer, ScriptedAnswer, Whole, answer, thought
+from ybs.testing.servers.responses import ResponsesWire
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+#: Importing the SDK takes seconds on a busy machine.
+pytestmark = pytest.mark.timeout(60)
+
+
+def client_of(server: ResponsesServer) -> "AsyncOpenAI":
+    from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+
+    client = DefaultAsyncHttpxClient(verify=False)  # plain HTTP; reading certificates is slow
+    return AsyncOpenAI(api_key="none", base_url=server.url, max_retries=0, http_client=client)
+
+
+@pytest.mark.slow
+async def test_every_event_and_every_whole_answer_is_one_of_the_sdk(scripted: ScriptedAnswer):
+    from openai.types.responses import Response, ResponseStreamEvent
+    from pydantic import TypeAdapter
+
+    wire, message = ResponsesWire(), scripted.message("m", 1)
+    for frame in wire.frames(scripted, message, {}):
+        event = TypeAdapter[Any](ResponseStreamEvent).validate_python(frame)
+        assert event.type == frame["type"]
+        assert not event.model_extra, frame
+    assert not Response.model_validate(wire.whole(scripted, message, {})).model_extra
+
+
+@pytest.mark.slow
+async def test_ybs_and_the_sdk_understand_a_stream_alike(
+    scripted: ScriptedAnswer, ask: Any, said_type: Any
+):
+    async with ResponsesServer([scripted, scripted]) as server, client_of(server) as client:
+        async with client.responses.stream(model="m", input="hello") as stream:
+            ended = ("response.completed", "response.incomplete")
+            (final,) = [event.response async for event in stream if event.type in ended]
+        ours = said_type.of(await ask(server))
+    calls = [item for item in final.output if item.type == "function_call"]
+    thoughts = [item for item in final.output if item.type == "reasoning"]
+    assert final.usage is not None
+    stop = "length" if final.status == "incomplete" else "end"
+    assert ours == said_type(
+        text=final.output_text,
+        thinking="".join(each.text for item in thoughts for each in item.summary),
+        calls=[(c.call_id, c.name, msgspec.json.decode(c.arguments)) for c in calls],
+        stop="tool_calls" if calls else stop,
+        tokens=(final.usage.input_tokens, final.usage.output_tokens),
+    )
+
+
+async def test_a_whole_answer_is_understood_like_a_stream(scripted: ScriptedAnswer, ask: Any):
+    async with ResponsesServer([scripted, Whole(answer=scripted)]) as server:
+        assert await ask(server) == await ask(server)
+
+
+@cache
+def request_type() -> Any:
+    """Give what validates a request: slow to build, and needed as long as its lazy results are."""
+    from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(ResponseCreateParamsStreaming)
+
+
+@pytest.mark.slow
+async def test_requests_are_what_the_sdk_would_send(
+    conversation: Request,
+    ask: Any,
+    unknown_keys: Callable[[Any, Any], list[str]],
+    forced: Callable[[Any], Any],
+):
+    from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
+
+    async with ResponsesServer(["fine"]) as server:
+        await ask(server, conversation, key="the-key")
+    (request,) = server.requests
+    assert request.headers["authorization"] == "Bearer the-key"
+    assert request.body["store"] is False
+    assert forced(request_type().validate_python(request.body))
+    assert unknown_keys(request.body, ResponseCreateParamsStreaming) == []
+
+
+async def test_reasoning_goes_back_encrypted_before_the_call_that_it_led_to(ask: Any):
+    sealed = answer(thought("let me see", signature="c2ln"), ToolCall(id="call_1", name="look"))
+    foreign = Thinking(text="hm", signature="x", provider="anthropic")
+    async with ResponsesServer([sealed, "fine"]) as server:
+        said = await ask(server)
+        history = [said, AssistantMessage(content=(foreign, Text(text="So.")))]
+        await ask(server, Request("", history))
+    assert said.content[0] == Thinking(
+        text="let me see", signature="rs_0:c2ln", provider="openai-responses"
+    )
+    kinds = [
+        (each["type"], each.get("encrypted_content")) for each in server.requests[1].body["input"]
+    ]
+    assert kinds == [("reasoning", "c2ln"), ("function_call", None), ("message", None)]
+
+
+async def test_a_response_that_failed_says_why(ask: Any):
+    error = {"code": "server_error", "message": "the engine broke"}
+    failed = {"type": "response.failed", "response": {"status": "failed", "error": error}}
+    async with ResponsesServer([Frames.of(failed)]) as server:
+        with pytest.raises(ModelError, match="the engine broke"):
+            await ask(server)
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        "Encrypted content is not supported with this model.",
+        "Unsupported parameter: 'reasoning.summary' is not supported with this model.",
+    ],
+)
+async def test_a_model_that_does_not_reason_is_asked_again_without(refusal: str, ask: Any):
+    async with ResponsesServer([HttpError(status=400, message=refusal), "fine"]) as server:
+        assert (await ask(server, Request("", [UserMessage.of("hi")]))).text == "fine"
+    assert [{"include", "reasoning"} & each.body.keys() for each in server.requests] == [
+        {"include", "reasoning"},
+        set(),
+    ]
