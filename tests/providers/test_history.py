@@ -24,12 +24,12 @@ from ybs.providers.builtin import WIRES
 from ybs.providers.http.client import HttpClient
 from ybs.providers.http.failures import Site
 from ybs.providers.http.transport import HttpRequest
-from ybs.providers.registry import adapter_of
 from ybs.providers.remote import RemoteModel
 from ybs.providers.wire.adapter import Adapter, RequestOptions
 from ybs.providers.wire.history import EncodedHistory, Said
 from ybs.providers.wire.openai import OpenAIAdapter
 from ybs.providers.wire.quirks import Quirks
+from ybs.providers.wires import adapter_of
 
 ADAPTERS = tuple(type(adapter_of(name)) for name in WIRES)
 QUIRKS = (

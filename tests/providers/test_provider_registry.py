@@ -14,15 +14,14 @@ from ybs.providers import registry
 from ybs.providers.builtin import BUILT_IN, WIRES
 from ybs.providers.registry import (
     Provider,
-    adapter_of,
     chosen_provider,
-    clean_endpoint,
     create_model,
     find_provider,
     open_model,
     provider_names,
 )
 from ybs.providers.wire.quirks import Quirks
+from ybs.providers.wires import adapter_of, clean_endpoint
 
 KEY = "sk-" + "c3" * 16
 

@@ -1,10 +1,11 @@
 """The built-in providers and wire formats by name, so that only the one that is used gets imported."""
 
-from typing import Final
+from importlib import import_module
+from typing import Any, Final
 
 #: Name, and where its Provider stands.
 BUILT_IN: Final = {
-    "ollama": "wire.ollama:PROVIDER",
+    "ollama": "ollama:PROVIDER",
     "openai": "wire.openai:PROVIDER",
     "anthropic": "wire.anthropic:PROVIDER",
     "google": "wire.google:PROVIDER",
@@ -22,3 +23,9 @@ WIRES: Final = {
     "mistral": "wire.mistral:MistralAdapter",
     "ollama": "wire.ollama:OllamaAdapter",
 }
+
+
+def import_built_in(place: str) -> Any:
+    """Return what stands at a place of these tables."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"ybs.providers.{module}"), name)

@@ -11,8 +11,8 @@ from ybs.providers.catalog import answers_in_words
 from ybs.providers.http.client import HttpClient, Patience, host_of, is_loopback, port_of
 from ybs.providers.http.failures import Site
 from ybs.providers.probe import find_rows
-from ybs.providers.registry import adapter_of
 from ybs.providers.wire.loose_json import as_count, as_text
+from ybs.providers.wires import adapter_of
 
 #: A server on this machine tells what it has within this time.
 PATIENCE_SECONDS: Final = 0.6
@@ -54,7 +54,7 @@ async def find_servers(environ: Mapping[str, str]) -> list[NearServer]:
 
 def ollama_endpoint(environ: Mapping[str, str]) -> str:
     """Return where Ollama answers: OLLAMA_HOST where it names this machine, else the usual place."""
-    from ybs.providers.ollama_host import endpoint_in
+    from ybs.providers.ollama import endpoint_in
 
     try:
         endpoint = endpoint_in(environ)

@@ -20,10 +20,10 @@ from ybs.providers.registry import (
     ProviderModel,
     chosen_name,
     chosen_provider,
-    clean_endpoint,
     create_model,
     open_model,
 )
+from ybs.providers.wires import clean_endpoint
 
 #: A server on this machine takes a connection within this time, and a provider lists its models within the other.
 CONNECT_SECONDS: Final = 0.3

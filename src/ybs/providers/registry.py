@@ -5,7 +5,6 @@ for the one that is asked for.
 """
 
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -19,7 +18,7 @@ from ybs.config.unusable import complaint_of
 from ybs.core.errors import AuthError, ConfigError
 from ybs.core.ports import Model
 from ybs.core.remedies import Remedy
-from ybs.providers.builtin import BUILT_IN, TO_COME, WIRES
+from ybs.providers.builtin import BUILT_IN, TO_COME, import_built_in
 from ybs.providers.catalog import FREE, ModelFacts, Price, facts_of, window_of
 from ybs.providers.http.client import (
     HttpClient,
@@ -34,6 +33,7 @@ from ybs.providers.http.failures import Site
 from ybs.providers.remote import RemoteModel, Retry, Terms
 from ybs.providers.wire.adapter import Adapter, RequestOptions
 from ybs.providers.wire.quirks import Quirks, adjust
+from ybs.providers.wires import adapter_of, clean_endpoint
 
 
 class ProviderModel(Model, Protocol):
@@ -172,30 +172,6 @@ def open_model(
     )
 
 
-def clean_endpoint(endpoint: str, wire: str) -> str:
-    """Bring an address into the form that the adapter's path is joined to.
-
-    It may be given with or without a version, a slash at its end, or the path of the chat call.
-    Raises ConfigError for what is not an http address, and for an unknown wire format.
-    """
-    host_of(endpoint)
-    return adapter_of(wire).base(endpoint.split("?", 1)[0].split("#", 1)[0].rstrip("/"))
-
-
-def adapter_of(wire: str) -> Adapter:
-    """Return a new instance of what speaks a wire format, built in or installed (`ybs.wires`). Raises ConfigError for an unknown one."""
-    if (place := WIRES.get(wire)) is not None:
-        return _import(place)()
-    from ybs.config.installed import installed  # built-in ones are found by a table
-
-    offered = {each.name: each for each in installed() if each.group == "ybs.wires"}
-    if wire not in offered:
-        raise ConfigError(
-            f"There is no wire format {wire!r}. The wire formats are: {', '.join((*WIRES, *offered))}"
-        )
-    return offered[wire].load()()
-
-
 def chosen_name(config: Config) -> str | None:
     """Return the provider that the settings of `llm` belong to."""
     return config.llm.provider or ("openai" if config.llm.endpoint else None)
@@ -324,15 +300,10 @@ def _unknown(name: str, names: list[str]) -> str:
 
 
 def _load(place: str) -> Provider:
-    provider: Any = _import(place)
+    provider: Any = import_built_in(place)
     if not isinstance(provider, Provider):
         raise TypeError(f"{place} is not a Provider")
     return provider
-
-
-def _import(place: str) -> Any:
-    module, _, name = place.partition(":")
-    return getattr(import_module(f"ybs.providers.{module}"), name)
 
 
 def _windows(

@@ -20,8 +20,6 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.ports import Request
-from ybs.providers.ollama_host import PORT, endpoint_in
-from ybs.providers.registry import Provider
 from ybs.providers.wire.adapter import Frame, Framing, Listing, RequestOptions, without
 from ybs.providers.wire.assemble import Assembly
 from ybs.providers.wire.history import EncodedHistory, Said
@@ -168,18 +166,3 @@ def _encode_assistant(message: AssistantMessage, quirks: Quirks) -> Iterator[dic
 
 def _encode_call(call: ToolCall) -> dict[str, Any]:
     return {"function": {"name": call.name, "arguments": call.arguments}}
-
-
-#: Ollama on this machine, or where OLLAMA_HOST says.
-PROVIDER = Provider(
-    name="ollama",
-    wire="ollama",
-    endpoint=f"http://localhost:{PORT}",
-    locate=endpoint_in,
-    model="qwen3:14b",
-    key_variables=("OLLAMA_API_KEY",),
-    needs_key=False,
-    quirks=OllamaAdapter.quirks,
-    start_advice="start it with `ollama serve`",
-    model_advice="fetch it with `ollama pull {model}`",
-)

@@ -119,7 +119,7 @@ def _knocked(address: str, read: Read) -> tuple["Knock", str]:
 
 def ask_server(read: Read) -> Settings | None:
     """Ask for an address until it is one, and for a model where the server has none or several."""
-    from ybs.providers.registry import clean_endpoint
+    from ybs.providers.wires import clean_endpoint
 
     while endpoint := _whole(read("Address, such as http://localhost:8080/v1: ").strip()):
         try:

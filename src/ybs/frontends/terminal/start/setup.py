@@ -102,7 +102,8 @@ def _keep_key(host: Host, settings: Settings, key: str) -> None:
     """Save a key for the provider at its address, and say where. Raises ConfigError."""
     from ybs.config.schema import Config
     from ybs.providers.http.client import host_of
-    from ybs.providers.registry import clean_endpoint, find_provider
+    from ybs.providers.registry import find_provider
+    from ybs.providers.wires import clean_endpoint
 
     provider = find_provider(settings["llm.provider"], Config())
     endpoint = settings.get("llm.endpoint") or provider.endpoint

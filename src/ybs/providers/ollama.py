@@ -1,10 +1,12 @@
-"""Where Ollama answers, as its own programs read it from the environment."""
+"""Ollama as a provider, and where it answers, as its own programs read it from the environment."""
 
 from collections.abc import Mapping
 from typing import Final
 
 from ybs.core.errors import ConfigError
 from ybs.providers.http.client import host_of
+from ybs.providers.registry import Provider
+from ybs.providers.wire.ollama import OllamaAdapter
 
 #: The port that Ollama listens on where nobody says another.
 PORT: Final = 11434
@@ -32,3 +34,18 @@ def endpoint_in(environ: Mapping[str, str]) -> str:
             f"The variable OLLAMA_HOST is not an address: {named!r}. Set it like 127.0.0.1:{PORT}, or unset it."
         ) from error
     return endpoint
+
+
+#: Ollama on this machine, or where OLLAMA_HOST says.
+PROVIDER = Provider(
+    name="ollama",
+    wire="ollama",
+    endpoint=f"http://localhost:{PORT}",
+    locate=endpoint_in,
+    model="qwen3:14b",
+    key_variables=("OLLAMA_API_KEY",),
+    needs_key=False,
+    quirks=OllamaAdapter.quirks,
+    start_advice="start it with `ollama serve`",
+    model_advice="fetch it with `ollama pull {model}`",
+)

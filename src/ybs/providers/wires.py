@@ -1,0 +1,30 @@
+"""The wire formats by their names: built in, or installed (`ybs.wires`)."""
+
+from ybs.core.errors import ConfigError
+from ybs.providers.builtin import WIRES, import_built_in
+from ybs.providers.http.client import host_of
+from ybs.providers.wire.adapter import Adapter
+
+
+def clean_endpoint(endpoint: str, wire: str) -> str:
+    """Bring an address into the form that the adapter's path is joined to.
+
+    It may be given with or without a version, a slash at its end, or the path of the chat call.
+    Raises ConfigError for what is not an http address, and for an unknown wire format.
+    """
+    host_of(endpoint)
+    return adapter_of(wire).base(endpoint.split("?", 1)[0].split("#", 1)[0].rstrip("/"))
+
+
+def adapter_of(wire: str) -> Adapter:
+    """Return a new instance of what speaks a wire format, built in or installed (`ybs.wires`). Raises ConfigError for an unknown one."""
+    if (place := WIRES.get(wire)) is not None:
+        return import_built_in(place)()
+    from ybs.config.installed import installed  # built-in ones are found by a table
+
+    offered = {each.name: each for each in installed() if each.group == "ybs.wires"}
+    if wire not in offered:
+        raise ConfigError(
+            f"There is no wire format {wire!r}. The wire formats are: {', '.join((*WIRES, *offered))}"
+        )
+    return offered[wire].load()()
