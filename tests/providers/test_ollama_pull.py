@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from rows import every_row
 from ybs.core.errors import ModelError, ProviderDown
+from ybs.providers.ollama import PROVIDER
 from ybs.providers.ollama_pull import pull
-from ybs.providers.wire.ollama import PROVIDER
 
 ONE, TWO = "sha256:" + "1" * 64, "sha256:" + "2" * 64
 LINES: list[dict[str, Any]] = [
