@@ -14,6 +14,26 @@ import ybs
 PLUGIN = Path(__file__).parents[1] / "examples" / "plugin"
 
 
+def install(project: Path, site: Path) -> None:
+    """Install the one module of a project in a folder."""
+    read = tomllib.loads((project / "pyproject.toml").read_text())["project"]
+    copy(project / f"{read['name'].replace('-', '_')}.py", site)
+    declare(site, read["name"], read["entry-points"])
+
+
+def declare(site: Path, name: str, groups: dict[str, dict[str, str]]) -> None:
+    """Write down what a package offers."""
+    folder = site / f"{name.replace('-', '_')}-0.1.0.dist-info"
+    folder.mkdir()
+    lines = [
+        line
+        for group, entries in groups.items()
+        for line in (f"[{group}]", *(f"{key} = {value}" for key, value in entries.items()), "")
+    ]
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.3\nName: {name}\nVersion: 0.1.0\n")
+    (folder / "entry_points.txt").write_text("\n".join(lines))
+
+
 class Environment:
     """A virtual environment that sees the packages of this one, ybs among them."""
 
@@ -26,23 +46,13 @@ class Environment:
 
     def install(self, project: Path) -> None:
         """Install the one module of a project, as an installer would, without a network."""
-        read = tomllib.loads((project / "pyproject.toml").read_text())["project"]
-        copy(project / f"{read['name'].replace('-', '_')}.py", self.site)
-        self.declare(read["name"], read["entry-points"])
+        install(project, self.site)
 
     def declare(
         self, name: str, groups: dict[str, dict[str, str]], site: Path | None = None
     ) -> None:
         """Write down what a package offers, in this environment or in another folder."""
-        folder = (site or self.site) / f"{name.replace('-', '_')}-0.1.0.dist-info"
-        folder.mkdir()
-        lines = [
-            line
-            for group, entries in groups.items()
-            for line in (f"[{group}]", *(f"{key} = {value}" for key, value in entries.items()), "")
-        ]
-        (folder / "METADATA").write_text(f"Metadata-Version: 2.3\nName: {name}\nVersion: 0.1.0\n")
-        (folder / "entry_points.txt").write_text("\n".join(lines))
+        declare(site or self.site, name, groups)
 
     def runs(self, *words: str, **options: Any) -> "subprocess.CompletedProcess[str]":
         """Run ybs in it."""

@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, aclosing
+from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
 import pytest
 
+from parrot import ParrotServer, install_parrot
 from rows import every_row
 from ybs.config.host import Host
 from ybs.config.schema import AgentLimits, Config, Endpoint, Llm
@@ -108,15 +110,20 @@ SERVERS = {
 }
 
 
-@pytest.fixture(params=["scripted", "chaos", *SERVERS])
-async def make(request: pytest.FixtureRequest) -> AsyncIterator[Make]:
-    """Give a maker of models, one for each implementation."""
+@pytest.fixture(params=["scripted", "chaos", *SERVERS, "parrot"])
+async def make(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Make]:
+    """Give a maker of models, one for each implementation; `parrot` is the package in examples/provider."""
     async with AsyncExitStack() as stack:
         match request.param:
             case "scripted":
                 yield make_fake
             case "chaos":
                 yield make_chaos
+            case "parrot":
+                install_parrot(tmp_path, monkeypatch)
+                yield make_remote(ParrotServer, stack)
             case name:
                 yield make_remote(SERVERS[name], stack)
 
