@@ -218,7 +218,7 @@ def test_f03_what_is_typed_after_slash_incognito_is_found_nowhere(
         screen.sees("first")
         screen.keys("/incognito\r")
         screen.sees("nothing of it will be saved")
-        screen.sees(r"\n incognito +openai scripted +ask")
+        screen.sees(r"\n incognito +127\.0\.0\.1:\d+ scripted +ask")
         screen.keys(f"!{prints_much(after)}\r")
         screen.sees("second")
         screen.keys(f"the marker is {after}\r")
