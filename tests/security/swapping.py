@@ -39,19 +39,24 @@ while True:
 """
 
 
+def host_in(home: Path) -> Host:
+    """Return a host whose own state is kept beside the home folder, so that nothing but an attack changes what is in there."""
+    return Host.of({"HOME": str(home), "XDG_STATE_HOME": str(home.parent / "state")})
+
+
 def bubblewrap(project: Path, home: Path) -> Backend:
     program = find()
     options, why = attempt(program) if program else (None, "bubblewrap is not installed")
     if options is None or program is None:
         pytest.skip(f"NOT TESTED: {why}")
-    return Bubblewrap(see(Host.of({"HOME": str(home)}), project), program, options, why)
+    return Bubblewrap(see(host_in(home), project), program, options, why)
 
 
 def landlock(project: Path, home: Path) -> Backend:
     kernel, why = landlock_module.attempt(open_kernel())
     if kernel is None:
         pytest.skip(f"NOT TESTED: {why}")
-    return landlock_module.Landlock(see(Host.of({"HOME": str(home)}), project), kernel, why)
+    return landlock_module.Landlock(see(host_in(home), project), kernel, why)
 
 
 SANDBOXES = {"bubblewrap": bubblewrap, "landlock": landlock}
