@@ -35,6 +35,8 @@ HOSTILE = " | ".join(ACTING.values())
 OWN = re.compile(
     r"\x1b7\x1b\[(?:>4;1m\x1b\[>5u|<u\x1b\[>4m|B\x1b\[J)\x1b8"
     r"|\x1b\[(?!(?:\d+;)*8m)[0-9;]{0,12}m|\x1b\[\d{0,3}[ABCDGJK]|\x1b\[\d*;?\d*H|\x1b\[\?(?:1|7|12|25|2004)[hl]|\x1b\[\d? ?q"
+    # The title of the window, which a hostile text does not end like this: it names the project's folder.
+    r"|\x1b\[2[23];2t|\x1b\]2;[^\x00-\x1f\x7f-\x9f]{1,90} - project\x1b\\"
 )
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
