@@ -16,12 +16,12 @@ from ybs.commands.table import COMMANDS as TABLE
 from ybs.context.prompt import rules
 from ybs.context.section import Section
 from ybs.core.events import Compacted, Noticed, SystemPrompted
-from ybs.core.messages import UserMessage
+from ybs.core.messages import ToolResult, UserMessage
 from ybs.repo_map.mapper import Mapper
 from ybs.repo_map.protocol import MapAnswer
 from ybs.session.reply import Reply
 from ybs.session.session import Session
-from ybs.testing import OllamaServer, OpenAIServer, RecordedEvents, call
+from ybs.testing import OllamaServer, OpenAIServer, RecordedEvents, ScriptedModel, call
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
 
@@ -485,3 +485,17 @@ async def test_no_map_is_begun_after_the_end_of_a_session(open_session: Open):
             begun.append(surroundings._late)
         await session.close()
     assert [timer is not None and timer.cancelled() for timer in begun] == [True, True]
+
+
+async def test_in_a_small_window_the_outputs_of_tools_are_small(project: Path):
+    (project / "long.txt").write_text("word " * 4_000)
+    script = [call("run_shell", command="cat long.txt"), "done"]
+    sizes = list[int]()
+    for window in (4_096, 32_768):
+        model = ScriptedModel(script, window=window)
+        async with Session.open(project, model=model, mode="bypass", sandbox=False) as session:
+            await session.send("hello")
+        (result,) = [m for m in session.conversation.messages if isinstance(m, ToolResult)]
+        sizes.append(len(result.output))
+    assert sizes[0] < 2_700
+    assert 9_000 < sizes[1] < 10_500

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -37,6 +37,11 @@ class Permissions(Struct, frozen=True, kw_only=True):
     add_dirs: tuple[Path, ...] = ()
     has_sandbox: bool = True
     is_dry_run: bool = False
+
+
+#: An output has at most so many characters for each token of the window, about a seventh of it, and never fewer than these.
+CHARS_PER_WINDOW: Final = 0.6
+FEWEST_CHARS: Final = 1_200
 
 
 class ToolEnvironment:
@@ -122,6 +127,12 @@ class ToolEnvironment:
                     self.host, self.config, self.roots, self.gate.confirm, self.is_attended
                 )
             return self._secrets
+
+    def fit_outputs(self, window: int) -> None:
+        """Have no output of a tool take more of the model's window than fits beside rules, tools and words."""
+        most = self.config.context.max_tool_output_chars
+        fitting = max(round(window * CHARS_PER_WINDOW), FEWEST_CHARS) if window else most
+        self.workspace.max_output_chars = min(most, fitting)
 
     def mask(self, text: str, place: str) -> str:
         """Return a text with its secrets masked; `place` says where it stands, for the report."""

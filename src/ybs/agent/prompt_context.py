@@ -208,6 +208,7 @@ class PromptContext(Guard):
         """Write the system prompt; the person's own one stands alone."""
         if self._model is not None:
             self._window = self._model.window  # it may have been asked for meanwhile
+            self._environment.fit_outputs(self._window)
         if self._own_prompt:
             return self._own_prompt
         async with self._one_at_a_time:  # the frontend may prepare it while a turn begins
@@ -338,6 +339,7 @@ class PromptContext(Guard):
         self._close_titles()
         self.is_short, self._map_guard = is_short, None
         self._provider, self._model, self._window = provider, model, model.window
+        self._environment.fit_outputs(model.window)
         if self._mapper is not None:
             self._mapper.tokens = self._map_tokens()
         folder = self._environment.folder

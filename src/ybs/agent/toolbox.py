@@ -53,7 +53,7 @@ def _empty_toolbox(environment: ToolEnvironment, hooks: Sequence[CallHook]) -> L
     return LocalToolbox(
         (),
         environment.gate,
-        max_output_chars=config.context.max_tool_output_chars,
+        max_output_chars=environment.workspace.max_output_chars,
         dry_run=environment.permissions.is_dry_run,
         limits=call_limits(config),
         hooks=hooks,

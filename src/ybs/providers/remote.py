@@ -176,7 +176,9 @@ class RemoteModel:
         elif self.quirks.takes_tools:
             stream = self._calls.noticed(self._exchange(request), request)
         else:
-            stream = self._calls.read(self._exchange(self._calls.written(request)), request)
+            stream = self._calls.read(
+                self._exchange(self._calls.written(request, self.window)), request
+            )
         async with aclosing(stream) as events:
             async for event in events:
                 yield event

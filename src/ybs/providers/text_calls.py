@@ -29,13 +29,13 @@ class TextCalls:
         """Whether the model keeps writing its calls as text although it was given tools."""
         return self._count >= _ENOUGH
 
-    def written(self, request: Request) -> Request:
+    def written(self, request: Request, window: int) -> Request:
         """Return a request with its tools, calls and results as text."""
         if self._writer is None:
             from ybs.providers.text_protocol.writing import Writer
 
             self._writer = Writer()
-        return self._writer.written(request)
+        return self._writer.written(request, window)
 
     async def noticed(
         self, stream: AsyncGenerator[Event, None], request: Request

@@ -75,6 +75,7 @@ class Workspace:
         self.roots = roots
         self.reads = reads or ReadLog()
         self.shells = shells or Shells(roots)
+        #: It may be set anew when a model with another window answers.
         self.max_output_chars = max_output_chars
         #: False where the person turned the sandbox off: ybs's own git is started as it is, too.
         self.has_sandbox = has_sandbox

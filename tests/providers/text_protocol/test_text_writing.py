@@ -35,7 +35,7 @@ def test_calls_and_results_are_text_and_the_next_step_is_named():
         ToolResult(call_id="3", name="look", output="no such file", is_error=True),
     ]
     tools = [spec("look"), spec("change", "edit")]
-    written = Writer().written(Request("Be brief.", [asked, said, *results], tools))
+    written = Writer().written(Request("Be brief.", [asked, said, *results], tools), 8192)
     assert written.tools == ()
     assert written.system.startswith("Be brief.\n\nTools (? may be left out):\n- look(path")
     assert written.system.endswith(HOW)
@@ -51,16 +51,19 @@ def test_calls_and_results_are_text_and_the_next_step_is_named():
 def test_what_was_written_stays_the_same_object_as_the_conversation_grows():
     writer, tools = Writer(), [spec("look")]
     result = ToolResult(call_id="1", name="look", output="seen")
-    one = writer.written(Request("", [result], tools))
-    two = writer.written(Request("", [result, UserMessage.of("more")], tools))
+    one = writer.written(Request("", [result], tools), 8192)
+    two = writer.written(Request("", [result, UserMessage.of("more")], tools), 8192)
     assert one.messages[0] is two.messages[0]
 
 
 def test_examples_stand_first_where_their_tools_are_on_offer():
     tools = [spec(name) for name in sorted(NAMES)]
     asked = UserMessage.of("Look.")
-    assert list(Writer().written(Request("", [asked], tools)).messages) == [*EXAMPLES, asked]
-    assert list(Writer().written(Request("", [asked], tools[1:])).messages) == [asked]
+    request = Request("", [asked], tools)
+    assert list(Writer().written(request, 8192).messages) == [*EXAMPLES, asked]
+    assert list(Writer().written(request, 4096).messages) == [asked]
+    request = Request("", [asked], tools[1:])
+    assert list(Writer().written(request, 8192).messages) == [asked]
 
 
 def test_the_calls_of_the_examples_are_calls():

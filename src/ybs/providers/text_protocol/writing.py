@@ -27,6 +27,8 @@ HOW: Final = (
     '```json\n{"name": <tool>, "arguments": {<name>: <value>}}\n```\n'
     "The result comes with the next message."
 )
+#: The examples take about 700 tokens: too many in a smaller window.
+LEAST_WINDOW: Final = 6_000
 #: Stand behind a result: what makes sense next.
 READ: Final = "If this answers the question, answer it in words now. Else make the next call."
 RAN: Final = "If this is all that was asked for, answer in words now. Else make the next call."
@@ -48,10 +50,11 @@ class Writer:
         self._written: Memo[Message, Message] = Memo()
         self._effects: Mapping[str, Effect] = {}
 
-    def written(self, request: Request) -> Request:
-        """Return the request as text alone."""
+    def written(self, request: Request, window: int) -> Request:
+        """Return the request as text alone, with examples where their tools are on offer and the window has room."""
         self._effects = {tool.name: tool.effect for tool in request.tools}
-        examples = EXAMPLES if self._effects.keys() >= NAMES else ()
+        has_room = window >= LEAST_WINDOW and self._effects.keys() >= NAMES
+        examples = EXAMPLES if has_room else EXAMPLES[:0]
         messages = self._written.each(request.messages, self._message)
         system = f"{request.system}\n\n{tools_text(request.tools)}".lstrip("\n")
         return Request(system, [*examples, *messages])
