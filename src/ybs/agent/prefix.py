@@ -1,6 +1,7 @@
 """Requests whose beginning is the same in all sessions of a model, so that a server which keeps what it has read reads it once.
 
-Rules, tools and examples come first and never change. Folder, date and documents go with the person's words.
+Rules, tools and examples come first and never change. Folder, date and documents go with the person's words, and behind the
+result of a tool stands what makes sense next.
 """
 
 from collections.abc import AsyncGenerator, Callable
@@ -8,9 +9,11 @@ from contextlib import aclosing
 
 from msgspec.structs import replace
 
+from ybs.agent.hints import hint_after
 from ybs.core.events import Event
-from ybs.core.messages import Message, Text, UserMessage
-from ybs.core.ports import Model, Request
+from ybs.core.messages import Message, Text, ToolResult, UserMessage
+from ybs.core.ports import Effect, Model, Request
+from ybs.core.wishes import wishes_change
 from ybs.core.wrapper import ModelWrapper
 
 
@@ -24,6 +27,7 @@ class SharedPrefix(ModelWrapper):
         super().__init__(model)
         self._rules, self._brief = rules, brief
         self._written: dict[tuple[str, UserMessage], UserMessage] = {}
+        self._results: dict[str, tuple[ToolResult, ToolResult]] = {}
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """Stream the answer to the same request in another order."""
@@ -36,12 +40,28 @@ class SharedPrefix(ModelWrapper):
         if not request.system.startswith(self._rules):
             return request
         facts = request.system[len(self._rules) :].strip()
+        effects: dict[str, Effect] = {tool.name: tool.effect for tool in request.tools}
         messages: list[Message] = []
+        is_due = False
         for message in request.messages:
             if isinstance(message, UserMessage) and (message.origin == "person" or facts):
+                is_due = wishes_change(message.words)
                 message, facts = self._introduced(facts, message), ""
+            elif isinstance(message, ToolResult):
+                effect = effects.get(message.name, "read")
+                message = self._hinted(message, hint_after(message, effect, is_due=is_due))
+                is_due = is_due and (effect == "read" or message.is_error)
             messages.append(message)
         return replace(request, system=self._rules, messages=messages)
+
+    def _hinted(self, result: ToolResult, hint: str) -> ToolResult:
+        """Return a result with what makes sense next; the same one each time."""
+        known = self._results.get(result.call_id)
+        if known is not None and known[0] is result:
+            return known[1]
+        made = replace(result, output=f"{result.output.rstrip()}\n({hint})")
+        self._results[result.call_id] = (result, made)
+        return made
 
     def _introduced(self, facts: str, message: UserMessage) -> UserMessage:
         """Return a message with what is told before it; the same one each time, as what was sent is kept."""

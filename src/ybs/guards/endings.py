@@ -14,6 +14,7 @@ from ybs.core.events import AssistantSaid, Event
 from ybs.core.lazy import lazy
 from ybs.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Guard, Model, Request, Turn
+from ybs.core.wishes import wishes_change
 from ybs.core.wrapper import ModelWrapper
 from ybs.guards.loops import DIFFERENTLY
 
@@ -38,15 +39,6 @@ _DOING: Final = (
 )
 _ANNOUNCES = lazy(
     rf"(?:^|[.!:\n]\s*|\b(?:first|next|now|then|so),?\s+)(?:{_FIRST}|{_DOING})", re.IGNORECASE
-)
-_CLAIMS = lazy(
-    r"(?i)\b(?:I(?:'ve|\s+have)?|has\s+been|have\s+been|was|were|is\s+now)\s+(?:successfully\s+|now\s+)?"
-    r"(?:added|appended|changed|corrected|created|deleted|edited|fixed|made|removed|renamed|repaired|replaced|set|updated|written)\b"
-    r"|\btests?\s+(?:now\s+)?pass(?:es|ed)?\b"
-)
-_WISHES = lazy(
-    r"(?i)\b(?:add|append|change|correct|create|delete|fix|insert|make|mend|put|raise|remove|rename|repair|replace|rewrite|set"
-    r"|update|write)\b"
 )
 _SAYS_NO = lazy(r"(?i)n['\u2019]t\b|\b(?:no|not|cannot|unable|missing)\b")
 
@@ -110,7 +102,8 @@ class Endings(Guard):
         """Answer an announcement or a claim with a reminder, once in a turn."""
         messages = turn.messages
         last = messages[-1] if messages else None
-        if self.is_last_word or not isinstance(last, AssistantMessage) or last.calls:
+        has_spoken_last = self._told > 1
+        if has_spoken_last or not isinstance(last, AssistantMessage) or last.calls:
             return False
         told = {m.words for m in messages if isinstance(m, UserMessage) and m.origin == "guard"}
         if told & {ANNOUNCED, CLAIMED}:
@@ -121,7 +114,7 @@ class Endings(Guard):
         return bool(text)
 
     def _reminder(self, messages: Sequence[Message], said: str) -> str:
-        if not said or said.endswith("?"):  # it asks the person
+        if not said or "?" in said:  # it asks the person
             return ""
         has_worked = any(
             not self._reads_only(call)
@@ -132,11 +125,9 @@ class Endings(Guard):
             return ""
         if _announces(said):
             return ANNOUNCED
-        wishes = " ".join(
-            m.words for m in messages if isinstance(m, UserMessage) and m.origin == "person"
-        )
-        is_claim = re.search(_CLAIMS(), said) and not re.search(_SAYS_NO(), said)
-        return CLAIMED if is_claim and re.search(_WISHES(), wishes) else ""
+        asked = [m.words for m in messages if isinstance(m, UserMessage) and m.origin == "person"]
+        is_due = any(map(wishes_change, asked)) and not re.search(_SAYS_NO(), said)
+        return CLAIMED if is_due else ""
 
     def last_word(self, message: AssistantMessage) -> AssistantMessage:
         """Return an answer without its calls. Raises StopTurn where nothing is said in it and nothing was done."""

@@ -19,7 +19,7 @@ from ybs.core.messages import (
     ToolResult,
     UserMessage,
 )
-from ybs.core.ports import Effect, Request, ToolSpec
+from ybs.core.ports import Request, ToolSpec
 from ybs.providers.text_protocol.examples import EXAMPLES, NAMES
 
 HOW: Final = (
@@ -29,18 +29,6 @@ HOW: Final = (
 )
 #: The examples take about 700 tokens: too many in a smaller window.
 LEAST_WINDOW: Final = 6_000
-#: Stand behind a result: what makes sense next.
-READ: Final = "If this answers the question, answer it in words now. Else make the next call."
-RAN: Final = "If this is all that was asked for, answer in words now. Else make the next call."
-CHANGED: Final = "If nothing else was asked for, say so in words now."
-FAILED: Final = "This failed. Read why. Take another way, or say in words what is in the way."
-_NEXT: Final[dict[Effect, str]] = {
-    "read": READ,
-    "execute": RAN,
-    "edit": CHANGED,
-    "write": CHANGED,
-    "delete": CHANGED,
-}
 
 
 class Writer:
@@ -48,26 +36,25 @@ class Writer:
 
     def __init__(self) -> None:
         self._written: Memo[Message, Message] = Memo()
-        self._effects: Mapping[str, Effect] = {}
 
     def written(self, request: Request, window: int) -> Request:
         """Return the request as text alone, with examples where their tools are on offer and the window has room."""
-        self._effects = {tool.name: tool.effect for tool in request.tools}
-        has_room = window >= LEAST_WINDOW and self._effects.keys() >= NAMES
+        offered = {tool.name for tool in request.tools}
+        has_room = window >= LEAST_WINDOW and offered >= NAMES
         examples = EXAMPLES if has_room else EXAMPLES[:0]
-        messages = self._written.each(request.messages, self._message)
+        messages = self._written.each(request.messages, _message)
         system = f"{request.system}\n\n{tools_text(request.tools)}".lstrip("\n")
         return Request(system, [*examples, *messages])
 
-    def _message(self, message: Message) -> Message:
-        match message:
-            case AssistantMessage(calls=()) | UserMessage():
-                return message
-            case AssistantMessage():
-                return replace(message, content=tuple(map(_part, message.content)))
-            case ToolResult():
-                effect = self._effects.get(message.name, "read")
-                return result_text(message, FAILED if message.is_error else _NEXT[effect])
+
+def _message(message: Message) -> Message:
+    match message:
+        case AssistantMessage(calls=()) | UserMessage():
+            return message
+        case AssistantMessage():
+            return replace(message, content=tuple(map(_part, message.content)))
+        case ToolResult():
+            return result_text(message)
 
 
 def tools_text(tools: Sequence[ToolSpec]) -> str:
@@ -104,9 +91,9 @@ def block(call: ToolCall) -> str:
     return f'```json\n{{"name": "{call.name}", "arguments": {arguments}}}\n```'
 
 
-def result_text(result: ToolResult, then: str) -> UserMessage:
+def result_text(result: ToolResult) -> UserMessage:
     """Return a result as a message of the person's side."""
-    text = f"Result of {result.name}:\n{result.output.strip()}\n({then})"
+    text = f"Result of {result.name}:\n{result.output.strip()}"
     return UserMessage.of(text, *result.images, origin="context")
 
 

@@ -1,0 +1,51 @@
+"""What stands behind the results that a small model reads."""
+
+from typing import Any
+
+from msgspec import Raw
+
+from rows import every_row
+from ybs.agent.hints import ACT, ANSWER, CHANGED, FAILED, RAN, REFUSED, hint_after
+from ybs.agent.prefix import SharedPrefix
+from ybs.core.messages import ToolResult, UserMessage
+from ybs.core.ports import Effect, Request, ToolSpec
+from ybs.testing import ScriptedModel
+
+
+@every_row(
+    "effect, is_due, flags, hint",
+    [
+        ("read", False, {}, ANSWER),
+        ("read", True, {}, ACT),
+        ("execute", True, {}, RAN),
+        ("edit", True, {}, CHANGED),
+        ("delete", False, {}, CHANGED),
+        ("read", True, {"is_error": True}, FAILED),
+        ("edit", True, {"is_error": True, "is_refused": True}, REFUSED),
+    ],
+)
+def test_the_hint_fits_the_result(effect: Effect, is_due: bool, flags: dict[str, bool], hint: str):
+    result = ToolResult(call_id="1", name="x", output="", **flags)
+    assert hint_after(result, effect, is_due=is_due) == hint
+
+
+def tool(name: str, effect: Any) -> ToolSpec:
+    return ToolSpec(name=name, description="", parameters=Raw(b"{}"), effect=effect)
+
+
+async def test_a_change_that_was_asked_for_is_due_until_it_is_made():
+    model = ScriptedModel(["ok", "ok"])
+    shared = SharedPrefix(model, "Rules.", lambda _words: "")
+    names = ("look", "change", "look")
+    results = [ToolResult(call_id=str(n), name=name, output="x\n") for n, name in enumerate(names)]
+    messages = [UserMessage.of("Set it to 5."), *results]
+    request = Request("Rules.", messages, [tool("look", "read"), tool("change", "edit")])
+    for _ in range(2):
+        assert [event async for event in shared.stream(request)]
+    one, two = (each.messages for each in model.requests)
+    assert [m.output for m in one if isinstance(m, ToolResult)] == [
+        f"x\n({ACT})",
+        f"x\n({CHANGED})",
+        f"x\n({ANSWER})",
+    ]
+    assert all(first is second for first, second in zip(one, two, strict=True))
