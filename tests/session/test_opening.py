@@ -52,7 +52,7 @@ async def test_models_that_run_here_get_the_short_prompt_and_others_the_long_one
         ) as large:
             await large.prepare()
     assert len(small.conversation.system) < len(large.conversation.system) / 2
-    assert len(small.agent.toolbox.specs()) == 6
+    assert len(small.agent.toolbox.specs()) == 7
     assert len(large.agent.toolbox.specs()) == 11
 
 

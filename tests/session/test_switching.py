@@ -12,7 +12,15 @@ from ybs.session.reply import Reply
 from ybs.session.session import Session
 from ybs.testing import OllamaServer, OpenAIServer
 
-SHORT = {"read_file", "write_file", "edit_file", "list_files", "search_files", "run_shell"}
+SHORT = {
+    "read_file",
+    "write_file",
+    "edit_file",
+    "list_files",
+    "search_files",
+    "run_shell",
+    "delete_file",
+}
 LONG = SHORT | {"delete_file", "git", "shell_job", "repo_map", "memorize", "set_thought"}
 
 

@@ -6,7 +6,7 @@ conversation as its own.
 """
 
 import re
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from itertools import islice
 from pathlib import Path
@@ -19,6 +19,7 @@ from ybs.core.events import AssistantSaid, Event
 from ybs.core.lazy import lazy
 from ybs.core.messages import AssistantMessage, Message, ToolCall, UserMessage
 from ybs.core.ports import Model, Request
+from ybs.core.wishes import wishes_change
 from ybs.core.wrapper import ModelWrapper
 from ybs.security.paths.roots import Roots
 
@@ -28,6 +29,11 @@ MOST_CALLS = 2
 #: Whoever wants something run wants to know what comes of it, not what stands in the file.
 _RUN = lazy(r"(?i)\W*(?:please\s+)?(?:run|start|execute|launch)\b")
 _NEW = lazy(r"(?i)\b(?:new|create|make|write|save|called|named)\b")
+#: Nor is what is to go away read first.
+_GONE = lazy(
+    r"(?i)\b(?:delete|drop|erase|remove|trash|throw\s+away|get\s+rid\s+of)\s+(?:the\s+)?(?:files?\s+)?[`'\"]?[\w./-]*\w\.\w"
+    r"|\b(?:delete|drop|erase|remove|trash|throw)\s+(?:it|them|this|that)\b"
+)
 _COMMAND = lazy(r"`[^`\n]* [^`\n]*`")
 _PATH = lazy(r"[\w./-]*\w/?")
 _IS_FILE = lazy(r"\w\.[A-Za-z]\w{0,5}$")
@@ -56,24 +62,18 @@ class ReadAhead(ModelWrapper):
                 yield event
 
     def _calls(self, words: str) -> Iterator[ToolCall]:
-        """Yield calls that look at files, then folders, then names that the words have."""
-        if re.match(_RUN(), words):
+        """Yield calls that look at the files and folders that the words have, else for what may be one, and for names."""
+        if re.match(_RUN(), words) or re.search(_GONE(), words):
             return
-        words = re.sub(_COMMAND(), " ", words)
+        if not wishes_change(words):  # else what a failing command names is worth reading
+            words = re.sub(_COMMAND(), " ", words)
         paths = dict.fromkeys(path.rstrip(".") for path in re.findall(_PATH(), words))
         kinds = {path: self._kind(path) for path in paths}
-        for path in (path for path, kind in kinds.items() if kind == "file"):
-            yield _call("read_file", path=path)
-        for path in (path for path, kind in kinds.items() if kind == "folder"):
+        yield from (_call("read_file", path=path) for path in paths if kinds[path] == "file")
+        for path in (path for path in paths if kinds[path] == "folder"):
             yield _call("list_files", pattern="*", path=path)
-        if any(kinds.values()) or re.search(_NEW(), words):
-            return
-        for path in paths:
-            if re.search(_IS_FILE(), path):
-                yield _call("list_files", pattern=f"**/{path.rpartition('/')[2]}")
-                return
-        for name in re.findall(_NAME(), words):
-            yield _call("search_files", pattern=name)
+        if not (any(kinds.values()) or re.search(_NEW(), words)):
+            yield from _searches(words, paths)
 
     def _kind(self, path: str) -> str:
         """Return whether there is a small file of this name, or a folder; nothing where tools may not look."""
@@ -86,6 +86,15 @@ class ReadAhead(ModelWrapper):
             return "file" if found.is_file() and found.stat().st_size <= MOST_BYTES else ""
         except (ToolError, OSError):
             return ""
+
+
+def _searches(words: str, paths: Iterable[str]) -> Iterator[ToolCall]:
+    """Yield calls that look for the first thing named like a file, else for names in the code."""
+    names = (path.rpartition("/")[2] for path in paths if re.search(_IS_FILE(), path))
+    if name := next(names, ""):
+        yield _call("list_files", pattern=f"**/{name}")
+    else:
+        yield from (_call("search_files", pattern=each) for each in re.findall(_NAME(), words))
 
 
 def new_words(messages: Sequence[Message]) -> str:

@@ -31,7 +31,7 @@ NAMES: Sequence[str] = (
 )
 _AS_SHIPPED = BuiltinTool()
 #: Tools that the short form for small models goes without.
-RARE = frozenset({"delete_file", "shell_job", "git"})
+RARE = frozenset({"shell_job", "git"})
 
 
 def builtin_tools(config: Config, workspace: Workspace, *, is_short: bool = False) -> list[Tool]:

@@ -10,7 +10,9 @@ import msgspec
 from ybs.core.messages import AssistantMessage, Message, Text, UserMessage
 
 #: The tools in it; where one of them is not on offer, nothing is shown.
-NAMES: Final = frozenset({"read_file", "edit_file", "list_files", "search_files", "run_shell"})
+NAMES: Final = frozenset(
+    {"read_file", "edit_file", "delete_file", "list_files", "search_files", "run_shell"}
+)
 
 
 def _said(text: str) -> UserMessage:
@@ -59,8 +61,8 @@ EXAMPLES: Final[tuple[Message, ...]] = (
     _result("run_shell", "fine\n[exit code 0]"),
     _answered("Water boils at 100 degrees; kettle.py had 90. teapot-check is content."),
     _said("plans/barn.txt can go."),
-    _called("run_shell", command="rm plans/barn.txt"),
-    _result("run_shell", "[exit code 0]"),
+    _called("delete_file", path="plans/barn.txt"),
+    _result("delete_file", "Deleted plans/barn.txt."),
     _answered("plans/barn.txt is deleted."),
     _said("And what about plans/shed.txt?"),
     _called("list_files", pattern="**/shed.txt"),
