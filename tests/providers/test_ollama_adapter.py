@@ -2,7 +2,7 @@ import msgspec
 from msgspec import Raw
 
 from rows import every_row
-from ybs.core.events import TextStreamed, ThinkingStreamed
+from ybs.core.events import Noticed, TextStreamed, ThinkingStreamed
 from ybs.core.messages import (
     AssistantMessage,
     Image,
@@ -76,7 +76,49 @@ def test_a_request_says_how_large_the_window_is():
         ],
         "stream": True,
         "options": {"num_ctx": 8192, "num_predict": 512, "temperature": 0.0},
+        "truncate": False,
+        "shift": False,
     }
+
+
+def test_how_long_the_model_is_kept_is_said_only_where_the_person_said_it():
+    assert "keep_alive" not in encode(UserMessage.of("hi"))
+    assert encode(UserMessage.of("hi"), keep_minutes=30)["keep_alive"] == "1800s"
+    assert encode(UserMessage.of("hi"), keep_minutes=0.5)["keep_alive"] == "30s"
+
+
+def answered(count: int, request_bytes: int, adapter: OllamaAdapter) -> list[Noticed]:
+    """Return what is said of an answer to a request of so many bytes, of which so many tokens were read."""
+    messages = (UserMessage.of("x" * request_bytes),)
+    draft = Assembly("m", "ollama", quirks=PROVIDER.quirks, messages=messages)
+    frame = {**line(done=True), "done_reason": "stop", "prompt_eval_count": count}
+    return [event for event in adapter.decode(frame, draft) if isinstance(event, Noticed)]
+
+
+@every_row(
+    ("count", "request_bytes", "is_said"),
+    [
+        (2051, 30_000, True),  # half of 4,096: what Ollama 0.33 leaves of a longer request
+        (4099, 40_000, True),
+        (4096, 40_000, True),  # all of it: what older ones leave
+        (8190, 90_000, True),
+        (2051, 10_000, False),  # all of a request may have as few tokens
+        (2500, 90_000, False),  # only the new part was counted
+        (700, 90_000, False),
+        (0, 90_000, False),
+        (5, 10, False),
+    ],
+)
+def test_a_request_that_the_server_cut_is_noticed(count: int, request_bytes: int, is_said: bool):
+    said = answered(count, request_bytes, OllamaAdapter())
+    assert [note.level for note in said] == ["warning"] * is_said
+    assert all(f"read only {count:,} tokens" in note.text for note in said)
+
+
+def test_a_cut_is_told_once():
+    adapter = OllamaAdapter()
+    assert len(answered(4096, 90_000, adapter)) == 1
+    assert answered(4096, 90_000, adapter) == []
 
 
 def test_what_is_not_wanted_is_not_sent_and_more_may_be():

@@ -7,8 +7,10 @@ from rows import every_row
 from ybs.commands.advice import told
 from ybs.config.host import Host
 from ybs.config.installed import EntryPoint
-from ybs.config.schema import AgentLimits, Config, Context, Endpoint, Llm
+from ybs.config.schema import AgentLimits, Config, Context, Endpoint, Llm, Local
 from ybs.core.errors import AuthError, ConfigError
+from ybs.core.messages import UserMessage
+from ybs.core.ports import Request
 from ybs.core.remedies import Remedy
 from ybs.providers import registry
 from ybs.providers.builtin import BUILT_IN, WIRES
@@ -22,6 +24,7 @@ from ybs.providers.registry import (
 )
 from ybs.providers.wire.quirks import Quirks
 from ybs.providers.wires import adapter_of, clean_endpoint
+from ybs.testing import OllamaServer
 
 KEY = "sk-" + "c3" * 16
 
@@ -431,3 +434,18 @@ def test_no_key_goes_in_clear_text_to_an_address_of_the_environment():
     environ = {"OLLAMA_HOST": "gpu.example.org", "OLLAMA_API_KEY": "k"}
     with pytest.raises(ConfigError, match="OLLAMA_API_KEY unencrypted"):
         create_model(Host.of(environ), Config(), provider="ollama")
+
+
+async def test_how_long_a_model_is_kept_reaches_ollama():
+    asked: list[object] = []
+    async with OllamaServer(["one", "two"]) as server:
+        for minutes in (None, 2):
+            config = Config(
+                llm=Llm(provider="ollama", endpoint=server.url, model="m"),
+                local=Local(keep_minutes=minutes),
+            )
+            model = create_model(Host.of({}), config)
+            [_ async for _ in model.stream(Request("", (UserMessage.of("hi"),)))]
+            await model.aclose()
+        asked = [each.body.get("keep_alive") for each in server.requests]
+    assert asked == [None, "120s"]

@@ -17,6 +17,7 @@ from ybs.core.ports import Request
 from ybs.providers.catalog import FREE, Price
 from ybs.providers.http.client import HttpClient, Patience
 from ybs.providers.http.failures import Site, Unavailable
+from ybs.providers.ollama import PROVIDER as OLLAMA
 from ybs.providers.remote import RemoteModel, Retry, Terms
 from ybs.providers.wire.adapter import RequestOptions
 from ybs.providers.wire.anthropic import AnthropicAdapter
@@ -459,6 +460,35 @@ async def test_an_ollama_answer(serve, model_of):
     assert (last.message.content, last.usage.output_tokens) == ((Text(text="Hello"),), 2)
     assert server.asked[0].path == "/api/chat"
     assert server.asked[0].body["options"]["num_ctx"] == 8192
+
+
+async def test_as_large_a_window_is_asked_for_as_is_needed_and_never_a_smaller_one_again(
+    serve, model_of
+):
+    done = '{"message":{"content":"Hello"},"done":true,"done_reason":"stop"}\n'
+    server = await serve(*[http(done, type="application/x-ndjson")] * 5)
+    quirks = OLLAMA.quirks
+    model = model_of(server, adapter=OllamaAdapter(), window=65_536, quirks=quirks)
+    for size in (10, 20_000, 50_000, 10, 900_000):
+        request = Request("", (UserMessage.of("x" * size),))
+        [_ async for _ in model.stream(request)]
+    asked = [each.body["options"]["num_ctx"] for each in server.asked]
+    assert asked == [8192, 16_384, 32_768, 32_768, 65_536]
+    assert model.window == 65_536
+    assert [each.body["truncate"] for each in server.asked] == [False] * 5
+
+
+async def test_a_request_that_ollama_refuses_for_its_length_is_one_for_the_window(serve, model_of):
+    """The words of Ollama 0.33 to a request with `truncate: false`."""
+    inner = (
+        '{"error":{"code":400,"message":"request (8889 tokens) exceeds the available context size (4096 tokens), '
+        'try increasing it","type":"exceed_context_size_error","n_prompt_tokens":8889,"n_ctx":4096}}'
+    )
+    server = await serve(
+        http(msgspec.json.encode({"error": inner}).decode(), status="400 Bad Request")
+    )
+    _, error = await error_of(model_of(server, adapter=OllamaAdapter()))
+    assert isinstance(error, ContextTooLong)
 
 
 async def test_an_ollama_stream_without_its_last_line_broke_off(serve, model_of):

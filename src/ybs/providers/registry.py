@@ -105,8 +105,7 @@ def provider_names(config: Config | None = None) -> list[str]:
 def find_provider(name: str, config: Config) -> Provider:
     """Return a provider by its name: the person's own first, then built-in, then installed ones.
 
-    Raises ConfigError for one whose name or address cannot be read, and, with the nearest names, for one
-    that is not known.
+    Raises ConfigError for one whose name or address cannot be read, and, with the nearest names, for an unknown one.
     """
     _check_readable(name)
     if (own := config.providers.get(name)) is not None:
@@ -160,6 +159,7 @@ def open_model(
         max_tokens=config.llm.max_tokens,
         temperature=config.llm.temperature,
         window=window,
+        keep_minutes=config.local.keep_minutes,
         quirks=_fitted(provider.quirks, facts),
     )
     price = _price(provider, endpoint, facts)

@@ -23,6 +23,7 @@ from ybs.providers.text_calls import TextCalls
 from ybs.providers.wire.adapter import Adapter, RequestOptions
 from ybs.providers.wire.assemble import Assembly
 from ybs.providers.wire.framing import DONE
+from ybs.providers.wire.needed_window import NeededWindow
 from ybs.providers.wire.quirks import Quirks, learn
 
 #: What a server says after its last word is waited for so long, in seconds (its connection can be kept then).
@@ -90,6 +91,7 @@ class RemoteModel:
         self._sleep = sleep
         self._written: Memo[Any, Raw] = Memo()
         self._calls = TextCalls()
+        self._needed = NeededWindow()
 
     @property
     def name(self) -> str:
@@ -188,7 +190,10 @@ class RemoteModel:
     async def _exchange(self, request: Request) -> AsyncGenerator[Event, None]:
         """Send a request as it is and yield what comes of it."""
         quirks = self.quirks
-        options = replace(self._options, max_tokens=self.max_tokens, stream=quirks.streams)
+        most, window = self.max_tokens, self._options.window
+        if quirks.takes_window:
+            window = self._needed.fit(request, max_tokens=most, most=window)
+        options = replace(self._options, max_tokens=most, window=window, stream=quirks.streams)
         draft = Assembly(
             self.name,
             self._adapter.name,

@@ -24,7 +24,8 @@ class RequestOptions(Struct, frozen=True, kw_only=True):
     """What a request asks for beside the conversation.
 
     `max_tokens` is already fitted to `window` (both in tokens). `temperature` is None where it was not set
-    or the model takes none. `stream` is false when the server gives its answers in one piece.
+    or the model takes none. `stream` is false when the server gives its answers in one piece. `keep_minutes` is how long a
+    local server is to keep the model in memory; None leaves it to the server.
     """
 
     model: str
@@ -32,6 +33,7 @@ class RequestOptions(Struct, frozen=True, kw_only=True):
     temperature: float | None = None
     stream: bool = True
     window: int = 32_768
+    keep_minutes: float | None = None
     quirks: Quirks = Quirks()
 
 

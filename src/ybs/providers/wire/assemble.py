@@ -86,7 +86,7 @@ class Assembly:
         #: True once the server said that nothing more will come.
         self.has_ended = False
         self.usage = Usage()
-        self._messages = messages
+        self.messages = messages
         self._taken: set[str] | None = None
         self._parts: list[_Prose | _Call] = []
         self._calls: dict[int | str, _Call] = {}
@@ -260,7 +260,7 @@ class Assembly:
     def _make_id(self, given_id: str) -> str:
         """Return the server's id where nothing else has it, or a new one."""
         if self._taken is None:
-            answers = [m.content for m in self._messages if isinstance(m, AssistantMessage)]
+            answers = [m.content for m in self.messages if isinstance(m, AssistantMessage)]
             self._taken = {p.id for parts in answers for p in parts if isinstance(p, ToolCall)}
         made, number = given_id, len(self._taken)
         while not made or made in self._taken:

@@ -36,6 +36,8 @@ class Quirks(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sees_images: bool = True
     #: Takes tools; when false none are sent, and the model writes its calls as text.
     takes_tools: bool = True
+    #: Is told with each request how large a window to take, and takes memory for all of it: as much as is needed is asked for.
+    takes_window: bool = False
     #: The value of `parallel_tool_calls` to send; null: not sent.
     parallel_tool_calls: bool | None = None
     #: The names under which thinking arrives, first match wins.
