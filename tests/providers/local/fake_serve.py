@@ -51,6 +51,27 @@ class Handler(BaseHTTPRequestHandler):
             return
         if behaviour.startswith("dies") and job["window"] > int(behaviour.split()[1]):
             os._exit(1)
+        marker = behaviour.removeprefix("calls ")
+        if (
+            behaviour.startswith("calls")
+            and request.get("tools")
+            and marker in (job["template"] or "own")
+        ):
+            call = {
+                "index": 0,
+                "id": "1",
+                "function": {"name": "read_file", "arguments": '{"path": "notes.txt"}'},
+            }
+            self.say({"tool_calls": [call]}, "tool_calls")
+            return
+        if behaviour == "writes":
+            self.say(
+                {
+                    "content": '```json\n{"name": "read_file", "arguments": {"path": "notes.txt"}}\n```'
+                },
+                "stop",
+            )
+            return
         if behaviour == "breaks" and request["stream"]:
             self.reply(200, b'data: {"choices": []}\n\n', "text/event-stream")
             return
@@ -60,9 +81,12 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(200, json.dumps(whole).encode())
             return
         delta = {"content": f"I am {request['model']} at {request.get('temperature')}."}
+        self.say(delta, "stop")
+
+    def say(self, delta, reason):
         frames = [
             {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
-            {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+            {"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]},
         ]
         text = "".join(f"data: {json.dumps(frame)}\n\n" for frame in frames) + "data: [DONE]\n\n"
         self.reply(200, text.encode(), "text/event-stream")

@@ -14,14 +14,17 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from hosts import this_host
+from ybs.config.schema import Config
 from ybs.core.events import AssistantSaid
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
 from ybs.providers.local import models, server
+from ybs.providers.local.model import LlamaCppModel
 from ybs.providers.local.notes import notes_of
-from ybs.providers.local.template import template_of
+from ybs.providers.local.template import _FAMILIES, Template, templates_of
 from ybs.session.options import Options
 from ybs.session.session import Session
 
@@ -74,8 +77,11 @@ def opened(folder: Path) -> Session:
 
 
 def wanted(model: Path, window: int | None) -> server.Wanted:
-    shape, template = notes_of(this_host(), model).head.shape, template_of(model)
-    return server.Wanted(model=str(model), alias="x", shape=shape, template=template, window=window)
+    head = notes_of(this_host(), model).head
+    first = next(templates_of(model, head), Template("own"))
+    return server.Wanted(
+        model=str(model), alias="x", shape=head.shape, template=first.text, window=window
+    )
 
 
 async def start(model: Path | None = None, *, window: int | None = None) -> server.Running:
@@ -287,3 +293,65 @@ async def test_a_file_that_is_no_model_is_named_with_the_log(
     broken.write_bytes(b"hello")
     with pytest.raises(server.ProviderDown, match=r"llama\.log:[\s\S]*invalid magic"):
         await start(broken, window=512)
+
+
+async def test_a_model_that_nobody_measured_is_tried_once_and_the_template_that_it_answers_is_kept(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The starter under a strange name: its own template makes no real calls, and the general one does."""
+    monkeypatch.setenv("YBS_HOME", str(tmp_path))
+    models.models_folder(this_host()).mkdir(parents=True)
+    stranger = models.models_folder(this_host()) / "stranger.gguf"
+    stranger.symlink_to(STARTER)
+    local = LlamaCppModel(this_host(), Config(), "stranger")
+    try:
+        [_ async for _ in local.stream(Request("Be brief.", (UserMessage.of("Say hi."),)))]
+        assert notes_of(this_host(), stranger).template == "calls in chatml"
+    finally:
+        await local.aclose()
+        await server.stop(this_host())
+
+
+@pytest.mark.parametrize("family", _FAMILIES)
+async def test_the_template_of_every_family_is_one_that_llama_cpp_reads_calls_with(
+    folder: Path, family: str
+):
+    head = notes_of(this_host(), STARTER).head
+    template = replace(head, template=_FAMILIES[family].sign)
+    (found,) = templates_of(Path("x.gguf"), template)
+    job = server.Wanted(
+        model=str(STARTER), alias="x", shape=head.shape, template=found.text, window=1024
+    )
+    await server.ensure(this_host(), job, server.Lease(this_host()), told=lambda _: None)
+    running = server.running(this_host())
+    assert running is not None
+    connection = HTTPConnection("127.0.0.1", running.port, timeout=60)
+    connection.request("GET", "/props", headers={"Authorization": f"Bearer {running.key}"})
+    caps = msgspec.json.decode(connection.getresponse().read())["chat_template_caps"]
+    connection.close()
+    assert caps["supports_tools"]
+    assert caps["supports_tool_calls"]
+    call = {"id": "1", "type": "function", "function": {"name": "t", "arguments": '{"a": 1}'}}
+    messages = [
+        {"role": "system", "content": "THE RULES"},
+        {"role": "user", "content": "THE WISH"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "1", "content": "THE RESULT"},
+    ]
+    tools = [
+        {
+            "type": "function",
+            "function": {"name": "t", "description": "d", "parameters": {"properties": {}}},
+        }
+    ]
+    prompt = ask("/apply-template", {"messages": messages, "tools": tools})["prompt"]
+    pieces = (
+        "THE RULES",
+        "- t: d",
+        "THE WISH",
+        '{"name": "t", "arguments": {"a": 1}}',
+        "THE RESULT",
+    )
+    places = [prompt.index(piece) for piece in pieces]
+    assert places == sorted(places)
+    assert _FAMILIES[family].sign in prompt

@@ -3,21 +3,20 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
 from ybs.config.host import Host
 from ybs.config.schema import Config
-from ybs.core.errors import ProviderDown
+from ybs.core.errors import ModelError, ProviderDown
 from ybs.core.events import Event, Noticed, RequestRetried
 from ybs.core.ports import Request
 from ybs.providers.local import hardware, models, server
 from ybs.providers.local.choice import CPU_WINDOW
 from ybs.providers.local.facts import FACTS, STARTER_NAME
-from ybs.providers.local.notes import notes_of
-from ybs.providers.local.template import template_of
+from ybs.providers.local.notes import NO_CALLS, ModelNotes, keep, notes_of
+from ybs.providers.local.template import Template, is_measured, makes_calls, templates_of
 from ybs.providers.registry import open_model
 from ybs.providers.remote import RemoteModel
 
@@ -26,6 +25,13 @@ ANNOUNCED_AFTER: Final = 0.5
 REPORTED_EVERY: Final = 5.0
 #: A server that nobody has used for so long ends.
 KEPT_MINUTES: Final = 15.0
+#: A model that is tried has said its call by then, or says too much.
+TRIAL_TOKENS: Final = 96
+_TRIAL_WORDS: Final = (
+    "trying whether {name} answers with real tool calls; this is done once for each model"
+)
+#: Takes seconds of waiting, warnings, and notices.
+_Told: TypeAlias = "asyncio.Queue[float | str | Noticed]"
 _IN_ONE_PIECE: Final = "The local model's answer broke off, so it is asked for again in one piece."
 
 
@@ -49,7 +55,7 @@ class LlamaCppModel:
         self._lease = server.Lease(host)
         self._server: server.Running | None = None
         self._inner: RemoteModel | None = None
-        self._streams = True
+        self._streams = self._has_calls = True
         self._has_crashed = False
 
     @property
@@ -141,7 +147,7 @@ class LlamaCppModel:
         return self._server is not None and server.running(self._host) == self._server
 
     async def _start(self) -> AsyncGenerator[Event, None]:
-        told: asyncio.Queue[float | str] = asyncio.Queue()
+        told: _Told = asyncio.Queue()
         crashed = self._server if self._has_crashed else None
         self._server, self._has_crashed = None, False
         start = asyncio.create_task(self._ensure(told, crashed))
@@ -149,47 +155,88 @@ class LlamaCppModel:
             async with aclosing(_reports(start, told)) as events:
                 async for event in events:
                     yield event
-            self._server = await start
+            await start
         finally:
             if not start.done():
                 start.cancel()
                 await asyncio.wait((start,))
-        if self._inner is not None:
-            await self._inner.aclose()
-        at = replace(
-            FACTS,
-            endpoint=self._server.endpoint,
-            api_key=self._server.key,
-            window=self._server.window,
-            quirks=replace(FACTS.quirks, streams=self._streams),
-            make=None,
-        )
-        self._inner = open_model(self._host, at, self._config, model=self._name)
 
-    async def _ensure(
-        self, told: "asyncio.Queue[float | str]", crashed: server.Running | None
-    ) -> server.Running:
-        wanted = await asyncio.to_thread(self._wanted, self._path)
-        return await server.ensure(
-            self._host, wanted, self._lease, told=told.put_nowait, crashed=crashed
+    async def _ensure(self, told: _Told, crashed: server.Running | None) -> None:
+        """Have a server, with a chat template that the model answers with real tool calls; each model is tried once."""
+        notes = await asyncio.to_thread(notes_of, self._host, self._path)
+        found = list(templates_of(self._path, notes.head))
+        known = found[0].name if is_measured(self._path) else notes.template
+        chosen = [each for each in found if each.name == known]
+        if known or not found:
+            template = chosen[0] if chosen else Template("own")
+            self._has_calls = notes.template != NO_CALLS
+            await self._serve(notes, template, told, crashed)
+            return
+        self._has_calls = True
+        for template in found:
+            await self._serve(notes, template, told, crashed)
+            told.put_nowait(Noticed(level="info", text=_TRIAL_WORDS.format(name=self._name)))
+            if await self._makes_calls():
+                break
+        else:
+            template, self._has_calls = Template(NO_CALLS), False
+            await self._serve(notes, template, told, crashed)
+        await asyncio.to_thread(
+            keep, self._host, self._path, replace(notes, template=template.name)
         )
 
-    def _wanted(self, path: Path) -> server.Wanted:
-        return server.Wanted(
-            model=str(path),
+    async def _serve(
+        self,
+        notes: ModelNotes,
+        template: Template,
+        told: _Told,
+        crashed: server.Running | None,
+    ) -> None:
+        wanted = server.Wanted(
+            model=str(self._path),
             alias=self._name,
-            shape=notes_of(self._host, path).head.shape,
-            template=template_of(path),
+            shape=notes.head.shape,
+            template=template.text,
             window=self._config.context.max_tokens,
             threads=self._threads,
             program=self._config.local.server,
             idle_seconds=(self._config.local.keep_minutes or KEPT_MINUTES) * 60,
         )
+        self._server = await server.ensure(
+            self._host, wanted, self._lease, told=told.put_nowait, crashed=crashed
+        )
+        if self._inner is not None:
+            await self._inner.aclose()
+        self._inner = self._open(self._config)
+
+    def _open(self, config: Config) -> RemoteModel:
+        assert self._server is not None  # noqa: S101 - set by _serve
+        quirks = replace(FACTS.quirks, streams=self._streams, takes_tools=self._has_calls)
+        at = replace(
+            FACTS,
+            endpoint=self._server.endpoint,
+            api_key=self._server.key,
+            window=self._server.window,
+            quirks=quirks,
+            make=None,
+        )
+        return open_model(self._host, at, config, model=self._name)
+
+    async def _makes_calls(self) -> bool:
+        assert self._server is not None  # noqa: S101 - set by _serve
+        short = replace(self._config.llm, max_tokens=TRIAL_TOKENS)
+        model = self._open(replace(self._config, llm=short))
+        try:
+            return await makes_calls(model)
+        except ModelError:  # a server that died says nothing about the model
+            if not await asyncio.to_thread(server.is_healthy, self._server):
+                raise
+            return False
+        finally:
+            await model.aclose()
 
 
-async def _reports(
-    start: "asyncio.Task[server.Running]", told: "asyncio.Queue[float | str]"
-) -> AsyncGenerator[Event, None]:
+async def _reports(start: "asyncio.Task[None]", told: _Told) -> AsyncGenerator[Event, None]:
     """Say how long the start takes, for as long as it does, and what else the person should know of it."""
     due = ANNOUNCED_AFTER
     while not (start.done() and told.empty()):
@@ -199,6 +246,8 @@ async def _reports(
             wait.cancel()
             return
         match wait.result():
+            case Noticed() as notice:
+                yield notice
             case str() as words:
                 yield Noticed(level="warning", text=words)
             case seconds if seconds >= due:

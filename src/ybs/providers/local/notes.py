@@ -1,6 +1,7 @@
 """What was found out about each model file, kept so that it is found out once: a head takes a second to read."""
 
 from pathlib import Path
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -11,14 +12,20 @@ from ybs.core.errors import ConfigError, YbsError
 from ybs.providers.local.gguf import ModelHead, read_head
 
 MOST_NOTES = 100
+NO_CALLS: Final = "none"
 
 
 class ModelNotes(Struct, frozen=True, kw_only=True):
-    """What is known of the file that had this size and was changed at this time."""
+    """What is known of the file that had this size and was changed at this time.
+
+    `template` names the chat template that the model answers with real tool calls: empty where none was tried yet, `NO_CALLS` where
+    it did so with none.
+    """
 
     size: int
     changed_ns: int
     head: ModelHead
+    template: str = ""
 
 
 def notes_of(host: Host, path: Path) -> ModelNotes:
