@@ -43,7 +43,13 @@ class OllamaAdapter:
     framing: Framing = "ndjson"
     messages_field = "messages"
     listing = Listing("/api/tags", "models", "name")
-    quirks = Quirks(reasoning_fields=("thinking",), reasoning_sent_as="thinking")
+    quirks = Quirks(
+        reasoning_fields=("thinking",),
+        reasoning_sent_as="thinking",
+        takes_window=True,
+        # What does not fit is refused, with its size, instead of being cut; older servers do not know these fields.
+        extra_body={"truncate": False, "shift": False},
+    )
 
     def __init__(self) -> None:
         self._history = EncodedHistory()
