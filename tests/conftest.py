@@ -4,6 +4,7 @@ import gc
 import os
 import re
 import shutil
+import signal
 import socket
 from collections.abc import Generator, Iterator
 from itertools import count
@@ -44,6 +45,9 @@ def pytest_configure() -> None:
     for name in list(os.environ):
         if name.startswith(("YBS_", "XDG_")) or name.endswith(("_API_KEY", "_PROXY", "_proxy")):
             del os.environ[name]
+    # A shell that starts the suite in the background has all that it starts ignore Ctrl-C, which tests press.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # Reading the system's certificates takes 20 ms, again for each client; loopback needs none of them.
     os.environ.pop("SSL_CERT_FILE", None)
     os.environ["SSL_CERT_DIR"] = "/nonexistent"
