@@ -1,5 +1,6 @@
 """The network that a session's commands share, where it cannot be had; with real servers: `tests/session/test_servers.py`."""
 
+import socket
 import sys
 from pathlib import Path
 
@@ -52,3 +53,15 @@ def test_a_port_is_forwarded_once(wanted: SharedNetwork):
     finally:
         wanted.close()
     assert wanted.forwards == {}
+
+
+def test_a_port_that_the_machine_has_in_use_is_forwarded_to_another_one(wanted: SharedNetwork):
+    if not has_bubblewrap():
+        pytest.skip("NOT TESTED: bubblewrap does not work here")
+    assert wanted.prefix(str(system_program(BUBBLEWRAP)))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        try:
+            assert wanted.forward(port) not in (0, port)
+        finally:
+            wanted.close()

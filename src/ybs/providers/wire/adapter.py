@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from msgspec import Struct
 
 from ybs.core.events import Event
-from ybs.core.ports import Request
+from ybs.core.ports import Request, ToolSpec
 from ybs.providers.wire.assemble import Assembly
 from ybs.providers.wire.quirks import Quirks
 
@@ -112,3 +112,13 @@ def without(endpoint: str, *endings: str) -> str:
 def with_path(endpoint: str, path: str) -> str:
     """Return an address as it is where it has a path, else with this one."""
     return endpoint if "/" in endpoint.split("://", 1)[1] else f"{endpoint}{path}"
+
+
+def function_tool(tool: ToolSpec) -> dict[str, Any]:
+    """Return a tool as chat completions and Ollama describe it."""
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+    }
+    return {"type": "function", "function": function}

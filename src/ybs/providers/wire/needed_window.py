@@ -14,6 +14,11 @@ LEAST_WINDOW: Final = 8192
 LEAST_BYTES_PER_TOKEN: Final = 2
 #: For what a template adds.
 SPARE_TOKENS: Final = 512
+#: A token of text or code hardly ever has more.
+MOST_BYTES_PER_TOKEN: Final = 8
+#: Windows are multiples of this; the template's own tokens are beside them.
+LEAST_CUT: Final = 1024
+_NEAR: Final = 8
 #: A picture counts as so many bytes.
 _IMAGE: Final = 4000
 
@@ -34,6 +39,20 @@ class NeededWindow:
         while self._window < size // LEAST_BYTES_PER_TOKEN + max_tokens + SPARE_TOKENS:
             self._window *= 2
         return min(self._window, most)
+
+
+def cut_notice(count: int, messages: Iterable[Message]) -> str:
+    """Return a warning where the server dropped the beginning of a request, as older ones do without a word; else nothing.
+
+    What is left then is a full window or half of one, and far less than such a request has.
+    """
+    is_cut = count >= LEAST_CUT and min(count % LEAST_CUT, -count % LEAST_CUT) <= _NEAR
+    if not is_cut or bytes_of(messages) <= MOST_BYTES_PER_TOKEN * count:
+        return ""
+    return (
+        f"The server read only {count:,} tokens of a much longer request: its window is smaller than the one that was "
+        "asked for, so the beginning of the conversation was dropped. Set context.max_tokens to the server's window."
+    )
 
 
 def bytes_of(messages: Iterable[Message]) -> int:

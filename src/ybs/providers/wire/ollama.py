@@ -20,19 +20,21 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.ports import Request
-from ybs.providers.wire.adapter import Frame, Framing, Listing, RequestOptions, without
+from ybs.providers.wire.adapter import (
+    Frame,
+    Framing,
+    Listing,
+    RequestOptions,
+    function_tool,
+    without,
+)
 from ybs.providers.wire.assemble import Assembly
 from ybs.providers.wire.history import EncodedHistory, Said
 from ybs.providers.wire.loose_json import as_list, as_object, as_text, count_at
-from ybs.providers.wire.needed_window import bytes_of
+from ybs.providers.wire.needed_window import cut_notice
 from ybs.providers.wire.pictures import base64_of, caption_of, pictures_before, without_pictures
 from ybs.providers.wire.quirks import Quirks
 
-#: A token of text or code hardly ever has more bytes.
-MOST_BYTES_PER_TOKEN: Final = 8
-#: Windows are multiples of this; the template's own tokens are beside them.
-LEAST_CUT: Final = 1024
-_NEAR: Final = 8
 _STOP_REASONS: Final[dict[str, StopReason]] = {"length": "length"}
 
 
@@ -81,17 +83,7 @@ class OllamaAdapter:
             "messages": self._encode_messages(request, quirks),
         }
         if request.tools:
-            body["tools"] = [
-                {
-                    "type": "function",
-                    "function": {
-                        "name": tool.name,
-                        "description": tool.description,
-                        "parameters": tool.parameters,
-                    },
-                }
-                for tool in request.tools
-            ]
+            body["tools"] = [function_tool(tool) for tool in request.tools]
         if options.keep_minutes is not None:
             body["keep_alive"] = f"{60 * options.keep_minutes:.0f}s"
         return body | {"stream": options.stream, "options": settings} | quirks.extra_body
@@ -105,29 +97,13 @@ class OllamaAdapter:
         for call in as_list(message.get("tool_calls")):
             yield from _decode_call(as_object(call), draft)
         if frame.get("done") is True:
-            yield from self._warned(count_at(frame, "prompt_eval_count") or 0, draft)
-            draft.set_usage(
-                input_tokens=count_at(frame, "prompt_eval_count"),
-                output_tokens=count_at(frame, "eval_count"),
-            )
+            read = count_at(frame, "prompt_eval_count")
+            if not self._has_warned and (notice := cut_notice(read or 0, draft.messages)):
+                self._has_warned = True
+                yield Noticed(level="warning", text=notice)
+            draft.set_usage(input_tokens=read, output_tokens=count_at(frame, "eval_count"))
             draft.stop(_STOP_REASONS.get(as_text(frame.get("done_reason")), "end"))
             draft.end()
-
-    def _warned(self, count: int, draft: Assembly) -> Iterator[Event]:
-        """Say once that the server dropped the beginning of a request, which older ones do without a word.
-
-        What is left then is a full window or half of one, and far less than such a request has.
-        """
-        is_cut = count >= LEAST_CUT and min(count % LEAST_CUT, -count % LEAST_CUT) <= _NEAR
-        if self._has_warned or not is_cut:
-            return
-        if bytes_of(draft.messages) > MOST_BYTES_PER_TOKEN * count:
-            self._has_warned = True
-            text = (
-                f"The server read only {count:,} tokens of a much longer request: its window is smaller than the one that was "
-                "asked for, so the beginning of the conversation was dropped. Set context.max_tokens to the server's window."
-            )
-            yield Noticed(level="warning", text=text)
 
     def headers(self, key: str | None) -> dict[str, str]:
         """Make the headers: none for a local server, a bearer token for ollama.com."""

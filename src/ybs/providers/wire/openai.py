@@ -19,9 +19,17 @@ from ybs.core.messages import (
     ToolResult,
     UserMessage,
 )
-from ybs.core.ports import Request, ToolSpec
+from ybs.core.ports import Request
 from ybs.providers.registry import Provider
-from ybs.providers.wire.adapter import Frame, Framing, Listing, RequestOptions, with_path, without
+from ybs.providers.wire.adapter import (
+    Frame,
+    Framing,
+    Listing,
+    RequestOptions,
+    function_tool,
+    with_path,
+    without,
+)
 from ybs.providers.wire.assemble import Assembly
 from ybs.providers.wire.history import EncodedHistory, Said
 from ybs.providers.wire.loose_json import as_list, as_object, as_text, at, count_at
@@ -69,7 +77,7 @@ class OpenAIAdapter:
             "messages": self._encode_messages(request, quirks),
         }
         if request.tools:
-            body["tools"] = [_encode_tool(tool) for tool in request.tools]
+            body["tools"] = [function_tool(tool) for tool in request.tools]
             if quirks.parallel_tool_calls is not None:
                 body["parallel_tool_calls"] = quirks.parallel_tool_calls
             if quirks.reasoning_effort:
@@ -104,15 +112,6 @@ class OpenAIAdapter:
         said = self._history.said(request.messages, add, first=first, terms=(system, quirks))
         _show(said, request.messages, len(request.messages), quirks)
         return said
-
-
-def _encode_tool(tool: ToolSpec) -> dict[str, Any]:
-    function = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.parameters,
-    }
-    return {"type": "function", "function": function}
 
 
 def _add(said: Said, messages: Sequence[Message], place: int, quirks: Quirks) -> None:
