@@ -60,10 +60,12 @@ def run_program(job: ServerArguments, ended: Event) -> int:
         stderr=subprocess.STDOUT,
         preexec_fn=_end_with_parent,
     )
-    Thread(target=_keep_log, args=(child, job), daemon=True).start()
+    log = Thread(target=_keep_log, args=(child, job), daemon=True)
+    log.start()
     Thread(target=lambda: (child.wait(), ended.set()), daemon=True).start()
     wait_until_unused(job, ended, is_working=lambda: is_working(job))
     if child.poll() is not None:
+        log.join(CHILD_SECONDS)  # its last words say why
         return child.returncode if child.returncode >= 0 else 128 - child.returncode
     child.terminate()
     try:
