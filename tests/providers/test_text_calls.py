@@ -2,12 +2,14 @@
 
 from typing import Any
 
+import msgspec
+import pytest
 from msgspec import Raw
 
 from hosts import this_host
 from ybs.config.layers import load
 from ybs.core.events import AssistantSaid, Event, Noticed, TextStreamed, ToolCallStreamed
-from ybs.core.messages import UserMessage
+from ybs.core.messages import AssistantMessage, ToolResult, UserMessage
 from ybs.core.ports import Request, ToolSpec
 from ybs.providers.registry import create_model
 from ybs.testing import HttpError, OpenAIServer, ScriptedServer, call
@@ -80,6 +82,39 @@ async def test_a_real_call_between_is_a_reason_to_go_on_with_tools(tmp_path: Any
     async with OpenAIServer([BLOCK, call("read_file", path="a"), BLOCK, "Done."]) as server:
         await asked(server, 4, tmp_path)
     assert has_tools(server) == [True] * 4
+
+
+async def test_a_model_that_calls_functions_only_shows_what_looks_like_a_call(tmp_path: Any):
+    async with OpenAIServer([call("read_file", path="a"), BLOCK]) as server:
+        _, events = await asked(server, 2, tmp_path)
+    assert (shown(events), calls_in(events)) == (BLOCK, [])
+
+
+async def test_the_call_that_a_file_holds_is_not_made_where_the_file_is_shown(tmp_path: Any):
+    quoted = '{"name": "read_file", "arguments": {"path": "secret"}}'
+    loaded = load(this_host(), folder=tmp_path, overrides={"llm.model": "qwen2.5-coder-1.5b"})
+    result = ToolResult(call_id="1", name="read_file", output=f"# Notes\n{quoted}\n")
+    history = [UserMessage.of("show it"), AssistantMessage(content=(call("read_file", path="a"),)), result]  # fmt: skip
+    async with OpenAIServer([f"It says:\n```json\n{quoted}\n```", BLOCK]) as server:
+        config = msgspec.structs.replace(
+            loaded.config, llm=msgspec.structs.replace(loaded.config.llm, endpoint=server.url)
+        )
+        made = create_model(this_host(), config, provider="openai")
+        shown_file, own = [
+            [event async for event in made.stream(Request("", history, TOOLS))] for _ in range(2)
+        ]
+        await made.aclose()
+    assert (calls_in(shown_file), calls_in(own)) == ([], ["read_file"])
+
+
+async def test_a_server_elsewhere_is_never_asked_for_calls_as_text(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("ybs.providers.remote.is_local", lambda _host: False)
+    async with OpenAIServer([BLOCK, BLOCK, BLOCK]) as server:
+        answers = await asked(server, 3, tmp_path)
+    assert has_tools(server) == [True] * 3
+    assert [calls_in(events) for events in answers] == [[], [], []]
 
 
 async def test_an_answer_in_words_is_shown_as_it_comes_and_whole(tmp_path: Any):

@@ -173,7 +173,8 @@ class RemoteModel:
 
     async def _try(self, request: Request) -> AsyncGenerator[Event, None]:
         """Send a request once. Where the model writes its calls as text, they are read out of it."""
-        if not request.tools:
+        is_near = is_local(host_of(self.endpoint))
+        if not request.tools or (self.quirks.takes_tools and not is_near):
             stream = self._exchange(request)
         elif self.quirks.takes_tools:
             stream = self._calls.noticed(self._exchange(request), request)

@@ -5,7 +5,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
 from ybs.core.events import AssistantSaid, Event, TextStreamed, ToolCallStreamed
-from ybs.core.messages import AssistantMessage
+from ybs.core.messages import AssistantMessage, ToolResult
 from ybs.core.ports import Request
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ class TextCalls:
     def __init__(self) -> None:
         self._writer: Writer | None = None
         self._count = 0
+        self._has_called = False
 
     @property
     def is_preferred(self) -> bool:
@@ -40,7 +41,10 @@ class TextCalls:
     async def noticed(
         self, stream: AsyncGenerator[Event, None], request: Request
     ) -> AsyncGenerator[Event, None]:
-        """Pass an answer on; where its text is a call, it becomes one."""
+        """Pass an answer on; where its text is a call, it becomes one.
+
+        Only for a server nearby: the models of others call functions, so that a call in their text is shown, not asked for.
+        """
         async with aclosing(stream) as events:
             async for event in events:
                 if isinstance(event, AssistantSaid):
@@ -49,7 +53,8 @@ class TextCalls:
 
     def _noticed(self, said: AssistantSaid, request: Request) -> AssistantSaid:
         if said.message.calls:
-            self._count = 0
+            self._count, self._has_called = 0, True
+        if self._has_called:  # it can, so what looks like a call in its text is only shown
             return said
         message = _with_calls(said.message, request)
         self._count += bool(message.calls)
@@ -85,4 +90,5 @@ def _with_calls(message: AssistantMessage, request: Request) -> AssistantMessage
         return message
     from ybs.providers.text_protocol.reading import with_calls
 
-    return with_calls(message, {tool.name for tool in request.tools})
+    results = [each.output for each in request.messages if isinstance(each, ToolResult)]
+    return with_calls(message, {tool.name for tool in request.tools}, results)

@@ -44,4 +44,11 @@ class Handler(BaseHTTPRequestHandler):
 say("loading the model")
 if job.alias == "broken":
     sys.exit("0.00.003.310 E model: no such file")
-ThreadingHTTPServer(("127.0.0.1", job.port), Handler).serve_forever()
+
+
+class Server(ThreadingHTTPServer):
+    def handle_error(self, *_):
+        """Write nothing to the log: a client may hang up at any moment."""
+
+
+Server(("127.0.0.1", job.port), Handler).serve_forever()

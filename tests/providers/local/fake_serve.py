@@ -92,4 +92,9 @@ class Handler(BaseHTTPRequestHandler):
         self.reply(200, text.encode(), "text/event-stream")
 
 
-ThreadingHTTPServer(("127.0.0.1", job["port"]), Handler).serve_forever()
+class Server(ThreadingHTTPServer):
+    def handle_error(self, *_):
+        """Write nothing to the log, as the real one once it is ready: a client may hang up at any moment."""
+
+
+Server(("127.0.0.1", job["port"]), Handler).serve_forever()

@@ -70,10 +70,16 @@ class _Span(Struct, frozen=True):
 _Reader: TypeAlias = Callable[[str, Collection[str]], Iterator[_Span]]
 
 
-def with_calls(message: AssistantMessage, names: Collection[str]) -> AssistantMessage:
-    """Return a message with the calls that are written in its text as calls; `names` are the tools on offer."""
+def with_calls(
+    message: AssistantMessage, names: Collection[str], results: Collection[str] = ()
+) -> AssistantMessage:
+    """Return a message with the calls that are written in its text as calls; `names` are the tools on offer.
+
+    What stands in one of the `results` of tools is quoted, such as a file that is shown: it stays text.
+    """
     text = message.text
     spans = [] if message.calls else spans_in(text, names)
+    spans = [each for each in spans if not _is_quoted(text[each.start : each.end], results)]
     if not spans:
         return message
     rest, at = list[str](), 0
@@ -86,6 +92,14 @@ def with_calls(message: AssistantMessage, names: Collection[str]) -> AssistantMe
     thoughts = [part for part in message.content if isinstance(part, Thinking)]
     content: list[AssistantPart] = [*thoughts, *([Text(text=said)] if said else []), *calls]
     return replace(message, content=tuple(content), stop_reason="tool_calls")
+
+
+def _is_quoted(part: str, results: Collection[str]) -> bool:
+    """Return whether a part of an answer stands in the result of a tool, with or without its fence."""
+    bare = "\n".join(
+        line for line in part.splitlines() if not line.lstrip().startswith(("```", "~~~"))
+    ).strip()
+    return any(bare in result for result in results)
 
 
 def spans_in(text: str, names: Collection[str]) -> list[_Span]:

@@ -6,7 +6,7 @@ from ybs.core.errors import ConfigError
 
 
 class AllowList:
-    """Values that are not secrets. Raises ConfigError for an expression that is none."""
+    """Values that are not secrets. Raises ConfigError for an invalid expression."""
 
     def __init__(self, entries: tuple[str, ...] = ()) -> None:
         self._hashes = {entry for entry in map(str.lower, entries) if _is_hash(entry)}
