@@ -165,6 +165,7 @@ def test_no_key_and_no_code_of_the_project_is_handed_on() -> None:
     assert environment({"PYTHONPATH": f"{own}:/x"}, own)["PYTHONPATH"] == f"{own}:/x"
 
 
+@pytest.mark.timeout(60)
 async def test_code_in_the_projects_folder_is_not_run_by_the_process(
     project: Path, home: Path
 ) -> None:
@@ -173,7 +174,7 @@ async def test_code_in_the_projects_folder_is_not_run_by_the_process(
     for name in ("ybs", "msgspec", "json", "sitecustomize", "usercustomize", "site", "app"):
         (project / f"{name}.py").write_text(trap)
     mapper = Mapper(MapRequest.of(project), 300, environ=os.environ)
-    answer = await mapper.ask("sitecustomize", wait_seconds=9)
+    answer = await mapper.ask("sitecustomize", wait_seconds=50)
     await mapper.aclose()
     assert answer is not None, mapper.problem
     assert answer.sources == 7
