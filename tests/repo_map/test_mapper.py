@@ -245,7 +245,9 @@ async def test_git_that_waits_for_ever_dies_with_the_process(
     )
     assert parent.stdout is not None
     pid = int(await parent.stdout.readline())
-    assert await comes(lambda: any(b"\0log\0" in words_of(each) for each in children_of(pid)))
+    assert await comes(
+        lambda: any(b"\0log\0" in words_of(each) for each in children_of(pid)), seconds=50
+    )
     git = int(children_of(pid)[0])
     if is_killed:
         os.killpg(pid, signal.SIGKILL)
