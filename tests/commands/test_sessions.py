@@ -88,8 +88,13 @@ async def test_what_makes_no_sense_is_an_error_and_changes_nothing(project: Path
         for line in (*wrong, "/fork", "/fork x", "/save", "/save x", "/session x"):
             assert (await said(session, line)).is_error, line
         name = talk(session, "one")
-        for line in ("/save ../..", "/save 12", f"/resume {name}", "/resume 9"):
+        for line in ("/save ../..", "/save 12", "/resume 9"):
             assert (await said(session, line)).is_error, line
+        await said(session, "/sessions")
+        for line in (f"/resume {name}", "/sessions 1"):
+            assert await said(session, line) == Reply(
+                text="You are in this session: nothing changed."
+            )
         assert session.journal.name == name
         assert "session-" in shown(await said(session, "/save"))
     assert [each.name for each in this_host().sessions_folder.iterdir()] == [f"{name}.jsonl"]

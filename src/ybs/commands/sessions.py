@@ -84,6 +84,8 @@ async def resume(session: Session, argument: str) -> Reply:
     if not wanted:
         return await show_sessions(session, "")
     saved = await _found(session, wanted)
+    if saved.name == session.journal.name and not is_fork:
+        return Reply(text="You are in this session: nothing changed.")
     return await _go_on(session, saved.name, is_fork=is_fork)
 
 

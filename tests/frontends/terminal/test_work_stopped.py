@@ -208,3 +208,46 @@ async def test_a_hint_stays_for_its_own_time(monkeypatch: pytest.MonkeyPatch) ->
         await asyncio.sleep(0.02)  # the first one's time is over
         await stage.settles()
         await stage.sees("the second")
+
+
+async def test_a_command_takes_the_place_of_words_that_were_taken_back_and_up_finds_them() -> None:
+    session = FakeSession()
+    session.replies["/undo"] = Reply(text="Took it back.", draft="fix the cart")
+    async with staged(session) as stage:
+        for command in ("/redo", "!ls"):
+            stage.keys("/undo\r")
+            await stage.until(lambda: draft_of(stage) == "fix the cart")
+            stage.keys(command)
+            await stage.until(lambda c=command: draft_of(stage) == c)
+            stage.keys("\x15")  # Ctrl-U
+            await stage.until(lambda: draft_of(stage) == "")
+            await stage.settles()
+            stage.keys("\x1b[A")  # Up
+            await stage.until(lambda: draft_of(stage) == "fix the cart")
+            stage.terminal.window.draft.set("")
+        stage.keys("/undo\r")
+        await stage.until(lambda: draft_of(stage) == "fix the cart")
+        stage.keys(" in src/")
+        await stage.until(lambda: draft_of(stage) == "fix the cart in src/")
+
+
+async def test_words_that_were_taken_back_do_not_mix_with_what_is_typed_or_waits() -> None:
+    session = Slow()
+    undone = Reply(text="Took it back.", draft="fix the cart")
+    session.replies |= {"/slow": undone, "/redo": Reply(text="Did it again.")}
+    async with staged(session) as stage:
+        stage.keys("/slow\r")
+        await stage.until(lambda: stage.terminal.work.is_busy)
+        stage.keys("/redo\r")
+        await stage.sees("/redo  (sent when this is done)")
+        session.gate.set()
+        await stage.sees("Did it again.")
+        assert draft_of(stage) == ""
+        session.gate.clear()
+        stage.keys("/slow\r")
+        await stage.until(lambda: stage.terminal.work.is_busy)
+        stage.keys("something else")
+        await stage.until(lambda: draft_of(stage) == "something else")
+        session.gate.set()
+        await stage.until(lambda: not stage.terminal.work.is_busy)
+        assert draft_of(stage) == "something else"

@@ -270,8 +270,8 @@ class Terminal:
 
             folder = Path(self.state.folder)
             self.renderer.note(await copy(reply.clipboard, self._output, away_from=folder))
-        if reply.draft:
-            self.give_back([reply.draft])
+        if reply.draft and not self.work.has_more:
+            self.window.draft.offer(reply.draft)
         if reply.wants_quit:
             self.leave()
 

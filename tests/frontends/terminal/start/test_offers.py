@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from ybs.commands.model_choices import ModelChoice
-from ybs.frontends.terminal.start.offers import PAGE, Offer, detail_of, order
+from ybs.frontends.terminal.start.offers import PAGE, Offer, detail_of, meant, order
 
 
 def test_what_was_found_is_said_in_a_few_words() -> None:
@@ -31,3 +31,24 @@ def test_many_local_models_leave_room_for_the_rest() -> None:
     assert sorted(names) == sorted(each.name for each in [*local, *others])
     crowded = order(local, [Offer(name=f"k{n}") for n in range(PAGE)])
     assert [offer.name for offer in crowded[:4]] == ["m0", "m1", "m2", "m3"]
+
+
+def test_a_number_a_name_or_a_clear_beginning_means_an_offer() -> None:
+    names = ["qwen3:14b", "qwen3", "a provider…", "another server…", "download the starter model"]
+    details = ["ollama", "ollama", "anthropic or openai, with a key", "by its address", "1.1 GB"]
+    for word, place in (
+        ("1", 0),
+        ("5", 4),
+        ("QWEN3", 1),
+        ("qwen3:", 0),
+        ("a p", 2),
+        ("prov", 2),
+        ("Anoth", 3),
+        ("server", 3),
+        ("starter", 4),
+        ("openai", 2),
+        ("address", 3),
+    ):
+        assert meant(word, names, details) == place, word
+    for word in ("0", "6", "²", "a", "qwen", "ollama", "rver", "nothing"):
+        assert meant(word, names, details) is None, word

@@ -79,6 +79,7 @@ def test_enter_takes_the_first_and_it_is_written_down_and_said(
     assert KEYS["OPENAI_API_KEY"] not in shown
     said = "qwen3:14b, ollama. Saved in ~/.config/ybs/config.json; change it with `ybs setup` or /model.\n"
     assert said in shown
+    assert shown.endswith("Run `ybs` in the folder of a project to begin.\n")
 
 
 def test_a_number_or_a_name_chooses_and_nonsense_does_not(
@@ -89,7 +90,8 @@ def test_a_number_or_a_name_chooses_and_nonsense_does_not(
         "llm.provider": "ollama",
         "llm.model": "small",
     }
-    assert capsys.readouterr().out.count("Please type a number from 1 to 5, or q.") == 7
+    refused = "Please type a number from 1 to 5, the beginning of a name, or q."
+    assert capsys.readouterr().out.count(refused) == 7
     assert choose(host_with(), reader("small")) == choose(host_with(), reader(" 2 "))
     assert not (home / ".config").exists()
 

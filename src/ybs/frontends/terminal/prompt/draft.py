@@ -15,6 +15,8 @@ NO_COMMAND = "(pasted)\n"
 _BROKEN = re.compile("[\ud800-\udfff]")
 #: A text of more characters is folded whole, whoever wrote it.
 MOST_EDITED = 100_000
+#: Behind words that nobody has touched since they were put here, one of these begins a command in their place.
+_ORDERS = ("/", "!")
 
 
 class PromptDraft(Buffer):
@@ -25,7 +27,7 @@ class PromptDraft(Buffer):
         self.pastes = Pastes()
         self.lines = history
         self._say = say
-        self._aside = ""
+        self._aside = self._given = ""
         self._place: tuple[int, int] | None = None
 
     @property
@@ -42,6 +44,7 @@ class PromptDraft(Buffer):
             self.pastes.note_sent(words, _BROKEN.sub("\ufffd", self.text.strip()))
             self.append_to_history()
             self.reset()
+            self._given = ""
         return words
 
     def append_to_history(self) -> None:
@@ -71,6 +74,25 @@ class PromptDraft(Buffer):
         self.set(
             text if len(text) <= MOST_EDITED else self.pastes.fold(text, self.text), keeps=True
         )
+        self._given = self.text
+
+    def offer(self, text: str) -> None:
+        """Put words that were taken back into the prompt, unless something else is typed there already."""
+        if not self.text:
+            self.give(text)
+
+    def insert_text(
+        self,
+        data: str,
+        overwrite: bool = False,
+        move_cursor: bool = True,
+        fire_event: bool = True,
+    ) -> None:
+        """Insert what is typed; a command takes the place of words that were put here and not touched since."""
+        is_untouched = self.text and self.text == self._given and self.document.is_cursor_at_the_end
+        if is_untouched and data in _ORDERS:
+            self.clear()
+        super().insert_text(data, overwrite, move_cursor, fire_event)
 
     def set(self, text: str, *, keeps: bool = False) -> None:
         """Put words into the prompt; `keeps` what is there behind them."""

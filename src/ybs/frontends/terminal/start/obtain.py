@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ybs.commands.figures import number_in
 from ybs.commands.model_choices import Settings
 from ybs.config.host import Host
 from ybs.core.errors import ConfigError
 from ybs.frontends.headless.advice import told
 from ybs.frontends.terminal.questions.late import ask_late, ask_secret
-from ybs.frontends.terminal.start.offers import Read
+from ybs.frontends.terminal.start.offers import Read, meant
 from ybs.frontends.terminal.start.remarks import say, show
 from ybs.providers.http.client import is_loopback
 from ybs.providers.local.models import STARTER_SIZE
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
 #: A host as it is typed: localhost, a name with a dot or a port, a number.
 _BARE = re.compile(r"(?P<host>localhost|[\w-]+(?:\.[\w-]+)+|[\w-]+(?=:\d))(?P<port>:\d+)?(?:/\S*)?")
+_NOT_LISTED = "Please type a number or a name from the list; the beginning of a name is enough."
 
 
 def starter_facts() -> str:
@@ -77,18 +77,17 @@ def ask_key(read: Read) -> Settings | None:
 
     show([(name, find_provider(name, Config()).model) for name in CLOUD])
     while True:
-        word = read("Provider, number or name (Enter goes back): ").strip().lower()
+        word = read("Provider, number or name (Enter goes back): ").strip()
         if not word:
             return None
-        if 1 <= (number := number_in(word)) <= len(CLOUD):
-            word = CLOUD[number - 1]
-        if word in CLOUD:
+        if (place := meant(word, CLOUD)) is not None:
             break
-        say("Please type a number or a name from the list.")
-    provider = find_provider(word, Config())
-    if not (key := _read_key(read, f"Key of {word}")):
+        say(_NOT_LISTED)
+    name = CLOUD[place]
+    provider = find_provider(name, Config())
+    if not (key := _read_key(read, f"Key of {name}")):
         return None
-    return {"llm.provider": word, "llm.model": provider.model, "llm.api_key": key}
+    return {"llm.provider": name, "llm.model": provider.model, "llm.api_key": key}
 
 
 def _read_key(read: Read, what: str) -> str:
@@ -152,8 +151,6 @@ def _pick(names: Sequence[str], read: Read) -> str:
     show([(name, "") for name in names])
     while True:
         word = read("Model, number or name [1]: ").strip() or "1"
-        if word in names:
-            return word
-        if 1 <= (number := number_in(word)) <= len(names):
-            return names[number - 1]
-        say("Please type a number or a name from the list.")
+        if (place := meant(word, names)) is not None:
+            return names[place]
+        say(_NOT_LISTED)

@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from ybs.commands.figures import number_in
 from ybs.commands.model_choices import ModelChoice, Settings
 
 #: Asks for a line; raises EOFError when there is none.
@@ -64,3 +65,25 @@ def _facts(choice: ModelChoice) -> str:
 
 def _gigabytes(size_bytes: int) -> str:
     return f"{size_bytes / 1e9:.1f} GB" if size_bytes >= 5e7 else f"{size_bytes / 1e6:.1f} MB"
+
+
+def meant(word: str, names: Sequence[str], details: Sequence[str] = ()) -> int | None:
+    """Return the place of what a person typed: a number from 1 on, a name, or the beginning of one or of a word in it.
+
+    What stands in the details counts where no name fits. None where several fit, or none does.
+    """
+    if word.isdecimal():
+        number = number_in(word)
+        return number - 1 if 1 <= number <= len(names) else None
+    wanted = f" {word}".casefold()
+    lines = [f" {name}".casefold() for name in names]
+    if wanted in lines:
+        return lines.index(wanted)
+    for fits in (
+        [line.startswith(wanted) for line in lines],
+        [wanted in line for line in lines],
+        [wanted in f" {detail}".casefold() for detail in details],
+    ):
+        if any(fits):
+            return fits.index(True) if sum(fits) == 1 else None
+    return None

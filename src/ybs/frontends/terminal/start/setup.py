@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from ybs.commands.figures import number_in
 from ybs.commands.model_choices import Settings, find_choices
 from ybs.config.host import Host
 from ybs.config.key_store import keep_key
@@ -20,7 +19,7 @@ from ybs.frontends.terminal.start.obtain import (
     fetch_starter,
     starter_facts,
 )
-from ybs.frontends.terminal.start.offers import PAGE, STARTER, Offer, Read, offer_of, order
+from ybs.frontends.terminal.start.offers import PAGE, STARTER, Offer, Read, meant, offer_of, order
 from ybs.frontends.terminal.start.remarks import say, show
 from ybs.providers.local.models import STARTER_SIZE
 
@@ -46,6 +45,7 @@ def set_up(host: Host, read: Read = ask_late) -> bool:
     if settings is not None:
         keep(host, settings)
         choose_edits(host, read)
+        say("Run `ybs` in the folder of a project to begin.")
     return settings is not None
 
 
@@ -155,7 +155,7 @@ class _Choice:
         self._show_more()
         enter = "Enter takes 1" if self._has_ready else "Enter looks again"
         while True:
-            word = self._read(f"Number ({enter}, q to quit): ").strip()
+            word = self._read(f"Number or name ({enter}, q to quit): ").strip()
             if word.lower() in _QUIT:
                 return {}
             if not word and not self._has_ready:
@@ -163,14 +163,16 @@ class _Choice:
             if word.lower() == "m" and self._shown < len(self._offers):
                 self._show_more()
             elif (offer := self._named(word or "1")) is None:
-                say(f"Please type a number from 1 to {len(self._offers)}, or q.")
+                say(
+                    f"Please type a number from 1 to {len(self._offers)}, the beginning of a name, or q."
+                )
             elif settings := self._take(offer):
                 return settings
 
     def _named(self, word: str) -> Offer | None:
-        if 1 <= (number := number_in(word)) <= len(self._offers):
-            return self._offers[number - 1]
-        return next((each for each in self._offers if each.name == word), None)
+        offers = self._offers
+        place = meant(word, [each.name for each in offers], [each.detail for each in offers])
+        return None if place is None else offers[place]
 
     def _take(self, offer: Offer) -> Settings | None:
         try:
