@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec import Raw
 
@@ -12,23 +13,27 @@ from replies import shown
 from ybs.commands.open import SlashCommands
 from ybs.commands.registry import activity_of, runs_beside_a_turn
 from ybs.commands.sessions import age, file_name
+from ybs.core.envelope import MAIN, Envelope
 from ybs.core.events import (
     AssistantSaid,
-    Event,
+    ConfirmationAnswered,
+    ConfirmationAsked,
     Noticed,
     SessionEnded,
+    TextStreamed,
     ToolFinished,
     ToolStarted,
     TurnFinished,
     UserSaid,
 )
-from ybs.core.messages import AssistantMessage, Text, ToolCall, ToolResult, UserMessage
+from ybs.core.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage, UserMessage
 from ybs.session.exchange import (
     MOST_ANSWER_LINES,
     MOST_EARLIER,
     MOST_STEPS,
     earlier_exchanges,
     last_exchange,
+    told_beside,
 )
 from ybs.session.reply import Reply
 from ybs.session.session import Session
@@ -317,8 +322,8 @@ def test_the_last_exchange_is_short_and_says_what_is_missing():
     messages.append(UserMessage.of("steered"))
     messages.append(UserMessage.of("mind the time", origin="guard"))
     messages.append(AssistantMessage(content=(calls[-1],), stop_reason="cut_off"))
-    events = last_exchange(messages, 1)
-    kinds: list[type[Event]] = [type(event) for event in events]
+    events = last_exchange(messages, {1: TurnFinished(reason="done")})
+    kinds: list[type] = [type(event) for event in events]
     assert kinds.count(UserSaid) == 2
     assert kinds.count(ToolStarted) == kinds.count(ToolFinished) == MOST_STEPS
     notes = [event.text for event in events if isinstance(event, Noticed)]
@@ -329,11 +334,52 @@ def test_the_last_exchange_is_short_and_says_what_is_missing():
     ]
     assert last_exchange(messages[1:]) == events, "words amid the work begin no turn"
     finished = [*messages[1:], AssistantMessage(content=(Text(text="so"),)), UserMessage.of("new")]
-    assert last_exchange(finished, 0) == (UserSaid(content="new"),)
+    assert last_exchange(finished, {0: None}) == (UserSaid(content="new"),)
     shell = UserMessage.of("[Shell command output]\nCommand: ls\nExit code: 0", origin="shell")
     (event,) = last_exchange([shell])
     assert isinstance(event, UserSaid)
     assert event.content == "!ls"
+
+
+def test_what_ended_a_turn_early_is_told_of_the_last_exchange_and_those_before():
+    failed = TurnFinished(reason="error", message="No answer.", usage=Usage(input_tokens=9))
+    shown = TurnFinished(reason="error", message="No answer.")
+    stopped = TurnFinished(reason="interrupted")
+    messages = [UserMessage.of("one"), UserMessage.of("two"), UserMessage.of("three")]
+    one, two = UserSaid(content="one"), UserSaid(content="two")
+    assert earlier_exchanges(messages, {0: failed, 1: stopped, 2: failed}) == (
+        *(one, shown),
+        *(two, stopped),
+    )
+    assert last_exchange(messages[:1], {0: failed}) == (one, shown)
+    killed = Noticed(level="warning", text="ybs ended before this turn did")
+    assert last_exchange(messages[:1], {0: None}) == (one, killed)
+    assert last_exchange(messages[:1], {5: failed}) == (one,), "another turn's"
+
+
+def test_sub_agents_and_questions_without_an_answer_stand_where_they_were():
+    calls = [ToolCall(id=each, name="delegate", arguments=Raw(b"{}")) for each in "ab"]
+    done = [ToolFinished(id=each, name="delegate", success=True, output="x") for each in "ab"]
+    told = [Envelope("s", "explore-1", UserSaid(content="look")) for _ in range(3)]
+    asked = ConfirmationAsked(id="b", name="delegate", title="", preview="")
+    answered = ConfirmationAnswered(id="a", is_allowed=True)
+    earlier = [
+        *(Envelope("s", MAIN, each) for each in (msgspec.structs.replace(asked, id="a"), answered)),
+        Envelope("s", "explore-1", TextStreamed(text="not drawn again")),
+        told[0],
+        Envelope("s", MAIN, done[0]),
+        Envelope("s", MAIN, asked),
+        told[1],
+        Envelope("s", MAIN, done[1]),
+        told[2],
+        Envelope("s", MAIN, TurnFinished(reason="done")),
+    ]
+    messages: list[Any] = [UserMessage.of("go"), AssistantMessage(content=tuple(calls))]
+    messages += [ToolResult(call_id=each, name="delegate", output="x") for each in "ab"]
+    beside = told_beside(earlier)
+    shown = [each for each in last_exchange(messages, None, beside) if each in (*told, asked)]
+    assert beside == {"a": [told[0]], "b": [asked, told[1]], "": [told[2]]}
+    assert shown == [told[0], asked, told[1], told[2]]
 
 
 def test_small_words():

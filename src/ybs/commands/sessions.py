@@ -117,14 +117,13 @@ async def _go_on(session: Session, name: str, *, is_fork: bool) -> Reply:
 
 def resumed_reply(session: Session, *, is_fork: bool = False) -> Reply:
     """Say what a session goes on from, what is different from then, and show what was said last."""
-    from ybs.session.exchange import earlier_exchanges, last_exchange
+    from ybs.session.exchange import earlier_exchanges, last_exchange, told_beside
 
-    turns, whole = session.history.turns, session.journal.replay.restorable() or ()
-    messages = session.conversation.messages
-    events = last_exchange(messages, turns[-1].place if turns else -1)
-    shown = messages if events else whole
-    places = [turn.place for turn in turns] if events else ()
-    events = (*earlier_exchanges(shown, places), *(events or last_exchange(whole)))
+    messages, whole = session.conversation.messages, session.journal.replay.restorable() or ()
+    ends = {turn.place: turn.end for turn in session.history.turns if turn.place >= 0}
+    events = last_exchange(messages, ends, told_beside(session.journal.earlier))
+    earlier = earlier_exchanges(messages, ends) if events else earlier_exchanges(whole)
+    events = (*earlier, *(events or last_exchange(whole)))
     count = plural(len(messages), "message")
     title = f" “{name}”" if (name := session.journal.replay.title) else ""
     copy = f", in a copy: {session.journal.name}" if is_fork else ""

@@ -5,6 +5,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
+from ybs.core.envelope import Envelope
 from ybs.core.errors import YbsError
 from ybs.core.events import Event, TurnFinished
 from ybs.core.messages import UserMessage
@@ -75,7 +76,8 @@ class Reply(Struct, frozen=True, kw_only=True):
     `menu` is offered instead of all that where a frontend can, and else listed above the notes;
     `is_listed`: it is to be listed in any case. `diff` is a unified diff;
     `program` is a subcommand of ybs that the frontend runs on the terminal, where it can.
-    `draft` goes into the prompt, `clipboard` is copied. `events` were told before and are drawn again before the text.
+    `draft` goes into the prompt, `clipboard` is copied. `events` were told before and are drawn again before the text;
+    those of sub-agents are in envelopes.
     `shared` is sent to the model as the person's message; then the turn's outcome takes the place of the reply.
     """
 
@@ -90,7 +92,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     draft: str = ""
     clipboard: str = ""
     program: Literal["", "doctor", "setup"] = ""
-    events: tuple[Event, ...] = ()
+    events: tuple[Event | Envelope, ...] = ()
     shared: UserMessage | None = None
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ybs.core.events import (
     Compacted,
@@ -22,11 +23,15 @@ NOWHERE = -1
 
 
 class Round(Struct, kw_only=True):
-    """A turn: the message that it began with, and the place of that in the conversation (`NOWHERE`: there is none)."""
+    """A turn: the message that it began with, and the place of that in the conversation (`NOWHERE`: there is none).
+
+    `end` says how it ended; None while it runs, and where ybs was killed.
+    """
 
     message: UserMessage
     place: int
     changed: FilesChanged | None = None
+    end: TurnFinished | None = None
 
 
 class Rounds:
@@ -44,7 +49,7 @@ class Rounds:
     def open(self) -> list[Round]:
         """The turns that can be taken back, oldest first. What was undone in files is left out of them."""
         rounds = (
-            Round(message=each.message, place=each.place)
+            replace(each, changed=None)
             if each.changed and each.changed.checkpoint in self._undone
             else each
             for each in self._all
@@ -60,8 +65,7 @@ class Rounds:
                 self._all.append(Round(message=event.message, place=len(messages) - 1))
                 self._hidden.clear()
             case TurnFinished():
-                self._is_wordless = not self._is_running
-                self._is_running = False
+                self._end(event)
             case SessionStarted():  # a turn that was killed has no end
                 self._is_wordless = self._is_wordless and not self._is_running
                 self._is_running = False
@@ -76,6 +80,12 @@ class Rounds:
                 self._find(messages)
             case _:
                 pass
+
+    def _end(self, event: TurnFinished) -> None:
+        if self._is_running:
+            self._all[-1].end = event
+        self._is_wordless = not self._is_running
+        self._is_running = False
 
     def _change(self, event: FilesChanged | FilesRestored) -> None:
         if isinstance(event, FilesRestored):

@@ -10,24 +10,33 @@ from paper import Page
 from stage import staged
 
 from fake_session import FakeSession, says
+from ybs.core.envelope import Envelope
 from ybs.core.events import (
     AssistantSaid,
     Compacted,
+    ConfirmationAsked,
     Event,
     Noticed,
     ToolFinished,
     ToolStarted,
+    TurnFinished,
     UserSaid,
 )
 from ybs.session.reply import Outcome, Reply
 
-EVENTS: tuple[Event, ...] = (
+EVENTS: tuple[Event | Envelope, ...] = (
     UserSaid(content="fix\x1b the\ncart"),
     Noticed(level="info", text="earlier steps are left out"),
     AssistantSaid(content="I look."),
     ToolStarted(id="1", name="read_file", arguments=Raw(b'{"path": "cart.py"}')),
     ToolFinished(id="1", name="read_file", success=True, output="x", summary="12 lines"),
+    ToolStarted(id="2", name="run_shell", arguments=Raw(b'{"command": "make"}')),
+    ConfirmationAsked(id="2", name="run_shell", title="", preview=""),
+    Envelope("s", "explore-1", UserSaid(content="look around")),
+    Envelope("s", "explore-1", TurnFinished(reason="done", duration_seconds=6.5)),
+    ToolFinished(id="2", name="run_shell", success=False, output="Nobody knows."),
     AssistantSaid(content="It is **mended**."),
+    TurnFinished(reason="error", message="The provider is overloaded."),
 )
 RESUMED = Reply(text="Resumed “Fix the cart”, 4 messages.", events=EVENTS)
 COMPACTED = Compacted(
@@ -45,7 +54,14 @@ async def test_the_terminal_draws_the_last_exchange_before_the_first_prompt() ->
         assert lines[first + 1 : first + 3] == ["  cart", "  earlier steps are left out"]
         assert lines[first + 3] == "  I look."
         assert lines[first + 4].startswith("• read      cart.py   12 lines")
-        assert lines[first + 5 : first + 7] == ["  It is mended.", RESUMED.text]
+        assert lines[first + 5].startswith("• explore-1 look around   0 steps")
+        assert lines[first + 5].endswith("6.5 s")
+        assert lines[first + 6].startswith("✗ shell     make   not run")
+        assert lines[first + 7 : first + 10] == [
+            "  It is mended.",
+            "✗ The provider is overloaded.",
+            RESUMED.text,
+        ]
         assert not stage.terminal.live.calls
         stage.keys("go on\r")
         await stage.sees("Next.")
@@ -62,7 +78,9 @@ async def test_plain_tells_the_last_exchange_in_sentences(
             "You: fix␛ the\ncart\n",
             "Info: earlier steps are left out",
             "read_file cart.py: done, 12 lines.\n",
+            "explore-1 is done: 0 steps, 6.5 s.\n",
             "\nIt is **mended**.\n",
+            "Error: The provider is overloaded.",
         ):
             assert line in talk.text, line
 

@@ -73,6 +73,11 @@ class SubAgent(Struct, eq=False):
         waits = now - self.asked_at if self.asked else 0.0
         return max(0.0, now - self.started_at - self.waited_seconds - waits)
 
+    def took_seconds(self, end: TurnFinished, now: float) -> float:
+        """Return how long its turn took in all; `now` tells it where the event does not."""
+        told = end.duration_seconds - self.waited_seconds
+        return max(0.0, told) if end.duration_seconds else self.worked_seconds(now)
+
 
 class SubAgents:
     """The sub-agents that work; `clock` counts seconds."""

@@ -129,10 +129,12 @@ class Renderer(Page):
             case _:
                 assert_never(event)
 
-    def draw_again(self, events: Iterable[Event]) -> None:
+    def draw_again(self, events: Iterable[Event | Envelope]) -> None:
         """Draw what was said and done before this session went on."""
         for event in events:
-            if isinstance(event, UserSaid):
+            if isinstance(event, Envelope):
+                self(event)
+            elif isinstance(event, UserSaid):
                 self.echo(event.content)
             else:
                 self.draw(event)
@@ -350,7 +352,7 @@ class Renderer(Page):
             success=is_done,
             output=figures if is_done else end_words(event),
             summary=figures,
-            duration_seconds=agent.worked_seconds(self.live.clock()),
+            duration_seconds=agent.took_seconds(event, self.live.clock()),
         )
         if self._settings.show_tool_calls:
             call = RunningCall(agent.name, agent.task, agent.started_at)

@@ -299,9 +299,11 @@ class PlainTerminal:
         if is_main and isinstance(event, TurnFinished) and event.duration_seconds >= LONG_SECONDS:
             self._call()
 
-    def _tell_again(self, event: Event) -> None:
+    def _tell_again(self, event: Event | Envelope) -> None:
         """Tell what was said or done before this session went on."""
-        if isinstance(event, UserSaid):
+        if isinstance(event, Envelope):
+            self._on_event(event)
+        elif isinstance(event, UserSaid):
             self._tell(fold_line(f"{PROMPT}{event.content}"))
         elif text := self._sentences.of(event):
             self._tell(text)

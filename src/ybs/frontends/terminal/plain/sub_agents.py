@@ -48,7 +48,7 @@ class SubAgentSentences:
         return self._sentences[name]
 
     def _end(self, agent: SubAgent, event: TurnFinished) -> str:
-        used = f"{agent.figures(', ')}, {duration(agent.worked_seconds(self._clock()))}"
+        used = f"{agent.figures(', ')}, {duration(agent.took_seconds(event, self._clock()))}"
         if event.reason == "done":
             return fold_line(f"{agent.name} is done: {used}.")
         why = one_line(end_words(event)).rstrip(".")

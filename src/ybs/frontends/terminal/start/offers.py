@@ -70,7 +70,7 @@ def _gigabytes(size_bytes: int) -> str:
 def meant(word: str, names: Sequence[str], details: Sequence[str] = ()) -> int | None:
     """Return the place of what a person typed: a number from 1 on, a name, or the beginning of one or of a word in it.
 
-    What stands in the details counts where no name fits. None where several fit, or none does.
+    A word of the details counts where no name fits. None where several fit, or none does.
     """
     if word.isdecimal():
         number = number_in(word)
@@ -82,7 +82,7 @@ def meant(word: str, names: Sequence[str], details: Sequence[str] = ()) -> int |
     for fits in (
         [line.startswith(wanted) for line in lines],
         [wanted in line for line in lines],
-        [wanted in f" {detail}".casefold() for detail in details],
+        [wanted[1:] in detail.casefold().replace(",", " ").split() for detail in details],
     ):
         if any(fits):
             return fits.index(True) if sum(fits) == 1 else None
