@@ -100,7 +100,7 @@ it is bounded by what follows, each with the test that holds it.
   no wall (`x=/; rm -rf $x` passes). What is not seen is bounded by the sandbox, and in `auto` `/undo` brings back the files of the project.
 - Undo keeps no file over 10 MB, and nothing in a folder of dependencies, build outputs or caches that git ignores (`node_modules`, `.venv`, `target`, `dist`,
   `__pycache__`, one with a `CACHEDIR.TAG`, …; the list is in `src/ybs/security/paths/bulk.py`). Of other ignored files it keeps the first 5,000 with 100 MB in all. `/undo` names a file that
-  it could not bring back, and such a folder where it is gone; what changed inside such a folder it does not see.
+  it could not bring back, and such a folder where it is gone or where something in it changed, at any depth, since the turn began (caches excepted).
 - A command whose words show that it would remove or overwrite such a file, or one outside of the project, is asked about in every mode but `bypass` (`rm node_modules/x`,
   `mv data.bin old`, `echo > big.iso`). What an interpreter, a build or a script removes there is not seen.
 - Checkpoints hold what an undo needs: files as they were, and their names, also where secrets are in them. They are private, no tool or sandbox

@@ -27,7 +27,7 @@ from ybs.testing import Entry, OpenAIServer, RecordedRequest, answer, call
 Tree: TypeAlias = dict[str, tuple[str, int, bytes]]
 PATHS = ("a", "b", "d/a", "d/e/f", "x.log", "d/y.log", "local/c", "local/in/g.log", "big")
 BULK = ("node_modules", "d/node_modules")
-FILES = (*PATHS, *(f"{folder}/m" for folder in BULK))
+FILES = (*PATHS, *(f"{folder}/{path}" for folder in BULK for path in ("m", "p/q/m")))
 FOLDERS = ("d", "d/e", "local", *BULK)
 CONTENTS = (
     "",
@@ -167,6 +167,7 @@ class Plan:
                 f"mv {one} {other}",
                 f"chmod {self.random.choice(MODES)} {file}",
                 f"rm -f {file}; ln -s {other} {file}",
+                f"rm -f {file}; ln {other} {file}",
                 f"mkdir -p {one}",
                 "true",
             )
@@ -217,7 +218,7 @@ class Plan:
             changed = differing(play.before, play.after)
             expected |= {path: play.before.get(path) for path in changed}
         self.compare(way, text, before, after, expected)
-        self.check_bulk(way, gone, after)
+        self.check_bulk(way, gone, after, text)
         self.check_git(way, gone, place)
         self.undone.append((before, gone))
         self.is_alone = True
@@ -283,15 +284,28 @@ class Plan:
             named = {*way.files.unkept, *way.files.left, *way.files.stayed}
         return {path for path in wrong if path not in named and not is_bulk(path)}
 
-    def check_bulk(self, way: WayBack, gone: Sequence[Play], after: Tree) -> None:
-        """A bulk folder that a turn removed is named."""
+    def check_bulk(self, way: WayBack, gone: Sequence[Play], after: Tree, text: str) -> None:
+        """A bulk folder that a turn removed is named, and one in which it changed something at any depth."""
         for play in gone:
+            changed = {path for path in differing(play.before, play.after) if is_bulk(path)}
+            for path in changed:
+                if after.get(path) != play.before.get(path):
+                    self.check_named(way, path, text)
             for folder in BULK:
                 was = play.before.get(folder, ("",))[0] == "folder"
                 is_gone = folder not in play.after and folder not in after
                 if was and is_gone:
                     assert way.files is not None
                     assert folder in way.files.unkept
+
+    def check_named(self, way: WayBack, path: str, text: str) -> None:
+        """The bulk folder of a path is named, or it is said that nothing is known of any."""
+        if way.files is None:
+            assert NONE_KNOWN in text, path
+            return
+        folder = path[: path.index("node_modules") + len("node_modules")]
+        named = {*way.files.unkept, *way.files.paths, *way.files.left, *way.files.stayed}
+        assert folder in named or f"{folder}/" in "".join(way.files.beyond), (path, text)
 
     def check_git(self, way: WayBack, gone: Sequence[Play], place: str) -> None:
         """The branch is where it was before the turns, or it was said that it is not."""

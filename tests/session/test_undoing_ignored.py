@@ -77,21 +77,25 @@ async def test_a_bulk_folder_that_is_gone_is_named_and_one_that_is_new_is_not(pl
     assert await play.turn(lambda: (play.project / "node_modules").mkdir()) is None
 
 
-async def test_a_bulk_folder_in_which_something_changed_is_named(play: Play):
-    (play.project / ".gitignore").write_text("node_modules\n.pytest_cache\nbuild\n")
-    for name in ("web/node_modules/left-pad", ".pytest_cache", "build"):
+async def test_a_bulk_folder_in_which_something_changed_at_any_depth_is_named(play: Play):
+    (play.project / ".gitignore").write_text("node_modules\n.pytest_cache\nbuild\ndist\n.venv\n")
+    for name in ("web/node_modules/left-pad", "a/node_modules/b/c", ".pytest_cache", "build"):
         (play.project / name).mkdir(parents=True)
+        (play.project / name / "x").write_text("1")
+    (play.project / "dist").symlink_to(play.project.parent)
 
     def act() -> None:
         (play.project / "a.py").write_text("1")
-        (play.project / "web/node_modules/left-pad").rmdir()
+        (play.project / "web/node_modules/left-pad/x").unlink()
+        (play.project / "a/node_modules/b/c/x").write_text("2")
         (play.project / ".pytest_cache/x").write_text("")
+        (play.project / ".venv").mkdir()
+        (play.project.parent / "elsewhere").write_text("")
 
     undone = await play.checkpoints.undo([await play.name(act)])
     assert (undone.paths, undone.unkept) == (("a.py",), ())
-    assert undone.beyond == (
-        "undo keeps nothing of dependencies and build outputs (web/node_modules/)",
-    )
+    folders = ".venv/, a/node_modules/, web/node_modules/"
+    assert undone.beyond == (f"something changed in {folders}, where undo keeps no copies",)
     other = await play.checkpoints.undo([await play.name(lambda: (play.project / "b").mkdir())])
     assert other.beyond == ()
 

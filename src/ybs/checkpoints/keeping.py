@@ -37,8 +37,8 @@ class Keeper:
         self._known: dict[str, Known] = {}
         self.failures = self._slow = 0
         self._is_coarse = self.has_given_up = self.was_unseen = False
-        #: The bulk folders in which commands of the turn that ended last changed something.
-        self.bulk: tuple[str, ...] = ()
+        #: When the turn began that ended last; 0 where it ran no commands.
+        self.commands_since_ns = 0
 
     @property
     def is_busy(self) -> bool:
@@ -115,7 +115,7 @@ class Keeper:
             self.was_unseen = turn.is_given_up = turn.is_given_up or self.has_given_up
             settled = turn.join(self._roots, now, self._take)
             turn.compare(self._roots, self._take, settled=settled)
-            self.bulk = tuple(sorted(turn.bulk))
+            self.commands_since_ns = turn.since_ns if turn.ran_commands else 0
         finally:
             self.begin()
         return turn.outcome, turn.shared
@@ -155,9 +155,11 @@ class Keeper:
         """Return what stands at an absolute path, and keep its content. Raises NoRoom."""
         return state_at(self._roots, path, self._take if keeps else digest_of)
 
-    def add(self, session: str, changes: Sequence[Change], *, beyond: str = "") -> Record:
+    def add(
+        self, session: str, changes: Sequence[Change], *, beyond: str = "", since_ns: int = 0
+    ) -> Record:
         """Keep the changes of a turn on disk. Raises YbsError and OSError."""
-        return self.store.add(session, changes, self._get, beyond=beyond)
+        return self.store.add(session, changes, self._get, beyond=beyond, since_ns=since_ns)
 
     def close(self) -> None:
         """Let go of the contents."""

@@ -101,7 +101,7 @@ class Scanner:
             raise TooMuch(f"the files hold more than {MOST_NEW_BYTES:,} bytes")
         for folder, names in unread:
             self._read(folder, names, snapshot)
-        snapshot.known.update((path, (_time_of(path), BULK)) for path in bulk)
+        snapshot.known.update((path, (None, BULK)) for path in bulk)
 
     def _stat(
         self, folder: str, names: list[str], known: Mapping[str, Known], snapshot: Snapshot
@@ -159,13 +159,6 @@ class Scanner:
 def _status(place: Place) -> os.stat_result | None:
     with suppress(OSError):  # no right to enter its folder
         return place.status()
-    return None
-
-
-def _time_of(path: str) -> tuple[int, ...] | None:
-    """Return when something came into a folder, or went, as far as its own time tells: nobody looks into it."""
-    with suppress(OSError):
-        return (os.stat(path, follow_symlinks=False).st_mtime_ns,)  # noqa: PTH116 - a text
     return None
 
 

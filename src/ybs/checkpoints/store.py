@@ -25,11 +25,13 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one turn changed. Paths are relative to the project's folder, or absolute, as `shown_name` spells them.
 
     `beyond` says why there may be more that commands changed and nothing is known of; empty: there is not.
+    `since_ns` is when the turn began; 0 where it ran no commands.
     """
 
     name: str
     changes: tuple[Change, ...]
     beyond: str = ""
+    since_ns: int = 0
     version: int = 1
 
     @property
@@ -74,11 +76,12 @@ class CheckpointStore:
         get: Callable[[str], bytes | None],
         *,
         beyond: str = "",
+        since_ns: int = 0,
     ) -> Record:
         """Keep the contents and then the record that names them. Raises YbsError and OSError."""
         self.make()
         name = f"{session}.{os.urandom(4).hex()}"
-        record = Record(name=name, changes=tuple(changes), beyond=beyond)
+        record = Record(name=name, changes=tuple(changes), beyond=beyond, since_ns=since_ns)
         for digest in record.sizes:
             self.put(digest, get)
         private_file.replace(self._path(record.name), msgspec.json.encode(record))

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from ybs.checkpoints.scan import Snapshot, is_newer
 from ybs.checkpoints.states import ABSENT, BULK, Change, State, Take, state_at
 from ybs.core.errors import Refused
-from ybs.security.paths.bulk import is_cache
 from ybs.security.paths.roots import Roots
 
 
@@ -79,8 +78,8 @@ class Turn(Struct):
     shared: set[str] = set()
     named: set[str] = set()
     is_given_up: bool = False
-    #: Bulk folders into which something came, or from which something went, while commands ran.
-    bulk: set[str] = set()
+    #: Whether a command ran, of which nobody knows beforehand what it changes.
+    ran_commands: bool = False
 
     def touch(self, roots: Roots, path: str, take: Take) -> None:
         """Keep what stands at an absolute path that a tool is about to change."""
@@ -95,12 +94,11 @@ class Turn(Struct):
         """Begin to count all that changes."""
         self.fresh |= snapshot.fresh - self.changes.keys()
         self.segment.snapshot = snapshot
+        self.ran_commands = True
 
     def join(self, roots: Roots, now: Snapshot | None, take: Take) -> Set[str]:
         """End the segment and return what changed in it; `now` is a second snapshot, where there was a first."""
         changes = self.segment.changes(roots, now, take)
-        if self.segment.snapshot is not None and now is not None:
-            self.bulk |= _changed_bulk(self.segment.snapshot, now)
         self.segment = Segment()
         for change in changes:
             self._add(change)
@@ -191,16 +189,6 @@ def _differences(
         # What was left out before was there before, for all that is known. A bulk folder that is new stays.
         if path not in before.known and known[1] != BULK and before.covers(path):
             yield path, ABSENT, known[1]
-
-
-def _changed_bulk(before: Snapshot, now: Snapshot) -> set[str]:
-    """Return the bulk folders that were there and have another time now; those of pure caches tell nobody anything."""
-    return {
-        path
-        for path, known in before.known.items()
-        if known[1] == BULK and now.known.get(path, known) != known and not is_cache(path)
-        if now.known[path][1] == BULK
-    }
 
 
 def _is_unknown(before: State, after: State, *, is_seen: bool) -> bool:

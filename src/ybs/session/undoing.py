@@ -1,7 +1,8 @@
 """What each turn changed in files, shell effects included, and the way back; git has no part in it."""
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -28,7 +29,7 @@ SCAN_SECONDS = 10.0
 _BEYOND = "What commands change in files here cannot be undone"
 _BEYOND_TURN = "What this turn's commands changed in files cannot be undone"
 _TOO_MUCH = "there is too much to look at"
-_IN_BULK = "undo keeps nothing of dependencies and build outputs"
+_IN_BULK = "something changed in {}, where undo keeps no copies"
 
 
 class Checkpoints:
@@ -120,11 +121,11 @@ class Checkpoints:
 
         Raises YbsError where a checkpoint is gone.
         """
-        return await self._working(lambda _: self._restore(names, force=force, is_redo=False))
+        return await self._working(partial(self._restore, names, force=force))
 
     async def redo(self, names: Sequence[str], *, force: bool = False) -> Restored:
         """Do again what was undone; the turns are named newest first. Raises YbsError where a checkpoint is gone."""
-        return await self._working(lambda _: self._restore(names, force=force, is_redo=True))
+        return await self._working(partial(self._restore, names, force=force, is_redo=True))
 
     def changes(self, name: str) -> tuple[str, ...]:
         """Return a line for each path that the turn changed, as `edited src/a.py`. Raises YbsError."""
@@ -222,12 +223,17 @@ class Checkpoints:
         return Recovered(kept=self._add(changes, running), has_more=running.has_more)
 
     def _add(
-        self, changes: "Sequence[Change]", running: "Running | None", *, beyond: str = ""
+        self,
+        changes: "Sequence[Change]",
+        running: "Running | None",
+        *,
+        beyond: str = "",
+        since_ns: int = 0,
     ) -> Kept:
         """Keep a turn; until all know of it the disk has its name."""
         from msgspec.structs import replace
 
-        record = self._keeper.add(self.session, changes, beyond=beyond)
+        record = self._keeper.add(self.session, changes, beyond=beyond, since_ns=since_ns)
         if running is not None:
             running = replace(running, changes=(), open=frozenset(), record=record.name)
             self._keeper.store.note(self.session, running, is_first=False)
@@ -263,14 +269,13 @@ class Checkpoints:
         if keeper.has_given_up:
             self.notice = f"{_BEYOND_TURN}: {_TOO_MUCH}."
         beyond = (self._said or _TOO_MUCH) if keeper.was_unseen else ""
-        if changes and not beyond and keeper.bulk:
-            folders = (f"{self._roots.show(Path(path))}/" for path in keeper.bulk)
-            beyond = f"{_IN_BULK} ({listed(folders)})"
         if not (changes or beyond):
             self._forget()
             return None
         running = Running(turn=self.turn()) if self.turn and self._is_noted else None
-        kept = self._add([self._spelled(change) for change in changes], running, beyond=beyond)
+        spelled_changes = [self._spelled(change) for change in changes]
+        since_ns = keeper.commands_since_ns
+        kept = self._add(spelled_changes, running, beyond=beyond, since_ns=since_ns)
         spelled = {self._roots.show(Path(path)) for path in shared}
         return replace(kept, shared=tuple(path for path in kept.paths if path in spelled))
 
@@ -292,7 +297,22 @@ class Checkpoints:
     def _record(self, name: str) -> "Record":
         return self._keeper.store.read(name)
 
-    def _restore(self, names: Sequence[str], *, force: bool, is_redo: bool) -> Restored:
+    def _changed_bulk(self, records: "Iterable[Record]", deadline: "Deadline") -> Iterator[str]:
+        """Say in which bulk folders something changed since commands of these turns ran."""
+        from ybs.checkpoints.bulk import changed_bulk
+        from ybs.checkpoints.scan import TooMuch
+
+        since_ns = min((record.since_ns for record in records if record.since_ns), default=0)
+        if since_ns:
+            walk, is_over = self._look(deadline)
+            with suppress(TooMuch):  # it was too much then as well, and that was noted
+                changed = changed_bulk(self._roots, walk(), since_ns, is_over)
+                folders = [f"{self._roots.show(Path(path))}/" for path in changed]
+                yield from [_IN_BULK.format(listed(folders))] * bool(folders)
+
+    def _restore(
+        self, names: Sequence[str], deadline: "Deadline", *, force: bool, is_redo: bool = False
+    ) -> Restored:
         from msgspec.structs import replace
 
         from ybs.checkpoints.planning import joined, plan
@@ -311,10 +331,12 @@ class Checkpoints:
         keeps = force and not is_redo
         look_at = partial(self._keeper.look_at, keeps=keeps)
         planned = plan(self._roots, steps, look_at, force=force, is_resumed=store.began(mark))
+        beyond = [record.beyond for record in records if record.beyond]
+        beyond += [] if is_redo else self._changed_bulk(records, deadline)
         outcome = Restored(
             unkept=self._shown(planned.unkept),
             left=self._shown(planned.left),
-            beyond=tuple(dict.fromkeys(record.beyond for record in records if record.beyond)),
+            beyond=tuple(dict.fromkeys(beyond)),
         )
         if planned.conflicts:
             return replace(outcome, conflicts=self._shown(planned.conflicts))

@@ -50,5 +50,5 @@ def test_a_number_a_name_or_a_clear_beginning_means_an_offer() -> None:
         ("address", 3),
     ):
         assert meant(word, names, details) == place, word
-    for word in ("0", "6", "²", "a", "qwen", "ollama", "rver", "anthr", "nothing"):
+    for word in ("0", "6", "²", "a", "qwen", "ollama", "rver", "anthr", "m", "by", "nothing"):
         assert meant(word, names, details) is None, word

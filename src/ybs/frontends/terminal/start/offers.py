@@ -14,6 +14,8 @@ STARTER = "the starter model"
 #: So many lines are shown at once.
 PAGE = 12
 _FEWEST_LOCAL = 4
+#: Fewer letters do not mean a word within a name.
+_FEWEST_LETTERS = 3
 
 
 class Offer(Struct, frozen=True, kw_only=True):
@@ -68,9 +70,10 @@ def _gigabytes(size_bytes: int) -> str:
 
 
 def meant(word: str, names: Sequence[str], details: Sequence[str] = ()) -> int | None:
-    """Return the place of what a person typed: a number from 1 on, a name, or the beginning of one or of a word in it.
+    """Return the place of what a person typed: a number from 1 on, a name, or the beginning of one.
 
-    A word of the details counts where no name fits. None where several fit, or none does.
+    Where none fits, the beginning of a word in a name counts, then a word of the details; it has a few letters (`m` is
+    for more). None where several fit, or none does.
     """
     if word.isdecimal():
         number = number_in(word)
@@ -79,11 +82,16 @@ def meant(word: str, names: Sequence[str], details: Sequence[str] = ()) -> int |
     lines = [f" {name}".casefold() for name in names]
     if wanted in lines:
         return lines.index(wanted)
+    is_long = len(word) >= _FEWEST_LETTERS
     for fits in (
         [line.startswith(wanted) for line in lines],
-        [wanted in line for line in lines],
-        [wanted[1:] in detail.casefold().replace(",", " ").split() for detail in details],
+        [is_long and wanted in line for line in lines],
+        [is_long and wanted[1:] in _words_of(detail) for detail in details],
     ):
         if any(fits):
             return fits.index(True) if sum(fits) == 1 else None
     return None
+
+
+def _words_of(text: str) -> list[str]:
+    return text.casefold().replace(",", " ").split()
