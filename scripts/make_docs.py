@@ -87,6 +87,18 @@ A layer that names another provider takes back the model, endpoint and key of th
 provider's. A layer that only changes `llm.endpoint` takes back the key: set both together. The same holds for
 `providers.NAME.endpoint`. A built-in provider's variable goes to another address only over https or on this machine.
 
+## Fallback
+
+`llm.fallback` names models that take over where the chosen one cannot answer, in their order: `["anthropic/claude-sonnet-4-6", "ollama/qwen3:14b"]`; without a model,
+the provider's own. A request is passed on where nobody answers, after the repetitions for too many requests, an overloaded or failing server,
+and where the account has no credit left or the model does not exist; never for a refused key, a certificate, a bad request or a
+conversation that is too long, and never once a piece of the answer was shown. One line says which model is asked instead and why; each answer names its
+model. A model that failed is not asked for a minute, or as long as its server wants; then it is asked first again.
+
+Nothing leaves this machine that way unless you say so: behind a model on this machine (or in your network) those further away are left out, and
+`ybs config check` says so, until `llm.fallback_elsewhere` is true. With `incognito.local_only` only models on this machine take over. The chain also
+stands behind a model that `/model` or `/provider` chooses. No project can set it.
+
 ## What a project's file may say
 
 A cloned project must not be able to send your words or keys elsewhere, or to run programs. So its `.ybs.json` is read by an

@@ -7,7 +7,14 @@ from ybs.commands.advice import told
 from ybs.core.errors import AuthError, ContextTooLong, ModelError, ProviderDown, RateLimited
 from ybs.frontends.terminal.words import fold
 from ybs.providers.http import failures
-from ybs.providers.http.failures import BadRequest, Site, Unavailable, clean, retry_after_seconds
+from ybs.providers.http.failures import (
+    BadRequest,
+    NotServed,
+    Site,
+    Unavailable,
+    clean,
+    retry_after_seconds,
+)
 
 SITE = Site(
     provider="openai",
@@ -71,7 +78,7 @@ def test_a_refused_key_says_which_variable_to_set():
 
 def test_an_unknown_model_is_named_with_its_place():
     error = of(404, {"error": {"message": "The model `gpt-x` does not exist"}})
-    assert type(error) is ModelError
+    assert type(error) is NotServed
     assert "'gpt-x'" in str(error)
     assert told(error).endswith("path of its address: /v1")
     site = Site(
@@ -192,7 +199,7 @@ def test_slowing_down_is_asked_for_with_its_time():
 )
 def test_an_empty_account_is_no_passing_trouble(status: int, body: object):
     error = of(status, body)
-    assert type(error) is ModelError
+    assert type(error) is NotServed
     assert not error.temporary
     assert "no credit left" in str(error)
 

@@ -48,6 +48,11 @@ WRONG = [
     ('{"firewall":\n{"allow": ["ok", "(x"]}}', 2, "firewall.allow[1]", "regular expression", True),
     ('{"llm":\n{"provider": "olama"}}', 2, "llm.provider", "Did you mean ollama?", True),
     (
+        '{"llm": {"provider": "ollama", "fallback":\n["ollama/b", "anthropic/a"]}}',
+        *(2, "llm.fallback[1]", "llm.fallback_elsewhere", False),
+    ),
+    ('{"llm": {"provider": "ollama", "fallback":\n["olama"]}}', 2, "llm.fallback[0]", "Did", False),
+    (
         '{"llm": {"provider": "p"}, "providers": {"p": {"endpoint": "http://127.0.0.1:9",\n'
         '"quirks": {"nosuch": 1}}}}',
         *(2, "providers.p.quirks", "nosuch", True),

@@ -7,10 +7,10 @@ from msgspec.structs import replace
 
 from ybs.agent.build import AgentSpec, BuiltAgent, build_agent
 from ybs.agent.environment import ToolEnvironment
-from ybs.core.events import AssistantSaid, Emit, RequestStarted
+from ybs.core.events import AssistantSaid, Emit, Noticed, RequestStarted
 from ybs.core.ports import Request
 from ybs.session.session import Session
-from ybs.testing import OpenAIServer, PickingModel, RecordedEvents, ScriptedModel
+from ybs.testing import HttpError, OpenAIServer, PickingModel, RecordedEvents, ScriptedModel
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
 
@@ -49,3 +49,26 @@ async def test_status_and_figures_name_the_model_that_answered(
         again, _ = open_session(server, resume=name)
         async with again:
             assert [turn.model for turn in again.turns] == ["small", "large"]
+
+
+async def test_a_fallback_goes_on_with_the_turn_and_says_so_in_one_line(open_session: Open):
+    gone = HttpError(status=404, message="no such model")
+    async with OpenAIServer([gone]) as first, OpenAIServer(["hello", "again"]) as second:
+        settings = {
+            "providers.spare.endpoint": second.url,
+            "providers.spare.model": "spare-model",
+            "llm.fallback": ["spare"],
+        }
+        session, events = open_session(first, settings=settings)
+        async with session:
+            outcome = await session.send("one")
+            assert outcome.text == "hello"
+            await session.send("two")
+            assert [turn.model for turn in session.turns] == ["spare-model"] * 2
+            assert session.status().shown_model == "spare-model"
+            assert session.status().model == "scripted"
+        told = [each.text for each in events.of(Noticed) if "instead" in each.text]
+        assert len(told) == 1
+        assert "no such model" in told[0]
+        assert told[0].endswith("spare-model (spare) is asked instead.")
+        assert len(first.requests) == 1

@@ -40,7 +40,7 @@ def open_model(host: Host, config: Config, own: Model | None = None) -> tuple[st
             remedies = (Remedy("set_up"), Remedy("choose_provider"))
             raise NothingConfigured(NOTHING_CONFIGURED, remedies=remedies)
         name = "llamacpp"
-    return name, create_model(host, config, provider=name)
+    return name, _with_fallbacks(host, config, name, create_model(host, config, provider=name))
 
 
 def next_model(
@@ -51,13 +51,24 @@ def next_model(
     Raises ConfigError, and AuthError where a key is missing.
     """
     if own is None or provider != IN_PROCESS:
-        return create_model(host, config, provider=provider, model=model)
+        new = create_model(host, config, provider=provider, model=model)
+        return _with_fallbacks(host, config, provider, new)
     if model not in (None, own.name):
         raise ConfigError(
             f"{model!r} cannot be chosen: the program that opened this session offers only {own.name}.",
             remedies=(Remedy("change_provider"),),
         )
     return open_model(host, config, own)[1]
+
+
+def _with_fallbacks(
+    host: Host, config: Config, provider: str, model: ProviderModel
+) -> ProviderModel:
+    if not config.llm.fallback:
+        return model
+    from ybs.providers.fallback import with_fallbacks  # few have one
+
+    return with_fallbacks(host, config, provider, model)
 
 
 def is_small(

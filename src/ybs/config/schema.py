@@ -55,6 +55,18 @@ class Llm(Struct, frozen=True, kw_only=True):
             description="The prompt and the tools: `short` for small models, `full`, or by the model's size, window and place."
         ),
     ] = "auto"
+    fallback: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Models that are asked in this order where the chosen one cannot answer: `PROVIDER` or `PROVIDER/MODEL`."
+        ),
+    ] = ()
+    fallback_elsewhere: Annotated[
+        bool,
+        Meta(
+            description="Let a fallback take a conversation with a model on this machine, or in this network, to one further away."
+        ),
+    ] = False
 
     def __repr__(self) -> str:
         # The key must not reach a log by way of a representation.

@@ -86,6 +86,7 @@ def problems_in(
     yield from _in_expressions(loaded)
     yield from _in_folders(loaded, folder)
     yield from _in_providers(loaded, only)
+    yield from _in_fallback(loaded)
 
 
 def unknown_tool(name: str, config: Config, more: Sequence[str] = ()) -> str:
@@ -176,3 +177,18 @@ def _in_providers(loaded: Loaded, only: str | None) -> Iterator[Problem]:
             path = ("llm", "provider") if own is None else ("providers", name, "quirks")
             words = str(error).removeprefix(f"providers.{name}.quirks: ")
             yield Problem(f"{locate(loaded, path).text}: {words}", stops=True)
+
+
+def _in_fallback(loaded: Loaded) -> Iterator[Problem]:
+    """Look for models of the fallback chain that could not take over."""
+    config = loaded.config
+    if not config.llm.fallback or (chosen := chosen_name(config)) is None:
+        return
+    from ybs.providers.fallback import complaint_about, entries  # few have one
+
+    for name, model in entries(config):
+        entry = (name, model)
+        if words := complaint_about(loaded.host, config, chosen, config.llm.model or "", entry):
+            text = f"{name}/{model}" if model else name
+            place = locate(loaded, ("llm", "fallback"), text)
+            yield Problem(f"{place.text}: {words}", stops=False)

@@ -15,7 +15,7 @@ from ybs.trust.project_settings import needing_trust, rule_of
 
 #: Not even trust lets a project set them.
 NEVER = {
-    "llm.api_key",
+    *("llm.api_key", "llm.fallback", "llm.fallback_elsewhere"),
     "safety.mode",
     "safety.safe_commands",
     "safety.sandbox_allowed_paths",

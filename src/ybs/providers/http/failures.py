@@ -92,6 +92,10 @@ class BadRequest(ModelError):
         self.said = said
 
 
+class NotServed(ModelError):
+    """The account or the model is not served there, and will not be soon; another provider may serve it."""
+
+
 def clean(text: str, secret: str | None = None) -> str:
     """Make a server's words fit to show: one line, no control characters, without the key."""
     if secret:
@@ -207,7 +211,7 @@ def _of_words(site: Site, status: int, words: str, said: str) -> ModelError | No
     if refuses_tools(words):  # OpenRouter says it with a 404, llama.cpp with a 500
         return _bad_request(site, status, said)
     if status not in {401, 404} and search(_NO_CREDIT, words, IGNORECASE):
-        return ModelError(
+        return NotServed(
             f"{site.name}: the account has no credit left{_colon(said)}",
             remedies=(Remedy("do", "add credit there"), _CHANGE_PROVIDER),
         )
@@ -252,7 +256,7 @@ def _not_found(site: Site, said: str) -> ModelError:
     how = site.model_advice.format(model=site.model)
     first = Remedy("do", how) if how else Remedy("change_model")
     check = Remedy("do", f"check the path of its address: {site.path}")
-    return ModelError(
+    return NotServed(
         f"{site.name} does not have the model {site.model!r} (404){_colon(said)}",
         remedies=(first, check),
     )

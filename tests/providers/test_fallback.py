@@ -1,0 +1,265 @@
+"""The fallback chain: which failures pass a request on, to whom, for how long, and what the person is told."""
+
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from rows import every_row
+from ybs.config.host import Host
+from ybs.config.schema import AgentLimits, Config, Endpoint, Incognito, Llm
+from ybs.core.errors import (
+    AuthError,
+    ConfigError,
+    ContextTooLong,
+    ModelError,
+    ProviderDown,
+    RateLimited,
+)
+from ybs.core.events import AssistantSaid, Event, Noticed, RequestStarted, TextStreamed
+from ybs.core.messages import UserMessage
+from ybs.core.ports import Request
+from ybs.providers.fallback import COOL_DOWN_SECONDS, FallbackModel, Link, complaint_about
+from ybs.providers.http.failures import BadRequest, NotServed, Unavailable
+from ybs.providers.in_process import InProcessModel
+from ybs.providers.registry import create_model
+from ybs.testing import AnthropicServer, Failing, HttpError, OpenAIServer, ScriptedModel
+
+ASK = Request("", [UserMessage.of("hi")])
+LOCAL = "http://127.0.0.1:9"
+
+
+class Chain:
+    """A chain of scripted models that share no address, and a clock that is moved by hand."""
+
+    def __init__(self, *scripts: list[Any], places: str = "abc") -> None:
+        self.time = 100.0
+        self.models = [
+            ScriptedModel(script, name=name, window=window)
+            for script, name, window in zip(
+                scripts, ("one", "two", "three"), (9_000, 5_000, 7_000), strict=False
+            )
+        ]
+        held = [InProcessModel(model, 1_000) for model in self.models]
+        others = [
+            Link(each.name, place, lambda each=each: each)
+            for each, place in zip(held[1:], places[1:], strict=False)
+        ]
+        self.model = FallbackModel(held[0], "one", places[0], others, now=lambda: self.time)
+        self.events: list[Event] = []
+
+    async def ask(self) -> str:
+        self.events.clear()
+        async with aclosing(self.model.stream(ASK)) as events:
+            async for event in events:
+                self.events.append(event)
+        last = self.events[-1]
+        assert isinstance(last, AssistantSaid)
+        return f"{last.model}: {last.content}"
+
+    @property
+    def told(self) -> list[str]:
+        return [each.text for each in self.events if isinstance(each, Noticed)]
+
+    @property
+    def started(self) -> list[str]:
+        return [each.model for each in self.events if isinstance(each, RequestStarted)]
+
+
+@every_row(
+    "error",
+    [
+        ProviderDown("Nobody answers."),
+        RateLimited("Slow down."),
+        Unavailable("Overloaded."),
+        NotServed("No credit."),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+async def test_what_another_provider_may_do_better_is_passed_on_in_one_line(error: ModelError):
+    chain = Chain([error], ["hello"])
+    assert await chain.ask() == "two: hello"
+    assert chain.told == [f"{error} two is asked instead."]
+    assert chain.started == ["two"]
+    assert chain.model.name == "one"
+
+
+@every_row(
+    "error",
+    [
+        AuthError("The key was refused."),
+        BadRequest("No.", said="No."),
+        ContextTooLong("Too long."),
+        ModelError("A web page."),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+async def test_what_is_for_the_person_is_not_passed_on(error: ModelError):
+    chain = Chain([error], ["never"])
+    with pytest.raises(type(error), match=str(error)):
+        await chain.ask()
+    assert not chain.models[1].requests
+    assert not chain.told
+
+
+async def test_a_certificate_that_does_not_fit_is_not_passed_on():
+    error = ProviderDown("TLS.")
+    error.temporary = False
+    chain = Chain([error], ["never"])
+    with pytest.raises(ProviderDown):
+        await chain.ask()
+
+
+async def test_nothing_is_passed_on_once_output_was_shown_but_the_next_request_is():
+    chain = Chain([Failing("half", ProviderDown("Broke off."))], ["whole"])
+    with pytest.raises(ProviderDown, match=r"Broke off\."):
+        await chain.ask()
+    assert [each.text for each in chain.events if isinstance(each, TextStreamed)] == ["half"]
+    assert await chain.ask() == "two: whole"
+    assert chain.told == ["Broke off. two is asked instead."]
+
+
+async def test_a_model_that_failed_rests_and_is_then_asked_first_again():
+    chain = Chain([ProviderDown("Down."), ProviderDown("Down."), "back"], ["1", "2", "3"])
+    assert chain.model.window == 9_000
+    assert await chain.ask() == "two: 1"
+    assert (chain.model.window, chain.model.max_tokens) == (5_000, 1_000)
+    assert await chain.ask() == "two: 2"
+    assert (len(chain.models[0].requests), chain.told, chain.started) == (1, [], ["two"])
+    chain.time += COOL_DOWN_SECONDS + 1
+    assert await chain.ask() == "two: 3"  # it was asked, in vain, which is not worth a line
+    assert (len(chain.models[0].requests), chain.told) == (2, [])
+    chain.time += COOL_DOWN_SECONDS + 1
+    assert await chain.ask() == "one: back"
+    assert (chain.told, chain.started) == (["one answers again."], [])
+    assert chain.model.window == 9_000
+
+
+async def test_a_server_that_asks_for_a_longer_rest_gets_it():
+    chain = Chain([RateLimited("Slow.", retry_after_seconds=300), "back"], ["1", "2"])
+    await chain.ask()
+    chain.time += 299
+    assert await chain.ask() == "two: 2"
+    chain.time += 2
+    assert await chain.ask() == "one: back"
+
+
+async def test_models_at_an_address_where_nobody_answers_rest_together():
+    chain = Chain([ProviderDown("Nobody.")], [], ["hello"], places="aab")
+    assert await chain.ask() == "three: hello"
+    assert not chain.models[1].requests
+
+
+async def test_a_busy_model_does_not_keep_its_neighbour_from_answering():
+    chain = Chain([Unavailable("Overloaded.")], ["hello"], ["never"], places="aab")
+    assert await chain.ask() == "two: hello"
+
+
+async def test_where_all_fail_the_last_one_says_why_and_those_that_rest_are_tried():
+    down = ProviderDown("Down.")
+    chain = Chain([down, "back"], [ProviderDown("Two down.")] * 2)
+    with pytest.raises(ProviderDown, match=r"Two down\."):
+        await chain.ask()
+    assert await chain.ask() == "one: back"
+
+
+async def test_a_fallback_that_cannot_be_made_is_named_and_passed_over():
+    def no_key() -> Any:
+        raise AuthError("b needs a key, and none is set.")
+
+    first = InProcessModel(ScriptedModel([ProviderDown("Down.")] * 2), 1)
+    third = InProcessModel(ScriptedModel(["hello"], name="c"), 1)
+    model = FallbackModel(first, "a", "a", [Link("b", "b", no_key), Link("c", "c", lambda: third)])
+    async with aclosing(model.stream(ASK)) as events:
+        told = [event.text async for event in events if isinstance(event, Noticed)]
+    assert told == [
+        "b cannot take over: b needs a key, and none is set.",
+        "b needs a key, and none is set. c is asked instead.",
+    ]
+    alone = FallbackModel(first, "a", "a", [Link("b", "b", no_key)])
+    with pytest.raises(ProviderDown, match=r"Down\."):
+        async with aclosing(alone.stream(ASK)) as events:
+            [event async for event in events]
+
+
+def config_of(provider: str, *fallback: str, **more: Any) -> Config:
+    return Config(
+        llm=Llm(provider=provider, model="m", fallback=fallback, **more),
+        providers={
+            "here": Endpoint(endpoint=LOCAL, model="h"),
+            "house": Endpoint(endpoint="http://192.168.1.5:80", model="h"),
+            "away": Endpoint(endpoint="https://models.example/v1", model="a"),
+            "bare": Endpoint(endpoint="https://models.example/v1"),
+        },
+    )
+
+
+@every_row(
+    "provider, entry, is_left_out",
+    [
+        ("away", "here", False),
+        ("away", "house", False),
+        ("house", "here", False),
+        ("here", "house", True),
+        ("here", "away", True),
+        ("house", "away", True),
+        ("here", "ollama/gpt-oss:120b-cloud", True),
+        ("away", "bare", True),  # it has no model
+        ("away", "nobody", True),
+    ],
+)
+def test_a_conversation_goes_no_further_away_unless_the_settings_say_so(
+    provider: str, entry: str, is_left_out: bool
+):
+    name, _, model = entry.partition("/")
+    config = config_of(provider, entry)
+    words = complaint_about(Host.of({}), config, provider, "m", (name, model))
+    assert bool(words) is is_left_out
+    far = config_of(provider, entry, fallback_elsewhere=True)
+    words = complaint_about(Host.of({}), far, provider, "m", (name, model))
+    assert bool(words) is (name in ("bare", "nobody"))
+
+
+def test_incognito_with_local_models_only_has_local_fallbacks_only():
+    config = config_of("away", "here", "house", fallback_elsewhere=True)
+    private = Config(
+        llm=config.llm,
+        providers=config.providers,
+        incognito=Incognito(enabled=True, local_only=True),
+    )
+    left = [
+        complaint_about(Host.of({}), private, "away", "m", (name, "")) for name in ("here", "house")
+    ]
+    assert [bool(each) for each in left] == [False, True]
+
+
+async def test_a_chain_over_the_wire_goes_from_one_format_to_another():
+    from ybs.agent.model_choice import next_model, open_model
+
+    busy = HttpError(status=529, message="overloaded")
+    async with AnthropicServer([busy]) as first, OpenAIServer(["hello"]) as second:
+        config = Config(
+            llm=Llm(provider="first", model="a", fallback=("first/a", "second")),
+            agent=AgentLimits(retry_attempts=0),
+            providers={
+                "first": Endpoint(endpoint=first.url, wire="anthropic"),
+                "second": Endpoint(endpoint=second.url, model="b"),
+            },
+        )
+        _, model = open_model(Host.of({}), config)
+        async with aclosing(model.stream(ASK)) as events:
+            *_, last = [event async for event in events]
+        assert isinstance(last, AssistantSaid)
+        assert (last.model, last.content) == ("b", "hello")
+        await model.aclose()
+        alone = next_model(Host.of({}), config, None, provider="second", model="b")
+        assert isinstance(alone, FallbackModel)  # `first` may take over for it
+        await alone.aclose()
+    assert not isinstance(create_model(Host.of({}), config), FallbackModel)
+
+
+def test_the_first_model_may_be_missing_and_then_a_start_fails_as_ever():
+    from ybs.agent.model_choice import open_model
+
+    with pytest.raises(ConfigError):
+        open_model(Host.of({}), Config(llm=Llm(provider="nobody", fallback=("ollama",))))
