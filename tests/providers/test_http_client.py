@@ -23,7 +23,7 @@ from ybs.providers.http.client import (
     open_transport,
     start_importing,
 )
-from ybs.providers.http.failures import BadRequest, Site
+from ybs.providers.http.failures import BadRequest, NotServed, Site
 from ybs.providers.http.plain_http import PlainTransport
 from ybs.providers.wire.framing import DONE
 
@@ -148,10 +148,10 @@ async def test_nobody_there_is_said_with_what_to_do(unused_tcp_port: int):
         (
             "404 Not Found",
             '{"error":{"message":"no such model"}}',
-            ModelError,
+            NotServed,
             "does not have the model 'm'",
         ),
-        ("404 Not Found", "<html><title>404</title></html>", ModelError, "a web page"),
+        ("404 Not Found", "<html><title>404</title></html>", NotServed, "a web page"),
         (
             "400 Bad Request",
             '{"error":{"message":"what?"}}',

@@ -59,7 +59,7 @@ async def test_a_fallback_goes_on_with_the_turn_and_says_so_in_one_line(open_ses
             "providers.spare.model": "spare-model",
             "llm.fallback": ["spare"],
         }
-        session, events = open_session(first, settings=settings)
+        session, events = open_session(first, overrides=settings)
         async with session:
             outcome = await session.send("one")
             assert outcome.text == "hello"

@@ -5,11 +5,12 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
+from ybs.config.own_providers import Endpoint, Tokens
+
 #: Built-in defaults are the safe ones: a file, a variable or an option has to ask for more.
 Mode: TypeAlias = Literal["ask", "accept-edits", "auto", "plan", "deny", "bypass"]
 PromptForm: TypeAlias = Literal["auto", "short", "full"]
 
-Tokens: TypeAlias = Annotated[int, Meta(ge=1, le=100_000_000)]
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=1_000_000)]
 Positive: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
 Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=1_000_000)]
@@ -19,7 +20,6 @@ Minutes: TypeAlias = Annotated[float, Meta(gt=0, le=100_000)]
 Degree: TypeAlias = Annotated[float, Meta(ge=0, le=2)]
 Share: TypeAlias = Annotated[float, Meta(ge=0.1, le=1)]
 NotEmpty: TypeAlias = Annotated[str, Meta(min_length=1)]
-HeaderText: TypeAlias = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]*$")]
 OneLine: TypeAlias = Annotated[str, Meta(max_length=80, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
@@ -283,33 +283,6 @@ class SessionStore(Struct, frozen=True, kw_only=True):
     retention_days: Annotated[
         Count, Meta(description="Delete what is older. 0 keeps it for ever.")
     ] = 30
-
-
-class Endpoint(Struct, frozen=True, kw_only=True):
-    """A provider of your own: any server that speaks a wire format which ybs knows."""
-
-    endpoint: Annotated[str, Meta(description="Its address.", min_length=1)]
-    wire: Annotated[
-        str,
-        Meta(
-            description="The wire format that it speaks: openai (chat completions), openai-responses, anthropic, google, mistral, ollama, or one that an installed package brings.",
-            min_length=1,
-        ),
-    ] = "openai"
-    api_key: Annotated[str | None, Meta(description="Its key. Better: `api_key_env`.")] = None
-    api_key_env: Annotated[str | None, Meta(description="The variable that holds its key.")] = None
-    model: Annotated[str | None, Meta(description="The model used when none is named.")] = None
-    window: Annotated[Tokens | None, Meta(description="Its context window, in tokens.")] = None
-    headers: Annotated[
-        dict[str, HeaderText], Meta(description="Headers sent with each request.")
-    ] = {}
-    quirks: Annotated[
-        dict[str, Any], Meta(description="How the server differs from the format's norm.")
-    ] = {}
-
-    def __repr__(self) -> str:
-        # No key, header or password in an address must reach a log by way of a representation.
-        return f"Endpoint(wire={self.wire!r}, model={self.model!r})"
 
 
 class Incognito(Struct, frozen=True, kw_only=True):

@@ -1,0 +1,35 @@
+"""Providers of the person's own, as the settings describe them."""
+
+from typing import Annotated, Any, TypeAlias
+
+from msgspec import Meta, Struct
+
+Tokens: TypeAlias = Annotated[int, Meta(ge=1, le=100_000_000)]
+HeaderText: TypeAlias = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+
+class Endpoint(Struct, frozen=True, kw_only=True):
+    """A provider of your own: any server that speaks a wire format which ybs knows."""
+
+    endpoint: Annotated[str, Meta(description="Its address.", min_length=1)]
+    wire: Annotated[
+        str,
+        Meta(
+            description="The wire format that it speaks: openai (chat completions), openai-responses, anthropic, google, mistral, ollama, or one that an installed package brings.",
+            min_length=1,
+        ),
+    ] = "openai"
+    api_key: Annotated[str | None, Meta(description="Its key. Better: `api_key_env`.")] = None
+    api_key_env: Annotated[str | None, Meta(description="The variable that holds its key.")] = None
+    model: Annotated[str | None, Meta(description="The model used when none is named.")] = None
+    window: Annotated[Tokens | None, Meta(description="Its context window, in tokens.")] = None
+    headers: Annotated[
+        dict[str, HeaderText], Meta(description="Headers sent with each request.")
+    ] = {}
+    quirks: Annotated[
+        dict[str, Any], Meta(description="How the server differs from the format's norm.")
+    ] = {}
+
+    def __repr__(self) -> str:
+        # No key, header or password in an address must reach a log by way of a representation.
+        return f"Endpoint(wire={self.wire!r}, model={self.model!r})"
