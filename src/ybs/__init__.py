@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ybs.config.host import Host
     from ybs.session.session import Session
+    from ybs.tools.function import tool
 
 __version__ = "0.1.0"
-__all__ = ["Host", "Session", "__version__"]
+__all__ = ["Host", "Session", "__version__", "tool"]
 
 
 def __getattr__(name: str) -> Any:
@@ -20,4 +21,8 @@ def __getattr__(name: str) -> Any:
         from ybs.config.host import Host
 
         return Host
+    if name == "tool":
+        from ybs.tools.function import tool
+
+        return tool
     raise AttributeError(f"module 'ybs' has no attribute {name!r}")

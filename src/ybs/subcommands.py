@@ -24,7 +24,10 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         "list, show, export, search or delete saved sessions",
         ("list", "show", "export", "search", "delete"),
     ),
-    "tools": ("list the tools that the model can call", ("list",)),
+    "tools": (
+        "list the tools that the model can call, or ask your own ones anew what they do",
+        ("list", "check"),
+    ),
     "tool": ("run one tool without a model and print its result as JSON", ("call",)),
     "map": ("list the files and definitions of a project, the ones relevant to a query first", ()),
     "trust": (

@@ -85,7 +85,7 @@ def test_no_secret_is_shown(project: Path, write: Write):
     write("user", json.dumps(values))
     loaded = load(this_host(), folder=project)
     (warning,) = loaded.warnings
-    assert warning.startswith("mcpServers, gateway, tools.external: without effect")
+    assert warning.startswith("mcpServers, gateway: without effect")
     rows = show(loaded)
     assert SECRET not in repr(rows)
     shown = {row.key: row.value for row in rows}
@@ -173,7 +173,7 @@ def test_the_schema_uses_the_words_of_its_dialect():
 def test_the_schema_describes_every_setting():
     schema = json_schema()
     objects = [schema, *schema["$defs"].values()]
-    assert len(objects) == 15
+    assert len(objects) == 16
     for each in objects:
         assert each["description"]
         assert each["additionalProperties"] is False
@@ -190,8 +190,8 @@ def test_the_schema_can_be_changed_by_the_caller_without_harm():
 def test_settings_of_features_that_are_not_there_yet_are_named_in_one_line(
     project: Path, write: Write
 ):
-    write("user", '{"hooks": {"a": 1}, "skills": {}, "tools": {"search_paths": ["~/t"]}}')
+    write("user", '{"hooks": {"a": 1}, "skills": {}, "router": {"a": 1}}')
     loaded = load(this_host(), folder=project)
-    said = "hooks, tools.search_paths: without effect, because this version does not have these features yet"
+    said = "router, hooks: without effect, because this version does not have these features yet"
     assert check(loaded) == (said,)
     assert loaded.config.hooks == {"a": 1}

@@ -1,5 +1,6 @@
 """What the tools of a session stand on: folders, policy, sandbox, processes and the firewall. It does not need a model."""
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from threading import Lock
@@ -23,6 +24,7 @@ from ybs.trust.project_rules import ProjectRules
 
 if TYPE_CHECKING:
     from ybs.agent.secrets import Secrets
+    from ybs.tools.external.catalogue import Catalogue
 
 
 class Permissions(Struct, frozen=True, kw_only=True):
@@ -49,6 +51,8 @@ class ToolEnvironment:
 
     `confirm` asks the person; without it the answer is no. `is_attended` says whether anybody is there. Raises ConfigError for rules that make no sense.
     """
+
+    _external: "Catalogue | None" = None
 
     def __init__(
         self,
@@ -127,6 +131,27 @@ class ToolEnvironment:
                     self.host, self.config, self.roots, self.gate.confirm, self.is_attended
                 )
             return self._secrets
+
+    @property
+    def external_tools(self) -> "Catalogue":
+        """The programs of the person that serve as tools, as long as the session lives."""
+        if self._external is None:
+            from ybs.tools.external.catalogue import Catalogue
+
+            may_write = self.incognito.may_write
+            cache_file = self.host.cache_folder / "tools.json" if may_write else None
+            self._external = Catalogue(
+                self.config.tools, self.workspace, self.loaded.review, cache_file
+            )
+        return self._external
+
+    def has_external_tools(self) -> bool:
+        """Return whether there is a place where such programs may lie."""
+        tools, host = self.config.tools, self.host
+        return bool(self._external or tools.external) or any(
+            os.path.isdir(host.expand(name, self.folder))  # noqa: PTH112 - at every start
+            for name in tools.search_paths
+        )
 
     def fit_outputs(self, window: int) -> None:
         """Have no output of a tool take more of the model's window than fits beside rules, tools and words."""

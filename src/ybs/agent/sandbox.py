@@ -12,6 +12,7 @@ from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.core.lazy import lazy
 from ybs.core.remedies import Remedy
+from ybs.security.sandbox.launch import Access
 
 if TYPE_CHECKING:
     from ybs.security.policy.policy import Sandboxing
@@ -172,21 +173,43 @@ class Sandbox:
     ) -> "Launch":
         """Return what starts the command in the sandbox."""
         shell = ("/bin/sh", "-c", command)
-        return self.start(shell, folder, environ, network=network, read_only=read_only)
+        access = Access(network=network, read_only=read_only)
+        return self.start(shell, folder, environ, access)
 
     def start(
         self,
         command: Sequence[str],
         folder: Path,
         environ: Mapping[str, str],
-        *,
-        network: bool = False,
-        read_only: bool = False,
+        access: Access,
     ) -> "Launch":
-        """Return what starts a program in the sandbox, with the project read-only where that is wanted."""
+        """Return what starts a program in the sandbox.
+
+        Whoever gives it more to read has asked `may_show`, or it is ybs's own.
+        """
         self._show_outputs()
-        network = network or self.is_open
-        return self.backend.launch(command, folder, environ, network=network, read_only=read_only)
+        return self._showing(access.shown).launch(
+            command,
+            folder,
+            environ,
+            network=access.network or self.is_open,
+            read_only=access.read_only,
+            declared=access.declared,
+        )
+
+    def _showing(self, paths: Sequence[Path]) -> "Backend":
+        """Return the sandbox in use, with more to read in it."""
+        places = getattr(self.backend, "places", None)
+        if not paths or places is None:
+            return self.backend
+        from ybs.security.sandbox.choice import choose
+
+        shown = (*places.readable, *(str(path.resolve()) for path in paths))
+        return choose(replace(places, readable=shown), self._private_folder(), self.shared_network)
+
+    def holds_reading(self) -> bool:
+        """Return whether what is started `read_only`, without network, can neither change nor send anything."""
+        return self.state == "full" and not self.is_open
 
     def wall(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
         """Return what in the sandbox a failed command ran into, as half a sentence; nothing where that does not show."""
@@ -298,11 +321,12 @@ class Sandbox:
             self._shows_outputs = True
             self._backend = None  # the next one has them
 
-    def _may_show(self, folder: Path) -> bool:
+    def may_show(self, path: Path) -> bool:
+        """Return whether a file or folder outside of the project may be shown to a program."""
         from ybs.security.sandbox.places import see
 
         try:
-            see(self._host, self._folder, readable=[folder], blocked=self._blocked)
+            see(self._host, self._folder, readable=[path], blocked=self._blocked)
         except Refused:
             return False
         return True
@@ -312,7 +336,7 @@ class Sandbox:
         from ybs.security.sandbox.places import see, switched_on
 
         blocked = self._blocked
-        readable = [path for path in switched_on(self._host.environ) if self._may_show(path)]
+        readable = [path for path in switched_on(self._host.environ) if self.may_show(path)]
         places = see(self._host, self._folder, readable=readable, blocked=blocked)
         opened: list[Path] = []
         for folder in self._folders:

@@ -38,13 +38,20 @@ def with_foreign(
     environment: ToolEnvironment,
     hooks: Sequence[CallHook],
 ) -> Toolbox:
-    """Return an agent's own tools and those of other toolboxes as one; calls of both are checked in the same way."""
-    if not toolboxes:
+    """Return an agent's own tools, programs of the person's and other toolboxes as one; all calls are checked in the same way."""
+    has_external = environment.has_external_tools()
+    if not toolboxes and not has_external:
         return own
     from ybs.tools.composite import CompositeToolbox
     from ybs.tools.foreign import ForeignToolbox
 
-    others = [ForeignToolbox(each, _empty_toolbox(environment, hooks)) for each in toolboxes]
+    others: list[Toolbox] = []
+    if has_external:
+        from ybs.tools.external.toolbox import ExternalToolbox
+
+        local = _empty_toolbox(environment, hooks)
+        others.append(ExternalToolbox(environment.external_tools, local, is_short=own.is_short))
+    others += [ForeignToolbox(each, _empty_toolbox(environment, hooks)) for each in toolboxes]
     return CompositeToolbox([own, *others])
 
 

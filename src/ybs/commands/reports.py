@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from ybs.commands.figures import money, percent
 from ybs.core.messages import Usage
+from ybs.core.wording import plural
 from ybs.session.reply import Reply, Table
 from ybs.session.session import Session
 
@@ -19,6 +20,21 @@ async def show_tools(session: Session, _argument: str) -> Reply:
     specs = session.agent.toolbox.specs()
     rows = Table.of((spec.name, spec.description.splitlines()[0]) for spec in specs)
     return Reply(tables=(rows,), notes=(f"{len(specs)} tools",))
+
+
+async def reload_tools(session: Session, _argument: str) -> Reply:
+    """Look for external tools again, list them, and say what cannot be used."""
+    await session.reload_tools()
+    catalogue = session.environment.external_tools
+    tools, problems = catalogue.usable, catalogue.problems
+    rows = Table.of(
+        (each.name, each.description.partition("\n")[0], each.definition.needs.words)
+        for each in tools
+    )
+    notes = [f"{each.shown} cannot be used: {each.why}" for each in problems if each.is_expected]
+    places = ", ".join(session.config.tools.search_paths)
+    said = plural(len(tools), "external tool") if tools else f"No external tools in {places}"
+    return Reply(tables=(rows,) if tools else (), notes=(f"{said}.", *notes))
 
 
 async def show_config(session: Session, _argument: str) -> Reply:

@@ -28,7 +28,7 @@ from ybs.commands.project import (
     share,
     show_jobs,
 )
-from ybs.commands.reports import show_config, show_secrets, show_status, show_tools
+from ybs.commands.reports import reload_tools, show_config, show_secrets, show_status, show_tools
 from ybs.commands.rewind import rewind
 from ybs.commands.sandbox import change_sandbox
 from ybs.commands.sessions import fork, rename, resume, save, show_session, show_sessions
@@ -309,6 +309,9 @@ GROUPS = (
             choices=_words("on", "off", "ask"),
         ),
         SlashCommand(("tools",), "", "list the tools that the model can call", show_tools),
+        SlashCommand(
+            ("reload-tools",), "", "look for your own tools again", reload_tools, waits=True
+        ),
         SlashCommand(
             names=("trust",),
             arguments="[give|revoke]",

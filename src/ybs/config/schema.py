@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from ybs.config.own_providers import Endpoint, Tokens
+from ybs.config.tool_needs import ToolNeeds
 
 #: Built-in defaults are the safe ones: a file, a variable or an option has to ask for more.
 Mode: TypeAlias = Literal["ask", "accept-edits", "auto", "plan", "deny", "bypass"]
@@ -215,6 +216,7 @@ class ExternalTool(Struct, frozen=True, kw_only=True):
     timeout_seconds: Annotated[
         WholeSeconds | None, Meta(description="How long a call may take. Unset: as shipped.")
     ] = None
+    needs: ToolNeeds = ToolNeeds()
     enabled: Annotated[bool, Meta(description="Offer the tool to the model.")] = True
 
 
@@ -223,11 +225,14 @@ class Tools(Struct, frozen=True, kw_only=True):
 
     builtin: Annotated[dict[str, BuiltinTool], Meta(description="Built-in tools, by name.")] = {}
     external: Annotated[
-        tuple[ExternalTool, ...], Meta(description="Programs of yours, as tools. Not there yet.")
+        tuple[ExternalTool, ...], Meta(description="Programs of yours, as tools.")
     ] = ()
     search_paths: Annotated[
-        tuple[str, ...], Meta(description="Folders in which tools are looked for. Not there yet.")
-    ] = ("~/.config/ybs/tools", "~/.ybs/tools", "./tools")
+        tuple[str, ...],
+        Meta(
+            description="Folders in which tools are looked for; those of a project once it is trusted."
+        ),
+    ] = ("~/.config/ybs/tools", "~/.ybs/tools", "./tools", "./.ybs/tools")
 
 
 class Git(Struct, frozen=True, kw_only=True):
@@ -363,8 +368,6 @@ PLANNED: Final = (
     "skills",
     "memory",
     "gateway",
-    "tools.external",
-    "tools.search_paths",
 )
 
 

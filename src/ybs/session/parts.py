@@ -91,6 +91,7 @@ class SessionParts:
             options.tools,
             options.toolboxes,
         )
+        self._form: PromptForm | None = None
         self.agent = self.build(provider, model)
 
     def store(self) -> Store:
@@ -108,6 +109,7 @@ class SessionParts:
 
         `form` is that of the prompt, where it is not the one of the settings.
         """
+        self._form = form
         is_short = is_small(self.loaded.host, provider, model, self.loaded.config, form)
         self.context.use(provider, model, is_short=is_short)
         support, guards = self._support_for_small() if is_short else (_as_it_is, ())
@@ -133,6 +135,13 @@ class SessionParts:
             wrap=lambda each: self._warming.awaiting(support(each)),
         )
         return build_agent(spec, self.environment, self._ports.emit)
+
+    async def reload_tools(self) -> None:
+        """Look for the person's own tools again, and have the agent offer them."""
+        await self.environment.external_tools.reload()
+        old = self.agent
+        self.agent = self.build(old.provider, old.model, self._form)
+        await old.toolbox.aclose()
 
     def _support_for_small(self) -> tuple[Callable[[Model], Model], tuple[Guard, ...]]:
         """Return what is put around a small model, and the guards that go with it."""

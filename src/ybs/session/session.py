@@ -55,9 +55,7 @@ class Session:
         self._sinks: list[Sink] = []
         #: Who is asked before a call that needs it. As long as none is set, the answer is no.
         self.confirm: Confirm = options.confirm
-        #: What it is busy with.
         self.running = RunningTask()
-        #: What the person runs in their own shell; a frontend with a terminal sets its `runner`.
         self.own_commands = OwnCommands(lambda: self.environment, self.running)
         self.usage = Usage()
         self._is_closed = False
@@ -320,6 +318,10 @@ class Session:
         await old.model.aclose()
         self._runner.begin_again()  # who goes on with this session some day is to know who answered
         await self._runner.prepare_again()
+
+    async def reload_tools(self) -> None:
+        """Look for the person's own tools again, between two turns."""
+        await self._parts.reload_tools()
 
     async def prepare(self, *, has_time: bool = True) -> None:
         """Have the system prompt say what is known of the place, once for a model; with time, begin the map."""

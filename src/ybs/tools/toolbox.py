@@ -134,7 +134,7 @@ class LocalToolbox(Toolbox):
         models are not told of by themselves.
         """
         self._tools = {tool.name: tool for tool in tools}
-        self._is_short, self._unoffered = is_short, unoffered
+        self.is_short, self._unoffered = is_short, unoffered
         self._specs: Sequence[ToolSpec] | None = None
         for tool in foreign:
             self._add(tool)
@@ -174,7 +174,7 @@ class LocalToolbox(Toolbox):
     def specs(self) -> Sequence[ToolSpec]:
         """Return the tools in the order they were given; the list stays the same as long as they do."""
         if self._specs is None:
-            make = _short_spec if self._is_short else _spec
+            make = _short_spec if self.is_short else _spec
             tools = self._tools.values()
             self._specs = [make(tool) for tool in tools if tool.name not in self._unoffered]
         return self._specs

@@ -20,9 +20,10 @@ def run_subcommand(arguments: "Namespace", options: "Options") -> int:
 
 
 def _tools(arguments: "Namespace", options: "Options") -> int:
-    from ybs.frontends.headless.tools import list_tools
+    from ybs.frontends.headless.tools import check_tools, list_tools
 
-    return list_tools(options, is_json=arguments.format == "json")
+    run = check_tools if arguments.action == "check" else list_tools
+    return run(options, is_json=arguments.format == "json")
 
 
 def _firewall(arguments: "Namespace", options: "Options") -> int:

@@ -10,6 +10,7 @@ from threading import Thread
 from typing import IO, TYPE_CHECKING
 
 from ybs.frontends.headless.output import tell
+from ybs.security.sandbox.launch import Access
 from ybs.session.settings import environment_of, load_settings
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def execute(options: "Options", command: Sequence[str], *, network: bool = False
     environment = environment_of(options, load_settings(options))
     environment.sandbox.check()
     launch = environment.sandbox.start(
-        command, environment.folder, environment.host.environ, network=network
+        command, environment.folder, environment.host.environ, Access(network=network)
     )
     # A terminal is not handed in: what runs in the sandbox could read what is typed there (from its standard output
     # too), or change its settings.

@@ -4,7 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
@@ -21,10 +21,11 @@ from ybs.frontends.headless.prompt import UsageError, read_piped
 from ybs.frontends.headless.run import INTERRUPTED, SIGNALS
 from ybs.session.plugins import with_plugins
 from ybs.session.settings import environment_of, load_settings, ready_settings
-from ybs.tools.registry import builtin_tools, is_enabled
+from ybs.tools.external.catalogue import DESCRIBE_SECONDS
+from ybs.tools.registry import NAMES, builtin_tools, is_enabled
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
 
     from ybs.core.ports import Confirm
     from ybs.session.options import Options
@@ -35,43 +36,110 @@ if TYPE_CHECKING:
 _CALL_ID = "call"
 
 
+class Listed(Struct, frozen=True):
+    """A tool as it is listed: `source` is "built-in", "installed", or the program that it is."""
+
+    tool: Tool
+    source: str
+    is_on: bool = True
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The tool as JSON."""
+        return {
+            "name": self.tool.name,
+            "effect": self.tool.effect,
+            "source": self.source,
+            "enabled": self.is_on,
+            "description": self.tool.description,
+            "parameters": self.tool.parameters,
+        }
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The tool as a row of a table."""
+        first = self.tool.description.partition("\n")[0].partition(". ")[0].removesuffix(".")
+        return self.tool.name, self.tool.effect, "on" if self.is_on else "off", first
+
+
 def list_tools(options: "Options", *, is_json: bool) -> int:
-    """Print the tools, those that are switched off too, and those that packages beside ybs bring."""
+    """Print the tools, those that are switched off too, and those that programs and packages beside ybs bring."""
     options = with_plugins(options, installed())
     loaded = load_settings(options)
-    config = loaded.config
     environment = environment_of(options, loaded)
+    listed = [*_own(environment), *(Listed(tool, "installed") for tool in options.tools)]
+    broken: list[str] = []
+    if environment.has_external_tools():
+        catalogue = environment.external_tools
+        asyncio.run(_settled(environment, catalogue.load(DESCRIBE_SECONDS)))
+        listed += [Listed(tool, tool.program.shown) for tool in catalogue.usable]
+        broken = [f"{each.shown}: {each.why}" for each in catalogue.problems if each.is_expected]
+    if is_json:
+        write_json([each.data for each in listed])
+    else:
+        write_table([each.cells for each in listed])
+    warn((*loaded.warnings, *options.warnings, *broken))
+    return 0
+
+
+def _own(environment: ToolEnvironment) -> "Iterator[Listed]":
+    config = environment.config
     builtin = {name: replace(tool, enabled=True) for name, tool in config.tools.builtin.items()}
     all_on = replace(config, tools=replace(config.tools, builtin=builtin))
-    own = PromptContext(environment).tools()
-    built_in = [*builtin_tools(all_on, environment.workspace), *own]
-    tools: list[Tool] = [*built_in, *options.tools]
-    on = {tool.name for tool in builtin_tools(config, environment.workspace)}
-    on |= {tool.name for tool in own if is_enabled(config, tool)}
-    on |= {tool.name for tool in options.tools}
+    noting = PromptContext(environment).tools()
+    for tool in (*builtin_tools(all_on, environment.workspace), *noting):
+        yield Listed(tool, "built-in", is_enabled(config, tool))
+
+
+def check_tools(options: "Options", *, is_json: bool) -> int:
+    """Ask every external tool anew what it does; print what can be used and what cannot. 1: something cannot."""
+    loaded = load_settings(options)
+    environment = environment_of(options, loaded)
+    catalogue = environment.external_tools
+    asyncio.run(_settled(environment, catalogue.reload()))
+    tools, problems = catalogue.usable, catalogue.problems
     if is_json:
-        write_json(
-            [
-                {
-                    "name": tool.name,
-                    "effect": tool.effect,
-                    "source": "built-in" if tool in built_in else "installed",
-                    "enabled": tool.name in on,
-                    "description": tool.description,
-                    "parameters": tool.parameters,
-                }
-                for tool in tools
-            ]
-        )
+        found = [
+            {"name": tool.name, "program": tool.program.shown, "needs": tool.definition.needs}
+            for tool in tools
+        ]
+        wrong = [{"program": each.shown, "problem": each.why} for each in problems]
+        write_json({"tools": found, "problems": wrong})
     else:
+        reads = "only reads the project"
+        rows = [
+            (each.name, each.program.shown, each.definition.needs.words or reads) for each in tools
+        ]
         write_table(
             [
-                (tool.name, tool.effect, "on" if tool.name in on else "off", _first(tool))
-                for tool in tools
+                ("ok", name, shown, f"needs {needs}" if needs != reads else needs)
+                for name, shown, needs in rows
             ]
         )
-    warn((*loaded.warnings, *options.warnings))
-    return 0
+        for each in problems:
+            tell(f"{each.shown}: {each.why}")
+        if not rows and not problems:
+            tell(f"No external tools were found in {', '.join(loaded.config.tools.search_paths)}.")
+    warn(loaded.warnings)
+    return int(any(each.is_expected for each in problems))
+
+
+async def _settled(environment: ToolEnvironment, work: "Awaitable[None]") -> None:
+    """Wait for what runs programs, and end what they need."""
+    try:
+        await work
+    finally:
+        await environment.external_tools.aclose()
+        await environment.aclose()
+
+
+def _foreign(environment: ToolEnvironment, options: "Options", name: str) -> "Sequence[Tool]":
+    """Return the tools that are not built in, the programs among them where a name may be of one."""
+    if name in NAMES or not environment.has_external_tools():
+        return options.tools
+    catalogue = environment.external_tools
+    asyncio.run(_settled(environment, catalogue.load(DESCRIBE_SECONDS)))
+    return (*options.tools, *catalogue.usable)
 
 
 def call_tool(
@@ -89,7 +157,8 @@ def call_tool(
         options = with_plugins(options, installed())
         environment = environment_of(options, ready_settings(options), confirming)
         context = PromptContext(environment)
-        toolbox = make_toolbox(environment, context, foreign=options.tools)
+        foreign = _foreign(environment, options, name)
+        toolbox = make_toolbox(environment, context, foreign=foreign)
         toolbox.check(call)
     except (UsageError, ToolError) as error:
         tell(f"ybs: {error}")
@@ -192,7 +261,3 @@ def shown(result: ToolResult) -> dict[str, Any]:
 def _tell_event(event: Event) -> None:
     if isinstance(event, Noticed):
         tell(event.text)
-
-
-def _first(tool: Any) -> str:
-    return tool.description.partition(". ")[0].removesuffix(".")

@@ -35,6 +35,8 @@ class Subject(Struct, frozen=True, kw_only=True):
     `network`: the command would have the network, which is closed otherwise; `offers_network`: it would not, and can have it. `only_reads`: this call changes nothing,
     although its tool may. `is_plain`: no text among the arguments is run. `destroys` says what would be gone for good.
     `is_own`: what it changes are ybs's own files, which later sessions read: no mode but `bypass` covers it, no grant, no undo.
+    `asks` says why every mode that asks at all asks about the call until something allows it. `is_alike`: the calls of the tool differ in nothing that matters
+    here, so that "always" stands for all of them with the same `detail`.
     """
 
     command: str = ""
@@ -48,6 +50,8 @@ class Subject(Struct, frozen=True, kw_only=True):
     is_plain: bool = False
     destroys: str = ""
     is_own: bool = False
+    asks: str = ""
+    is_alike: bool = False
 
 
 class Case:
@@ -149,7 +153,8 @@ class Case:
         """The rule that stands for exactly this call: a command, a file, or the arguments."""
         subject = self.subject
         paths = ", ".join(map(spelled, subject.paths))
-        what = subject.command or paths or bytes(self.call.arguments).decode()
+        arguments = "*" if subject.is_alike else bytes(self.call.arguments).decode()
+        what = subject.command or paths or arguments
         return f"{self.name}({what})" + self._place
 
     @property

@@ -221,11 +221,8 @@ class Policy:
 
     def _question_about_command(self, case: Case, *, is_named: bool) -> str:
         if case.command is None:
-            return (
-                ""
-                if self.mode == "auto" and self.sandbox in ("full", "off")
-                else f"{case.name} runs a program"
-            )
+            runs_unasked = self.mode == "auto" and self.sandbox in ("full", "off")
+            return case.subject.asks or ("" if runs_unasked else f"{case.name} runs a program")
         sandbox = self.sandbox
         if sandbox == "off" and self.mode == "auto":
             return ""

@@ -22,6 +22,15 @@ class Launch(Struct, frozen=True):
     scratch: str = ""
 
 
+class Access(Struct, frozen=True, kw_only=True):
+    """What a program is given in the sandbox beside the project: `shown` files and folders to read, `declared` variables."""
+
+    network: bool = False
+    read_only: bool = False
+    shown: tuple[Path, ...] = ()
+    declared: Mapping[str, str] = {}
+
+
 class Starter(Protocol):
     """Says how shell commands are started: as they are, or in a sandbox."""
 
@@ -46,6 +55,24 @@ class Starter(Protocol):
 
         May raise OSError or ToolError.
         """
+        ...
+
+    def start(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        environ: Mapping[str, str],
+        access: Access,
+    ) -> Launch:
+        """Return what starts a program. May raise OSError or ToolError."""
+        ...
+
+    def holds_reading(self) -> bool:
+        """Return whether what is started `read_only`, without network, can neither change nor send anything."""
+        ...
+
+    def may_show(self, path: Path) -> bool:
+        """Return whether a file or folder outside of the project may be shown to a program."""
         ...
 
     def expect_job(self) -> None:
@@ -85,12 +112,32 @@ class Bare:
         read_only: bool = False,
     ) -> Launch:
         """Return the command in a shell, without the secrets of the surroundings."""
+        del network, read_only  # nothing can be held back without a sandbox
+        return self.start(("/bin/sh", "-c", command), folder, environ, Access())
+
+    def start(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        environ: Mapping[str, str],
+        access: Access,
+    ) -> Launch:
+        """Return the program, without the secrets of the surroundings."""
         from ybs.security.sandbox.environment import (
             build_open,  # not needed before the first command
         )
 
-        del folder, network, read_only  # nothing can be held back without a sandbox
-        return Launch(("/bin/sh", "-c", command), build_open(environ))
+        del folder
+        return Launch(tuple(command), build_open(environ, declared=access.declared))
+
+    def holds_reading(self) -> bool:
+        """Return False: nothing is held back."""
+        return False
+
+    def may_show(self, path: Path) -> bool:
+        """Return True: everything is seen anyway."""
+        del path
+        return True
 
     def expect_job(self) -> None:
         """Do nothing: all commands have the machine's network."""

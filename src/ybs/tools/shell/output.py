@@ -52,6 +52,11 @@ class Kept:
         self.add(bytes(other._head + other._tail))
         self.size, self.lines = size, lines
 
+    def whole(self) -> bytes | None:
+        """Return all bytes as they came, or None where some are missing."""
+        is_whole = self.size <= len(self._head) + len(self._tail)
+        return bytes(self._head + self._tail) if is_whole else None
+
     def text(self, limit: int | None = None) -> str:
         """Return what is kept as it would be seen, or less of it, with a note where something is missing."""
         return self.shown(limit)[0]

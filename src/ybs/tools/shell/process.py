@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from subprocess import DEVNULL, Popen
 from time import monotonic
+from typing import BinaryIO
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,6 +30,8 @@ _CAN_LOOK = hasattr(
 class Command(Struct, frozen=True, kw_only=True):
     """What is run, where, and where its output goes. `streams` is 1 where stderr goes the way of stdout.
 
+    `given` is its input, a file that is closed once the command has started; without one it has none.
+
     While it is waited for it stands in `in_front`, so that it can be handed over to the background.
     """
 
@@ -40,6 +43,7 @@ class Command(Struct, frozen=True, kw_only=True):
     live: Live | None = None
     streams: int = 2
     in_front: "set[Shell] | None" = None
+    given: BinaryIO | None = None
 
 
 class Ended(Struct, frozen=True, kw_only=True):
@@ -187,7 +191,7 @@ def _spawn(command: Command, outputs: list[int]) -> Popen[bytes]:
     try:
         return Popen(
             launch.argv,
-            stdin=DEVNULL,
+            stdin=DEVNULL if command.given is None else command.given,
             stdout=outputs[0],
             stderr=outputs[-1],
             cwd=command.folder,
@@ -199,6 +203,8 @@ def _spawn(command: Command, outputs: list[int]) -> Popen[bytes]:
     finally:
         for descriptor in launch.descriptors:
             os.close(descriptor)
+        if command.given is not None:
+            command.given.close()
 
 
 def _signal(group: int, number: signal.Signals) -> None:

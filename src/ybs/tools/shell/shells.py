@@ -71,11 +71,15 @@ class Shells:
         self, command: str, folder: Path, *, network: bool = False, read_only: bool = False
     ) -> "tuple[Launch, Mark]":
         """Say how a command is started, and by which mark its processes are known. Raises OSError or ToolError."""
-        from ybs.tools.shell.orphans import Mark
-
         launch = self.starter.launch(
             command, folder, self._roots.host.environ, network=network, read_only=read_only
         )
+        return self.marked(launch)
+
+    def marked(self, launch: "Launch") -> "tuple[Launch, Mark]":
+        """Return what starts a program so that its processes are known by a mark, and the mark. Raises OSError."""
+        from ybs.tools.shell.orphans import Mark
+
         if launch.scratch:
             self.watch.clear(launch.scratch)
         mark = Mark.new()

@@ -1,0 +1,110 @@
+"""Where external tools are: programs in the folders of `tools.search_paths`, and those of `tools.external`.
+
+What lies in the project counts only where the person trusts the project, and only what that trust is bound to.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from ybs.config.review import Review
+from ybs.config.schema import ExternalTool, Tools
+from ybs.security.paths.roots import Roots
+from ybs.tools.external.program import Program, is_python_tool
+
+SIDECAR = ".tool.json"
+#: A name of many folders: a program in a project's folder of this name need not be a tool.
+_COMMON = "tools"
+_MOST_FILES = 500  # of a folder
+
+
+class Candidate(Struct, frozen=True, kw_only=True):
+    """A program that may be a tool. `sidecar` is the file beside it that describes it; without one it is asked.
+
+    `entry` is that of the settings, where it stands there. `is_expected`: it is meant to be a tool, so what is wrong with it matters.
+    """
+
+    program: Program
+    sidecar: Path | None = None
+    entry: ExternalTool | None = None
+    is_expected: bool = True
+
+
+def candidates(tools: Tools, roots: Roots, review: Review | None) -> Iterator[Candidate]:
+    """Yield the programs in their order: the settings first, then folder by folder, by name. Files are looked at."""
+    for entry in tools.external:
+        if entry.enabled:
+            yield _of_entry(entry, roots, review)
+    seen = set[Path]()
+    for name in tools.search_paths:
+        folder = roots.host.expand(name, roots.folder)
+        real = folder.resolve()
+        if real not in seen:
+            seen.add(real)
+            yield from _in_folder(name, real, roots, review)
+
+
+def _of_entry(entry: ExternalTool, roots: Roots, review: Review | None) -> Candidate:
+    path = roots.host.expand(entry.path, roots.folder).resolve()
+    inside = _in_project(path, roots)
+    program = Program(path, entry.path, is_python=_is_python(path), in_project=inside)
+    sidecar = path.with_name(path.name + SIDECAR)
+    return Candidate(program=program, sidecar=sidecar if sidecar.is_file() else None, entry=entry)
+
+
+def _in_folder(name: str, folder: Path, roots: Roots, review: Review | None) -> Iterator[Candidate]:
+    is_projects = bool(_in_project(folder, roots)) or folder == roots.folder
+    if is_projects and (review is None or not review.is_trusted):
+        return
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(entry.name for entry in entries)[:_MOST_FILES]
+    except OSError:
+        return
+    for each in names:
+        path = folder / each
+        if each.startswith(".") or each.endswith(SIDECAR) or not _is_program(path):
+            continue
+        real = path.resolve()
+        inside = _in_project(real, roots)
+        if is_projects and (review is None or inside not in review.files):
+            continue
+        sidecar = path.with_name(each + SIDECAR)
+        program = Program(
+            real, f"{name.rstrip('/')}/{each}", is_python=_is_python(real), in_project=inside
+        )
+        has_sidecar = sidecar.is_file() and (
+            not is_projects or (review is not None and _in_project(sidecar, roots) in review.files)
+        )
+        yield Candidate(
+            program=program,
+            sidecar=sidecar if has_sidecar else None,
+            is_expected=has_sidecar
+            or not is_projects
+            or folder.name != _COMMON
+            or folder.parent.name == ".ybs",
+        )
+
+
+def _is_program(path: Path) -> bool:
+    """Return whether it can be run, or is Python code that describes a tool."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return stat.S_ISREG(mode) and (bool(mode & 0o111) or _is_python(path))
+
+
+def _is_python(path: Path) -> bool:
+    try:
+        return is_python_tool(path)
+    except OSError:
+        return False
+
+
+def _in_project(path: Path, roots: Roots) -> str:
+    """Return the path from the project's folder; nothing for one that lies elsewhere."""
+    return str(path.relative_to(roots.folder)) if path.is_relative_to(roots.folder) else ""

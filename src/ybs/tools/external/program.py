@@ -1,0 +1,162 @@
+"""A program that serves as a tool: what starts it, and one run of it in the sandbox."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import BinaryIO
+
+from msgspec import Struct
+
+from ybs.config.tool_needs import ToolNeeds
+from ybs.core.errors import ToolError
+from ybs.security.sandbox.launch import Access, Launch
+from ybs.tools.workspace import Workspace
+
+#: How much of what a program writes is kept; more is cut in the middle, and is no JSON then.
+MOST_CHARS = 250_000
+_MOST_IN_ARGUMENT = 100_000  # the system takes 128 KiB
+#: Python code that describes its tools by `from ybs import tool`: it is run by ybs's own interpreter.
+_MARK = b"from ybs import"
+_RUNNER = Path(__file__).with_name("python_file.py")
+
+
+class Program(Struct, frozen=True):
+    """A program by its real path, and how the person knows it. `is_python`: it is Python code for ybs's own interpreter."""
+
+    path: Path
+    shown: str
+    is_python: bool = False
+    #: Its path from the project's folder, for one of the project: it is run only as long as it is what was trusted.
+    in_project: str = ""
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """One run: `words` stand behind the program, `given` is its input, and it gets what it `needs` and nothing else."""
+
+    program: Program
+    words: Sequence[str] = ()
+    given: bytes = b""
+    needs: ToolNeeds = ToolNeeds()
+    seconds: float
+
+
+class Ran(Struct, frozen=True, kw_only=True):
+    """What came of a run: `answer` is None where it was longer than may be read; `text` and `errors` are fit to be read."""
+
+    exit_code: int
+    how: str
+    answer: bytes | None
+    text: str
+    errors: str
+    timed_out: bool = False
+
+
+def is_python_tool(path: Path, *, most_bytes: int = 200_000) -> bool:
+    """Return whether a file is Python code that describes its tools by `from ybs import tool`. Raises OSError."""
+    if path.suffix != ".py":
+        return False
+    with path.open("rb") as file:
+        return any(line.startswith(_MARK) for line in file.read(most_bytes).splitlines())
+
+
+def command_of(program: Program, workspace: Workspace) -> list[str]:
+    """Return the words that start a program. Its interpreter is the one of the person's PATH, never one of the project.
+
+    Raises ToolError and OSError.
+    """
+    from ybs.security.sandbox.programs import persons_program
+
+    if program.is_python:
+        return [sys.executable, "-I", str(_RUNNER), str(program.path)]
+    with program.path.open("rb") as file:
+        first = file.read(200).partition(b"\n")[0].decode(errors="replace")
+    words = first.removeprefix("#!").split() if first.startswith("#!") else []
+    if not words or Path(words[0]).name != "env":
+        return [str(program.path)]
+    words = words[2:] if words[1:2] == ["-S"] else words[1:]
+    if not words:
+        return [str(program.path)]
+    roots = workspace.roots
+    found = persons_program(words[0], away_from=roots.folder, environ=roots.host.environ)
+    if found is None:
+        raise ToolError(f"{words[0]}, which runs it, is not on your PATH.")
+    return [found, *words[1:], str(program.path)]
+
+
+def shown_to(program: Program, needs: ToolNeeds, workspace: Workspace) -> list[Path]:
+    """Return what a program may read beside the project and the system. Raises ToolError for what may not be shown."""
+    roots, starter = workspace.roots, workspace.shells.starter
+    parent = program.path.parent
+    is_own = parent.is_relative_to((roots.host.config_folder / "tools").resolve())
+    shown = [parent if is_own or starter.may_show(parent) else program.path]
+    if program.is_python:
+        own = (Path(__file__).parents[2], Path(sys.prefix), Path(sys.base_prefix))
+        shown += [path for path in own if starter.may_show(path)]
+    for name in needs.read:
+        path = roots.host.expand(name, roots.folder).resolve()
+        if not starter.may_show(path):
+            raise ToolError(f"It needs to read {name}, which no program may be shown.")
+        shown += [path] if path.exists() else []
+    return [path for path in shown if not path.is_relative_to(roots.folder)]
+
+
+async def run(job: Run, workspace: Workspace) -> Ran:
+    """Run a program to its end. Raises ToolError and OSError."""
+    from ybs.tools.shell.output import Output
+    from ybs.tools.shell.process import Command, Shell, run_command
+
+    if any(len(word) > _MOST_IN_ARGUMENT for word in job.words):
+        raise ToolError("The arguments are too long for this tool.")
+    shells = workspace.shells
+    shells.starter.check()
+    launch, mark = shells.marked(await asyncio.to_thread(_launch, job, workspace))
+    output = Output(MOST_CHARS)
+    command = Command(
+        launch=launch,
+        folder=workspace.roots.folder,
+        mark=mark,
+        output=output,
+        watch=shells.watch,
+        given=_input_of(job.given),
+    )
+    ended = await run_command(command, job.seconds)
+    if isinstance(ended, Shell):  # nobody can hand it over, as it stands nowhere
+        raise ToolError("It was sent to the background.")
+    return Ran(
+        exit_code=ended.exit_code,
+        how=ended.how,
+        answer=output.stdout.whole(),
+        text=output.stdout.text(workspace.max_output_chars).strip(),
+        errors=output.stderr.text(workspace.max_output_chars // 2).strip(),
+        timed_out=ended.timed_out,
+    )
+
+
+def _launch(job: Run, workspace: Workspace) -> Launch:
+    roots, needs = workspace.roots, job.needs
+    environ = roots.host.environ
+    access = Access(
+        network=needs.network,
+        read_only=needs.project == "read",
+        shown=tuple(shown_to(job.program, needs, workspace)),
+        declared={name: environ[name] for name in needs.environment if name in environ},
+    )
+    command = [*command_of(job.program, workspace), *job.words]
+    return workspace.shells.starter.start(command, roots.folder, environ, access)
+
+
+def _input_of(given: bytes) -> BinaryIO | None:
+    """Return a file in memory that holds the input; where the system has none, one that goes when it is closed."""
+    if not given:
+        return None
+    file: BinaryIO
+    if hasattr(os, "memfd_create"):
+        file = open(os.memfd_create("ybs-input"), "w+b")  # noqa: PTH123, SIM115 - closed when it was started
+    else:
+        file = TemporaryFile()  # noqa: SIM115
+    file.write(given)
+    file.seek(0)
+    return file

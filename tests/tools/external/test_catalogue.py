@@ -1,0 +1,122 @@
+"""Programs are found, asked once, and asked again where the person wants it."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools.external.programs import FOLDER, install, playing, script
+from trusting import give_trust, put
+from ybs.tools.external import catalogue
+
+pytestmark = [
+    pytest.mark.timeout(60),
+    pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux"),
+]
+
+
+async def test_the_tools_of_the_persons_folders_are_offered(project: Path, home: Path):
+    install(home, "say-hello", "echo hello", {"description": "Say hello."})
+    put(home, ".ybs/tools/other", "#!/bin/sh\necho argument: $1\n", 0o755)
+    put(home, ".ybs/tools/other.tool.json", json.dumps({"name": "beside", "description": "It."}))
+    put(home, f"{FOLDER}/notes.txt", "no program")
+    put(home, f"{FOLDER}/helper.py", "print('no tool')")
+    async with playing(project) as played:
+        assert played.names == ["say_hello", "beside"]
+        assert (await played.run("say_hello")).output == "hello"
+        assert (await played.run("beside", x=1)).output == 'argument: {"x":1}'
+
+
+async def test_a_program_is_asked_once_as_long_as_it_is_the_same(project: Path, home: Path):
+    body = "date +%N"
+    tool = install(home, "now", body, {"description": "The first."})
+    async with playing(project) as played:
+        assert played.names == ["now"]
+    cache = home / ".cache/ybs/tools.json"
+    cache.write_text(cache.read_text().replace("now", "now"))
+    kept = cache.stat().st_mtime_ns
+    async with playing(project) as played:
+        assert played.names == ["now"]
+        assert cache.stat().st_mtime_ns == kept
+    tool.write_text(script(body, {"name": "then", "description": "Another."}))
+    async with playing(project) as played:
+        assert played.names == ["then"]
+    assert cache.stat().st_mtime_ns > kept
+
+
+async def test_what_is_broken_is_named_and_does_not_keep_the_others_away(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(catalogue, "DESCRIBE_SECONDS", 0.5)
+    for name, text in {
+        "slow": "#!/bin/sh\nsleep 60",
+        "dies": "#!/bin/sh\necho no such option >&2; kill -9 $$",
+        "bytes": "#!/bin/sh\nprintf '\\377\\000'",
+        "text": "#!/bin/sh\necho usage",
+        "foreign": "#!/usr/bin/env no-such-interpreter\n",
+        "long": "#!/bin/sh\nhead -c 3000000 /dev/zero | tr '\\0' x",
+    }.items():
+        put(home, f"{FOLDER}/{name}", text, 0o755)
+    install(home, "good", "echo yes")
+    install(home, "read_file", "echo mine")
+    async with playing(project) as played:
+        assert played.names == ["good"]
+        said = "\n".join(played.notices)
+        for words in (
+            "tools/slow cannot be used: it did not answer --schema within 0.5 s",
+            "tools/dies cannot be used: it answers --schema with exit code 137: no such option",
+            "tools/bytes cannot be used: its description is not a JSON object",
+            "tools/text cannot be used: its description is not a JSON object",
+            "tools/foreign cannot be used: no-such-interpreter, which runs it, is not on your PATH",
+            "tools/long cannot be used: it answers --schema with more than 64,000 bytes",
+            "The tool 'read_file' cannot be used: ybs has one of this name",
+        ):
+            assert words in said
+
+
+async def test_a_project_offers_tools_only_once_it_is_trusted(project: Path):
+    put(project, "tools/build.sh", "#!/bin/sh\ntouch built\necho done", 0o755)
+    put(project, "tools/check", script("echo checked"), 0o755)
+    put(project, ".ybs/tools/own", script("echo own"), 0o755)
+    async with playing(project) as played:
+        assert played.names == []
+    give_trust(project)
+    async with playing(project) as played:
+        assert sorted(played.names) == ["check", "own"]
+        assert not (project / "built").exists()  # it was asked with the project read-only
+        assert played.notices == []
+        assert (await played.run("check")).output == "checked"
+        put(project, "tools/check", script("echo changed"), 0o755)
+        result = await played.run("check")
+        assert result.is_refused
+        assert "tools/check is not the program that the person trusts" in result.output
+    async with playing(project) as played:
+        assert played.names == []
+
+
+async def test_a_reload_finds_what_is_new_and_forgets_what_is_gone(project: Path, home: Path):
+    gone = install(home, "gone", "echo 1")
+    install(home, "stays", "echo 1")
+    async with playing(project) as played:
+        assert played.names == ["gone", "stays"]
+        gone.unlink()
+        install(home, "new", "echo 1")
+        await played.environment.external_tools.reload()
+        assert played.names == ["new", "stays"]
+
+
+async def test_python_code_needs_no_more_than_a_function(project: Path, home: Path):
+    code = (
+        "from ybs import tool\n\n\n@tool\ndef lines(path: str) -> int:\n"
+        '    """Count lines."""\n    print("noise")\n    return len(open(path).readlines())\n\n\n'
+        '@tool\ndef fail() -> None:\n    """Fail."""\n    raise LookupError("nothing there")\n'
+    )
+    put(home, f"{FOLDER}/counting.py", code)
+    (project / "a.txt").write_text("1\n2\n")
+    async with playing(project) as played:
+        assert played.names == ["lines", "fail"]
+        assert (await played.run("lines", path="a.txt")).output == "2"
+        failed = await played.run("fail")
+        assert failed.is_error
+        assert "LookupError: nothing there" in failed.output

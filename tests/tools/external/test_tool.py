@@ -1,0 +1,133 @@
+"""External tools at work in the real sandbox: what they get, what they cannot do, and what the person is asked."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from processes import is_alive
+from tools.external.programs import install, playing, script
+from trusting import put
+from ybs.core.ports import Answer
+
+pytestmark = [
+    pytest.mark.timeout(60),
+    pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux"),
+]
+
+
+async def test_one_without_needs_only_reads_and_is_not_asked_about(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("MY_TOKEN", "x" * 20)
+    put(home, ".ssh/id_rsa", "private")
+    (project / "a.txt").write_text("content")
+    tries = (
+        "cat; cat a.txt; touch b.txt; cat ~/.ssh/id_rsa; echo token=$MY_TOKEN;"
+        " (exec 3<>/dev/tcp/127.0.0.1/9) && echo connected"
+    )
+    put(home, ".config/ybs/tools/look", script(tries, shell="/bin/bash"), 0o755)
+    async with playing(project) as played:
+        result = await played.run("look", word="é")
+    said = result.output
+    assert '{"word":"é"}content' in said
+    assert "Read-only file system" in said
+    assert "private" not in said
+    assert "token=\n" in said
+    assert "connected" not in said
+    assert not (project / "b.txt").exists()
+    assert played.questions == []
+
+
+async def test_what_it_needs_is_asked_for_once_and_given(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("MY_SETTING", "blue")
+    put(home, "data/numbers", "1 2 3")
+    needs = {"project": "write", "environment": ["MY_SETTING"], "read": ["~/data"]}
+    install(home, "work", "echo $MY_SETTING > made; cat ~/data/numbers", {"needs": needs})
+    async with playing(project, "auto") as played:
+        played.answer = Answer(is_allowed=True, is_for_session=True)
+        assert (await played.run("work", n=1)).output == "1 2 3"
+        assert (await played.run("work", n=2)).output == "1 2 3"
+        (question,) = played.questions
+        assert question.reason == "it needs to change files, your MY_SETTING, to read ~/data"
+        assert "It needs to change files, your MY_SETTING" in question.preview.body
+        assert question.grant == "work(*) with to change files, your MY_SETTING, to read ~/data"
+    assert (project / "made").read_text() == "blue\n"
+
+
+async def test_a_no_is_a_refusal_and_a_rule_allows_it(project: Path, home: Path):
+    install(home, "send", "echo sent", {"needs": {"network": True}})
+    async with playing(project, "auto") as played:
+        played.answer = Answer(is_allowed=False, reason="not now")
+        result = await played.run("send")
+        assert result.is_refused
+        assert "not now" in result.output
+    async with playing(project, "ask", **{"safety.allow": ["send"]}) as played:
+        assert (await played.run("send")).output == "sent"
+        assert played.questions == []
+
+
+@pytest.mark.parametrize(
+    ("body", "output", "is_error"),
+    [
+        ("echo '{\"success\": true, \"result\": \"it works\"}'", "it works", False),
+        ("echo '{\"success\": true, \"results\": [1, 2]}'", '{"results":[1,2]}', False),
+        ("echo '{\"success\": false, \"error\": \"no such page\"}'", "no such page", True),
+        ("echo plain text", "plain text", False),
+        (":", "It answered nothing.", False),
+        ("echo so far; echo it broke >&2; exit 3", "it failed with exit code 3.\nso far\n[stderr]\nit broke", True),
+        ("printf '\\377\\033[31mred'", "\ufffdred", False),
+        ("kill -9 $$", "it failed with exit code 137.", True),
+    ],
+)  # fmt: skip
+async def test_what_it_answers_is_what_the_model_reads(
+    body: str, output: str, is_error: bool, project: Path, home: Path
+):
+    install(home, "it", body)
+    async with playing(project) as played:
+        result = await played.run("it")
+    assert (result.output, result.is_error) == (output, is_error)
+
+
+async def test_one_that_never_ends_is_stopped_with_all_that_it_started(project: Path, home: Path):
+    described = {"timeout_seconds": 1, "needs": {"project": "write"}}
+    install(home, "it", "echo begun; sleep 300 & echo $! > pid; wait", described)
+    async with playing(project) as played:
+        result = await played.run("it")
+    assert result.is_error
+    assert result.output.startswith("it was stopped after 1 s.\nbegun")
+    assert not [pid for pid in _sleeping() if is_alive(pid)]
+
+
+def _sleeping() -> list[int]:
+    found = list[int]()
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                words = (folder / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            found += [int(folder.name)] if words[:2] == [b"sleep", b"300"] else []
+    return found
+
+
+async def test_arguments_are_checked_before_it_is_started(project: Path, home: Path):
+    schema = {"n": {"type": "integer", "required": True}}
+    needs = {"project": "write"}
+    install(home, "it", "touch started", {"parameters": schema, "needs": needs})
+    async with playing(project) as played:
+        result = await played.run("it", n="many")
+    assert result.is_error
+    assert "`n`" in result.output or "n:" in result.output or "'n'" in result.output
+    assert not (project / "started").exists()
+    assert played.questions == []
+
+
+async def test_places_of_keys_cannot_be_declared(project: Path, home: Path):
+    put(home, ".ssh/id_rsa", "private")
+    install(home, "it", "cat ~/.ssh/id_rsa", {"needs": {"read": ["~/.ssh"]}})
+    async with playing(project) as played:
+        result = await played.run("it")
+    assert "It needs to read ~/.ssh, which no program may be shown." in result.output
