@@ -73,3 +73,23 @@ def test_the_settings_name_one_too(project: Path, home: Path, capsys: pytest.Cap
     out, errors = capsys.readouterr()
     assert "ok  say  ~/bin/say  only reads the project" in out
     assert "tools/broken: it answers --schema with exit code 3" in errors
+
+
+async def test_fifty_of_them_cost_a_request_little(project: Path, home: Path):
+    model = ScriptedModel(["Yes.", call("find_tool", query="number 33"), call("tool_33", path="x"), "Done."])  # fmt: skip
+    schema = {
+        "path": {"type": "string", "required": True, "description": "relative to the project"}
+    }
+    for number in range(50):
+        described = {"description": f"Does the work of number {number}.", "parameters": schema}
+        install(home, f"tool_{number}", "cat", described)
+    async with Session.open(project, host=this_host(), model=model) as session:
+        await session.environment.external_tools.load(60)
+        await session.send("hello")
+        own = len(model.requests[-1].tools) - 1
+        sent = sum(len(each.name + each.description) + len(bytes(each.parameters)) for each in model.requests[-1].tools[own:])  # fmt: skip
+        assert [each.name for each in model.requests[-1].tools[own:]] == ["find_tool"]
+        assert sent / 3 < 1_500  # characters of a token, at worst
+        outcome = await session.send("do it")
+        assert outcome.finished.reason == "done"
+        assert model.requests[-1].messages[-1].output == '{"path":"x"}'  # pyright: ignore[reportAttributeAccessIssue]

@@ -43,6 +43,7 @@ def with_foreign(
     if not toolboxes and not has_external:
         return own
     from ybs.tools.composite import CompositeToolbox
+    from ybs.tools.deferred import DeferredToolbox
     from ybs.tools.foreign import ForeignToolbox
 
     others: list[Toolbox] = []
@@ -52,7 +53,7 @@ def with_foreign(
         local = _empty_toolbox(environment, hooks)
         others.append(ExternalToolbox(environment.external_tools, local, is_short=own.is_short))
     others += [ForeignToolbox(each, _empty_toolbox(environment, hooks)) for each in toolboxes]
-    return CompositeToolbox([own, *others])
+    return CompositeToolbox([own, DeferredToolbox(others)])
 
 
 def _empty_toolbox(environment: ToolEnvironment, hooks: Sequence[CallHook]) -> LocalToolbox:
