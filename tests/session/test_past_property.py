@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from opened import events_to
@@ -166,6 +166,7 @@ def _play(life: Sequence[Step]) -> None:
 
 
 @settings(max_examples=5, deadline=None)
+@example([("aim", 0), ("rewind", 1), ("talk", 0)])
 @given(lives)
 def test_a_life_is_the_same_live_in_its_file_and_in_a_copy(life: list[Step]):
     _play(life)

@@ -25,13 +25,14 @@ NOWHERE = -1
 class Round(Struct, kw_only=True):
     """A turn: the message that it began with, and the place of that in the conversation (`NOWHERE`: there is none).
 
-    `end` says how it ended; None while it runs, and where ybs was killed.
+    `end` says how it ended, with `size` messages; None while it runs, where ybs was killed, and where a part of it was cut.
     """
 
     message: UserMessage
     place: int
     changed: FilesChanged | None = None
     end: TurnFinished | None = None
+    size: int = 0
 
 
 class Rounds:
@@ -65,7 +66,7 @@ class Rounds:
                 self._all.append(Round(message=event.message, place=len(messages) - 1))
                 self._hidden.clear()
             case TurnFinished():
-                self._end(event)
+                self._end(event, len(messages))
             case SessionStarted():  # a turn that was killed has no end
                 self._is_wordless = self._is_wordless and not self._is_running
                 self._is_running = False
@@ -81,9 +82,10 @@ class Rounds:
             case _:
                 pass
 
-    def _end(self, event: TurnFinished) -> None:
+    def _end(self, event: TurnFinished, length: int) -> None:
         if self._is_running:
-            self._all[-1].end = event
+            last = self._all[-1]
+            last.end, last.size = event, length - last.place
         self._is_wordless = not self._is_running
         self._is_running = False
 
@@ -107,6 +109,9 @@ class Rounds:
                 each.place = NOWHERE
         names = {id(each) for each in gone if each.place != NOWHERE}
         self._all = [each for each in self._all if id(each) not in names]
+        for each in self._all:
+            if each.place + each.size > keeps:
+                each.end, each.size = None, 0
         self._hidden = [*(each for each in gone if id(each) in names), *self._hidden]
 
     def _sum_up(self, messages: Sequence[Message]) -> None:
