@@ -15,7 +15,7 @@ COMMAND_LINE = (
     *("cli.py", "parser.py", "subcommands.py", "flags.py", "usage.py", "habits.py"),
     *("completion.py", "__main__.py"),
 )
-ABOVE = ("commands/", "frontends/", *COMMAND_LINE)
+ABOVE = ("ready_tools/", "commands/", "frontends/", *COMMAND_LINE)
 #: Texts that name an option of another program, or a file; this list may only shrink.
 EXCEPTIONS = {
     ("git/way_back.py", "--format=%H %T %P%x09%s"): "an option of git",

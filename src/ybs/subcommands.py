@@ -25,8 +25,8 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("list", "show", "export", "search", "delete"),
     ),
     "tools": (
-        "list the tools that the model can call, or ask your own ones anew what they do",
-        ("list", "check"),
+        "list the tools that the model can call, ask your own ones anew what they do, or install a ready one",
+        ("list", "check", "install"),
     ),
     "tool": ("run one tool without a model and print its result as JSON", ("call",)),
     "map": ("list the files and definitions of a project, the ones relevant to a query first", ()),
@@ -105,6 +105,8 @@ def add_own(parser: "ArgumentParser", name: str) -> list["Action"]:
             options = [add("--sources", action="store_true", help=help_text)]
             add("key", nargs="?", metavar="KEY", help="of set and unset: a setting, as llm.model")
             add("value", nargs="?", metavar="VALUE", help="of set: its value, as text or JSON")
+        case "tools":
+            add("name", nargs="?", metavar="NAME", help="of install: one that comes with ybs")
         case "firewall":
             help_text = "files or folders to scan; - for standard input (default: this folder)"
             add("files", nargs="*", metavar="FILE", help=help_text)

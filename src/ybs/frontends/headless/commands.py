@@ -22,6 +22,10 @@ def run_subcommand(arguments: "Namespace", options: "Options") -> int:
 def _tools(arguments: "Namespace", options: "Options") -> int:
     from ybs.frontends.headless.tools import check_tools, list_tools
 
+    if arguments.action == "install":
+        from ybs.frontends.headless.ready_tools import install
+
+        return install(options.host, arguments.name)
     run = check_tools if arguments.action == "check" else list_tools
     return run(options, is_json=arguments.format == "json")
 

@@ -1,0 +1,1 @@
+"""Tools that `ybs tools install NAME` puts in place: each a file of its own, to be read and changed."""
