@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeAlias, cast
 
@@ -46,6 +47,7 @@ class FakeSession:
     ) -> None:
         self.script = list(script)
         self.config, self.host = config or Config(), this_host()
+        self.folder, self.loaded = Path("/proj/shop"), SimpleNamespace(review=None)
         self.warnings = warnings
         self.mode = "ask"
         self.confirm: Confirm = nobody

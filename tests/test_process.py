@@ -12,6 +12,7 @@ READERS = {
     "tools/shell/losses.py": "`~name` is the home folder of another account: the process's HOME is not asked",
     "session/options.py": "the host of a program that names none: read once, when a session is opened",
     "providers/http/client.py": "httpx2 takes the proxies of the process, and this asks whether it would",
+    "ready_tools/web_search.py": "a program of its own: its variables are those that the person lets it have",
 }
 #: Who changes the process that it runs in, and why.
 CHANGERS = {

@@ -1,9 +1,12 @@
 """Runs slash commands. A command answers with a reply and never asks the model."""
 
+from collections.abc import Mapping, Sequence
+
 from msgspec.structs import replace
 
 from ybs.commands.advice import told
 from ybs.commands.command import SlashCommand
+from ybs.commands.custom import custom_of
 from ybs.commands.figures import number_in
 from ybs.commands.habits import ALIASES, HINTS
 from ybs.commands.line import is_command
@@ -17,10 +20,19 @@ from ybs.session.session import Session
 _LONGEST_ECHO = 40
 
 
-def runs_beside_a_turn(line: str) -> bool:
+def commands_of(session: Session) -> Sequence[SlashCommand]:
+    """Return all commands of a session: those of ybs and its plugins, then those of the person's own files."""
+    return [*listed(), *_custom_of(session).values()]
+
+
+def _custom_of(session: Session | None) -> Mapping[str, SlashCommand]:
+    return {} if session is None else custom_of(session, named())
+
+
+def runs_beside_a_turn(line: str, session: Session | None = None) -> bool:
     """Return whether a line is a command that need not wait for the end of a running turn."""
     word, argument = _parts(line)
-    command = command_at(word)
+    command = command_at(word, session)
     if not is_command(line) or command is None:
         return is_command(line)
     return not command.waits or (command.shows_bare and not argument)
@@ -42,12 +54,12 @@ async def run_command(session: Session, line: str) -> Reply:
 
 async def _reply_to(session: Session, line: str) -> Reply:
     word, argument = _parts(line)
-    command = command_at(word)
+    command = command_at(word, session)
     if command is None:
         hint = HINTS.get(word[1:].lower(), "")
         return Reply(text=hint) if hint else unknown(word)
     name = command.names[0]
-    is_begun = word[1:].lower() not in named()
+    is_begun = word[1:].lower() not in {**named(), **_custom_of(session)}
     if chosen := _chosen(session.offered.get(name), f"/{name} {argument}"):
         word, argument = _parts(chosen)  # once: what is called so may be a number too
         command = named()[word[1:]]
@@ -69,14 +81,18 @@ async def _reply_to(session: Session, line: str) -> Reply:
     return reply
 
 
-def command_at(word: str) -> "SlashCommand | None":
+def command_at(word: str, session: Session | None = None) -> "SlashCommand | None":
     """Return the command with this name, or the only one with a name that begins so."""
     typed = word[1:].lower()
-    known = named()
-    command = known.get(typed) or known.get(ALIASES.get(typed, ""))
+    known, custom = named(), _custom_of(session)
+    command = known.get(typed) or custom.get(typed) or known.get(ALIASES.get(typed, ""))
     if command or typed in HINTS or not typed:
         return command
-    begun = [each for each in listed() if any(name.startswith(typed) for name in each.names)]
+    begun = [
+        each
+        for each in (*listed(), *custom.values())
+        if any(name.startswith(typed) for name in each.names)
+    ]
     return begun[0] if len(begun) == 1 else None
 
 

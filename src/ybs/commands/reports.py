@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from ybs.commands.custom import forget_custom
 from ybs.commands.figures import money, percent
 from ybs.core.messages import Usage
 from ybs.core.wording import plural
@@ -25,6 +26,7 @@ async def show_tools(session: Session, _argument: str) -> Reply:
 async def reload_tools(session: Session, _argument: str) -> Reply:
     """Look for external tools again, list them, and say what cannot be used."""
     await session.reload_tools()
+    forget_custom(session)
     catalogue = session.environment.external_tools
     tools, problems = catalogue.usable, catalogue.problems
     rows = Table.of(

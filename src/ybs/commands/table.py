@@ -9,6 +9,7 @@ from msgspec import Struct
 from ybs.commands.autocommit import change_autocommit
 from ybs.commands.command import SlashCommand
 from ybs.commands.conversation import begin_anew, clear, copy, export, leave
+from ybs.commands.custom import custom_of
 from ybs.commands.diff import show_diff
 from ybs.commands.download import download
 from ybs.commands.focus import focus
@@ -44,11 +45,8 @@ from ybs.session.session import Session
 
 async def show_help(session: Session, _argument: str) -> Reply:
     """List the commands, the other things a line can be, and the frontend's keys."""
-    groups = [
-        Table.of((_shown(each), each.summary) for each in group)
-        for group in (*GROUPS, added().commands)
-        if group
-    ]
+    all_of_them = (*GROUPS, added().commands, tuple(custom_of(session, COMMANDS).values()))
+    groups = [Table.of((_shown(c), c.summary) for c in group) for group in all_of_them if group]
     direct = (
         ("!COMMAND", "run a command in the sandbox; the model sees it"),
         ("!!COMMAND", "run it in your own shell; only you see it"),

@@ -13,7 +13,10 @@ from ybs.config.review import ProjectFile
 
 MCP_FILE = ".mcp.json"
 #: Everything below these counts.
-FOLDERS = (".ybs/agents", ".ybs/commands", ".ybs/hooks", ".ybs/skills", ".ybs/tools")
+FOLDERS = (
+    *(".ybs/agents", ".ybs/commands", ".ybs/hooks", ".ybs/skills", ".ybs/tools"),
+    ".claude/commands",
+)
 SKILLS = ".ybs/skills/"
 #: A folder of this name is common, so only programs and descriptions of tools right in it count.
 TOOLS_FOLDER = "tools"

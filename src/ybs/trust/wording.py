@@ -18,10 +18,13 @@ _LONGEST_LINE = 400
 _KINDS = {
     ".ybs/agents": "defines a helper agent",
     ".ybs/commands": "adds a command",
+    ".claude/commands": "adds a command",
     ".ybs/hooks": "is a program that hooks may run",
     ".ybs/skills": "belongs to a skill that contains a program",
     ".ybs/tools": "is a tool that the model may call",
 }
+#: Folders of other agents: common, and of use only to who asks for what is in them.
+_QUIET = (".claude/commands",)
 #: What single settings do; `{name}` is the setting's own.
 _SETTINGS = {
     ("llm", "endpoint"): "sends your prompts and your files to",
@@ -54,7 +57,8 @@ def items_of_files(files: Mapping[str, ProjectFile]) -> Iterator[Item]:
     for path in files:
         folder = next((name for name in FOLDERS if path.startswith(f"{name}/")), "")
         if folder:
-            yield Item(place=visible(path), words=_KINDS[folder])
+            asks = folder not in _QUIET
+            yield Item(place=visible(path), words=_KINDS[folder], asks=asks)
         elif path.startswith(f"{TOOLS_FOLDER}/"):
             described = path.endswith(SIDECAR) or path + SIDECAR in files
             words = "is a program that ybs would offer to the model as a tool"

@@ -99,7 +99,7 @@ class Work:
         """Take a line now: a command at once if it can, words at the running turn's next step."""
         from ybs.commands.registry import runs_beside_a_turn
 
-        if self.is_busy and runs_beside_a_turn(line):
+        if self.is_busy and runs_beside_a_turn(line, self._session):
             task = asyncio.create_task(self._take(line))
             self._beside[task] = line
             task.add_done_callback(self._beside.pop)

@@ -165,7 +165,7 @@ class PlainTerminal:
 
         line = line.strip()
         is_free = self.session.is_busy and not self._one_question.locked()
-        may_run = is_free and runs_beside_a_turn(line) and line.lower() not in LEAVING
+        may_run = is_free and runs_beside_a_turn(line, self.session) and line.lower() not in LEAVING
         if may_run:
             task = asyncio.create_task(self._answer_beside(line))
             self._beside.add(task)

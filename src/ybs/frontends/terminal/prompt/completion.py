@@ -113,12 +113,12 @@ class YbsCompleter(Completer):
                 yield Completion(quote(path), -len(word), display=_path_row(path, _room()))
 
     def _commands(self, line: str) -> Iterator[Completion]:
-        from ybs.commands.table import listed, named  # not needed for the first prompt
+        from ybs.commands.registry import command_at, commands_of  # not needed for the first prompt
 
         name, space, argument = line[1:].partition(" ")
         if not space:
-            return _names(name.lower(), line, listed())
-        command = named().get(name.lower())
+            return _names(name.lower(), line, commands_of(self._session))
+        command = command_at(f"/{name}", self._session)
         choices = command.choices(self._session) if command and command.choices else ()
         return _arguments(argument, choices)
 

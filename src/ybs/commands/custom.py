@@ -1,0 +1,149 @@
+"""Commands of the person's own: Markdown files whose text is sent to the model, with the arguments filled in.
+
+The form is that of other agents: a head of `description` and `argument-hint`, then words with `$ARGUMENTS`, `$1` to `$9`, `@files`, and
+commands as !`git diff`, which run in the sandbox first.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from msgspec import Struct
+
+from ybs.commands.command import Run, SlashCommand
+from ybs.config.host import Host
+from ybs.config.review import Review
+from ybs.session.reply import Reply
+from ybs.session.session import Session
+
+#: Of the project, once it is trusted; then the person's own, which come first where both have one name.
+PROJECT_FOLDERS: Final = (".ybs/commands", ".claude/commands")
+_SUFFIX = ".md"
+_MOST_BYTES = 200_000
+_MOST_FILES = 300
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_HEAD = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*\n", re.DOTALL | re.MULTILINE)
+_FIELD = re.compile(r"^([\w-]+):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+_ARGUMENT = re.compile(r"\$(ARGUMENTS|[1-9])(?!\w)")
+_COMMAND = re.compile(r"!`([^`\n]+)`")
+_MOST_SUMMARY = 100
+
+
+class Template(Struct, frozen=True, kw_only=True):
+    """A command as its file says it. `place` is the file, as it is shown."""
+
+    name: str
+    place: str
+    summary: str
+    arguments: str
+    text: str
+
+    def filled(self, given: str) -> str:
+        """Return the words with the arguments in their places, or behind them where the words name no place."""
+        words = given.split()
+
+        def value(found: re.Match[str]) -> str:
+            place = found[1]
+            if place == "ARGUMENTS":
+                return given
+            return words[int(place) - 1] if int(place) <= len(words) else ""
+
+        if given and not _ARGUMENT.search(self.text):
+            return f"{self.text}\n\n{given}"
+        return _ARGUMENT.sub(value, self.text)
+
+
+def templates(host: Host, folder: Path, review: Review | None) -> Iterator[Template]:
+    """Yield the commands of the person's folders, then those of a trusted project."""
+    for own in (host.config_folder / "commands", host.home / ".claude/commands"):
+        for file in sorted(own.rglob(f"*{_SUFFIX}"))[:_MOST_FILES]:
+            try:
+                data = file.read_bytes() if file.stat().st_size <= _MOST_BYTES else b""
+            except OSError:
+                continue
+            yield from _template(file.stem, str(file), data)
+    for name in PROJECT_FOLDERS:
+        for path in review.paths(name) if review is not None else ():
+            if path.endswith(_SUFFIX) and review is not None:
+                place = str(folder / path)
+                yield from _template(Path(path).stem, place, review.data(path) or b"")
+
+
+_found: "WeakKeyDictionary[Session, dict[str, SlashCommand]]" = WeakKeyDictionary()
+
+
+def custom_of(session: Session, taken: Collection[str]) -> Mapping[str, SlashCommand]:
+    """Return the commands of a session by name; their files are read once.
+
+    What is called like one that is `taken`, or like an earlier one, is left out.
+    """
+    if session not in _found:
+        made = _found[session] = {}
+        for template in templates(session.host, session.folder, session.loaded.review):
+            if template.name not in taken and template.name not in made:
+                made[template.name] = SlashCommand(
+                    names=(template.name,),
+                    arguments=template.arguments,
+                    summary=template.summary,
+                    run=_sending(template),
+                    waits=True,
+                )
+    return _found[session]
+
+
+def forget_custom(session: Session) -> None:
+    """Read the files again when a command is next looked for."""
+    _found.pop(session, None)
+
+
+def _sending(template: Template) -> Run:
+    async def run(session: Session, argument: str) -> Reply:
+        text = await _with_outputs(session, template.filled(argument))
+        message = await session.composer.compose(text)
+        return Reply(shared=message)
+
+    return run
+
+
+async def _with_outputs(session: Session, text: str) -> str:
+    """Run the commands that stand in the words, in the sandbox, and put what they print in their places."""
+    if not _COMMAND.search(text):
+        return text
+    from ybs.session.shell import TypedCommands
+
+    runner = TypedCommands(session.environment, session.recorder, session.emit)
+    pieces, at = list[str](), 0
+    for found in _COMMAND.finditer(text):
+        message = await runner.injected(found[1])
+        pieces += [text[at : found.start()], message.words]
+        at = found.end()
+    return "".join([*pieces, text[at:]])
+
+
+def _template(stem: str, place: str, data: bytes) -> Iterator[Template]:
+    name = stem.lower().replace(" ", "-")
+    text = data.decode(errors="replace")
+    if not _NAME.fullmatch(name) or not text.strip():
+        return
+    head = _HEAD.match(text)
+    fields = {key.lower(): _bare(value) for key, value in _FIELD.findall(head[1] if head else "")}
+    body = (text[head.end() :] if head else text).strip()
+    first = next((line.strip("# ") for line in body.splitlines() if line.strip("# ")), "")
+    takes = "[ARGUMENTS]"
+    yield Template(
+        name=name,
+        place=place,
+        summary=_shortened(fields.get("description") or first),
+        arguments=_shortened(fields.get("argument-hint") or takes),
+        text=body,
+    )
+
+
+def _bare(value: str) -> str:
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MOST_SUMMARY else text[: _MOST_SUMMARY - 1] + "…"
