@@ -225,6 +225,39 @@ def test_every_option_of_a_session_arrives(headless: Door, project: Path) -> Non
     assert (options.dry_run, options.sandbox) == (True, False)
 
 
+def test_the_schema_of_the_answer_is_read_from_its_file(headless: Door, project: Path) -> None:
+    (project / "s.json").write_text('{"type": "object"}')
+    assert cli.main(["-P", "--output-schema", "s.json", "go"]) == 0
+    assert headless.options.output_schema == {"type": "object"}
+
+
+@every_row(
+    ("text", "said"),
+    [
+        (None, "--output-schema s.json cannot be read: No such file"),
+        ("{", "--output-schema s.json is not JSON"),
+        ("[]", "--output-schema s.json: the schema is not a JSON Schema"),
+    ],
+)
+def test_a_schema_that_cannot_be_used_is_bad_usage(
+    text: str | None, said: str, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if text is not None:
+        (project / "s.json").write_text(text)
+    assert cli.main(["-P", "--output-schema", "s.json", "go"]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_schema_works_with_print_alone(
+    terminal: Door, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "s.json").write_text("{}")
+    assert cli.main(["--output-schema", "s.json", "go"]) == 2
+    assert terminal.options is None
+    assert cli.main(["--output-schema", "s.json", "models"]) == 2
+    assert capsys.readouterr().err.count("--output-schema works ") == 2
+
+
 @every_row(
     ("words", "resume", "prompt"),
     [

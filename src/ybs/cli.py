@@ -160,6 +160,9 @@ def open_door(arguments: "Namespace") -> int:
             output_format=arguments.output_format,
             is_verbose=arguments.verbose or arguments.dry_run,  # the calls are the result
         )
+    if options.output_schema is not None:
+        complain("--output-schema works only with --print")
+        return 2
     from ybs.frontends.terminal.app import chat
 
     return chat(
@@ -265,11 +268,32 @@ def session_options(arguments: "Namespace") -> "Options":
         "trust": arguments.trust,
         "sandbox": not arguments.no_sandbox,
         "system_prompt_file": arguments.system_prompt_file,
+        "output_schema": read_schema(arguments.output_schema),
         "resume": "" if arguments.newest else arguments.resume or None,
         "fork": arguments.fork,
         "before_incognito": keep_memory_private,
     }
     return Options.of(here(), settings | rest)
+
+
+def read_schema(path: "Path | None") -> Any:
+    """Read the file of --output-schema. Raises BadOption where it cannot be read, is not JSON or not a usable schema."""
+    if path is None:
+        return None
+    from json import loads
+
+    from ybs.core.errors import ConfigError
+    from ybs.guards.json_schema import JsonSchema
+    from ybs.session.options import BadOption
+
+    try:
+        return JsonSchema(loads(path.read_text("utf-8"))).root
+    except OSError as error:
+        raise BadOption(f"--output-schema {path} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise BadOption(f"--output-schema {path} is not JSON: {error}") from error
+    except ConfigError as error:
+        raise BadOption(f"--output-schema {path}: {error}") from error
 
 
 def here() -> "Path":

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from argparse import Action, ArgumentParser
 
+FORMATS = ("text", "json", "stream-json")
 MODES = ("ask", "accept-edits", "auto", "plan", "deny", "bypass")
 
 
@@ -43,6 +44,24 @@ def add_resuming(parser: "ArgumentParser") -> list["Action"]:
         add("--continue", dest="newest", action="store_true", help=help_text),
         add("--resume", nargs="?", const="", metavar="ID", help=resume_text),
         add("--fork", action="store_true", help="with --continue or --resume: continue in a copy"),
+    ]
+
+
+def add_output(parser: "ArgumentParser") -> list["Action"]:
+    """Add the options about what `--print` prints."""
+    from pathlib import Path
+
+    add = parser.add_argument
+    schema_text = "with --print: the answer must be JSON that fits the JSON Schema in this file"
+    return [
+        add("--print", "-P", action="store_true", help="run once, print the answer and exit"),
+        add(
+            "--output-format",
+            choices=FORMATS,
+            default="text",
+            help="the output of --print (default: text)",
+        ),
+        add("--output-schema", type=Path, metavar="FILE", help=schema_text),
     ]
 
 

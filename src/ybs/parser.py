@@ -6,14 +6,13 @@ The first word that is not an option may be a subcommand; otherwise it is the pr
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from ybs.flags import add_resuming, add_shared_options
+from ybs.flags import add_output, add_resuming, add_shared_options
 from ybs.subcommands import SUBCOMMANDS, parse_subcommand
 from ybs.usage import fail, nearest, new_parser, refuse_unknown
 
 if TYPE_CHECKING:
     from argparse import Action, ArgumentParser, Namespace
 
-FORMATS = ("text", "json", "stream-json")
 EPILOG = """\
 subcommands:
   config show|set|unset|schema|check   show, change and check the settings
@@ -61,6 +60,8 @@ def parse(words: Sequence[str]) -> "Namespace":
     if subcommand:
         if arguments.prompt is not None:
             fail(f"{subcommand} is a subcommand and stands alone; put a prompt in quotes")
+        if arguments.output_schema is not None:
+            fail("--output-schema works with --print, not with a subcommand")
         if arguments.newest or arguments.resume is not None:
             fail("--continue and --resume work in a chat and with --print, not with a subcommand")
         return parse_subcommand(subcommand, after, arguments)
@@ -151,19 +152,9 @@ def chat_parser() -> tuple["ArgumentParser", list["Action"]]:
     parser.add_argument(
         "prompt", nargs="?", metavar="PROMPT", help="what to do; without it, ybs opens a chat"
     )
-    actions = [*add_resuming(parser), *add_shared_options(parser)]
-    add = parser.add_argument
-    actions += [
-        add("--print", "-P", action="store_true", help="run once, print the answer and exit"),
-        add(
-            "--output-format",
-            choices=FORMATS,
-            default="text",
-            help="the output of --print (default: text)",
-        ),
-        add("--version", action="version", version=version_line()),
-    ]
-    return parser, actions
+    actions = [*add_resuming(parser), *add_shared_options(parser), *add_output(parser)]
+    version = parser.add_argument("--version", action="version", version=version_line())
+    return parser, [*actions, version]
 
 
 def version_line() -> str:

@@ -218,6 +218,7 @@ async def test_what_was_masked_is_listed_and_can_be_let_through(project: Path) -
                 "agent/read_ahead.py",
                 "guards/endings.py",
                 "guards/calls.py",
+                "guards/answer_form.py",
                 "compaction/compaction.py",
                 "guards/limits.py",
                 "compaction/summary.py",

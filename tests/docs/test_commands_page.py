@@ -7,8 +7,8 @@ import pytest
 
 from ybs.cli import main
 from ybs.commands.table import LISTED
-from ybs.flags import MODES
-from ybs.parser import EPILOG, FORMATS, SUBCOMMANDS
+from ybs.flags import FORMATS, MODES
+from ybs.parser import EPILOG, SUBCOMMANDS
 from ybs.providers.registry import provider_names
 
 PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")

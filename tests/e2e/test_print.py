@@ -65,6 +65,20 @@ def test_binary_input_is_refused_before_anything_is_sent(serve: Callable[..., li
     assert "binary" in done.stderr
 
 
+def test_an_answer_that_fits_its_schema_is_all_that_is_printed(
+    serve: Callable[..., list[str]], project: Path
+) -> None:
+    (project / "s.json").write_text('{"type": "object", "required": ["n"]}')
+    wanted = ["-P", "--output-schema", "s.json", "go"]
+    good = run([*serve('```json\n{"n": 3}\n```'), "--output-format", "json", *wanted])
+    result = msgspec.json.decode(good.stdout)
+    assert (good.returncode, result["result"]) == (0, '{"n": 3}')
+    assert result["structured_output"] == {"n": 3}
+    bad = run([*serve("one", "two", "three"), *wanted])
+    assert (bad.returncode, bad.stdout) == (4, "")
+    assert "does not fit the output schema after 3 tries: it is not JSON" in bad.stderr
+
+
 @pytest.mark.slow
 def test_an_allowed_call_runs(serve: Callable[..., list[str]], project: Path) -> None:
     command = serve(call("run_shell", command="touch made"), "did it")

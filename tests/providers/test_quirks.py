@@ -34,6 +34,15 @@ def test_single_fields_are_overridden_and_the_others_stay():
             Quirks(wants_alternating_roles=True),
         ),
         ("To use function tools, set reasoning_effort to 'none'", Quirks(reasoning_effort="none")),
+        (
+            "Unsupported value: 'xhigh' is not supported with the 'm' model. Supported values are: 'low', 'medium', and "
+            "'high'. (reasoning_effort)",
+            Quirks(efforts=("low", "medium", "high")),
+        ),
+        ("Unrecognized request argument supplied: reasoning_effort", Quirks(effort_form="no")),
+        ('"qwen2.5" does not support thinking', Quirks(effort_form="no")),
+        ("Budget 0 is invalid. This model only works in thinking mode.", Quirks(effort_form="no")),
+        ("output_config: Extra inputs are not permitted", Quirks(effort_form="no")),
     ],
 )
 def test_a_refusal_teaches(refusal: str, expected: Quirks):

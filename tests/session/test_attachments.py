@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from fake_session import FakeSession, says
+from hosts import this_host
 from opened import events_to
 from serving import serving
 from ybs.core.events import Noticed, UserSaid
@@ -95,7 +96,7 @@ def test_a_script_gives_only_its_prompt_as_the_words_that_name_files(
     monkeypatch.setattr(headless, "read_piped", lambda: "mail from @b.txt")
     for prompt in ("see @a.txt", None):
         fake = Session(says("ok"))
-        options: Any = None
+        options = Options(host=this_host(), folder=Path.cwd())
 
         def opener(_: object, fake: FakeSession = fake) -> Any:
             return fake

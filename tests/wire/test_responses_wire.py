@@ -110,6 +110,41 @@ async def test_reasoning_goes_back_encrypted_before_the_call_that_it_led_to(ask:
     assert kinds == [("reasoning", "c2ln"), ("function_call", None), ("message", None)]
 
 
+CALL = {"type": "function_call", "call_id": "call_1", "name": "look"}
+BEGUN = {"type": "response.output_item.added", "output_index": 0, "item": {**CALL, "arguments": ""}}
+WHOLE = {**CALL, "arguments": '{"at":"a"}'}
+END = {"type": "response.completed", "response": {"status": "completed"}}
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [
+            BEGUN,
+            {
+                "type": "response.function_call_arguments.done",
+                "output_index": 0,
+                "arguments": '{"at":"a"}',
+            },
+            {"type": "response.output_item.done", "output_index": 0, "item": WHOLE},
+            END,
+        ],
+        [BEGUN, {"type": "response.output_item.done", "output_index": 0, "item": WHOLE}, END],
+        [{"type": "response.output_item.done", "output_index": 0, "item": WHOLE}, END],
+        [{"type": "response.completed", "response": {"status": "completed", "output": [WHOLE]}}],
+    ],
+    ids=["arguments done", "item done", "item done alone", "response completed"],
+)
+async def test_arguments_that_come_in_one_piece_at_the_end_are_read_once(
+    events: list[dict[str, Any]], ask: Any
+):
+    async with ResponsesServer([Frames.of(*events)]) as server:
+        message = await ask(server)
+    assert [(c.id, c.name, bytes(c.arguments)) for c in message.calls] == [
+        ("call_1", "look", b'{"at":"a"}')
+    ]
+
+
 async def test_a_response_that_failed_says_why(ask: Any):
     error = {"code": "server_error", "message": "the engine broke"}
     failed = {"type": "response.failed", "response": {"status": "failed", "error": error}}

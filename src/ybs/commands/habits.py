@@ -10,6 +10,9 @@ ALIASES: Final = {
     "allowed-tools": "permissions",
     "auth": "setup",
     "bashes": "jobs",
+    "reasoning-effort": "effort",
+    "think": "effort",
+    "think-tokens": "effort",
     "branch": "fork",
     "checkpoint": "rewind",
     "checkpoints": "rewind",
@@ -32,10 +35,6 @@ ALIASES: Final = {
 _MODES: Final = (
     "Modes are chosen with /mode: plan reads only, ask asks first, auto works without asking."
 )
-_EFFORT: Final = (
-    "How much a model thinks is its own setting: choose another model with /model, or say in your prompt "
-    "how thoroughly it should think."
-)
 _FILES: Final = "Write @ and the file's path in your prompt: its content is sent along."
 _LATER: Final = "This is not part of this version of ybs. /help lists what there is."
 #: What has no command in ybs: how it is done instead.
@@ -50,7 +49,6 @@ HINTS: Final = {
     "continue": "Type what to do next, or /resume to continue a saved session.",
     "drop": "Files are not added for good: what was sent is in the conversation. /clear starts it over.",
     "editor": "Ctrl-G (or Ctrl-X Ctrl-E) opens your prompt in your editor.",
-    "effort": _EFFORT,
     "feedback": "Report a bug where you got ybs from; /doctor shows what to mention.",
     "git": "Type !git and the rest: !COMMAND runs it in the sandbox, !!COMMAND in your own shell.",
     "hooks": _LATER,
@@ -64,7 +62,6 @@ HINTS: Final = {
     "pr-comments": "Ask for it in a prompt, or run your command with !COMMAND and let the model read its output.",
     "privacy": "ybs talks to the provider that you chose and to nobody else: no telemetry, no update check.",
     "read-only": "/mode plan lets the model read and plan, and change nothing.",
-    "reasoning-effort": _EFFORT,
     "release-notes": "CHANGELOG.md of ybs says what has changed; /status shows the version.",
     "review": "Ask for it in a prompt, such as: review my uncommitted changes. /diff shows what ybs has changed.",
     "run": "Type !COMMAND: it runs in the sandbox, and the model sees its output.",
@@ -74,8 +71,6 @@ HINTS: Final = {
     "terminal-setup": "Nothing has to be set up: Shift-Enter, Alt-Enter or Ctrl-J insert a new line. /doctor checks your terminal.",
     "test": "Type !COMMAND to run the tests; the model sees the output and can fix what fails.",
     "theme": "ybs uses the colours of your terminal; ui.color turns them off: /config",
-    "think": _EFFORT,
-    "think-tokens": _EFFORT,
     "todo": "The model keeps its plan by itself: /context shows its goal, /focus TEXT tells it what you are working on.",
     "todos": "The model keeps its plan by itself: /context shows its goal, /focus TEXT tells it what you are working on.",
     "upgrade": "ybs does not update itself; upgrade it as you installed it, such as with `uv tool upgrade ybs`.",

@@ -1,17 +1,19 @@
 """The table of the slash commands: their names, what they do, and how."""
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Sequence, Set
 from functools import cache
-from typing import Any, get_args
+from typing import Any
 
 from msgspec import Struct
 
 from ybs.commands.autocommit import change_autocommit
+from ybs.commands.choices import jobs, models, modes, offered_sessions, providers, words
 from ybs.commands.command import SlashCommand
 from ybs.commands.conversation import begin_anew, clear, copy, export, leave
 from ybs.commands.custom import custom_of
 from ybs.commands.diff import show_diff
 from ybs.commands.download import download
+from ybs.commands.effort import LEVELS, change_effort
 from ybs.commands.focus import focus
 from ybs.commands.folders import add_dir
 from ybs.commands.git import commit
@@ -37,7 +39,6 @@ from ybs.commands.undo import compact, redo, restore, undo
 from ybs.commands.usage import show_context, show_cost
 from ybs.commands.view import change_streaming, change_verbosity
 from ybs.config.installed import EntryPoint, installed
-from ybs.config.schema import Mode
 from ybs.core.errors import ConfigError
 from ybs.session.reply import Reply, Table
 from ybs.session.session import Session
@@ -59,38 +60,7 @@ def _shown(command: SlashCommand) -> str:
     return f"/{command.names[0]} {command.arguments}".rstrip()
 
 
-def _words(*words: str) -> Callable[[Session], Sequence[str]]:
-    return lambda _session: words
-
-
-def _modes(_session: Session) -> Sequence[str]:
-    return get_args(Mode)
-
-
-def _providers(session: Session) -> Sequence[str]:
-    from ybs.providers.registry import provider_names
-
-    return provider_names(session.config)
-
-
-def _models(session: Session) -> Sequence[str]:
-    """Return the names that /model offered last."""
-    menu = session.offered.get("model")
-    lines = [item.line for item in menu.items] if menu else []
-    return [line.removeprefix("/model ") for line in lines if line.startswith("/model ")]
-
-
-def _offered_sessions(session: Session) -> Sequence[str]:
-    """Return the names that /sessions or /resume offered last."""
-    menu = session.offered.get("resume")
-    return [item.line.removeprefix("/resume ") for item in menu.items] if menu else []
-
-
-def _jobs(session: Session) -> Sequence[str]:
-    return [f"stop {job.name}" for job in session.environment.workspace.shells.jobs.running]
-
-
-_ON_OFF = _words("on", "off")
+_ON_OFF = words("on", "off")
 #: In the order of /help, with a blank line between the groups: the model, the conversation, saved sessions, what it
 #: took and did, the project, ybs itself.
 GROUPS = (
@@ -102,7 +72,7 @@ GROUPS = (
             run=change_model,
             waits=True,
             shows_bare=True,
-            choices=_models,
+            choices=models,
         ),
         SlashCommand(
             names=("provider",),
@@ -111,7 +81,16 @@ GROUPS = (
             run=change_provider,
             waits=True,
             shows_bare=True,
-            choices=_providers,
+            choices=providers,
+        ),
+        SlashCommand(
+            names=("effort",),
+            arguments="[LEVEL]",
+            summary="choose how hard the model thinks",
+            run=change_effort,
+            waits=True,
+            shows_bare=True,
+            choices=words("auto", *LEVELS),
         ),
         SlashCommand(("download",), "[NAME]", "download a model, and use it", download, waits=True),
         SlashCommand(
@@ -119,7 +98,7 @@ GROUPS = (
             arguments="[NAME]",
             summary="choose what ybs may do without asking",
             run=change_mode,
-            choices=_modes,
+            choices=modes,
         ),
         SlashCommand(
             names=("plan",),
@@ -128,7 +107,7 @@ GROUPS = (
             run=show_plan,
             waits=True,
             shows_bare=True,
-            choices=_words("go", "go auto", "keep"),
+            choices=words("go", "go auto", "keep"),
         ),
         SlashCommand(
             names=("add-dir",),
@@ -143,14 +122,14 @@ GROUPS = (
             arguments="[allow RULE]",
             summary="show and change what needs no question",
             run=permissions,
-            choices=_words("allow", "deny", "remove"),
+            choices=words("allow", "deny", "remove"),
         ),
         SlashCommand(
             names=("sandbox",),
             arguments="[CHANGE]",
             summary="show or change how commands are sandboxed",
             run=change_sandbox,
-            choices=_words("on", "off", "network on", "network off", "write"),
+            choices=words("on", "off", "network on", "network off", "write"),
         ),
     ),
     (
@@ -172,7 +151,7 @@ GROUPS = (
             summary="undo the last turn and its changes to files",
             run=undo,
             waits=True,
-            choices=_words("force"),
+            choices=words("force"),
             activity="undoing",
         ),
         SlashCommand(
@@ -181,7 +160,7 @@ GROUPS = (
             "redo what was undone",
             redo,
             waits=True,
-            choices=_words("force"),
+            choices=words("force"),
             activity="redoing",
         ),
         SlashCommand(
@@ -198,7 +177,7 @@ GROUPS = (
             "[N|code]",
             "copy an answer, or its code, to the clipboard",
             copy,
-            choices=_words("code"),
+            choices=words("code"),
         ),
         SlashCommand(("export",), "[FILE]", "save the conversation as Markdown or JSON", export),
         SlashCommand(
@@ -207,7 +186,7 @@ GROUPS = (
             summary="start a session of which nothing is saved",
             run=change_incognito,
             waits=True,
-            choices=_words("off"),
+            choices=words("off"),
         ),
     ),
     (
@@ -216,7 +195,7 @@ GROUPS = (
             "[N|all]",
             "list the saved sessions, and resume one",
             show_sessions,
-            choices=_words("all"),
+            choices=words("all"),
         ),
         SlashCommand(
             names=("resume", "load"),
@@ -225,7 +204,7 @@ GROUPS = (
             run=resume,
             waits=True,
             shows_bare=True,
-            choices=_offered_sessions,
+            choices=offered_sessions,
             activity="reading",
         ),
         SlashCommand(("session",), "", "show this session's title, file and age", show_session),
@@ -240,14 +219,14 @@ GROUPS = (
         ),
         SlashCommand(("cost",), "", "show the tokens and the cost of each turn", show_cost),
         SlashCommand(
-            ("diff",), "[N|all]", "show the changes made to files", show_diff, choices=_words("all")
+            ("diff",), "[N|all]", "show the changes made to files", show_diff, choices=words("all")
         ),
         SlashCommand(
             names=("jobs", "ps"),
             arguments="[stop ID]",
             summary="list the background jobs, or stop one",
             run=show_jobs,
-            choices=_jobs,
+            choices=jobs,
         ),
         SlashCommand(
             names=("background", "bg"),
@@ -271,7 +250,7 @@ GROUPS = (
             summary="write a first AGENTS.md for this project",
             run=init,
             waits=True,
-            choices=_words("show"),
+            choices=words("show"),
             activity="looking at the project",
         ),
         SlashCommand(
@@ -279,7 +258,7 @@ GROUPS = (
             arguments="[TEXT|clear]",
             summary="tell the model what you are working on",
             run=focus,
-            choices=_words("clear"),
+            choices=words("clear"),
         ),
         SlashCommand(("memorize",), "TEXT", "save a note for later sessions", memorize),
         SlashCommand(
@@ -287,7 +266,7 @@ GROUPS = (
             arguments="[N|WORDS]",
             summary="list, search or delete saved notes",
             run=show_memories,
-            choices=_words("forget", "undo"),
+            choices=words("forget", "undo"),
         ),
     ),
     (
@@ -304,7 +283,7 @@ GROUPS = (
             arguments="[on|off|ask]",
             summary="choose whether ybs commits by itself",
             run=change_autocommit,
-            choices=_words("on", "off", "ask"),
+            choices=words("on", "off", "ask"),
         ),
         SlashCommand(("tools",), "", "list the tools that the model can call", show_tools),
         SlashCommand(
@@ -315,14 +294,14 @@ GROUPS = (
             arguments="[give|revoke]",
             summary="show what this project asks for, and trust it",
             run=change_trust,
-            choices=_words("give", "revoke"),
+            choices=words("give", "revoke"),
         ),
         SlashCommand(
             names=("secrets",),
             arguments="[allow NAME]",
             summary="list the secrets that are hidden from the model",
             run=show_secrets,
-            choices=_words("allow"),
+            choices=words("allow"),
         ),
         SlashCommand(("config",), "", "show the settings and where they come from", show_config),
         SlashCommand(

@@ -21,6 +21,8 @@ Minutes: TypeAlias = Annotated[float, Meta(gt=0, le=100_000)]
 Degree: TypeAlias = Annotated[float, Meta(ge=0, le=2)]
 Share: TypeAlias = Annotated[float, Meta(ge=0.1, le=1)]
 NotEmpty: TypeAlias = Annotated[str, Meta(min_length=1)]
+#: How hard a model thinks: a level, or the most tokens that it may think.
+Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | Count
 OneLine: TypeAlias = Annotated[str, Meta(max_length=80, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
@@ -47,6 +49,10 @@ class Llm(Struct, frozen=True, kw_only=True):
         Degree | None, Meta(description="Randomness, sent only when set and accepted.")
     ] = None
     max_tokens: Annotated[Tokens, Meta(description="The longest answer, in tokens.")] = 8192
+    effort: Annotated[
+        Effort | None,
+        Meta(description="How hard the model thinks: one of these, or tokens. Unset: as it likes."),
+    ] = None
     timeout_seconds: Annotated[
         Seconds, Meta(description="How long the provider may be silent within an answer.")
     ] = 120.0

@@ -230,8 +230,11 @@ _KINDS = {
 def _say(error: Exception, annotation: Any) -> str:
     """Put a decoder's complaint in plain words, without the value (it might be a secret)."""
     kind = bare(annotation)
-    if get_origin(kind) is Literal:
-        return "must be one of " + ", ".join(str(choice) for choice in get_args(kind))
+    kinds = [each for each in (kind, *get_args(kind)) if get_origin(each) is Literal]
+    if kinds:
+        choices = "must be one of " + ", ".join(str(choice) for choice in get_args(kinds[0]))
+        has_number = any(bare(each) is int for each in get_args(kind))
+        return choices + (", or a whole number in its bounds" if has_number else "")
     said = str(error).split(" - at ")[0]
     if not said.startswith("Expected"):
         return said if type(error) is ValueError else "cannot be read"

@@ -29,11 +29,12 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
 
 
 class Request(Struct, frozen=True):
-    """One request to a model: everything it gets to see."""
+    """One request to a model: everything it gets to see; with `answer_schema` the answer is to be JSON of that JSON Schema."""
 
     system: str
     messages: Sequence[Message]
     tools: Sequence[ToolSpec] = ()
+    answer_schema: Raw | None = None
 
 
 class Model(Protocol):

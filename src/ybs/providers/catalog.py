@@ -72,6 +72,8 @@ class ModelFacts(Struct, frozen=True, kw_only=True):
     sees_images: bool | None = None
     thinks: bool | None = None
     accepts_temperature: bool | None = None
+    #: Whether it is told how hard to think as a budget in tokens, not as a level.
+    takes_budget: bool | None = None
     #: Whether it calls tools as its server expects; one that does not writes calls as text.
     calls_tools: bool | None = None
 
@@ -90,6 +92,7 @@ def facts_of(model: str) -> ModelFacts:
         sees_images="i" in abilities,
         thinks="t" in abilities,
         accepts_temperature="-" not in abilities,
+        takes_budget="b" in abilities,
         calls_tools="x" not in abilities,
     )
 
@@ -120,7 +123,7 @@ def window_of(model: str, *, is_local: bool) -> int:
 _Row = tuple[str, int, int | None, Price | None, str]
 
 #: A name's beginning (the longest that fits counts), window, longest answer, price (see Price), and
-#: abilities: i sees images, t thinks, - takes no temperature, x writes calls as text whatever its template says. Reasoning models of OpenAI and Claude from
+#: abilities: i sees images, t thinks, b by a budget in tokens, - takes no temperature, x writes calls as text whatever its template says. Reasoning models of OpenAI and Claude from
 #: Opus 4.7 on refuse a temperature.
 _TABLE: Final[tuple[_Row, ...]] = (
     ("gpt-6.2-astra", 1_050_000, 128_000, Price(8, 40, 0.4, 10, 272_000), "it-"),
@@ -172,34 +175,34 @@ _TABLE: Final[tuple[_Row, ...]] = (
     ("claude-opus-4-8", 1_000_000, 128_000, Price(5, 25, 0.5, 6.25), "it-"),
     ("claude-opus-4-7", 1_000_000, 128_000, Price(5, 25, 0.5, 6.25), "it-"),
     ("claude-opus-4-6", 1_000_000, 128_000, Price(5, 25, 0.5, 6.25), "it"),
-    ("claude-opus-4-5", 200_000, 64_000, Price(5, 25, 0.5, 6.25), "it"),
-    ("claude-opus-4", 200_000, 32_000, Price(15, 75, 1.5, 18.75), "it"),
+    ("claude-opus-4-5", 200_000, 64_000, Price(5, 25, 0.5, 6.25), "itb"),
+    ("claude-opus-4", 200_000, 32_000, Price(15, 75, 1.5, 18.75), "itb"),
     ("claude-sonnet-5-5", 1_000_000, 128_000, Price(2, 10, 0.1, 2.5), "it-"),
     ("claude-sonnet-5", 1_000_000, 128_000, Price(2, 10, 0.2, 2.5), "it-"),
     ("claude-sonnet-4-6", 1_000_000, 64_000, Price(3, 15, 0.3, 3.75), "it"),
-    ("claude-sonnet-4", 200_000, 64_000, Price(3, 15, 0.3, 3.75), "it"),
+    ("claude-sonnet-4", 200_000, 64_000, Price(3, 15, 0.3, 3.75), "itb"),
     ("claude-haiku-5-5", 1_000_000, 128_000, Price(0.1, 0.5, 0.01, 0.125, 100_000, 5, 5), "it-"),
-    ("claude-haiku-4-5", 200_000, 64_000, Price(1, 5, 0.1, 1.25), "it"),
+    ("claude-haiku-4-5", 200_000, 64_000, Price(1, 5, 0.1, 1.25), "itb"),
     ("claude-3-5-haiku", 200_000, 8_192, Price(0.8, 4, 0.08, 1), "i"),
     ("claude-3-5-sonnet", 200_000, 8_192, Price(3, 15, 0.3, 3.75), "i"),
-    ("claude-3-7-sonnet", 200_000, 64_000, Price(3, 15, 0.3, 3.75), "it"),
-    ("claude", 200_000, 8_192, None, "i"),
+    ("claude-3-7-sonnet", 200_000, 64_000, Price(3, 15, 0.3, 3.75), "itb"),
+    ("claude", 200_000, 8_192, None, "it"),
     ("gemini-3.8-flash", 1_048_576, 65_536, Price(0.75, 3.75, 0.075), "it"),
     ("gemini-3.5-flash", 1_048_576, 65_536, Price(1.5, 9, 0.15), "it"),
     ("gemini-3.5-flash-lite", 1_048_576, 65_536, Price(0.3, 2.5, 0.03), "it"),
     ("gemini-3.1-pro", 1_048_576, 65_536, Price(2, 12, 0.2, None, 200_000), "it"),
     ("gemini-3.1-flash-lite", 1_048_576, 65_536, Price(0.25, 1.5, 0.025), "it"),
     ("gemini-3-flash", 1_048_576, 65_536, Price(0.5, 3, 0.05), "it"),
-    ("gemini-2.5-pro", 1_048_576, 65_536, Price(1.25, 10, 0.125, None, 200_000), "it"),
-    ("gemini-2.5-flash", 1_048_576, 65_536, Price(0.3, 2.5, 0.03), "it"),
-    ("gemini-2.5-flash-lite", 1_048_576, 65_536, Price(0.1, 0.4, 0.01), "it"),
+    ("gemini-2.5-pro", 1_048_576, 65_536, Price(1.25, 10, 0.125, None, 200_000), "itb"),
+    ("gemini-2.5-flash", 1_048_576, 65_536, Price(0.3, 2.5, 0.03), "itb"),
+    ("gemini-2.5-flash-lite", 1_048_576, 65_536, Price(0.1, 0.4, 0.01), "itb"),
     ("gemini", 1_048_576, 65_536, None, "it"),
     ("mistral-large-4", 1_048_576, None, None, "it"),
     ("mistral-large", 131_072, None, None, "i"),
     ("mistral-medium", 131_072, None, None, "i"),
-    ("mistral-medium-latest", 256_000, None, Price(1.5, 7.5, 1.5), "i"),
-    ("mistral-medium-3-5", 256_000, None, Price(1.5, 7.5, 1.5), "i"),
-    ("mistral-small", 131_072, None, None, "i"),
+    ("mistral-medium-latest", 256_000, None, Price(1.5, 7.5, 1.5), "it"),
+    ("mistral-medium-3-5", 256_000, None, Price(1.5, 7.5, 1.5), "it"),
+    ("mistral-small", 131_072, None, None, "it"),
     ("mistral-nemo", 131_072, None, None, ""),
     ("mistral", 32_768, None, None, ""),
     ("codestral", 256_000, None, None, ""),

@@ -33,7 +33,7 @@ from ybs.providers.http.failures import Site
 from ybs.providers.remote import RemoteModel, Retry, Terms
 from ybs.providers.wire.adapter import Adapter, RequestOptions
 from ybs.providers.wire.quirks import Quirks, adjust
-from ybs.providers.wires import adapter_of, clean_endpoint
+from ybs.providers.wires import adapter_of, clean_endpoint, quirks_at
 
 
 class ProviderModel(Model, Protocol):
@@ -160,6 +160,7 @@ def open_model(
         temperature=config.llm.temperature,
         window=window,
         keep_minutes=config.local.keep_minutes,
+        effort=None if facts.thinks is False else config.llm.effort,
         quirks=_fitted(provider.quirks, facts),
     )
     price = _price(provider, endpoint, facts)
@@ -237,7 +238,7 @@ def _moved(provider: Provider, endpoint: str, *, is_own: bool) -> Provider:
         provider,
         endpoint=endpoint,
         wire=wire,
-        quirks=provider.quirks if is_own else adapter_of(wire).quirks,
+        quirks=provider.quirks if is_own else quirks_at(endpoint, adapter_of(wire).quirks),
         key_variables=() if is_own else provider.key_variables,
         needs_key=False,
         api_key=None,
@@ -265,6 +266,7 @@ def _check_readable(address: str | None) -> None:
 
 def _own_provider(name: str, own: Endpoint) -> Provider:
     _check_readable(own.endpoint)
+    known = quirks_at(own.endpoint, adapter_of(own.wire).quirks)
     return Provider(
         name=name,
         wire=own.wire,
@@ -275,7 +277,7 @@ def _own_provider(name: str, own: Endpoint) -> Provider:
         api_key=own.api_key,
         headers=own.headers,
         window=own.window,
-        quirks=adjust(adapter_of(own.wire).quirks, own.quirks, where=f"providers.{name}.quirks"),
+        quirks=adjust(known, own.quirks, where=f"providers.{name}.quirks"),
     )
 
 
@@ -334,7 +336,10 @@ def _price(provider: Provider, endpoint: str, facts: ModelFacts) -> Price | None
 def _fitted(quirks: Quirks, facts: ModelFacts) -> Quirks:
     """Take away what the model is known to refuse, or not to do."""
     known = {"accepts_temperature": facts.accepts_temperature, "takes_tools": facts.calls_tools}
-    return replace(quirks, **{name: False for name, is_so in known.items() if is_so is False})
+    changes: dict[str, Any] = {name: False for name, is_so in known.items() if is_so is False}
+    if quirks.effort_form == "level" and facts.takes_budget:
+        changes["effort_form"] = "budget"
+    return replace(quirks, **changes)
 
 
 def _stored(host: Host, provider: Provider, endpoint: str) -> str | None:

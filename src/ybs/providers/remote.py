@@ -24,7 +24,7 @@ from ybs.providers.wire.adapter import Adapter, RequestOptions
 from ybs.providers.wire.assemble import Assembly
 from ybs.providers.wire.framing import DONE
 from ybs.providers.wire.needed_window import NeededWindow
-from ybs.providers.wire.quirks import Quirks, learn
+from ybs.providers.wire.quirks import Quirks, learn, learn_schema
 
 #: What a server says after its last word is waited for so long, in seconds (its connection can be kept then).
 _AFTER_END: Final = 0.25
@@ -194,7 +194,16 @@ class RemoteModel:
         most, window = self.max_tokens, self._options.window
         if quirks.takes_window:
             window = self._needed.fit(request, max_tokens=most, most=window)
-        options = replace(self._options, max_tokens=most, window=window, stream=quirks.streams)
+        takes_schema = quirks.answer_schema == "with_tools" or (
+            quirks.answer_schema == "alone" and not request.tools
+        )
+        options = replace(
+            self._options,
+            max_tokens=most,
+            window=window,
+            stream=quirks.streams,
+            answer_schema=request.answer_schema if takes_schema else None,
+        )
         draft = Assembly(
             self.name,
             self._adapter.name,
@@ -247,11 +256,17 @@ class RemoteModel:
     ) -> tuple[Event | None, float]:
         """Say what to tell and how long to wait before the request is sent again; else raise the error."""
         if isinstance(error, BadRequest) and tries.lessons < _MOST_LESSONS:
-            lesson = learn(
-                self.quirks,
-                error.said,
-                has_images=_has_images(request),
-                has_tools=bool(request.tools),
+            has_tools = bool(request.tools)
+            learned = learn_schema(self.quirks, error.said, has_tools=has_tools)
+            lesson = (
+                (learned, "")
+                if learned and request.answer_schema is not None
+                else learn(
+                    self.quirks,
+                    error.said,
+                    has_images=_has_images(request),
+                    has_tools=has_tools,
+                )
             )
             if lesson is not None:
                 tries.lessons += 1

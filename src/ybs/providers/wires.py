@@ -1,9 +1,17 @@
 """The wire formats by their names: built in, or installed (`ybs.wires`)."""
 
+from typing import Any, Final
+
+from msgspec.structs import replace
+
 from ybs.core.errors import ConfigError
 from ybs.providers.builtin import WIRES, import_built_in
 from ybs.providers.http.client import host_of
 from ybs.providers.wire.adapter import Adapter
+from ybs.providers.wire.quirks import Quirks
+
+#: Hosts whose servers speak a format in their own way, whatever the person calls them.
+_HOSTS: Final[dict[str, dict[str, Any]]] = {"openrouter.ai": {"effort_form": "object"}}
 
 
 def clean_endpoint(endpoint: str, wire: str) -> str:
@@ -28,3 +36,8 @@ def adapter_of(wire: str) -> Adapter:
             f"There is no wire format {wire!r}. The wire formats are: {', '.join((*WIRES, *offered))}"
         )
     return offered[wire].load()()
+
+
+def quirks_at(endpoint: str, quirks: Quirks) -> Quirks:
+    """Return a format's quirks as the server at this address has them. Raises ConfigError for what is not an address."""
+    return replace(quirks, **_HOSTS.get(host_of(endpoint), {}))

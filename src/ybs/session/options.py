@@ -48,6 +48,7 @@ class Options(Struct, frozen=True, kw_only=True):
     `tools` and `toolboxes` are offered beside the built-in tools; the same rules and questions apply to their calls.
     `model` is a model that answers in place of a provider's; who made it closes it. `confirm` is asked before a call that needs it.
     `before_incognito` is called before an incognito session begins, to protect the process (core dumps).
+    `output_schema` is a JSON Schema that the answer to each prompt has to fit.
     `resume` names the session to go on with ("": the newest of this folder), `fork` does so in a file of its own.
     `is_one_shot`: there is one prompt and nobody to go on; lists of sessions keep those apart.
     `warnings` are told beside those of the configuration.
@@ -66,6 +67,7 @@ class Options(Struct, frozen=True, kw_only=True):
     loaded: Loaded | None = None
     sandbox: bool = True
     system_prompt_file: Path | None = None
+    output_schema: Any = None
     resume: str | None = None
     fork: bool = False
     is_one_shot: bool = False

@@ -16,6 +16,8 @@ from ybs.core.conversation import Conversation
 from ybs.core.envelope import MAIN
 from ybs.core.events import Emit
 from ybs.core.ports import Confirm, Guard, Model
+from ybs.guards.answer_form import AnswerForm
+from ybs.guards.json_schema import JsonSchema
 from ybs.guards.planning import Planning
 from ybs.guards.steering import Steering
 from ybs.providers.registry import ProviderModel
@@ -91,7 +93,10 @@ class SessionParts:
             options.tools,
             options.toolboxes,
         )
-        self._form: PromptForm | None = None
+        self._prompt_form: PromptForm | None = None
+        schema = options.output_schema
+        #: What the answer to each prompt has to be, where the program or the person said it.
+        self.form = AnswerForm(JsonSchema(schema)) if schema is not None else None
         self.agent = self.build(provider, model)
 
     def store(self) -> Store:
@@ -109,7 +114,7 @@ class SessionParts:
 
         `form` is that of the prompt, where it is not the one of the settings.
         """
-        self._form = form
+        self._prompt_form = form
         is_short = is_small(self.loaded.host, provider, model, self.loaded.config, form)
         self.context.use(provider, model, is_short=is_short)
         support, guards = self._support_for_small() if is_short else (_as_it_is, ())
@@ -126,13 +131,14 @@ class SessionParts:
                 Planning(lambda: self.environment.policy.mode == "plan"),
                 *guards,
                 *self._guards,
+                *([self.form] if self.form else []),
             ),
             last_guards=(Syncing(self.journal),),
             hooks=self.hooks,
             tools=self._tools,
             toolboxes=self._toolboxes,
             spent_usd=self._ports.spent_usd,
-            wrap=lambda each: self._warming.awaiting(support(each)),
+            wrap=lambda each: self._warming.awaiting(support(self._formed(each))),
         )
         return build_agent(spec, self.environment, self._ports.emit)
 
@@ -140,8 +146,11 @@ class SessionParts:
         """Look for the person's own tools again, and have the agent offer them."""
         await self.environment.external_tools.reload()
         old = self.agent
-        self.agent = self.build(old.provider, old.model, self._form)
+        self.agent = self.build(old.provider, old.model, self._prompt_form)
         await old.toolbox.aclose()
+
+    def _formed(self, model: Model) -> Model:
+        return self.form.around(model) if self.form else model
 
     def _support_for_small(self) -> tuple[Callable[[Model], Model], tuple[Guard, ...]]:
         """Return what is put around a small model, and the guards that go with it."""

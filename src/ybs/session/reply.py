@@ -100,6 +100,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """How a turn went: the model's last words, how it ended, and how many calls were not allowed.
 
     `unsent` are words with a secret in them that the person did not let go; the conversation is without them.
+    `json` is the answer where it had to fit a schema and does: JSON, without anything around it.
     `plan` is what was proposed in the mode `plan`, for the person to decide on.
     """
 
@@ -108,6 +109,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     refusals: int = 0
     unsent: str = ""
     plan: str = ""
+    json: bytes = b""
 
     def check(self) -> "Outcome":
         """Return this outcome if the turn came to its end. Raises YbsError, saying why, if it did not."""

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.config.layers import Loaded
-from ybs.config.schema import Config
+from ybs.config.schema import Config, Effort
 from ybs.config.tree import Origin
 from ybs.core.errors import ConfigError
 from ybs.core.ports import Confirm
@@ -71,4 +71,13 @@ def with_incognito(loaded: Loaded, *, is_on: bool) -> Loaded:
         loaded,
         config=replace(config, incognito=replace(config.incognito, enabled=is_on)),
         origins={**loaded.origins, "incognito.enabled": Origin("option", "this session")},
+    )
+
+
+def with_effort(loaded: Loaded, effort: Effort | None) -> Loaded:
+    """Return the settings with how hard the model thinks, as the person said in the session."""
+    return replace(
+        loaded,
+        config=replace(loaded.config, llm=replace(loaded.config.llm, effort=effort)),
+        origins={**loaded.origins, "llm.effort": Origin("option", "this session")},
     )

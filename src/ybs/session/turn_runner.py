@@ -93,7 +93,12 @@ class TurnRunner:
             refusals=self._tally.refusals,
             unsent=self._take_out_refused(),
             plan=self._plan() if finished.reason == "done" else "",
+            json=self._formed() if finished.reason == "done" else b"",
         )
+
+    def _formed(self) -> bytes:
+        form = self._parts.form
+        return form.read(self._tally.text)[0] if form is not None else b""
 
     def _plan(self) -> str:
         if self._parts.environment.policy.mode != "plan":

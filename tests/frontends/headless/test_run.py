@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
@@ -20,7 +21,7 @@ from ybs.frontends.headless import run as run_module
 from ybs.frontends.headless.advice import refuse
 from ybs.frontends.headless.run import code_of, exit_code, run_once
 
-NO_OPTIONS = cast("Any", None)
+NO_OPTIONS = cast("Any", SimpleNamespace(output_schema=None))
 
 
 @pytest.fixture(autouse=True)

@@ -51,7 +51,8 @@ MAX_SAID = 120
 class Result(Struct, frozen=True, kw_only=True, tag="result"):
     """How a run ended. `message` says why, when it is not done; `session` names the session.
 
-    `warnings` are what the person was told on the way, such as files that a command left and that run later.
+    `warnings` are what the person was told on the way, such as files that a command left and that run later. `structured_output` is the
+    answer as a JSON value, where a schema was given and it fits.
     """
 
     result: str
@@ -68,6 +69,7 @@ class Result(Struct, frozen=True, kw_only=True, tag="result"):
     provider: str = ""
     session: str = ""
     warnings: tuple[str, ...] = ()
+    structured_output: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
 class Output(Protocol):

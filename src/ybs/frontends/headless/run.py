@@ -5,6 +5,7 @@ import signal
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
+from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
 from ybs.core.envelope import Envelope
@@ -56,7 +57,8 @@ def run_once(
         return 2
     except YbsError as error:
         return fail(error, output)
-    code = asyncio.run(Run(session, pipe, output).go(words, typed=prompt or ""))
+    run = Run(session, pipe, output, is_formed=options.output_schema is not None)
+    code = asyncio.run(run.go(words, typed=prompt or ""))
     if pipe.is_closed:
         forget_stdout()
     return code
@@ -116,8 +118,11 @@ def exit_code(finished: TurnFinished, *, is_blocked: bool) -> int:
 class Run:
     """One turn of one session, with the signals that may end it."""
 
-    def __init__(self, session: "Session", pipe: Pipe, output: Output) -> None:
+    def __init__(
+        self, session: "Session", pipe: Pipe, output: Output, *, is_formed: bool = False
+    ) -> None:
         self._session, self._pipe, self._output = session, pipe, output
+        self._is_formed = is_formed
         self._signal_code = 0
         self._begun = SessionStarted()
         self._refusals = Refusals()
@@ -152,8 +157,10 @@ class Run:
 
     def _result(self, outcome: "Outcome", code: int) -> Result:
         finished = outcome.finished
+        # An answer that was to fit a schema and does not is not printed: who reads it wants JSON.
+        text = outcome.json.decode() if self._is_formed else outcome.text
         return Result(
-            result=outcome.text,
+            result=text,
             reason=finished.reason,
             is_error=code != 0,
             exit_code=code,
@@ -167,6 +174,7 @@ class Run:
             provider=self._begun.config.get("provider", ""),
             session=self._begun.session,
             warnings=tuple(self._warnings),
+            structured_output=Raw(outcome.json) if outcome.json else UNSET,
         )
 
     def _on_event(self, envelope: Envelope) -> None:

@@ -5,10 +5,12 @@ I/O, and what it remembers of the last request (`History`) only saves work. `Rem
 """
 
 from collections.abc import Iterator
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, cast
 
-from msgspec import Struct
+import msgspec
+from msgspec import Raw, Struct
 
+from ybs.config.schema import Effort
 from ybs.core.events import Event
 from ybs.core.ports import Request, ToolSpec
 from ybs.providers.wire.assemble import Assembly
@@ -25,7 +27,8 @@ class RequestOptions(Struct, frozen=True, kw_only=True):
 
     `max_tokens` is already fitted to `window` (both in tokens). `temperature` is None where it was not set
     or the model takes none. `stream` is false when the server gives its answers in one piece. `keep_minutes` is how long a
-    local server is to keep the model in memory; None leaves it to the server.
+    local server is to keep the model in memory; None leaves it to the server. `effort` is how hard the model is to think; None
+    leaves that to the model. The answer is to be JSON of `answer_schema` where that is given.
     """
 
     model: str
@@ -34,6 +37,8 @@ class RequestOptions(Struct, frozen=True, kw_only=True):
     stream: bool = True
     window: int = 32_768
     keep_minutes: float | None = None
+    effort: Effort | None = None
+    answer_schema: Raw | None = None
     quirks: Quirks = Quirks()
 
 
@@ -122,3 +127,22 @@ def function_tool(tool: ToolSpec) -> dict[str, Any]:
         "parameters": tool.parameters,
     }
     return {"type": "function", "function": function}
+
+
+def named_schema(schema: Raw) -> dict[str, Any]:
+    """Return the schema of an answer as OpenAI names one; it is enforced where it is as strict as that needs."""
+    return {"name": "answer", "schema": schema, "strict": _is_strict(msgspec.json.decode(schema))}
+
+
+def _is_strict(schema: Any) -> bool:
+    """Return whether every object of a schema has all its properties and no other."""
+    if isinstance(schema, list):
+        return all(map(_is_strict, cast("list[Any]", schema)))
+    if not isinstance(schema, dict):
+        return True
+    rules = cast("dict[str, Any]", schema)
+    if rules.get("type") == "object":
+        has_all = set(rules.get("required", ())) == set(rules.get("properties", ()))
+        if rules.get("additionalProperties") is not False or not has_all:
+            return False
+    return all(map(_is_strict, rules.values()))

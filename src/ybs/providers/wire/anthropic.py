@@ -25,6 +25,7 @@ from ybs.core.ports import Request, ToolSpec
 from ybs.providers.registry import Provider
 from ybs.providers.wire.adapter import Frame, Framing, Listing, RequestOptions, without
 from ybs.providers.wire.assemble import Assembly
+from ybs.providers.wire.effort import asked_level, budget_of
 from ybs.providers.wire.history import EncodedHistory, Said
 from ybs.providers.wire.loose_json import as_count, as_list, as_object, as_text
 from ybs.providers.wire.pictures import base64_of, without_pictures
@@ -42,6 +43,8 @@ _STOP_REASONS: Final[dict[str, StopReason]] = {
 }
 _IMAGE_TYPES: Final = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]")
+#: The API refuses a smaller one.
+_LEAST_BUDGET: Final = 1024
 _LONGEST_NAME: Final = 128
 
 #: Content blocks, as the API names them.
@@ -55,7 +58,7 @@ class AnthropicAdapter:
     framing: Framing = "sse"
     messages_field = "messages"
     listing = Listing("/v1/models?limit=1000")
-    quirks = Quirks()
+    quirks = Quirks(answer_schema="with_tools")
 
     def __init__(self) -> None:
         self._history = EncodedHistory()
@@ -87,9 +90,14 @@ class AnthropicAdapter:
         for place in places[-2:]:
             said[place] = {"role": "user", "content": [*said[place]["content"]]}
             _set_breakpoint(said[place]["content"])
-        if options.temperature is not None and quirks.accepts_temperature:
+        thinking = _encode_effort(options)
+        is_thinking = bool(thinking) and thinking["thinking"]["type"] != "disabled"
+        if options.temperature is not None and quirks.accepts_temperature and not is_thinking:
             body["temperature"] = options.temperature
-        body["stream"] = options.stream
+        body |= {**thinking, "stream": options.stream}
+        if options.answer_schema is not None:
+            form = {"type": "json_schema", "schema": options.answer_schema}
+            body["output_config"] = {**thinking.get("output_config", {}), "format": form}
         return body | quirks.extra_body
 
     def decode(self, frame: Frame, draft: Assembly) -> Iterator[Event]:
@@ -116,6 +124,25 @@ class AnthropicAdapter:
     def headers(self, key: str | None) -> dict[str, str]:
         """Make the headers: the API's version, and the key where there is one."""
         return {"anthropic-version": _VERSION} | ({"x-api-key": key} if key else {})
+
+
+def _encode_effort(options: RequestOptions) -> dict[str, Any]:
+    """Make the settings of thinking; models before Opus 4.6 take a budget, which counts within the longest answer."""
+    if options.effort is not None and options.quirks.effort_form == "budget":
+        budget = budget_of(options.effort, most=options.max_tokens * 3 // 4)
+        if budget < _LEAST_BUDGET:
+            return {"thinking": {"type": "disabled"}}
+        return {"thinking": {"type": "enabled", "budget_tokens": budget}}
+    match asked_level(options):
+        case "":
+            return {}
+        case "none":
+            return {"thinking": {"type": "disabled"}}
+        case level:
+            return {
+                "thinking": {"type": "adaptive", "display": "summarized"},
+                "output_config": {"effort": "low" if level == "minimal" else level},
+            }
 
 
 def _encode_tool(tool: ToolSpec) -> dict[str, Any]:
@@ -296,4 +323,5 @@ PROVIDER = Provider(
     endpoint="https://api.anthropic.com",
     model="claude-sonnet-5-5",
     key_variables=("ANTHROPIC_API_KEY",),
+    quirks=AnthropicAdapter.quirks,
 )

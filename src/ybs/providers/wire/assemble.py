@@ -159,7 +159,11 @@ class Assembly:
 
     def has_call_at(self, index: int | None) -> bool:
         """Return whether a call has begun at this place."""
-        return index in self._calls
+        return index is not None and index in self._calls
+
+    def has_arguments_at(self, index: int | None) -> bool:
+        """Return whether a call has begun at this place, and some of its arguments have come."""
+        return index is not None and index in self._calls and bool(self._calls[index].pieces)
 
     def add_call(
         self, *, id: str = "", name: str, arguments: str | Mapping[str, Any] | None = None

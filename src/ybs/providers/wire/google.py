@@ -25,6 +25,7 @@ from ybs.core.ports import Request
 from ybs.providers.registry import Provider
 from ybs.providers.wire.adapter import Frame, Framing, Listing, RequestOptions, without
 from ybs.providers.wire.assemble import Assembly
+from ybs.providers.wire.effort import asked_level, budget_of
 from ybs.providers.wire.history import EncodedHistory, Said
 from ybs.providers.wire.loose_json import as_list, as_object, as_text, at, count_at
 from ybs.providers.wire.pictures import base64_of, without_pictures
@@ -40,6 +41,9 @@ _STOP_REASONS: Final[dict[str, StopReason]] = {
 #: Stands for the signature of a call that another model made; Gemini 3 refuses the first call of a message without one.
 #: https://ai.google.dev/gemini-api/docs/thought-signatures
 _UNSIGNED: Final = "skip_thought_signature_validator"
+#: Levels that Gemini does not have, and the nearest that it has.
+_LEVELS: Final = {"none": "minimal", "xhigh": "high", "max": "high"}
+_LARGEST_BUDGET: Final = 24_576
 _VERSION: Final = re.compile(r"/v\d\w*$")
 #: Parts of a message, as the API names them.
 _Parts = list[dict[str, Any]]
@@ -52,7 +56,7 @@ class GoogleAdapter:
     framing: Framing = "sse"
     messages_field = "contents"
     listing = Listing("/models?pageSize=1000", "models", "name")
-    quirks = Quirks()
+    quirks = Quirks(answer_schema="with_tools")
 
     def __init__(self) -> None:
         self._history = EncodedHistory()
@@ -75,8 +79,11 @@ class GoogleAdapter:
         settings: dict[str, Any] = {"maxOutputTokens": options.max_tokens}
         if options.temperature is not None and quirks.accepts_temperature:
             settings["temperature"] = options.temperature
-        if quirks.shows_thinking:
-            settings["thinkingConfig"] = {"includeThoughts": True}
+        if thinking := _encode_effort(options):
+            settings["thinkingConfig"] = thinking
+        if options.answer_schema is not None:
+            settings["responseMimeType"] = "application/json"
+            settings["responseJsonSchema"] = options.answer_schema
         add = partial(_add, quirks=quirks)
         body: dict[str, Any] = {
             "contents": self._history.said(request.messages, add, first=[], terms=quirks),
@@ -110,6 +117,17 @@ class GoogleAdapter:
     def headers(self, key: str | None) -> dict[str, str]:
         """Make the headers: the key where there is one."""
         return {"x-goog-api-key": key} if key else {}
+
+
+def _encode_effort(options: RequestOptions) -> dict[str, Any]:
+    """Make the settings of thinking: from Gemini 3 on a level, before that a budget."""
+    quirks = options.quirks
+    settings: dict[str, Any] = {"includeThoughts": True} if quirks.shows_thinking else {}
+    if options.effort is not None and quirks.effort_form == "budget":
+        settings["thinkingBudget"] = budget_of(options.effort, most=_LARGEST_BUDGET)
+    elif level := asked_level(options):
+        settings["thinkingLevel"] = _LEVELS.get(level, level).upper()
+    return settings
 
 
 def _add(said: Said, messages: Sequence[Message], place: int, quirks: Quirks) -> None:
@@ -206,4 +224,5 @@ PROVIDER = Provider(
     endpoint="https://generativelanguage.googleapis.com",
     model="gemini-3.8-flash",
     key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    quirks=GoogleAdapter.quirks,
 )

@@ -5,17 +5,15 @@ https://github.com/ollama/ollama/blob/main/docs/api.md
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from ybs.core.events import Event, Noticed
 from ybs.core.messages import (
     AssistantMessage,
     Image,
     Message,
-    StopReason,
     Text,
     Thinking,
-    ToolCall,
     ToolResult,
     UserMessage,
 )
@@ -29,13 +27,12 @@ from ybs.providers.wire.adapter import (
     without,
 )
 from ybs.providers.wire.assemble import Assembly
+from ybs.providers.wire.effort import asked_level
 from ybs.providers.wire.history import EncodedHistory, Said
 from ybs.providers.wire.loose_json import as_list, as_object, as_text, count_at
 from ybs.providers.wire.needed_window import cut_notice
 from ybs.providers.wire.pictures import base64_of, caption_of, pictures_before, without_pictures
 from ybs.providers.wire.quirks import Quirks
-
-_STOP_REASONS: Final[dict[str, StopReason]] = {"length": "length"}
 
 
 class OllamaAdapter:
@@ -84,6 +81,11 @@ class OllamaAdapter:
         }
         if request.tools:
             body["tools"] = [function_tool(tool) for tool in request.tools]
+        if level := asked_level(options):
+            has_levels = options.model.startswith("gpt-oss")
+            body["think"] = level if has_levels and level != "none" else level != "none"
+        if options.answer_schema is not None:
+            body["format"] = options.answer_schema
         if options.keep_minutes is not None:
             body["keep_alive"] = f"{60 * options.keep_minutes:.0f}s"
         return body | {"stream": options.stream, "options": settings} | quirks.extra_body
@@ -102,7 +104,7 @@ class OllamaAdapter:
                 self._has_warned = True
                 yield Noticed(level="warning", text=notice)
             draft.set_usage(input_tokens=read, output_tokens=count_at(frame, "eval_count"))
-            draft.stop(_STOP_REASONS.get(as_text(frame.get("done_reason")), "end"))
+            draft.stop("length" if frame.get("done_reason") == "length" else "end")
             draft.end()
 
     def headers(self, key: str | None) -> dict[str, str]:
@@ -166,10 +168,7 @@ def _encode_assistant(message: AssistantMessage, quirks: Quirks) -> Iterator[dic
     if thought and quirks.reasoning_sent_as:
         said[quirks.reasoning_sent_as] = thought
     if calls := message.calls:
-        said["tool_calls"] = [_encode_call(call) for call in calls]
+        functions = [{"name": call.name, "arguments": call.arguments} for call in calls]
+        said["tool_calls"] = [{"function": function} for function in functions]
     if calls or message.text:
         yield said
-
-
-def _encode_call(call: ToolCall) -> dict[str, Any]:
-    return {"function": {"name": call.name, "arguments": call.arguments}}

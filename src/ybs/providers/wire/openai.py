@@ -27,10 +27,12 @@ from ybs.providers.wire.adapter import (
     Listing,
     RequestOptions,
     function_tool,
+    named_schema,
     with_path,
     without,
 )
 from ybs.providers.wire.assemble import Assembly
+from ybs.providers.wire.effort import asked_level
 from ybs.providers.wire.history import EncodedHistory, Said
 from ybs.providers.wire.loose_json import as_list, as_object, as_text, at, count_at
 from ybs.providers.wire.pictures import base64_of, caption_of, pictures_before, without_pictures
@@ -80,8 +82,15 @@ class OpenAIAdapter:
             body["tools"] = [function_tool(tool) for tool in request.tools]
             if quirks.parallel_tool_calls is not None:
                 body["parallel_tool_calls"] = quirks.parallel_tool_calls
-            if quirks.reasoning_effort:
-                body["reasoning_effort"] = quirks.reasoning_effort
+        if options.answer_schema is not None:
+            schema = named_schema(options.answer_schema)
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        level = quirks.reasoning_effort if request.tools else ""
+        if level := level or asked_level(options):
+            is_budget = isinstance(options.effort, int)
+            asked = {"max_tokens": options.effort} if is_budget else {"effort": level}
+            is_object = quirks.effort_form == "object"
+            body |= {"reasoning": asked} if is_object else {"reasoning_effort": level}
         if quirks.max_tokens_field:
             body[quirks.max_tokens_field] = options.max_tokens
         if options.temperature is not None and quirks.accepts_temperature:
@@ -277,5 +286,6 @@ PROVIDER = Provider(
     wire_elsewhere="openai",
     endpoint="https://api.openai.com/v1",
     model="gpt-6-sol",
+    quirks=Quirks(answer_schema="with_tools"),
     key_variables=("OPENAI_API_KEY",),
 )

@@ -58,6 +58,12 @@ class Quirks(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ends_without_finish: bool = False
     #: Asks for the model's thinking, to show it and to send it back as it came, where the format lets one choose.
     shows_thinking: bool = True
+    #: How the model is told how hard to think: by a level, by a budget in tokens, as OpenRouter wants it (`object`), or not.
+    effort_form: Literal["level", "budget", "object", "no"] = "level"
+    #: The levels that the model takes, of which the nearest is sent; empty: all.
+    efforts: tuple[str, ...] = ()
+    #: Takes a JSON Schema for the answer: also with tools, without tools alone, or not.
+    answer_schema: Literal["with_tools", "alone", "no"] = "alone"
     #: The `reasoning_effort` to send with tools; empty: not sent.
     reasoning_effort: str = ""
     #: Extra fields of every tool call that is sent back.
@@ -89,7 +95,7 @@ _LESSONS = (
     Lesson("parallel_tool_calls", {"parallel_tool_calls": None}),
     Lesson("alternate", {"wants_alternating_roles": True}),
     Lesson(
-        "reasoning_effort",
+        r"(?:tools?\b.*\breasoning_effort|reasoning_effort\b.*\btool)",
         {"reasoning_effort": "none"},
         "{model} accepts tools here only without reasoning, so reasoning is off.",
     ),
@@ -101,6 +107,11 @@ _LESSONS = (
     Lesson(
         r"(?:encrypted.content|reasoning\.summary|thinking.?config|thinking is)",
         {"shows_thinking": False},
+    ),
+    Lesson(
+        r"(?:reasoning(?:_effort)?|effort|think|thinking|thinking.?(?:level|budget)|budget|budget_tokens|output_config)",
+        {"effort_form": "no"},
+        "{model} does not take an effort here, so it thinks as much as it does by itself.",
     ),
     Lesson(
         "image",
@@ -116,12 +127,22 @@ _NO_TOOLS = lazy(
     r"|no endpoints found that support tool|unsupported parameter:? (?:`|'|\")?(?:tools|functions)\b"
     r"|requires --enable-auto-tool-choice|tools param requires --jinja"
 )
+#: What servers name where they refuse a schema for the answer.
+_NO_SCHEMA = lazy(
+    r"response.?(?:format|mime|json|schema)|json.?schema|output_config|text\.format|grammar|json mode|\bschema\b|\bformat\b"
+)
+#: How servers name the levels of effort that a model takes.
+_LEVELS = lazy(
+    r"(?:supported|allowed|valid) values (?:are|include)|must be one of|(?:input should|expected) "
+)
+_LEVEL = lazy(r"[`'\"](none|minimal|low|medium|high|xhigh|max)[`'\"]")
+_OTHER_LEVEL = "{model} does not take this effort, so the nearest of these is used: "
 _WITHOUT_TOOLS = "{model} does not accept tools here, so it writes its calls as text."
 
 
 #: A bad value is the person's to mend; only what a server does not take at all is left out.
 _REFUSED = lazy(
-    r"not (?:be )?(?:supported|allowed|permitted|accepted|recogni[sz]ed|valid for)|not support|unsupported"
+    r"only works|not (?:be )?(?:supported|allowed|permitted|accepted|recogni[sz]ed|valid for)|not support|unsupported"
     r"|unknown|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)|cannot|can't|only the default|deprecated"
     r"|must be (?:set to )?(?:false|none)|must alternate|set \w+ to|does not (?:see|take|accept)|no such (?:field|parameter)|instead"
 )
@@ -130,6 +151,14 @@ _REFUSED = lazy(
 def refuses_tools(refusal: str) -> bool:
     """Return whether a server says that the model takes no tools."""
     return _NO_TOOLS().search(refusal.lower()) is not None
+
+
+def learn_schema(quirks: Quirks, refusal: str, *, has_tools: bool) -> Quirks | None:
+    """Return the quirks after a refused request that had a schema for the answer, or None if that was not the reason."""
+    if quirks.answer_schema == "no" or not _NO_SCHEMA().search(refusal.lower()):
+        return None
+    is_for_tools = has_tools and quirks.answer_schema == "with_tools"
+    return msgspec.structs.replace(quirks, answer_schema="alone" if is_for_tools else "no")
 
 
 def learn(
@@ -142,6 +171,11 @@ def learn(
     said = refusal.lower()
     if has_tools and quirks.takes_tools and refuses_tools(said):
         return msgspec.structs.replace(quirks, takes_tools=False), _WITHOUT_TOOLS
+    if (named := _LEVELS().search(said)) and re.search(r"effort|think|reasoning", said):
+        levels = tuple(dict.fromkeys(_LEVEL().findall(said, named.end())))
+        if levels and levels != quirks.efforts:
+            learned = msgspec.structs.replace(quirks, efforts=levels)
+            return learned, _OTHER_LEVEL + ", ".join(levels) + "."
     if not _REFUSED().search(said):
         return None
     for lesson in _LESSONS:

@@ -22,8 +22,17 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.ports import Request
-from ybs.providers.wire.adapter import Frame, Framing, Listing, RequestOptions, with_path, without
+from ybs.providers.wire.adapter import (
+    Frame,
+    Framing,
+    Listing,
+    RequestOptions,
+    named_schema,
+    with_path,
+    without,
+)
 from ybs.providers.wire.assemble import Assembly
+from ybs.providers.wire.effort import asked_level
 from ybs.providers.wire.history import EncodedHistory, Said
 from ybs.providers.wire.loose_json import as_list, as_object, as_text, at, count_at
 from ybs.providers.wire.pictures import base64_of, without_pictures
@@ -43,7 +52,7 @@ class ResponsesAdapter:
     framing: Framing = "sse"
     messages_field = "input"
     listing = Listing()
-    quirks = Quirks()
+    quirks = Quirks(answer_schema="with_tools")
 
     def __init__(self) -> None:
         self._history = EncodedHistory()
@@ -73,8 +82,11 @@ class ResponsesAdapter:
         if quirks.shows_thinking:
             body["include"] = ["reasoning.encrypted_content"]
             body["reasoning"] = {"summary": "auto"}
-        if quirks.reasoning_effort:
-            body["reasoning"] = body.get("reasoning", {}) | {"effort": quirks.reasoning_effort}
+        if options.answer_schema is not None:
+            schema = named_schema(options.answer_schema)
+            body["text"] = {"format": {"type": "json_schema", **schema}}
+        if level := quirks.reasoning_effort or asked_level(options):
+            body["reasoning"] = body.get("reasoning", {}) | {"effort": level}
         if request.tools:
             body["tools"] = [
                 {
@@ -100,11 +112,9 @@ class ResponsesAdapter:
         elif kind in _THOUGHTS:
             yield from draft.add_thinking(as_text(frame.get("delta")))
         elif kind in _ENDS:
-            _finish(as_object(frame.get("response")), draft)
+            yield from _decode_response(as_object(frame.get("response")), draft)
         elif frame.get("object") == "response":
-            for number, item in enumerate(as_list(frame.get("output"))):
-                yield from _decode_whole(as_object(item), number, draft)
-            _finish(frame, draft)
+            yield from _decode_response(frame, draft)
         else:
             yield from _decode_item(kind, frame, draft)
 
@@ -194,10 +204,15 @@ def _decode_item(kind: str, frame: Frame, draft: Assembly) -> Iterator[Event]:
             yield from _begin_item(as_object(frame.get("item")), index, draft)
         case "response.function_call_arguments.delta" if draft.has_call_at(index):
             yield from draft.add_call_piece(index, arguments=as_text(frame.get("delta")))
+        case "response.function_call_arguments.done" if draft.has_call_at(index):
+            yield from _fill_call(frame, index, draft)
         case "response.reasoning_summary_part.added" if frame.get("summary_index"):
             yield from draft.add_thinking("\n\n")
         case "response.output_item.done":
-            _end_item(as_object(frame.get("item")), draft)
+            item = as_object(frame.get("item"))
+            if item.get("type") == "function_call":
+                yield from _fill_call(item, index, draft)
+            _end_item(item, draft)
         case _:
             pass
 
@@ -213,10 +228,29 @@ def _begin_item(item: dict[str, Any], index: int | None, draft: Assembly) -> Ite
         )
 
 
+def _fill_call(holder: dict[str, Any], index: int | None, draft: Assembly) -> Iterator[Event]:
+    """Read the whole arguments of a call where none have come in pieces, as some servers send them."""
+    if not draft.has_arguments_at(index):
+        yield from draft.add_call_piece(
+            index,
+            id=as_text(holder.get("call_id")),
+            name=as_text(holder.get("name")),
+            arguments=as_text(holder.get("arguments")),
+        )
+
+
 def _end_item(item: dict[str, Any], draft: Assembly) -> None:
     if item.get("type") == "reasoning" and (sealed := as_text(item.get("encrypted_content"))):
         draft.sign_thinking(f"{as_text(item.get('id'))}:{sealed}")
     draft.end_part()
+
+
+def _decode_response(response: dict[str, Any], draft: Assembly) -> Iterator[Event]:
+    """Read the whole response, which repeats what was streamed where anything was."""
+    if draft.is_empty:
+        for number, item in enumerate(as_list(response.get("output"))):
+            yield from _decode_whole(as_object(item), number, draft)
+    _finish(response, draft)
 
 
 def _decode_whole(item: dict[str, Any], index: int, draft: Assembly) -> Iterator[Event]:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from ybs.core.messages import AssistantMessage, StopReason, Text, Thinking, ToolCall, Usage
 from ybs.testing.script import ScriptedAnswer
-from ybs.testing.servers.wire import CREATED_AT_SECONDS
+from ybs.testing.servers.wire import CREATED_AT_SECONDS, model_list
 
 _FINISH: dict[StopReason, str] = {
     "end": "stop",
@@ -96,13 +96,7 @@ class OpenAIWire:
 
     def facts(self, path: str, models: Sequence[str]) -> Mapping[str, Any] | None:
         """Answer the list of models."""
-        if not path.endswith("/models"):
-            return None
-        data = [
-            {"id": name, "object": "model", "created": CREATED_AT_SECONDS, "owned_by": "ybs"}
-            for name in models
-        ]
-        return {"object": "list", "data": data}
+        return model_list(path, models)
 
 
 def _chunk(message: AssistantMessage, choices: list[dict[str, Any]]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from ybs.core.messages import (
     Usage,
 )
 from ybs.testing.script import ScriptedAnswer
-from ybs.testing.servers.wire import CREATED_AT_SECONDS
+from ybs.testing.servers.wire import CREATED_AT_SECONDS, model_list
 
 _WHY = {"length": "max_output_tokens", "refusal": "content_filter", "cut_off": "max_output_tokens"}
 
@@ -78,13 +78,7 @@ class ResponsesWire:
 
     def facts(self, path: str, models: Sequence[str]) -> Mapping[str, Any] | None:
         """Answer the list of models."""
-        if not path.endswith("/models"):
-            return None
-        data = [
-            {"id": name, "object": "model", "created": CREATED_AT_SECONDS, "owned_by": "ybs"}
-            for name in models
-        ]
-        return {"object": "list", "data": data}
+        return model_list(path, models)
 
 
 def _name(value: bytes) -> bytes:

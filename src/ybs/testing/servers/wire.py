@@ -76,3 +76,14 @@ class Wire(Protocol):
 def encode(value: Any) -> bytes:
     """Encode a value as JSON."""
     return msgspec.json.encode(value)
+
+
+def model_list(path: str, models: Sequence[str]) -> Mapping[str, Any] | None:
+    """Answer the list of models as OpenAI's servers do."""
+    if not path.endswith("/models"):
+        return None
+    data = [
+        {"id": name, "object": "model", "created": CREATED_AT_SECONDS, "owned_by": "ybs"}
+        for name in models
+    ]
+    return {"object": "list", "data": data}
