@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache, partial
 from importlib import import_module
@@ -13,7 +14,9 @@ from itertools import takewhile
 from pathlib import Path
 
 import grimp
+import pytest
 
+from serving import serving
 from ybs.config.schema import Config
 from ybs.providers.registry import find_provider, provider_names
 
@@ -59,7 +62,11 @@ class Facts:
         self.docstring = ast.get_docstring(tree) or ""
         self.imports: list[str] = []  # those inside functions too
         self.functions: list[tuple[str, int]] = []  # the dotted name and the length in lines
+        self.late: set[tuple[int, str]] = set()  # line and module of those inside functions
         self.prints: list[str] = []
+        typing = {
+            each.lineno for node in tree.body if isinstance(node, ast.If) for each in node.body
+        }
         # `print` is looked for in every expression, the rest in statements: nine nodes of ten are expressions.
         prints = re.search(r"\bprint\b", source)
         for node in ast.walk(tree) if prints else _statements(tree):
@@ -67,7 +74,10 @@ class Facts:
                 self.imports += [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
                 self.imports += [node.module or ""]
-                self.imports += [f"{node.module}.{alias.name}" for alias in node.names]
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+                self.imports += names
+                if node.col_offset and node.lineno not in typing:
+                    self.late |= {(node.lineno, name) for name in names}
             elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 assert node.end_lineno is not None
                 length = node.end_lineno - node.lineno + 1
@@ -206,6 +216,70 @@ def _circles() -> list[tuple[str, ...]]:
 
 def test_imports_go_in_no_circle() -> None:
     assert _circles() == []
+
+
+#: How many imports of its own package stand inside functions of a package. Each keeps a module out of a start that does not
+#: need it ("Start-up" in docs/architecture.md). The numbers may only go down.
+LATE_IMPORTS = {
+    "agent": 2,
+    "commands": 7,
+    "compaction": 2,
+    "config": 2,
+    "context": 1,
+    "frontends": 20,
+    "providers": 7,
+    "security": 19,
+    "session": 6,
+    "tools": 28,
+    "transcripts": 2,
+    "trust": 1,
+}
+
+
+def _late_imports() -> Iterator[tuple[str, int, str]]:
+    """Yield module, line and imported module of each import of the same package that stands inside a function."""
+    modules = {name_of(path) for path in MODULES}
+    for path in MODULES:
+        name, package = name_of(path), path.relative_to(SOURCE).parts[0]
+        found = {
+            (line, each if each in modules else each.rpartition(".")[0])
+            for line, each in facts_of(path).late
+            if each.startswith(f"ybs.{package}.")
+        }
+        yield from ((name, line, each) for line, each in sorted(found))
+
+
+def test_packages_import_their_own_modules_at_the_top() -> None:
+    places = {each[:2] for each in _late_imports()}
+    late = Counter(name.split(".")[1] for name, _ in places)
+    assert dict(late) == LATE_IMPORTS, (
+        "a new one belongs at the top; take those that went off the numbers"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(60)
+def test_an_import_inside_a_function_keeps_a_module_out_of_the_first_request(project: Path) -> None:
+    code = """
+import sys
+def note(event, arguments):
+    if event == "socket.connect" and not loaded:
+        loaded.extend(sys.modules)
+loaded = []
+sys.addaudithook(note)
+from ybs.cli import main
+code = main(sys.argv[1:])
+print(code, *loaded)
+"""
+    with serving(["ok"]) as server:
+        words = ["--endpoint", server.url, "-m", "scripted", "--print", "go"]
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
+        )
+    loaded = set(done.stdout.splitlines()[-1].split()[1:])
+    assert "ybs.session.session" in loaded
+    needless = [each for each in _late_imports() if loaded >= {each[0], each[2]}]
+    assert needless == [], "the start loads these anyway: import them at the top"
 
 
 def test_the_contract_knows_every_room() -> None:

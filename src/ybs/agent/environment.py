@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from ybs.agent.sandbox import Sandbox
+from ybs.agent.secrets import Secrets
 from ybs.config.host import Host
 from ybs.config.layers import Loaded
 from ybs.config.schema import Config
@@ -23,7 +24,6 @@ from ybs.tools.workspace import Workspace
 from ybs.trust.project_rules import ProjectRules
 
 if TYPE_CHECKING:
-    from ybs.agent.secrets import Secrets
     from ybs.tools.external.catalogue import Catalogue
 
 
@@ -121,12 +121,10 @@ class ToolEnvironment:
         return self.workspace.roots
 
     @property
-    def secrets(self) -> "Secrets":
+    def secrets(self) -> Secrets:
         """The firewall. It is loaded with the first turn, or by the thread that writes the input history."""
         with self._making_secrets:
             if self._secrets is None:
-                from ybs.agent.secrets import Secrets
-
                 self._secrets = Secrets(
                     self.host, self.config, self.roots, self.gate.confirm, self.is_attended
                 )

@@ -14,13 +14,12 @@ from ybs.core.messages import Message, ToolCall
 from ybs.core.ports import Confirm, Model, Preview, Question, Toolbox
 from ybs.core.remedies import Remedy
 from ybs.security.firewall.masking import Firewall
-from ybs.security.firewall.model import PERSON, FirewallModel
+from ybs.security.firewall.model import PERSON, Decision, Discovery, FirewallModel
 from ybs.security.firewall.toolbox import FirewallToolbox
 from ybs.security.firewall.vault import own_secrets
 from ybs.security.policy.confirm import nobody
 
 if TYPE_CHECKING:
-    from ybs.security.firewall.model import Decision, Discovery
     from ybs.security.paths.roots import Roots
 
 
@@ -84,7 +83,7 @@ class Secrets:
         finally:
             self.firewall.report = kept
 
-    async def _asked(self, discovery: "Discovery") -> "Decision":
+    async def _asked(self, discovery: Discovery) -> Decision:
         if not self._is_attended():
             return "mask"
         answer = await self._ask(_question(discovery))
@@ -110,7 +109,7 @@ def _keys_in(host: Host, config: Config) -> list[str]:
     return [*(key for key in keys if key), *keys_in_file(host)]
 
 
-def _question(discovery: "Discovery") -> Question:
+def _question(discovery: Discovery) -> Question:
     kinds = ", ".join(dict.fromkeys(row.kind for row in discovery.secrets))
     return Question(
         call=ToolCall(id="secret", name="ybs", arguments=Raw(b"{}")),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ybs.commands.figures import age, number_in
 from ybs.core.errors import YbsError
-from ybs.core.events import Titled
+from ybs.core.events import Event, Titled
 from ybs.core.wording import first_words, plural
 from ybs.security.incognito import WRITES_NOTHING
 from ybs.security.unicode import printable
@@ -17,7 +17,6 @@ from ybs.session.session import Session
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ybs.core.events import Event
     from ybs.transcripts.saved import Saved
 
 #: So many are offered at once.

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from ybs.commands.context_use import ContextUse, Share, measure
 from ybs.commands.figures import amount, percent
 from ybs.core.messages import Usage
 from ybs.core.wording import first_words
@@ -10,7 +11,6 @@ from ybs.session.reply import Cell, Column, Reply, Row, Table
 from ybs.session.session import Session
 
 if TYPE_CHECKING:
-    from ybs.commands.context_use import ContextUse, Share
     from ybs.session.tally import TurnUse
 
 #: So many turns are shown one by one; those before them are summed up.
@@ -32,8 +32,6 @@ _PRICED: Final = (
 
 async def show_context(session: Session, _argument: str) -> Reply:
     """Show what fills the model's window."""
-    from ybs.commands.context_use import measure
-
     await session.prepare()
     use = measure(session)
     rows = [row for share in use.shares for row in _rows_of(share, use.tokens)]
@@ -44,7 +42,7 @@ async def show_context(session: Session, _argument: str) -> Reply:
     return Reply(text=_head(use), tables=(Table(_SHARES, tuple(rows)),), notes=tuple(notes))
 
 
-def _head(use: "ContextUse") -> str:
+def _head(use: ContextUse) -> str:
     about = "" if use.is_counted else "~"
     share = percent(use.tokens, use.window)
     head = f"context {about}{use.tokens:,} of {use.window:,} tokens ({share})"
@@ -53,7 +51,7 @@ def _head(use: "ContextUse") -> str:
     return f"context {about}{amount(use.tokens)} of {amount(use.window)} tokens ({share})"
 
 
-def _rows_of(share: "Share", total: int, level: int = 0) -> "Iterator[Row]":
+def _rows_of(share: Share, total: int, level: int = 0) -> Iterator[Row]:
     """Yield the row of a share and those of what it is made of; what is empty is left out."""
     if share.tokens:
         part = share.tokens / total if total else 0.0

@@ -5,6 +5,7 @@ from datetime import date
 from pathlib import Path
 
 from ybs.config import private_file
+from ybs.context.document_text import legible
 from ybs.core.errors import Refused, ToolError
 
 MOST_BYTES = 8_000
@@ -76,8 +77,6 @@ class Identity:
 
 def line_of(text: str) -> str:
     """Return a text as one legible line. Raises ToolError for an empty one, and for one that is too long."""
-    from ybs.context.document_text import legible
-
     line = " ".join(legible(text).split())
     if not line:
         raise ToolError("There is nothing to note: the text is empty.")

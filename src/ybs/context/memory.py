@@ -31,6 +31,7 @@ from ybs.context.memory_file import (
 )
 from ybs.context.memory_names import file_name, project_name
 from ybs.context.memory_recent import section_of
+from ybs.context.memory_search import best
 from ybs.context.section import Section
 from ybs.core.errors import Refused, ToolError
 from ybs.core.remedies import Remedy
@@ -184,8 +185,6 @@ class Memories:
 
     def search(self, query: str, most: int = 10) -> list[Memory]:
         """Return the memories that the words fit best, the best first. Raises ToolError."""
-        from ybs.context.memory_search import best
-
         return best(self.all(), query, most)
 
     def find(self, word: str) -> Memory:

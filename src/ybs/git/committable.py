@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 
 from ybs.core.lazy import lazy
+from ybs.git.hardening import GitError
 from ybs.security.paths.repository import under_way
 
 if TYPE_CHECKING:
@@ -45,8 +46,6 @@ class Seen(Struct, frozen=True):
 
 async def look(git: "Git") -> Seen:
     """Look at the work tree, with one run of git where all is well."""
-    from ybs.git.hardening import GitError
-
     try:
         branch, rows = await git.look()
         is_bare = await git.is_bare()

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from ybs.config.schema import Git as Settings
 from ybs.core.wording import listed
+from ybs.git.client import Git
 from ybs.git.committable import (
     Named,
     Seen,
@@ -21,14 +22,13 @@ from ybs.git.committable import (
     status_after,
 )
 from ybs.git.consent import Consent
-from ybs.git.hooks import checked, digest_of, hooks_folder, hooks_in
+from ybs.git.hardening import GitError, plain_message
+from ybs.git.hooks import HookFailed, RunScript, checked, digest_of, hooks_folder, hooks_in
+from ybs.git.way_back import How, bring_back, take_back
 from ybs.security.paths.repository import is_in_repository
 
 if TYPE_CHECKING:
-    from ybs.git.client import Git
-    from ybs.git.hooks import RunScript
     from ybs.git.sandbox import GitSandbox
-    from ybs.git.way_back import How
 
 #: The title of a commit has at most so many columns.
 COLUMNS = 72
@@ -67,7 +67,7 @@ class Committer:
         *,
         consent: Consent,
         mask: Callable[[str], str] = _as_it_is,
-        find_runner: "Callable[[], RunScript | None]" = lambda: None,
+        find_runner: Callable[[], RunScript | None] = lambda: None,
         sandbox: "GitSandbox | None" = None,
     ) -> None:
         """Take the project's folder, `mask`, which takes secrets out of a text, and the sandbox of git.
@@ -115,9 +115,6 @@ class Committer:
         git = self._repository()
         if before is None or git is None or not paths:
             return None
-        from ybs.git.hardening import GitError
-        from ybs.git.hooks import HookFailed
-
         try:
             others = frozenset(names_within(git, self._folder, shared))
             before = replace(before, shared=others)
@@ -131,34 +128,25 @@ class Committer:
         except (GitError, OSError) as error:
             return self._refused(str(error))
 
-    async def take_back(self, commit: str) -> "How":
+    async def take_back(self, commit: str) -> How:
         """Take ybs's commit back, and say how. The work tree is not touched."""
-        from ybs.git.way_back import take_back
-
         return await self._set_back(take_back, commit)
 
-    async def bring_back(self, commit: str) -> "How":
+    async def bring_back(self, commit: str) -> How:
         """Make ybs's commit again, if that was taken back last. The work tree is not touched."""
-        from ybs.git.way_back import bring_back
-
         return await self._set_back(bring_back, commit)
 
-    async def _set_back(self, act: "Callable[[Git, str], Awaitable[How]]", commit: str) -> "How":
+    async def _set_back(self, act: Callable[[Git, str], Awaitable[How]], commit: str) -> How:
         git = self._repository() if self._may_write else None
         if git is None:
             return "stays"
-        from ybs.git.hardening import GitError
-
         try:
             return await act(git, commit)
         except (GitError, OSError):
             return "stays"
 
-    def _repository(self) -> "Git | None":
+    def _repository(self) -> Git | None:
         """Return git for a repository of the person's own; None where there is no such one."""
-        from ybs.git.client import Git  # most turns change no file
-        from ybs.git.hardening import GitError
-
         if not self._was_there:
             return None
         host = self._consent.host
@@ -176,7 +164,7 @@ class Committer:
         return git if owners == {os.getuid()} and not is_of_home else None
 
     async def _commit_edits(
-        self, git: "Git", before: Seen, paths: Named, describe: Describe
+        self, git: Git, before: Seen, paths: Named, describe: Describe
     ) -> Commit | None:
         """Commit in one run of git, where nothing else has changed since the turn began; None where it may have."""
         names = list(paths)
@@ -189,7 +177,7 @@ class Committer:
 
     async def _commit(
         self,
-        git: "Git",
+        git: Git,
         before: Seen,
         paths: Named,
         describe: Describe,
@@ -216,12 +204,12 @@ class Committer:
         commit = await git.commit(message, *mine, is_sorted_out=is_as_head(git, now.changes))
         return self._made(commit, message, mine, notices)
 
-    async def _is_wanted(self, git: "Git", hooks: Sequence[Path] = ()) -> bool:
+    async def _is_wanted(self, git: Git, hooks: Sequence[Path] = ()) -> bool:
         """Return whether the person wants commits in this repository."""
         names, digest = tuple(hook.name for hook in hooks), digest_of(hooks) if hooks else ""
         return await self._consent.given(git.repository().common_folder, names, digest)
 
-    async def _problem_of(self, git: "Git", hooks: Sequence[Path]) -> str:
+    async def _problem_of(self, git: Git, hooks: Sequence[Path]) -> str:
         """Say why the hooks may not run, so that there is no commit; empty where they may."""
         names = tuple(hook.name for hook in hooks)
         which = f"the repository has hooks ({', '.join(names)})"
@@ -235,11 +223,9 @@ class Committer:
         )
 
     async def _checked(
-        self, git: "Git", hooks: Sequence[Path], names: Sequence[str], message: str
+        self, git: Git, hooks: Sequence[Path], names: Sequence[str], message: str
     ) -> str:
         """Have the hooks look at what is to be committed; return the message as they left it. Raises HookFailed."""
-        from ybs.git.hardening import plain_message
-
         run = self._find_runner()
         assert run is not None  # noqa: S101 - else there is no commit
         await git.refuse_unfit(names)
@@ -251,8 +237,6 @@ class Committer:
 
     def _message(self, describe: Describe, paths: Iterable[str | Path]) -> str:
         """Make the message of what is said of these paths, with the prefix before its title."""
-        from ybs.git.hardening import plain_message
-
         prefix = f"{self._prefix.strip()} ".lstrip()
         text = self._mask(describe(list(paths), COLUMNS - len(prefix)))
         return plain_message(f"{prefix}{text}")

@@ -10,6 +10,7 @@ from ybs.core.errors import ConfigError, ModelError
 from ybs.providers.catalog import answers_in_words
 from ybs.providers.http.client import HttpClient, Patience, host_of, is_loopback, port_of
 from ybs.providers.http.failures import Site
+from ybs.providers.ollama import endpoint_in
 from ybs.providers.probe import find_rows
 from ybs.providers.wire.loose_json import as_count, as_text
 from ybs.providers.wires import adapter_of
@@ -54,8 +55,6 @@ async def find_servers(environ: Mapping[str, str]) -> list[NearServer]:
 
 def ollama_endpoint(environ: Mapping[str, str]) -> str:
     """Return where Ollama answers: OLLAMA_HOST where it names this machine, else the usual place."""
-    from ybs.providers.ollama import endpoint_in
-
     try:
         endpoint = endpoint_in(environ)
         is_here = endpoint.startswith("http:") and is_loopback(host_of(endpoint))

@@ -15,6 +15,8 @@ from ybs.config.schema import Config
 from ybs.core.errors import ConfigError, ModelError
 from ybs.providers.catalog import answers_in_words
 from ybs.providers.http.client import host_of, is_loopback, port_of
+from ybs.providers.local.models import find_model
+from ybs.providers.local.server import running
 from ybs.providers.registry import (
     Provider,
     ProviderModel,
@@ -151,9 +153,6 @@ async def listens(endpoint: str) -> bool:
 
 def _look_at_embedded(host: Host, provider: Provider, config: Config) -> Reach:
     """Look at the server that ybs starts by itself."""
-    from ybs.providers.local.models import find_model
-    from ybs.providers.local.server import running
-
     if (server := running(host)) is not None:
         return Reach(provider=provider.name, state="running", endpoint=server.endpoint)
     chosen = config.llm.model if provider.name == chosen_name(config) else None

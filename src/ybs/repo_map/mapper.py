@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from ybs.core.errors import ToolError
 from ybs.core.folder_names import OTHERS
 from ybs.repo_map.protocol import DEFAULT_TOKENS, MapAnswer, MapRequest
+from ybs.repo_map.worker import MapChild, MapCrashed, MapFailed, command, environment
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-    from ybs.repo_map.worker import MapChild
 
 _T = TypeVar("_T")
 
@@ -60,8 +60,6 @@ class Mapper:
 
     def prepare(self) -> None:
         """Start a process that waits for the question. Returns at once; a failure is told by `ask`."""
-        from ybs.repo_map.worker import MapChild, MapFailed, command, environment
-
         if self._prepared is not None or self._closing.is_set():
             return
         try:
@@ -76,7 +74,7 @@ class Mapper:
         self._children.add(started)
         self._prepared = started
 
-    def begin(self, query: str) -> "asyncio.Task[MapAnswer | None]":
+    def begin(self, query: str) -> asyncio.Task[MapAnswer | None]:
         """Ask while other work goes on."""
         return self._do(self.ask(query, wait_seconds=PATIENCE_SECONDS))
 
@@ -84,8 +82,6 @@ class Mapper:
         self, query: str, tokens: int = 0, *, wait_seconds: float = TOOL_SECONDS
     ) -> MapAnswer | None:
         """Return the map for the words, or None, and then `problem` says why."""
-        from ybs.repo_map.worker import MapCrashed, MapFailed
-
         self.prepare()
         child, self._prepared = self._prepared, None
         if child is None:
@@ -132,7 +128,7 @@ class Mapper:
         while self._tasks:
             await asyncio.wait(self._tasks)
 
-    async def _end(self, child: "MapChild", grace_seconds: float) -> None:
+    async def _end(self, child: MapChild, grace_seconds: float) -> None:
         await child.end(grace_seconds=grace_seconds)
         self._children.discard(child)
 

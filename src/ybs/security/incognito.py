@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from ybs.core.errors import ConfigError
 from ybs.core.remedies import Remedy
+from ybs.security.gate import put_crash
 
 #: Said wherever something is not kept for this reason.
 WRITES_NOTHING = "an incognito session saves nothing"
@@ -41,8 +42,6 @@ def leave_no_dump() -> None:
 
     A system's own hook for uncaught exceptions, which may write reports, goes too.
     """
-    from ybs.security.gate import put_crash  # the first request needs none of it
-
     sys.excepthook = put_crash
     try:
         import resource  # not on every system

@@ -5,7 +5,6 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Raw, Struct
@@ -18,7 +17,7 @@ from ybs.core.remedies import Remedy
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.structs import masked
 from ybs.security.paths.names import shown_name
-from ybs.security.paths.roots import BlockedPath, OutsideRoots
+from ybs.security.paths.roots import BlockedPath, OutsideRoots, Roots
 from ybs.security.policy.confirm import nobody
 from ybs.security.policy.policy import Deny, Policy, Subject
 from ybs.session.mentions import (
@@ -30,9 +29,6 @@ from ybs.session.mentions import (
 )
 from ybs.session.reply import NotSent
 from ybs.tools.workspace import Workspace
-
-if TYPE_CHECKING:
-    from ybs.security.paths.roots import Roots
 
 MOST_FILES = 20
 #: All attachments together may have so many times the characters of one tool result.
@@ -208,7 +204,7 @@ class Attacher:
 class Finder:
     """Finds what words name. It looks at the disk: call it in a thread."""
 
-    def __init__(self, roots: "Roots") -> None:
+    def __init__(self, roots: Roots) -> None:
         self._roots, self._wide = roots, roots.everywhere()
         self.problems: list[Failure] = []
         #: What was mentioned as a path is, and leads nowhere.
@@ -283,7 +279,7 @@ class Finder:
             return False  # a NUL, or a letter that no name can have
 
 
-def picture(roots: "Roots", path: Path) -> ToolOutput:
+def picture(roots: Roots, path: Path) -> ToolOutput:
     """Read a picture, wherever it lies. Raises ToolError for what is none, too large, damaged or blocked."""
     from ybs.tools.reading.files import failure, open_regular  # not needed before the first picture
     from ybs.tools.reading.images import MOST_BYTES, image_of, media_type_of

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from ybs.agent.environment import ToolEnvironment
 from ybs.core.events import Emit, Event, Noticed
 from ybs.core.messages import Image, UserMessage
+from ybs.session.mentions import names_files
 from ybs.session.reply import NotSent
 
 if TYPE_CHECKING:
@@ -67,8 +68,6 @@ class Composer:
         named_in = message.text if typed is None else typed
         if "@" not in named_in and "/" not in named_in:
             return message
-        from ybs.session.mentions import names_files  # most words name no file
-
         if not names_files(named_in):
             return message
         parts = await self._attacher(tell).parts(named_in)

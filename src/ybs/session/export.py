@@ -19,7 +19,7 @@ from ybs.core.messages import (
 )
 from ybs.core.wording import first_words
 from ybs.security.unicode import printable
-from ybs.session.masking import mask
+from ybs.session.masking import mask, masked_event
 
 if TYPE_CHECKING:
     from ybs.security.firewall.masking import Firewall
@@ -53,7 +53,6 @@ def markdown_of(
 def lines_of(said: Iterable[tuple[Event, datetime, str]], firewall: "Firewall") -> bytes:
     """Write events, each with its time and its agent, as the lines of a transcript, numbered anew."""
     from ybs.security.gate import safe_json
-    from ybs.session.masking import masked_event
     from ybs.transcripts.line import encoded
 
     lines = (

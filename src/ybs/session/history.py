@@ -10,7 +10,9 @@ from ybs.core.errors import YbsError
 from ybs.core.events import Emit, FilesRestored, Replaced, Rewound
 from ybs.core.messages import AssistantMessage, Message, UserMessage
 from ybs.core.remedies import Remedy
+from ybs.session.injection import as_typed
 from ybs.session.journal import Journal
+from ybs.session.leftovers import remove_leftovers
 from ybs.session.recorder import TurnRecorder
 from ybs.session.running_task import RunningTask
 
@@ -133,8 +135,6 @@ class History:
 
     async def undo(self, count: int = 1, *, force: bool = False) -> WayBack:
         """Take the last turns back: what they changed in files, and their words."""
-        from ybs.session.injection import as_typed  # not on the way to the first prompt
-
         with self._running.held(_AT_WORK):
             await self._recover()
             turns = list(self.turns)[-count:] if count > 0 else []
@@ -147,8 +147,6 @@ class History:
     async def _recover(self) -> None:
         """Have what a turn that was killed changed in files among the turns."""
         if calls := self._conversation.open_calls:
-            from ybs.session.leftovers import remove_leftovers  # kills are rare
-
             remove_leftovers(self._recorder.roots, calls)
         await self._recorder.recover(self._emit)
 

@@ -13,7 +13,9 @@ from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Effect
 from ybs.core.remedies import Remedy
 from ybs.security.paths.roots import Roots
+from ybs.session.injection import as_typed
 from ybs.session.journal import Journal
+from ybs.session.masking import mask
 from ybs.session.warming import Warming
 
 if TYPE_CHECKING:
@@ -232,8 +234,6 @@ class TurnRecorder(TurnHook):
     @property
     def _words(self) -> str:
         """What the person said in the last turn; its line in the journal has the beginning alone."""
-        from ybs.session.injection import as_typed  # not on the way to the first prompt
-
         replay = self._journal.replay
         begun = replay.turns[-1].words
         said = (each.message.words for each in reversed(replay.rounds.open))
@@ -243,7 +243,6 @@ class TurnRecorder(TurnHook):
     def _masked(self, text: str) -> str:
         """Mask a whole text, before it is cut: of a part of a secret nobody can tell that it is one."""
         from ybs.core.messages import Text
-        from ybs.session.masking import mask
 
         return mask(self._environment.secrets.firewall, Text(text=text)).text
 

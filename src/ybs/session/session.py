@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from ybs.agent.build import BuiltAgent
 from ybs.agent.model_choice import check_place, next_model, open_model
@@ -33,14 +33,12 @@ from ybs.session.parts import SessionParts, SessionPorts
 from ybs.session.reply import Menu, Outcome, Reply
 from ybs.session.running_task import RunningTask
 from ybs.session.settings import ready_settings, with_incognito
+from ybs.session.shell import USAGE, TypedCommands
 from ybs.session.status import Status, View
 from ybs.session.tally import TurnUse, uses_of
 from ybs.session.turn_runner import TurnRunner
 from ybs.transcripts.facts import MOST_WORDS
 from ybs.transcripts.saved import ONE_SHOT
-
-if TYPE_CHECKING:
-    from ybs.session.shell import TypedCommands
 
 
 class Session:
@@ -202,16 +200,12 @@ class Session:
         return await self._take(text, lambda: self.composer.compose(text, typed, images))
 
     @property
-    def _typed(self) -> "TypedCommands":
-        from ybs.session.shell import TypedCommands  # most turns are words
-
+    def _typed(self) -> TypedCommands:
         return TypedCommands(self.environment, self.recorder, self.emit)
 
     async def send_shell(self, command: str) -> Reply | Outcome:
         """Run a command that the person typed and let the model answer to its output."""
         if not command:
-            from ybs.session.shell import USAGE
-
             return Reply(text=USAGE, is_error=True)
         return await self._take(f"!{command}", lambda: self._typed.injected(command))
 

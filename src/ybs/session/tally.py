@@ -16,12 +16,11 @@ from ybs.core.events import (
     TurnFinished,
 )
 from ybs.core.messages import Usage
-from ybs.transcripts.facts import Consumption
+from ybs.session.injection import as_typed
+from ybs.transcripts.facts import Consumption, TurnLine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from ybs.transcripts.facts import TurnLine
 
 
 class TurnUse(Struct, frozen=True, kw_only=True):
@@ -35,8 +34,6 @@ class TurnUse(Struct, frozen=True, kw_only=True):
 
 def uses_of(turns: "Sequence[TurnLine]") -> list[TurnUse]:
     """Return what the turns of a transcript used."""
-    from ybs.session.injection import as_typed  # few sessions have earlier turns
-
     return [
         TurnUse(
             words=as_typed(turn.words),

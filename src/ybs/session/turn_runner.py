@@ -18,6 +18,7 @@ from ybs.core.events import (
     TurnFinished,
 )
 from ybs.core.messages import Usage, UserMessage
+from ybs.session.leftovers import remove_leftovers
 from ybs.session.parts import SessionParts
 from ybs.session.reply import Outcome
 from ybs.session.running_task import RunningTask, is_passed_on
@@ -191,8 +192,6 @@ class TurnRunner:
         """Answer the calls that an earlier part of the session was killed in the midst of."""
         conversation = self._parts.conversation
         if calls := conversation.open_calls:
-            from ybs.session.leftovers import remove_leftovers  # kills are rare
-
             remove_leftovers(self._parts.environment.roots, calls)
             for result in conversation.close_open_calls():
                 self._emit(ToolFinished.of(result))

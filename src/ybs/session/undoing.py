@@ -13,7 +13,10 @@ from ybs.core.ports import Effect
 from ybs.core.wording import listed
 from ybs.security.paths.names import real_name
 from ybs.security.paths.roots import Roots
+from ybs.session.commit_message import message_of
 from ybs.session.kept import Kept, Recovered, Restored
+from ybs.session.project_walk import listings
+from ybs.session.turn_diff import diff_of_turn, line_of
 
 if TYPE_CHECKING:
     # Nothing of it is needed before the first change.
@@ -129,20 +132,14 @@ class Checkpoints:
 
     def changes(self, name: str) -> tuple[str, ...]:
         """Return a line for each path that the turn changed, as `edited src/a.py`. Raises YbsError."""
-        from ybs.session.turn_diff import line_of
-
         return tuple(map(line_of, self._record(name).changes))
 
     def diff(self, name: str) -> str:
         """Return the turn's changes as a unified diff; what has no lines is named in one. Raises YbsError."""
-        from ybs.session.turn_diff import diff_of_turn
-
         return diff_of_turn(self._record(name).changes, self._keeper.store.objects.get)
 
     def message(self, name: str, paths: Collection[str | Path], columns: int) -> str:
         """Return a commit's message for some of the paths that a turn changed, with a title of so many columns."""
-        from ybs.session.commit_message import message_of
-
         changes = (change for change in self._record(name).changes if change.path in paths)
         return message_of(changes, self._keeper.store.objects.get, columns)
 
@@ -183,8 +180,6 @@ class Checkpoints:
 
     def _look(self, deadline: "Deadline") -> "tuple[Walk, Callable[[], bool]]":
         """Return how the project is walked through, and what ends that early."""
-        from ybs.session.project_walk import listings
-
         return (lambda: listings(self._roots, deadline)), (lambda: deadline.is_over)
 
     def _keep(self, paths: Sequence[str], *, is_link_followed: bool) -> None:

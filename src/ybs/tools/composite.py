@@ -8,6 +8,8 @@ from ybs.core.errors import ToolError
 from ybs.core.events import Emit, Noticed
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Toolbox, ToolSpec
+from ybs.tools.calls.supervise import awaited
+from ybs.tools.calls.tool_names import unknown
 
 #: How long one of them may take to open.
 OPEN_SECONDS = 30.0
@@ -45,7 +47,6 @@ class CompositeToolbox(Toolbox):
 
     async def open(self, emit: Emit) -> None:
         """Open all of them, and report those that cannot be opened. A second time does nothing."""
-        from ybs.tools.calls.supervise import awaited
 
         async def open_one(toolbox: Toolbox) -> None:
             try:
@@ -64,8 +65,6 @@ class CompositeToolbox(Toolbox):
 
     async def aclose(self) -> None:
         """Close all of them, the last one first. One that fails does not keep the others from it."""
-        from ybs.tools.calls.supervise import awaited
-
         self._emit, self._is_open = None, False
         for toolbox in reversed(self._toolboxes):
             try:
@@ -104,8 +103,6 @@ class CompositeToolbox(Toolbox):
         owner = self._owner(call.name)
         if owner is not None:
             return await owner.run(call, emit)
-        from ybs.tools.calls.tool_names import unknown
-
         text = unknown(call.name, self._owners)
         return ToolResult(call_id=call.id, name=call.name, output=text, is_error=True)
 

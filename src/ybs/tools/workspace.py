@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ybs.core.errors import ToolError
 from ybs.security.paths.roots import Roots
+from ybs.tools.searching.walk import Walk
 from ybs.tools.shell.shells import Shells
 
 if TYPE_CHECKING:
@@ -94,8 +95,6 @@ class Workspace:
         `__pycache__`. Path, size and time of at most 20,000 files are looked at. It may be slow: call it in a thread.
         """
         from hashlib import blake2b  # loaded only where loops are suspected
-
-        from ybs.tools.searching.walk import Walk
 
         digest = blake2b(digest_size=16)
         for entry in Walk(self.roots, self.roots.folder).files(most=_MOST_FILES):

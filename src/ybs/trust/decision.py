@@ -17,6 +17,7 @@ from ybs.config.host import Host
 from ybs.config.review import FileDifference, Item, ProjectFile, Review
 from ybs.core.errors import ConfigError
 from ybs.trust.files import Untrustable, read_one
+from ybs.trust.wording import difference
 
 #: The text of a file is kept for showing a difference, up to this size.
 MOST_KEPT = 64_000
@@ -137,8 +138,6 @@ def _change(path: str, was: TrustedFile, now: ProjectFile) -> FileDifference:
         return FileDifference(path=visible(path), what=may)
     if not was.text or not text:
         return FileDifference(path=visible(path), what=f"has changed ({len(now.data):,} bytes now)")
-    from ybs.trust.wording import difference  # difflib, needed only here
-
     return FileDifference(
         path=visible(path), what="has changed", difference=difference(was.text, text)
     )

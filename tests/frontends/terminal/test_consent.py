@@ -260,11 +260,11 @@ def test_t05_a_line_typed_ahead_trusts_and_chooses_nothing(monkeypatch: pytest.M
     forgotten: list[int] = []
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     monkeypatch.setattr(sys.stdin, "fileno", lambda: 0)
-    monkeypatch.setattr("ybs.frontends.terminal.plain.line_input.forget_typed", forgotten.append)
+    monkeypatch.setattr("ybs.frontends.terminal.questions.late.forget_typed", forgotten.append)
 
     def is_followed(_number: int) -> bool:
         return next(followed)
 
-    monkeypatch.setattr("ybs.frontends.terminal.plain.line_input.is_followed", is_followed)
+    monkeypatch.setattr("ybs.frontends.terminal.questions.late.is_followed", is_followed)
     assert ask_late("Trust? ", lambda _: next(typed), lambda: next(times)) == "late"
     assert len(forgotten) == 3

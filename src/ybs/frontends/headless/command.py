@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ybs.core.errors import YbsError
 from ybs.frontends.headless.output import Format, Pipe, Result, make_output, tell
+from ybs.frontends.headless.run import fail
 from ybs.frontends.layout import lines_of
 from ybs.frontends.tty import columns
 from ybs.session.reply import Menu, Reply, Table
@@ -65,7 +66,6 @@ def run_command_once(
     `opener` opens the session (another one in tests).
     """
     from ybs.commands.open import open_session
-    from ybs.frontends.headless.run import fail
 
     output = make_output(output_format, Pipe(), is_verbose=False)
     try:
@@ -93,7 +93,7 @@ def run_command_once(
     return 0
 
 
-async def _reply(session: "Session", line: str) -> "Reply":
+async def _reply(session: "Session", line: str) -> Reply:
     async with session:
         reply = await session.handle(line)
     assert isinstance(reply, Reply)  # noqa: S101 - no command of SHOWING asks a model

@@ -14,6 +14,7 @@ from ybs.frontends.headless.finding import Finding, write_findings
 from ybs.frontends.headless.machine import look_at_machine
 from ybs.frontends.headless.output import write_json
 from ybs.frontends.headless.reach import look_at_model, look_at_providers, look_at_starter
+from ybs.frontends.headless.run import code_of
 from ybs.frontends.headless.screen import look_at_screen
 from ybs.providers.registry import chosen_name
 
@@ -28,8 +29,6 @@ def doctor(loaded: Loaded, *, is_json: bool) -> int:
         write_findings(findings)
     if trouble is None:
         return 0
-    from ybs.frontends.headless.run import code_of
-
     return code_of(trouble)
 
 

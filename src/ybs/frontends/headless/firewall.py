@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from ybs.core.errors import ToolError
 from ybs.frontends.headless.output import tell, write, write_json
+from ybs.frontends.host import this_host
 
 if TYPE_CHECKING:
     from ybs.config.schema import Firewall as Settings
@@ -91,7 +92,6 @@ def _texts(name: str) -> Iterator[tuple[str, Iterator[bytes]]]:
 
 def _walk(folder: Path) -> Iterator[Path]:
     """Yield the files of a folder, without `.git` and what `.gitignore` leaves out."""
-    from ybs.frontends.host import this_host
     from ybs.security.paths.roots import Roots  # as a session sees a folder
     from ybs.tools.searching.walk import Walk
 

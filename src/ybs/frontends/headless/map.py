@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from ybs.core.wording import plural
 from ybs.frontends.headless.output import tell, warn, write, write_json
 from ybs.frontends.headless.prompt import read_piped
+from ybs.frontends.host import this_host
 from ybs.repo_map.protocol import DEFAULT_TOKENS, MapAnswer, MapQuery, MapRequest, Ready, plain
 from ybs.security.gate import put_json
 from ybs.session.settings import load_settings
@@ -78,7 +79,6 @@ def map_project(arguments: Namespace, options: "Options") -> int:
 
 def repo_map_of(job: MapRequest) -> "RepoMap":
     """Make what maps the folder of a job."""
-    from ybs.frontends.host import this_host
     from ybs.git.client import Git
     from ybs.providers.tokens.features import estimate
     from ybs.repo_map.caches import cache_file

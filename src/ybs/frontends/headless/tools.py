@@ -14,7 +14,7 @@ from ybs.config.installed import installed
 from ybs.core.errors import ToolError
 from ybs.core.events import Event, Noticed
 from ybs.core.messages import ToolCall, ToolResult
-from ybs.core.ports import Answer, Question, Tool, Toolbox
+from ybs.core.ports import Answer, Confirm, Question, Tool, Toolbox
 from ybs.frontends.headless.advice import advised, refuse
 from ybs.frontends.headless.output import tell, warn, write_json, write_table
 from ybs.frontends.headless.prompt import UsageError, read_piped
@@ -27,7 +27,6 @@ from ybs.tools.registry import NAMES, builtin_tools, is_enabled
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
 
-    from ybs.core.ports import Confirm
     from ybs.session.options import Options
 
     #: Asks the person about a call, which runs with what the text says around it.
@@ -195,7 +194,7 @@ async def refuse_call(question: Question) -> Answer:
     return replace(answer, reason=f"{answer.reason}, or add --yes")
 
 
-def _asking(ask: "Ask", sandbox: "Callable[[], str]") -> "Confirm":
+def _asking(ask: "Ask", sandbox: "Callable[[], str]") -> Confirm:
     async def confirm(question: Question) -> Answer:
         is_command = question.effect == "execute"  # finding a sandbox takes its time
         return await ask(question, sandbox() if is_command else "")
@@ -237,7 +236,7 @@ class SingleCall:
             return 5
         return 1 if result.is_error else 0
 
-    def _stop(self, code: int, task: "asyncio.Task[int] | None") -> None:
+    def _stop(self, code: int, task: asyncio.Task[int] | None) -> None:
         self._signal_code = code
         if task is not None:
             task.cancel()

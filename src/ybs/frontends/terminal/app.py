@@ -5,6 +5,9 @@ from collections.abc import Callable
 from errno import EIO
 from typing import TYPE_CHECKING, TypeAlias
 
+from ybs.frontends.terminal.farewell import farewell
+from ybs.frontends.terminal.mishaps import put_mishap
+from ybs.frontends.terminal.start.remarks import say
 from ybs.frontends.tty import is_dumb
 
 if TYPE_CHECKING:
@@ -61,7 +64,6 @@ def with_choice(options: "Options") -> "Options | None":
     from msgspec.structs import replace
 
     from ybs.core.errors import ConfigError
-    from ybs.frontends.terminal.start.remarks import say
     from ybs.frontends.terminal.start.setup import choose, keep, words_of  # the first run only
     from ybs.session.settings import load_settings
 
@@ -100,8 +102,6 @@ def with_trust(options: "Options") -> "Options":
 
 
 async def _talk(session: "Session", prompt: str, command: str) -> int:
-    from ybs.frontends.terminal.mishaps import put_mishap  # not needed before the loop runs
-
     asyncio.get_running_loop().set_exception_handler(
         put_mishap
     )  # its own would print past the gate
@@ -121,13 +121,9 @@ async def _talk(session: "Session", prompt: str, command: str) -> int:
                 code = await Terminal(session, history=open_history(session)).run(prompt, command)
         lines = _farewell(session) if code in (0, INTERRUPTED) else []
     if lines:
-        from ybs.frontends.terminal.start.remarks import say
-
         say("\n".join(lines))
     return code
 
 
 def _farewell(session: "Session") -> list[str]:
-    from ybs.frontends.terminal.farewell import farewell
-
     return farewell(session)

@@ -19,6 +19,7 @@ from ybs.config.schema import Mode
 from ybs.core.envelope import Envelope
 from ybs.core.events import ToolFinished, TurnFinished, UserSaid
 from ybs.frontends.layout import lines_of
+from ybs.frontends.terminal.clipboard import copy
 from ybs.frontends.terminal.drawing.live import LiveArea
 from ybs.frontends.terminal.drawing.render import Canvas, Renderer
 from ybs.frontends.terminal.drawing.scroll import Scroll
@@ -27,6 +28,7 @@ from ybs.frontends.terminal.mishaps import Mishaps
 from ybs.frontends.terminal.notify import DONE, LONG_SECONDS, call
 from ybs.frontends.terminal.output import GatedOutput, act
 from ybs.frontends.terminal.own_shell import own_runner
+from ybs.frontends.terminal.programs import chosen_line, command_of
 from ybs.frontends.terminal.prompt.history import LineHistory
 from ybs.frontends.terminal.prompt.input import Prompt
 from ybs.frontends.terminal.prompt.keys import keys_text
@@ -268,8 +270,6 @@ class Terminal:
         if reply.diff:
             self.renderer.draw_diff(reply.diff)
         if reply.clipboard:
-            from ybs.frontends.terminal.clipboard import copy  # few copy
-
             folder = Path(self.state.folder)
             self.renderer.note(await copy(reply.clipboard, self._output, away_from=folder))
         if reply.draft and not self.work.has_more:
@@ -287,8 +287,6 @@ class Terminal:
 
     async def _run_program(self, name: str) -> None:
         """Run a subcommand of ybs on this terminal; a model that was chosen in it is used from now on."""
-        from ybs.frontends.terminal.programs import chosen_line, command_of  # few ask for one
-
         code = await self.window.lend(command_of(name), Path(self.state.folder))
         if name == "setup" and code == 0 and (line := chosen_line(self.session.host, self.state)):
             self.work.choose(line)

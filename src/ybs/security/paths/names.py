@@ -8,6 +8,8 @@ breaks a line.
 import os
 import re
 
+from ybs.security.unicode import has_suspects, replace_hidden
+
 #: Bytes that are not UTF-8 are surrogates in Python's texts (https://peps.python.org/pep-0383/).
 _HIDDEN = "[\x00-\x1f\x7f-\x9f\udc80-\udcff]"
 _MARK = r"\\x([01][0-9a-fA-F]|5[cC]|7[fF]|[89a-fA-F][0-9a-fA-F])"  # compiled when the first is met
@@ -17,8 +19,6 @@ def shown_name(path: str) -> str:
     r"""Return the path with each byte that no text should hold as `\xNN`."""
     if path.isascii() and path.isprintable() and "\\" not in path:
         return path
-    from ybs.security.unicode import has_suspects, replace_hidden  # most names are plain
-
     path = re.sub(_MARK, r"\\x5cx\1", path)
     if path.isprintable() and not has_suspects(path):
         return path

@@ -9,17 +9,19 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.core.remedies import Remedy
+from ybs.security.paths import credentials
+from ybs.security.paths.git_names import means_git, plain, repository_on_the_way
+from ybs.security.paths.later import part_of
+from ybs.security.paths.links import BlockedFiles
 from ybs.security.paths.names import shown_name
+from ybs.security.paths.opening import Place, held
+from ybs.security.paths.path_text import path_of
 
-if TYPE_CHECKING:
-    # What the first path needs is loaded when it comes: a start has none.
-    from ybs.security.paths.links import BlockedFiles
-    from ybs.security.paths.opening import Place
+# What the first path needs is loaded when it comes: a start has none.
 
 _MAGIC = ("/proc", "/dev", "/sys")
 
@@ -105,8 +107,6 @@ class Roots:
         `is_link_followed=False` leaves the last part as it is, so that a link itself can be deleted.
         Raises ToolError for a text that is not a path here, Refused for a path that tools may not touch.
         """
-        from ybs.security.paths.path_text import path_of
-
         return self.judge(path_of(path), is_write=is_write, is_link_followed=is_link_followed)
 
     def judge(self, name: str, *, is_write: bool = False, is_link_followed: bool = True) -> Path:
@@ -135,12 +135,11 @@ class Roots:
             _check_git(name, real, root)
         return Path(real)
 
-    def held(self, path: Path, *, make_folders: bool = False) -> "AbstractContextManager[Place]":
+    def held(self, path: Path, *, make_folders: bool = False) -> AbstractContextManager[Place]:
         """Hold the folder of a path that `resolve` gave, to open what is in it; no link is followed.
 
         What is opened there is judged as well. Raises OSError, or Refused where the way has changed.
         """
-        from ybs.security.paths.opening import held
 
         def judge(status: os.stat_result) -> None:
             self.check_file(path, status)
@@ -190,9 +189,6 @@ class Roots:
 
         The name as asked counts too, and so does a link of such a name at the top of the project that leads here.
         """
-        from ybs.security.paths.git_names import plain
-        from ybs.security.paths.later import part_of
-
         named = os.path.normpath(f"{self.folder}/{asked}" if asked[:1] != "/" else asked)
         names = (*map(self._in_its_root, (str(path), named)), *self._links_to(str(path)))
         parts = (part_of([plain(part) for part in name.split("/")]) for name in names)
@@ -214,9 +210,7 @@ class Roots:
         return frozenset(_key(path) for path in self._never)
 
     @cached_property
-    def _blocked_files(self) -> "BlockedFiles":
-        from ybs.security.paths.links import BlockedFiles
-
+    def _blocked_files(self) -> BlockedFiles:
         return BlockedFiles((*self._blocked, *self._never))
 
     def _relative(self, path: Path) -> str:
@@ -276,8 +270,6 @@ class Roots:
 
 
 def _credentials(host: Host) -> Iterable[str]:
-    from ybs.security.paths import credentials
-
     yield from credentials.resolved(os.path.realpath(host.home).rstrip("/"))
     yield from credentials.SYSTEM
 
@@ -291,8 +283,6 @@ def _check_magic(shown: str, asked: str, real: str) -> None:
 
 
 def _check_git(name: str, real: str, root: str) -> None:
-    from ybs.security.paths.git_names import means_git, repository_on_the_way
-
     # The names as asked count too: `.git` may be a link to a folder with another name.
     if any(means_git(part) for part in (*real.split("/"), *os.path.normpath(name).split("/"))):
         raise Refused(

@@ -8,6 +8,7 @@ from msgspec import Struct
 from ybs.config.schema import Safety
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Preview, Question
+from ybs.security.paths.later import reason
 from ybs.security.paths.path_text import is_open, spelled
 from ybs.security.policy.rules import Rule
 
@@ -97,8 +98,6 @@ class Case:
         """What asks in every mode that asks: what destroys, is not understood, or runs later."""
         warnings = self.dangers + (self.command.concerns if self.command else ())
         if later := self.subject.runs_later:
-            from ybs.security.paths.later import reason  # few files are meant
-
             warnings += (reason(later),)
         return warnings
 

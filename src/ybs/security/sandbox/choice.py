@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ybs.core.errors import Refused
 from ybs.core.remedies import Remedy
-from ybs.security.sandbox import environment
+from ybs.security.sandbox import bubblewrap, environment, seatbelt
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.places import Places, see
 from ybs.security.sandbox.scratch import PrivateFolder
@@ -152,8 +152,6 @@ def _on_linux(
 ) -> Backend:
     program, options, said = tried_bubblewrap()
     if program is not None:
-        from ybs.security.sandbox import bubblewrap  # only the sandbox that is used is loaded
-
         return bubblewrap.Bubblewrap(places, program, options, said, private, shared)
     from ybs.security.sandbox import landlock  # with ctypes
 
@@ -164,8 +162,6 @@ def _on_linux(
 
 
 def _on_macos(places: Places, private: PrivateFolder | None) -> Backend:
-    from ybs.security.sandbox import seatbelt
-
     program = seatbelt.find()
     if program is None:
         return NoBackend(f"{seatbelt.PROGRAM} is missing")
@@ -175,8 +171,6 @@ def _on_macos(places: Places, private: PrivateFolder | None) -> Backend:
 @cache
 def tried_bubblewrap() -> tuple[str | None, tuple[str, ...], str]:
     """Return the program and its options if it works here, and what was said where it does not."""
-    from ybs.security.sandbox import bubblewrap
-
     program = bubblewrap.find()
     if program is None:
         return None, (), "bubblewrap is not installed for the whole system"

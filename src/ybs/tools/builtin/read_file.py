@@ -14,11 +14,12 @@ from ybs.core.wording import plural
 from ybs.security.paths.names import shown_name
 from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool, positive
+from ybs.tools.reading.images import image_of, media_type_of
+from ybs.tools.searching.walk import Deadline
 from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:
     from ybs.tools.reading.content import Content  # both are loaded when the first file is read
-    from ybs.tools.searching.walk import Deadline
 
 LONGEST_LINE = 2000
 MOST_LINES = 100_000
@@ -83,7 +84,6 @@ class ReadFile(BuiltInTool):
         """Read the lines asked for; the whole file counts as read by this session."""
         del print_live
         from ybs.tools.reading.content import LineRange, read  # not needed before the first call
-        from ybs.tools.searching.walk import Deadline
 
         offset = max(min(arguments.offset or 1, _FAR), -_FAR)
         asked = LineRange(offset, positive(arguments.limit, "limit", at_most=MOST_LINES))
@@ -114,7 +114,7 @@ class ReadFile(BuiltInTool):
         return path, roots.show(path)
 
     async def _made(
-        self, path: Path, content: "Content", shown: str, deadline: "Deadline"
+        self, path: Path, content: "Content", shown: str, deadline: Deadline
     ) -> View | None:
         """Return the text made of the file, or None; what was made last is kept for its next part."""
         key = (path, hash(content.whole))
@@ -189,8 +189,6 @@ def _numbered(view: View, longest: int) -> Iterator[str]:
 
 
 def _picture(content: "Content", shown: str) -> ToolOutput | None:
-    from ybs.tools.reading.images import image_of, media_type_of  # not needed before the first call
-
     media_type = media_type_of(content.beginning)
     if not media_type:
         return None
@@ -204,7 +202,7 @@ def _picture(content: "Content", shown: str) -> ToolOutput | None:
     )
 
 
-def _made(path: Path, content: "Content", shown: str, deadline: "Deadline") -> View | None:
+def _made(path: Path, content: "Content", shown: str, deadline: Deadline) -> View | None:
     """Return the text made of a notebook or a PDF, from its first line on; None for anything else."""
     from ybs.tools.reading.content import lines_of  # not needed before the first call
 

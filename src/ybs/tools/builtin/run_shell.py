@@ -14,10 +14,10 @@ from ybs.core.errors import Refused, ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
+from ybs.tools.calls.read_only import ReadOnlyRun
 from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:
-    from ybs.tools.calls.read_only import ReadOnlyRun
     from ybs.tools.shell.jobs import Job
     from ybs.tools.shell.output import Live, Output
     from ybs.tools.shell.process import Ended
@@ -102,10 +102,8 @@ class RunShell(BuiltInTool):
 
     async def run_read_only(
         self, arguments: Arguments, print_live: Callable[[str], None]
-    ) -> "ReadOnlyRun":
+    ) -> ReadOnlyRun:
         """Run the command with the project read-only; say so where it fails for that."""
-        from ybs.tools.calls.read_only import ReadOnlyRun
-
         output = await self._run(arguments, print_live, read_only=True)
         ran: dict[str, Any] = output.display
         needs = ""

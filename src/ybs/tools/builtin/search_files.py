@@ -16,6 +16,7 @@ from ybs.core.wording import plural
 from ybs.security.paths.names import shown_name
 from ybs.security.paths.roots import Roots
 from ybs.tools.builtin.base import BuiltInTool, positive
+from ybs.tools.reading.files import failure, open_regular
 from ybs.tools.searching.walk import Deadline
 
 if TYPE_CHECKING:
@@ -149,8 +150,6 @@ def _remarks(found: "Found", pattern: str) -> Iterator[str]:
 
 def _check_file(roots: Roots, path: Path) -> None:
     """Raise ToolError for what is not an ordinary file, or is a blocked one under another name."""
-    from ybs.tools.reading.files import failure, open_regular  # not needed before the first call
-
     shown = roots.show(path)
     try:
         with roots.held(path) as place:

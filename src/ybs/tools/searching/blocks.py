@@ -5,6 +5,8 @@ import os
 import stat
 from collections.abc import Generator, Iterator
 
+from ybs.tools.reading import charsets
+
 MOST_BYTES = 20_000_000  # a file up to this is one block
 BLOCK_BYTES = 16_000_000
 MOST_OF_LINE = 16_000_000  # what a line has beyond that is not looked at
@@ -94,8 +96,6 @@ def blocks(
 
 def _wide_encoding(first: bytes, *, reads_wide: bool) -> str:
     if reads_wide and b"\0" in first:
-        from ybs.tools.reading import charsets  # few files need it
-
         return charsets.wide_encoding(first)
     return "utf-16" if first.startswith(_UTF_16_MARKS) else ""
 

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from ybs.tools.reading.charsets import narrow_encoding
 from ybs.tools.searching.blocks import Binary, Files, blocks
 
 _CPU_SECONDS = 60  # nobody is left to stop it after that
@@ -128,8 +129,6 @@ class Scan:
             return data.decode()
         except UnicodeDecodeError:
             if self._request["wide"]:
-                from ybs.tools.reading.charsets import narrow_encoding  # few searches need it
-
                 name = narrow_encoding(data)
                 if name not in _WESTERN:  # of these each byte can be told by itself
                     matcher.encoding = name

@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ybs.security.sandbox.launch import Bare
+from ybs.security.sandbox.launch import Bare, Launch, Starter
 from ybs.tools.shell.overflow import Outputs, Spill
 
 if TYPE_CHECKING:
     from ybs.security.paths.roots import Roots
-    from ybs.security.sandbox.launch import Launch, Starter
     from ybs.tools.shell.jobs import Jobs
     from ybs.tools.shell.orphans import Mark
     from ybs.tools.shell.process import Shell
@@ -24,7 +23,7 @@ class Shells:
         self,
         roots: "Roots",
         *,
-        starter: "Starter | None" = None,
+        starter: Starter | None = None,
         outputs: Outputs | None = None,
         keeps_outputs: bool = True,
     ) -> None:

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from ybs.frontends.terminal.drawing.live import LiveArea
+from ybs.frontends.terminal.drawing.steps import diff_lines
 from ybs.frontends.terminal.signs import Paint, Signs
 from ybs.frontends.terminal.words import fold, fold_table
 from ybs.security.unicode import printable
@@ -65,8 +66,6 @@ class Page:
 
     def draw_diff(self, text: str) -> None:
         """Draw the differences that belong to a command's answer, with the names of the files."""
-        from ybs.frontends.terminal.drawing.steps import diff_lines  # few ask for them
-
         canvas = self.canvas
         lines = diff_lines("\n" + text, canvas.width() - 1, canvas.paint, canvas.signs)
         self.put("text", "\n".join(lines[1:]))

@@ -33,6 +33,7 @@ from ybs.frontends.terminal.plain.sentences import (
     fold_line,
 )
 from ybs.frontends.terminal.plain.sub_agents import SubAgentSentences
+from ybs.frontends.terminal.programs import command_of
 from ybs.frontends.terminal.questions.confirm import (
     NETWORK_MEANS,
     grant_text,
@@ -220,8 +221,6 @@ class PlainTerminal:
     async def _run_doctor(self) -> str:
         from asyncio.subprocess import DEVNULL, create_subprocess_exec  # few ask for it
 
-        from ybs.frontends.terminal.programs import command_of
-
         folder = self.session.status().folder
         process = await create_subprocess_exec(*command_of("doctor"), stdin=DEVNULL, cwd=folder)
         await process.wait()
@@ -241,7 +240,7 @@ class PlainTerminal:
         return ""
 
     async def _copy(self, text: str) -> None:
-        from ybs.frontends.terminal.clipboard import NO_PROGRAM, copy_by_program, said  # few copy
+        from ybs.frontends.terminal.clipboard import NO_PROGRAM, copy_by_program, said
 
         program = await copy_by_program(text, away_from=Path(self.session.status().folder))
         done = said(text, program, is_sent=False) if program else f"not copied: {NO_PROGRAM}"

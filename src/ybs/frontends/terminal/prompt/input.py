@@ -33,9 +33,12 @@ from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
+from ybs.frontends.terminal.clipboard_image import NoImage, save_image
 from ybs.frontends.terminal.desk import Desk
 from ybs.frontends.terminal.drawing.fragments import fragments
+from ybs.frontends.terminal.prompt.completion import STYLE, YbsCompleter, menu
 from ybs.frontends.terminal.prompt.draft import PromptDraft
+from ybs.frontends.terminal.prompt.editor import NoEditor, edit, editor_command
 from ybs.frontends.terminal.prompt.extended_keys import ExtendedKeys, read_extended
 from ybs.frontends.terminal.prompt.history import LineHistory
 from ybs.frontends.terminal.prompt.keys import bindings
@@ -109,8 +112,6 @@ class Prompt:
 
     def complete(self, session: "Session") -> None:
         """Complete from now on; what that needs is loaded after the first drawing."""
-        from ybs.frontends.terminal.prompt.completion import STYLE, YbsCompleter, menu
-
         self.app.style = Style.from_dict(STYLE)
         self._menu = menu(self._desk.canvas.signs.more)
         self.draft.completer = YbsCompleter(session)
@@ -134,8 +135,6 @@ class Prompt:
             self._desk.hint("no images from the clipboard while incognito: they would be saved")
 
     async def _paste_image(self) -> None:
-        from ybs.frontends.terminal.clipboard_image import NoImage, save_image  # few paste one
-
         try:
             path = await save_image(away_from=Path(self._desk.state.folder))
         except NoImage as error:
@@ -243,12 +242,6 @@ class Prompt:
             self.draft.reset(self.draft.document)
 
     async def _edit(self) -> None:
-        from ybs.frontends.terminal.prompt.editor import (  # few use one
-            NoEditor,
-            edit,
-            editor_command,
-        )
-
         before = self.draft.text
         try:
             command = editor_command(Path(self._desk.state.folder))

@@ -4,6 +4,8 @@ import sys
 from collections.abc import Callable
 from time import monotonic
 
+from ybs.frontends.terminal.plain.line_input import forget_typed, is_followed
+from ybs.frontends.terminal.questions.confirm import GUARD_SECONDS
 from ybs.frontends.terminal.start.remarks import say
 from ybs.security.gate import ask_line, put
 
@@ -21,9 +23,6 @@ def ask_late(
     question: str, read: Callable[[str], str] = ask_line, clock: Callable[[], float] = monotonic
 ) -> str:
     """Ask until a line comes that was not typed ahead, nor pasted with others. Raises EOFError at the end of input."""
-    from ybs.frontends.terminal.plain.line_input import forget_typed, is_followed
-    from ybs.frontends.terminal.questions.confirm import GUARD_SECONDS  # few starts ask
-
     if not sys.stdin.isatty():  # nobody types there
         return read(question)
     number = sys.stdin.fileno()
