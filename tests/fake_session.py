@@ -96,13 +96,13 @@ class FakeSession:
         self._sinks.append(sink)
         return lambda: self._sinks.remove(sink)
 
-    def emit(self, event: Event, *, agent: str = MAIN) -> None:
+    def emit(self, event: Event, *, agent: str = MAIN, started_by: str = "") -> None:
         if isinstance(event, AssistantSaid):
             self._text = event.content
         if isinstance(event, ToolFinished) and event.is_refused:
             self._refusals += 1
         for sink in self._sinks:
-            sink(Envelope("session-1", agent, event))
+            sink(Envelope("session-1", agent, event, started_by))
 
     async def handle(self, line: str, images: Sequence[Any] = ()) -> Reply | Outcome:
         if line == "/quit":

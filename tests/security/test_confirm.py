@@ -9,6 +9,7 @@ import pytest
 from hosts import this_host
 from rows import every_row
 from ybs.config.schema import Safety
+from ybs.core.envelope import MAIN
 from ybs.core.events import ConfirmationAnswered, ConfirmationAsked, Event
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Preview, Question
@@ -112,6 +113,16 @@ async def test_one_question_at_a_time_and_a_grant_answers_those_that_wait():
     assert verdicts == [Allow("person"), Allow("grant"), Allow("person")]
     assert person.most_waiting == 1
     assert [question.preview.body for question in person.questions] == ["make", "other"]
+
+
+async def test_questions_name_their_agent_and_agents_share_all_else():
+    person = Person(Answer(is_allowed=True, is_for_session=True))
+    gate, events = Gate(Policy(Safety()), person), list[Event]()
+    theirs = gate.of_agent("scout")
+    await asyncio.gather(admit(gate, events), admit(theirs, events, "other", "2"))
+    assert [question.agent for question in person.questions] == [MAIN, "scout"]
+    assert person.most_waiting == 1
+    assert await admit(theirs, events, "make", "3") == Allow("grant")
 
 
 async def test_a_switch_to_plan_refuses_those_that_wait():

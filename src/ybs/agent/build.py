@@ -59,13 +59,13 @@ class BuiltAgent:
     """
 
     def __init__(self, spec: AgentSpec, environment: ToolEnvironment, emit: Emit) -> None:
-        config = environment.config
+        config, name = environment.config, spec.name
         self.provider, self.model = spec.provider, spec.model
         self.server = shown_name(spec.provider, config)
         own = make_toolbox(
-            environment, spec.context, spec.hooks, foreign=spec.tools, is_short=spec.is_short
+            environment, spec.context, spec.hooks, name, foreign=spec.tools, is_short=spec.is_short
         )
-        self.toolbox = with_foreign(own, spec.toolboxes, environment, spec.hooks)
+        self.toolbox = with_foreign(own, spec.toolboxes, environment, spec.hooks, name)
         self.window = Window(spec.provider, spec.model, self.toolbox.specs)
         #: The model behind the firewall, for requests that are not part of the conversation.
         self.side_model: Model = environment.secrets.aside(LegibleModel(spec.model))

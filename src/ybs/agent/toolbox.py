@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.prompt_context import PromptContext
 from ybs.config.schema import Config
+from ybs.core.envelope import MAIN
 from ybs.core.hooks import CallHook
 from ybs.core.ports import Tool, Toolbox
 from ybs.tools.registry import builtin_tools, is_enabled
@@ -15,14 +16,15 @@ def make_toolbox(
     environment: ToolEnvironment,
     context: PromptContext | None,
     hooks: Sequence[CallHook] = (),
+    agent: str = MAIN,
     *,
     foreign: Sequence[Tool] = (),
     is_short: bool = False,
 ) -> LocalToolbox:
-    """Make the tools of an agent, in the form that suits its model; `foreign` ones are not built in."""
+    """Make the tools of an agent of that name, in the form that suits its model; `foreign` ones are not built in."""
     config = environment.config
     own = [tool for tool in context.tools() if is_enabled(config, tool)] if context else []
-    toolbox = _empty_toolbox(environment, hooks)
+    toolbox = _empty_toolbox(environment, hooks, agent)
     toolbox.offer(
         [*builtin_tools(config, environment.workspace, is_short=is_short), *own],
         foreign=foreign,
@@ -37,6 +39,7 @@ def with_foreign(
     toolboxes: Sequence[Toolbox],
     environment: ToolEnvironment,
     hooks: Sequence[CallHook],
+    agent: str = MAIN,
 ) -> Toolbox:
     """Return an agent's own tools, programs of the person's and other toolboxes as one; all calls are checked in the same way."""
     has_external = environment.has_external_tools()
@@ -50,17 +53,19 @@ def with_foreign(
     if has_external:
         from ybs.tools.external.toolbox import ExternalToolbox
 
-        local = _empty_toolbox(environment, hooks)
+        local = _empty_toolbox(environment, hooks, agent)
         others.append(ExternalToolbox(environment.external_tools, local, is_short=own.is_short))
-    others += [ForeignToolbox(each, _empty_toolbox(environment, hooks)) for each in toolboxes]
+    others += [ForeignToolbox(each, _empty_toolbox(environment, hooks, agent)) for each in toolboxes]
     return CompositeToolbox([own, DeferredToolbox(others)])
 
 
-def _empty_toolbox(environment: ToolEnvironment, hooks: Sequence[CallHook]) -> LocalToolbox:
+def _empty_toolbox(
+    environment: ToolEnvironment, hooks: Sequence[CallHook], agent: str
+) -> LocalToolbox:
     config = environment.config
     return LocalToolbox(
         (),
-        environment.gate,
+        environment.gate.of_agent(agent),
         max_output_chars=environment.workspace.max_output_chars,
         dry_run=environment.permissions.is_dry_run,
         limits=call_limits(config),

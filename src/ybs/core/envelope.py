@@ -16,11 +16,15 @@ MAIN: Final = "main"
 
 
 class Envelope(Struct, frozen=True):
-    """An event with its origin: the name of the session, empty before that has one, and the name of the agent."""
+    """An event with its origin: the name of the session, empty before that has one, and the name of the agent.
+
+    `started_by` is the id of the call that started a sub-agent; empty where no call did, as with the main agent.
+    """
 
     session: str
     agent: str
     event: Event
+    started_by: str = ""
 
     @property
     def is_main(self) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from msgspec import Raw, Struct
 
 from ybs.core.conversation import Conversation, Draft
+from ybs.core.envelope import MAIN
 from ybs.core.errors import NO_FAILURE, Failure
 from ybs.core.events import AssistantSaid, Emit, EndReason, Event, TurnFinished, UserSaid
 from ybs.core.messages import Image, Message, ToolCall, ToolResult, Usage, UserMessage
@@ -51,10 +52,7 @@ class Model(Protocol):
         ...
 
     def stream(self, request: Request) -> AsyncGenerator[Event, None]:
-        """Yield streamed pieces and, last, exactly one `AssistantSaid`.
-
-        Raises ModelError. Close it (`contextlib.aclosing`) to stop the provider's work.
-        """
+        """Yield streamed pieces and, last, exactly one `AssistantSaid`. Raises ModelError. To stop it, close it (`aclosing`)."""
         ...
 
 
@@ -143,6 +141,7 @@ class Question(Struct, frozen=True, kw_only=True):
     remedies: tuple[Remedy, ...] = ()
     offers_network: bool = False  # the command would have none, and the answer may give it
     network_grant: str = ""  # what "always" stores then
+    agent: str = MAIN  # whose call it is
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -223,5 +222,5 @@ class Guard(Protocol):
         """Look at the turn before the next request goes out."""
 
     async def wants_more(self, turn: Turn) -> bool:
-        """Tell, when the model asks for no tool, whether to go on (having appended a reason to)."""
+        """Return whether to go on although the model asks for no tool, having appended a reason to."""
         return False

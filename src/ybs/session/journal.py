@@ -126,8 +126,8 @@ class Journal:
             if texts:
                 self._firewall().vault.reserve(b"".join(texts).decode(errors="replace"))
 
-    def add(self, event: Event, *, agent: str = MAIN) -> Event:
-        """Write an event of an agent down, and return it with its secrets masked.
+    def add(self, event: Event, *, agent: str = MAIN, started_by: str = "") -> Event:
+        """Write an event of an agent down, and return it with its secrets masked. A call started a sub-agent.
 
         Never raises: what cannot be written waits, and the person hears of it once.
         """
@@ -135,7 +135,7 @@ class Journal:
             return event
         clean = masked_event(self._firewall(), event)
         if agent != MAIN:
-            self._add_others(event, clean, agent)
+            self._add_others(event, clean, agent, started_by)
             return clean
         if isinstance(event, SystemPrompted) and event.content == self.replay.system:
             return clean
@@ -152,9 +152,11 @@ class Journal:
         self._check_log()
         return clean
 
-    def _add_others(self, event: Event, clean: Event, agent: str) -> None:
+    def _add_others(self, event: Event, clean: Event, agent: str, started_by: str) -> None:
         """Write down what a sub-agent tells, which is not part of the conversation."""
-        number = self._log.add(clean, agent=agent) if self._log is not None else 0
+        number = 0
+        if self._log is not None:
+            number = self._log.add(clean, agent=agent, started_by=started_by)
         self.replay.add(event, number, agent=agent)
         self._check_log()
 

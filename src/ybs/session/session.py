@@ -168,12 +168,15 @@ class Session:
         self._sinks.append(sink)
         return lambda: self._sinks.remove(sink)
 
-    def emit(self, event: Event, *, agent: str = MAIN) -> None:
-        """Pass an agent's event to every sink, without secrets: nothing leaves the session but by the firewall."""
-        event = self.journal.add(event, agent=agent)
+    def emit(self, event: Event, *, agent: str = MAIN, started_by: str = "") -> None:
+        """Pass an agent's event to every sink, without secrets: nothing leaves the session but by the firewall.
+
+        A sub-agent has a name, and `started_by`, the id of the call that started it.
+        """
+        event = self.journal.add(event, agent=agent, started_by=started_by)
         self._runner.add(event, agent=agent)
         self.changes.add(event, is_main=agent == MAIN)
-        envelope = Envelope(self.journal.name, agent, event)
+        envelope = Envelope(self.journal.name, agent, event, started_by)
         for sink in tuple(self._sinks):
             sink(envelope)
 

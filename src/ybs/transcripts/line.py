@@ -20,7 +20,7 @@ _SKIPPED_BYTES: Final = 1_000_000
 class Line(Struct, frozen=True, kw_only=True):
     """A line that was read: `event` is its own number (0: it has none), `parent` that of the line it follows.
 
-    `said` is None where this version does not know the type; `agent` said it.
+    `said` is None where this version does not know the type; `agent` said it, which the call `started_by` has started.
     """
 
     event: int
@@ -28,6 +28,7 @@ class Line(Struct, frozen=True, kw_only=True):
     timestamp: str
     said: Event | None
     agent: str = MAIN
+    started_by: str = ""
 
 
 class _Head(Struct, frozen=True):
@@ -38,6 +39,7 @@ class _Head(Struct, frozen=True):
     event: int = 0
     parent: int = 0
     agent: str = MAIN
+    started_by: str = ""
 
 
 _UNREADABLE: Final = (DecodeError, UnicodeDecodeError, RecursionError)
@@ -45,7 +47,15 @@ _head: Final = json.Decoder(_Head).decode
 _encode: Final = json.Encoder().encode
 
 
-def encoded(event: Event, *, number: int, parent: int, at: datetime, agent: str = MAIN) -> bytes:
+def encoded(
+    event: Event,
+    *,
+    number: int,
+    parent: int,
+    at: datetime,
+    agent: str = MAIN,
+    started_by: str = "",
+) -> bytes:
     """Write an event as one line, its line end with it. What is written can be read.
 
     Only a sub-agent is named (ADR 0023). Half a surrogate, from a broken file name or terminal, becomes a question mark.
@@ -58,6 +68,7 @@ def encoded(event: Event, *, number: int, parent: int, at: datetime, agent: str 
     tail = b',"v":%d,"event":%d,"parent":%d' % (VERSION, number, parent)
     if agent != MAIN:
         tail += b',"agent":' + _encode(_whole(agent))
+        tail += b',"started_by":' + _encode(_whole(started_by)) if started_by else b""
     return b'{"timestamp":"' + when + b'Z",' + data[1:-1] + tail + b"}\n"
 
 
@@ -84,6 +95,7 @@ def decoded(line: bytes) -> Line | None:
         timestamp=head.timestamp,
         said=said,
         agent=head.agent or MAIN,
+        started_by=head.started_by,
     )
 
 

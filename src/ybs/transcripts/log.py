@@ -41,7 +41,9 @@ class Log:
         """Why the file has not all of it; empty when it has."""
         return self._not_written or self._not_synced
 
-    def add(self, event: Event, *, parent: int | None = None, agent: str = MAIN) -> int:
+    def add(
+        self, event: Event, *, parent: int | None = None, agent: str = MAIN, started_by: str = ""
+    ) -> int:
         """Write an event down and return the number of its line; it follows the line before, or `parent`.
 
         Never raises: what cannot be written waits, and `problem` says why.
@@ -49,7 +51,9 @@ class Log:
         parent = self.last if parent is None else parent
         self.last += 1
         now = datetime.now(UTC)
-        line = encoded(event, number=self.last, parent=parent, at=now, agent=agent)
+        line = encoded(
+            event, number=self.last, parent=parent, at=now, agent=agent, started_by=started_by
+        )
         self._waiting.append(line)
         self._write()
         return self.last

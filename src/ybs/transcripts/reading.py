@@ -41,7 +41,9 @@ class Transcript(Struct, frozen=True, kw_only=True):
         """What the chain tells, of all agents."""
         name = self.path.stem
         return [
-            Envelope(name, line.agent, line.said) for line in self.chain if line.said is not None
+            Envelope(name, line.agent, line.said, line.started_by)
+            for line in self.chain
+            if line.said is not None
         ]
 
     @property

@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from ybs.config.host import Host
 from ybs.core.messages import Usage
 from ybs.frontends.terminal.signs import ASCII, UNICODE, Paint
 from ybs.frontends.terminal.status import MODE_STYLES, start_line, toolbar
@@ -19,6 +20,7 @@ STATE = Status(
     context_tokens=3,
     usage=Usage(input_tokens=1000, output_tokens=200),
 )
+HOST = Host.of({"HOME": "/srv/ada"})
 PLAIN = Paint(has_colour=False)
 
 
@@ -27,14 +29,20 @@ def bare(text: str) -> str:
 
 
 def test_the_start_line_says_what_is_known() -> None:
-    line = bare(start_line("0.1", STATE, 80, PLAIN, UNICODE))
+    line = bare(start_line("0.1", STATE, HOST, 80, PLAIN, UNICODE))
     assert line.startswith("ybs 0.1  ollama qwen3:14b · ask · no sandbox ")
     assert line.endswith(" /srv/shop  main")
     assert cells(line) == 80
 
 
+def test_the_start_line_shortens_the_home_folder_of_its_own_session() -> None:
+    state = replace(STATE, folder="/srv/ada/shop")
+    line = bare(start_line("0.1", state, HOST, 80, PLAIN, UNICODE))
+    assert line.endswith(" ~/shop  main")
+
+
 def test_the_start_line_takes_two_lines_where_one_is_too_short() -> None:
-    lines = bare(start_line("0.1", STATE, 50, PLAIN, ASCII)).split("\n")
+    lines = bare(start_line("0.1", STATE, HOST, 50, PLAIN, ASCII)).split("\n")
     assert lines == ["ybs 0.1  ollama qwen3:14b | ask | no sandbox", "/srv/shop  main"]
 
 
@@ -48,7 +56,7 @@ def style_of(word: str, state: Status) -> str:
 
 def test_no_line_is_wider_than_the_terminal() -> None:
     for width in (4, 10, 20, 30, 40, 60, 80, 200):
-        for line in start_line("0.1", STATE, width, PLAIN, UNICODE).split("\n"):
+        for line in start_line("0.1", STATE, HOST, width, PLAIN, UNICODE).split("\n"):
             assert cells(line) <= width
         for state in (STATE, replace(STATE, incognito=True, model="a-model-with-a-long-name:70b")):
             assert cells(bar(state, width)) <= width
@@ -113,7 +121,7 @@ def test_a_hint_takes_the_bottom_line() -> None:
 def test_incognito_stands_first_in_both_lines() -> None:
     state = replace(STATE, incognito=True)
     assert bar(state, 80).startswith(" incognito  ollama qwen3:14b  ask  no sandbox  ctx 3%")
-    line = bare(start_line("0.1", state, 90, PLAIN, UNICODE))
+    line = bare(start_line("0.1", state, HOST, 90, PLAIN, UNICODE))
     assert line.startswith("ybs 0.1  incognito · ollama qwen3:14b · ask · no sandbox ")
 
 

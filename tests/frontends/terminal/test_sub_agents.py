@@ -1,7 +1,7 @@
 """Two sub-agents that tell into one sink at once: every frontend keeps them apart, whole and in order."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from ybs.core.events import (
     AssistantSaid,
     ConfirmationAnswered,
     ConfirmationAsked,
+    Emit,
     Event,
     Noticed,
     RequestStarted,
@@ -28,8 +29,8 @@ from ybs.core.events import (
     TurnFinished,
     UserSaid,
 )
-from ybs.core.messages import Usage
-from ybs.core.ports import ToolOutput
+from ybs.core.messages import ToolCall, ToolResult, Usage
+from ybs.core.ports import Toolbox, ToolSpec
 from ybs.frontends.headless.output import Format
 from ybs.frontends.headless.run import run_once
 from ybs.session.options import Options
@@ -74,19 +75,31 @@ def interleaved() -> Iterator[tuple[str, Event]]:
         yield from ((name, event) for name, event in zip(TOLD, pair, strict=True) if event)
 
 
-class Delegate:
-    """A tool whose call is the work of two sub-agents."""
+class Delegates(Toolbox):
+    """A toolbox with one tool, whose call is the work of two sub-agents."""
 
-    name, description, effect = "delegate", "Delegates.", "read"
-    parameters = Raw(b'{"type":"object","properties":{}}')
     session: Session | None = None
+    _specs = (
+        ToolSpec(
+            name="delegate",
+            description="Delegates.",
+            effect="read",
+            parameters=Raw(b'{"type":"object","properties":{}}'),
+        ),
+    )
 
-    async def run(self, arguments: Any, print_live: Callable[[str], None]) -> ToolOutput:
+    def specs(self) -> Sequence[ToolSpec]:
+        return self._specs
+
+    def is_read_only(self, call: ToolCall) -> bool:
+        return True
+
+    async def run(self, call: ToolCall, emit: Emit) -> ToolResult:
         for name, event in interleaved():
             assert self.session is not None
-            self.session.emit(event, agent=name)
+            self.session.emit(event, agent=name, started_by=call.id)
             await asyncio.sleep(0)
-        return ToolOutput(output="both have looked")
+        return ToolResult(call_id=call.id, name=call.name, output="both have looked")
 
 
 def told(session: FakeSession) -> None:
@@ -105,8 +118,8 @@ async def works(session: FakeSession) -> None:
 
 def opener(options: Options) -> Session:
     """Open a session whose tool `delegate` tells of its sub-agents."""
-    tool = Delegate()
-    session = tool.session = Session(msgspec.structs.replace(options, tools=(tool,)))
+    toolbox = Delegates()
+    session = toolbox.session = Session(msgspec.structs.replace(options, toolboxes=(toolbox,)))
     return session
 
 
@@ -253,7 +266,14 @@ def test_stream_json_and_the_transcript_keep_them_apart_whole_and_in_order(
 ) -> None:
     assert headless(project, tmp_path, "stream-json") == 0
     lines = [msgspec.json.decode(line) for line in capsys.readouterr().out.splitlines()]
-    known = {"timestamp", "v", "session", "agent"}
+    known = {"timestamp", "v", "session", "agent", "started_by"}
+    (started,) = (
+        line["id"] for line in lines if line["type"] == "tool_call" and line["agent"] == MAIN
+    )
+    assert {(line["agent"], line.get("started_by")) for line in lines} == {
+        (MAIN, None),
+        *((name, started) for name in TOLD),
+    }
     for name, events in TOLD.items():
         got = [
             {key: value for key, value in line.items() if key not in known}
@@ -267,5 +287,7 @@ def test_stream_json_and_the_transcript_keep_them_apart_whole_and_in_order(
     kept = read(path)
     for name, events in TOLD.items():
         stored = [event for event in events if not isinstance(event, PASSING)]
-        assert [each.event for each in kept.events if each.agent == name] == stored
+        theirs = [each for each in kept.events if each.agent == name]
+        assert [each.event for each in theirs] == stored
+        assert {each.started_by for each in theirs} == {started}
     assert kept.replay.last_answer == "All seen."

@@ -163,7 +163,7 @@ async def test_what_is_given_back_while_the_editor_is_open_stays(
 
     opened, saved, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
     monkeypatch.setenv("VISUAL", "true")
-    monkeypatch.setattr("ybs.frontends.terminal.prompt.editor.edit", write)
+    monkeypatch.setattr("ybs.frontends.terminal.prompt.input.edit", write)
 
     async def stops(_session: FakeSession) -> None:
         await ended.wait()

@@ -174,18 +174,22 @@ class StreamOutput:
 
     def event(self, envelope: Envelope) -> None:
         """Write the event's line."""
-        self._pipe.write_json(self._line(envelope.event, envelope.session, envelope.agent))
+        self._pipe.write_json(self._line(envelope.event, envelope))
 
     def result(self, result: Result) -> None:
         """Write the result's line."""
-        self._pipe.write_json(self._line(result, result.session, MAIN))
+        self._pipe.write_json(self._line(result))
 
-    def _line(self, record: Event | Result, session: str, agent: str) -> bytes:
+    def _line(self, record: Event | Result, envelope: Envelope | None = None) -> bytes:
         now = datetime.now(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00")
         head = f'{{"timestamp":"{now}Z","v":{VERSION},'.encode()
-        if "session" not in record.__struct_fields__:  # some records name it themselves
-            head += b'"session":' + self._encoder.encode(session) + b","
-        head += b'"agent":' + self._encoder.encode(agent) + b","
+        if (
+            envelope is not None and "session" not in record.__struct_fields__
+        ):  # some name it themselves
+            head += b'"session":' + self._encoder.encode(envelope.session) + b","
+        head += b'"agent":' + self._encoder.encode(envelope.agent if envelope else MAIN) + b","
+        if envelope is not None and envelope.started_by:
+            head += b'"started_by":' + self._encoder.encode(envelope.started_by) + b","
         return head + self._encoder.encode(record)[1:] + b"\n"
 
 

@@ -3,7 +3,7 @@
 from typing import TypeAlias
 
 from ybs.commands.figures import amount, money, percent
-from ybs.frontends.host import short
+from ybs.config.host import Host
 from ybs.frontends.terminal.signs import Paint, Signs
 from ybs.frontends.terminal.words import cells, shorten
 from ybs.session.status import Status
@@ -33,7 +33,9 @@ ORDER = (
 )
 
 
-def start_line(version: str, state: Status, width: int, paint: Paint, signs: Signs) -> str:
+def start_line(
+    version: str, state: Status, host: Host, width: int, paint: Paint, signs: Signs
+) -> str:
     """Draw the first line: version, model, mode, sandbox, and where it works."""
     dot = f" {signs.dot} "
     name = f"ybs {version}"
@@ -41,7 +43,7 @@ def start_line(version: str, state: Status, width: int, paint: Paint, signs: Sig
     facts = dot.join(
         (*mark, f"{state.shown_provider} {state.shown_model}", state.mode, state.sandbox)
     )
-    place = "  ".join(filter(None, (short(state.folder), state.branch)))
+    place = "  ".join(filter(None, (host.short(state.folder), state.branch)))
     left = f"{paint.bold(name)}  {facts}"
     gap = width - cells(left) - cells(place)
     if gap >= 2:

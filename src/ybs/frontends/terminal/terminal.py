@@ -328,7 +328,8 @@ class Terminal:
 
     def _greet(self) -> None:
         canvas = self.canvas
-        first = start_line(__version__, self.state, self._width() - 1, canvas.paint, canvas.signs)
+        host, width = self.session.host, self._width() - 1
+        first = start_line(__version__, self.state, host, width, canvas.paint, canvas.signs)
         second = second_line(self.state, self._width() - 1, canvas.signs)
         self.renderer.put("text", f"{first}\n{canvas.paint.dim(second)}")
         for warning in self.session.warnings:

@@ -1,10 +1,12 @@
 """Confirmation: one question at a time to the person, remembered for the session or the project where they say so."""
 
 import asyncio
+from copy import copy
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ybs.core.envelope import MAIN
 from ybs.core.errors import ConfigError, Refused
 from ybs.core.events import ConfirmationAnswered, ConfirmationAsked, Emit, Noticed
 from ybs.core.messages import ToolCall
@@ -30,13 +32,20 @@ async def nobody(question: Question) -> Answer:
 class Gate:
     """Stands before every call: it asks the policy, and the person where the policy says so.
 
-    `confirm` asks the person and may be set at any time.
+    `confirm` asks the person; its questions name the agent whose call it is.
     """
 
     def __init__(self, policy: Policy, confirm: Confirm = nobody) -> None:
         self.policy, self.confirm = policy, confirm
+        self._agent = MAIN
         self._lock = asyncio.Lock()
         self._warned = ""
+
+    def of_agent(self, name: str) -> "Gate":
+        """Return this gate for another agent of the session: the same policy, and still one question at a time."""
+        gate = copy(self)
+        gate._agent = name
+        return gate
 
     async def admit(
         self,
@@ -101,6 +110,7 @@ class Gate:
         return Allow("person", with_network=answer.with_network and question.offers_network)
 
     async def _answer(self, question: Question, emit: Emit) -> Answer:
+        question = replace(question, agent=self._agent)
         call = question.call
         emit(
             ConfirmationAsked(

@@ -9,6 +9,7 @@ from prompt_toolkit.data_structures import Size
 from stage import FakeClock, staged
 
 from fake_session import FakeSession, asks, question_of
+from ybs.config.host import Host
 from ybs.core.messages import Usage
 from ybs.core.ports import Answer, Question
 from ybs.frontends.terminal.questions.confirm import (
@@ -22,6 +23,7 @@ from ybs.frontends.terminal.questions.confirm import (
 from ybs.frontends.terminal.signs import ASCII, UNICODE, Paint
 from ybs.session.status import Status
 
+HOST = Host.of({"HOME": "/srv/ada"})
 PLAIN = Paint(has_colour=False)
 STATE = Status(
     provider="",
@@ -43,7 +45,7 @@ def bare(text: str) -> str:
 
 
 def drawn(question: Question, width: int = 80) -> str:
-    return bare(question_text(question, STATE, width, PLAIN, ASCII))
+    return bare(question_text(question, STATE, HOST, width, PLAIN, ASCII))
 
 
 def test_the_question_shows_the_whole_command_and_its_dangers() -> None:
@@ -90,8 +92,21 @@ def test_a_command_in_another_folder_names_that_folder() -> None:
         preview=question.preview.__class__(title="t", body="ls", paths=("/srv/shop/sub",)),
     )
     assert (
-        wish(elsewhere, "/srv/shop", "no sandbox")
+        wish(elsewhere, "/srv/shop", "no sandbox", HOST)
         == "run_shell wants to run, in /srv/shop/sub, no sandbox"
+    )
+
+
+def test_a_question_of_a_sub_agent_names_it_and_the_home_folder_is_the_sessions() -> None:
+    question = replace(question_of(), agent="scout\n\x1b")
+    assert (
+        wish(question, "/srv/ada/shop", "no sandbox", HOST)
+        == "run_shell of the sub-agent scout ␛ wants to run, in ~/shop, no sandbox"
+    )
+    state = replace(STATE, folder="/srv/ada/shop")
+    text = bare(question_text(question, state, HOST, 80, PLAIN, ASCII))
+    assert text.startswith(
+        "? run_shell of the sub-agent scout ␛ wants to run, in ~/shop, no sandbox:"
     )
 
 

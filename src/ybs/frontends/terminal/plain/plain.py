@@ -270,7 +270,8 @@ class PlainTerminal:
     def _tell_question(self, question: Question) -> None:
         status = self.session.status()
         self._call()
-        self._tell(f"\nQuestion: {wish(question, status.folder, status.sandbox)}:")
+        asked = wish(question, status.folder, status.sandbox, self.session.host)
+        self._tell(f"\nQuestion: {asked}:")
         self._tell(whole_body(question))
         if question.reason:
             self._tell(fold_line(f"Asked because {printable(question.reason)}."))

@@ -18,6 +18,7 @@ from ybs.frontends.terminal.questions.confirm import (
     question_text,
 )
 from ybs.frontends.terminal.words import one_line, shorten
+from ybs.session.session import Session
 from ybs.session.status import Status
 
 TOO_EARLY = "that key was pressed before the question could be read: press it again"
@@ -28,6 +29,7 @@ REASON_KEYS = "  Enter: say no with this reason   Esc: back"
 class QuestionFrontend(Protocol):
     """Where questions are drawn, and where their keys come from."""
 
+    session: Session
     canvas: Canvas
     renderer: Renderer
     window: Prompt
@@ -189,7 +191,8 @@ class Asking:
         self._take_typed_keys()
         front.renderer.flush()
         width = front.canvas.width() - 1
-        text = question_text(question, front.state, width, paint, front.canvas.signs)
+        host = front.session.host
+        text = question_text(question, front.state, host, width, paint, front.canvas.signs)
         front.renderer.put("question", text)
         choice = self._choice = PendingQuestion(question, self._clock)
         front.window.reason.reset()

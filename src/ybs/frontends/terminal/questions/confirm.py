@@ -11,11 +11,12 @@ from time import monotonic
 
 from msgspec.structs import replace
 
+from ybs.config.host import Host
+from ybs.core.envelope import MAIN
 from ybs.core.ports import Answer, Question
-from ybs.frontends.host import short
 from ybs.frontends.terminal.drawing.steps import diff_lines
 from ybs.frontends.terminal.signs import Paint, Signs
-from ybs.frontends.terminal.words import cells, fold, wrap_marked, wrap_words
+from ybs.frontends.terminal.words import cells, fold, one_line, wrap_marked, wrap_words
 from ybs.security.unicode import printable
 from ybs.session.status import Status
 
@@ -141,9 +142,11 @@ class PendingQuestion(Silence):
             self.answer.set_result(answer)
 
 
-def question_text(question: Question, state: Status, width: int, paint: Paint, signs: Signs) -> str:
+def question_text(
+    question: Question, state: Status, host: Host, width: int, paint: Paint, signs: Signs
+) -> str:
     """Draw the whole question: who wants what where, all of it, and what to beware of."""
-    who = f"{signs.question} {wish(question, state.folder, state.sandbox)}"
+    who = f"{signs.question} {wish(question, state.folder, state.sandbox, host)}"
     lines = _title(f"{who}:", width, paint)
     if body := _body(question, width, paint, signs):
         lines += ["", *body]
@@ -159,20 +162,20 @@ def question_text(question: Question, state: Status, width: int, paint: Paint, s
     return "\n".join(lines).rstrip("\n")
 
 
-def wish(question: Question, folder: str, sandbox: str) -> str:
-    """Say in words which tool wants to do what, where, and with what around it."""
-    preview = question.preview
+def wish(question: Question, folder: str, sandbox: str, host: Host) -> str:
+    """Say in words which tool, of which sub-agent, wants to do what, where, and with what around it."""
+    preview, name = question.preview, question.call.name
+    if question.agent != MAIN:
+        name = f"{name} of the sub-agent {one_line(question.agent)}"
     if question.effect == "execute":
         sandbox = f"{sandbox}, no network" if question.offers_network else sandbox
         place = next(iter(preview.paths), folder)
         how = " in the background" if " in the background" in preview.title else ""
-        name = question.call.name
-        return printable(f"{name} wants to run{how}, in {short(place)}, {sandbox}")
+        return printable(f"{name} wants to run{how}, in {host.short(place)}, {sandbox}")
     what = preview.title[:1].lower() + preview.title[1:]
-    where = (
-        f", in {short(folder)}" if preview.paths else ""
-    )  # what is ybs's own says its place itself
-    return printable(f"{question.call.name} wants to {what}{where}")
+    # What is ybs's own says its place itself.
+    where = f", in {host.short(folder)}" if preview.paths else ""
+    return printable(f"{name} wants to {what}{where}")
 
 
 def whole_body(question: Question) -> str:
