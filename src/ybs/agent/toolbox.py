@@ -55,7 +55,9 @@ def with_foreign(
 
         local = _empty_toolbox(environment, hooks, agent)
         others.append(ExternalToolbox(environment.external_tools, local, is_short=own.is_short))
-    others += [ForeignToolbox(each, _empty_toolbox(environment, hooks, agent)) for each in toolboxes]
+    others += [
+        ForeignToolbox(each, _empty_toolbox(environment, hooks, agent)) for each in toolboxes
+    ]
     return CompositeToolbox([own, DeferredToolbox(others)])
 
 

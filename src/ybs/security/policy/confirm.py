@@ -32,7 +32,7 @@ async def nobody(question: Question) -> Answer:
 class Gate:
     """Stands before every call: it asks the policy, and the person where the policy says so.
 
-    `confirm` asks the person; its questions name the agent whose call it is.
+    `confirm` asks the person and may be set at any time; the questions name the agent whose call it is.
     """
 
     def __init__(self, policy: Policy, confirm: Confirm = nobody) -> None:
@@ -43,6 +43,8 @@ class Gate:
 
     def of_agent(self, name: str) -> "Gate":
         """Return this gate for another agent of the session: the same policy, and still one question at a time."""
+        if name == self._agent:
+            return self
         gate = copy(self)
         gate._agent = name
         return gate
