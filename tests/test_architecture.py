@@ -226,7 +226,7 @@ LATE_IMPORTS = {
     "compaction": 2,
     "config": 2,
     "context": 1,
-    "frontends": 20,
+    "frontends": 21,
     "providers": 7,
     "security": 19,
     "session": 6,

@@ -10,6 +10,7 @@ from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Emit, Event, Noticed, ToolPrinted
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Effect, Toolbox, ToolOutput, ToolSpec
+from ybs.tools.calls.live import LiveOutput
 from ybs.tools.calls.supervise import checked
 from ybs.tools.toolbox import LocalToolbox
 
@@ -35,7 +36,9 @@ class BoxedTool:
                 case _:  # whatever else happens in a session is not for a tool to say
                     pass
 
-        call = ToolCall(id="call", name=self.name, arguments=Raw(msgspec.json.encode(arguments)))
+        # The events of sub-agents name the call that started them.
+        call_id = print_live.call_id if isinstance(print_live, LiveOutput) else "call"
+        call = ToolCall(id=call_id, name=self.name, arguments=Raw(msgspec.json.encode(arguments)))
         result = await self._toolbox.run(call, emit)
         if result.is_refused:
             raise Refused(result.output)

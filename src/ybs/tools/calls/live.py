@@ -19,7 +19,7 @@ class LiveOutput:
     """
 
     def __init__(self, call_id: str, emit: Emit) -> None:
-        self._id, self._emit = call_id, emit
+        self.call_id, self._emit = call_id, emit
         self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
         self._chars = self._pieces = 0
         self._is_over = False
@@ -48,4 +48,4 @@ class LiveOutput:
 
     def _show(self, text: str) -> None:
         if not self._is_over:
-            self._emit(ToolPrinted(id=self._id, text=text))
+            self._emit(ToolPrinted(id=self.call_id, text=text))

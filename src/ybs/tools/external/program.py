@@ -13,6 +13,8 @@ from msgspec import Struct
 from ybs.config.tool_needs import ToolNeeds
 from ybs.core.errors import ToolError
 from ybs.security.sandbox.launch import Access, Launch
+from ybs.tools.shell.output import Output
+from ybs.tools.shell.process import Command, Shell, run_command
 from ybs.tools.workspace import Workspace
 
 #: How much of what a program writes is kept; more is cut in the middle, and is no JSON then.
@@ -105,9 +107,6 @@ def shown_to(program: Program, needs: ToolNeeds, workspace: Workspace) -> list[P
 
 async def run(job: Run, workspace: Workspace) -> Ran:
     """Run a program to its end. Raises ToolError and OSError."""
-    from ybs.tools.shell.output import Output
-    from ybs.tools.shell.process import Command, Shell, run_command
-
     if any(len(word) > _MOST_IN_ARGUMENT for word in job.words):
         raise ToolError("The arguments are too long for this tool.")
     shells = workspace.shells
