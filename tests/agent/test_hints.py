@@ -5,7 +5,17 @@ from typing import Any
 from msgspec import Raw
 
 from rows import every_row
-from ybs.agent.hints import ACT, ANSWER, CHANGED, FAILED, RAN, REFUSED, hint_after
+from ybs.agent.hints import (
+    ACT,
+    ANSWER,
+    CHANGED,
+    FAILED,
+    RAN,
+    REFUSED,
+    RUN_AGAIN,
+    RUN_FAILED,
+    hint_after,
+)
 from ybs.agent.prefix import SharedPrefix
 from ybs.core.messages import ToolResult, UserMessage
 from ybs.core.ports import Effect, Request, ToolSpec
@@ -13,20 +23,25 @@ from ybs.testing import ScriptedModel
 
 
 @every_row(
-    "effect, is_due, flags, hint",
+    "effect, is_due, has_failed, flags, hint",
     [
-        ("read", False, {}, ANSWER),
-        ("read", True, {}, ACT),
-        ("execute", True, {}, RAN),
-        ("edit", True, {}, CHANGED),
-        ("delete", False, {}, CHANGED),
-        ("read", True, {"is_error": True}, FAILED),
-        ("edit", True, {"is_error": True, "is_refused": True}, REFUSED),
+        ("read", False, False, {}, ANSWER),
+        ("read", True, False, {}, ACT),
+        ("execute", True, False, {}, RAN),
+        ("execute", True, True, {"is_error": True}, RUN_FAILED),
+        ("execute", False, False, {"is_error": True}, FAILED),
+        ("edit", True, False, {}, CHANGED),
+        ("edit", True, True, {}, RUN_AGAIN),
+        ("delete", False, False, {}, CHANGED),
+        ("read", True, False, {"is_error": True}, FAILED),
+        ("edit", True, False, {"is_error": True, "is_refused": True}, REFUSED),
     ],
 )
-def test_the_hint_fits_the_result(effect: Effect, is_due: bool, flags: dict[str, bool], hint: str):
+def test_the_hint_fits_the_result(
+    effect: Effect, is_due: bool, has_failed: bool, flags: dict[str, bool], hint: str
+):
     result = ToolResult(call_id="1", name="x", output="", **flags)
-    assert hint_after(result, effect, is_due=is_due) == hint
+    assert hint_after(result, effect, is_due=is_due, has_failed=has_failed) == hint
 
 
 def tool(name: str, effect: Any) -> ToolSpec:
@@ -49,3 +64,18 @@ async def test_a_change_that_was_asked_for_is_due_until_it_is_made():
         f"x\n({ANSWER})",
     ]
     assert all(first is second for first, second in zip(one, two, strict=True))
+
+
+async def test_what_failed_is_run_again_after_an_edit_until_it_works():
+    model = ScriptedModel(["ok"])
+    shared = SharedPrefix(model, "Rules.", lambda _words: "")
+    steps = [("run", True), ("change", False), ("run", False), ("change", False)]
+    results = [
+        ToolResult(call_id=str(n), name=name, output="x", is_error=is_error)
+        for n, (name, is_error) in enumerate(steps)
+    ]
+    tools = [tool("run", "execute"), tool("change", "edit")]
+    request = Request("Rules.", [UserMessage.of("Fix it."), *results], tools)
+    assert [event async for event in shared.stream(request)]
+    outputs = [m.output for m in model.requests[0].messages if isinstance(m, ToolResult)]
+    assert outputs == [f"x\n({hint})" for hint in (RUN_FAILED, RUN_AGAIN, RAN, CHANGED)]

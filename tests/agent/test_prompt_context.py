@@ -214,7 +214,7 @@ async def test_a_small_model_gets_little_and_no_tool_more(project: Path):
             names = {spec.name for spec in session.agent.toolbox.specs()}
     first, second = (body["messages"] for body in sent)
     assert first[0]["content"] == rules(is_short=True)
-    assert first[1]["content"].startswith(f"Folder: {project}")
+    assert first[1]["content"].startswith("Top level: AGENTS.md")
     assert first[1]["content"].endswith("\n\nhello")
     assert second[:2] == first
     assert second[-1]["content"] == (

@@ -8,7 +8,7 @@ import pytest
 
 from rows import every_row
 from ybs.context import machine
-from ybs.context.machine import MOST_BYTES, short_system_information, system_information
+from ybs.context.machine import MOST_BYTES, system_information
 
 
 @pytest.fixture
@@ -49,13 +49,6 @@ def test_the_line_says_what_runs_on_what(cgroups: Path):
     (cgroups / "a/cpu.max").write_text("1 100000\n")
     (cgroups / "memory.max").write_text("max\n")
     assert ", 1 core, 24 GB, " in system_information("0.3", "o", "m", 4_096, 1_024).text
-
-
-def test_for_a_small_model_the_line_says_its_name_and_the_system(cgroups: Path):
-    section = short_system_information("qwen:1b")
-    assert (section.name, section.text) == ("system", "qwen:1b, Linux x86_64")
-    assert short_system_information("").text == "Linux x86_64"
-    assert len(short_system_information("x" * 500).text.encode()) <= MOST_BYTES
 
 
 def test_unknown_limits_are_not_named(cgroups: Path, monkeypatch: pytest.MonkeyPatch):

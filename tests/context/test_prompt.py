@@ -25,7 +25,9 @@ def test_the_prompt_names_folder_branch_day_and_top_level(project: Path):
 
 
 def test_the_short_prompt_is_much_shorter(project: Path):
+    (project / "README.md").write_text("hi")
     short = system_prompt(project, today=TODAY, is_short=True)
+    assert short.endswith("\n\nTop level: README.md")
     assert len(short) < len(system_prompt(project, today=TODAY, is_short=False)) / 2
 
 

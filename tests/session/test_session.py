@@ -379,8 +379,11 @@ async def test_switching_keeps_the_conversation_and_the_new_provider_gets_it(
             assert reply.text == "Now using mine m."
             assert (await session.send("and now?")).text == "two"
         sent = [m["content"] for m in second.requests[0].body["messages"]]
-    assert sent[1].endswith("\n\nhello")  # behind what a small model is told of the place
-    assert sent[2:] == ["one", "and now?"]
+    assert sent[1:] == [
+        "hello",
+        "one",
+        "and now?",
+    ]  # of an empty folder a small model is told nothing
 
 
 async def test_switching_warns_when_the_conversation_no_longer_fits(home: Path, open_session: Open):

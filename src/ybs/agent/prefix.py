@@ -42,15 +42,17 @@ class SharedPrefix(ModelWrapper):
         facts = request.system[len(self._rules) :].strip()
         effects: dict[str, Effect] = {tool.name: tool.effect for tool in request.tools}
         messages: list[Message] = []
-        is_due = False
+        is_due = has_failed = False
         for message in request.messages:
             if isinstance(message, UserMessage) and (message.origin == "person" or facts):
-                is_due = wishes_change(message.words)
+                is_due, has_failed = wishes_change(message.words), False
                 message, facts = self._introduced(facts, message), ""
             elif isinstance(message, ToolResult):
                 effect = effects.get(message.name, "read")
-                message = self._hinted(message, hint_after(message, effect, is_due=is_due))
+                hint = hint_after(message, effect, is_due=is_due, has_failed=has_failed)
                 is_due = is_due and (effect == "read" or message.is_error)
+                has_failed = message.is_error if effect == "execute" else has_failed
+                message = self._hinted(message, hint)
             messages.append(message)
         return replace(request, system=self._rules, messages=messages)
 

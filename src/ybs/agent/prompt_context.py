@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.thought import GOAL, thought_in
-from ybs.context.brief import WHOLE_CHARS, brief_of
+from ybs.context.brief import WHOLE_CHARS, asks_for_date, brief_of
 from ybs.context.prompt import FACTS, framed_of, system_prompt
 from ybs.context.section import Section
 from ybs.core.events import Noticed
@@ -241,8 +241,9 @@ class PromptContext(Guard):
         return "\n".join([*texts, *([f"{GOAL}{self.thought}"] if self.thought else [])])
 
     def brief(self, words: str) -> str:
-        """Return what of the documents goes with these words of the person's, for a model that gets the short form."""
-        return brief_of(self.documents, words)
+        """Return what goes with these words of the person's, for a model that gets the short form: the date where it matters."""
+        day = f"Today: {date.today().isoformat()}" if asks_for_date(words) else ""
+        return "\n".join(filter(None, [day, brief_of(self.documents, words)]))
 
     def tell(self, text: str) -> None:
         """Have something said to the model at the next step, in place of what was to be told before."""
@@ -303,14 +304,14 @@ class PromptContext(Guard):
             await self._mapper.aclose()
 
     def _facts(self) -> list[Section]:
-        from ybs.context.machine import short_system_information, system_information
+        from ybs.context.machine import system_information
 
         name, most = (self._model.name, self._model.max_tokens) if self._model else ("", 0)
-        facts = [
-            short_system_information(name)
+        facts = (
+            []
             if self.is_short
-            else system_information(VERSION, self._provider, name, self._window, most)
-        ]
+            else [system_information(VERSION, self._provider, name, self._window, most)]
+        )
         if line := self.project.line:
             facts.append(Section(name="project", text=line))
         if self._commands and not self.is_short:

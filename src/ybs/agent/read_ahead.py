@@ -26,6 +26,8 @@ from ybs.security.paths.roots import Roots
 #: A larger file would fill the window of a small model; it reads that in parts.
 MOST_BYTES = 6_000
 MOST_CALLS = 2
+#: How the ids of these calls begin.
+_SIGN = "ahead_"
 #: Whoever wants something run wants to know what comes of it, not what stands in the file.
 _RUN = lazy(r"(?i)\W*(?:please\s+)?(?:run|start|execute|launch)\b")
 _NEW = lazy(r"(?i)\b(?:new|create|make|write|save|called|named)\b")
@@ -107,6 +109,11 @@ def new_words(messages: Sequence[Message]) -> str:
     return ""
 
 
+def looks_ahead(message: AssistantMessage) -> bool:
+    """Return whether the calls of a message were made for the model, not by it."""
+    return any(call.id.startswith(_SIGN) for call in message.calls)
+
+
 def _call(name: str, **arguments: str) -> ToolCall:
     made = Raw(msgspec.json.encode(arguments))
-    return ToolCall(id=f"ahead_{'_'.join(arguments.values())}"[:40], name=name, arguments=made)
+    return ToolCall(id=f"{_SIGN}{'_'.join(arguments.values())}"[:40], name=name, arguments=made)

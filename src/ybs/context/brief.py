@@ -44,7 +44,15 @@ _COMMON = frozenset(
 WHOLE_CHARS = 240
 MOST_CHARS = 400
 _FEWEST_LETTERS = 4
+_DAY = lazy(
+    r"(?i)\b(?:today|tomorrow|yesterday|dates?|dated|day|days|week|month|year|changelog|copyright)\b"
+)
 _WORD = lazy(r"[^\W\d_]+")
+
+
+def asks_for_date(words: str) -> bool:
+    """Return whether the words may need to know what day it is."""
+    return re.search(_DAY(), words) is not None
 
 
 def brief_of(sections: Sequence[Section], words: str) -> str:

@@ -28,12 +28,6 @@ def system_information(
     return Section(name="system", text=text.encode()[:MOST_BYTES].decode(errors="ignore"))
 
 
-def short_system_information(model: str) -> Section:
-    """Return the line for a small model. The rest is forty tokens that one with a window of 8,192 makes no use of."""
-    text = f"{_shortened(model)}, {_system()}".removeprefix(", ")
-    return Section(name="system", text=text)
-
-
 def _shortened(model: str) -> str:
     model = clean(model)
     if len(model.encode()) > _MOST_MODEL_BYTES:

@@ -31,7 +31,8 @@ def system_prompt(
     """
     known = [section for section in sections if section.name in FACTS]
     papers = [] if is_short else documents_block(sections)
-    return "\n\n".join([rules(is_short=is_short), facts(folder, today=today, known=known), *papers])
+    told = short_facts(folder, known) if is_short else facts(folder, today=today, known=known)
+    return "\n\n".join(filter(None, [rules(is_short=is_short), told, *papers]))
 
 
 def rules(*, is_short: bool) -> str:
@@ -60,6 +61,14 @@ def facts(folder: Path, *, today: date, known: Sequence[Section] = ()) -> str:
         ]
     # Names and titles are anybody's: none of them begins what looks like a document of the person's.
     return framed("\n".join(clean(line) for line in lines))
+
+
+def short_facts(folder: Path, known: Sequence[Section]) -> str:
+    """Say what there is, in few words: a model on the person's own processor reads some twenty of them in a second."""
+    lines = [section.text for section in known if section.name == "project"]
+    if names := top_level(folder):
+        lines.append("Top level: " + ", ".join(names))
+    return framed("\n".join(map(clean, lines)))
 
 
 def documents_block(sections: Sequence[Section]) -> list[str]:

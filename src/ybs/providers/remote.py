@@ -230,6 +230,12 @@ class RemoteModel:
                     ends_at = monotonic() + _TURN_SECONDS
         yield AssistantSaid.of(self._finish(draft))
 
+    def body(self, request: Request) -> dict[str, Any]:
+        """Return the body that a request is sent with as things are now."""
+        if request.tools and not self.quirks.takes_tools:
+            request = TextCalls().written(request, self.window)
+        return self._adapter.encode(request, self._options)
+
     def _body_of(self, request: Request, options: RequestOptions) -> dict[str, Any]:
         """Make the body, with every message in JSON already: none is written twice."""
         body = self._adapter.encode(request, options)

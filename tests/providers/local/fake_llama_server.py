@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--jinja", action="store_true")
-for name in ("model", "alias", "host", "chat-template-file"):
+for name in ("model", "alias", "host", "chat-template-file", "slot-save-path"):
     parser.add_argument(f"--{name}")
 for name in ("port", "parallel", "ctx-size", "n-gpu-layers", "threads", "threads-batch"):
     parser.add_argument(f"--{name}", type=int)

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 job = json.load(sys.stdin)
 behaviour = os.environ.get("FAKE_SERVE", "")
@@ -21,6 +22,7 @@ if behaviour.startswith("memory") and job["window"] > int(behaviour.split()[1]):
 if behaviour == "killed":
     os.kill(os.getpid(), 9)
 looks = {"health": 0}
+slot = {"text": "", "reads": 0}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -51,6 +53,9 @@ class Handler(BaseHTTPRequestHandler):
             return
         if behaviour.startswith("dies") and job["window"] > int(behaviour.split()[1]):
             os._exit(1)
+        if not self.path.startswith("/v1/"):
+            self.keep(request)
+            return
         marker = behaviour.removeprefix("calls ")
         if (
             behaviour.startswith("calls")
@@ -82,6 +87,26 @@ class Handler(BaseHTTPRequestHandler):
             return
         delta = {"content": f"I am {request['model']} at {request.get('temperature')}."}
         self.say(delta, "stop")
+
+    def keep(self, request):
+        """Do as llama.cpp does with slots: the text that was read goes to a file, and comes back from it."""
+        path, _, action = self.path.partition("?action=")
+        if path == "/apply-template":
+            text = "".join(f"<{m['role']}>{m['content']}" for m in request["messages"])
+            self.reply(200, json.dumps({"prompt": f"{text}<end>"}).encode())
+        elif path == "/completion":
+            slot["text"], slot["reads"] = request["prompt"], slot["reads"] + 1
+            self.reply(200, b"{}")
+        elif action == "save":
+            file = Path(job["slots_folder"], request["filename"])
+            with file.open("w") as out:
+                out.write(slot["text"])
+            self.reply(200, b"{}")
+        else:
+            with Path(job["slots_folder"], request["filename"]).open() as kept:
+                slot["text"] = kept.read()
+            is_good = slot["text"].startswith("<system>")
+            self.reply(200 if is_good else 400, b"{}")
 
     def say(self, delta, reason):
         frames = [

@@ -181,7 +181,7 @@ def test_a_model_with_a_short_window_gets_no_longer_one():
 def test_threads_that_the_person_asks_for_are_taken():
     made = plan(machine(8, 16, 12), CODER_7B, threads=3)
     assert made is not None
-    assert made.threads == 3
+    assert (made.threads, made.reading_threads) == (3, 3)
 
 
 def test_after_a_failure_there_is_less_each_time_and_an_end_to_it():

@@ -38,6 +38,11 @@ def test_one_core_is_left_to_everything_else(cores: int, expected: int):
     assert Machine(cores=cores).threads == expected
 
 
+@every_row(("cores", "expected"), [(1, 1), (2, 2), (64, hardware.MOST_THREADS)])
+def test_all_cores_read_prompts(cores: int, expected: int):
+    assert Machine(cores=cores).reading_threads == expected
+
+
 def test_the_cores_that_this_process_may_use_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1, 2}, raising=False)
     assert detect(tmp_path, platform="linux", ask=silent).cores == 3

@@ -32,7 +32,9 @@ def job(tmp_path: Path) -> ServerArguments:
         key="k",
         window=1024,
         threads=1,
+        reading_threads=2,
         state_file=str(state),
+        slots_folder=str(tmp_path),
         idle_seconds=60,
     )
 
@@ -106,7 +108,8 @@ def test_the_server_gets_what_the_job_says(
     monkeypatch.setitem(sys.modules, "xllamacpp", FakeLlama)
     got = serve.start(replace(job, template=template))
     assert (got.hostnames, got.port, got.api_keys) == (["127.0.0.1"], job.port, ["k"])
-    assert (got.n_ctx, got.cpuparams.n_threads, got.cpuparams_batch.n_threads) == (1024, 1, 1)
+    assert (got.n_ctx, got.cpuparams.n_threads, got.cpuparams_batch.n_threads) == (1024, 1, 2)
+    assert got.slot_save_path == f"{job.slots_folder}/"
     assert got.chat_template == served
 
 
@@ -186,6 +189,7 @@ def test_a_program_of_the_persons_is_served_and_ended(
     _, got = served.ask("/health")
     assert (got["model"], got["alias"], got["host"]) == ("m.gguf", "m", "127.0.0.1")
     assert (got["ctx_size"], got["threads"], got["n_gpu_layers"]) == (1024, 1, 3)
+    assert (got["threads_batch"], got["slot_save_path"]) == (2, str(tmp_path))
     assert Path(got["chat_template_file"]).read_text() == "{{ x }}"
     arguments = Path(f"/proc/{got['pid']}/cmdline").read_bytes().split(b"\0")
     assert b"k" not in arguments

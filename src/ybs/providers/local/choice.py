@@ -40,11 +40,15 @@ class Shape(Struct, frozen=True, kw_only=True):
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """How a model is run: its window, the layers on graphics processors, threads, the memory that it takes, and why."""
+    """How a model is run: its window, the layers on graphics processors, threads, the memory that it takes, and why.
+
+    `threads` write, `reading_threads` read prompts.
+    """
 
     window: int
     gpu_layers: int
     threads: int
+    reading_threads: int = 1
     memory_bytes: int
     gpu_bytes: int
     reason: str
@@ -74,7 +78,6 @@ def plan(
     As much of it as fits goes to graphics processors; a window below 8,192 tokens comes last.
     """
     sizes = _windows(shape, asked_window)
-    threads = threads or machine.threads
     whole = shape.layers + 1 if machine.gpus else 0
     good = asked_window or CPU_WINDOW
     for size in (each for each in sizes if each > good and whole):
@@ -112,11 +115,11 @@ def smaller(used: Plan, shape: Shape) -> Plan | None:
     """Return the next smaller way to run a model after `used` failed; None where there is none."""
     if used.gpu_layers:
         layers = used.gpu_layers // 2
-        return _made(shape, used.window, layers, used.threads, f"{layers} layers on the GPU")
+        return _made(shape, used.window, layers, _threads_of(used), f"{layers} layers on the GPU")
     windows = [size for size in WINDOWS if size < used.window]
     if not windows:
         return None
-    return _made(shape, windows[0], 0, used.threads, f"a window of {windows[0]:,} tokens")
+    return _made(shape, windows[0], 0, _threads_of(used), f"a window of {windows[0]:,} tokens")
 
 
 def needs(shape: Shape, window: int, gpu_layers: int) -> tuple[int, int]:
@@ -132,7 +135,13 @@ def _windows(shape: Shape, asked: int | None) -> list[int]:
     return sorted({min(size, most) for size in (*WINDOWS, most)}, reverse=True)
 
 
-def _fit(machine: Machine, shape: Shape, window: int, layers: int, threads: int) -> Plan | None:
+def _threads_of(used: Plan) -> tuple[int, int]:
+    return used.threads, used.reading_threads
+
+
+def _fit(
+    machine: Machine, shape: Shape, window: int, layers: int, asked: int | None
+) -> Plan | None:
     """Return the plan with this window and these layers on graphics processors, if it fits."""
     memory, on_gpu = needs(shape, window, layers)
     gpus = [gpu for gpu in machine.gpus if not gpu.is_shared] or list(machine.gpus)
@@ -142,6 +151,7 @@ def _fit(machine: Machine, shape: Shape, window: int, layers: int, threads: int)
         memory += on_gpu + GPU_WORK_BYTES
     if machine.free_bytes is not None and memory > machine.free_bytes * FREE_SHARE:
         return None
+    threads = (asked or machine.threads, asked or machine.reading_threads)
     return _made(shape, window, layers, threads, _reason(machine, shape, window, layers))
 
 
@@ -149,12 +159,13 @@ def _room(gpu: Gpu) -> int:
     return max(0, int(gpu.free_bytes * FREE_SHARE) - GPU_WORK_BYTES)
 
 
-def _made(shape: Shape, window: int, layers: int, threads: int, reason: str) -> Plan:
+def _made(shape: Shape, window: int, layers: int, threads: tuple[int, int], reason: str) -> Plan:
     memory, on_gpu = needs(shape, window, layers)
     return Plan(
         window=window,
         gpu_layers=layers,
-        threads=threads,
+        threads=threads[0],
+        reading_threads=threads[1],
         memory_bytes=memory,
         gpu_bytes=on_gpu,
         reason=reason,

@@ -44,12 +44,17 @@ class Machine(Struct, frozen=True, kw_only=True):
 
     @property
     def threads(self) -> int:
-        """How many threads to use: one core is left to everything else, so two cores give one.
+        """How many threads write: one core is left to everything else, so two cores give one.
 
-        llama.cpp's threads spin while they wait. Where they share cores with other work, more threads are many times
-        slower, not faster.
+        llama.cpp's threads spin while they wait, many times for each token. Where they share cores with other work, more of
+        them are several times slower, not faster.
         """
         return max(1, min(MOST_THREADS, self.cores - 1))
+
+    @property
+    def reading_threads(self) -> int:
+        """How many threads read a prompt: as many as there are cores, since many tokens are read at once and little is waited for."""
+        return max(1, min(MOST_THREADS, self.cores))
 
     @property
     def words(self) -> str:

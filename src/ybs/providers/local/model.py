@@ -12,7 +12,7 @@ from ybs.config.schema import Config
 from ybs.core.errors import ModelError, ProviderDown
 from ybs.core.events import Event, Noticed, RequestRetried
 from ybs.core.ports import Request
-from ybs.providers.local import hardware, models, server
+from ybs.providers.local import hardware, models, prefix_slot, server
 from ybs.providers.local.choice import CPU_WINDOW
 from ybs.providers.local.facts import FACTS, STARTER_NAME
 from ybs.providers.local.notes import NO_CALLS, ModelNotes, keep, notes_of
@@ -56,7 +56,7 @@ class LlamaCppModel:
         self._server: server.Running | None = None
         self._inner: RemoteModel | None = None
         self._streams = self._has_calls = True
-        self._has_crashed = False
+        self._has_crashed = self._is_fresh = False
 
     @property
     def name(self) -> str:
@@ -125,7 +125,7 @@ class LlamaCppModel:
 
     async def _answer(self, request: Request, *, is_new: bool) -> AsyncGenerator[Event, None]:
         if is_new:
-            async with aclosing(self._start()) as starting:
+            async with aclosing(self._start(request)) as starting:
                 async for event in starting:
                     yield event
         assert self._inner is not None  # noqa: S101 - set by _start
@@ -146,11 +146,11 @@ class LlamaCppModel:
     def _is_up(self) -> bool:
         return self._server is not None and server.running(self._host) == self._server
 
-    async def _start(self) -> AsyncGenerator[Event, None]:
+    async def _start(self, request: Request) -> AsyncGenerator[Event, None]:
         told: _Told = asyncio.Queue()
         crashed = self._server if self._has_crashed else None
         self._server, self._has_crashed = None, False
-        start = asyncio.create_task(self._ensure(told, crashed))
+        start = asyncio.create_task(self._ensure(request, told, crashed))
         try:
             async with aclosing(_reports(start, told)) as events:
                 async for event in events:
@@ -161,7 +161,18 @@ class LlamaCppModel:
                 start.cancel()
                 await asyncio.wait((start,))
 
-    async def _ensure(self, told: _Told, crashed: server.Running | None) -> None:
+    async def _ensure(self, request: Request, told: _Told, crashed: server.Running | None) -> None:
+        """Have a server that knows how the prompts of this request's kind begin."""
+        await self._ensure_template(told, crashed)
+        is_fresh, self._is_fresh = self._is_fresh, False
+        if is_fresh and self._server is not None and self._inner is not None:
+
+            def tell(words: str) -> None:
+                told.put_nowait(Noticed(level="info", text=words))
+
+            await prefix_slot.prepare(self._host, self._server, self._inner, request, tell)
+
+    async def _ensure_template(self, told: _Told, crashed: server.Running | None) -> None:
         """Have a server, with a chat template that the model answers with real tool calls; each model is tried once."""
         notes = await asyncio.to_thread(notes_of, self._host, self._path)
         found = list(templates_of(self._path, notes.head))
@@ -202,9 +213,11 @@ class LlamaCppModel:
             program=self._config.local.server,
             idle_seconds=(self._config.local.keep_minutes or KEPT_MINUTES) * 60,
         )
+        before = server.running(self._host)
         self._server = await server.ensure(
             self._host, wanted, self._lease, told=told.put_nowait, crashed=crashed
         )
+        self._is_fresh = self._is_fresh or self._server != before
         if self._inner is not None:
             await self._inner.aclose()
         self._inner = self._open(self._config)

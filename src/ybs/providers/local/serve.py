@@ -80,7 +80,9 @@ def program_arguments(job: ServerArguments) -> list[str]:
     words = [job.program, "--model", job.model, "--alias", job.alias]
     words += ["--host", "127.0.0.1", "--port", str(job.port), "--jinja", "--parallel", "1"]
     words += ["--ctx-size", str(job.window), "--n-gpu-layers", str(job.gpu_layers)]
-    words += ["--threads", str(job.threads), "--threads-batch", str(job.threads)]
+    words += ["--threads", str(job.threads), "--threads-batch", str(job.reading_threads)]
+    if job.slots_folder:
+        words += ["--slot-save-path", job.slots_folder]
     if job.template:
         file = Path(job.state_file).with_name("llama.template.jinja")
         file.write_text(job.template, "utf-8")
@@ -129,10 +131,12 @@ def start(job: ServerArguments) -> Any:
     parameters.n_gpu_layers = job.gpu_layers
     parameters.n_parallel = 1
     parameters.use_jinja = True
+    if job.slots_folder:
+        parameters.slot_save_path = f"{job.slots_folder}/"
     if job.template:
         parameters.chat_template = job.template
     parameters.cpuparams.n_threads = job.threads
-    parameters.cpuparams_batch.n_threads = job.threads
+    parameters.cpuparams_batch.n_threads = job.reading_threads
     return llama.Server(parameters)
 
 

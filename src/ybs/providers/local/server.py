@@ -69,7 +69,9 @@ class ServerArguments(Struct, frozen=True, kw_only=True):
     key: str
     window: int
     threads: int
+    reading_threads: int
     state_file: str
+    slots_folder: str = ""
     gpu_layers: int = 0
     program: str = ""
     idle_seconds: float = 900.0
@@ -137,6 +139,11 @@ def state_file(host: Host) -> Path:
 def log_file(host: Host) -> Path:
     """Return the server's log; that of the server before lies beside it."""
     return host.state_folder / "llama.log"
+
+
+def slots_folder(host: Host) -> Path:
+    """Return the folder of what servers have read and keep."""
+    return host.cache_folder / "slots"
 
 
 def running(host: Host) -> Running | None:
@@ -283,11 +290,14 @@ async def _start(host: Host, wanted: Wanted, made: Plan, program: str, told: Tol
         key=secrets.token_urlsafe(24),
         window=made.window,
         threads=made.threads,
+        reading_threads=made.reading_threads,
         gpu_layers=made.gpu_layers,
         program=program,
         state_file=str(state_file(host)),
+        slots_folder=str(slots_folder(host)),
         idle_seconds=wanted.idle_seconds,
     )
+    private_file.make_folder(slots_folder(host))  # the server asks for it
     pid = process.spawn(command(), msgspec.json.encode(job), log_file(host), host.environ)
     server = Running(
         pid=pid,

@@ -24,8 +24,7 @@ from ybs.providers.text_protocol.examples import EXAMPLES, NAMES
 
 HOW: Final = (
     "To call a tool, end your message with one block:\n"
-    '```json\n{"name": <tool>, "arguments": {<name>: <value>}}\n```\n'
-    "The result comes with the next message."
+    '```json\n{"name": <tool>, "arguments": {<name>: <value>}}\n```'
 )
 #: The examples take about 700 tokens: too many in a smaller window.
 LEAST_WINDOW: Final = 6_000

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ybs.agent.read_ahead import looks_ahead
 from ybs.core.envelope import Envelope
 from ybs.core.errors import ToolError
 from ybs.core.events import AssistantSaid, EndReason
@@ -31,7 +32,10 @@ _CALM: Final = {
 
 
 class Measured(Struct, frozen=True, kw_only=True):
-    """What came of a task. `problem` is what is wrong, `ended` why the turn ended, `answer` what was said last."""
+    """What came of a task. `problem` is what is wrong, `ended` why the turn ended, `answer` what was said last.
+
+    `calls` are the model's own; `looked_ahead` counts those that ybs made for it.
+    """
 
     name: str
     kind: str
@@ -42,6 +46,7 @@ class Measured(Struct, frozen=True, kw_only=True):
     steps: int
     calls: int
     valid_calls: int
+    looked_ahead: int
     input_tokens: int
     cached_tokens: int
     output_tokens: int
@@ -82,6 +87,7 @@ async def run_task(
         steps=finished.steps,
         calls=calls.count,
         valid_calls=calls.valid,
+        looked_ahead=calls.ahead,
         input_tokens=finished.usage.input_tokens,
         cached_tokens=finished.usage.cached_tokens,
         output_tokens=finished.usage.output_tokens,
@@ -111,11 +117,14 @@ def consent_in(session: "Session") -> Confirm:
 
 
 class _Calls:
-    """Counts the calls that the model makes, and those that name a tool that exists with arguments that fit."""
+    """Counts the calls that the model makes, and those that name a tool that exists with arguments that fit.
+
+    Those that ybs makes for a small model are counted apart.
+    """
 
     def __init__(self, session: "Session") -> None:
         self._session = session
-        self.count = self.valid = 0
+        self.count = self.valid = self.ahead = 0
         self.model = ""
 
     def add(self, envelope: Envelope) -> None:
@@ -124,6 +133,9 @@ class _Calls:
             return
         message = envelope.event.message
         self.model = message.model
+        if looks_ahead(message):
+            self.ahead += len(message.calls)
+            return
         for call in message.calls:
             self.count += 1
             self.valid += is_valid(call, self._session.agent.toolbox)
