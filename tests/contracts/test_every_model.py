@@ -41,6 +41,7 @@ from ybs.testing import (
     GoogleServer,
     HttpError,
     Interrupted,
+    MistralServer,
     OllamaServer,
     OpenAIServer,
     ResponsesServer,
@@ -106,7 +107,10 @@ def make_remote(kind: type[ScriptedServer], stack: AsyncExitStack) -> Make:
 
 SERVERS = {
     kind.wire.name: kind
-    for kind in (OpenAIServer, ResponsesServer, OllamaServer, AnthropicServer, GoogleServer)
+    for kind in (
+        *(OpenAIServer, ResponsesServer, OllamaServer),
+        *(AnthropicServer, GoogleServer, MistralServer),
+    )
 }
 
 

@@ -1,13 +1,10 @@
-"""What all wire tests share: conversations to send, answers to receive, and a check for unknown keys.
+"""What all wire tests share: conversations to send and answers to receive.
 
 The official SDKs are slow to import, so every test module imports its own inside the functions.
 """
 
-import types
-import typing
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing
-from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -175,64 +172,3 @@ async def ask() -> AsyncIterator[Ask]:
             return last.message
 
         yield ask
-
-
-@cache
-def _fields(hint: Any) -> dict[str, Any] | None:
-    """Return the fields of a TypedDict with their types, or None for any other type."""
-    return typing.get_type_hints(hint) if hasattr(hint, "__required_keys__") else None
-
-
-def _unknown_keys(value: Any, hint: Any, place: str = "$") -> list[str]:
-    """List the keys of plain data that a TypedDict does not know. Pydantic passes over them."""
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin in (typing.Union, types.UnionType):
-        fitting = [each for each in arguments if _may_be(value, each)]
-        return min(
-            (_unknown_keys(value, each, place) for each in fitting), key=len, default=list[str]()
-        )
-    if isinstance(value, list) and arguments:
-        items = enumerate(typing.cast("list[Any]", value))
-        return [
-            k for at, each in items for k in _unknown_keys(each, arguments[0], f"{place}[{at}]")
-        ]
-    if not isinstance(value, dict) or (fields := _fields(hint)) is None:
-        return []
-    found: list[str] = []
-    for key, each in typing.cast("dict[str, Any]", value).items():
-        here = f"{place}.{key}"
-        found += _unknown_keys(each, fields[key], here) if key in fields else [here]
-    return found
-
-
-def _may_be(value: Any, hint: Any) -> bool:
-    """Return whether a member of a union could be meant: its literal fields, and its shape, must agree."""
-    fields = _fields(hint)
-    if isinstance(value, list):
-        return bool(typing.get_args(hint)) and typing.get_origin(hint) is not typing.Literal
-    if not isinstance(value, dict) or fields is None:
-        return isinstance(value, dict) == (fields is not None)
-    given = typing.cast("dict[str, Any]", value)
-    literals = {name: typing.get_args(fields.get(name)) for name in ("type", "role")}
-    return all(given.get(name) in known for name, known in literals.items() if known)
-
-
-@pytest.fixture
-def unknown_keys() -> Callable[[Any, Any], list[str]]:
-    """Give a function that lists the keys that a TypedDict does not know."""
-    return _unknown_keys
-
-
-def _forced(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        mapping = typing.cast("Mapping[str, Any]", value)
-        return {key: _forced(each) for key, each in mapping.items()}
-    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        return value
-    return [_forced(each) for each in typing.cast("Iterable[Any]", value)]
-
-
-@pytest.fixture
-def forced() -> Callable[[Any], Any]:
-    """Give a function that walks through everything, so that lazy validation happens."""
-    return _forced

@@ -1,12 +1,13 @@
 """Ollama: server and adapter against the official SDK."""
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 import pytest
 
 from opened import events_to
+from sdk_requests import accept, missing
 from ybs.core.events import Noticed
 from ybs.core.ports import Request
 from ybs.session.session import Session
@@ -102,33 +103,11 @@ async def test_a_whole_answer_is_understood_like_a_stream(scripted: ScriptedAnsw
 
 @pytest.mark.slow
 async def test_requests_are_what_the_sdk_would_send(conversation: Request, ask: Any):
-    from ollama._types import ChatRequest  # what the client builds its body from
-
     async with OllamaServer(["fine"]) as server:
         await ask(server, conversation)
     (request,) = server.requests
     assert "authorization" not in request.headers
-    parsed = ChatRequest.model_validate(request.body)
-    lost = missing(request.body, parsed.model_dump(exclude_none=True, by_alias=True))
-    # The server knows these, its SDK does not: https://github.com/ollama/ollama/blob/main/api/types.go
-    known = ("$.truncate", "$.shift")
-    assert [key for key in lost if not key.endswith(".anyOf") and key not in known] == []
-
-
-def missing(sent: Any, understood: Any, place: str = "$") -> list[str]:
-    """List what was sent and did not come through the SDK's types: unknown keys."""
-    if isinstance(sent, list):
-        pairs = enumerate(zip(cast("list[Any]", sent), understood, strict=True))
-        return [each for at, (a, b) in pairs for each in missing(a, b, f"{place}[{at}]")]
-    found: list[str] = []
-    if isinstance(sent, dict):
-        for key, value in cast("dict[str, Any]", sent).items():
-            here = f"{place}.{key}"
-            if key in understood:
-                found += missing(value, understood[key], here)
-            elif value is not None:
-                found.append(here)
-    return found
+    accept("ollama", request.body)
 
 
 def test_the_check_for_unknown_keys_finds_them():

@@ -28,6 +28,7 @@ from ybs.testing.script import (
 from ybs.testing.servers import (
     AnthropicServer,
     GoogleServer,
+    MistralServer,
     OllamaServer,
     OpenAIServer,
     RecordedRequest,
@@ -48,6 +49,7 @@ __all__ = [
     "HttpError",
     "Interrupted",
     "Joined",
+    "MistralServer",
     "OllamaServer",
     "OpenAIServer",
     "PickingModel",

@@ -5,6 +5,7 @@ from ybs.testing.servers.process import ServerProcess
 from ybs.testing.servers.server import (
     AnthropicServer,
     GoogleServer,
+    MistralServer,
     OllamaServer,
     OpenAIServer,
     ResponsesServer,
@@ -14,6 +15,7 @@ from ybs.testing.servers.server import (
 __all__ = [
     "AnthropicServer",
     "GoogleServer",
+    "MistralServer",
     "OllamaServer",
     "OpenAIServer",
     "RecordedRequest",

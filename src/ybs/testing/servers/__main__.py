@@ -17,6 +17,7 @@ from ybs.testing.servers.http import RecordedRequest
 from ybs.testing.servers.server import (
     AnthropicServer,
     GoogleServer,
+    MistralServer,
     OllamaServer,
     OpenAIServer,
     ResponsesServer,
@@ -27,6 +28,7 @@ from ybs.testing.servers.wire import encode
 SERVERS: dict[str, type[ScriptedServer]] = {
     "anthropic": AnthropicServer,
     "google": GoogleServer,
+    "mistral": MistralServer,
     "ollama": OllamaServer,
     "openai": OpenAIServer,
     "openai-responses": ResponsesServer,

@@ -1,10 +1,10 @@
-"""The OpenAI chat completions format, seen from the server.
+"""The OpenAI chat completions format, and Mistral's, seen from the server.
 
-Source: https://platform.openai.com/docs/api-reference/chat-streaming
+Sources: https://platform.openai.com/docs/api-reference/chat-streaming, https://docs.mistral.ai/api
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from ybs.core.messages import AssistantMessage, StopReason, Text, Thinking, ToolCall, Usage
 from ybs.testing.script import ScriptedAnswer
@@ -22,7 +22,7 @@ _FINISH: dict[StopReason, str] = {
 class OpenAIWire:
     """Chat completions: SSE with `data:` lines, ended by `[DONE]`."""
 
-    name: Literal["openai"] = "openai"
+    name: str = "openai"
     chat_path = "/chat/completions"
     base_path = "/v1"
     content_type = "text/event-stream"
@@ -47,9 +47,9 @@ class OpenAIWire:
                 case Text():
                     deltas += [{"content": piece} for piece in answer.pieces(part.text)]
                 case Thinking():
-                    deltas += [{"reasoning_content": piece} for piece in answer.pieces(part.text)]
+                    deltas += [self.thought(piece) for piece in answer.pieces(part.text)]
                 case ToolCall():
-                    deltas += _call_deltas(answer, part, index)
+                    deltas += self.calls(answer, part, index)
                     index += 1
         chunks = [_chunk(message, [_choice(delta, None)]) for delta in deltas]
         chunks.append(_chunk(message, [_choice({}, _FINISH[message.stop_reason])]))
@@ -64,7 +64,7 @@ class OpenAIWire:
         """Make a `chat.completion`."""
         said: dict[str, Any] = {"role": "assistant", "content": message.text or None}
         if thought := "".join(p.text for p in message.content if isinstance(p, Thinking)):
-            said["reasoning_content"] = thought
+            said = self.with_thought(said, thought)
         if message.calls:
             said["tool_calls"] = [
                 {
@@ -97,6 +97,49 @@ class OpenAIWire:
     def facts(self, path: str, models: Sequence[str]) -> Mapping[str, Any] | None:
         """Answer the list of models."""
         return model_list(path, models)
+
+    def calls(self, answer: ScriptedAnswer, call: ToolCall, index: int) -> list[dict[str, Any]]:
+        """Make the deltas of a call."""
+        return _call_deltas(answer, call, index)
+
+    def thought(self, piece: str) -> dict[str, Any]:
+        """Make the delta of a piece of thinking."""
+        return {"reasoning_content": piece}
+
+    def with_thought(self, said: dict[str, Any], thought: str) -> dict[str, Any]:
+        """Put the thinking into a whole message."""
+        return {**said, "reasoning_content": thought}
+
+
+class MistralWire(OpenAIWire):
+    """Mistral: thinking is a part of the content, calls come whole, and the last chunk has the usage."""
+
+    name = "mistral"
+
+    def frames(
+        self, answer: ScriptedAnswer, message: AssistantMessage, body: Mapping[str, Any]
+    ) -> Sequence[Mapping[str, Any]]:
+        """Make the chunks: role, deltas, and the finish reason with the usage."""
+        *chunks, last = super().frames(answer, message, {})
+        return [*chunks, {**last, "usage": _usage(message.usage)}]
+
+    def calls(self, answer: ScriptedAnswer, call: ToolCall, index: int) -> list[dict[str, Any]]:
+        """Make the one delta of a call."""
+        function = {"name": call.name, "arguments": _arguments(call)}
+        return [{"tool_calls": [{"index": index, "id": call.id, "function": function}]}]
+
+    def thought(self, piece: str) -> dict[str, Any]:
+        """Make the delta of a piece of thinking."""
+        return {"content": [_thinking_part(piece)]}
+
+    def with_thought(self, said: dict[str, Any], thought: str) -> dict[str, Any]:
+        """Put the thinking into a whole message."""
+        text = {"type": "text", "text": said["content"] or ""}
+        return {**said, "content": [_thinking_part(thought), text]}
+
+
+def _thinking_part(text: str) -> dict[str, Any]:
+    return {"type": "thinking", "thinking": [{"type": "text", "text": text}]}
 
 
 def _chunk(message: AssistantMessage, choices: list[dict[str, Any]]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from ybs.testing.servers.http import (
     write_response,
 )
 from ybs.testing.servers.ollama import OllamaWire
-from ybs.testing.servers.openai import OpenAIWire
+from ybs.testing.servers.openai import MistralWire, OpenAIWire
 from ybs.testing.servers.response import Asked, Response, respond
 from ybs.testing.servers.responses import ResponsesWire
 from ybs.testing.servers.wire import Wire, encode
@@ -194,3 +194,9 @@ class GoogleServer(ScriptedServer):
     """A scripted server that speaks Google's Gemini format (SSE)."""
 
     wire = GoogleWire()
+
+
+class MistralServer(ScriptedServer):
+    """A scripted server that speaks Mistral's chat completions (SSE)."""
+
+    wire = MistralWire()
