@@ -517,6 +517,16 @@ async def test_ollama_tells_its_window(serve, model_of, answer: str, window: int
     assert (server.asked[0].path, server.asked[0].body) == ("/api/show", {"model": "m"})
 
 
+@pytest.mark.parametrize(("asked", "window"), [(100_000, 100_000), (300_000, 262_144)])
+async def test_the_persons_window_goes_before_the_usual_one_of_ollama(
+    serve, model_of, asked: int, window: int
+):
+    answer = '{"model_info":{"qwen3.context_length":262144}}'
+    server = await serve(http(answer, type="application/json"))
+    model = model_of(server, adapter=OllamaAdapter(), terms=Terms(window_limit=asked))
+    assert await model.detect_window() == window
+
+
 async def test_llama_cpp_tells_its_window_and_a_limit_holds(serve, model_of):
     server = await serve(
         http('{"default_generation_settings":{"n_ctx":16384}}', type="application/json")

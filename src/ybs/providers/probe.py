@@ -22,15 +22,17 @@ async def find_rows(client: HttpClient, listing: Listing) -> list[dict[str, Any]
     return [as_object(row) for row in as_list(rows)] if isinstance(rows, list) else None
 
 
-async def find_window(client: HttpClient, wire: str, model: str) -> int | None:
+async def find_window(
+    client: HttpClient, wire: str, model: str, most: int = LOCAL_WINDOW
+) -> int | None:
     """Return the window that a local server gives the model, or None where it does not say.
 
-    Ollama: what the model's file sets, else what the model was made for, but no more than LOCAL_WINDOW:
+    Ollama: what the model's file sets, else what the model was made for, but no more than `most`:
     its memory is taken for every request. llama.cpp: what the server was started with.
     """
     try:
         if wire == "ollama":
-            return window_in_show(await client.fetch("POST", "/api/show", {"model": model}))
+            return window_in_show(await client.fetch("POST", "/api/show", {"model": model}), most)
         root = client.site.endpoint.removesuffix("/v1")
         props = await client.fetch("GET", f"{root}/props")
         return count_at(props, "default_generation_settings.n_ctx", "n_ctx") or None
@@ -38,7 +40,7 @@ async def find_window(client: HttpClient, wire: str, model: str) -> int | None:
         return None
 
 
-def window_in_show(answer: dict[str, object]) -> int | None:
+def window_in_show(answer: dict[str, object], most: int = LOCAL_WINDOW) -> int | None:
     """Read the window out of the answer of Ollama's `/api/show`."""
     for line in as_text(answer.get("parameters")).splitlines():
         match line.split():
@@ -49,7 +51,7 @@ def window_in_show(answer: dict[str, object]) -> int | None:
     info = as_object(at(answer, "model_info"))
     key = next((key for key in info if key.endswith(".context_length")), "")
     made_for = count_at({"window": info.get(key)}, "window")
-    return min(made_for, LOCAL_WINDOW) if made_for else None
+    return min(made_for, most) if made_for else None
 
 
 def _is_count(word: str) -> bool:

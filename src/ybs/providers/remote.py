@@ -14,7 +14,7 @@ from ybs.core.events import AssistantSaid, Event, Noticed, RequestRetried
 from ybs.core.memo import Memo
 from ybs.core.messages import AssistantMessage, Image, ToolResult, Usage, UserMessage
 from ybs.core.ports import Request
-from ybs.providers.catalog import FREE, Price
+from ybs.providers.catalog import FREE, LOCAL_WINDOW, Price
 from ybs.providers.http import failures
 from ybs.providers.http.client import HttpClient, encode_json, host_of, is_local
 from ybs.providers.http.failures import BadRequest, Unavailable
@@ -136,9 +136,11 @@ class RemoteModel:
         """Ask a local server how large its window is, use that and return it. Failures leave it as it was."""
         if not is_local(host_of(self.endpoint)):
             return self.window
-        found = await find_window(self._client, self._adapter.name, self.name)
+        limit = self._terms.window_limit
+        found = await find_window(
+            self._client, self._adapter.name, self.name, limit or LOCAL_WINDOW
+        )
         if found is not None:
-            limit = self._terms.window_limit
             window = min(found, limit) if limit else found
             self._options = replace(self._options, window=window)
         return self.window
