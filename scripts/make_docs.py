@@ -60,7 +60,7 @@ Settings that say "not there yet" belong to features that are still to come: the
 warning names those that are set.
 There are exceptions where a guess would be dangerous. An address or a provider that cannot be read is an error as soon as a
 model is made, unless a stronger layer corrects it. An option that does not fit and an unknown profile end ybs with exit code 3.
-A file that is no JSON at all, is larger than 256 kB, is not a regular file, or that others can write or own (`chmod go-w FILE`)
+A file that is not JSON at all, is larger than 256 kB, is not a regular file, or that others can write or own (`chmod go-w FILE`)
 is left out whole, with a warning. Settings in `.ybs/config.json`, `~/.ybs/config.json` and the like are not read: a
 warning names the file that is. Only `--config FILE` must be usable: otherwise ybs ends with exit code 3.
 

@@ -152,7 +152,7 @@ class Victim:
         self._store = Store(settings / "sessions")
         self._random, self._turn = random, 0
         #: Files that a kill left in the midst of a replacement.
-        self.strays: set[Path] = set()
+        self.left_over: set[Path] = set()
         #: What was printed of each run: results by their call, and answers.
         self._printed: dict[str, str] = {}
         self._said: list[str] = []
@@ -236,13 +236,13 @@ class Victim:
                 continue
             body = _digest(path.read_text())
             if _STRAY.fullmatch(name) and any(body in all_ for all_ in self.player.bodies.values()):
-                self.strays.add(path)  # whole, and gone with the next write of its file
+                self.left_over.add(path)  # whole, and gone with the next write of its file
             elif body not in self.player.bodies.get(name, ()):
                 self.problems.append(f"turn {self._turn} left {name}, {path.stat().st_size} bytes")
 
     def look_at_rest(self) -> None:
         """Look at what the kills have left for good: after a turn for each of the two files that are replaced."""
-        self.problems += [f"{path} was left" for path in self.strays if path.exists()]
+        self.problems += [f"{path} was left" for path in self.left_over if path.exists()]
         if not (self.project / ".git").is_dir():
             return
         self.problems += [f"{path} was left" for path in self.project.rglob(".git/**/*.lock")]

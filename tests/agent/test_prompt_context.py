@@ -295,15 +295,15 @@ async def test_a_thought_goes_and_comes_with_the_conversation(open_session: Open
     async with OpenAIServer(script) as server:
         session, _ = open_session(server)
         async with session:
-            surroundings = session.context
+            prompt_context = session.context
             await session.send("hello")
             context = await session.handle("/context")
             assert isinstance(context, Reply)
             assert shown(context).endswith("goal: mend the cart")
             await session.handle("/undo")
-            assert surroundings.thought == ""
+            assert prompt_context.thought == ""
             await session.handle("/redo")
-            assert surroundings.thought == "mend the cart"
+            assert prompt_context.thought == "mend the cart"
             for words in ("first " * 300, "second " * 300, "third " * 300):
                 await session.send(words)
             await session.handle("/compact")
@@ -478,11 +478,11 @@ async def test_two_who_prepare_at_once_get_the_commits_both(
 async def test_no_map_is_begun_after_the_end_of_a_session(open_session: Open):
     async with OpenAIServer([]) as server:
         session, _ = open_session(server)
-        surroundings = session.context
+        prompt_context = session.context
         begun = []
         for words in ("one", "two"):
-            surroundings.expect(words, ())
-            begun.append(surroundings._late)
+            prompt_context.expect(words, ())
+            begun.append(prompt_context._late)
         await session.close()
     assert [timer is not None and timer.cancelled() for timer in begun] == [True, True]
 

@@ -132,7 +132,7 @@ async def test_where_a_maker_does_not_answer_its_known_models_are_offered(
         labels = [item.label for item in menu_of(reply).items]
     assert labels[0] == "claude-opus-5"
     assert "claude-haiku-4-5" in labels
-    assert "claude" not in labels, "a family is no model"
+    assert "claude" not in labels, "a family is not a model"
     assert labels.count("claude-opus-5") == 1
     assert "nobody answers␛ there; these are the ones ybs knows of." in shown(reply)
 

@@ -42,7 +42,7 @@ WRONG = {
     "it says nothing": (READY, "ended without an answer"),
     "it prints rubbish": ("echo rubbish; echo rubbish; cat", "said something else"),
     "it answers with rubbish": (READY + "echo '[1]'", "said something else"),
-    "its answer is no text": (READY + "printf '\\377\\n'", "said something else"),
+    "its answer is not text": (READY + "printf '\\377\\n'", "said something else"),
     "it takes no question": ("exec <&-; echo '{\"sources\":5}'", "ended without an answer"),
     "it prints without end": ("exec cat /dev/zero", "said more than"),
     "it hangs": (READY + "exec sleep 1000", "took longer than 0.05 s"),

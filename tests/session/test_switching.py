@@ -128,12 +128,12 @@ async def test_the_map_is_as_large_as_the_new_model_has_room_for(repository: Pat
             overrides=large(far),
         ) as session,
     ):
-        surroundings = session.context
-        assert surroundings.mapper.tokens == 0
+        context = session.context
+        assert context.mapper.tokens == 0
         await said(session, "/provider far")
-        assert surroundings.mapper.tokens == 1024
+        assert context.mapper.tokens == 1024
         await said(session, "/provider ollama small:1b")
-        assert surroundings.mapper.tokens == 0
+        assert context.mapper.tokens == 0
 
 
 async def test_a_resumed_session_names_the_model_that_answered_last_and_its_provider(

@@ -170,7 +170,7 @@ async def test_branches_are_made_and_switched_to_where_nothing_is_lost(
     questions = len(person.asked)
     for name in ("-x", "a..b", "a b", "@", "HEAD", "a.lock", "a/.b", "a/", "/a", "a//b", "x@{1}"):
         told = await bench.fails("git", action="branch", text=name)
-        assert "is no name for a branch" in told, name
+        assert "is not a valid name for a branch" in told, name
     assert len(person.asked) == questions, "nobody is asked about what cannot be"
     assert (pit.top / ".envrc").read_text() == "mine"
     assert lines_of(pit, "branch", "--show-current") == ["main"]

@@ -123,7 +123,7 @@ async def test_a_list_is_cut_to_the_allowed_characters(make_bench: Any, project:
         ({"pattern": "/etc/*"}, "leads out"),
         ({"pattern": "../*"}, "leads out"),
         ({"pattern": "[z-a]"}, "makes no sense"),
-        ({"pattern": "*", "path": "a.py"}, "is no folder"),
+        ({"pattern": "*", "path": "a.py"}, "is not a folder"),
         ({"pattern": "*", "path": ".."}, "outside the folders that ybs may work in"),
         ({"pattern": "*", "max_results": 0}, "1 or more"),
     ],

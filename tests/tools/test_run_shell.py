@@ -58,7 +58,7 @@ async def test_commands_run_in_the_project_or_the_folder_given(bench: Any, proje
     assert "outside the folders that ybs may work in" in await bench.fails(
         "run_shell", command="pwd", working_dir=".."
     )
-    assert "is no folder" in await bench.fails("run_shell", command="pwd", working_dir="none")
+    assert "is not a folder" in await bench.fails("run_shell", command="pwd", working_dir="none")
 
 
 @every_row(("command", "words"), [("", "empty"), ("a\0b", "NUL"), ("x" * 40_000, "too long")])
@@ -138,7 +138,7 @@ async def test_a_command_ended_by_a_signal_says_which(bench: Any):
 async def test_output_that_is_no_text_is_not_shown(bench: Any):
     command = r"i=0; while [ $i -lt 50 ]; do printf '\000\377\200\301'; i=$((i+1)); done"
     answered = await bench.ok("run_shell", command=command)
-    assert answered.output.startswith("[200 bytes that are no text]\n[exit")
+    assert answered.output.startswith("[200 bytes that are not text]\n[exit")
 
 
 @every_row(

@@ -375,7 +375,7 @@ async def test_a_result_is_cut_to_the_allowed_characters(make_bench: Any, projec
 @every_row(
     ("arguments", "words"),
     [
-        ({"pattern": "("}, "no regular expression"),
+        ({"pattern": "("}, "not a regular expression"),
         ({"pattern": "x", "path": "none"}, "does not exist"),
         ({"pattern": "x", "path": ".."}, "outside the folders that ybs may work in"),
         ({"pattern": "x", "max_results": 0}, "1 or more"),

@@ -75,8 +75,8 @@ async def test_a_tool_that_cancels_itself_does_not_end_the_turn():
     [
         (None, "it returned NoneType, not ToolOutput"),
         ("text", "it returned str"),
-        (ToolOutput(output=5), "no text"),  # pyright: ignore[reportArgumentType]
-        (ToolOutput(output="", summary=None), "no text"),  # pyright: ignore[reportArgumentType]
+        (ToolOutput(output=5), "not text"),  # pyright: ignore[reportArgumentType]
+        (ToolOutput(output="", summary=None), "not text"),  # pyright: ignore[reportArgumentType]
         (ToolOutput(output="", images=["x"]), "no tuple"),  # pyright: ignore[reportArgumentType]
         (ToolOutput(output="", images=("x",)), "no tuple"),  # pyright: ignore[reportArgumentType]
     ],

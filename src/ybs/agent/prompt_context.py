@@ -378,7 +378,7 @@ class PromptContext(Guard):
         return self.memories.recent(_FEW if self.is_short else _RECENT)
 
     def _has_memories(self) -> bool:
-        """Tell it without loading what reads them: most have none."""
+        """Return whether there are memories, without loading what reads them: most have none."""
         places = (self._environment.host.config_folder, self.top / ".ybs")
         return any((place / "memories").is_dir() for place in places)
 

@@ -50,7 +50,7 @@ def _packed(
 
 
 def _told(message: Message, share: float, left_out: Collection[str]) -> str:
-    """Tell a message; what was said stands behind a margin, so that it cannot pass for another speaker."""
+    """Return a message as text; what was said stands behind a margin, so that it cannot pass for another speaker."""
     match message:
         case UserMessage(origin="summary"):
             said = [words for words in words_of([message]) if words in left_out]

@@ -112,7 +112,7 @@ def _shortened(text: str, tokens: int, price: int) -> str:
 
 
 def worth_of(texts: Sequence[str]) -> list[float]:
-    """Tell how much each text says that the others do not."""
+    """Return how much each text says that the others do not."""
     patterns = [_pattern(text) for text in texts]
     often = Counter(patterns)
     terms = [set(_TERM.findall(text.lower())) for text in texts]

@@ -64,7 +64,7 @@ async def restore(git: Git, paths: list[str]) -> None:
         entries[path] = Side(mode, content)
     for path in paths:
         if path not in entries or entries[path].mode == _REPOSITORY:
-            raise GitError(f"{path!r} is no file of the last commit")
+            raise GitError(f"{path!r} is not a file of the last commit")
     await set_entries(git, {path: entries[path] for path in paths})
     await put_files(git, paths)
     await _refresh(git)

@@ -27,7 +27,7 @@ def web_fetch(
 
 
 def as_text(page: Page) -> str:
-    """Return a page as Markdown, other text as it is. Raises ValueError for what is no text."""
+    """Return a page as Markdown, other text as it is. Raises ValueError where it is not text."""
     if page.content_type in ("text/html", "application/xhtml+xml"):
         return markdown(page.text)
     if (
@@ -36,7 +36,7 @@ def as_text(page: Page) -> str:
         or "xml" in page.content_type
     ):
         return page.text
-    raise ValueError(f"{page.url} is {page.content_type or 'of no known type'}, which is no text")
+    raise ValueError(f"{page.url} is {page.content_type or 'of no known type'}, which is not text")
 
 
 def markdown(html: str) -> str:

@@ -86,7 +86,7 @@ def language_of(path: str, head: bytes = b"") -> str:
 
 
 def is_source(path: str) -> bool:
-    """Tell by its name whether a file is a program's source, with a grammar or without."""
+    """Return, by its name, whether a file is a program's source, with a grammar or without."""
     return bool(language_of(path)) or path.rpartition(".")[2].lower() in _OTHER_SOURCES
 
 

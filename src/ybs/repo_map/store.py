@@ -69,7 +69,7 @@ _NOT_NOW = frozenset(
 
 
 def is_damage(error: Exception) -> bool:
-    """Tell a file that is no good from one that cannot be used now (locked, read-only, the disk is full)."""
+    """Return whether a file is damaged, and not just unusable now (locked, read-only, the disk is full)."""
     code = getattr(error, "sqlite_errorcode", None)
     return not (isinstance(code, int) and code & 0xFF in _NOT_NOW)
 

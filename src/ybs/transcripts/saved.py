@@ -39,7 +39,7 @@ class Saved(Struct, frozen=True, kw_only=True):
 
 
 def look_at(path: Path, *, project: str | None = None) -> Saved | None:
-    """Tell of a session; None where it is empty, cannot be read, or is not of the project that is asked for."""
+    """Return what is known of a session; None where it is empty, cannot be read, or is not of the project that is asked for."""
     try:
         file = private_file.open_to_read(path)
         if file is None:

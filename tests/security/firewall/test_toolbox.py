@@ -217,7 +217,7 @@ async def test_words_that_only_look_like_a_placeholder_are_no_concern(
 
 def test_arguments_that_are_no_json_are_refused(firewall: Firewall) -> None:
     call = ToolCall(id="1", name="edit_file", arguments=Raw(b'{"a": "ybs:secret:'))
-    with pytest.raises(Refused, match="no JSON"):
+    with pytest.raises(Refused, match="not JSON"):
         Restorer(firewall.vault, Files()).restored(call)
 
 

@@ -63,7 +63,7 @@ def test_a_long_page_is_read_in_parts(monkeypatch: pytest.MonkeyPatch):
 
 def test_what_is_no_text_is_said(monkeypatch: pytest.MonkeyPatch):
     fetching(monkeypatch, web_fetch, page("\x00", "image/png"))
-    with pytest.raises(ValueError, match="image/png, which is no text"):
+    with pytest.raises(ValueError, match="image/png, which is not text"):
         web_fetch.web_fetch("https://site.example/")
 
 

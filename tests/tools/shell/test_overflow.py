@@ -70,7 +70,7 @@ def test_a_link_in_the_place_of_a_folder_is_not_followed(
     spill.close()
     assert list((tmp_path / "elsewhere").iterdir()) == []
     assert "was not kept" in spill.note()
-    assert "is no folder of yours" in spill.note()
+    assert "is not a folder of yours" in spill.note()
 
 
 def test_a_file_that_is_there_already_is_not_written_into(

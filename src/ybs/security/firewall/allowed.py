@@ -40,4 +40,6 @@ def _compiled(entry: str) -> re.Pattern[str]:
     try:
         return re.compile(entry)
     except re.error as error:
-        raise ConfigError(f"firewall.allow: {entry!r} is no regular expression: {error}") from error
+        raise ConfigError(
+            f"firewall.allow: {entry!r} is not a regular expression: {error}"
+        ) from error

@@ -35,7 +35,7 @@ class Restorer:
             arguments: dict[str, Any] = msgspec.json.decode(call.arguments)
         except msgspec.DecodeError as error:
             raise Refused(
-                f"{call.name}: the arguments hold a placeholder and are no JSON"
+                f"{call.name}: the arguments hold a placeholder and are not JSON"
             ) from error
         found = placeholders_in(arguments) + placeholders_in(call.invalid)
         if not found:

@@ -111,7 +111,7 @@ class Bare:
         network: bool = False,
         read_only: bool = False,
     ) -> Launch:
-        """Return the command in a shell, without the secrets of the surroundings."""
+        """Return the command in a shell, without the secrets of ybs's own environment."""
         del network, read_only  # nothing can be held back without a sandbox
         return self.start(("/bin/sh", "-c", command), folder, environ, Access())
 
@@ -122,7 +122,7 @@ class Bare:
         environ: Mapping[str, str],
         access: Access,
     ) -> Launch:
-        """Return the program, without the secrets of the surroundings."""
+        """Return the program, without the secrets of ybs's own environment."""
         from ybs.security.sandbox.environment import (
             build_open,  # not needed before the first command
         )

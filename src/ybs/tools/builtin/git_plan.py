@@ -106,7 +106,7 @@ async def _plan_branch(tree: WorkTree, name: str) -> Plan:
         raise ToolError(f"{name} is the branch already.")
     if name not in await git_moves.branches(tree.git):
         if _NO_BRANCH.search(name):
-            raise ToolError(f"{printable(name)} is no name for a branch.")
+            raise ToolError(f"{printable(name)} is not a valid name for a branch.")
         return Plan(action="branch", title=f"Make branch {name} and switch to it")
     changed = await git_moves.differences(tree.git, "HEAD", f"refs/heads/{name}")
     if closed := [each for each in changed if not tree.permits(each, is_write=True)]:

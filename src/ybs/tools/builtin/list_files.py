@@ -58,7 +58,7 @@ class ListFiles(BuiltInTool):
         folder = self.workspace.roots.resolve(arguments.path)
         if not folder.is_dir():
             raise ToolError(
-                f"{self.workspace.roots.show(folder)} is no folder; give a folder as `path`"
+                f"{self.workspace.roots.show(folder)} is not a folder; give a folder as `path`"
             )
         choice = GlobChoice(arguments.pattern)
         deadline = Deadline(TIME_LIMIT_SECONDS)

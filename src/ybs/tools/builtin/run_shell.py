@@ -86,7 +86,7 @@ class RunShell(BuiltInTool):
         self.workspace.shells.starter.check()
         folder = self._folder(arguments)
         if not folder.is_dir():
-            raise ToolError(f"working_dir {self.workspace.roots.show(folder)} is no folder")
+            raise ToolError(f"working_dir {self.workspace.roots.show(folder)} is not a folder")
         where = self.workspace.roots.show(folder)
         how = " in the background" if _is_job(arguments) else ""
         how += " with the network open" if arguments.network else ""

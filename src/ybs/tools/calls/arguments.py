@@ -123,7 +123,7 @@ def _loaded(tool: _Wanted, call: ToolCall, notes: list[str]) -> Any:
         return guessed(text) if tool.reads_only else without_loss(text)
     except ValueError as error:
         raise ToolError(
-            f"The arguments of {tool.name} were cut off or are no JSON; nothing was done. Send the call "
+            f"The arguments of {tool.name} were cut off or are not JSON; nothing was done. Send the call "
             f"again, whole; if it is very long, do it in smaller steps. Expected: {_schema(tool)}"
         ) from error
 

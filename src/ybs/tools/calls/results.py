@@ -55,7 +55,7 @@ def _fault_of(output: Any) -> str:
         return f"it returned {type(output).__name__}, not ToolOutput"
     texts: tuple[Any, ...] = (output.output, output.summary)
     if not all(isinstance(text, str) for text in texts):
-        return "its output or summary is no text"
+        return "its output or summary is not text"
     images: Any = output.images
     if not (isinstance(images, tuple) and all(isinstance(each, Image) for each in images)):  # pyright: ignore[reportUnknownVariableType] - anybody's tool
         return "its images are no tuple of Image"

@@ -1,4 +1,4 @@
-"""The supervision that a tool's own code runs on: it ends in time, and whatever it raises becomes a ToolError.
+"""The supervision of a tool's own code: it ends in time, and whatever it raises becomes a ToolError.
 
 This is the toolbox's edge, where a broad `except` is right: a tool may be anybody's program.
 """
@@ -78,8 +78,8 @@ async def awaited(
     start: Callable[[], Awaitable[_Value]], name: str, seconds: float | None
 ) -> _Value:
     """Await what `start` begins, at most so long. Raises ToolError; cancelling this ends the tool's work too."""
-    leash = _Leash()
-    task = asyncio.create_task(leash.hold(start, name))
+    supervision = _Supervision()
+    task = asyncio.create_task(supervision.hold(start, name))
     task.add_done_callback(_forget)
     try:
         await asyncio.wait((task,), timeout=seconds)
@@ -89,7 +89,7 @@ async def awaited(
             return task.result()
     finally:
         if not task.done():
-            await leash.end(task)
+            await supervision.end(task)
     raise Endless(
         f"{name} did not end within {seconds:g} s and was stopped. Nothing is known about its effect."
     )
@@ -124,7 +124,7 @@ def _in_thread(work: Callable[[], None]) -> None:
         worker.do(work)
 
 
-class _Leash:
+class _Supervision:
     """Holds one coroutine. Unlike a Task alone it can let go of one that ignores its cancellation."""
 
     def __init__(self) -> None:
@@ -156,7 +156,7 @@ class _Leash:
 
     @coroutine
     def _driven(self, inner: Coroutine[Any, Any, _Value]) -> Generator[Any, Any, _Value]:
-        """Pass everything between the loop and the coroutine, until the supervision is cut."""
+        """Pass everything between the loop and the coroutine, until it is ended."""
         go_on: Callable[[], Any] = partial(inner.send, None)
         while True:
             try:

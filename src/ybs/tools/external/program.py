@@ -17,7 +17,7 @@ from ybs.tools.shell.output import Output
 from ybs.tools.shell.process import Command, Shell, run_command
 from ybs.tools.workspace import Workspace
 
-#: How much of what a program writes is kept; more is cut in the middle, and is no JSON then.
+#: How much of what a program writes is kept; more is cut in the middle, and is not JSON then.
 MOST_CHARS = 250_000
 _MOST_IN_ARGUMENT = 100_000  # the system takes 128 KiB
 #: Python code that describes its tools by `from ybs import tool`: it is run by ybs's own interpreter.

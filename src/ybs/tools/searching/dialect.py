@@ -78,7 +78,7 @@ class _Parser:
     def refusal(self, problem: str) -> ToolError:
         """Say what is wrong with the pattern."""
         return ToolError(
-            f"The pattern {self._text!r} is no regular expression here: {problem}. "
+            f"The pattern {self._text!r} is not a regular expression here: {problem}. "
             "Characters such as ( [ { . * + ? stand for themselves behind a backslash."
         )
 

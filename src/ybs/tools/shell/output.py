@@ -64,7 +64,7 @@ class Kept:
     def shown(self, limit: int | None = None) -> tuple[str, bool]:
         """Return that text, and whether something is missing in it."""
         if self._is_binary:
-            return f"[{self.size:,} bytes that are no text]\n", True
+            return f"[{self.size:,} bytes that are not text]\n", True
         half = self._half if limit is None else max(min(self._half, limit // 2), 1)
         if self.size <= len(self._head) + len(self._tail):
             head = tail = as_seen((self._head + self._tail).decode(errors="replace"))

@@ -188,7 +188,7 @@ def _make_private(folder: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-        raise OSError(f"{folder} is no folder of yours")
+        raise OSError(f"{folder} is not a folder of yours")
     if status.st_mode & 0o077:
         folder.chmod(0o700)
 

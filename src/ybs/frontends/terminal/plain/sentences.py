@@ -116,7 +116,7 @@ class Sentences:
         self._thought = ""
 
     def of(self, event: Event) -> str:
-        """Tell an event; "" where there is nothing to tell."""
+        """Return the sentence for an event; "" where there is nothing to tell."""
         if isinstance(event, ThinkingStreamed):
             self._thought += event.text if self._session.view.is_verbose else ""
             return ""
@@ -266,7 +266,7 @@ def fold_line(text: str) -> str:
 
 
 def failure_sentence(message: str) -> str:
-    """Tell an error: of what a provider said at length the beginning, then what to do."""
+    """Return the words for an error: of what a provider said at length the beginning, then what to do."""
     return fold_line(f"Error: {cut_message(printable(message), CUT)}")
 
 

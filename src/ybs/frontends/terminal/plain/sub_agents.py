@@ -30,7 +30,7 @@ class SubAgentSentences:
         self._sentences: dict[str, Sentences] = {}
 
     def of(self, name: str, event: Event) -> str:
-        """Tell an event of a sub-agent; "" where there is nothing to tell."""
+        """Return the sentence for an event of a sub-agent; "" where there is nothing to tell."""
         was_working = name in self._sub_agents.working
         agent = self._sub_agents.add(name, event)
         if agent is not None and not was_working:
