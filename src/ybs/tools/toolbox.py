@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from time import monotonic
 from types import MappingProxyType
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
 from msgspec import Raw, Struct
@@ -22,12 +22,9 @@ from ybs.security.paths.roots import OutsideRoots
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Allow, Deny, Subject
 from ybs.tools.calls.arguments import Decoded, decode
-from ybs.tools.calls.hooks import after_change, before_change
-from ybs.tools.calls.live import LiveOutput
-from ybs.tools.calls.read_only import UNHELD, ReadOnlyFirst, ReadOnlyRun, held_back
-from ybs.tools.calls.results import failed, result_of
-from ybs.tools.calls.supervise import awaited, called, checked
-from ybs.tools.calls.tool_names import Found, find, unknown
+
+if TYPE_CHECKING:
+    from ybs.tools.calls.tool_names import Found
 
 #: How long any call may take. run_shell ends by itself after 600 s at most, and other tools much sooner.
 MOST_SECONDS = 660.0
@@ -170,6 +167,8 @@ class LocalToolbox(Toolbox):
 
     def knows(self, name: str) -> bool:
         """Return whether a call of that name is a call of one of the tools."""
+        from ybs.tools.calls.tool_names import find
+
         return find(name, self._tools) is not None
 
     def specs(self) -> Sequence[ToolSpec]:
@@ -187,6 +186,9 @@ class LocalToolbox(Toolbox):
 
     def check(self, call: ToolCall) -> None:
         """Raise ToolError where no tool has just this name, or the arguments do not fit it."""
+        from ybs.tools.calls.supervise import checked
+        from ybs.tools.calls.tool_names import unknown
+
         if call.name not in self._tools:
             raise ToolError(unknown(call.name, self._tools))
         checked(lambda: self._understood(call), call.name)
@@ -205,6 +207,8 @@ class LocalToolbox(Toolbox):
         return replace(result, duration_seconds=monotonic() - started)
 
     async def _run(self, call: ToolCall, emit: Emit) -> ToolResult:
+        from ybs.tools.calls.supervise import called  # the first request of a session needs none
+
         try:
             ready = await called(lambda: self._prepare(call), call.name, PREPARE_SECONDS)
         except OutsideRoots as refused:
@@ -221,6 +225,9 @@ class LocalToolbox(Toolbox):
         return await self._run_checked(call, ready, emit)
 
     async def _run_checked(self, call: ToolCall, ready: Ready, emit: Emit) -> ToolResult:
+        from ybs.tools.calls.live import LiveOutput
+        from ybs.tools.calls.supervise import awaited
+
         tool, notes = ready.tool, ready.decoded.notes
         verdict = await self._admit(ready, emit)
         if isinstance(verdict, Deny):
@@ -249,6 +256,10 @@ class LocalToolbox(Toolbox):
 
         Where that is not enough the person is asked. Returns None where it is to be run as any other call.
         """
+        from ybs.tools.calls.live import LiveOutput
+        from ybs.tools.calls.read_only import UNHELD, ReadOnlyFirst, ReadOnlyRun, held_back
+        from ybs.tools.calls.supervise import awaited
+
         tool, value, notes = ready.tool, ready.decoded.value, ready.decoded.notes
         ran = ReadOnlyRun(output=ToolOutput(output=""), needs=UNHELD)
         if isinstance(tool, ReadOnlyFirst):
@@ -283,10 +294,14 @@ class LocalToolbox(Toolbox):
             call = replace(call, name=tool.name, arguments=arguments, invalid="")
         return Ready(tool, call, decoded, preview, subject)
 
-    def _found(self, call: ToolCall) -> Found | None:
+    def _found(self, call: ToolCall) -> "Found | None":
+        from ybs.tools.calls.tool_names import find
+
         return find(call.name, self._tools)
 
     def _understood(self, call: ToolCall) -> tuple[Tool, Decoded]:
+        from ybs.tools.calls.tool_names import unknown
+
         found = self._found(call)
         if found is None:
             raise ToolError(unknown(call.name, self._tools))
@@ -299,6 +314,8 @@ class LocalToolbox(Toolbox):
         return tool, decoded
 
     async def _admit(self, ready: Ready, emit: Emit, *, needs: str = "") -> Allow | Deny:
+        from ybs.tools.calls.supervise import awaited
+
         tool, call = ready.tool, ready.call
 
         def ask() -> Any:
@@ -314,6 +331,8 @@ class LocalToolbox(Toolbox):
         """Run the hooks before a change; return notes for the model where one failed."""
         if not self._hooks or not ready.changes:
             return ()
+        from ybs.tools.calls.hooks import before_change
+
         effect, paths = ready.tool.effect, ready.subject.paths
         return await before_change(self._hooks, ready.call, effect, paths)
 
@@ -321,15 +340,21 @@ class LocalToolbox(Toolbox):
         """Run the hooks after a change."""
         if not self._hooks or not ready.changes:
             return
+        from ybs.tools.calls.hooks import after_change
+
         await after_change(self._hooks, ready.call, ready.tool.effect, ready.subject.paths)
 
     def _limit_of(self, tool: Tool) -> float:
         return self._limits.get(tool.name) or getattr(tool, "longest_seconds", MOST_SECONDS)
 
     def _result(self, call: ToolCall, output: ToolOutput, notes: Sequence[str]) -> ToolResult:
+        from ybs.tools.calls.results import result_of  # not before the first call
+
         return result_of(call, output, notes, most_chars=self._most_chars)
 
     def _failed(self, call: ToolCall, message: str, summary: str = "") -> ToolResult:
+        from ybs.tools.calls.results import failed
+
         return failed(call, message, summary, most_chars=self._most_chars)
 
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from msgspec import Raw
@@ -18,6 +19,7 @@ from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Answer, Question
 from ybs.session.options import Options
 from ybs.session.settings import environment_of, load_settings
+from ybs.tools.external import catalogue
 
 FOLDER = ".config/ybs/tools"
 
@@ -66,8 +68,17 @@ class Played:
 
 
 @asynccontextmanager
-async def playing(project: Path, mode: str = "ask", **settings: Any) -> AsyncGenerator[Played]:
-    """Open the tools of a project's folder in the real sandbox."""
+async def playing(
+    project: Path, mode: str = "ask", *, seconds: float = 30, **settings: Any
+) -> AsyncGenerator[Played]:
+    """Open the tools of a project's folder in the real sandbox. Programs have `seconds` to describe themselves."""
+    with patch.object(catalogue, "DESCRIBE_SECONDS", seconds):
+        async with _playing(project, mode, settings) as played:
+            yield played
+
+
+@asynccontextmanager
+async def _playing(project: Path, mode: str, settings: dict[str, Any]) -> AsyncGenerator[Played]:
     overrides = {"safety.mode": mode, **settings}
     options = Options(host=this_host(), folder=project, overrides=overrides)
     environment = environment_of(options, load_settings(options))
