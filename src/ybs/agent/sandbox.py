@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -86,6 +87,7 @@ class Sandbox:
         self._shows_outputs = False
         self._in_memory = in_memory
         self._private: PrivateFolder | None = None
+        self._making = Lock()  # several programs may be started at once
         self._shared_network: SharedNetwork | None = None
 
     @property
@@ -269,9 +271,10 @@ class Sandbox:
         """Return what the commands of the session share: it outlives the sandbox."""
         from ybs.security.sandbox.scratch import PrivateFolder
 
-        self._private = self._private or PrivateFolder(
-            self._host.state_folder / _SCRATCH, in_memory=self._in_memory
-        )
+        with self._making:
+            self._private = self._private or PrivateFolder(
+                self._host.state_folder / _SCRATCH, in_memory=self._in_memory
+            )
         return self._private
 
     @property

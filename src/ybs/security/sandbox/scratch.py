@@ -8,12 +8,14 @@ import fcntl
 import os
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from ybs.config import private_file
 from ybs.config.host import Host
 
 UNSHARED = "unshared"
+_HOME, _TEMPORARY = "home", "temporary"
 #: Where an incognito session has it: in memory, so that not even a loss of power leaves something.
 _MEMORY = "/dev/shm"  # noqa: S108 - in a folder of the person's own
 _TRIES = 3  # a sweep may be quicker than the lock
@@ -32,18 +34,21 @@ class PrivateFolder:
         self._folder, self._in_memory = folder, in_memory
         self._path = ""
         self._removal: Any = None
+        self._making = Lock()  # several programs may be started at once
 
     @property
     def path(self) -> str:
         """The folder, resolved. Raises OSError."""
-        if not self._path:
-            from weakref import finalize  # only a session with commands needs these
+        with self._making:
+            if not self._path:
+                from weakref import finalize  # only a session with commands needs these
 
-            self._path, lock = _made(self._folder, in_memory=self._in_memory)
-            self._removal = finalize(self, _remove, self._path, lock)
-            for path in (self.home, self.temporary, self.unshared):
-                Path(path).mkdir(mode=0o700)
-        return self._path
+                path, lock = _made(self._folder, in_memory=self._in_memory)
+                self._removal = finalize(self, _remove, path, lock)
+                for name in (_HOME, _TEMPORARY, UNSHARED):
+                    Path(path, name).mkdir(mode=0o700)
+                self._path = path
+            return self._path
 
     @property
     def shared(self) -> str:
@@ -56,12 +61,12 @@ class PrivateFolder:
     @property
     def home(self) -> str:
         """What the program takes for the home folder."""
-        return f"{self.path}/home"
+        return f"{self.path}/{_HOME}"
 
     @property
     def temporary(self) -> str:
         """What the program takes for the folder of temporary files."""
-        return f"{self.path}/temporary"
+        return f"{self.path}/{_TEMPORARY}"
 
     @property
     def unshared(self) -> str:
