@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from ybs.session.history import WayBack
 
 FILES_STAY = "Files stay as they are."
-NONE_KNOWN = "No file changed that undo can bring back: it keeps no copies of dependencies, build outputs and caches."
+_NO_COPIES = "undo keeps no copies of dependencies, build outputs and caches"
+NONE_KNOWN = f"No file changed that undo can bring back: {_NO_COPIES}."
 NOT_KEPT = "Files stay as they are: incognito keeps none of what they were."
 WERE_COMPACTED = (
     "The conversation stays: the words of that turn were compacted. /restore brings them back."
@@ -143,7 +144,8 @@ def _rest(way: "WayBack") -> list[str]:
         ("Not removed, because other files are in them", [f"{path}/" for path in files.stayed]),
     )
     lines = [f"{why}: {listed(paths, _MOST_PATHS)}." for why, paths in rows if paths]
-    return [*lines, *(f"{_BEYOND}: {reason}." for reason in files.beyond)]
+    beyond = [*files.beyond, *[_NO_COPIES] * way.ran_commands]
+    return [*lines, *(f"{_BEYOND}: {reason}." for reason in beyond)]
 
 
 def _commits(way: "WayBack", *, is_redo: bool = False) -> list[str]:

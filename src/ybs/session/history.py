@@ -42,8 +42,8 @@ class WayBack(Struct, frozen=True, kw_only=True):
     """How a way back went. Where `files` has conflicts and nothing was forced, nothing was changed at all.
 
     `words` are those of the first prompt that is gone; `turns` is how many were taken back. `commits` says what became
-    of ybs's own. `was_cut` is false where the conversation stayed as it was. `ran_commands`: there was a call among the
-    turns that may have changed what undo knows nothing of.
+    of ybs's own. `was_cut` is false where the conversation stayed as it was. `ran_commands`: one of the turns has no
+    checkpoint, and a call that may have changed what undo knows nothing of.
     """
 
     files: "Restored | None" = None
@@ -60,7 +60,7 @@ class WayBack(Struct, frozen=True, kw_only=True):
 
 
 class Undone(Struct, frozen=True):
-    """What an undo took away, for a redo: the checkpoints and commits, newest first, and the messages before it.
+    """What an undo took away, for a redo: the checkpoints and commits, newest first, the messages before it, and the `paths` it changed.
 
     `overwritten` names what a forced one found: a redo brings that back, with what the person had made of it.
     """
@@ -68,7 +68,18 @@ class Undone(Struct, frozen=True):
     checkpoints: tuple[str, ...]
     commits: tuple[str, ...]
     messages: tuple[Message, ...]
+    paths: frozenset[str] = frozenset()
     overwritten: str = ""
+
+
+def _ran_unseen(turns: "Sequence[Round]", messages: Sequence[Message]) -> bool:
+    """Return whether a turn without a checkpoint has a call that may have changed something."""
+    ends = [*(turn.place for turn in turns[1:]), len(messages)][: len(turns)]
+    return any(
+        any(map(_runs, messages[turn.place : end if end > turn.place else None]))
+        for turn, end in zip(turns, ends, strict=True)
+        if turn.changed is None
+    )
 
 
 def _runs(message: Message) -> bool:
@@ -164,14 +175,17 @@ class History:
             commits = await self._take_back_commits(turns)
             self._emit(FilesRestored(checkpoints=tuple(names)))
         was_cut = what != "files" and place >= 0
-        ran_commands = place < 0 or any(map(_runs, before[place:]))
+        ran_commands = (
+            _ran_unseen(turns, before) if turns else any(map(_runs, before[max(place, 0) :]))
+        )
         if was_cut:
             self._cut(place)
         if was_cut or files:
             overwritten = files.overwritten if files else ""
             gone = tuple(names) if files else ()
             taken = tuple(each.commit for each in commits if each.how != "stays")
-            self.undone.append(Undone(gone, taken, before, overwritten))
+            paths = frozenset(files.paths if files else ())
+            self.undone.append(Undone(gone, taken, before, paths, overwritten))
         return WayBack(
             files=files,
             words=words,
@@ -226,7 +240,7 @@ class History:
             if last.overwritten:
                 files = await checkpoints.undo((last.overwritten,), force=force)
             else:
-                files = await checkpoints.redo(last.checkpoints, force=force)
+                files = await checkpoints.redo(last.checkpoints, only=last.paths, force=force)
             if not files.is_done:
                 return WayBack(files=files)
             for commit in reversed(last.commits):

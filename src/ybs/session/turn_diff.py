@@ -1,6 +1,7 @@
 """The changes of a turn as text: a line for each path, and a unified diff."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 
 from ybs.checkpoints.states import Change, State
 
@@ -78,3 +79,19 @@ def _compared(change: Change, line: str, get: Get) -> Iterator[str]:
 
 def _content(state: State, get: Get) -> bytes | None:
     return get(state.digest) if state.digest else b""
+
+
+def named(changes: Sequence[Change]) -> tuple[str, ...]:
+    """Return the changed paths; of folders only those in which nothing else changed, with a slash at the end."""
+    above = {str(folder) for change in changes for folder in Path(change.path).parents}
+    named = ((change.path, _is_folder(change)) for change in changes)
+    return tuple(
+        f"{path}/" if is_folder else path
+        for path, is_folder in named
+        if not (is_folder and path in above)
+    )
+
+
+def _is_folder(change: "Change") -> bool:
+    """Return whether there was and is nothing but a folder."""
+    return {change.before.kind, change.after.kind} <= {"folder", "absent"}

@@ -8,6 +8,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
+from msgspec.structs import replace
+
 from ybs.core.errors import Refused, ToolError, YbsError
 from ybs.core.ports import Effect
 from ybs.core.wording import listed
@@ -16,7 +18,7 @@ from ybs.security.paths.roots import Roots
 from ybs.session.commit_message import message_of
 from ybs.session.kept import Kept, Recovered, Restored
 from ybs.session.project_walk import listings
-from ybs.session.turn_diff import diff_of_turn, line_of
+from ybs.session.turn_diff import diff_of_turn, line_of, named
 
 if TYPE_CHECKING:
     # Nothing of it is needed before the first change.
@@ -126,9 +128,15 @@ class Checkpoints:
         """
         return await self._working(partial(self._restore, names, force=force))
 
-    async def redo(self, names: Sequence[str], *, force: bool = False) -> Restored:
-        """Do again what was undone; the turns are named newest first. Raises YbsError where a checkpoint is gone."""
-        return await self._working(partial(self._restore, names, force=force, is_redo=True))
+    async def redo(
+        self, names: Sequence[str], *, force: bool = False, only: Collection[str] | None = None
+    ) -> Restored:
+        """Do again what was undone, in `only` these paths; the turns are named newest first.
+
+        A path that the person had taken back before the undo stays as it is. Raises YbsError where a checkpoint is gone.
+        """
+        restore = partial(self._restore, names, force=force, is_redo=True, only=only)
+        return await self._working(restore)
 
     def changes(self, name: str) -> tuple[str, ...]:
         """Return a line for each path that the turn changed, as `edited src/a.py`. Raises YbsError."""
@@ -226,8 +234,6 @@ class Checkpoints:
         since_ns: int = 0,
     ) -> Kept:
         """Keep a turn; until all know of it the disk has its name."""
-        from msgspec.structs import replace
-
         record = self._keeper.add(self.session, changes, beyond=beyond, since_ns=since_ns)
         if running is not None:
             running = replace(running, changes=(), open=frozenset(), record=record.name)
@@ -255,8 +261,6 @@ class Checkpoints:
             self._said = problem
 
     def _end(self, deadline: "Deadline") -> Kept | None:
-        from msgspec.structs import replace
-
         from ybs.checkpoints.store import Running
 
         keeper = self._keeper
@@ -279,14 +283,12 @@ class Checkpoints:
         are_edits = all({c.before.kind, c.after.kind} == {"file"} for c in record.changes)
         return Kept(
             name=record.name,
-            paths=_named(record.changes),
+            paths=named(record.changes),
             unkept=tuple(unkept),
             are_edits=are_edits,
         )
 
     def _spelled(self, change: "Change") -> "Change":
-        from msgspec.structs import replace
-
         return replace(change, path=self._roots.show(Path(change.path)))
 
     def _record(self, name: str) -> "Record":
@@ -306,20 +308,23 @@ class Checkpoints:
                 yield from [_IN_BULK.format(listed(folders))] * bool(folders)
 
     def _restore(
-        self, names: Sequence[str], deadline: "Deadline", *, force: bool, is_redo: bool = False
+        self,
+        names: Sequence[str],
+        deadline: "Deadline",
+        *,
+        force: bool,
+        is_redo: bool = False,
+        only: Collection[str] | None = None,
     ) -> Restored:
-        from msgspec.structs import replace
-
-        from ybs.checkpoints.planning import joined, plan
+        from ybs.checkpoints.planning import plan
         from ybs.checkpoints.restore import Restoring
 
         if not names:
             return Restored()
         store = self._keeper.store
         records = [store.read(name) for name in dict.fromkeys(names)]
-        if is_redo:
-            records.reverse()
-        steps = joined((self._by_path(record.changes) for record in records), is_redo=is_redo)
+        records = records[::-1] if is_redo else records
+        steps = self._steps(records, only, is_redo=is_redo)
         for step in steps.values():
             step.is_kept = step.is_kept and store.objects.has_state(step.target)
         mark = records[0].name
@@ -353,10 +358,20 @@ class Checkpoints:
             overwritten=overwritten,
         )
 
+    def _steps(
+        self, records: "Iterable[Record]", only: Collection[str] | None, *, is_redo: bool
+    ) -> "dict[str, Step]":
+        from ybs.checkpoints.planning import joined
+
+        steps = joined((self._by_path(record.changes) for record in records), is_redo=is_redo)
+        return {
+            path: step
+            for path, step in steps.items()
+            if only is None or self._shown([path])[0] in only
+        }
+
     def _overwritten(self, mark: str, steps: "Mapping[str, Step]") -> str:
         """Keep what is about to be overwritten, as a turn that does it, and return its name."""
-        from msgspec.structs import replace
-
         from ybs.checkpoints.planning import overwriting
 
         broken_off = self._keeper.store.overwritten(mark)
@@ -374,19 +389,3 @@ class Checkpoints:
 
     def _shown(self, paths: Iterable[str]) -> tuple[str, ...]:
         return tuple(self._roots.show(Path(path)) for path in sorted(paths))
-
-
-def _named(changes: "Sequence[Change]") -> tuple[str, ...]:
-    """Return the changed paths; of folders only those in which nothing else changed, with a slash at the end."""
-    above = {str(folder) for change in changes for folder in Path(change.path).parents}
-    named = ((change.path, _is_folder(change)) for change in changes)
-    return tuple(
-        f"{path}/" if is_folder else path
-        for path, is_folder in named
-        if not (is_folder and path in above)
-    )
-
-
-def _is_folder(change: "Change") -> bool:
-    """Return whether there was and is nothing but a folder."""
-    return {change.before.kind, change.after.kind} <= {"folder", "absent"}
