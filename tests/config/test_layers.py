@@ -263,11 +263,15 @@ def test_odd_files_are_a_warning_within_a_second(
     assert ": IGNORED as a whole, because it " in loaded.warnings[0]
 
 
-def test_a_provider_without_an_endpoint_is_left_out(project: Path, write: Write):
-    file = write("user", '{"providers": {\n"half": {"model": "x"}}}')
+def test_a_provider_without_what_it_needs_is_left_out(project: Path, write: Write):
+    text = '{"providers": {\n"half": {"model": "x"}}, "cli_agents": {\n"none": {"command": []}}}'
+    file = write("user", text)
     loaded = load(this_host(), folder=project)
-    assert loaded.config.providers == {}
-    assert loaded.warnings == (f"{file}:2: providers.half: ignored, because it has no `endpoint`",)
+    assert (loaded.config.providers, loaded.config.cli_agents) == ({}, {})
+    assert loaded.warnings == (
+        f"{file}:2: providers.half: ignored, because it has no `endpoint`",
+        f"{file}:3: cli_agents.none: ignored, because it has no `command`",
+    )
 
 
 def test_a_provider_may_be_put_together_by_several_layers(project: Path, write: Write):

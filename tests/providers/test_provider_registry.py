@@ -38,7 +38,8 @@ def headers_of(model) -> dict:
 
 
 def test_the_names_are_listed_with_the_persons_own_at_the_end():
-    assert provider_names() == ["ollama", "openai", "anthropic", "google", "mistral", "llamacpp"]
+    built_in = ["ollama", "openai", "anthropic", "google", "mistral", "llamacpp", "claude-cli"]
+    assert provider_names() == built_in
     own = Config(
         providers={"mine": Endpoint(endpoint="http://h"), "openai": Endpoint(endpoint="http://h")}
     )
@@ -56,10 +57,9 @@ def test_an_unknown_name_gets_the_nearest_ones():
         find_provider("zzz", Config())
 
 
-@every_row("name", ["apple", "claude-cli"])
-def test_a_provider_that_is_still_to_come_says_so(name: str):
+def test_a_provider_that_is_still_to_come_says_so():
     with pytest.raises(ConfigError, match="not part of this version"):
-        find_provider(name, Config())
+        find_provider("apple", Config())
 
 
 @every_row("name", ["ollama", "openai", "google", "mistral"])

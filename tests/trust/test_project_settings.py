@@ -35,6 +35,7 @@ POWERFUL: dict[str, Any] = {
     "mcpServers": {"x": {"command": "evil"}},
     "skills": {"x": 1},
     "gateway": {"x": 1},
+    "cli_agents": {"x": {"command": ["evil"]}},
     "memory": {"x": 1},
     "router": {"x": 1},
     "firewall": {"x": 1},

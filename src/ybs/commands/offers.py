@@ -21,6 +21,7 @@ _LONGEST_LABEL = 60
 _DETAILS: Final = {
     "running": "running here",
     "startable": "ready; it starts with the first request",
+    "installed": "installed; it answers with its own login",
     "empty": f"no model yet: `{INSTALL_STARTER}`",
     "keyed": "key found",
 }
@@ -160,6 +161,8 @@ def _detail(reach: Reach) -> str:
         case "stopped":
             place = f" at {reach.endpoint}"
             return f"not running{f': {reach.advice}' if reach.advice else place}"
+        case "absent":
+            return f"not installed: {reach.advice}"
         case "keyless":
             return f"no key: set {reach.variable or 'one'}"
         case "unasked":

@@ -13,9 +13,10 @@ from ybs.config.document import SettingsDocument, dotted, open_document, visible
 from ybs.config.environment import PROFILE, is_setting, meant_by, nearest_to, path_of, variables_of
 from ybs.config.files import Unusable, place_of, read
 from ybs.config.host import Host, own_folder
+from ybs.config.own_providers import CliAgent, Endpoint
 from ybs.config.provider_change import keys_left_behind, without_strangers
 from ybs.config.review import Review
-from ybs.config.schema import Config, Endpoint, planned_in
+from ybs.config.schema import Config, planned_in
 from ybs.config.shape import Fitting, annotation_at, current_of, fits, missing_from, suggest
 from ybs.config.tree import (
     DEFAULT,
@@ -239,7 +240,8 @@ class _Loading:
                 self._unite(path, leaf)
             if review is not None and review.is_trusted:
                 self.warnings += self.project.bind_keys(self.tree)
-        self._drop_unfinished_providers()
+        self._drop_unfinished("providers", Endpoint)
+        self._drop_unfinished("cli_agents", CliAgent)
         config = msgspec.convert(values_of(self.tree), Config)
         known = {".".join(path): leaf.origin for path, leaf in leaves_of(self.tree)}
         origins = {key: known.get(key, DEFAULT) for key in flatten(config)}
@@ -263,14 +265,26 @@ class _Loading:
         if added:
             put(self.tree, path, Leaf(list(dict.fromkeys(current + added)), leaf.origin))
 
-    def _drop_unfinished_providers(self) -> None:
-        providers: Tree = self.tree.get("providers", {})
-        for name in [name for name, each in providers.items() if missing_from(each, Endpoint)]:
+    def _drop_unfinished(self, section: str, kind: type[Endpoint | CliAgent]) -> None:
+        """Leave out, with a warning, the providers of a section that lack what they cannot do without."""
+        providers: Tree = self.tree.get(section, {})
+        filled = {
+            name: {k: v for k, v in each.items() if not _is_empty(v)}
+            for name, each in providers.items()
+        }
+        lacks = {name: missing_from(each, kind) for name, each in filled.items()}
+        for name, missing in [(name, missing) for name, missing in lacks.items() if missing]:
             sources = {leaf.origin.source for _, leaf in leaves_of(providers.pop(name))}
-            path = ("providers", name)
+            path = (section, name)
             files = [each for each in self.own_documents if find(each.tree, path) is not None]
             where = ", ".join([each.place(path) for each in files] or sorted(sources))
-            self.warnings.append(f"{where}: {dotted(path)}: ignored, because it has no `endpoint`")
+            self.warnings.append(
+                f"{where}: {dotted(path)}: ignored, because it has no `{missing[0]}`"
+            )
+
+
+def _is_empty(value: Any) -> bool:
+    return isinstance(value, Leaf) and value.value == []
 
 
 def _add_text(

@@ -1,11 +1,14 @@
 """Providers of the person's own, as the settings describe them."""
 
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
 Tokens: TypeAlias = Annotated[int, Meta(ge=1, le=100_000_000)]
 HeaderText: TypeAlias = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+#: What a CLI agent prints; `text` is the answer and nothing else.
+CliOutput: TypeAlias = Literal["claude", "codex", "gemini", "pi", "text"]
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
@@ -33,3 +36,24 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         # No key, header or password in an address must reach a log by way of a representation.
         return f"Endpoint(wire={self.wire!r}, model={self.model!r})"
+
+
+class CliAgent(Struct, frozen=True, kw_only=True):
+    """A provider of your own that is a program: the command line of another agent, with its own login and its own tools off."""
+
+    command: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="The program and its options. `{model}` is replaced by the model; `{system_file}` by the path of a file with the system prompt, "
+            "which else stands before the conversation on its standard input.",
+        ),
+    ]
+    output: Annotated[CliOutput, Meta(description="What it prints.")] = "text"
+    model: Annotated[str | None, Meta(description="The model used when none is named.")] = None
+    window: Annotated[Tokens | None, Meta(description="Its context window, in tokens.")] = None
+    environment: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Variables that it may see besides the usual ones, such as `OPENAI_*`. It sees no others."
+        ),
+    ] = ()

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from ybs.config.own_providers import Endpoint, Tokens
+from ybs.config.own_providers import CliAgent, Endpoint, Tokens
 from ybs.config.tool_needs import ToolNeeds
 
 #: Built-in defaults are the safe ones: a file, a variable or an option has to ask for more.
@@ -344,6 +344,9 @@ class Config(Struct, frozen=True, kw_only=True):
     firewall: Firewall = Firewall()
     providers: Annotated[
         dict[str, Endpoint], Meta(description="Providers of your own, by name.")
+    ] = {}
+    cli_agents: Annotated[
+        dict[str, CliAgent], Meta(description="Providers of your own that are programs, by name.")
     ] = {}
     profiles: Annotated[
         Section, Meta(description="Named sets of settings, one of which a start may choose.")

@@ -33,9 +33,19 @@ LIST_SECONDS: Final = 2.0
 _MOST_NAMES: Final = 300
 
 #: On this machine: its server runs, ybs can start it, ybs could with a model, the person has to start it.
-#: Elsewhere, where nobody is asked: a key is there, it is not, none is needed. Or its settings make no sense.
+#: A program that answers from elsewhere: it is installed, it is not. Elsewhere, where nobody is asked: a key is there, it is not, none is needed.
+#: Or its settings make no sense.
 State: TypeAlias = Literal[
-    "running", "startable", "empty", "stopped", "keyed", "keyless", "unasked", "unusable"
+    "running",
+    "startable",
+    "empty",
+    "stopped",
+    "installed",
+    "absent",
+    "keyed",
+    "keyless",
+    "unasked",
+    "unusable",
 ]
 #: The server has the model, does not have it, does not say; it is not asked; there is no server to ask.
 ModelState: TypeAlias = Literal["listed", "unlisted", "unsaid", "unasked", "embedded"]
@@ -57,7 +67,7 @@ class Reach(Struct, frozen=True, kw_only=True):
     @property
     def is_ready(self) -> bool:
         """Whether it could be used now, as far as can be seen from here."""
-        return self.state in ("running", "startable", "keyed", "unasked")
+        return self.state in ("running", "startable", "installed", "keyed", "unasked")
 
     @property
     def is_here(self) -> bool:
@@ -82,6 +92,8 @@ async def look(host: Host, name: str, config: Config) -> Reach:
         is_here = is_loopback(host_of(provider.endpoint))
     except (ConfigError, ImportError) as error:
         return Reach(provider=name, state="unusable", complaint=str(error).split("\n", 1)[0])
+    if provider.is_installed is not None:
+        return _reach(provider, "installed" if provider.is_installed(host) else "absent")
     if provider.make is not None:
         return _look_at_embedded(host, provider, config)
     if is_here:

@@ -70,6 +70,7 @@ class Provider(Struct, frozen=True, kw_only=True):
 
     `quirks` hold for the provider's own address; at another address, given by the person, an unknown
     server of the same wire format is assumed (`is_moved`). `key_variables` are read in this order.
+    `is_installed` says of a provider with a `make` whether the program or package behind it is there.
     `locate` reads another address from the environment; empty means that it names none. `wire_elsewhere` is what servers
     at other addresses are taken to speak, where that is not the same.
     """
@@ -88,6 +89,7 @@ class Provider(Struct, frozen=True, kw_only=True):
     start_advice: str = ""
     model_advice: str = ""
     make: Maker | None = None
+    is_installed: Callable[[Host], bool] | None = None
     locate: Callable[[Mapping[str, str]], str] | None = None
     is_moved: bool = False
 
@@ -98,8 +100,8 @@ class Provider(Struct, frozen=True, kw_only=True):
 
 def provider_names(config: Config | None = None) -> list[str]:
     """List the names of the built-in providers and of the person's own."""
-    own = [] if config is None else [name for name in config.providers if name not in BUILT_IN]
-    return [*BUILT_IN, *own]
+    own = () if config is None else (*config.providers, *config.cli_agents)
+    return list(dict.fromkeys([*BUILT_IN, *own]))
 
 
 def find_provider(name: str, config: Config) -> Provider:
@@ -108,6 +110,9 @@ def find_provider(name: str, config: Config) -> Provider:
     Raises ConfigError for one whose name or address cannot be read, and, with the nearest names, for an unknown one.
     """
     _check_readable(name)
+    # These before `providers`, to which a trusted project may add: what it adds takes the place of nothing.
+    if (agent := config.cli_agents.get(name)) is not None:
+        return import_built_in("cli:provider_of")(name, agent)
     if (own := config.providers.get(name)) is not None:
         return _own_provider(name, own)
     if (place := BUILT_IN.get(name)) is not None:

@@ -20,7 +20,7 @@ NEVER = {
     "safety.safe_commands",
     "safety.sandbox_allowed_paths",
     "safety.sandbox_network",
-    *("session", "profiles", "memory", "gateway", "firewall", "incognito"),
+    *("cli_agents", "session", "profiles", "memory", "gateway", "firewall", "incognito"),
 }
 #: Names that mean a certain maker's server, wherever they are said.
 BUILT_IN_PROVIDERS = {

@@ -113,6 +113,8 @@ def _ready(found: reach.Reach) -> str:
             return f"running at {found.endpoint}"
         case "startable":
             return "not running; it starts with the first request"
+        case "installed":
+            return "installed; log in there, if you have not"
         case "keyed":
             return f"key found ({found.variable or 'configuration'})"
         case _:
@@ -127,6 +129,9 @@ def _lack(found: reach.Reach) -> tuple[str, str]:
                 f"no model yet; `{INSTALL_STARTER}` fetches the starter",
                 INSTALL_STARTER,
             )
+        case "absent":
+            command = found.advice.split("`")[1] if "`" in found.advice else ""
+            return f"not installed; {found.advice}", command
         case "stopped":
             hint = f"; {found.advice}" if found.advice else ""
             command = found.advice.split("`")[1] if "`" in found.advice else "ybs setup"
