@@ -185,6 +185,9 @@ def test_a_program_of_the_persons_is_served_and_ended(
     program: Callable[..., Served], tmp_path: Path
 ):
     served = program()
+    served.wait_until(
+        lambda: bool(served.log.read_text())
+    )  # what is read once it is up is left out
     served.wait_until(served.is_up)
     _, got = served.ask("/health")
     assert (got["model"], got["alias"], got["host"]) == ("m.gguf", "m", "127.0.0.1")
