@@ -93,6 +93,12 @@ def test_a_schema_without_end_is_given_up():
         ({"pattern": 1}, "pattern"),
         ({"anyOf": [{"patternProperties": {"(": {}}}]}, "pattern"),
         ({"unevaluatedProperties": False}, "does not check"),
+        ({"required": 5}, "the schema.required cannot be"),
+        ({"enum": 1}, "the schema.enum cannot be"),
+        ({"properties": []}, "the schema.properties cannot be"),
+        ({"properties": {"a": {"minimum": "1"}}}, "a.minimum cannot be"),
+        ({"allOf": {}}, "the schema.allOf cannot be"),
+        ({"items": [{}]}, "the schema.items cannot be"),
     ],
 )
 def test_a_schema_that_is_not_understood_is_refused(schema: Any, why: str):

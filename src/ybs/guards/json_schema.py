@@ -24,6 +24,20 @@ _ONE: Final = ("items", "contains", "additionalProperties", "propertyNames", "no
 _LISTS: Final = ("prefixItems", "allOf", "anyOf", "oneOf")
 _TABLES: Final = ("properties", "patternProperties", "$defs", "definitions")
 _DEEPEST: Final = 200
+_NUMBER: Final = (int, float)
+#: What the values of keywords have to be, where something else could not be checked.
+_SHAPES: Final[Mapping[str, type | tuple[type, ...]]] = {
+    **dict.fromkeys(("required", "enum", *_LISTS), list),
+    **dict.fromkeys(_TABLES, dict),
+    **dict.fromkeys(_ONE, (dict, bool)),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), int),
+    **dict.fromkeys(("minProperties", "maxProperties"), int),
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _NUMBER),
+    "multipleOf": _NUMBER,
+    "pattern": str,
+    "type": (str, list),
+    "dependentRequired": dict,
+}
 
 
 class JsonSchema:
@@ -45,6 +59,7 @@ class JsonSchema:
         rules = cast("dict[str, Json]", schema)
         if unknown := sorted(_UNCHECKED & rules.keys()):
             raise ConfigError(f"{place} has {unknown[0]!r}, which ybs does not check.")
+        _check_shapes(rules, place)
         if "$ref" in rules:
             self._target(rules["$ref"], place)
         for name in ("pattern", *rules.get("patternProperties", ())):
@@ -151,6 +166,13 @@ def kind_of(value: Json) -> str:
             return "an array"
         case _:
             return "an object"
+
+
+def _check_shapes(rules: Mapping[str, Json], place: str) -> None:
+    """Raise ConfigError where a keyword has a value that nothing could be checked against."""
+    for name, kinds in _SHAPES.items():
+        if name in rules and not isinstance(rules[name], kinds):
+            raise ConfigError(f"{place}.{name} cannot be {kind_of(rules[name])}.")
 
 
 def _inner_schemas(rules: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
