@@ -32,6 +32,8 @@ _USUAL: Final = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_*", "TZ", "TMPDIR", "XDG_*", "TERM"),
     *("*_proxy", "*_PROXY", "SSL_CERT_*", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE"),
 )
+#: Else Claude Code asks its model for a title of the session before it answers, with all that was said.
+_QUIET: Final = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
 #: A program that gives its answer in one piece may think about it for so long, in seconds.
 _ONE_PIECE_SECONDS: Final = 600.0
 _ALIASES: Final = ("haiku", "sonnet", "opus")
@@ -325,4 +327,5 @@ def _visible(host: Host, agent: CliAgent) -> dict[str, str]:
     """Return the variables that the program may see."""
     patterns = (*_USUAL, *agent.environment)
     found = host.environ.items()
-    return {name: value for name, value in found if any(fnmatchcase(name, p) for p in patterns)}
+    seen = {name: value for name, value in found if any(fnmatchcase(name, p) for p in patterns)}
+    return {**seen, **_QUIET} if agent.output == "claude" else seen
