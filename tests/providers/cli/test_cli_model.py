@@ -186,6 +186,7 @@ FAILURES: list[tuple[CliOutput, list[Any], type[ModelError], str]] = [
 
 
 @every_row("output, script, kind, said", FAILURES)
+@pytest.mark.timeout(60)  # it starts 16 programs
 async def test_what_goes_wrong_is_one_clear_error(
     output: CliOutput, script: list[Any], kind: type[ModelError], said: str, tmp_path: Path
 ):
