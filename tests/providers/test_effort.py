@@ -1,6 +1,6 @@
 """How hard a model is to think: one setting, as each wire format says it."""
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -82,7 +82,8 @@ def test_each_format_says_it_in_its_own_way(
 
 
 def test_ollama_gives_a_level_to_the_models_that_take_one():
-    assert asked("ollama", "high", model="gpt-oss:20b") == {"think": "high"}
+    for effort, level in {"high": "high", "minimal": "low", "none": "low", "max": "high"}.items():
+        assert asked("ollama", cast("Effort", effort), model="gpt-oss:20b") == {"think": level}
 
 
 @pytest.mark.parametrize("wire", WIRES)

@@ -16,6 +16,8 @@ BUDGETS: Final[dict[str, int]] = {
     "max": 65_536,
 }
 LEVELS: Final = tuple(BUDGETS)
+#: What gpt-oss takes, which always thinks: https://docs.ollama.com/capabilities/thinking
+OSS_LEVELS: Final = ("low", "medium", "high")
 
 
 def level_of(effort: Effort, taken: tuple[str, ...] = ()) -> str:
@@ -25,6 +27,11 @@ def level_of(effort: Effort, taken: tuple[str, ...] = ()) -> str:
         level = next((name for name, tokens in BUDGETS.items() if tokens >= effort), "max")
     else:
         level = effort
+    return nearest(level, taken)
+
+
+def nearest(level: str, taken: tuple[str, ...]) -> str:
+    """Return the level, or of those that are `taken` (none: all) the nearest to it."""
     known = [name for name in LEVELS if name in taken]
     if not known or level in known:
         return level

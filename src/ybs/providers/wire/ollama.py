@@ -27,7 +27,7 @@ from ybs.providers.wire.adapter import (
     without,
 )
 from ybs.providers.wire.assemble import Assembly
-from ybs.providers.wire.effort import asked_level
+from ybs.providers.wire.effort import OSS_LEVELS, asked_level, nearest
 from ybs.providers.wire.history import EncodedHistory, Said
 from ybs.providers.wire.loose_json import as_list, as_object, as_text, count_at
 from ybs.providers.wire.needed_window import cut_notice
@@ -83,7 +83,7 @@ class OllamaAdapter:
             body["tools"] = [function_tool(tool) for tool in request.tools]
         if level := asked_level(options):
             has_levels = options.model.startswith("gpt-oss")
-            body["think"] = level if has_levels and level != "none" else level != "none"
+            body["think"] = nearest(level, OSS_LEVELS) if has_levels else level != "none"
         if options.answer_schema is not None:
             body["format"] = options.answer_schema
         if options.keep_minutes is not None:
