@@ -230,7 +230,7 @@ LATE_IMPORTS = {
     "providers": 7,
     "security": 19,
     "session": 6,
-    "tools": 44,
+    "tools": 43,
     "transcripts": 2,
     "trust": 1,
 }

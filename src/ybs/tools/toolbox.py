@@ -22,6 +22,7 @@ from ybs.security.paths.roots import OutsideRoots
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Allow, Deny, Subject
 from ybs.tools.calls.arguments import Decoded, decode
+from ybs.tools.calls.read_only import UNHELD, ReadOnlyFirst, ReadOnlyRun, held_back
 
 if TYPE_CHECKING:
     from ybs.tools.calls.tool_names import Found
@@ -257,7 +258,6 @@ class LocalToolbox(Toolbox):
         Where that is not enough the person is asked. Returns None where it is to be run as any other call.
         """
         from ybs.tools.calls.live import LiveOutput
-        from ybs.tools.calls.read_only import UNHELD, ReadOnlyFirst, ReadOnlyRun, held_back
         from ybs.tools.calls.supervise import awaited
 
         tool, value, notes = ready.tool, ready.decoded.value, ready.decoded.notes
