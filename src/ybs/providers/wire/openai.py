@@ -260,7 +260,8 @@ def _decode_call(call: dict[str, Any], draft: Assembly) -> Iterator[Event]:
 
 
 def _note_usage(frame: Frame, draft: Assembly) -> None:
-    found = (as_object(at(frame, field)) for field in draft.quirks.usage_fields)
+    fields = (each for each in draft.quirks.usage_fields if each.partition(".")[0] in frame)
+    found = (as_object(at(frame, field)) for field in fields)
     if not (usage := next(filter(None, found), None)):
         return
     cached = count_at(

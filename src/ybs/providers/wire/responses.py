@@ -8,6 +8,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
+from msgspec.json import decode
+
+from ybs.core.errors import ProviderDown
 from ybs.core.events import Event
 from ybs.core.messages import (
     AssistantMessage,
@@ -22,6 +25,7 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.ports import Request
+from ybs.core.remedies import Remedy
 from ybs.providers.wire.adapter import (
     Frame,
     Framing,
@@ -43,6 +47,9 @@ _TEXTS: Final = ("response.output_text.delta", "response.refusal.delta")
 _THOUGHTS: Final = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 _ENDS: Final = ("response.completed", "response.incomplete")
 _INCOMPLETE: Final[dict[str, StopReason]] = {"content_filter": "refusal"}
+
+#: The whole response has come already, in one frame, so it may be as long as it is.
+_NO_LIMIT: Final = 10_000_000
 
 
 class ResponsesAdapter:
@@ -107,6 +114,8 @@ class ResponsesAdapter:
     def decode(self, frame: Frame, draft: Assembly) -> Iterator[Event]:
         """Put an event of the stream, or a whole response, into the draft."""
         kind = as_text(frame.get("type"))
+        if draft.has_ended:
+            return  # a piece that comes behind the whole response would be in it twice
         if kind in _TEXTS:
             yield from draft.add_text(as_text(frame.get("delta")))
         elif kind in _THOUGHTS:
@@ -247,10 +256,33 @@ def _end_item(item: dict[str, Any], draft: Assembly) -> None:
 
 def _decode_response(response: dict[str, Any], draft: Assembly) -> Iterator[Event]:
     """Read the whole response, which repeats what was streamed where anything was."""
+    items = as_list(response.get("output"))
     if draft.is_empty:
-        for number, item in enumerate(as_list(response.get("output"))):
+        for number, item in enumerate(items):
             yield from _decode_whole(as_object(item), number, draft)
+    elif response.get("status") != "incomplete":
+        _compare(items, draft)
     _finish(response, draft)
+
+
+def _compare(items: list[Any], draft: Assembly) -> None:
+    """Raise ProviderDown where what was streamed is not what the whole response says; some servers leave parts of that out."""
+    whole = Assembly(draft.model, draft.wire, max_tokens=_NO_LIMIT)
+    for number, item in enumerate(items):
+        for _ in _decode_whole(as_object(item), number, whole):
+            pass  # it was shown as it came
+    said, streamed = whole.message(), draft.message()
+    is_other_text = said.text.strip() and said.text.split() != streamed.text.split()
+    if is_other_text or (said.calls and _asked(said) != _asked(streamed)):
+        raise ProviderDown(
+            f"{draft.model}: pieces of the answer are missing, doubled or in the wrong order.",
+            remedies=(Remedy("try_again"),),
+        )
+
+
+def _asked(message: AssistantMessage) -> list[tuple[str, Any]]:
+    """Return what the calls of a message ask for, however their JSON is written."""
+    return [(call.name, call.invalid or decode(call.arguments)) for call in message.calls]
 
 
 def _decode_whole(item: dict[str, Any], index: int, draft: Assembly) -> Iterator[Event]:
