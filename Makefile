@@ -8,19 +8,19 @@ unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH
 unexport PYTHONDONTWRITEBYTECODE # each worker of the suite, and each ybs that it starts, would compile everything anew
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fix bench test-real test-slow test-versions cover docs pictures lock clean
+.PHONY: help run test check fix bench test-integration test-real test-slow test-versions cover docs pictures lock clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(DONE)/local $(DONE)/project ## set up what is missing, then do a real task with the embedded model
 	$(BIN)/python scripts/demo.py $(ARGS)
 
 # COVER=1 measures coverage on the way, with time to spare for it and more made-up examples. `make cover` and .ci/run do,
-# so the suite runs once.
+# so the suite runs once. The integration tests are part of what is measured.
 COVERAGE = $(if $(COVER),-m coverage run)
-SLACK = $(if $(COVER),--timeout 60 --hypothesis-profile thorough)
+SLACK = $(if $(COVER),-m 'not (real or slow)' --timeout 60 --hypothesis-profile thorough)
 test: $(DONE)/test $(DONE)/project $(DONE)/programs ## set up what is missing, then run the quick suite (ARGS="-k words")
 	@$(if $(COVER),rm -f .coverage .coverage.*)
 	$(BIN)/python $(COVERAGE) -m pytest $(SLACK) $(ARGS)
@@ -39,6 +39,9 @@ fix: $(DONE)/check $(DONE)/project ## format, and fix what ruff can fix
 bench: $(DONE)/run $(DONE)/project ## measure speed, memory and prompt size, as ratios (ARGS="start task")
 	$(BIN)/python bench/run.py $(ARGS)
 
+test-integration: $(DONE)/test $(DONE)/project $(DONE)/programs ## the tests that start programs: git, the sandbox, terminals, servers
+	$(BIN)/python -m pytest -m integration --timeout 60 $(ARGS)
+
 test-real: $(DONE)/local $(DONE)/test $(DONE)/project ## the tests that need the embedded model or a real server
 	$(BIN)/python -m pytest -n 0 -m real --timeout 600 $(ARGS)
 
@@ -48,7 +51,7 @@ test-slow: $(DONE)/test $(DONE)/project $(DONE)/programs ## the tests that take 
 test-versions: ## the quick suite with each Python from 3.11 on that is found here (PYTHONS="3.12 3.13")
 	scripts/test_versions.sh $(PYTHONS)
 
-cover: ## run the quick suite and report what it does not reach
+cover: ## run the quick suite and the integration tests, and report what they do not reach
 	@$(MAKE) --no-print-directory test COVER=1
 	@$(MAKE) --no-print-directory cover-report
 

@@ -131,8 +131,8 @@ it is bounded by what follows, each with the test that holds it.
 ## Escapes
 
 `tests/security/escapes/` holds 169 attempts: writing outside (W), planting what runs later (L), reading credentials (R),
-the environment (E), the network (N), the kernel (K). They run in the quick suite under bubblewrap, and as root and as an
-ordinary user, under bubblewrap and Landlock, in `make test-slow`.
+the environment (E), the network (N), the kernel (K). They run under bubblewrap in
+`make test-integration`, and as root and as an ordinary user, under bubblewrap and Landlock, in `make test-slow`.
 
 No attempt may succeed under bubblewrap, and under Landlock none but those on the holes named above. The control runs them without a
 sandbox: at least three in four have to succeed there, so that attempts which are too weak show.

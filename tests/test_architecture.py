@@ -151,6 +151,7 @@ def test_only_known_files_are_400_lines_or_longer() -> None:
     assert long == LONG_FILES, "split the new ones; take those that shrank off the list"
 
 
+@pytest.mark.integration
 def test_only_known_functions_are_longer_than_50_lines() -> None:
     lengths = (item for path in MODULES for item in facts_of(path).functions)
     long = {name for name, lines in lengths if lines > MAX_FUNCTION_LINES}
@@ -190,6 +191,7 @@ def test_nobody_prints_but_the_doors() -> None:
     assert wrong == []
 
 
+@pytest.mark.integration
 def test_floors_import_only_downward() -> None:
     done = subprocess.run(
         [Path(sys.executable).with_name("lint-imports"), "--no-cache"],
@@ -214,6 +216,7 @@ def _circles() -> list[tuple[str, ...]]:
     return sorted({tuple(sorted(left))} - {()})
 
 
+@pytest.mark.integration
 def test_imports_go_in_no_circle() -> None:
     assert _circles() == []
 
@@ -294,6 +297,7 @@ def test_importing_the_command_loads_no_heavy_library() -> None:
     assert loaded_after("import ybs.cli").isdisjoint(HEAVY)
 
 
+@pytest.mark.integration
 def test_a_policy_loads_the_shells_grammar_with_the_first_command_only() -> None:
     start = """
 from ybs.config.schema import Safety
@@ -321,6 +325,7 @@ def test_version_loads_next_to_nothing() -> None:
     assert loaded_after(code).isdisjoint([*HEAVY, "asyncio", "msgspec", "argparse"])
 
 
+@pytest.mark.integration
 def test_the_python_door_costs_nothing_until_it_is_used() -> None:
     loaded = loaded_after("import ybs")
     assert {name for name in loaded if name.startswith("ybs")} == {"ybs"}
@@ -383,6 +388,7 @@ def _private_names(path: Path) -> tuple[set[str], tuple[tuple[int, str], ...]]:
     return made, tuple(each for each in taken if _is_private(each[1]) and each[1] not in made)
 
 
+@pytest.mark.integration
 def test_no_module_reaches_into_the_private_names_of_another_one():
     reached = [
         f"{name_of(path)}:{line} {name}"
@@ -392,6 +398,7 @@ def test_no_module_reaches_into_the_private_names_of_another_one():
     assert reached == [], reached
 
 
+@pytest.mark.integration
 def test_no_test_reaches_into_the_private_names_of_another_package_than_its_own():
     """Tests of `ybs.tools` stand in `tests/tools` and may look into it; what all tests share may look into nothing."""
     made: dict[str, set[str]] = {}
@@ -418,6 +425,7 @@ TAKES_EVERY_EVENT = (
 )
 
 
+@pytest.mark.integration
 def test_who_draws_or_folds_events_says_what_becomes_of_every_kind():
     for each in TAKES_EVERY_EVENT:
         path, _, name = each.partition(" ")
@@ -432,6 +440,7 @@ def _is_below(line: str, other: str) -> bool:
     return not other.strip() or len(other) - len(other.lstrip()) > len(line) - len(line.lstrip())
 
 
+@pytest.mark.integration
 def test_a_broad_except_raises_again_or_says_why_not():
     broad = re.compile(
         r"except(?: \(?(?:Base)?Exception\b.*)?:$|except .*\b(?:Base)?Exception\b.*:$"

@@ -61,16 +61,19 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Door:
     return door
 
 
+@pytest.mark.integration
 def test_the_version_is_said_without_importing_anything() -> None:
     loaded = modules_after("from ybs.cli import main", "main(['--version'])")
     assert not loaded & {"asyncio", "msgspec", "argparse", "json", "pathlib", "rich", "ybs.core"}
 
 
+@pytest.mark.integration
 def test_importing_the_command_loads_no_heavy_library() -> None:
     loaded = modules_after("import ybs.cli")
     assert not loaded & {"httpx2", "rich", "prompt_toolkit", "tree_sitter", "asyncio", "msgspec"}
 
 
+@pytest.mark.integration
 def test_a_prompt_of_many_words_is_not_compared_with_the_subcommands() -> None:
     words = ["fix the tests of the parser"]
     assert "difflib" not in modules_after("from ybs.parser import parse", f"parse({words})")
@@ -110,6 +113,7 @@ def test_help_is_a_word_too(
     assert capsys.readouterr().out.startswith(said)
 
 
+@pytest.mark.integration
 @every_row(
     ("words", "said"),
     [
@@ -375,6 +379,7 @@ def test_a_code_that_is_known_outlives_what_can_no_longer_be_written(
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.integration
 def test_a_reader_that_has_gone_is_no_traceback() -> None:
     command = f"{sys.executable} -m ybs config schema | true"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
@@ -416,6 +421,7 @@ def unmeasured() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
 
 
+@pytest.mark.integration
 @needs_full
 @pytest.mark.parametrize("command", [*COMMANDS, *SLOW_COMMANDS])
 @pytest.mark.parametrize("unbuffered", ["", pytest.param("1", marks=pytest.mark.slow)])
@@ -427,6 +433,7 @@ def test_a_full_disk_is_one_line_and_one(
     assert (done.returncode, done.stderr) == (1, "ybs: cannot write: No space left on device\n")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("closed", [pytest.param(">&-", marks=pytest.mark.slow), "<&- >&- 2>&-"])
 @pytest.mark.parametrize("command", ["--version", SLOW_COMMANDS[0], "setup"])
 def test_a_closed_standard_output_is_no_traceback(command: str, closed: str) -> None:
@@ -435,6 +442,7 @@ def test_a_closed_standard_output_is_no_traceback(command: str, closed: str) -> 
     assert done.returncode == (1 if command == "setup" else 0)
 
 
+@pytest.mark.integration
 @needs_full
 def test_a_complaint_that_nobody_can_read_keeps_its_exit_code() -> None:
     assert run_in_shell(f"--modle 2>{FULL}").returncode == 2
@@ -463,6 +471,7 @@ def test_a_prompt_that_would_run_something_opens_no_terminal(
     assert terminal.options is None
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("words", "is_kept"), [(["--incognito"], False), ([], True)])
 def test_an_incognito_session_of_the_command_lets_no_crash_write_memory_down(
     words: list[str], *, is_kept: bool, project: Path

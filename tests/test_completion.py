@@ -11,6 +11,8 @@ from ybs.completion import completion
 from ybs.parser import chat_parser
 from ybs.subcommands import SUBCOMMANDS
 
+pytestmark = pytest.mark.integration
+
 
 def bash(*words: str) -> set[str]:
     """Return what bash offers for the last word."""

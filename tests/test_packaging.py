@@ -9,6 +9,8 @@ from flit_core import buildapi
 import ybs
 from ybs.core.version import VERSION
 
+pytestmark = pytest.mark.integration
+
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src"
 

@@ -5,6 +5,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 SOURCE = Path(__file__).parents[1] / "src" / "ybs"
 #: Who reads the environment of the process, and why a Host cannot say it.
 READERS = {
@@ -90,6 +92,7 @@ def is_of_process(target: ast.expr) -> bool:
             return False
 
 
+@pytest.mark.integration
 def test_the_environment_is_read_once_and_handed_on_as_a_host():
     found = {name for name, tree in trees() if any(map(reads_environment, ast.walk(tree)))}
     assert found == set(READERS)

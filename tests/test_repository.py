@@ -6,6 +6,8 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from rows import every_row
 
 ROOT = Path(__file__).parent.parent
@@ -15,6 +17,7 @@ VERBS = [
     "check",
     "fix",
     "bench",
+    "test-integration",
     "test-real",
     "test-slow",
     "test-versions",
@@ -59,6 +62,7 @@ def test_a_pinned_set_has_hashes_and_no_addresses(path: Path) -> None:
         assert "://" not in entry, entry
 
 
+@pytest.mark.integration
 def test_no_file_names_a_machine_or_a_package_index() -> None:
     machine = ["/tmp" + "/w/", "/work" + "/main", "/work" + "/shared", "/opt" + "/wheels"]
     index = ["pypi" + ".org", "files.python" + "hosted", "registry.npm" + "js"]

@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from rows import every_row
 from ybs.commands.table import COMMANDS
 from ybs.parser import SUBCOMMANDS
@@ -100,6 +102,7 @@ def test_what_is_looked_for_is_found(text: str, is_found: bool) -> None:
     assert bool(SPOKEN_OF.search(text)) is is_found
 
 
+@pytest.mark.integration
 def test_no_package_below_commands_speaks_of_a_command_an_option_or_a_key() -> None:
     found = {
         (name, text)

@@ -20,6 +20,8 @@ from ybs.security.sandbox.bubblewrap import attempt, find
 from ybs.session.session import Session
 from ybs.testing import OpenAIServer, RecordedEvents, call
 
+pytestmark = pytest.mark.integration
+
 Open = Callable[..., tuple[Session, RecordedEvents]]
 YBS = str(Path(sys.executable).with_name("ybs"))
 

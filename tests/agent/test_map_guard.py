@@ -260,6 +260,7 @@ def test_a_project_that_one_listing_shows_is_not_mapped(project: Path) -> None:
     assert map_tokens(loaded, Roots(this_host(), project), is_short=False) == 1024
 
 
+@pytest.mark.integration
 def test_a_project_of_many_folders_is_not_walked_to_its_end(project: Path) -> None:
     for number in range(100):
         (project / f"part{number}").mkdir()

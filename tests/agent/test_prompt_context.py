@@ -52,6 +52,7 @@ def texts_below(folder: Path) -> list[bytes]:
     return [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
 
 
+@pytest.mark.integration
 async def test_the_documents_stand_in_the_prompt_in_their_order_and_it_stays_as_it_is(
     project: Path, home: Path, open_session: Open
 ):
@@ -135,6 +136,7 @@ async def test_a_thought_is_there_again_when_the_session_goes_on(open_session: O
             assert again.context.rules() == ""
 
 
+@pytest.mark.integration
 async def test_after_a_compaction_changed_documents_are_said_anew(
     project: Path, open_session: Open
 ):
@@ -261,6 +263,7 @@ async def test_incognito_keeps_no_note_of_any_kind(project: Path, home: Path, op
     assert not (project / ".ybs").exists()
 
 
+@pytest.mark.integration
 async def test_broken_preferences_are_told_once(home: Path, open_session: Open):
     own(home, "preferences.json", "{nothing")
     async with OpenAIServer(["one", "two", "three"]) as server:
@@ -289,6 +292,7 @@ async def test_the_start_names_the_documents(project: Path, open_session: Open, 
             assert [(type(each), each.name) for each in documents] == [(Section, name)]
 
 
+@pytest.mark.integration
 async def test_a_thought_goes_and_comes_with_the_conversation(open_session: Open):
     said = ["one " * 400, "two " * 400, "three " * 400]
     script = [call("set_thought", text="mend the cart"), "done", *said, "a summary of it all"]
@@ -338,6 +342,7 @@ async def test_a_focus_outlives_the_conversation_in_which_it_was_told(open_sessi
     assert said == [0, 1, 1, 1, 1]
 
 
+@pytest.mark.integration
 async def test_after_a_compaction_documents_that_came_or_went_are_said_as_data(
     project: Path, open_session: Open
 ):
@@ -400,6 +405,7 @@ async def test_memories_of_the_repository_are_told_in_a_folder_of_it_too(
     assert "(a file of the project): Use tabs" in system_of(server)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("folder", "told"),
     [
@@ -462,6 +468,7 @@ async def test_nothing_of_the_map_is_loaded_before_a_first_request_has_gone_out(
         assert asked == expected
 
 
+@pytest.mark.integration
 async def test_two_who_prepare_at_once_get_the_commits_both(
     project: Path, open_session: Open, monkeypatch: pytest.MonkeyPatch
 ):
@@ -487,6 +494,7 @@ async def test_no_map_is_begun_after_the_end_of_a_session(open_session: Open):
     assert [timer is not None and timer.cancelled() for timer in begun] == [True, True]
 
 
+@pytest.mark.integration
 async def test_in_a_small_window_the_outputs_of_tools_are_small(project: Path):
     (project / "long.txt").write_text("word " * 4_000)
     script = [call("run_shell", command="cat long.txt"), "done"]

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from hosts import this_host
 from rows import every_row
@@ -40,6 +41,7 @@ async def calls_for(messages: Sequence[Message], roots: Roots, tools: Any = TOOL
     return [[call.name, *msgspec.json.decode(call.arguments).values()] for call in calls]
 
 
+@pytest.mark.integration
 @every_row(
     "words, calls",
     [

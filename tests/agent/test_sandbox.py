@@ -205,6 +205,7 @@ async def test_the_tools_of_a_session_run_their_commands_in_it(project: Path) ->
     assert not (project.parent / "made").exists()
 
 
+@pytest.mark.integration
 async def test_a_command_can_read_the_long_output_of_the_one_before(project: Path) -> None:
     options = Options(host=this_host(), folder=project, overrides={"safety.mode": "bypass"})
     environment = environment_of(options, load_settings(options))
@@ -221,6 +222,7 @@ async def test_a_command_can_read_the_long_output_of_the_one_before(project: Pat
         await environment.aclose()
 
 
+@pytest.mark.integration
 def test_an_environment_that_is_switched_on_can_be_used_wherever_it_lies(
     project: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,6 +241,7 @@ def test_an_environment_that_is_switched_on_can_be_used_wherever_it_lies(
     assert not (tmp_path / "venv" / "new").exists()
 
 
+@pytest.mark.integration
 async def test_what_a_command_moves_to_tmp_is_there_until_the_session_ends(project: Path) -> None:
     options = Options(host=this_host(), folder=project, overrides={"safety.mode": "auto"})
     environment = environment_of(options, load_settings(options))
@@ -259,6 +262,7 @@ async def test_what_a_command_moves_to_tmp_is_there_until_the_session_ends(proje
     assert not place.exists()
 
 
+@pytest.mark.integration
 async def test_an_incognito_session_has_its_tmp_in_memory(project: Path) -> None:
     options = Options(
         host=this_host(),

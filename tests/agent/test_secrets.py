@@ -62,6 +62,7 @@ def opened(
     return session, events
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("provider", SERVERS)
 async def test_no_provider_gets_a_secret(
     project: Path, provider: str, monkeypatch: pytest.MonkeyPatch
@@ -89,6 +90,7 @@ async def test_no_provider_gets_a_secret(
     assert any("github" in told.text for told in events.of(Noticed))
 
 
+@pytest.mark.integration
 async def test_an_edit_keeps_the_secret_that_the_file_holds(project: Path) -> None:
     (project / "settings.py").write_text(f'TOKEN = "{TOKEN}"\nDEBUG = True\n')
     script = [
@@ -137,6 +139,7 @@ def committed(project: Path, *, branch: str, message: str) -> None:
         subprocess.run([*git, *arguments], check=True)
 
 
+@pytest.mark.integration
 async def test_no_event_holds_a_secret_of_the_place_or_of_anybodys_words(project: Path) -> None:
     committed(project, branch=f"fix-{TOKEN}", message=f"use {TOKEN}")
     async with OpenAIServer([f"I think of {TOKEN}"]) as server:
@@ -200,6 +203,7 @@ async def test_what_was_masked_is_listed_and_can_be_let_through(project: Path) -
         assert TOKEN in repr(server.requests[1].body["messages"][-1])
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("pattern", "places"),
     [
@@ -271,6 +275,7 @@ def layers(value: object) -> list[object]:
     return [value] if inner is None else [value, *layers(inner)]
 
 
+@pytest.mark.integration
 async def test_words_that_are_not_let_go_leave_the_conversation(project: Path) -> None:
     asked: list[Question] = []
 

@@ -91,6 +91,7 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.integration
 def test_the_miner_takes_changes_of_one_hunk_and_of_the_right_size(repository: Path):
     found = mine([repository], 10, 1)
     assert [(one.path, one.start, [(op.kind, op.text) for op in one.ops]) for one in found] == [
@@ -232,6 +233,7 @@ def test_masks_tell_code_from_comments_and_strings():
     ]
 
 
+@pytest.mark.integration
 @every_row("name", [*SLIPS, "two at once"])
 def test_a_repairable_case_is_not_there_exactly(name: str):
     text = BEFORE.replace(
@@ -249,6 +251,7 @@ def test_a_repairable_case_is_not_there_exactly(name: str):
         assert is_there == (name == "exact") or name in ("first indentation", "two at once")
 
 
+@pytest.mark.integration
 @every_row("name", TRAPS)
 def test_a_trap_is_one(name: str):
     cases = [case for seed in range(40) if (case := TRAPS[name](edit(), Random(seed)))]
@@ -326,12 +329,14 @@ def test_ybs_is_judged_on_a_real_file(tmp_path: Path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.integration
 def test_cases_are_the_same_for_the_same_seed():
     edits = [edit()] * 3
     assert make_cases(edits, 60, 1) == make_cases(edits, 60, 1)
     assert make_cases(edits, 60, 1) != make_cases(edits, 60, 2)
 
 
+@pytest.mark.integration
 def test_the_command_reports_every_class_and_fails_when_a_target_is_missed(
     repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):

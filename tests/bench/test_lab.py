@@ -6,6 +6,8 @@ import pytest
 from lab import Lab, Row, Session, interleave
 from run import line_of
 
+pytestmark = pytest.mark.integration
+
 MOST_BYTES_OF_A_FIRST_REQUEST = 6_000
 
 

@@ -5,6 +5,7 @@ import terminal_start
 from lab import Lab
 
 
+@pytest.mark.integration
 def test_what_draws_no_prompt_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(terminal_start, "YBS", "/bin/true")
     with Lab() as lab, pytest.raises(SystemExit, match="ybs has ended"):

@@ -54,6 +54,7 @@ async def test_arguments_without_a_place_stand_behind(project: Path, home: Path)
         ]
 
 
+@pytest.mark.integration
 async def test_files_and_commands_in_the_words_are_put_in(project: Path, home: Path):
     put(project, "a.txt", "content of a")
     put(home, f"{OWN}/look.md", "See @a.txt and !`echo ran; touch b.txt`.")

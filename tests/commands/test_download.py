@@ -47,6 +47,7 @@ async def test_without_a_name_what_fits_this_machine_is_offered(open_session: Op
     assert menu.items[0].detail.startswith("1.1 GB; window 8,192, on the CPU")
 
 
+@pytest.mark.integration
 async def test_a_file_of_the_hub_is_downloaded_with_progress_and_used(
     open_session: Open, monkeypatch: pytest.MonkeyPatch
 ):

@@ -19,6 +19,7 @@ async def said(session: Session, line: str) -> Reply:
     return reply
 
 
+@pytest.mark.integration
 async def test_the_next_request_asks_for_it_and_another_model_keeps_it(open_session: Open):
     async with OpenAIServer(["one", "two", "three", "four"]) as server:
         session, _ = open_session(server)

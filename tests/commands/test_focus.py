@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from ybs.commands.focus import focus
 from ybs.session.session import Session
 from ybs.testing import OpenAIServer, RecordedEvents
@@ -10,6 +12,7 @@ from ybs.testing import OpenAIServer, RecordedEvents
 Open = Callable[..., tuple[Session, RecordedEvents]]
 
 
+@pytest.mark.integration
 async def test_a_focus_is_kept_and_told_with_the_next_words(open_session: Open, project: Path):
     async with OpenAIServer(["one", "two", "three"]) as server:
         session, _ = open_session(server, overrides={"context.repo_map_tokens": 0})

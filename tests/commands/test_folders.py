@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from opened import Open
 from ybs.core.events import ToolFinished
 from ybs.core.ports import Answer, Question
@@ -16,6 +18,7 @@ async def said(session: Session, line: str) -> Reply:
     return reply
 
 
+@pytest.mark.integration
 async def test_a_folder_that_was_added_is_read_and_written_like_the_project(
     open_session: Open, tmp_path: Path
 ):

@@ -46,6 +46,7 @@ def names_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+@pytest.mark.integration
 @every_row("name", ["AGENTS.md", "CLAUDE.md", "agents.md", "Claude.md"])
 async def test_nothing_is_written_where_the_project_has_one(
     open_session: Open, project: Path, name: str

@@ -12,6 +12,8 @@ from ybs.session.reply import Reply
 from ybs.session.session import Session
 from ybs.testing import OpenAIServer, RecordedEvents, call
 
+pytestmark = pytest.mark.integration
+
 Open = Callable[..., tuple[Session, RecordedEvents]]
 
 

@@ -144,6 +144,7 @@ def odd_files(project: Path, own: Path) -> None:
         os.utime(brought / f"{name}.md", (day * 10**8, day * 10**8))
 
 
+@pytest.mark.integration
 @pytest.mark.usefixtures("odd_files")
 async def test_nothing_in_a_name_or_a_text_does_anything(project: Path, own: Path):
     async with quiet(project) as session:

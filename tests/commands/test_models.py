@@ -237,6 +237,7 @@ async def test_modes_are_offered_with_what_they_mean(open_session: Open):
             assert session.mode == "deny"
 
 
+@pytest.mark.integration
 async def test_a_model_that_is_called_a_number_is_taken_by_its_name(open_session: Open):
     names = [*map(str, range(10, 18)), "2"]
     async with OpenAIServer([], models=names) as server:

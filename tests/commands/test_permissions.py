@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 from msgspec import json
 
 from hosts import this_host
@@ -24,6 +25,7 @@ async def rows(session: Session) -> list[tuple[Any, ...]]:
     return [row.cells for row in table.rows]
 
 
+@pytest.mark.integration
 async def test_always_in_this_project_is_listed_and_counts_in_the_next_session(
     open_session: Open, project: Path
 ):

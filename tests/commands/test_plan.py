@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from opened import Open
 from ybs.core.events import ToolFinished
 from ybs.guards.planning import HOW
@@ -18,6 +20,7 @@ async def said(session: Session, line: str) -> Reply:
     return reply
 
 
+@pytest.mark.integration
 async def test_a_plan_is_shown_and_going_ahead_changes_the_mode_and_does_it(
     open_session: Open, project: Path
 ):

@@ -213,6 +213,7 @@ def test_what_only_looks_runs_beside_a_turn():
     assert not any(runs_beside_a_turn(line) for line in ("/new", "/clear", "/incognito", "words"))
 
 
+@pytest.mark.integration
 async def test_odd_characters_reach_neither_a_reply_nor_break_a_command(open_session: Open):
     odd = ("\x1b[2J", "\u202e", "\x9b31m", "\ud800", "\0", "e\u0301" * 3, "日本語", "²", "9" * 5000)
     async with OpenAIServer([]) as server:

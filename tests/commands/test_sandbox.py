@@ -49,6 +49,7 @@ async def test_the_network_is_opened_and_closed(open_session: Open) -> None:
             assert session.status().sandbox == "sandbox"
 
 
+@pytest.mark.integration
 async def test_commands_may_write_in_a_folder_that_was_opened(
     tmp_path: Path, open_session: Open
 ) -> None:
@@ -66,6 +67,7 @@ async def test_commands_may_write_in_a_folder_that_was_opened(
             assert (await said(session, "/sandbox write nowhere")).is_error
 
 
+@pytest.mark.integration
 async def test_it_is_turned_off_after_a_question_and_on_again(
     tmp_path: Path, open_session: Open
 ) -> None:

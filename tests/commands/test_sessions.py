@@ -105,6 +105,7 @@ async def test_what_makes_no_sense_is_an_error_and_changes_nothing(project: Path
     assert [each.name for each in this_host().sessions_folder.iterdir()] == [f"{name}.jsonl"]
 
 
+@pytest.mark.integration
 async def test_sessions_are_offered_newest_first_and_taken_by_number(project: Path):
     other = project.parent / "other"
     other.mkdir()
@@ -166,6 +167,7 @@ async def test_a_resumed_session_is_as_it_was_and_what_differs_is_said(project: 
         assert shown(await said(session, "/session")).count("far") == 3
 
 
+@pytest.mark.integration
 async def test_a_session_of_another_model_names_the_way_back(project: Path):
     await saved(project, "old", "a")
     async with opened(project) as session:
@@ -199,6 +201,7 @@ async def test_turns_that_failed_are_shown_on_resuming_too(project: Path):
         assert words == ["one", "two", "three"]
 
 
+@pytest.mark.integration
 async def test_what_another_ybs_has_open_goes_on_in_a_copy(project: Path):
     async with opened(project) as first:
         name = talk(first, "one")

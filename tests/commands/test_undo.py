@@ -74,6 +74,7 @@ async def test_what_makes_no_sense_is_an_error_and_changes_nothing(quiet: Sessio
         assert len(quiet.conversation.messages) == 2
 
 
+@pytest.mark.integration
 async def test_an_undo_takes_words_and_files_back_and_a_redo_does_them_again(
     open_session: Open, project: Path
 ):
@@ -115,6 +116,7 @@ async def test_an_undo_takes_words_and_files_back_and_a_redo_does_them_again(
             assert (project / "a.py").read_text() == "x = 1\n"
 
 
+@pytest.mark.integration
 async def test_a_copy_of_a_session_knows_what_its_turns_changed(open_session: Open, project: Path):
     script = [*writes("a.py", "1"), *writes("b.py", "2")]
     async with OpenAIServer(script) as server:
@@ -131,6 +133,7 @@ async def test_a_copy_of_a_session_knows_what_its_turns_changed(open_session: Op
     assert names_in(project) == []
 
 
+@pytest.mark.integration
 async def test_a_rewind_over_changes_asks_what_is_to_go_back(open_session: Open, project: Path):
     script = [*writes("a.py", "1"), *writes("b.py", "2"), *writes("b.py", "3")]
     async with OpenAIServer(script) as server:
@@ -163,6 +166,7 @@ async def test_a_rewind_over_changes_asks_what_is_to_go_back(open_session: Open,
             assert (await said(session, "/diff")).diff, "it is still there"
 
 
+@pytest.mark.integration
 async def test_an_undo_of_a_typed_command_gives_the_command_back(open_session: Open, project: Path):
     async with OpenAIServer(["I see."]) as server:
         session, _ = open_session(server, mode="bypass")
@@ -173,6 +177,7 @@ async def test_an_undo_of_a_typed_command_gives_the_command_back(open_session: O
     assert names_in(project) == []
 
 
+@pytest.mark.integration
 async def test_an_undo_after_a_clear_promises_no_words_back(open_session: Open, project: Path):
     async with OpenAIServer(writes("a.py", "1")) as server:
         session, _ = open_session(server, mode="bypass")

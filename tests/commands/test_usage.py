@@ -142,6 +142,7 @@ async def test_the_context_is_what_the_provider_counted_and_its_shares_add_up_to
     assert later.endswith("\n~ estimated; corrected by 2 answers")
 
 
+@pytest.mark.integration
 async def test_an_empty_context_is_an_estimate_and_fits_narrow_terminals(quiet: Session):
     text = await text_of(quiet, "/context", columns=39)
     assert text.startswith("context ~")
@@ -320,6 +321,7 @@ async def test_odd_displays_of_tools_are_no_change(quiet: Session):
     assert "  b.bin  +0 -0" in await text_of(quiet, "/diff")
 
 
+@pytest.mark.integration
 async def test_a_real_turn_leaves_its_changes(project: Path, open_session: Open):
     (project / "a.py").write_text("x = 1\n")
     script = [

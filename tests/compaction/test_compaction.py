@@ -176,6 +176,7 @@ async def test_what_was_thought_stays_in_the_open_loop_alone():
     assert is_valid(conversation)
 
 
+@pytest.mark.integration
 @every_row(
     "line, why",
     [

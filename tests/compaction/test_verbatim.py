@@ -1,5 +1,7 @@
 """Which words stay: all while they fit, then the newest and those that say something of their own."""
 
+import pytest
+
 from rows import every_row
 from ybs.compaction.verbatim import MARK, choose, part_of, words_of
 from ybs.core.messages import Image, Message, Text, UserMessage
@@ -26,6 +28,7 @@ def test_words_that_fit_all_stay_in_order():
     assert choose([], 0, cost).kept == ()
 
 
+@pytest.mark.integration
 @every_row(
     "fact",
     [

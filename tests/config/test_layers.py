@@ -230,6 +230,7 @@ def test_a_file_that_others_can_write_is_ignored_loudly(project: Path, write: Wr
     )
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("layer", ["user", "home", "project"])
 @pytest.mark.parametrize("kind", ["folder", "pipe", "device", "giant", "binary", "deep", "list"])
 def test_odd_files_are_a_warning_within_a_second(
@@ -487,6 +488,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.integration
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(JSON.map(lambda value: json.dumps(value).encode()) | st.binary(max_size=40))
 def test_no_file_is_an_error(project: Path, write: Write, content: bytes):
@@ -497,6 +499,7 @@ def test_no_file_is_an_error(project: Path, write: Write, content: bytes):
     assert all(warning.isprintable() for warning in loaded.warnings)
 
 
+@pytest.mark.integration
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(st.sampled_from(VARIABLES), st.text(max_size=8)))
 def test_no_variable_is_an_error(project: Path, environ: dict[str, str]):

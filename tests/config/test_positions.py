@@ -90,6 +90,7 @@ def test_every_key_has_its_line():
     }
 
 
+@pytest.mark.integration
 @given(JSON, st.sampled_from([None, 1]), st.booleans())
 def test_valid_json_is_read_as_json_does(value: Any, indent: int | None, is_ascii: bool):
     scan = Scan(json.dumps(value, indent=indent, ensure_ascii=is_ascii))

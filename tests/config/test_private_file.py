@@ -181,6 +181,7 @@ def test_f05_a_second_writer_is_told_so(tmp_path: Path):
     assert path.read_bytes() == b"one\ntwo\nthree\n"
 
 
+@pytest.mark.integration
 def test_f05_a_second_process_is_told_so_and_writes_nothing(tmp_path: Path):
     path = tmp_path / "log"
     code = (

@@ -1,5 +1,6 @@
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,6 +40,7 @@ def own_part(values: dict[str, Any], mark: str) -> dict[str, Any]:
     return {"shared": {mark + name: value for name, value in values.items()}}
 
 
+@pytest.mark.integration
 @given(OBJECTS, OBJECTS, OBJECTS)
 def test_merging_layers_of_disjoint_keys_is_associative(a: Any, b: Any, c: Any):
     one = tree_of(own_part(a, "1"), "system")
@@ -50,6 +52,7 @@ def test_merging_layers_of_disjoint_keys_is_associative(a: Any, b: Any, c: Any):
     assert flat(merge(two, one)) == flat(merge(one, two))
 
 
+@pytest.mark.integration
 @given(OBJECTS, OBJECTS)
 def test_the_later_layer_wins_and_the_rest_stays(under: Any, over: Any):
     merged = merge(tree_of(under, "user"), tree_of(over, "home"))
@@ -59,6 +62,7 @@ def test_the_later_layer_wins_and_the_rest_stays(under: Any, over: Any):
         assert entry == above.get(path, below.get(path))
 
 
+@pytest.mark.integration
 @given(OBJECTS, OBJECTS)
 def test_origins_agree_with_values(under: Any, over: Any):
     merged = merge(tree_of(under, "user"), tree_of(over, "home"))
@@ -70,6 +74,7 @@ def test_origins_agree_with_values(under: Any, over: Any):
         assert found == leaf.value
 
 
+@pytest.mark.integration
 @given(OBJECTS)
 def test_a_tree_keeps_its_values(values: Any):
     assert values_of(tree_of(values, "user")) == values
@@ -77,6 +82,7 @@ def test_a_tree_keeps_its_values(values: Any):
     assert values_of(merge(tree_of(values, "user"), {})) == values
 
 
+@pytest.mark.integration
 @given(OBJECTS, OBJECTS)
 def test_merging_changes_neither_of_the_two(under: Any, over: Any):
     one, two = tree_of(under, "user"), tree_of(over, "home")

@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+
 from hostile_git import needs_git
 from hosts import this_host
 from made_history import MadeRepository
@@ -25,6 +27,7 @@ def commits_of(folder: Path) -> Section | None:
     return recent_commits(titles, timeout_seconds=9) if titles else None
 
 
+@pytest.mark.integration
 def test_the_last_commits_stand_on_one_legible_line_each(project: Path) -> None:
     made = MadeRepository(project)
     made.git("config", "core.abbrev", "40")

@@ -107,6 +107,7 @@ def test_nothing_is_known_of_a_folder_that_is_not_there_or_empty(tmp_path: Path)
     assert detect(tmp_path / "gone") == Project(name="gone")
 
 
+@pytest.mark.integration
 @every_row("count", [1, 4, 12, 60, 300])
 def test_the_line_has_an_end(count: int):
     kind = Kind(name="TypeScript", tool="pnpm")

@@ -184,6 +184,7 @@ def test_a_full_disk_leaves_nothing_half_written(
     assert files_below(home) == [".lock"]
 
 
+@pytest.mark.integration
 def test_two_at_once_lose_nothing_and_keep_nothing_twice(project: Path):
     writers = [memories_of(project, now=lambda: BEGIN) for _ in range(4)]
 

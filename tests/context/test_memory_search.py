@@ -3,6 +3,8 @@
 import random
 from pathlib import Path
 
+import pytest
+
 from rows import every_row
 from timing import takes_at_most
 from ybs.context.memory_file import Memory
@@ -75,6 +77,7 @@ def test_no_more_come_back_than_wanted_and_equals_stay_in_order():
     assert best([], "note", 3) == []
 
 
+@pytest.mark.integration
 def test_a_thousand_memories_are_searched_in_a_blink():
     words = [f"w{number}x{chr(97 + number % 26)}" for number in range(500)]
     pick = random.Random(1).choices

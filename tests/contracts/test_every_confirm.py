@@ -17,6 +17,8 @@ from ybs.frontends.terminal.plain.plain import PlainTerminal
 from ybs.security.policy.confirm import nobody
 from ybs.testing import ScriptedConfirm
 
+pytestmark = pytest.mark.integration
+
 #: Asks a question and has the person, where there is one, give the answer: "yes", "no" or "always".
 Ask = Callable[[Question, str], Awaitable[Answer]]
 KEYS = {"yes": "y", "no": "n", "always": "a"}

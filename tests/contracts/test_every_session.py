@@ -102,6 +102,7 @@ async def test_a_turn_is_told_in_order_and_summed_up(kit: Kit):
     await session.close()
 
 
+@pytest.mark.integration
 async def test_the_person_is_asked_and_a_no_is_counted(kit: Kit):
     session, asked = kit.session("asks", "asks"), list[Question]()
 

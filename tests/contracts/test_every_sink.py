@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from paper import Page
 from stage import FakeClock
@@ -100,6 +101,7 @@ SINKS: dict[str, Callable[[], Sink]] = {
 }
 
 
+@pytest.mark.integration
 @FEW
 @given(one_of_each)
 def test_a_sink_takes_every_event_of_every_agent(project: Path, events: tuple[Event, ...]):
@@ -114,6 +116,7 @@ def test_every_kind_of_event_is_among_them():
     assert len(KINDS) == len(set(KINDS)) > 20
 
 
+@pytest.mark.integration
 @FEW
 @given(one_of_each)
 def test_what_is_drawn_acts_on_no_terminal(events: tuple[Event, ...]):

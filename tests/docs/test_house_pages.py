@@ -12,6 +12,7 @@ FILE = re.compile(
 )
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("page", ["AGENTS.md", "CONTRIBUTING.md", "docs/architecture.md"])
 def test_every_file_and_folder_that_a_page_names_is_there(page: str):
     listed = subprocess.run(

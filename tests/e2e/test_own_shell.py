@@ -3,7 +3,11 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from screen import Screen
+
+pytestmark = pytest.mark.integration
 
 Start = Callable[..., Screen]
 

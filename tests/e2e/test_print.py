@@ -18,6 +18,8 @@ from serving import serving
 from ybs.testing import call
 from ybs.testing.servers import OpenAIServer
 
+pytestmark = pytest.mark.integration
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 YBS = str(Path(sys.executable).with_name("ybs"))
 

@@ -86,6 +86,7 @@ def test_what_was_typed_ahead_is_no_consent(start: Start, project: Path) -> None
     assert not (project / "made").exists()
 
 
+@pytest.mark.integration
 def test_ctrl_c_stops_a_running_command_and_twice_leaves(start: Start) -> None:
     screen = start(
         [call("run_shell", command="echo begun; sleep 60")], "--allow", "run_shell", "go"

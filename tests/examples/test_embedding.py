@@ -58,6 +58,7 @@ def test_every_program_is_tested_and_short() -> None:
     assert {name: length for name, length in lengths.items() if length >= 40} == {}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", PRINTED)
 def test_a_program_prints_what_it_shows(name: str, project: Path) -> None:
     command = [sys.executable, "-W", "error", str(FOLDER / f"{name}.py")]

@@ -16,6 +16,8 @@ from serving import serving
 from ybs.core.events import Noticed, ToolFinished
 from ybs.testing import OpenAIServer, call
 
+pytestmark = pytest.mark.integration
+
 __all__ = ["open_session"]
 
 SCRIPT = [

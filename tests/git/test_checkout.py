@@ -15,7 +15,7 @@ from ybs.git.client import Git
 from ybs.git.hardening import GitError
 from ybs.security.paths.opening import Place
 
-pytestmark = needs_git
+pytestmark = [pytest.mark.integration, needs_git]
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from ybs.git.client import Change, Git
 from ybs.git.hardening import GitError
 from ybs.git.way_back import bring_back, take_back
 
-pytestmark = needs_git
+pytestmark = [pytest.mark.integration, needs_git]
 
 
 @pytest.fixture

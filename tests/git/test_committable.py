@@ -38,6 +38,7 @@ async def test_a_detached_head_is_a_trouble(tmp_path: Path):
     assert (await look(client)).trouble == "HEAD is on no branch"
 
 
+@pytest.mark.integration
 @every_row(
     ("mark", "trouble"),
     [("MERGE_HEAD", "a merge is under way"), ("CHERRY_PICK_HEAD", "a cherry-pick is under way")],
@@ -48,6 +49,7 @@ async def test_what_is_under_way_is_a_trouble(tmp_path: Path, mark: str, trouble
     assert (await look(client)).trouble == trouble
 
 
+@pytest.mark.integration
 async def test_conflicts_are_a_trouble(tmp_path: Path):
     client = git_of(tmp_path / "top")
     git(client.folder, "checkout", "-q", "-b", "other")
@@ -62,6 +64,7 @@ async def test_conflicts_are_a_trouble(tmp_path: Path):
     assert (await look(client)).trouble == "there are conflicts"
 
 
+@pytest.mark.integration
 async def test_a_repository_that_git_cannot_read_is_a_trouble_with_its_reason(tmp_path: Path):
     client = git_of(tmp_path / "top")
     (client.folder / ".git" / "HEAD").write_text("nonsense\n")
@@ -70,6 +73,7 @@ async def test_a_repository_that_git_cannot_read_is_a_trouble_with_its_reason(tm
     assert not seen.changes
 
 
+@pytest.mark.integration
 async def test_a_bare_repository_has_nothing_to_commit(tmp_path: Path):
     client = git_of(tmp_path / "top")
     git(client.folder, "config", "core.bare", "true")

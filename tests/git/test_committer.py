@@ -15,7 +15,7 @@ from ybs.git.client import Git
 from ybs.git.committer import COLUMNS, Commit, Committer, Describe
 from ybs.git.consent import Consent
 
-pytestmark = needs_git
+pytestmark = [pytest.mark.integration, needs_git]
 
 
 @pytest.fixture

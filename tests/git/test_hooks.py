@@ -15,7 +15,7 @@ from ybs.git.committer import Commit, Committer
 from ybs.git.consent import Consent
 from ybs.git.hooks import Ran, digest_of, hooks_folder, hooks_in
 
-pytestmark = needs_git
+pytestmark = [pytest.mark.integration, needs_git]
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from ybs.git import moves as git_moves
 from ybs.git.client import Git
 from ybs.git.hardening import GitError, plain_message
 
-pytestmark = needs_git
+pytestmark = [pytest.mark.integration, needs_git]
 
 
 @pytest.fixture

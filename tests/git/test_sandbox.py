@@ -87,6 +87,7 @@ def tell(pit: Sandpit, view: View, script: str) -> str:
     return ran(launch, pit.top).stdout
 
 
+@pytest.mark.integration
 def test_nothing_outside_is_read_or_written_not_even_by_a_link(
     pit: Sandpit, outside: Path, kind: str
 ) -> None:
@@ -104,6 +105,7 @@ def test_nothing_outside_is_read_or_written_not_even_by_a_link(
     assert (outside / "file").read_text() == "SECRET\n"
 
 
+@pytest.mark.integration
 def test_the_work_tree_is_read_only_and_the_git_folder_where_git_only_reads(
     pit: Sandpit, kind: str
 ) -> None:
@@ -115,6 +117,7 @@ def test_the_work_tree_is_read_only_and_the_git_folder_where_git_only_reads(
     assert (pit.top / "a.txt").read_text() == "one\n"
 
 
+@pytest.mark.integration
 def test_it_has_no_network_and_no_environment(pit: Sandpit, kind: str) -> None:
     code = "import socket\nsocket.create_connection(('127.0.0.1', 9), 1)"
     with_python = ("/usr/bin/python3", "-I", "-S", "-c", code)
@@ -126,6 +129,7 @@ def test_it_has_no_network_and_no_environment(pit: Sandpit, kind: str) -> None:
     assert tell(pit, view_of(pit, "status"), "env | grep -c HOME") == "0\n"
 
 
+@pytest.mark.integration
 async def test_blocked_files_and_folders_above_the_project_are_not_seen(
     pit: Sandpit, kind: str
 ) -> None:
@@ -166,6 +170,7 @@ def test_a_folder_around_the_work_tree_shows_all_of_it_and_one_beside_it_nothing
     assert GitSandbox(is_off=True).shows("/etc", pit.top)
 
 
+@pytest.mark.integration
 async def test_objects_of_another_repository_are_refused_and_not_read(
     pit: Sandpit, tmp_path: Path, kind: str
 ) -> None:
@@ -231,6 +236,7 @@ def test_where_bubblewrap_does_not_work_the_next_way_is_taken(
     assert [each.argv for each in launches(("git",), {}, None)] == [("git",)]
 
 
+@pytest.mark.integration
 async def test_git_itself_and_the_titles_go_on_in_the_next_way(
     pit: Sandpit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -254,6 +260,7 @@ async def test_git_itself_and_the_titles_go_on_in_the_next_way(
     assert asked.read(5) == []
 
 
+@pytest.mark.integration
 def test_a_reader_is_the_program_itself_or_cannot_be_had(
     pit: Sandpit, outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

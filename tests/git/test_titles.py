@@ -14,7 +14,7 @@ from processes import open_descriptors
 from ybs.git.titles import ask_titles
 from ybs.security.sandbox.launch import Launch
 
-pytestmark = needs_git
+pytestmark = [pytest.mark.integration, needs_git]
 
 
 @pytest.fixture

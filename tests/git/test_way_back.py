@@ -10,7 +10,7 @@ from hosts import this_host
 from ybs.git.client import Change, Git
 from ybs.git.way_back import bring_back, take_back
 
-pytestmark = needs_git
+pytestmark = [pytest.mark.integration, needs_git]
 
 
 @pytest.fixture

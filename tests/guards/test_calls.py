@@ -19,6 +19,8 @@ from ybs.providers.wire.assemble import Assembly
 from ybs.session.session import Session
 from ybs.testing import OpenAIServer, RecordedEvents, ScriptedAnswer, ScriptedModel, call
 
+pytestmark = pytest.mark.integration
+
 #: What one answer held that took 86 seconds.
 MANY = 16_000
 #: As many as a scripted server writes in a moment.

@@ -151,6 +151,7 @@ async def test_three_compactions_that_free_next_to_nothing_end_the_turn():
     assert str(stop.value) == THRASHING
 
 
+@pytest.mark.integration
 @every_row("line", [None, "A fine summary of what was done.", "", ModelError("ill")])
 async def test_whatever_is_compacted_can_be_sent_fits_and_holds_the_newest_words(
     line: str | ModelError | None,
@@ -178,6 +179,7 @@ async def test_whatever_is_compacted_can_be_sent_fits_and_holds_the_newest_words
         assert asked is None or asked.tokens_after < asked.tokens_before
 
 
+@pytest.mark.integration
 async def test_steps_that_fill_a_small_window_do_not_each_cost_a_summary():
     model = ScriptedModel(["Goal: read all of it. State: some of it is read."] * 60)
     turn = begun(Conversation(SENTENCE * 60), "Read all of it; the word is kiwi.")

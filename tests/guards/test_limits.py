@@ -122,6 +122,7 @@ async def test_a_tool_that_outlasts_the_turn_is_stopped_with_an_answer(begun: Be
     assert conversation.messages[-1].is_error
 
 
+@pytest.mark.integration
 async def test_the_clock_stands_still_while_the_person_thinks(begun: Begin):
     deadline = begun(0.05)
 
@@ -135,6 +136,7 @@ async def test_the_clock_stands_still_while_the_person_thinks(begun: Begin):
     assert finished.reason == "done"
 
 
+@pytest.mark.integration
 async def test_the_clock_goes_on_after_the_answer(begun: Begin):
     deadline = begun(0.05)
 

@@ -11,6 +11,7 @@ def check(told: Told, room: int) -> None:
     assert len(told.compactions) > 5
 
 
+@pytest.mark.integration
 async def test_facts_of_early_turns_stand_in_the_last_prompt():
     told = await play("varied", "plain", room=12_288)
     check(told, 12_288)

@@ -57,6 +57,7 @@ def some_message(random: Random) -> Message:
     return random.choice(messages)()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ADAPTERS)
 def test_what_is_remembered_changes_no_body(kind: type[Adapter]) -> None:
     random, adapter = Random(7), kind()

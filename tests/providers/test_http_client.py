@@ -207,6 +207,7 @@ async def test_silence_before_the_answer_is_an_error(failure):
     assert "did not answer: nothing arrived for 0.01 s" in str(error)
 
 
+@pytest.mark.integration
 async def test_silence_after_the_headers_is_an_error(failure):
     async def silent(writer: asyncio.StreamWriter) -> None:
         writer.write(unending(""))
@@ -237,6 +238,7 @@ def signs_of_life(beginning: str, sign: str):
     return reply
 
 
+@pytest.mark.integration
 @every_row(
     "beginning, sign", [("", ": still here\n\n"), ("", "\n"), ('data: {"n": 1}\n\n', ": x\n\n")]
 )
@@ -247,6 +249,7 @@ async def test_comments_do_not_keep_an_answer_open_for_ever(failure, monkeypatch
     assert "nothing arrived for 0.2 s" in str(error)
 
 
+@pytest.mark.integration
 async def test_comments_do_keep_it_open_for_a_while(serve, client_of, monkeypatch):
     async def slow(writer: asyncio.StreamWriter) -> None:
         writer.write(unending(""))
@@ -260,6 +263,7 @@ async def test_comments_do_keep_it_open_for_a_while(serve, client_of, monkeypatc
     assert await ask(client_of(server.url, first=0.1, later=0.1)) == [{"n": 1}]
 
 
+@pytest.mark.integration
 async def test_frames_that_say_nothing_are_signs_of_life_too(serve, client_of, monkeypatch):
     monkeypatch.setattr("ybs.providers.http.client.LONGEST_SILENCE", 0.2)
     server = await serve(signs_of_life("", 'data: {"choices": []}\n\n'))
@@ -269,12 +273,14 @@ async def test_frames_that_say_nothing_are_signs_of_life_too(serve, client_of, m
             await ask(client, progress=lambda: 7)
 
 
+@pytest.mark.integration
 async def test_comments_do_not_prolong_what_is_complete(serve, client_of):
     server = await serve(signs_of_life('data: {"n": 1}\n\n', ": x\n\n"))
     async with asyncio.timeout(5):
         assert await ask(client_of(server.url), linger=lambda: 0.1) == [{"n": 1}]
 
 
+@pytest.mark.integration
 async def test_an_error_body_without_end_is_cut(failure):
     async def flood(writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 400 Bad\r\n\r\n" + b"x" * 200_000)
@@ -299,6 +305,7 @@ async def test_an_error_body_that_breaks_off_is_passed_over(failure):
     assert type(error) is AuthError
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("rest", [b"", b"data: {bro", b"data: {bro\n\n"])
 async def test_after_a_complete_answer_nothing_is_an_error(serve, client_of, rest: bytes):
     async def linger(writer: asyncio.StreamWriter) -> None:

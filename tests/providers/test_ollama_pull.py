@@ -61,6 +61,7 @@ async def test_the_layers_are_counted_together():
     ]
 
 
+@pytest.mark.integration
 @every_row(
     ("behaviour", "kind", "words"),
     [

@@ -70,6 +70,7 @@ def test_built_in_providers_are_found(name: str):
     assert KEY not in repr(Provider(name="x", wire="openai", endpoint="http://h", api_key=KEY))
 
 
+@pytest.mark.integration
 def test_finding_a_built_in_one_reads_no_entry_points_and_imports_no_http_library():
     code = (
         "import asyncio, msgspec, pathlib, sys; before = set(sys.modules)\n"

@@ -252,6 +252,7 @@ async def test_a_server_that_loads_its_model_is_waited_for_longer(serve, model_o
     assert model.waits == [1.0] * 9
 
 
+@pytest.mark.integration
 async def test_loading_without_end_is_given_up(serve, model_of):
     model = model_of(await serve(LOADING))
     events, error = await error_of(model)

@@ -43,6 +43,7 @@ def free_port() -> int:
         return server.getsockname()[1]
 
 
+@pytest.mark.integration
 async def test_a_request_arrives_whole_and_its_answer_too(serve, connect):
     server = await serve(http("hello", x_two="2", status="201 Created"))
     response = await connect(server.url).send(call(server.url))

@@ -41,6 +41,7 @@ def test_rank_flows_along_the_edges_by_their_weights() -> None:
     assert alike[2] > alike[1] == alike[3] > 0
 
 
+@pytest.mark.integration
 def test_the_walk_ends_when_nothing_changes_and_is_the_same_each_time() -> None:
     edges = {n: {(n * 7 + k) % 500: 1.0 + k for k in range(5)} for n in range(500)}
     few, many = (page_rank(edges, {3: 1.0}, rounds=rounds) for rounds in (200, 10_000))

@@ -11,7 +11,7 @@ from ybs.git.client import Git
 from ybs.repo_map import history
 from ybs.repo_map.history import CommitHistory, read_history
 
-pytestmark = needs_git
+pytestmark = [pytest.mark.integration, needs_git]
 
 
 def no_program(*_: object, **__: object) -> None:

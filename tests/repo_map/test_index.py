@@ -131,6 +131,7 @@ def test_a_change_right_after_a_look_is_noticed_though_size_and_time_are_the_sam
     assert set(work.having("gamma")) == {"one.py"}
 
 
+@pytest.mark.integration
 def test_many_changes_one_by_one_become_segments_and_segments_become_one(
     work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:

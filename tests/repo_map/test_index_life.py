@@ -82,6 +82,7 @@ class Life:
             assert told(process) == right
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("seed", [1, 2])
 def test_whatever_happens_the_index_is_as_one_made_from_nothing(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int

@@ -79,6 +79,7 @@ DAMAGES: list[Callable[[Path], object]] = [
 ]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("harm", DAMAGES)
 def test_a_damaged_store_is_thrown_away_and_made_anew(
     cache: Path, project: Path, harm: Callable[[Path], object]

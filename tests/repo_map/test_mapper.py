@@ -50,6 +50,7 @@ WRONG = {
 }
 
 
+@pytest.mark.integration
 @every_row("name", WRONG)
 async def test_whatever_goes_wrong_gives_no_map_and_a_reason_and_leaves_nothing(name: str) -> None:
     script, reason = WRONG[name]
@@ -113,6 +114,7 @@ async def test_a_prepared_process_is_asked_once_and_the_next_question_starts_ano
         assert pid not in mapper.pids
 
 
+@pytest.mark.integration
 async def test_a_process_that_has_answered_may_put_its_index_away(home: Path) -> None:
     async with mapping(READY + ANSWER + ": > ~/begun; sleep 0.03; : > ~/done") as mapper:
         assert await mapper.ask("words") == MAP
@@ -165,6 +167,7 @@ def test_no_key_and_no_code_of_the_project_is_handed_on() -> None:
     assert environment({"PYTHONPATH": f"{own}:/x"}, own)["PYTHONPATH"] == f"{own}:/x"
 
 
+@pytest.mark.integration
 @pytest.mark.timeout(60)
 async def test_code_in_the_projects_folder_is_not_run_by_the_process(
     project: Path, home: Path

@@ -1,5 +1,7 @@
 """The outline: names by regular expressions, on any text in time."""
 
+import pytest
+
 from rows import every_row
 from timing import takes_at_most
 from ybs.repo_map.languages import LANGUAGES
@@ -24,6 +26,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.integration
 @every_row("language", LANGUAGES)
 def test_no_text_makes_a_pattern_slow(language: str) -> None:
     outline(b"warm\n", language)

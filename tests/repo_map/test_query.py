@@ -67,6 +67,7 @@ def test_other_alphabets_have_words_too() -> None:
         assert read_query(text).terms, text
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("unit", ["word%d other_%d ", "a.", "/", "`x", "A", "a@", "x-", "_a"])
 def test_a_request_of_100_kilobytes_is_read_in_no_time(unit: str) -> None:
     text = "".join(unit.replace("%d", str(each)) for each in range(100_000 // len(unit)))

@@ -32,6 +32,7 @@ def ranked(
         return rank(index, history, read_query(request))
 
 
+@pytest.mark.integration
 def test_whatever_is_asked_every_file_has_its_place(tmp_path: Path) -> None:
     for request in ("", "of the", "?", "cart", "x" * 100_000, "корзина", "a_b " * 9000, "zzqqxx"):
         found = ranked(tmp_path, SHOP, request)

@@ -3,6 +3,8 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
+import pytest
+
 from ybs.repo_map.lines import signature_lines, word_line, worded
 from ybs.repo_map.naming import by_worth
 from ybs.repo_map.render import Candidate, Rendered, render
@@ -44,6 +46,7 @@ def paths_in(text: str) -> set[str]:
     return {real_name(each) for each in found}
 
 
+@pytest.mark.integration
 def test_the_budget_is_never_passed_and_well_used() -> None:
     counters: tuple[Callable[[str], int], ...] = (
         words,
@@ -190,6 +193,7 @@ def test_odd_names_are_legible_and_the_real_path_is_kept() -> None:
     assert all(len(line) < 130 for line in made.text.splitlines() if "xxx" in line)
 
 
+@pytest.mark.integration
 def test_a_file_of_thousands_of_names_leaves_room_for_the_others() -> None:
     made = render([a_file(0, 5000), *MANY[1:]], 1024, words)
     assert len(made.files) > 40

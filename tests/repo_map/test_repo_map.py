@@ -55,6 +55,7 @@ def test_what_a_query_is_about_comes_first_with_its_definitions(harbour: Path) -
     made.close()
 
 
+@pytest.mark.integration
 def test_it_goes_on_from_what_it_has_kept_and_sees_what_changed(
     harbour: Path, tmp_path: Path
 ) -> None:

@@ -140,6 +140,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.integration
 @every_row("language", [*LANGUAGES, "", "cobol"])
 def test_no_text_raises_or_takes_long(language: str) -> None:
     for text in HOSTILE:

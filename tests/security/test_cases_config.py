@@ -78,6 +78,7 @@ async def talk(project: Path, **options: Any) -> None:
             await session.send("hello")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("number", range(8))
 async def test_c01_no_key_reaches_an_address_that_a_repository_names(
     project: Path, home: Path, monkeypatch: pytest.MonkeyPatch, number: int
@@ -197,6 +198,7 @@ def test_c04_a_copy_of_a_trusted_repository_is_not_trusted(project: Path, tmp_pa
     assert not is_trusted(door)
 
 
+@pytest.mark.integration
 def test_c04_a_bind_mount_is_not_trusted(project: Path, tmp_path: Path):
     write(project, {"hooks": {"x": ["y"]}})
     give_trust(project)
@@ -241,6 +243,7 @@ ODD: dict[str, Callable[[Path], Any]] = {
 }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", [".ybs.json", ".mcp.json"])
 @pytest.mark.parametrize("kind", ODD)
 def test_c05_odd_files_are_dealt_with_within_a_second(project: Path, name: str, kind: str):

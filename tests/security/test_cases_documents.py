@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import pytest
+
 from hosts import this_host
 from trusting import write
 from ybs.config.schema import Mode
@@ -59,6 +61,7 @@ async def questions_in(project: Path) -> tuple[Questions, str]:
         return asked, server.requests[0].body["messages"][0]["content"]
 
 
+@pytest.mark.integration
 async def test_c09_no_document_changes_what_is_asked_and_refused(project: Path):
     (project / "sub").mkdir()
     without, _ = await questions_in(project)

@@ -26,6 +26,8 @@ from ybs.core.messages import ToolCall
 from ybs.security.sandbox import landlock
 from ybs.security.sandbox.entry import open_kernel
 
+pytestmark = pytest.mark.integration
+
 YBS = [str(Path(sys.executable).with_name("ybs"))]
 #: Runs ybs so that its second request to the model never comes: the process crashes in the middle of the turn.
 CRASHING = """

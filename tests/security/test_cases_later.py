@@ -51,6 +51,7 @@ def test_c09_words_in_a_repository_change_no_permission(project: Path):
     assert session.status().mode == "ask"
 
 
+@pytest.mark.integration
 def test_c10_a_headless_run_in_an_untrusted_repository_says_so(project: Path):
     write(project, {"hooks": {"start": ["./evil"]}, "llm": {"endpoint": "http://127.0.0.1:9/"}})
     with serving(["done"]) as server:

@@ -97,6 +97,7 @@ async def test_p16_no_folder_is_made_a_repository(bench: Bench, project: Path, l
     await denied(bench, "write_file", "two/HEAD")
 
 
+@pytest.mark.integration
 @every_row("tool", WRITING)
 @every_row(
     "path",
@@ -120,6 +121,7 @@ async def test_p17_other_spellings_of_git_are_read_only_too(
     assert os.listdir(project) == [".git"]  # noqa: PTH208 - names
 
 
+@pytest.mark.integration
 @every_row(
     ("path", "part"),
     [
@@ -149,6 +151,7 @@ async def test_p18_a_makefile_is_no_more_than_any_file(make_bench: Any):
     assert person.questions == []
 
 
+@pytest.mark.integration
 @every_row("tool", [*WRITING, "read_file"])
 @every_row(
     "path",

@@ -75,6 +75,7 @@ def _check(outside: Path, said: str) -> None:
 ROUNDS = [3, pytest.param(1_700, marks=[pytest.mark.slow, pytest.mark.timeout(300)])]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("rounds", ROUNDS)
 async def test_p10_a_folder_swapped_for_a_link_leads_no_tool_outside(
     bench: Bench, project: Path, outside: Path, rounds: int
@@ -86,6 +87,7 @@ async def test_p10_a_folder_swapped_for_a_link_leads_no_tool_outside(
     _check(outside, said)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("rounds", ROUNDS)
 async def test_p11_a_file_swapped_for_a_link_leads_no_tool_outside(
     bench: Bench, project: Path, outside: Path, rounds: int

@@ -88,6 +88,7 @@ async def test_p04_a_key_in_the_home_folder_is_denied_where_that_is_the_project(
     assert (home / ".ssh" / "id_ed25519").read_text() == "SECRET\n"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "path", [".netrc", ".npmrc", ".cargo/credentials.toml", ".bash_history", ".mozilla/x"]
 )
@@ -161,6 +162,7 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     return request.param
 
 
+@pytest.mark.integration
 async def test_p09_no_search_tells_what_a_hard_link_to_a_blocked_file_holds(
     engine: str, bench: Bench, project: Path, home: Path
 ):
@@ -180,6 +182,7 @@ async def test_p09_a_hard_link_among_free_files_is_read(bench: Bench, project: P
     assert "mine" in (await bench.ok("read_file", path="b")).output
 
 
+@pytest.mark.integration
 @every_row("tool", ALL)
 @every_row(
     "path",
@@ -237,6 +240,7 @@ async def test_p14_what_is_no_path_is_a_clear_error(
     assert os.listdir(project) == []  # noqa: PTH208 - names
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", [b"a\nb", b"caf\xe9", b"\x1b]0;x\x07", b"tab\there", rb"a\x0ab"])
 async def test_p14_odd_names_have_one_spelling_in_every_tool(
     bench: Bench, project: Path, name: bytes
@@ -257,6 +261,7 @@ async def test_p14_odd_names_have_one_spelling_in_every_tool(
     assert os.listdir(project) == []  # noqa: PTH208 - names
 
 
+@pytest.mark.integration
 async def test_p15_globs_follow_no_link_out(
     engine: str, bench: Bench, project: Path, outside: Path
 ):

@@ -1,5 +1,7 @@
 """The policy's cases S01 to S14, by their ids."""
 
+import pytest
+
 from security.corpus.judging import differences
 from ybs.config.schema import Safety
 from ybs.core.messages import ToolCall
@@ -36,6 +38,7 @@ def test_s06_every_part_of_a_line_is_judged():
     assert differences("S06") == []
 
 
+@pytest.mark.integration
 def test_s07_no_number_of_harmless_commands_hides_a_denied_one():
     assert differences("S07") == []
 

@@ -126,6 +126,7 @@ def reached(one: socket.socket) -> bool:
     return True
 
 
+@pytest.mark.integration
 @pytest.mark.skipif(
     not PYTHON, reason="NOT TESTED: no Python of the system can be seen in a sandbox"
 )

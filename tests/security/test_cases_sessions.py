@@ -149,6 +149,7 @@ async def test_f05_a_session_that_is_open_is_not_taken_up(project: Path, open_se
                 open_session(server, resume=session.journal.name)
 
 
+@pytest.mark.integration
 @needs_git
 @pytest.mark.parametrize(
     "words",
@@ -192,6 +193,7 @@ async def test_f06_no_part_of_a_secret_is_in_a_summary(project: Path, open_sessi
                 assert PART not in repr(session.conversation.messages[0])
 
 
+@pytest.mark.integration
 async def test_f06_listing_and_searching_show_no_secret(
     project: Path, open_session: Open, capsys: pytest.CaptureFixture[str]
 ):
@@ -211,6 +213,7 @@ async def test_f06_listing_and_searching_show_no_secret(
             assert PART not in out
 
 
+@pytest.mark.integration
 @needs_git
 async def test_f06_the_git_tool_writes_no_secret_into_a_message(project: Path, open_session: Open):
     git(project, "init", "-q")

@@ -138,6 +138,7 @@ def test_u03_a_sign_that_is_not_certain_stays_as_it_is():
     assert unmarked_edit("<U+200B>", "x", "<U+200B>\u200b") == ("<U+200B>", "x")
 
 
+@pytest.mark.integration
 @given(st.text(st.sampled_from([*"ab ", *HIDDEN[::3], "\U000e0041"]), max_size=30))
 def test_u03_what_was_shown_is_found_again(text: str):
     shown, count = marked(text)
@@ -148,6 +149,7 @@ def test_u03_what_was_shown_is_found_again(text: str):
         assert unmarked(shown, text) == text
 
 
+@pytest.mark.integration
 async def test_u01_hidden_characters_in_names_and_output_are_shown(bench: Any, project: Path):
     (project / "in\u202evoice.txt").write_text("total\u200b: 3\n")
     listed = (await bench.ok("list_files", pattern="*")).output
@@ -257,6 +259,7 @@ async def test_u01_the_person_hears_of_hidden_characters_in_what_was_sent(
     assert "\u200b" not in msgspec.json.encode(inner.requests[0].messages).decode()
 
 
+@pytest.mark.integration
 def test_u01_the_lists_hold_all_that_unicode_ignores():
     """The property Default_Ignorable_Code_Point, as far as Python knows it: the format characters."""
     scripts = range(0x600, 0x606), range(0x6DD, 0x6DE), range(0x70F, 0x710), range(0x890, 0x892)
@@ -269,6 +272,7 @@ def test_u01_the_lists_hold_all_that_unicode_ignores():
             assert has_suspects(chr(code)), f"U+{code:04X}"
 
 
+@pytest.mark.integration
 def test_clean_text_passes_as_it_is():
     text = "def f(x):\n\treturn 'hello world' + str(x)  # a comment\n" * 200_000
     assert printable(text) is text

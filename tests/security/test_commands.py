@@ -1,5 +1,6 @@
 """Reading shell commands: a flat line is recognised, and all else is scanned for words."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -167,6 +168,7 @@ def test_arguments_are_no_programs(text: str):
     assert read(text).is_clear
 
 
+@pytest.mark.integration
 @every_row(
     "text",
     [

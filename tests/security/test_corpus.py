@@ -1,5 +1,7 @@
 """The corpus: ordinary work, published bypasses, and what holds for every command in it."""
 
+import pytest
+
 from security.corpus.bypasses import BYPASSES
 from security.corpus.cases import all_cases
 from security.corpus.judging import decide, differences, verdict_on
@@ -38,6 +40,7 @@ def test_the_corpus_is_large_and_says_nothing_twice():
     assert sorted({c for c in commands if commands.count(c) > 1}) == []
 
 
+@pytest.mark.integration
 def test_every_question_and_refusal_says_why_in_one_line():
     for _, _, command in all_cases():
         decision = decide(command, "ask")

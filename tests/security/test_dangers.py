@@ -2,6 +2,8 @@
 
 from time import process_time
 
+import pytest
+
 from rows import every_row
 from ybs.config.schema import Safety
 from ybs.security.commands.dangers import blocked_entry, warnings_of
@@ -330,6 +332,7 @@ def test_an_unclear_text_without_danger_has_no_warning(text: str):
     assert warnings(text) == ()
 
 
+@pytest.mark.integration
 @every_row(
     "text",
     [

@@ -37,7 +37,10 @@ NEEDED = (
     ),
 )
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux"),
+]
 
 
 def plant(home: Path) -> None:

@@ -30,6 +30,7 @@ HERE = applicable(os.uname().machine)
 MakeBackend = Callable[[Places], Backend]
 
 pytestmark = [
+    pytest.mark.integration,
     pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux"),
     pytest.mark.timeout(60),
     pytest.mark.skipif(

@@ -79,6 +79,7 @@ def writers_of(source: str) -> Iterator[str]:
                 yield ast.unparse(parent)
 
 
+@pytest.mark.integration
 def test_no_door_writes_past_the_gate():
     found: dict[tuple[str, str], int] = {}
     for path in DOORS:
@@ -177,6 +178,7 @@ def test_clean_json_is_the_same_object():
     assert safe_json(data := b'{"a": 1}') is data
 
 
+@pytest.mark.integration
 @given(
     st.recursive(
         st.text(max_size=9), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
@@ -224,6 +226,7 @@ def test_a_crash_with_nowhere_to_write_is_quiet(monkeypatch: pytest.MonkeyPatch)
     gate.put_crash(ValueError, ValueError("x"), None)
 
 
+@pytest.mark.integration
 def test_the_command_itself_shows_a_crash_through_the_gate() -> None:
     code = (
         "import sys\nfrom ybs import cli\n"

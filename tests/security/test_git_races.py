@@ -20,6 +20,7 @@ from ybs.security.sandbox.choice import Backend
 from ybs.security.sandbox.confined import Machine
 
 pytestmark = [
+    pytest.mark.integration,
     needs_git,
     pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux"),
 ]

@@ -32,6 +32,7 @@ def test_a_repository_as_git_makes_it_names_nothing(repository: Path):
     assert named(repository) == []
 
 
+@pytest.mark.integration
 @every_row(
     ("key", "value", "expected"),
     [
@@ -82,6 +83,7 @@ def test_the_persons_own_files_count(repository: Path, home: Path, place: str):
     assert sorted(named(repository)) == ["ed.sh", "my # hooks", "run.py"]
 
 
+@pytest.mark.integration
 def test_settings_below_the_top_of_a_repository_and_in_work_trees_are_found(
     repository: Path, tmp_path: Path
 ):

@@ -52,12 +52,14 @@ def test_every_other_model_is_taken(is_on: bool, local_only: bool, is_here: bool
     Incognito(is_on=is_on, local_only=local_only).check_model("p", "m", is_here=is_here)
 
 
+@pytest.mark.integration
 def test_a_crash_dumps_no_memory_and_tells_no_reporter():
     limit, hook = limit_after("")
     assert int(limit) in (0, 1)  # no dump is so small
     assert hook == "put_crash"
 
 
+@pytest.mark.integration
 def test_a_limit_that_cannot_be_raised_is_left_as_it_is():
     lowest = "resource.setrlimit(resource.RLIMIT_CORE, (0, 0))"
     assert limit_after(lowest)[0] == "0"

@@ -30,6 +30,7 @@ def test_an_ordinary_file_is_none_of_them(project: Path, path: str):
     assert Roots(this_host(), project).runs_later(project / path) == ""
 
 
+@pytest.mark.integration
 @every_row("path", [*RUNS, *READ])
 def test_each_of_them_is_known_whatever_the_case_of_its_letters(project: Path, path: str):
     roots = Roots(this_host(), project)
@@ -79,6 +80,7 @@ def test_a_project_that_is_gone_has_no_links(tmp_path: Path):
     assert Roots(this_host(), tmp_path / "gone").runs_later(tmp_path / "gone" / "a") == ""
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("mode", ["ask", "accept-edits", "auto"])
 async def test_p18_file_tools_ask_about_each_of_them_without_an_always(project: Path, mode: Mode):
     asked = Asked()
@@ -101,6 +103,7 @@ async def test_p18_edits_and_deletes_of_them_are_asked_about_as_well(project: Pa
     assert {each.grant for each in asked.questions} == {""}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("mode", ["plan", "deny"])
 async def test_p18_modes_that_ask_nobody_refuse_each_of_them(project: Path, mode: Mode):
     asked = Asked()

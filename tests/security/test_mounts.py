@@ -80,6 +80,7 @@ def backend_of(home: Path) -> object:
     )
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "name", ["plain", "two words", "line\nend", "tab\t\\x", "*[a]?", "é\udcff"]
 )
@@ -91,6 +92,7 @@ def test_a_command_runs_where_nothing_changed(backend_of, tmp_path: Path, name: 
     assert _said(backend_of(project, blocked=["a/secret", "key"]), project) == "0 ran\n"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("was", "is_now"),
     [

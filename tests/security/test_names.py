@@ -3,6 +3,7 @@ r"""Names as text: one spelling for each name, and one name for each spelling.""
 import os
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,6 +35,7 @@ def test_marks_that_are_one_character_together_become_it():
     assert real_name(r"\xc3\xbc") == "ü"
 
 
+@pytest.mark.integration
 @given(st.binary(max_size=12) | st.from_regex(rb"(\\|x|0|a|5c|\n|\xff|\xc3|\xa9){0,9}"))
 def test_every_name_comes_back_and_is_printable(name: bytes):
     path = os.fsdecode(name)
@@ -44,6 +46,7 @@ def test_every_name_comes_back_and_is_printable(name: bytes):
     assert not has_suspects(shown)
 
 
+@pytest.mark.integration
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=12))
 def test_what_is_shown_means_one_name_only(text: str):
     path = real_name(text)

@@ -243,6 +243,7 @@ def test_blocked_paths_inside_a_folder_are_known(home: Path, project: Path):
     assert not roots.holds_blocked(project)
 
 
+@pytest.mark.integration
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     parts=st.lists(

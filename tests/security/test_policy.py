@@ -351,6 +351,7 @@ def test_s13_only_its_exact_text_allows_an_unclear_command_that_does_not_destroy
     assert word(decide(policy, "run_shell", command="rm -r ${x@P}")) == "ask"
 
 
+@pytest.mark.integration
 def test_s07_every_mode_refuses_a_hidden_blocked_command():
     for mode in MODES:
         for command in (

@@ -11,6 +11,7 @@ from security.test_sandboxed_work import bubblewrap, landlock
 from ybs.security.sandbox.choice import Backend
 
 pytestmark = [
+    pytest.mark.integration,
     pytest.mark.timeout(60),
     pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux"),
 ]

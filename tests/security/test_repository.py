@@ -21,6 +21,7 @@ def pit(tmp_path: Path) -> Sandpit:
     return pit
 
 
+@pytest.mark.integration
 async def test_a_repository_put_together_oddly_is_refused(pit: Sandpit, tmp_path: Path):
     assert await Git(this_host().environ, pit.top).look() == ("main", [])
     (pit.top / ".git/refs").rename(pit.top / "refs")
@@ -72,6 +73,7 @@ async def test_a_file_that_leads_to_no_git_folder_is_refused(pit: Sandpit):
         await Git(this_host().environ, pit.top).look()
 
 
+@pytest.mark.integration
 async def test_a_worktree_is_followed_to_its_repository(pit: Sandpit, tmp_path: Path):
     pit.plain("worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
     assert await Git(this_host().environ, tmp_path / "side").branch() == "side"
@@ -81,6 +83,7 @@ async def test_a_worktree_is_followed_to_its_repository(pit: Sandpit, tmp_path: 
         await Git(this_host().environ, tmp_path / "side").branch()
 
 
+@pytest.mark.integration
 async def test_a_submodule_is_followed_to_its_repository(pit: Sandpit):
     (pit.top / "sub").mkdir()
     shutil.copytree(pit.top / ".git", pit.top / ".git/modules/sub", ignore=lambda *_: ["modules"])
@@ -118,6 +121,7 @@ LED_AWAY = [
 ]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", LED_AWAY)
 async def test_git_writes_through_no_link_in_its_own_folder(
     pit: Sandpit, tmp_path: Path, name: str
@@ -138,6 +142,7 @@ async def test_git_writes_through_no_link_in_its_own_folder(
     assert before == (outside.read_bytes() if outside.is_file() else sorted(outside.rglob("*")))
 
 
+@pytest.mark.integration
 async def test_links_to_hooks_are_no_obstacle_and_a_repository_may_have_no_logs(
     pit: Sandpit, tmp_path: Path
 ):

@@ -86,6 +86,7 @@ def test_the_machine_is_tried_once(machine, monkeypatch: pytest.MonkeyPatch, pro
     assert tried == []
 
 
+@pytest.mark.integration
 def test_only_the_sandbox_that_is_used_is_loaded() -> None:
     code = "import sys, ybs.security.sandbox.choice as s; print(sorted(m for m in sys.modules if m in ('ctypes', 'subprocess', 'tempfile') or '._' in m and m.startswith('ybs.security')))"  # fmt: skip
     unmeasured = {

@@ -19,6 +19,7 @@ from ybs.security.sandbox.entry import open_kernel
 from ybs.security.sandbox.places import see
 
 pytestmark = [
+    pytest.mark.integration,
     pytest.mark.timeout(90),
     pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux"),
 ]

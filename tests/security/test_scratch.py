@@ -27,6 +27,7 @@ def sandboxed(make: Any, project: Path, home: Path) -> Any:
     return backend
 
 
+@pytest.mark.integration
 @linux
 @both
 def test_commands_of_a_session_share_their_temporary_files(make, project: Path, home: Path) -> None:
@@ -44,6 +45,7 @@ def test_commands_of_a_session_share_their_temporary_files(make, project: Path, 
     assert not Path(place).exists()
 
 
+@pytest.mark.integration
 @linux
 def test_tmp_is_shared_by_its_own_name_also_for_a_project_in_it(project: Path, home: Path) -> None:
     backend = sandboxed(bubblewrap, project, home)
@@ -54,6 +56,7 @@ def test_tmp_is_shared_by_its_own_name_also_for_a_project_in_it(project: Path, h
     assert run(backend, "rm -r /tmp/x; echo new >/tmp/z; cat /tmp/x/y", project)[1] == "here\n"
 
 
+@pytest.mark.integration
 @linux
 def test_nothing_of_a_command_stands_where_a_project_in_tmp_is_mounted(
     tmp_path: Path, home: Path
@@ -73,6 +76,7 @@ def test_nothing_of_a_command_stands_where_a_project_in_tmp_is_mounted(
     assert list(Path(backend.private.temporary, first.name).iterdir()) == []
 
 
+@pytest.mark.integration
 def test_what_it_holds_is_removed_whatever_it_is(home: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     (outside / "inner").mkdir(parents=True)

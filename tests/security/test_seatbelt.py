@@ -48,6 +48,7 @@ def test_no_path_of_the_person_stands_in_the_text(backend: SandboxExec, project:
     assert set(re.findall(r'param "(\w+)"', text)) == set(parameters)
 
 
+@pytest.mark.integration
 @every_row("name", [*NAMES, ".GIT", ".Ybs.json", ".VSCode"])
 @every_row("below", ["", "/hooks/pre-commit"])
 def test_protected_names_are_not_writable_in_any_spelling(text: str, name: str, below: str) -> None:

@@ -82,6 +82,7 @@ def test_no_more_than_some_children_are_looked_at(monkeypatch: pytest.MonkeyPatc
     assert len(looked) == 64
 
 
+@pytest.mark.integration
 async def test_a_child_that_hangs_at_a_pipe_is_ended_at_once_and_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -103,6 +104,7 @@ def repository(project: Path) -> Path:
     return project
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", [".gitignore", "below/.gitignore", ".git/info/exclude"])
 async def test_git_does_not_wait_at_a_pipe_in_the_project(
     repository: Path, monkeypatch: pytest.MonkeyPatch, name: str

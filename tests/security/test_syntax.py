@@ -23,6 +23,7 @@ def words_of(text: str) -> list[list[str]]:
     return [command.words for command in syntax.parse(text).commands]
 
 
+@pytest.mark.integration
 def test_on_flat_lines_both_readings_agree():
     flat = [text for text in CORPUS if len(text) < 1_000 and commands.parse(text).is_clear]
     assert len(flat) > 300

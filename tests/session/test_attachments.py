@@ -26,6 +26,7 @@ Open = Callable[..., tuple[Session, RecordedEvents]]
 TOKEN = "ghp_" + "".join(Random(7).choices(ascii_letters + digits, k=36))
 
 
+@pytest.mark.integration
 async def test_a_named_file_reaches_the_model_without_its_secrets_and_counts_as_read(
     project: Path, open_session: Open
 ):
@@ -53,6 +54,7 @@ async def test_a_named_file_reaches_the_model_without_its_secrets_and_counts_as_
     assert said == [(0, "switch it off in @settings.py, please")]
 
 
+@pytest.mark.integration
 async def test_what_was_piped_in_and_what_a_command_prints_name_no_files(
     project: Path, open_session: Open
 ):

@@ -32,6 +32,7 @@ async def test_a_call_that_was_rewound_keeps_its_id_for_itself(open_session: Ope
     assert ids_of(events) == ["call_a", "call_a_2"]
 
 
+@pytest.mark.integration
 async def test_a_resumed_session_gives_no_id_of_an_earlier_call(open_session: Open):
     async with OpenAIServer([*ANSWERS, "fine", *ANSWERS, *ANSWERS]) as server:
         session, _ = open_session(server)

@@ -27,6 +27,7 @@ from ybs.transcripts.facts import MOST_WORDS
 Open = Callable[..., tuple[Session, RecordedEvents]]
 
 
+@pytest.mark.integration
 async def test_a_thread_and_the_loop_share_one_vault(
     open_session: Open, monkeypatch: pytest.MonkeyPatch
 ):
@@ -137,6 +138,7 @@ async def test_words_at_a_limit_are_given_back_and_go_with_the_conversation(open
         await session.close()
 
 
+@pytest.mark.integration
 async def test_new_words_begin_the_search_for_loops_anew(open_session: Open):
     script = [*[call("list_files", pattern="*")] * 8, "done"]
     async with OpenAIServer(script) as server:

@@ -73,6 +73,7 @@ def place(home: Path, settings: str) -> Path:
     return file
 
 
+@pytest.mark.integration
 @every_row(("settings", "line", "key", "said", "stops"), WRONG)
 def test_a_start_and_a_check_name_file_line_and_key(
     settings: str,
@@ -193,6 +194,7 @@ def test_the_names_are_those_of_all_tools(project: Path) -> None:
     assert sorted(tool.name for tool in tools) == sorted(NAMES)
 
 
+@pytest.mark.integration
 def test_a_start_as_shipped_loads_nothing_to_look_at_settings(project: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from ybs.session.options import Options; from ybs.session.settings import ready_settings;"

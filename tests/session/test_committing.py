@@ -18,7 +18,7 @@ from ybs.security.policy.confirm import nobody
 from ybs.session.session import Session
 from ybs.testing import OpenAIServer, RecordedEvents, call
 
-pytestmark = needs_git
+pytestmark = [pytest.mark.integration, needs_git]
 
 
 def git(folder: Path, *words: str) -> str:

@@ -15,6 +15,7 @@ from ybs.session.session import Session
 from ybs.testing import ScriptedModel, call
 
 pytestmark = [
+    pytest.mark.integration,
     pytest.mark.timeout(60),
     pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux"),
 ]

@@ -126,6 +126,7 @@ async def test_before_anything_is_typed_the_top_is_offered(project: Path):
     assert index.find("./") == index.find("")
 
 
+@pytest.mark.integration
 def test_a_growing_query_finds_what_a_fresh_one_finds():
     random = Random(3)
     names = ["".join(random.choices("abcde_/.", k=12)).strip("/") or "x" for _ in range(500)]

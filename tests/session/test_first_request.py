@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ybs.session.session import Session
 from ybs.testing import OpenAIServer
 
@@ -20,6 +22,7 @@ def git(project: Path, *words: str) -> None:
     subprocess.run(["git", "-C", str(project), *who, *words], check=True)
 
 
+@pytest.mark.integration
 async def test_a_first_request_has_at_most_5700_bytes(
     project: Path, open_session: Callable[..., tuple[Session, Any]]
 ) -> None:

@@ -104,6 +104,7 @@ async def test_a_tool_that_may_do_more_than_read_is_confirmed_with_its_arguments
     assert tool.runs == [{"city": "Bonn"}]
 
 
+@pytest.mark.integration
 async def test_a_toolbox_may_change_its_tools_in_mid_session(open_session: Any):
     toolbox = Changing()
     script = [call("step_1"), call("step_2"), call("step_1"), "Done."]
@@ -119,6 +120,7 @@ async def test_a_toolbox_may_change_its_tools_in_mid_session(open_session: Any):
     assert "There is no tool 'step_1'" in results_in(events)[-1].output
 
 
+@pytest.mark.integration
 async def test_another_model_closes_a_toolbox_and_opens_it_again(open_session: Any):
     toolbox = Changing()
     async with OpenAIServer([call("step_1"), "Done.", call("step_2"), "Done."]) as server:
@@ -177,6 +179,7 @@ async def test_names_that_are_taken_and_toolboxes_that_fail_are_reported_and_the
     assert "lost" not in names_in(server.requests[0].body)
 
 
+@pytest.mark.integration
 def test_a_run_without_a_terminal_takes_them_too(
     project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):

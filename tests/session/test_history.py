@@ -19,6 +19,7 @@ def writes(path: str, *, answer: str = "done") -> list[Any]:
     return [call("write_file", path=path, content=f"{path}\n"), answer]
 
 
+@pytest.mark.integration
 async def test_each_undo_goes_one_turn_further_back_also_over_a_compaction(
     open_session: Open, project: Path
 ):
@@ -39,6 +40,7 @@ async def test_each_undo_goes_one_turn_further_back_also_over_a_compaction(
             assert caught.value.remedies == (Remedy("restore_conversation"),)
 
 
+@pytest.mark.integration
 async def test_what_is_kept_for_another_folder_is_not_taken_back_here(
     open_session: Open, project: Path, tmp_path: Path
 ):
@@ -61,6 +63,7 @@ async def test_what_is_kept_for_another_folder_is_not_taken_back_here(
     assert (project / "a").exists()
 
 
+@pytest.mark.integration
 async def test_a_copy_knows_what_was_undone_in_files_alone(open_session: Open):
     async with OpenAIServer([*writes("a"), "talk"]) as server:
         session, _ = open_session(server, mode="bypass")
@@ -75,6 +78,7 @@ async def test_a_copy_knows_what_was_undone_in_files_alone(open_session: Open):
             assert copy.replay.rounds.open == list(session.history.turns)
 
 
+@pytest.mark.integration
 async def test_a_copy_knows_what_turns_changed_whose_words_are_gone(
     open_session: Open, project: Path
 ):

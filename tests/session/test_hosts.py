@@ -35,6 +35,8 @@ from ybs.testing import (
     call,
 )
 
+pytestmark = pytest.mark.integration
+
 #: What each session says, and what is to be found nowhere else.
 MARKS = ("apricot", "blackthorn", "cloudberry", "damson")
 LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]

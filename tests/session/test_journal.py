@@ -31,6 +31,7 @@ def lines_of(path: Path) -> list[dict[str, object]]:
     return [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
 
 
+@pytest.mark.integration
 async def test_what_a_file_gives_back_is_what_the_session_had(project: Path, open_session: Open):
     (project / "a.txt").write_text("one\n")
     script = [
@@ -69,6 +70,7 @@ async def test_what_a_file_gives_back_is_what_the_session_had(project: Path, ope
     assert not {kind for kind in kinds if str(kind).endswith(("_delta", "_output"))}
 
 
+@pytest.mark.integration
 async def test_a_session_goes_on_with_the_very_same_messages(project: Path, open_session: Open):
     (project / "a.txt").write_text("one\n")
     async with OpenAIServer([call("read_file", path="a.txt"), "one", "two", "three"]) as server:
@@ -90,6 +92,7 @@ async def test_a_session_goes_on_with_the_very_same_messages(project: Path, open
     assert len(saved()) == 2
 
 
+@pytest.mark.integration
 async def test_calls_that_a_kill_left_open_are_answered_before_anyone_speaks(open_session: Open):
     async with OpenAIServer([call("list_files", path="."), "seen", "gone on"]) as server:
         session, _ = open_session(server, mode="bypass")
@@ -112,6 +115,7 @@ async def test_calls_that_a_kill_left_open_are_answered_before_anyone_speaks(ope
     assert Store(path.parent).read(path.stem).replay.messages == had
 
 
+@pytest.mark.integration
 async def test_what_a_kill_in_the_midst_of_a_write_left_is_removed(
     project: Path, open_session: Open
 ):
@@ -184,6 +188,7 @@ async def test_f05_a_session_that_is_open_elsewhere_is_not_written(open_session:
                 open_session(server, resume=session.journal.name)
 
 
+@pytest.mark.integration
 async def test_f04_a_file_that_was_edited_gives_no_permission(project: Path, open_session: Open):
     async with OpenAIServer(["one", call("write_file", path="x", content="y"), "end"]) as server:
         session, _ = open_session(server)

@@ -54,6 +54,7 @@ def notes(project: Path) -> list[Path]:
     return list((store_of(this_host(), project).folder / "records").glob("*.running"))
 
 
+@pytest.mark.integration
 async def test_all_that_tools_changed_in_a_killed_turn_can_be_undone_and_done_again(play: Play):
     (play.project / "a").write_text("1")
     (play.project / "b").write_text("1")
@@ -137,6 +138,7 @@ async def test_a_turn_that_has_ended_leaves_no_note_and_one_of_another_turn_is_d
     assert await after_a_kill(play) is None
 
 
+@pytest.mark.integration
 async def test_a_session_that_was_killed_takes_its_turn_back_at_the_first_undo(
     open_session: Open, project: Path
 ):

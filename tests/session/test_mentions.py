@@ -121,6 +121,7 @@ def test_lines_are_read_behind_a_path():
     assert wrong == {}
 
 
+@pytest.mark.integration
 def test_hostile_words_take_no_more_time_than_others():
     with takes_at_most(3):  # 0.06 is usual; ways that multiply take minutes
         for piece in ("@", ' @"', ' @"\\"', "@a:1-", " '/~", "\\ ", "/\\", "@a).,"):
@@ -327,6 +328,7 @@ async def test_a_huge_file_shows_its_beginning(desk: Desk, project: Path):
     assert len(text) < 2000
 
 
+@pytest.mark.integration
 async def test_many_files_are_bounded_in_number_and_size(desk: Desk, project: Path):
     names = [f"n{number}.txt" for number in range(MOST_FILES + 2)]
     for name in names:
@@ -342,6 +344,7 @@ async def test_many_files_are_bounded_in_number_and_size(desk: Desk, project: Pa
     assert len(desk.warnings) == 1
 
 
+@pytest.mark.integration
 async def test_pictures_go_along_from_anywhere_but_blocked_places(
     desk: Desk, project: Path, home: Path
 ):

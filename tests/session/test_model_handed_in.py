@@ -58,6 +58,7 @@ async def test_its_window_decides_on_the_prompt_and_the_room_for_an_answer(proje
     assert sizes == [7, 11]
 
 
+@pytest.mark.integration
 async def test_it_goes_on_in_a_new_conversation_and_comes_back_after_another_model(
     project: Path, open_session: Any
 ):

@@ -13,7 +13,7 @@ from ybs.core.ports import Answer, Question
 from ybs.session.session import Session
 from ybs.testing import OpenAIServer, call
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
 
 
 @asynccontextmanager

@@ -27,6 +27,7 @@ async def ask(open_session: Open, *script: Entry) -> tuple[Outcome, OpenAIServer
             return await session.send("how many files?"), server
 
 
+@pytest.mark.integration
 @every_row("said", ['{"files": 3}', '```json\n{"files": 3}\n```', ' {"files": 3}\n'])
 async def test_an_answer_that_fits_is_the_result(open_session: Open, said: str):
     outcome, server = await ask(open_session, answer(call("list_files")), said)

@@ -63,6 +63,7 @@ async def test_a_read_outside_is_asked_about_once_and_yes_is_for_this_call(
     assert len(events.of(ConfirmationAsked)) == len(events.of(ConfirmationAnswered)) == 2
 
 
+@pytest.mark.integration
 async def test_always_is_for_the_folder_and_what_is_below_it_in_this_session(
     open_session: Open, other: Path
 ):
@@ -148,6 +149,7 @@ async def test_credentials_stay_refused_and_nobody_is_asked(open_session: Open, 
     assert asked.questions[0].withheld == "it would allow reading too much"
 
 
+@pytest.mark.integration
 async def test_what_is_blocked_in_a_folder_that_may_be_read_stays_closed(
     open_session: Open, home: Path
 ):

@@ -98,6 +98,7 @@ async def test_it_can_be_stopped_and_a_failure_to_start_is_told(open_session: Op
         await session.close()
 
 
+@pytest.mark.integration
 async def test_no_text_of_the_model_or_of_a_tool_is_ever_such_a_command(
     project: Path, open_session: Open
 ) -> None:
@@ -161,6 +162,7 @@ async def test_there_is_nothing_to_share_before_a_command(open_session: Open) ->
         await session.close()
 
 
+@pytest.mark.integration
 async def test_undo_leaves_what_the_person_changed_themselves(
     project: Path, open_session: Open
 ) -> None:
@@ -188,6 +190,7 @@ async def test_undo_leaves_what_the_person_changed_themselves(
         await session.close()
 
 
+@pytest.mark.integration
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     ("command", "wall"),

@@ -165,6 +165,7 @@ def _play(life: Sequence[Step]) -> None:
         asyncio.run(_live(Path(folder).resolve(), life))
 
 
+@pytest.mark.integration
 @settings(max_examples=5, deadline=None)
 @example([("aim", 0), ("rewind", 1), ("talk", 0)])
 @given(lives)

@@ -363,6 +363,7 @@ def play(seed: int, steps: int = 12) -> None:
             raise
 
 
+@pytest.mark.integration
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("seed", range(4))
 def test_what_undo_says_in_a_random_plan_is_what_it_did(seed: int):

@@ -15,6 +15,8 @@ from ybs.session.session import Session
 from ybs.testing import OpenAIServer, RecordedEvents, call
 from ybs.transcripts.store import Store
 
+pytestmark = pytest.mark.integration
+
 Open = Callable[..., tuple[Session, RecordedEvents]]
 
 

@@ -23,6 +23,7 @@ from ybs.session.session import Session
 from ybs.session.settings import environment_of, load_settings
 
 pytestmark = [
+    pytest.mark.integration,
     pytest.mark.timeout(60),
     pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux"),
 ]

@@ -48,6 +48,7 @@ def write_settings(home: Path, settings: dict[str, object]) -> None:
     file.chmod(0o600)
 
 
+@pytest.mark.integration
 async def test_a_turn_reads_edits_runs_and_answers(project: Path, open_session: Open):
     (project / "app.py").write_text("VALUE = 1\n")
     script = [
@@ -109,6 +110,7 @@ async def test_the_persons_reason_for_a_no_reaches_the_model(project: Path, open
     assert "use notes.md instead" in sent
 
 
+@pytest.mark.integration
 async def test_always_this_session_asks_once_for_what_its_rule_covers(
     project: Path, open_session: Open
 ):
@@ -151,6 +153,7 @@ async def test_cancelling_keeps_the_partial_text_and_the_session_lives(open_sess
     assert [e.stop_reason for e in events.of(AssistantSaid)] == ["cut_off", "end"]
 
 
+@pytest.mark.integration
 async def test_cancelling_kills_a_running_command(project: Path, open_session: Open):
     async with OpenAIServer(
         [call("run_shell", command="echo $$ > pid; echo on; sleep 60")]
@@ -169,6 +172,7 @@ async def test_cancelling_kills_a_running_command(project: Path, open_session: O
     assert not session.conversation.open_calls
 
 
+@pytest.mark.integration
 async def test_being_cancelled_from_outside_passes_on(open_session: Open):
     async with OpenAIServer([Interrupted(how="stall", after_frames=0)]) as server:
         session, _ = open_session(server)
@@ -233,6 +237,7 @@ async def test_a_provider_error_ends_the_turn_and_the_session_lives(open_session
             assert (await session.send("again")).text == "better"
 
 
+@pytest.mark.integration
 async def test_a_time_limit_stops_a_stalled_model(open_session: Open):
     async with OpenAIServer([Interrupted(how="stall", after_frames=0)]) as server:
         session, _ = open_session(server, timeout=0.2)

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from opened import events_to
 from ybs.core.events import (
     Event,
@@ -15,6 +17,8 @@ from ybs.core.events import (
 )
 from ybs.session.session import Session
 from ybs.testing import OpenAIServer, RecordedEvents, call
+
+pytestmark = pytest.mark.integration
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
 #: Says something on both streams, then does not end.

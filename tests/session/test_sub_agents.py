@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 import msgspec
+import pytest
 from msgspec import Raw
 
 from hosts import this_host
@@ -29,6 +30,7 @@ def sub_agent(session: Session, *said: Event) -> None:
         session.emit(event, agent="explore-1")
 
 
+@pytest.mark.integration
 async def test_a_sub_agents_turn_is_no_part_of_the_main_agents(open_session: Open):
     write = call("write_file", path="a.txt", content="one")
     async with OpenAIServer([write, "It says one.", "bye"]) as server:

@@ -12,6 +12,8 @@ from ybs.session.reply import Reply
 from ybs.session.session import Session
 from ybs.testing import OllamaServer, OpenAIServer
 
+pytestmark = pytest.mark.integration
+
 SHORT = {
     "read_file",
     "write_file",

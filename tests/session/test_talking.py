@@ -98,6 +98,7 @@ def test_the_time_of_a_turn_leaves_out_that_of_its_questions(
     assert tally.worked_seconds == 22.0
 
 
+@pytest.mark.integration
 async def test_a_turn_is_remembered_with_what_it_used(open_session: Open) -> None:
     async with OpenAIServer(["one", "two"]) as server:
         session, _ = open_session(server)
@@ -141,6 +142,7 @@ async def test_going_back_waits_for_the_running_turn(open_session: Open) -> None
         await session.close()
 
 
+@pytest.mark.integration
 async def test_a_typed_command_goes_on_in_the_background(open_session: Open, project: Path) -> None:
     async with OpenAIServer(["I see"]) as server:
         session, events = open_session(server)
@@ -164,6 +166,7 @@ async def test_a_typed_command_goes_on_in_the_background(open_session: Open, pro
         await session.close()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("streams", ["", ">&2", "both"])
 async def test_nothing_of_what_a_typed_command_prints_is_lost_at_any_length(
     streams: str, open_session: Open

@@ -24,6 +24,7 @@ from ybs.session.settings import environment_of, load_settings
 from ybs.testing import RecordedHook
 
 pytestmark = [
+    pytest.mark.integration,
     pytest.mark.timeout(60),
     pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux"),
 ]

@@ -69,6 +69,7 @@ async def test_what_somebody_changed_since_is_a_conflict_and_nothing_is_touched(
     assert (await play.checkpoints.redo([name])).conflicts == ("b",)
 
 
+@pytest.mark.integration
 async def test_a_change_between_two_turns_is_a_conflict_of_both_together(play: Play):
     a = play.project / "a"
     a.write_text("1")
@@ -253,6 +254,7 @@ async def test_after_two_looks_that_were_too_much_none_is_taken_any_more(
     assert len(looks) == keeping.MOST_FAILURES == 2
 
 
+@pytest.mark.integration
 @every_row(("count", "each", "all_at_once"), [(3, 3, 0), (4, 0, 1)])
 async def test_the_disk_is_waited_for_after_each_of_few_files_and_once_for_many(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, each: int, all_at_once: int

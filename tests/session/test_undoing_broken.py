@@ -69,6 +69,7 @@ def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", sync)
 
 
+@pytest.mark.integration
 async def test_an_undo_that_breaks_off_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert await _break_off(tmp_path, monkeypatch, is_redo=False, step=5) > 2
 

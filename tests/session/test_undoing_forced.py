@@ -14,6 +14,8 @@ from ybs.core.events import FilesRestored
 from ybs.session.session import Session
 from ybs.testing import OpenAIServer, RecordedEvents, call
 
+pytestmark = pytest.mark.integration
+
 Open = Callable[..., tuple[Session, RecordedEvents]]
 
 

@@ -77,6 +77,7 @@ async def test_a_bulk_folder_that_is_gone_is_named_and_one_that_is_new_is_not(pl
     assert await play.turn(lambda: (play.project / "node_modules").mkdir()) is None
 
 
+@pytest.mark.integration
 async def test_a_bulk_folder_in_which_something_changed_at_any_depth_is_named(play: Play):
     (play.project / ".gitignore").write_text("node_modules\n.pytest_cache\nbuild\ndist\n.venv\n")
     for name in ("web/node_modules/left-pad", "a/node_modules/b/c", ".pytest_cache", "build"):
@@ -100,6 +101,7 @@ async def test_a_bulk_folder_in_which_something_changed_at_any_depth_is_named(pl
     assert other.beyond == ()
 
 
+@pytest.mark.integration
 async def test_an_ignored_file_that_goes_on_changing_is_left_and_stops_nothing(play: Play):
     (play.project / ".gitignore").write_text("*.log\n")
     log, source = play.project / "server.log", play.project / "a.py"
@@ -158,6 +160,7 @@ async def test_a_turn_whose_commands_nobody_could_look_at_says_so_when_it_is_und
     assert "more than 0 files" in reason
 
 
+@pytest.mark.integration
 async def test_auto_asks_before_what_undo_cannot_bring_back_and_undoes_the_rest(
     project: Path, open_session: Open
 ):

@@ -89,6 +89,7 @@ async def test_what_is_saved_between_commands_and_tools_is_not_the_turns(project
     assert play.texts() == {"edited": "1", "mine": "4", "new/mine": "2", "last": "4"}
 
 
+@pytest.mark.integration
 @every_row("acts", [["command"], ["tool"], ["command", "tool"], ["tool", "command"]])
 async def test_a_path_of_both_is_a_conflict_and_is_named(
     acts: list[str], tmp_path_factory: pytest.TempPathFactory
@@ -111,6 +112,7 @@ async def test_a_path_of_both_is_a_conflict_and_is_named(
     play.checkpoints.close()
 
 
+@pytest.mark.integration
 async def test_undo_gives_back_what_the_person_had_saved_before_a_command_of_the_turn(
     project: Path,
 ):
@@ -186,6 +188,7 @@ async def test_a_look_after_a_command_that_is_too_much_is_made_up_for_after_the_
     assert (kept.paths, play.checkpoints.notice) == (("a", "b"), "")
 
 
+@pytest.mark.integration
 async def test_in_a_project_too_large_to_be_looked_at_all_of_a_tools_file_is_the_turns(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -242,6 +245,7 @@ async def test_nothing_is_looked_at_where_nothing_was_kept_before(project: Path)
     assert await quiet.end() is None
 
 
+@pytest.mark.integration
 @needs_git
 async def test_the_persons_files_are_neither_committed_nor_undone(
     open_session: Open, project: Path, tmp_path_factory: pytest.TempPathFactory
@@ -282,6 +286,7 @@ async def test_the_persons_files_are_neither_committed_nor_undone(
     }
 
 
+@pytest.mark.integration
 async def test_a_stopped_command_is_looked_at_and_what_comes_later_is_not_the_turns(
     open_session: Open, project: Path
 ):
@@ -301,6 +306,7 @@ async def test_a_stopped_command_is_looked_at_and_what_comes_later_is_not_the_tu
             assert [event.paths for event in events.of(FilesChanged)] == [("a.txt",)]
 
 
+@pytest.mark.integration
 async def test_what_a_job_changes_is_the_turns_and_nobody_can_tell_the_rest_apart(
     open_session: Open, project: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -91,6 +91,7 @@ _steps = st.integers(1, 3)
 _looks = st.sampled_from((1, 1, 2, 99))
 
 
+@pytest.mark.integration
 @settings(max_examples=10)
 @given(_firsts, _plans, _steps, _looks)
 def test_undo_and_redo_give_each_tree_again_byte_for_byte(

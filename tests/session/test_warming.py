@@ -80,6 +80,7 @@ async def test_a_model_that_answers_late_gives_time_for_the_steps(monkeypatch: p
     assert (model.name, model.window, steps.left) == ("scripted", 32_768, 0)
 
 
+@pytest.mark.integration
 def test_all_that_is_named_can_be_loaded_and_the_sandbox_is_tried():
     code = (
         "from ybs.session import warming; import sys;"

@@ -21,6 +21,7 @@ def functions_of(example: str) -> dict[str, Any]:
     return {name: value for name, value in names.items() if name.startswith("test_")}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
 @pytest.mark.usefixtures("project")
 def test_the_example_runs(number: int):

@@ -76,6 +76,7 @@ async def test_an_empty_file_wants_write_file(bench: Any, project: Path):
     assert "write_file" in await bench.fails("edit_file", path="none", old_text="", new_text="x")
 
 
+@pytest.mark.integration
 @every_row(
     ("before", "old", "new", "after"),
     [
@@ -216,6 +217,7 @@ def test_an_edit_changes_nothing_outside_its_span(pieces: list[str], start: int,
     assert document.replaced([]) == document.raw
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
 async def test_stray_bytes_in_a_text_in_utf_8_survive_an_edit(
     bench: Any, project: Path, mark: bytes

@@ -13,7 +13,7 @@ from ybs.config.schema import Config
 from ybs.core.ports import Answer, Question
 from ybs.testing import RecordedHook
 
-pytestmark = needs_git
+pytestmark = [pytest.mark.integration, needs_git]
 MOST_BYTES = 300
 
 

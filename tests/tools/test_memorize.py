@@ -101,6 +101,7 @@ MODES: dict[Mode, tuple[bool, bool]] = {
 }
 
 
+@pytest.mark.integration
 async def test_the_mode_decides_whether_the_person_is_asked(project: Path, home: Path):
     found: dict[Mode, tuple[bool, bool]] = {}
     for mode in MODES:

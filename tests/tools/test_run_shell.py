@@ -173,6 +173,7 @@ async def test_the_time_is_the_configured_or_the_asked_one_within_bounds(
     assert seen == [expected]
 
 
+@pytest.mark.integration
 async def test_s15_what_is_left_in_the_background_ends_with_the_call(bench: Any):
     answered = await bench.ok("run_shell", command="sleep 60 & echo $!")
     assert await ends(int(answered.display["stdout"]))
@@ -181,6 +182,7 @@ async def test_s15_what_is_left_in_the_background_ends_with_the_call(bench: Any)
     assert await ends(int(quiet.display["stdout"]))
 
 
+@pytest.mark.integration
 async def test_a_long_output_is_cut_and_whole_in_a_file_that_tools_can_read(make_bench: Any):
     bench = make_bench(max_output_chars=2000)
     answered = await bench.ok("run_shell", command="seq 10000; seq 5 >&2")
@@ -215,6 +217,7 @@ async def test_nothing_is_written_where_outputs_are_not_kept(make_bench: Any, ho
     assert names_in(home) == []
 
 
+@pytest.mark.integration
 async def test_s16_endless_output_is_kept_within_bounds(make_bench: Any):
     bench = make_bench(max_output_chars=1000)
     tracemalloc.start()
@@ -301,6 +304,7 @@ async def test_a_background_command_that_ends_at_once_says_so(bench: Any):
     assert bench.workspace.shells.jobs.all == ()
 
 
+@pytest.mark.integration
 async def test_a_background_command_gives_its_name_and_first_output(
     bench: Any, monkeypatch: pytest.MonkeyPatch
 ):

@@ -117,6 +117,7 @@ CASES = {
 }
 
 
+@pytest.mark.integration
 @every_row("pattern", CASES)
 async def test_both_engines_find_the_same_lines(engine: str, bench: Any, pattern: str):
     display = (await bench.ok("search_files", pattern=pattern)).display
@@ -124,6 +125,7 @@ async def test_both_engines_find_the_same_lines(engine: str, bench: Any, pattern
     assert display["total_matches"] == len(CASES[pattern])
 
 
+@pytest.mark.integration
 @every_row("pattern", ["GRÜN", "STREET", "(?-i:os)|STREET"])
 async def test_case_is_ignored_on_request(engine: str, bench: Any, pattern: str):
     answered = await bench.ok("search_files", pattern=pattern, ignore_case=True)
@@ -163,6 +165,7 @@ async def test_all_matches_are_counted_when_only_some_are_shown(engine: str, ben
     assert answered.result.summary == "5 matches for main in 4 files"
 
 
+@pytest.mark.integration
 @every_row(
     ("arguments", "files"),
     [
@@ -187,6 +190,7 @@ async def test_the_files_can_be_chosen(
     assert sorted({match["file"] for match in display["matches"]}) == files
 
 
+@pytest.mark.integration
 async def test_lines_between_near_matches_are_shown_once(bench: Any, project: Path):
     (project / "n").write_text("".join(f"{n}\n" for n in range(1, 10)))
     output = (await bench.ok("search_files", pattern="^[357]$", path="n", context_lines=1)).output
@@ -195,6 +199,7 @@ async def test_lines_between_near_matches_are_shown_once(bench: Any, project: Pa
     assert output == "n\n1-\t1\n2-\t2\n3:\t3\n4:\t4\n5-\t5\n6-\t6"
 
 
+@pytest.mark.integration
 async def test_of_a_long_line_the_part_around_the_match_is_shown(bench: Any, project: Path):
     (project / "min.js").write_text("start" + "x" * 10_000 + "end\nstart\n")
     answered = await bench.ok("search_files", pattern="start", path="min.js", context_lines=0)
@@ -203,6 +208,7 @@ async def test_of_a_long_line_the_part_around_the_match_is_shown(bench: Any, pro
     assert output == "min.js\n1:\t[...] " + "x" * 100 + "end\n2-\tstart"
 
 
+@pytest.mark.integration
 async def test_a_very_long_line_is_searched_whole_by_both_engines(
     engine: str, bench: Any, project: Path
 ):
@@ -213,6 +219,7 @@ async def test_a_very_long_line_is_searched_whole_by_both_engines(
         assert "shown" not in answered.output, pattern
 
 
+@pytest.mark.integration
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells that rg hangs")
 @pytest.mark.parametrize("name", [".gitignore", "deep/.gitignore"])
 async def test_a_pipe_in_the_place_of_an_ignore_file_holds_up_no_search(
@@ -229,6 +236,7 @@ async def test_a_pipe_in_the_place_of_an_ignore_file_holds_up_no_search(
     assert answered.display["truncated"] is False
 
 
+@pytest.mark.integration
 @pytest.mark.skipif(RG is None or sys.platform != "linux", reason="about the memory of rg")
 async def test_a_line_of_any_length_costs_no_more_memory_than_is_allowed(
     bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
@@ -250,6 +258,7 @@ async def test_a_line_of_any_length_costs_no_more_memory_than_is_allowed(
     assert len(answered.output) < 2_000
 
 
+@pytest.mark.integration
 async def test_files_that_cannot_be_read_and_binaries_are_named(bench: Any, project: Path):
     os.mkfifo(project / "pipe")
     output = await bench.fails("search_files", pattern="x(?=y)", path="pipe")
@@ -304,6 +313,7 @@ async def test_a_pattern_that_crosses_lines_does_not_make_a_large_file_slow(
     assert answered.output == "No matches."
 
 
+@pytest.mark.integration
 async def test_a_cancelled_search_is_ended_at_once(
     without_rg: None, bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -362,6 +372,7 @@ async def test_a_search_that_cannot_be_done_is_an_error(
     assert words in await bench.fails("search_files", pattern="x")
 
 
+@pytest.mark.integration
 async def test_a_result_is_cut_to_the_allowed_characters(make_bench: Any, project: Path):
     (project / "many").write_text("some match\n" * 1000)
     bench = make_bench(max_output_chars=1000)

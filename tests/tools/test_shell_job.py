@@ -9,6 +9,8 @@ import pytest
 from processes import ends
 from ybs.tools.shell import jobs, process
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,8 @@ import pytest
 from ybs.tools import web
 from ybs.tools.web import NotFetched, fetch, is_public
 
+pytestmark = pytest.mark.integration
+
 seen: list[tuple[str, str]] = []
 
 

@@ -51,6 +51,7 @@ async def test_a_new_file_has_the_usual_mode(bench: Any, project: Path):
     assert (project / "a").stat().st_mode & 0o777 == 0o640
 
 
+@pytest.mark.integration
 @every_row(
     ("before", "content", "after"),
     [

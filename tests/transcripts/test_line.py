@@ -39,6 +39,7 @@ def said(line: bytes) -> Any:
     return read.said
 
 
+@pytest.mark.integration
 @given(one_of_each)
 def test_every_event_comes_back_as_it_was(events: tuple[Event, ...]):
     for event in events:
@@ -186,6 +187,7 @@ def test_numbers_below_zero_are_none():
     assert (read.event, read.parent) == (0, 0)
 
 
+@pytest.mark.integration
 def test_a_line_of_ten_megabytes_is_a_line():
     event = ToolFinished(id="1", name="x", success=True, output="x" * 10_000_000)
     assert said(written(event)) == event

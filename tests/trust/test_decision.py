@@ -239,6 +239,7 @@ def test_what_cannot_be_bound_to_its_content_cannot_be_trusted(
     assert lines_of(loaded.review)[-1].startswith("This project cannot be trusted: ")
 
 
+@pytest.mark.integration
 def test_a_folder_with_very_many_files_cannot_be_trusted(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -346,6 +346,7 @@ def nested(flat: dict[str, Any]) -> dict[str, Any]:
     return tree
 
 
+@pytest.mark.integration
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(SETTINGS | FITTING, SETTINGS | FITTING)
 @example(

@@ -42,6 +42,7 @@ def own(server: ScriptedServer) -> Endpoint:
     return Endpoint(endpoint=server.url, wire=server.wire.name)
 
 
+@pytest.mark.integration
 @each_server
 @every_row(
     "fault",
@@ -90,6 +91,7 @@ async def test_two_values_on_one_line_are_two_frames(kind: type[ScriptedServer],
     assert joined.text == plain.text == "grüße 🦀 \u2028"
 
 
+@pytest.mark.integration
 @each_server
 async def test_bytes_may_be_cut_anywhere_even_in_a_character(kind: type[ScriptedServer], ask: Any):
     async with kind([EVERYTHING]) as server:

@@ -96,6 +96,7 @@ async def test_every_ordered_pair_of_providers(source: str, target: str, project
     assert f"{target} ponders" not in last
 
 
+@pytest.mark.integration
 async def test_prompt_tools_and_window_are_those_of_the_new_model_at_once(project: Path):
     async with (
         OpenAIServer(["Hello.", "Back."]) as first,

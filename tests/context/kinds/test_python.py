@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from context.kinds.trees import commands_of, told
 from rows import every_row
 
@@ -26,6 +28,7 @@ def test_the_manager_of_the_packages(tmp_path: Path, files: dict[str, str], labe
     assert told(tmp_path, files).startswith(f"Python ({label})")
 
 
+@pytest.mark.integration
 @every_row(
     "files, commands",
     [

@@ -99,6 +99,7 @@ def test_a_path_at_the_start_is_no_command(server: OpenAIServer) -> None:
     assert len(server.requests) == 1
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("words", [["-P", "go"], ["config"], ["tool", "call", "list_files", "{}"]])
 def test_a_folder_that_is_gone_is_said_in_a_sentence(words: list[str], tmp_path: Path) -> None:
     gone = tmp_path / "gone"

@@ -115,6 +115,7 @@ def test_on_a_terminal_what_is_well_is_dim_and_nothing_is_broken_in_forty_column
     assert "\x1b" not in capsys.readouterr().out
 
 
+@pytest.mark.integration
 def test_a_start_that_is_impossible_is_an_error_with_the_code_of_that_start(
     user_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -203,6 +204,7 @@ def test_a_chosen_server_that_does_not_run_is_needed(
     assert found["model"]["detail"] == "x; the provider did not answer in time"
 
 
+@pytest.mark.integration
 def test_the_chosen_model_is_looked_for_on_this_machine_only(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

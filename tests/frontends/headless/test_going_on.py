@@ -17,6 +17,8 @@ from ybs.session.session import Session
 from ybs.testing.servers import OpenAIServer
 from ybs.transcripts.log import Log
 
+pytestmark = pytest.mark.integration
+
 Print: TypeAlias = Callable[..., Any]
 
 

@@ -56,6 +56,7 @@ def mapped(capsys: Capture, *words: str) -> dict[str, Any]:
     return msgspec.json.decode(capsys.readouterr().out)
 
 
+@pytest.mark.integration
 def test_the_files_that_a_query_is_about_come_first_and_what_is_hidden_does_not_come(
     harbour: Path, settings: Path, capsys: Capture
 ) -> None:
@@ -68,6 +69,7 @@ def test_the_files_that_a_query_is_about_come_first_and_what_is_hidden_does_not_
         assert hidden not in str(found)
 
 
+@pytest.mark.integration
 def test_the_budget_holds_and_without_a_query_there_is_an_overview(
     harbour: Path, capsys: Capture
 ) -> None:

@@ -139,6 +139,7 @@ def test_the_list_says_what_is_best_for_this_machine_and_what_ollama_has(
     assert "ollama qwen3:8b  5.0 GB\nollama x\n" in text
 
 
+@pytest.mark.integration
 def test_a_model_is_downloaded_chosen_and_removed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,6 +15,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
     return code, *capsys.readouterr()
 
 
+@pytest.mark.integration
 def test_rules_are_kept_listed_and_removed(project: Path, capsys: pytest.CaptureFixture[str]):
     assert run(capsys, "allow", "run_shell(make *)")[0] == 0
     assert run(capsys, "deny", "user", "run_shell(curl *)")[0] == 0

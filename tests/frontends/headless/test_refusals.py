@@ -17,6 +17,8 @@ from ybs.frontends.headless.run import run_once
 from ybs.session.options import Options
 from ybs.testing import OpenAIServer, call
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture(autouse=True)
 def nothing_piped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -270,6 +270,7 @@ def test_a_dry_run_shows_its_calls(out: Written) -> None:
     assert "not executed: run_shell pytest" in out.err
 
 
+@pytest.mark.integration
 def test_a_run_without_a_terminal_loads_nothing_of_the_terminal() -> None:
     code = "import sys; from ybs.cli import main; main(['-P', 'hi']); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

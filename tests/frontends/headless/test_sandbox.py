@@ -11,6 +11,8 @@ from hosts import this_host
 from ybs.agent.sandbox import Sandbox
 from ybs.cli import main
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture(autouse=True)
 def _sandboxed(project: Path) -> None:

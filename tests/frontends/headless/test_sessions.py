@@ -73,6 +73,7 @@ def ran_json(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> 
     return msgspec.json.decode(ran(capsys, *words, "--format", "json", code=code)[0])
 
 
+@pytest.mark.integration
 def test_the_sessions_of_this_folder_are_listed_newest_first(
     keep: Keep, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -170,6 +171,7 @@ def test_a_damaged_session_is_shown_as_far_as_it_can_be_read(
     assert err == f"ybs: 1 line of {name} cannot be read; the rest is whole\n"
 
 
+@pytest.mark.integration
 def test_an_export_is_markdown_or_lines_that_can_be_loaded_again(
     keep: Keep, project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

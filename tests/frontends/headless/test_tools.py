@@ -58,6 +58,7 @@ def test_the_tools_are_listed_with_their_schemas(
     assert {"repo_map", "memorize", "set_thought", "update_identity"} <= set(tools)
 
 
+@pytest.mark.integration
 def test_a_tool_that_is_switched_off_is_listed_as_such(
     project: Path, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -81,6 +82,7 @@ def test_a_call_prints_its_result_as_json_and_needs_no_model(
     assert err == ""
 
 
+@pytest.mark.integration
 def test_options_may_stand_anywhere(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words in (
         ["--yes", "write_file", "--format", "json", '{"path": "a", "content": "x"}'],
@@ -181,6 +183,7 @@ def test_the_folders_hold_and_can_be_added(
     assert found["output"] == "1\tfar"
 
 
+@pytest.mark.integration
 def test_a_background_command_ends_with_the_call_and_that_is_told(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,6 +200,7 @@ def test_a_background_command_ends_with_the_call_and_that_is_told(
     assert asyncio.run(ends(int(result["result"]["stdout"])))
 
 
+@pytest.mark.integration
 def test_a_person_at_a_terminal_is_asked(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -261,6 +265,7 @@ def test_json_is_utf_8_whatever_the_terminal_speaks(project: Path) -> None:
     assert msgspec.json.decode(done.stdout)["output"] == "1\t日本"
 
 
+@pytest.mark.integration
 def test_what_only_a_call_needs_is_not_loaded_for_the_first_request() -> None:
     code = "import ybs.session.session, ybs.frontends.headless.run, sys; print(*sys.modules)"
     unmeasured = {name: value for name, value in os.environ.items() if "COV" not in name}

@@ -58,6 +58,7 @@ async def every_event(session: FakeSession) -> None:
             await asyncio.sleep(0)
 
 
+@pytest.mark.integration
 async def test_t01_t02_t03_t04_t07_nothing_in_any_event_acts_on_the_terminal():
     body = f"--- {HOSTILE}\n+++ b\n@@ -1 +1 @@\n-old\n+{HOSTILE}"
     questions = [
@@ -126,6 +127,7 @@ def test_t01_u01_pasted_words_in_the_prompt_are_drawn_safe(cell: str, shown: str
     assert file.getvalue() == shown
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("style", ["text", "json", "stream-json"])
 def test_t01_t02_t03_t04_nothing_acts_in_what_a_run_without_a_terminal_writes(
     style: Format, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -233,6 +235,7 @@ async def test_t06_the_whole_command_is_on_the_screen():
         assert "a" * 300 + "<300spaces>;rm-rf~/" + "b" * 100 in seen
 
 
+@pytest.mark.integration
 async def test_t08_a_million_accents_hang_nothing():
     flood = "e" + "\u0301" * 1_000_000
     assert printable(flood) == "e" + "\u0301" * 16 + "<999984 marks>"

@@ -72,6 +72,7 @@ async def test_the_first_program_that_works_gets_the_text(
     assert await copy_by_program("a", {}, away_from=project) == ""
 
 
+@pytest.mark.integration
 async def test_a_program_that_hangs_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,6 +89,7 @@ def test_what_is_said_is_true() -> None:
     assert "not copied" in said("x" * 80_000, "", is_sent=False)
 
 
+@pytest.mark.integration
 async def test_the_terminal_copies_what_a_command_gives() -> None:
     session = FakeSession()
     session.replies["/copy"] = Reply(text="", clipboard="the answer")

@@ -16,6 +16,8 @@ from ybs.core.ports import Answer
 from ybs.frontends.terminal.questions.late import ask_late
 from ybs.session.reply import Menu, MenuItem, Reply
 
+pytestmark = pytest.mark.integration
+
 #: Each of them allows something when it is pressed alone.
 CONSENTS = "ya14"
 

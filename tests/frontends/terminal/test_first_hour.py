@@ -34,6 +34,7 @@ async def will_not_stop(session: FakeSession) -> None:
         await asyncio.Event().wait()
 
 
+@pytest.mark.integration
 async def test_a_press_that_stopped_a_turn_is_not_the_first_of_two() -> None:
     async with staged(FakeSession(hangs)) as stage:
         stage.keys("go\r")
@@ -85,6 +86,7 @@ async def test_who_leaves_finds_the_draft_in_the_history_but_after_incognito(
     assert written == (["put away", "a draft"] if may_write else [])
 
 
+@pytest.mark.integration
 async def test_a_lone_escape_is_over_before_the_next_letter() -> None:
     async with staged(FakeSession(says("ok"))) as stage:
         app = stage.terminal.window.app
@@ -141,6 +143,7 @@ def unfolded(page: Page) -> str:
     return page.text
 
 
+@pytest.mark.integration
 def test_what_is_drawn_whole_has_an_end() -> None:
     page = Page()
     output = "\n".join(f"line {n}" for n in range(5_000))
@@ -183,6 +186,7 @@ async def test_a_draft_that_was_brought_back_is_no_longer_put_aside() -> None:
         await stage.until(lambda: "put aside" not in stage.screen)
 
 
+@pytest.mark.integration
 async def test_a_long_menu_says_how_many_more_there_are() -> None:
     async with staged(FakeSession(), early="/") as stage:
         await stage.sees(" … ")

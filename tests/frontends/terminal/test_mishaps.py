@@ -18,6 +18,7 @@ async def breaks(_session: FakeSession) -> None:
     raise ValueError(EVIL)
 
 
+@pytest.mark.integration
 async def test_an_error_of_a_turn_a_command_or_a_callback_is_a_line_and_the_work_goes_on() -> None:
     class Broken(FakeSession):
         async def handle(self, line: str, images: Sequence[Any] = ()) -> Reply | Outcome:

@@ -10,6 +10,8 @@ from stage import staged
 from fake_session import Cue, EndTurn, FakeSession, asks, question_of
 from ybs.config.schema import Config, Ui
 
+pytestmark = pytest.mark.integration
+
 How = Literal["off", "bell", "desktop"]
 
 

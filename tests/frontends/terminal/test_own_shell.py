@@ -134,6 +134,7 @@ async def test_the_next_line_begins_in_the_first_column(person: Person, project:
     assert person.seen.endswith(b"\r\n")
 
 
+@pytest.mark.integration
 async def test_it_follows_the_size_of_the_terminal(person: Person, project: Path) -> None:
     person.resize(24, 80)
     task = person.begins("stty size; while test -z \"$(stty size | grep '^33 99$')\"; do sleep 0.05; done; echo seen", project)  # fmt: skip
@@ -162,6 +163,7 @@ async def test_what_is_kept_is_clean(person: Person, project: Path) -> None:
     assert ran.output == "2%"
 
 
+@pytest.mark.integration
 async def test_what_goes_on_in_the_background_keeps_nobody_waiting(
     person: Person, project: Path
 ) -> None:
@@ -171,6 +173,7 @@ async def test_what_goes_on_in_the_background_keeps_nobody_waiting(
     os.kill(int(ran.output), 9)
 
 
+@pytest.mark.integration
 async def test_who_stops_it_ends_the_program_and_gets_the_terminal_back(
     person: Person, project: Path
 ) -> None:

@@ -43,6 +43,7 @@ async def test_a_line_typed_too_early_is_no_answer_and_words_are_not_lost(talkin
     assert session.lines == ["go", "then this", "and that"]
 
 
+@pytest.mark.integration
 async def test_a_thousand_lines_typed_at_once_are_worked_off_in_their_order(talking: Open) -> None:
     session = FakeSession()
     async with talking(session) as talk:
@@ -64,6 +65,7 @@ async def test_lines_that_waited_behind_a_stopped_turn_are_told_and_not_sent(tal
     assert session.lines == ["go"]
 
 
+@pytest.mark.integration
 async def test_a_menu_is_a_numbered_list(talking: Open) -> None:
     items = (
         MenuItem(line="/model a", label="model-a", detail="32k", is_current=True),
@@ -115,6 +117,7 @@ async def test_what_a_command_asks_of_the_door_is_told_exactly_once(
         assert talk.text.count(told) == 1, told
 
 
+@pytest.mark.integration
 async def test_long_work_is_told_less_and_less_often_and_rings_at_its_end(
     talking: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -248,6 +248,7 @@ async def test_the_plain_terminal_names_who_begins_ends_and_calls(talking: Open)
     ]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("is_verbose", [False, True])
 def test_print_shows_the_main_agents_answer_alone(
     project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], *, is_verbose: bool
@@ -261,6 +262,7 @@ def test_print_shows_the_main_agents_answer_alone(
     assert (theirs == warned) is not is_verbose
 
 
+@pytest.mark.integration
 def test_stream_json_and_the_transcript_keep_them_apart_whole_and_in_order(
     project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -98,6 +98,7 @@ async def test_a_prompt_can_have_several_lines(new_line: str) -> None:
         assert session.lines == ["one\ntwo"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("paste", ["\x1b[200~one\rtwo\r\x1b[201~", "one\rtwo"])
 async def test_pasting_several_lines_sends_nothing(paste: str) -> None:
     session = FakeSession()
@@ -117,6 +118,7 @@ async def test_an_empty_line_sends_nothing() -> None:
         assert session.lines == []
 
 
+@pytest.mark.integration
 async def test_what_is_typed_during_a_turn_is_kept() -> None:
     session = FakeSession(hangs)
     async with staged(session) as stage:
@@ -129,6 +131,7 @@ async def test_what_is_typed_during_a_turn_is_kept() -> None:
         assert stage.terminal.window.draft.text == "a draft"
 
 
+@pytest.mark.integration
 async def test_a_line_sent_during_a_turn_waits_for_its_end() -> None:
     release = asyncio.Event()
 
@@ -148,6 +151,7 @@ async def test_a_line_sent_during_a_turn_waits_for_its_end() -> None:
         assert session.lines == ["first", "second"]
 
 
+@pytest.mark.integration
 async def test_a_line_waiting_behind_a_stopped_turn_goes_back_to_the_prompt() -> None:
     session = FakeSession(hangs)
     async with staged(session) as stage:
@@ -161,6 +165,7 @@ async def test_a_line_waiting_behind_a_stopped_turn_goes_back_to_the_prompt() ->
         assert session.lines == ["first"]
 
 
+@pytest.mark.integration
 async def test_escape_stops_the_turn() -> None:
     session = FakeSession(hangs)
     async with staged(session) as stage:
@@ -181,6 +186,7 @@ async def test_the_text_of_a_stopped_turn_stays_on_the_screen() -> None:
         assert "so far" in stage.screen
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("is_explaining", [False, True])
 async def test_ctrl_c_at_a_question_stops_the_turn(is_explaining: bool) -> None:
     session = FakeSession(asks(question_of()), says("never"))
@@ -207,6 +213,7 @@ async def test_a_second_ctrl_c_at_a_question_leaves() -> None:
     assert stage.code == 130
 
 
+@pytest.mark.integration
 async def test_escape_at_a_question_is_a_no_and_the_turn_goes_on() -> None:
     session = FakeSession(asks(question_of(), then="then this"))
     async with staged(session, prompt="go") as stage:
@@ -263,6 +270,7 @@ async def test_a_second_interrupt_within_two_seconds_leaves_a_turn() -> None:
     assert stage.code == 130
 
 
+@pytest.mark.integration
 async def test_an_interrupt_at_an_empty_prompt_says_how_to_leave() -> None:
     async with staged(FakeSession()) as stage:
         stage.keys("\x03")
@@ -286,6 +294,7 @@ async def test_an_interrupt_empties_the_prompt_first() -> None:
         assert stage.terminal.window.draft.text == ""
 
 
+@pytest.mark.integration
 async def test_ctrl_d_leaves_only_from_an_empty_prompt() -> None:
     async with staged(FakeSession()) as stage:
         stage.keys("x\x04")
@@ -327,6 +336,7 @@ async def test_the_limit_says_why_it_stopped() -> None:
         await stage.sees("! the same test failed 5 times")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("columns", "rows"), [(20, 24), (20, 5), (40, 10), (10, 3), (200, 60)])
 async def test_any_size_of_terminal_works(columns: int, rows: int) -> None:
     text = "# A heading\n\nA paragraph that is longer than the line.\n\n```py\nx = 1\n```\n\n| a | b |\n|--|--|\n| 1 | 2 |"
@@ -344,6 +354,7 @@ async def test_any_size_of_terminal_works(columns: int, rows: int) -> None:
         assert session.answers == [YES]
 
 
+@pytest.mark.integration
 async def test_a_resize_during_a_turn_is_survived() -> None:
     session = FakeSession(hangs)
     async with staged(session) as stage:
@@ -356,6 +367,7 @@ async def test_a_resize_during_a_turn_is_survived() -> None:
         await stage.until(lambda: not session.is_busy)
 
 
+@pytest.mark.integration
 async def test_no_colour_leaves_no_colour(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     session = FakeSession(says("see `code`\n\n```python\nimport os\n```"), asks(question_of()))

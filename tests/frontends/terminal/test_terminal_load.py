@@ -8,6 +8,7 @@ from stage import staged
 from fake_session import FakeSession, hangs, says
 
 
+@pytest.mark.integration
 async def test_a_thousand_keys_and_a_thousand_lines_are_kept_in_their_order() -> None:
     session = FakeSession(hangs)
     async with staged(session, prompt="go") as stage:

@@ -1,5 +1,6 @@
 """No line that ybs folds is wider than the screen, whatever characters are in it."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -14,6 +15,8 @@ from ybs.core.events import (
     TurnFinished,
 )
 from ybs.frontends.terminal.words import cells
+
+pytestmark = pytest.mark.integration
 
 HOSTILE = st.text(
     alphabet="ab \t\n漢字🎉\u200b\u0301\u202e\u200d👩\ufe0f\u05d0\u0645e\u0e33|-`*#1.>[]\x1b\r\x07\x9b",

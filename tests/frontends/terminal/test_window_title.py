@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from prompt_toolkit.output import DummyOutput
 
 from rows import every_row
@@ -39,6 +40,7 @@ def shown(output: Recorded) -> list[str]:
     return [each.removeprefix("\x1b]2;").removesuffix("\x1b\\") for each in titles]
 
 
+@pytest.mark.integration
 async def test_the_title_follows_the_session(project: Path):
     output = Recorded()
 

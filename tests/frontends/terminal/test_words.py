@@ -99,6 +99,7 @@ def test_folding_breaks_between_words_and_keeps_empty_lines() -> None:
     assert fold("one two three\n\nfour", 8) == ["one two", "three", "", "four"]
 
 
+@pytest.mark.integration
 @given(
     st.text(alphabet=st.characters(exclude_characters="\n\t", exclude_categories=["Cc", "Cs"])),
     st.integers(8, 40),

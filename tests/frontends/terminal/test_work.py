@@ -4,12 +4,15 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from stage import staged
 
 from fake_session import FakeSession, hangs, says
 from ybs.core.errors import YbsError
 from ybs.core.events import TurnFinished, UserSaid
 from ybs.session.reply import Outcome, Reply
+
+pytestmark = pytest.mark.integration
 
 UP = "\x1b[A"
 

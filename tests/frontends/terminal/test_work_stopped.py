@@ -15,6 +15,8 @@ from ybs.frontends.terminal.prompt.draft import PromptDraft
 from ybs.frontends.terminal.prompt.history import LineHistory
 from ybs.session.reply import Menu, MenuItem, Reply
 
+pytestmark = pytest.mark.integration
+
 
 class Slow(FakeSession):
     """A command that takes as long as the test wants."""

@@ -24,6 +24,8 @@ from ybs.core.ports import Request, ToolSpec
 from ybs.providers.http.failures import NotServed, Unavailable
 from ybs.providers.registry import create_model, find_provider
 
+pytestmark = pytest.mark.integration
+
 LOOK = ToolSpec(
     name="look",
     description="Look at something.",

@@ -143,6 +143,7 @@ async def test_a_hub_that_is_not_there_is_named(target: Path):
         await fetch(hub, target)
 
 
+@pytest.mark.integration
 @every_row(
     ("behaviour", "known", "words"),
     [

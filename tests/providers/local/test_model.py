@@ -17,6 +17,8 @@ from ybs.providers.local.model import LlamaCppModel
 from ybs.providers.registry import create_model
 from ybs.testing import OpenAIServer
 
+pytestmark = pytest.mark.integration
+
 ASK = Request("system", (UserMessage.of("who are you?"),))
 
 

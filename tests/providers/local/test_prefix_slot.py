@@ -14,7 +14,7 @@ from ybs.providers.local import STARTER_NAME, prefix_slot, server
 from ybs.providers.local.model import LlamaCppModel
 from ybs.providers.local.prefix_slot import KEPT, MOST_CHARS, READING
 
-pytestmark = pytest.mark.usefixtures("starter", "fake_server")
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("starter", "fake_server")]
 
 
 async def is_read_anew(system: str = "rules", words: str = "secret words") -> bool:

@@ -113,6 +113,7 @@ def test_the_server_gets_what_the_job_says(
     assert got.chat_template == served
 
 
+@pytest.mark.integration
 def test_the_log_ends_where_requests_begin(tmp_path: Path):
     code = (
         "import os, sys; from ybs.providers.local.serve import end_log; end_log('ready\\n');"
@@ -125,6 +126,7 @@ def test_the_log_ends_where_requests_begin(tmp_path: Path):
     assert log.read_text() == "ready\n"
 
 
+@pytest.mark.integration
 def test_nothing_is_imported_out_of_the_folder_that_ybs_stands_in(project: Path):
     for name in ("msgspec", "xllamacpp", "ybs"):
         (project / f"{name}.py").write_text("open('was_here', 'w')")
@@ -181,6 +183,7 @@ def program(job: ServerArguments, tmp_path: Path) -> Iterator[Callable[..., Serv
             process.kill(each.pid)
 
 
+@pytest.mark.integration
 def test_a_program_of_the_persons_is_served_and_ended(
     program: Callable[..., Served], tmp_path: Path
 ):
@@ -202,6 +205,7 @@ def test_a_program_of_the_persons_is_served_and_ended(
     assert process.start_time(got["pid"]) == ""
 
 
+@pytest.mark.integration
 def test_a_program_that_ends_by_itself_ends_its_keeper_with_its_code(
     program: Callable[..., Served],
 ):
@@ -211,6 +215,7 @@ def test_a_program_that_ends_by_itself_ends_its_keeper_with_its_code(
     assert not Path(served.job.state_file).exists()
 
 
+@pytest.mark.integration
 def test_a_program_does_not_outlive_a_keeper_that_is_killed(program: Callable[..., Served]):
     served = program()
     served.wait_until(served.is_up)

@@ -17,7 +17,7 @@ from ybs.providers.local import hardware, process, server
 from ybs.providers.local.choice import Shape
 from ybs.providers.local.hardware import Gpu, Machine
 
-pytestmark = pytest.mark.usefixtures("fake_server")
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("fake_server")]
 
 SHAPE = Shape(file_bytes=100, layers=4, token_bytes=100, longest=32_768)
 

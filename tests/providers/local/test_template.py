@@ -19,6 +19,8 @@ from ybs.providers.local.notes import NO_CALLS, notes_of
 from ybs.providers.local.template import makes_calls, templates_of
 from ybs.testing import ScriptedModel
 
+pytestmark = pytest.mark.integration
+
 SHAPE = Shape(file_bytes=1, layers=1, token_bytes=1, longest=4096)
 ASK = Request("system", (UserMessage.of("who are you?"),))
 

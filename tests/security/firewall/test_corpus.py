@@ -24,6 +24,7 @@ from ybs.security.firewall.rules import KINDS, RULES
 PW = "Tr0ub4" + "dor-x"
 
 
+@pytest.mark.integration
 def test_x01_tokens_of_fifty_kinds_are_found_in_every_frame(firewall: Firewall) -> None:
     assert len({kind for kind, _ in SHAPES}) >= 50
     missed = []
@@ -139,12 +140,14 @@ def test_the_end_of_a_private_key_is_masked_where_its_beginning_is_missing(
     assert firewall.mask(alone) == alone
 
 
+@pytest.mark.integration
 def test_many_keys_without_an_end_are_searched_for_it_once() -> None:
     text = ("-----BEGIN RSA " + "PRIVATE KEY-----\n") * 3000
     with takes_at_most(1):
         assert Firewall().find(text) == ()
 
 
+@pytest.mark.integration
 @every_row("unit", ["eyJ", "sk-", "://", "password=", "bearer ", "a", "QUJD", "%25", "key"])
 def test_x04_a_hostile_text_takes_little_time(firewall: Firewall, unit: str) -> None:
     text = unit * (20_000 // len(unit))

@@ -109,6 +109,7 @@ def left(text: str, token: str, *ways: str) -> bool:
     return "[ybs:secret:" not in masked or disguised in masked
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("way", ALONE)
 def test_each_kind_of_token_is_masked_in_each_disguise(way: str) -> None:
     assert [token for _, token in TOKENS if left("see: {} there", token, way)] == []
@@ -119,6 +120,7 @@ def test_a_token_is_masked_in_two_disguises(token: tuple[str, str], pair: tuple[
     assert not left("see: {} there", token[1], *pair)
 
 
+@pytest.mark.integration
 def test_one_token_is_masked_in_every_two_disguises() -> None:
     token = TOKENS[0][1]
     assert [pair for pair in PAIRS if left("see: {} there", token, *pair)] == []
@@ -183,12 +185,14 @@ def plain_texts() -> list[str]:
     ]  # fmt: skip
 
 
+@pytest.mark.integration
 def test_texts_that_only_look_encoded_are_left_alone_and_take_little_time() -> None:
     for text in plain_texts():
         with takes_at_most(0.2, text[:80]):
             assert Firewall().mask(text) == text, text[:80]
 
 
+@pytest.mark.integration
 @every_row(
     "unit",
     [

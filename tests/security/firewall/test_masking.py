@@ -32,6 +32,7 @@ def planted(parts: list[tuple[str, str, str]]) -> str:
     return "\n".join(f"{words} {frame.format(token)} " for words, token, frame in parts)
 
 
+@pytest.mark.integration
 @given(PLANTED)
 def test_masking_twice_changes_nothing_more(parts: list[tuple[str, str, str]]) -> None:
     firewall = Firewall()
@@ -45,6 +46,7 @@ def test_a_text_without_secrets_stays_as_it_is(text: str) -> None:
     assert Firewall().mask(text) is text
 
 
+@pytest.mark.integration
 @given(PLANTED, st.lists(st.integers(1, 60), min_size=1, max_size=20))
 def test_x02_no_planted_secret_is_left_however_the_text_is_cut(
     parts: list[tuple[str, str, str]], sizes: list[int]
@@ -109,6 +111,7 @@ def test_a_stream_lets_a_very_long_word_go_but_no_secret_in_it(
     assert (shown + stream.close()) == word.replace(token, "[ybs:secret:github-token#1]")
 
 
+@pytest.mark.integration
 def test_a_secret_longer_than_is_held_is_masked_in_parts(
     firewall: Firewall, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -299,6 +302,7 @@ def test_a_vault_knows_its_own_placeholders_only() -> None:
     assert [value for value, _ in vault.known()] == [b"value-of-it"]
 
 
+@pytest.mark.integration
 def test_private_keys_of_all_sorts_are_one_kind(firewall: Firewall) -> None:
     for kind in ("RSA ", "EC ", "OPENSSH ", "", "ENCRYPTED "):
         assert [one.kind for one in firewall.find(private_key(Random(1), kind))] == ["private-key"]

@@ -4,6 +4,7 @@ import base64
 from random import Random
 from urllib.parse import quote
 
+import pytest
 from msgspec import Raw, json
 from secrets_corpus.negatives import negatives
 from secrets_corpus.shapes import FRAMES, tokens
@@ -24,6 +25,7 @@ def values(text: str) -> list[Event]:
     return [words, output, shown, ToolFinished(id="3", success=True, output="", display=member)]
 
 
+@pytest.mark.integration
 def test_every_secret_is_masked_as_if_each_text_had_been_looked_at_alone() -> None:
     whole, alone = Firewall(), Firewall()
     texts = [

@@ -162,6 +162,7 @@ async def test_facts_are_given_without_touching_the_script(
     assert (server.requests, len(server.other_requests)) == ([], 2)
 
 
+@pytest.mark.integration
 def test_a_server_process_serves_and_records(tmp_path: Path):
     with ServerProcess("openai", ["hello"], tmp_path, "--model", "m", "--port", "0") as server:
         assert httpx2.get(f"{server.url}/models").json()["data"][0]["id"] == "m"
@@ -170,6 +171,7 @@ def test_a_server_process_serves_and_records(tmp_path: Path):
     assert server.requests[1].body == {"model": "m"}
 
 
+@pytest.mark.integration
 def test_a_server_process_that_was_asked_too_often_fails_the_test(tmp_path: Path):
     with (
         pytest.raises(ScriptOver, match="got 1 requests"),
@@ -178,6 +180,7 @@ def test_a_server_process_that_was_asked_too_often_fails_the_test(tmp_path: Path
         assert httpx2.post(f"{server.url}/api/chat", json={}).status_code == 400
 
 
+@pytest.mark.integration
 def test_a_server_process_with_wrong_options_does_not_start(tmp_path: Path):
     with pytest.raises(RuntimeError, match="did not start"):
         ServerProcess("openai", [], tmp_path, "--nonsense").__enter__()
@@ -193,6 +196,7 @@ def test_a_script_that_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.Ca
     assert "nonsense" in lines[1]
 
 
+@pytest.mark.integration
 def test_the_command_prints_its_endpoint_and_ends_when_told(tmp_path: Path):
     script = tmp_path / "script.json"
     script.write_text('["hi"]')

@@ -15,6 +15,8 @@ from ybs.core.ports import Effect
 from ybs.core.schema import schema_of
 from ybs.tools.calls.arguments import Decoded, decode
 
+pytestmark = pytest.mark.integration
+
 
 class Arguments(Struct, frozen=True):
     path: str

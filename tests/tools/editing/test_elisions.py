@@ -1,5 +1,7 @@
 """Lines left out as `...`: the parts that are told have one way to lie in the file, or the edit is refused."""
 
+import pytest
+
 from rows import every_row
 from timing import takes_at_most
 from ybs.tools.editing.matcher import Match, find
@@ -159,6 +161,7 @@ def test_a_long_part_may_lie_in_another_block_than_the_few_lines_before():
     assert edited(text, old, old.replace("old", "new")) == text.replace("old", "new")
 
 
+@pytest.mark.integration
 def test_many_places_of_what_stays_are_searched_in_time():
     text = "x\n" * 50_000 + "last one\n"
     with takes_at_most(2):

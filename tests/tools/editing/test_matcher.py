@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -200,6 +201,7 @@ def test_places_do_not_overlap_and_know_their_lines():
     assert line_of("a\nb\nc", 4) == 3
 
 
+@pytest.mark.integration
 @every_row("line", ["same line here\n", "x = {number}\n"])
 def test_long_files_are_searched_in_time(line: str):
     text = "".join(line.format(number=number) for number in range(50_000))

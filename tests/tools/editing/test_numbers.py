@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -216,6 +217,7 @@ LINES = st.lists(
 )
 
 
+@pytest.mark.integration
 @given(LINES, LINES, LINES, LINES, st.sampled_from(LABELS))
 @example(["alpha = 1"], ["    beta(alpha)"], [" 3: delta"], ["alpha = 1"], LABELS[0])
 @example(["alpha = 1"], ["", "}"], ["alpha = 1"], ["alpha = 1"], LABELS[19])

@@ -10,6 +10,7 @@ from tools.external.programs import FOLDER, install, playing, script
 from trusting import give_trust, put
 
 pytestmark = [
+    pytest.mark.integration,
     pytest.mark.timeout(60),
     pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux"),
 ]

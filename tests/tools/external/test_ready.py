@@ -37,6 +37,7 @@ def fetching(monkeypatch: pytest.MonkeyPatch, module: ModuleType, answer: Page) 
     return asked
 
 
+@pytest.mark.integration
 def test_a_page_becomes_markdown(monkeypatch: pytest.MonkeyPatch):
     fetching(monkeypatch, web_fetch, page(HTML))
     said = web_fetch.web_fetch("https://site.example/")
@@ -123,6 +124,7 @@ def test_where_there_is_none_that_is_said(project: Path):
         run_tests.command_in(project, "")
 
 
+@pytest.mark.integration
 async def test_they_are_installed_and_work_in_a_session(project: Path, home: Path, capsys: pytest.CaptureFixture[str]):  # fmt: skip
     del home
     assert install(this_host(), None) == 0

@@ -11,6 +11,7 @@ from trusting import put
 from ybs.core.ports import Answer
 
 pytestmark = [
+    pytest.mark.integration,
     pytest.mark.timeout(60),
     pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux"),
 ]

@@ -252,6 +252,7 @@ print(path.read_text(), [entry.name for entry in path.parent.iterdir()])
 """
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("remount", "words"),
     [("true", "the disk is full"), ("mount -o remount,ro disk", "the file system is read-only")],
@@ -298,6 +299,7 @@ for name in ("protected", "folder/a", "folder/b", "secret"):
 """
 
 
+@pytest.mark.integration
 def test_without_rights_nothing_is_changed_and_the_reason_is_said(project: Path):
     # Root may everything; within a namespace of its own it is a user like any other.
     command = ["unshare", "--user"] if os.geteuid() == 0 else []

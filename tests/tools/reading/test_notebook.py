@@ -5,6 +5,8 @@ from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from rows import every_row
 from tools.reading.test_images import png
 from ybs.tools.reading.notebook import rendered
@@ -62,6 +64,7 @@ async def test_the_json_can_be_read_and_edited(bench: Any, project: Path):
     assert "5\tx = 2\n" in (await bench.ok("read_file", path="a.ipynb")).output
 
 
+@pytest.mark.integration
 @every_row(
     "text",
     [

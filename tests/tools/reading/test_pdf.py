@@ -51,6 +51,7 @@ def encrypted(password: str) -> bytes:
     return out.getvalue()
 
 
+@pytest.mark.integration
 async def test_the_text_comes_page_by_page(bench: Any, project: Path):
     (project / "a.pdf").write_bytes(pdf_of("first words", "", "last words"))
     answered = await bench.ok("read_file", path="a.pdf")
@@ -128,11 +129,13 @@ def test_of_a_pdf_that_takes_too_long_the_pages_until_then_are_kept(
     assert made == pdf.Pdf("--- page 1 of 9 ---\none\n", 9, True)
 
 
+@pytest.mark.integration
 def test_a_process_out_of_time_is_killed():
     with pytest.raises(ToolError, match="too much time"):
         pdf.text_of(pdf_of("x"), "a.pdf", Deadline(-1))
 
 
+@pytest.mark.integration
 async def test_a_damaged_pdf_is_an_error(bench: Any, project: Path):
     (project / "a").write_bytes(b"%PDF-1.4\n" + b"rubbish " * 50)
     assert "a damaged PDF" in await bench.fails("read_file", path="a")

@@ -172,6 +172,7 @@ def case_in(folder: Path, chance: random.Random) -> Iterator[str]:
         yield f"{folder.name}/{chance.choice(folders)}/{chance.choice(NAMES)}"
 
 
+@pytest.mark.integration
 @needs_git
 @pytest.mark.parametrize(
     ("seed", "count"), [("1", 10), pytest.param("2", 200, marks=pytest.mark.slow)]

@@ -17,6 +17,8 @@ from ybs.tools.searching.choice import GlobChoice
 from ybs.tools.searching.dialect import pattern_of
 from ybs.tools.searching.walk import Deadline
 
+pytestmark = pytest.mark.integration
+
 RG = shutil.which("rg") or ""
 needs_rg = pytest.mark.skipif(not RG, reason="rg IS NOT INSTALLED: its results are not compared")
 

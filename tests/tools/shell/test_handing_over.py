@@ -73,6 +73,7 @@ async def test_nothing_is_shown_of_it_any_more_as_the_output_of_the_call(
     assert "more" not in "".join(shown)
 
 
+@pytest.mark.integration
 async def test_the_file_with_the_whole_of_a_long_output_is_named(
     workspace: Workspace, home: Path
 ) -> None:

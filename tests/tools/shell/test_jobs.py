@@ -42,6 +42,7 @@ def start(shells: Shells, command: str, *, most_chars: int = 1000) -> Job:
     return shells.jobs.start(command, Path.cwd(), most_chars=most_chars, live=live)
 
 
+@pytest.mark.integration
 async def test_each_reading_gives_what_is_new(shells: Shells, project: Path):
     job = start(shells, "echo a; while ! [ -e go ]; do sleep 0.01; done; echo b >&2; exit 4")
     await job.wait(5)
@@ -80,6 +81,7 @@ async def test_a_job_that_ends_by_itself_is_not_called_stopped(shells: Shells):
     assert job.state == "ended with signal SIGSEGV (exit code -11) after 0:00"
 
 
+@pytest.mark.integration
 async def test_waiting_ends_when_output_pauses_and_when_the_time_is_over(shells: Shells):
     loop = asyncio.get_running_loop()
     talking, silent = start(shells, "echo ready; sleep 60"), start(shells, "sleep 60")
@@ -90,6 +92,7 @@ async def test_waiting_ends_when_output_pauses_and_when_the_time_is_over(shells:
     assert loop.time() - began < 5
 
 
+@pytest.mark.integration
 async def test_stopping_ends_the_group_and_a_second_time_does_nothing(shells: Shells):
     job = start(shells, "sleep 60 & echo $! $$; wait")
     await job.wait(5)
@@ -102,6 +105,7 @@ async def test_stopping_ends_the_group_and_a_second_time_does_nothing(shells: Sh
         assert await ends(pid)
 
 
+@pytest.mark.integration
 async def test_stopping_kills_what_ignores_the_polite_signal(shells: Shells):
     job = start(shells, "trap '' TERM; echo $$; while :; do sleep 0.05; done")
     await job.wait(5)
@@ -111,6 +115,7 @@ async def test_stopping_kills_what_ignores_the_polite_signal(shells: Shells):
     assert job.state == "stopped after 0:00"
 
 
+@pytest.mark.integration
 async def test_what_a_job_leaves_running_ends_with_it(shells: Shells):
     job = start(shells, "sleep 60 & echo $!")
     assert await comes(lambda: job.ended is not None)
@@ -119,6 +124,7 @@ async def test_what_a_job_leaves_running_ends_with_it(shells: Shells):
     assert "left in the background were ended with it" in told
 
 
+@pytest.mark.integration
 async def test_jobs_end_with_the_session(shells: Shells):
     jobs = [start(shells, "echo $$; sleep 60") for _ in range(3)]
     for job in jobs:
@@ -213,6 +219,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.integration
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="strays need /proc")
 async def test_jobs_end_when_ybs_is_killed(project: Path):
     ybs = await asyncio.create_subprocess_exec(
@@ -241,6 +248,7 @@ async def test_ended_commands_are_off_the_watchs_list(shells: Shells):
     assert ended == f"-{began}"
 
 
+@pytest.mark.integration
 def test_all_jobs_are_gone_when_the_loop_ends_without_a_close(project: Path):
     shells = Shells(Roots(this_host(), project))
     pids: list[int] = []

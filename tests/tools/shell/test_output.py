@@ -95,6 +95,7 @@ def test_no_control_character_is_left(text: str):
     assert all(c in "\n\t" or c >= " " for c in as_seen(text))
 
 
+@pytest.mark.integration
 @every_row("raw", ["\x1b]", "\x1b[", "\r", "a\b", "\x1b[0", "\x1bP;", "a\r", "\x1b("])
 def test_cleaning_takes_linear_time(raw: str):
     with takes_at_most(1):

@@ -183,6 +183,7 @@ def test_old_files_and_then_the_oldest_are_removed(
     assert {file.stem for file in outputs.folder.iterdir()} == {"fresh", "new"}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("at_once", [1, 2])
 def test_the_outputs_of_one_session_stay_within_the_bound_of_all_at_any_moment(
     outputs: Outputs, monkeypatch: pytest.MonkeyPatch, at_once: int

@@ -65,6 +65,7 @@ def place(project: Path) -> Iterator[Place]:
     place.shells.close_watch()
 
 
+@pytest.mark.integration
 async def test_s18_a_command_that_ignores_the_polite_signal_is_killed_with_its_group(place: Place):
     ended = await place.run(
         "trap '' TERM; sh -c \"trap '' TERM; sleep 60\" & echo $! $$; wait", seconds=0.3
@@ -127,6 +128,7 @@ async def test_a_command_inside_another_ybs_is_found_by_both(
     assert place.stdout.startswith("ybs-outer.1;ybs-")
 
 
+@pytest.mark.integration
 async def test_what_holds_the_output_open_does_not_hold_the_call(place: Place):
     ended = await place.run("sleep 60 & echo $!; exit 3")
     assert ended == Ended(exit_code=3, left_running=True)
@@ -151,6 +153,7 @@ async def test_cancelling_ends_the_command_and_passes(place: Place):
     assert await ends(int(place.stdout))
 
 
+@pytest.mark.integration
 def test_cancelled_again_and_again_nothing_is_left_when_the_loop_ends(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ):
@@ -285,6 +288,7 @@ async def test_a_shell_that_nobody_can_wait_for_is_ended(
     assert await comes(lambda: open_descriptors() == before)
 
 
+@pytest.mark.integration
 async def test_a_shell_that_cannot_be_looked_at_is_waited_for(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ):
@@ -294,6 +298,7 @@ async def test_a_shell_that_cannot_be_looked_at_is_waited_for(
     assert (await place.run("trap '' TERM; sleep 60; sleep 60", seconds=0.1)).exit_code == -9
 
 
+@pytest.mark.integration
 async def test_no_descriptor_is_left_behind(place: Place):
     before = open_descriptors()
     for text in ("true", "echo x", "sleep 60 &"):
@@ -337,6 +342,7 @@ async def test_a_disk_that_is_slow_loses_nothing(place: Place, monkeypatch: pyte
     assert place.stdout.endswith("last\n")
 
 
+@pytest.mark.integration
 async def test_what_goes_on_writing_in_the_background_does_not_hold_the_call(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ):

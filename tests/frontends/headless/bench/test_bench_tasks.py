@@ -80,6 +80,7 @@ def test_there_are_40_tasks_half_of_them_held_back():
     assert len(kinds[0]) == 12
 
 
+@pytest.mark.integration
 @every_row("name", list(TASKS))
 def test_a_task_can_be_solved_and_is_not_solved_by_doing_nothing(name: str, tmp_path: Path):
     task, folder = replace(TASKS[name], many=None), tmp_path / name
@@ -115,6 +116,7 @@ def runs_of_words(text: str) -> set[tuple[str, ...]]:
     return set(zip(*(words[start:] for start in range(5)), strict=False))
 
 
+@pytest.mark.integration
 def test_projects_have_hundreds_of_files_or_a_guide_where_the_task_says_so(tmp_path: Path):
     write_project(TASKS["vat"], tmp_path / "many")
     assert len(list((tmp_path / "many" / "orders").iterdir())) == 300
@@ -159,6 +161,7 @@ def options_in(folder: Path, **overrides: Any) -> Options:
     return Options(host=this_host(), folder=folder, overrides=overrides, sandbox=False)
 
 
+@pytest.mark.integration
 async def test_a_task_is_done_in_a_project_of_its_own_and_measured(project: Path):
     edit = call("edit_file", path="settings.toml", old_text="30", new_text="45")
     script = [call("read_file", path="settings.toml"), call("nothing"), edit, "It is 45 now."]
@@ -169,6 +172,7 @@ async def test_a_task_is_done_in_a_project_of_its_own_and_measured(project: Path
     assert read_files(project) == {}
 
 
+@pytest.mark.integration
 async def test_files_are_written_without_a_question(project: Path):
     script = [call("write_file", path="motto.txt", content="Slow is smooth.\n"), "Done."]
     row = await run_task(TASKS["motto"], options_in(project), opening(script))
@@ -189,6 +193,7 @@ async def test_commands_are_agreed_to_where_a_sandbox_holds_them(
     assert (answer.is_allowed, answer.is_unattended) == (is_allowed, not is_allowed)
 
 
+@pytest.mark.integration
 async def test_a_turn_that_is_stopped_is_not_a_solved_task(project: Path):
     edit = call("edit_file", path="settings.toml", old_text="30", new_text="45")
     options = options_in(project, **{"agent.max_iterations": 1})

@@ -62,6 +62,7 @@ def test_text_that_streams_looks_like_text_that_is_finished() -> None:
     assert page.text.rstrip("\n").split("\n") == streamed
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("text", "seen"),
     [

@@ -115,6 +115,7 @@ def test_no_line_is_lost_and_none_comes_twice(lines: list[str]) -> None:
 SMALL = BlockLimits(lines=3, code_lines=3, list_lines=3, characters=40, line=16)
 
 
+@pytest.mark.integration
 @given(st.text(alphabet="ab`-#~| \n1.é", max_size=400), st.integers(1, 9))
 def test_the_size_of_the_pieces_does_not_matter(text: str, size: int) -> None:
     assert cut(text, size) == cut(text, 1)

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,6 +39,7 @@ WIDE = st.text(
 )
 
 
+@pytest.mark.integration
 @settings(max_examples=20)
 @given(WIDE, st.sampled_from([8, 20, 40, 80]))
 def test_no_line_is_wider_than_the_screen(text: str, width: int) -> None:
@@ -52,6 +54,7 @@ LINES = ("w{}", "- w{}", "{}. w{}", "  w{} w{}", "    w{}", "## w{}", "> w{}", "
 SOURCE = st.lists(st.sampled_from([*LINES, "|---|---|", "```", "", "", "   ```py"]), max_size=30)
 
 
+@pytest.mark.integration
 @settings(max_examples=20)
 @given(SOURCE, st.integers(1, 30))
 def test_every_word_is_drawn_once_in_any_pieces(lines: list[str], size: int) -> None:
@@ -96,6 +99,7 @@ WHOLE = (
 )
 
 
+@pytest.mark.integration
 @settings(max_examples=12)
 @given(st.lists(st.sampled_from(WHOLE), max_size=6), st.integers(1, 40))
 def test_blocks_of_a_usual_size_look_as_if_all_was_drawn_at_once(

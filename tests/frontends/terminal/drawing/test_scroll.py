@@ -8,6 +8,7 @@ from fake_session import FakeSession, says
 from ybs.frontends.terminal.drawing.fragments import fragments
 
 
+@pytest.mark.integration
 async def test_a_fast_stream_draws_the_prompt_seldom_and_loses_nothing() -> None:
     text = "\n\n".join(f"paragraph {number}" for number in range(200))
     async with staged(FakeSession(says(text, size=20)), prompt="go") as stage:

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from paper import Page
 
 from ybs.core.events import (
@@ -71,6 +72,7 @@ def test_a_typed_command_that_failed_says_why() -> None:
     assert Page().draw(UserSaid(content=content, origin="shell")) == "✗ it is blocked\n"
 
 
+@pytest.mark.integration
 def test_many_thousand_lines_of_a_typed_command_keep_little() -> None:
     page = Page()
     lines = "".join(f"line {number}\n" for number in range(1_000))

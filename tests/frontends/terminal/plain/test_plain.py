@@ -238,6 +238,7 @@ async def test_a_long_error_is_cut_and_told_whole_where_the_work_is(talking: Ope
         await talk.sees("at last")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("typed", "answer"),
     [
@@ -280,6 +281,7 @@ async def test_a_question_without_always_says_why(talking: Open) -> None:
         assert 'No "always" here: it may destroy something.\n' in talk.text
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("typed", "answer"),
     [

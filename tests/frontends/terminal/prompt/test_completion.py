@@ -163,6 +163,7 @@ class Here(FakeSession):
         self.environment = real.environment
 
 
+@pytest.mark.integration
 async def test_the_keys_choose_and_a_folder_leads_on(session: Session):
     fake = Here(session, says("ok"))
     async with staged(fake) as stage:

@@ -57,6 +57,7 @@ async def test_the_draft_is_edited_in_a_private_file_that_is_gone_afterwards(
     assert left_of(notes) == ([0o700, 0o600], False)
 
 
+@pytest.mark.integration
 async def test_pastes_are_whole_in_the_editor_and_folded_again_behind_it(
     editor: Callable[[str], Path],
 ) -> None:
@@ -71,6 +72,7 @@ async def test_pastes_are_whole_in_the_editor_and_folded_again_behind_it(
     assert notes.read_text() == f"a {pasted} b"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("script", "hint"),
     [
@@ -91,6 +93,7 @@ async def test_an_editor_that_fails_changes_nothing(
         await stage.sees("› draft goes on")
 
 
+@pytest.mark.integration
 async def test_what_a_turn_says_meanwhile_is_drawn_afterwards(
     editor: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -184,6 +187,7 @@ async def test_an_editor_that_cannot_be_started_or_writes_too_much_is_said(
         await edit("four", ["true"])
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("command", ["exec sleep 60", "trap '' TERM; exec sleep 60"])
 async def test_an_editor_ends_with_ybs(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     monkeypatch.setattr("ybs.frontends.terminal.prompt.editor.GRACE_SECONDS", 0.05)

@@ -25,6 +25,8 @@ from ybs.frontends.terminal.prompt.history import (
 )
 from ybs.security.firewall.masking import Firewall
 
+pytestmark = pytest.mark.integration
+
 UP, DOWN, REVERSE, ENTER = "\x1b[A", "\x1b[B", "\x12", "\r"
 SECRET = "sk-proj-" + "aB3xY9" * 8
 

@@ -2,10 +2,13 @@
 
 import os
 
+import pytest
 from stage import Stage, staged
 
 from fake_session import FakeSession, asks, hangs, question_of, says
 from ybs.frontends.terminal.prompt.input import TOGETHER_SECONDS
+
+pytestmark = pytest.mark.integration
 
 
 async def asked(stage: Stage) -> None:

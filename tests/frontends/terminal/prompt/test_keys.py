@@ -13,6 +13,8 @@ from ybs.config.schema import Config, Ui
 from ybs.frontends.terminal.prompt.completion import YbsCompleter
 from ybs.frontends.terminal.prompt.keys import EMACS_KEYS, KEYS, VI_KEYS, keys_text
 
+pytestmark = pytest.mark.integration
+
 Try: TypeAlias = Callable[[Stage], Awaitable[None]]
 KILLED: list[tuple[int, int]] = []
 APPENDS = """sh -c 'printf " edited" >> "$1"' sh"""

@@ -27,6 +27,7 @@ def draft_of(stage: Stage) -> str:
     return stage.terminal.window.draft.text
 
 
+@pytest.mark.integration
 async def test_a_long_paste_is_shown_as_a_mark_and_sent_whole() -> None:
     session = FakeSession(says("ok"))
     async with staged(session) as stage:
@@ -43,6 +44,7 @@ async def test_a_long_paste_is_shown_as_a_mark_and_sent_whole() -> None:
         stage.keys("\x03")
 
 
+@pytest.mark.integration
 async def test_no_end_and_no_part_of_a_folded_paste_names_files() -> None:
     session = FakeSession(hangs, says("ok"))
     inner = LONG.replace("line 3", "@private.txt")
@@ -85,6 +87,7 @@ def test_a_line_comes_back_whole_when_its_paste_was_let_go(
     assert pastes.shorten(words) == words  # too long ago
 
 
+@pytest.mark.integration
 async def test_every_key_takes_a_folded_paste_as_one() -> None:
     session = FakeSession(says("ok"))
     async with staged(session) as stage:
@@ -142,6 +145,7 @@ async def test_what_is_removed_from_a_paste_is_said() -> None:
         await stage.sees("1 control character left out")
 
 
+@pytest.mark.integration
 async def test_a_paste_waits_steers_and_comes_back_whole() -> None:
     session = FakeSession(hangs)
     async with staged(session) as stage:
@@ -166,6 +170,7 @@ async def test_a_paste_waits_steers_and_comes_back_whole() -> None:
         await stage.sees("interrupted")
 
 
+@pytest.mark.integration
 async def test_a_paste_of_five_megabytes_is_quick() -> None:
     text = ("x" * 79 + "\n") * 62_500
     session = FakeSession(says("ok"))

@@ -33,6 +33,7 @@ def keyboard(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
         yield writing
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("typed", "is_allowed", "reason"),
     [

@@ -252,6 +252,7 @@ async def test_the_silence_is_counted_from_the_first_drawing() -> None:
     assert not choice.is_too_early()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("key", "answer"), [("y", YES), ("n", NO), ("a", ALWAYS), ("\x1b", NO)])
 async def test_keys_in_the_terminal_answer(key: str, answer: Answer) -> None:
     session = FakeSession(asks(question_of()))
@@ -287,6 +288,7 @@ def test_where_a_command_has_no_network_the_question_says_so_and_offers_it() -> 
     ]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("keys", "answer", "said"),
     [
@@ -321,6 +323,7 @@ async def test_what_is_not_offered_is_not_given() -> None:
     assert await choice.answer == YES
 
 
+@pytest.mark.integration
 async def test_the_silence_is_over_however_often_the_question_is_drawn_anew() -> None:
     session = FakeSession(asks(question_of()))
     async with staged(session) as stage:
@@ -336,6 +339,7 @@ async def test_the_silence_is_over_however_often_the_question_is_drawn_anew() ->
         assert session.answers == [YES]
 
 
+@pytest.mark.integration
 async def test_a_key_that_came_too_soon_is_told_and_counts_the_second_time() -> None:
     session = FakeSession(asks(question_of()))
     async with staged(session) as stage:
@@ -350,6 +354,7 @@ async def test_a_key_that_came_too_soon_is_told_and_counts_the_second_time() -> 
         assert session.answers == [YES]
 
 
+@pytest.mark.integration
 async def test_the_mode_is_not_switched_at_a_question_and_the_key_says_so() -> None:
     session = FakeSession(asks(question_of()))
     async with staged(session) as stage:
@@ -365,6 +370,7 @@ async def test_the_mode_is_not_switched_at_a_question_and_the_key_says_so() -> N
         await stage.until(lambda: session.answers)
 
 
+@pytest.mark.integration
 async def test_a_reason_is_typed_in_a_line_of_its_own() -> None:
     session = FakeSession(asks(question_of()))
     async with staged(session) as stage:
@@ -379,6 +385,7 @@ async def test_a_reason_is_typed_in_a_line_of_its_own() -> None:
         await stage.sees("[r] no, because: use make")
 
 
+@pytest.mark.integration
 async def test_escape_while_explaining_goes_back_to_the_question_and_nothing_is_allowed_by_it() -> (
     None
 ):
@@ -403,6 +410,7 @@ async def test_escape_while_explaining_goes_back_to_the_question_and_nothing_is_
         assert session.answers == [NO]
 
 
+@pytest.mark.integration
 async def test_questions_of_parallel_calls_come_one_after_the_other_and_are_counted() -> None:
     async def three(session: FakeSession) -> None:
         bodies = ("first", "second", "third")
@@ -421,6 +429,7 @@ async def test_questions_of_parallel_calls_come_one_after_the_other_and_are_coun
         assert session.answers == [YES, NO, YES]
 
 
+@pytest.mark.integration
 def test_a_body_longer_than_a_screen_is_whole_counted_and_named_again_below_it() -> None:
     body = "\n".join(["--- a", "+++ a", "@@ -1 +1,5000 @@", *(f"+line {n}" for n in range(5000))])
     question = question_of("write_file", "write", body, title="Write a (+5000 -0)")
@@ -429,6 +438,7 @@ def test_a_body_longer_than_a_screen_is_whole_counted_and_named_again_below_it()
     assert lines[-1] == "? write_file wants to write a (+5000 -0), in /srv/shop (5,001 lines above)"
 
 
+@pytest.mark.integration
 async def test_what_was_typed_before_the_question_is_no_consent_and_not_lost() -> None:
     session = FakeSession(asks(question_of()))
     async with staged(session) as stage:
@@ -440,6 +450,7 @@ async def test_what_was_typed_before_the_question_is_no_consent_and_not_lost() -
         assert stage.terminal.window.draft.text == "yyy"
 
 
+@pytest.mark.integration
 async def test_going_on_typing_into_a_question_is_no_consent_and_not_lost() -> None:
     session = FakeSession(asks(question_of()))
     async with staged(session) as stage:
@@ -455,6 +466,7 @@ async def test_going_on_typing_into_a_question_is_no_consent_and_not_lost() -> N
         assert stage.terminal.window.draft.text == "next, try "
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("paste", ["\x1b[200~y\n\x1b[201~", "\x1b[200~y\x1b[201~", "y\r", "yes"])
 async def test_t05_pasted_text_is_no_consent(paste: str) -> None:
     session = FakeSession(asks(question_of()))
@@ -467,6 +479,7 @@ async def test_t05_pasted_text_is_no_consent(paste: str) -> None:
         assert session.answers == []
 
 
+@pytest.mark.integration
 async def test_the_draft_is_there_again_after_the_question() -> None:
     session = FakeSession(asks(question_of()))
     async with staged(session) as stage:

@@ -151,6 +151,7 @@ async def opened(stage: Stage) -> None:
     await stage.sees("Choose a model")
 
 
+@pytest.mark.integration
 async def test_enter_sends_the_line_of_the_item_as_if_it_were_typed() -> None:
     session = picking()
     async with staged(session) as stage:
@@ -170,6 +171,7 @@ async def test_enter_sends_the_line_of_the_item_as_if_it_were_typed() -> None:
         await stage.sees("› free again")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("key", ["\x1b", "\x03"])
 async def test_a_menu_closes_without_a_trace(key: str) -> None:
     session = picking()
@@ -185,6 +187,7 @@ async def test_a_menu_closes_without_a_trace(key: str) -> None:
         assert stage.terminal.window.draft.text == ""
 
 
+@pytest.mark.integration
 async def test_who_was_typing_when_a_menu_came_keeps_the_words_and_chooses_nothing() -> None:
     session = picking()
     async with staged(session) as stage:
@@ -202,6 +205,7 @@ async def test_who_was_typing_when_a_menu_came_keeps_the_words_and_chooses_nothi
         await stage.sees("› next I want")
 
 
+@pytest.mark.integration
 async def test_an_enter_too_many_chooses_nothing() -> None:
     session = picking()
     async with staged(session) as stage:
@@ -214,6 +218,7 @@ async def test_an_enter_too_many_chooses_nothing() -> None:
         await stage.sees("answer to /model mistral-small")
 
 
+@pytest.mark.integration
 async def test_a_question_comes_before_a_menu_and_the_menu_is_there_again() -> None:
     go = asyncio.Event()
 
@@ -235,6 +240,7 @@ async def test_a_question_comes_before_a_menu_and_the_menu_is_there_again() -> N
         await stage.sees("› • 2 mistral-small")
 
 
+@pytest.mark.integration
 async def test_a_menu_without_items_is_its_text_and_a_draft_goes_into_the_prompt() -> None:
     session = picking(says("x"), menu=Menu(title="Nothing", items=()))
     session.replies["/rewind"] = Reply(text="Back there.", draft="fix\nthe cart")
@@ -248,6 +254,7 @@ async def test_a_menu_without_items_is_its_text_and_a_draft_goes_into_the_prompt
         assert stage.terminal.window.draft.text == "fix\nthe cart"
 
 
+@pytest.mark.integration
 async def test_a_menu_of_prompts_that_is_closed_again_leaves_nothing_behind() -> None:
     session = FakeSession()
     items = (MenuItem(line="/rewind 1 of 1", label="fix the cart"),)
@@ -282,6 +289,7 @@ async def test_a_menu_fits_any_screen(size: tuple[int, int]) -> None:
         assert "too small" not in stage.screen
 
 
+@pytest.mark.integration
 async def test_keys_that_come_fast_choose_what_they_name() -> None:
     for keys in ("1\r", "qwen\r"):
         session = picking()
@@ -291,6 +299,7 @@ async def test_keys_that_come_fast_choose_what_they_name() -> None:
             await stage.sees("answer to /model qwen")
 
 
+@pytest.mark.integration
 async def test_a_line_that_was_sent_before_the_menu_came_is_for_the_menu() -> None:
     for ahead in ("1", "qwen"):
         session = picking()
@@ -344,6 +353,7 @@ async def test_the_menu_of_a_command_beside_a_turn_takes_fast_keys_too() -> None
         stage.keys("\x1b")
 
 
+@pytest.mark.integration
 async def test_the_first_offer_is_taken_for_the_beginning_of_a_name() -> None:
     session = picking()
     async with staged(session) as stage:
@@ -352,6 +362,7 @@ async def test_the_first_offer_is_taken_for_the_beginning_of_a_name() -> None:
         assert session.lines == ["/model", "/model claude-haiku"]
 
 
+@pytest.mark.integration
 async def test_what_was_typed_before_the_menu_came_and_names_an_item_filters_it() -> None:
     session = picking()
     async with staged(session) as stage:
