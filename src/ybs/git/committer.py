@@ -242,17 +242,15 @@ class Committer:
         return plain_message(f"{prefix}{text}")
 
     def _made(self, commit: str, message: str, paths: Sequence[str], notices: str = "") -> Commit:
-        """Return what was done; the first time the person is told how to end it."""
+        """Return what was done and say it; the first time the person is told how to end it."""
         title = message.partition("\n")[0]
-        if is_first := not self._has_committed:
-            self._has_committed = True
-            begun = f"ybs commits what each turn changed: {title} ({commit[:7]})."
-            notices = f"{begun}\n{notices}".rstrip()
+        is_first, self._has_committed = not self._has_committed, True
+        what = "ybs commits what each turn changed" if is_first else "Committed"
         return Commit(
             commit=commit,
             title=title,
             paths=tuple(paths),
-            notice=notices,
+            notice=f"{what}: {title} ({commit[:7]}).\n{notices}".rstrip(),
             is_about_all=is_first,
         )
 

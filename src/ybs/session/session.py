@@ -38,7 +38,6 @@ from ybs.session.status import Status, View
 from ybs.session.tally import TurnUse, uses_of
 from ybs.session.turn_runner import TurnRunner
 from ybs.transcripts.facts import MOST_WORDS
-from ybs.transcripts.saved import ONE_SHOT
 
 
 class Session:
@@ -94,7 +93,8 @@ class Session:
         self.history = History(*past, self.running, self.emit, self._rewritten)
         #: The menu that each command gave last, so that a number can choose from it.
         self.offered: dict[str, Menu] = {}
-        self._runner = TurnRunner(parts, self.running, self.emit, self.count)
+        is_alone = self._options.is_one_shot and self._options.resume is None
+        self._runner = TurnRunner(parts, self.running, self.emit, self.count, is_one_shot=is_alone)
         self.context.take_up(parts.conversation.messages)
 
     @classmethod
@@ -366,8 +366,7 @@ class Session:
         await self._parts.aclose()
         if not self._is_closed:
             self._is_closed = True
-            is_alone = self._options.is_one_shot and self._options.resume is None
-            self._runner.end(ONE_SHOT if is_alone else "user_exit")
+            self._runner.end()
             self.journal.close()
 
     def count(self, words: str, usage: Usage, seconds: float, model: str = "") -> None:

@@ -23,6 +23,7 @@ from ybs.session.parts import SessionParts
 from ybs.session.reply import Outcome
 from ybs.session.running_task import RunningTask, is_passed_on
 from ybs.session.tally import Tally
+from ybs.transcripts.saved import ONE_SHOT
 
 #: Takes the first words of a turn, what it used, how many seconds it worked, and the model that answered last (empty: none has).
 Count = Callable[[str, Usage, float, str], None]
@@ -31,8 +32,17 @@ Count = Callable[[str, Usage, float, str], None]
 class TurnRunner:
     """Runs one turn at a time. The conversation begins, for the transcript, with the first of them."""
 
-    def __init__(self, parts: SessionParts, running: RunningTask, emit: Emit, count: Count) -> None:
+    def __init__(
+        self,
+        parts: SessionParts,
+        running: RunningTask,
+        emit: Emit,
+        count: Count,
+        *,
+        is_one_shot: bool,
+    ) -> None:
         self._parts, self._running, self._emit, self._count = parts, running, emit, count
+        self._is_one_shot = is_one_shot
         self._tally = Tally()
         self.has_started = False
         self._prepared_for: object = None  # the model that the system prompt was made for
@@ -148,9 +158,10 @@ class TurnRunner:
         if self.has_started:
             self._emit(self.beginning(self._parts.journal.name))
 
-    def end(self, reason: str) -> None:
-        """Tell that the session ends, if it has begun."""
+    def end(self, reason: str = "") -> None:
+        """Tell that the session ends, if it has begun; without a reason because its person is done with it."""
         if self.has_started:
+            reason = reason or (ONE_SHOT if self._is_one_shot else "user_exit")
             count = len(self._parts.conversation.messages)
             self._emit(SessionEnded(reason=reason, message_count=count))
 
@@ -164,6 +175,8 @@ class TurnRunner:
             "sandbox": "off" if environment.sandbox.is_off else "on",
             "incognito": "on" if environment.incognito.is_on else "off",
         }
+        if self._is_one_shot:
+            config[ONE_SHOT] = "on"
         return SessionStarted(session=name, folder=str(environment.folder), config=config)
 
     def _be_finished(self) -> None:

@@ -80,7 +80,9 @@ def _look_at(path: Path, handle: int, project: str | None) -> Saved | None:
         is_open=False if has_ended else _is_locked(handle),
         provider=config.get("provider", ""),
         model=config.get("model", ""),
-        is_one_shot=isinstance(ended, SessionEnded) and ended.reason == ONE_SHOT,
+        is_one_shot=ended.reason == ONE_SHOT
+        if isinstance(ended, SessionEnded)
+        else ONE_SHOT in config,
     )
 
 

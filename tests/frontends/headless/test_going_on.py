@@ -92,6 +92,23 @@ def test_one_shots_stand_behind_conversations_and_copies_are_called_so(
     assert next(e["title"] for e in listed() if e["session"] == again) == titles[copy]
 
 
+def test_a_one_shot_that_was_killed_is_one_until_somebody_goes_on_with_it(
+    printed: Print, server: OpenAIServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def kinds() -> dict[str, bool]:
+        assert cli.main(["sessions", "--format", "json"]) == 0
+        listed = msgspec.json.decode(capsys.readouterr().out)
+        return {each["session"]: each["is_one_shot"] for each in listed}
+
+    name = printed("only once")["session"]
+    path = this_host().sessions_folder / f"{name}.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-2]))  # as a kill leaves it: without its title and its end
+    assert kinds() == {name: True}
+    assert printed("--resume", name, "go on")["session"] == name
+    assert kinds() == {name: False}
+
+
 def test_what_cannot_go_on_says_why_and_what_to_do(
     printed: Print, server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
