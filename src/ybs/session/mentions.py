@@ -11,7 +11,7 @@ from ybs.core.lazy import lazy
 MOST_MENTIONS = 200
 #: An @ counts at the start of a word: not in mail addresses.
 _START = r"(?:^|(?<=[\s(\[{<'\"`]))"
-_MENTION = re.compile(
+_MENTION = lazy(
     rf'{_START}@(?:"((?:\\"|[^"\n])+)(?:"(:\d+(?:-\d+)?)?|$)|((?:\\ |[^\s@"])(?:\\ |\S)*))',
     re.MULTILINE,
 )
@@ -21,7 +21,7 @@ _LINES = lazy(r"(.+?):(\d{1,9})(?:-(\d{1,9}))?")
 _AFTER = ".,;:!?)]}>'\"`"
 #: Where the path alone would be read as something else: it needs quotes.
 _NEEDS_QUOTES = lazy(rf"[\s\"]|[{re.escape(_AFTER)}]$|:\d+(?:-\d+)?$")
-_PICTURE = re.compile(
+_PICTURE = lazy(
     r"""(?:^|(?<=\s))(?:'((?:file://)?[/~][^'\n]*)'|"((?:file://)?[/~][^"\n]*)"|((?:file://)?[/~](?:\\.|[^\s\\'"])*))(?=\s|$)""",
     re.MULTILINE,
 )
@@ -48,7 +48,9 @@ def names_files(words: str) -> bool:
 
 def mentions_in(words: str) -> Iterator[tuple[Reading, ...]]:
     """Yield each mention with the ways to read it, the likeliest first."""
-    for count, found in enumerate(_MENTION.finditer(words)):
+    if "@" not in words:
+        return
+    for count, found in enumerate(_MENTION().finditer(words)):
         if count >= MOST_MENTIONS:
             return
         quoted, lines, bare = found.groups()
@@ -78,7 +80,9 @@ def looks_like_path(name: str) -> bool:
 
 def pictures_in(words: str) -> list[str]:
     """Return the paths of pictures that stand alone as a word: absolute, with `~`, or `file://` addresses."""
-    found = (_path_of(*match.groups()) for match in _PICTURE.finditer(words))
+    if "/" not in words:
+        return []
+    found = (_path_of(*match.groups()) for match in _PICTURE().finditer(words))
     return [path for path in found if is_picture_name(path)][:MOST_MENTIONS]
 
 

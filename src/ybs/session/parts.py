@@ -1,6 +1,7 @@
 """What a session is made of, as long as one conversation lives: made in order, each from what stands before it."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,8 +17,6 @@ from ybs.core.conversation import Conversation
 from ybs.core.envelope import MAIN
 from ybs.core.events import Emit
 from ybs.core.ports import Confirm, Guard, Model
-from ybs.guards.answer_form import AnswerForm
-from ybs.guards.json_schema import JsonSchema
 from ybs.guards.planning import Planning
 from ybs.guards.steering import Steering
 from ybs.providers.registry import ProviderModel
@@ -28,6 +27,9 @@ from ybs.session.recorder import TurnRecorder
 from ybs.session.warming import Warming
 from ybs.transcripts.store import Store
 
+if TYPE_CHECKING:
+    from ybs.guards.answer_form import AnswerForm
+
 NOTHING_SAID = (
     "All saved sessions of {folder} are empty, so a new one was started. "
     "They can be listed, and resumed by name."
@@ -36,6 +38,15 @@ NOTHING_SAID = (
 
 def _as_it_is(model: Model) -> Model:
     return model
+
+
+def _form_of(schema: Any) -> "AnswerForm | None":
+    if schema is None:
+        return None
+    from ybs.guards.answer_form import AnswerForm  # few ask for one
+    from ybs.guards.json_schema import JsonSchema
+
+    return AnswerForm(JsonSchema(schema))
 
 
 class SessionPorts(Struct, frozen=True, kw_only=True):
@@ -94,9 +105,8 @@ class SessionParts:
             options.toolboxes,
         )
         self._prompt_form: PromptForm | None = None
-        schema = options.output_schema
         #: What the answer to each prompt has to be, where the program or the person said it.
-        self.form = AnswerForm(JsonSchema(schema)) if schema is not None else None
+        self.form = _form_of(options.output_schema)
         self.agent = self.build(provider, model)
 
     def store(self) -> Store:

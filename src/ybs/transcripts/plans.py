@@ -3,19 +3,21 @@
 import re
 from typing import Final
 
+from ybs.core.lazy import lazy
+
 #: Begins the person's words that let a plan be carried out; the plan follows.
 GO_AHEAD: Final = "Go ahead with this plan. You may change files and run commands now.\n\n"
-_HEADING = re.compile(
+_HEADING = lazy(
     r"^[ \t]*(?:#{1,6}[ \t]*)?[*_]{0,2}(?:(?:the|my|proposed|implementation|revised|updated) )?plan\b[^\n.?!]{0,40}$",
     re.IGNORECASE | re.MULTILINE,
 )
-_STEP = re.compile(r"^[ \t]*(?:#{1,6}[ \t]*)?(?:\*\*)?(?:step[ \t]+)?\d{1,2}[.):]", re.I | re.M)
+_STEP = lazy(r"^[ \t]*(?:#{1,6}[ \t]*)?(?:\*\*)?(?:step[ \t]+)?\d{1,2}[.):]", re.I | re.M)
 _LEAST_STEPS: Final = 2
 
 
 def plan_in(text: str) -> str:
     """Return the part of an answer that stands under the last heading `Plan`; empty where there is none."""
-    headings = list(_HEADING.finditer(text))
+    headings = list(_HEADING().finditer(text)) if "plan" in text.lower() else []
     if not headings:
         return ""
     plan = text[headings[-1].start() :].strip()
@@ -30,4 +32,4 @@ def proposed_plan(text: str) -> str:
     if plan := plan_in(text):
         return plan
     is_question = text.rstrip().endswith("?")
-    return "" if is_question or len(_STEP.findall(text)) < _LEAST_STEPS else text.strip()
+    return "" if is_question or len(_STEP().findall(text)) < _LEAST_STEPS else text.strip()
