@@ -28,6 +28,10 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         "list the tools that the model can call, ask your own ones anew what they do, or install a ready one",
         ("list", "check", "install"),
     ),
+    "skills": (
+        "list the skills, say what is wrong with those that cannot be used, or make one",
+        ("list", "check", "new"),
+    ),
     "tool": ("run one tool without a model and print its result as JSON", ("call",)),
     "map": ("list the files and definitions of a project, the ones relevant to a query first", ()),
     "trust": (
@@ -48,6 +52,8 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "doctor": ("check this machine and say how to fix what does not work", ()),
 }
+#: What stands behind the action of these.
+_NAMES = {"tools": "of install: one that comes with ybs", "skills": "of new: its name"}
 #: Action of `sessions`: how many words it takes at least and at most (None: any number), and which.
 SESSIONS_WORDS: dict[str, tuple[int, int | None, str]] = {
     "list": (0, 0, "[--all]"),
@@ -105,8 +111,8 @@ def add_own(parser: "ArgumentParser", name: str) -> list["Action"]:
             options = [add("--sources", action="store_true", help=help_text)]
             add("key", nargs="?", metavar="KEY", help="of set and unset: a setting, as llm.model")
             add("value", nargs="?", metavar="VALUE", help="of set: its value, as text or JSON")
-        case "tools":
-            add("name", nargs="?", metavar="NAME", help="of install: one that comes with ybs")
+        case "tools" | "skills":
+            add("name", nargs="?", metavar="NAME", help=_NAMES[name])
         case "firewall":
             help_text = "files or folders to scan; - for standard input (default: this folder)"
             add("files", nargs="*", metavar="FILE", help=help_text)
@@ -135,6 +141,8 @@ def check_own(name: str, arguments: "Namespace") -> None:
         check_models(arguments)
     if name == "tool" and not arguments.name:
         fail("the name of a tool is missing: ybs tool call NAME JSON")
+    if name == "skills" and (arguments.action == "new") != bool(arguments.name):
+        fail("`new`, and only that, takes a name: ybs skills new NAME")
     if name == "sessions":
         check_sessions(arguments)
 

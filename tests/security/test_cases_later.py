@@ -30,7 +30,7 @@ def no_system_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [".ybs.json", ".mcp.json", ".ybs/hooks/x", ".ybs/commands/x.md"])
 def test_c08_what_a_command_has_planted_is_not_trusted_at_the_next_start(project: Path, name: str):
-    write(project, {"skills": {"a": 1}}, ".ybs.json" if name != ".ybs.json" else "x.json")
+    write(project, {"router": {"a": 1}}, ".ybs.json" if name != ".ybs.json" else "x.json")
     write(project, "x", ".ybs/commands/known.md")
     give_trust(project)
     assert is_trusted(project)

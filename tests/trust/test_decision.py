@@ -30,7 +30,7 @@ def test_harmless_settings_need_no_trust(project: Path, write: Write):
     (project / ".ybs").mkdir()
     (project / "tools").mkdir()
     put(project, "tools/README.md", "words")
-    put(project, ".ybs/skills/plain/SKILL.md", "words")
+    put(project, ".ybs/skills/words.md", "words")
     put(project, ".ybs/notes.md", "words")
     assert load(this_host(), folder=project).review is None
 
@@ -111,6 +111,9 @@ FILES = {
     ".ybs/hooks/start": ("#!/bin/sh\n", 0o755),
     ".ybs/skills/s/SKILL.md": ("words", 0o644),
     ".ybs/skills/s/run.py": ("print()", 0o644),
+    ".ybs/skills/plain/SKILL.md": ("words", 0o644),
+    ".agents/skills/s/SKILL.md": ("words", 0o644),
+    ".claude/skills/t/SKILL.md": ("words", 0o644),
     ".ybs/tools/t": ("#!/bin/sh\n", 0o755),
     "tools/t.tool.json": ("{}", 0o644),
     "tools/t": ("#!/bin/sh\n", 0o755),

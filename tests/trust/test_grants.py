@@ -55,13 +55,13 @@ def test_some_settings_are_not_taken_even_from_a_trusted_project(project: Path):
 
 def test_what_is_of_no_use_is_told_and_left_out(project: Path):
     loaded = trusted(
-        project, {"providers": 5, "hooks": [], "llm": {"endpoint": 7}, "skills": {"a": 1}}
+        project, {"providers": 5, "hooks": [], "llm": {"endpoint": 7}, "router": {"a": 1}}
     )
     assert loaded.config.providers == {}
     assert loaded.config.llm.endpoint is None
-    assert loaded.config.skills == {"a": 1}
+    assert loaded.config.router == {"a": 1}
     assert len(loaded.warnings) == 3
-    assert loaded.warnings[2].startswith("skills: without effect")
+    assert loaded.warnings[2].startswith("router: without effect")
 
 
 def test_what_is_never_taken_are_settings():
@@ -171,7 +171,7 @@ def test_a_trusted_project_may_give_a_tool_more_time(project: Path, write: Write
 
 
 def test_every_wish_is_told_in_plain_words(project: Path):
-    review = wanting(project, {**POWERFUL, "skills": {"x": 1}, "llm": {"provider": "p"}})
+    review = wanting(project, {**POWERFUL, "router": {"x": 1}, "llm": {"provider": "p"}})
     assert lines_of(review) == [
         ".ybs.json: chooses the provider p",
         '.ybs.json: runs programs at before_turn: ["./hook.sh --now"]',
@@ -180,7 +180,7 @@ def test_every_wish_is_told_in_plain_words(project: Path):
         "it receives your environment variables TOKEN",
         '.ybs.json: lets the model run these programs: [{"name":"x","path":"./x"}]',
         '.ybs.json: looks for tools, which are programs, in ["./more"]',
-        ".ybs.json: sets skills.x to 1",
+        ".ybs.json: sets router.x to 1",
     ]
 
 

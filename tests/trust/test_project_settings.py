@@ -33,7 +33,7 @@ POWERFUL: dict[str, Any] = {
     },
     "hooks": {"start": "evil"},
     "mcpServers": {"x": {"command": "evil"}},
-    "skills": {"x": 1},
+    "skills": {"search_paths": ["x"]},
     "gateway": {"x": 1},
     "cli_agents": {"x": {"command": ["evil"]}},
     "memory": {"x": 1},

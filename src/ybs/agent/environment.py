@@ -1,7 +1,7 @@
 """What the tools of a session stand on: folders, policy, sandbox, processes and the firewall. It does not need a model."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final
@@ -12,6 +12,7 @@ from ybs.agent.sandbox import Sandbox
 from ybs.agent.secrets import Secrets
 from ybs.config.host import Host
 from ybs.config.layers import Loaded
+from ybs.config.paths import PROJECT_SKILLS
 from ybs.config.schema import Config
 from ybs.core.ports import Confirm
 from ybs.security.incognito import Incognito
@@ -25,6 +26,7 @@ from ybs.trust.project_rules import ProjectRules
 
 if TYPE_CHECKING:
     from ybs.tools.external.catalogue import Catalogue
+    from ybs.tools.skills.finding import Folder, Skills
 
 
 class Permissions(Struct, frozen=True, kw_only=True):
@@ -53,6 +55,7 @@ class ToolEnvironment:
     """
 
     _external: "Catalogue | None" = None
+    _skills: "Skills | None" = None
 
     def __init__(
         self,
@@ -150,6 +153,43 @@ class ToolEnvironment:
             os.path.isdir(host.expand(name, self.folder))  # noqa: PTH112 - at every start
             for name in tools.search_paths
         )
+
+    @property
+    def skills(self) -> "Skills":
+        """The skills of the person and of the project, found once."""
+        if self._skills is None:
+            from ybs.tools.skills.finding import find_skills
+
+            self._skills = find_skills(
+                list(self._skill_folders()),
+                self.loaded.review,
+                only=self.config.skills.only,
+                may_open=self.sandbox.may_show,
+            )
+        return self._skills
+
+    def forget_skills(self) -> None:
+        """Look for skills again when they are next asked for."""
+        self._skills = None
+
+    def has_skills(self) -> bool:
+        """Return whether there is a place where skills may lie, without loading what reads them."""
+        names = (*self.config.skills.search_paths, *PROJECT_SKILLS)
+        return any(os.path.isdir(self.host.expand(name, self.folder)) for name in names)  # noqa: PTH112 - at every start
+
+    def open_skill(self, folder: Path) -> None:
+        """Let tools and commands read the folder of a skill of the person's own."""
+        self.roots.add(folder, is_read_only=True)
+        self.sandbox.show(folder)
+
+    def _skill_folders(self) -> "Iterator[Folder]":
+        from ybs.tools.skills.finding import Folder
+
+        own = [self.host.expand(name, self.folder) for name in self.config.skills.search_paths]
+        for path in own:
+            yield Folder(path, self.host.short(str(path)), path.is_relative_to(self.folder))
+        for name in PROJECT_SKILLS:
+            yield Folder(self.folder / name, name, is_projects=True)
 
     def fit_outputs(self, window: int) -> None:
         """Have no output of a tool take more of the model's window than fits beside rules, tools and words."""

@@ -180,7 +180,7 @@ class PromptContext(Guard):
     def unoffered(self, *, is_short: bool) -> frozenset[str]:
         """Name the tools that the model is not told of: in the short form all, without a soul the identity's."""
         if is_short:
-            return frozenset({"repo_map", "memorize", "set_thought", "update_identity"})
+            return frozenset({"repo_map", "memorize", "set_thought", "update_identity", "skill"})
         own = self._environment.host.config_folder
         has_soul = (own / "AGENT.md").is_file() or (own / "IDENTITY.md").is_file()
         return frozenset() if has_soul else frozenset({"update_identity"})

@@ -84,6 +84,7 @@ class Sandbox:
         self._backend: Backend | None = None
         self._folders = tuple(path for path in folders if path != folder)
         self.left_out: list[Path] = []
+        self._shown: tuple[Path, ...] = ()
         self._shows_outputs = False
         self._in_memory = in_memory
         self._private: PrivateFolder | None = None
@@ -121,6 +122,12 @@ class Sandbox:
         see(self._host, self._folder, writable=[folder], blocked=self._blocked)
         if folder != self._folder and folder not in self._folders:
             self._folders += (folder,)
+            self._backend = None  # the next one has it
+
+    def show(self, folder: Path) -> None:
+        """Let commands read one more folder, absolute, links resolved, that ybs itself has judged."""
+        if folder not in self._shown:
+            self._shown += (folder,)
             self._backend = None  # the next one has it
 
     @property
@@ -353,8 +360,8 @@ class Sandbox:
             places = see(
                 self._host, self._folder, writable=opened, readable=readable, blocked=blocked
             )
+        # They lie in folders of ybs, which are hidden otherwise: only its own code can say this.
+        more = [str(path) for path in self._shown]
         if self._shows_outputs and self._outputs is not None:
-            # They lie in a folder of ybs, which is hidden otherwise: only its own code can say this.
-            shown = (*places.readable, str(self._outputs))
-            places = replace(places, readable=shown)
-        return places
+            more.append(str(self._outputs))
+        return replace(places, readable=(*places.readable, *more)) if more else places

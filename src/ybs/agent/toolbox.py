@@ -1,6 +1,6 @@
 """Make the tools of an agent: the built-in ones, and those by which a model looks around and notes things down."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.prompt_context import PromptContext
@@ -23,7 +23,8 @@ def make_toolbox(
 ) -> LocalToolbox:
     """Make the tools of an agent of that name, in the form that suits its model; `foreign` ones are not built in."""
     config = environment.config
-    own = [tool for tool in context.tools() if is_enabled(config, tool)] if context else []
+    known = (*context.tools(), *_skill_tool(environment)) if context else ()
+    own = [tool for tool in known if is_enabled(config, tool)]
     toolbox = _empty_toolbox(environment, hooks, agent)
     toolbox.offer(
         [*builtin_tools(config, environment.workspace, is_short=is_short), *own],
@@ -32,6 +33,14 @@ def make_toolbox(
         unoffered=context.unoffered(is_short=is_short) if context else (),
     )
     return toolbox
+
+
+def _skill_tool(environment: ToolEnvironment) -> Iterator[Tool]:
+    """Make the tool that loads skills, where there are any."""
+    if environment.has_skills() and environment.skills.offered:
+        from ybs.tools.builtin.skill import SkillTool
+
+        yield SkillTool(environment.workspace, environment.skills, environment.open_skill)
 
 
 def with_foreign(

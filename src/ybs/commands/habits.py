@@ -66,7 +66,6 @@ HINTS: Final = {
     "review": "Ask for it in a prompt, such as: review my uncommitted changes. /diff shows what ybs has changed.",
     "run": "Type !COMMAND: it runs in the sandbox, and the model sees its output.",
     "security-review": "Ask for it in a prompt, such as: review my uncommitted changes for security problems.",
-    "skills": _LATER,
     "statusline": "The line at the bottom is fixed; the settings under ui change the rest: /config",
     "terminal-setup": "Nothing has to be set up: Shift-Enter, Alt-Enter or Ctrl-J insert a new line. /doctor checks your terminal.",
     "test": "Type !COMMAND to run the tests; the model sees the output and can fix what fails.",

@@ -35,6 +35,7 @@ from ybs.commands.reports import reload_tools, show_config, show_secrets, show_s
 from ybs.commands.rewind import rewind
 from ybs.commands.sandbox import change_sandbox
 from ybs.commands.sessions import fork, rename, resume, save, show_session, show_sessions
+from ybs.commands.skills import skill_names, use_skill
 from ybs.commands.undo import compact, redo, restore, undo
 from ybs.commands.usage import show_context, show_cost
 from ybs.commands.view import change_streaming, change_verbosity
@@ -288,6 +289,15 @@ GROUPS = (
         SlashCommand(("tools",), "", "list the tools that the model can call", show_tools),
         SlashCommand(
             ("reload-tools",), "", "look for your own tools again", reload_tools, waits=True
+        ),
+        SlashCommand(
+            names=("skill", "skills"),
+            arguments="[NAME [WORDS]]",
+            summary="list the skills, or have the model use one",
+            run=use_skill,
+            waits=True,
+            shows_bare=True,
+            choices=skill_names,
         ),
         SlashCommand(
             names=("trust",),

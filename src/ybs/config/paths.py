@@ -3,6 +3,11 @@
 from pathlib import Path
 
 PROJECT_FILE = ".ybs.json"
+#: The folders of a project that hold skills.
+PROJECT_SKILLS = (".ybs/skills", ".agents/skills", ".claude/skills")
 #: What else a project may have that needs trust; a start looks for these names alone.
-PROJECT_SIGNS = (".mcp.json", ".ybs", "tools")
+PROJECT_SIGNS = (
+    *(".mcp.json", ".ybs", "tools"),
+    *(".claude/commands", ".claude/skills", ".agents/skills"),
+)
 SYSTEM_FILE = Path("/etc/ybs/config.json")

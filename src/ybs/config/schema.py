@@ -241,6 +241,17 @@ class Tools(Struct, frozen=True, kw_only=True):
     ] = ("~/.config/ybs/tools", "~/.ybs/tools", "./tools", "./.ybs/tools")
 
 
+class Skills(Struct, frozen=True, kw_only=True):
+    """The skills that the model gets."""
+
+    search_paths: Annotated[
+        tuple[str, ...], Meta(description="Folders of your own in which skills are looked for.")
+    ] = ("~/.config/ybs/skills", "~/.agents/skills", "~/.claude/skills")
+    only: Annotated[
+        tuple[str, ...], Meta(description="The names of the skills to use; with none, all.")
+    ] = ()
+
+
 class Git(Struct, frozen=True, kw_only=True):
     """What ybs does with git by itself."""
 
@@ -337,6 +348,7 @@ class Config(Struct, frozen=True, kw_only=True):
     agent: AgentLimits = AgentLimits()
     safety: Safety = Safety()
     tools: Tools = Tools()
+    skills: Skills = Skills()
     git: Git = Git()
     ui: Ui = Ui()
     session: SessionStore = SessionStore()
@@ -356,7 +368,6 @@ class Config(Struct, frozen=True, kw_only=True):
     ] = {}
     mcpServers: Annotated[Section, Meta(description="MCP servers, by name. Not there yet.")] = {}
     hooks: Annotated[Section, Meta(description="Commands run at set moments. Not there yet.")] = {}
-    skills: Annotated[Section, Meta(description="Skills and where they lie. Not there yet.")] = {}
     memory: Annotated[
         Section, Meta(description="What is remembered between sessions. Not there yet.")
     ] = {}
@@ -374,7 +385,6 @@ PLANNED: Final = (
     "router",
     "mcpServers",
     "hooks",
-    "skills",
     "memory",
     "gateway",
 )

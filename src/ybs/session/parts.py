@@ -154,6 +154,7 @@ class SessionParts:
 
     async def reload_tools(self) -> None:
         """Look for the person's own tools again, and have the agent offer them."""
+        self.environment.forget_skills()
         await self.environment.external_tools.reload()
         old = self.agent
         self.agent = self.build(old.provider, old.model, self._prompt_form)

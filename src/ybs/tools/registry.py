@@ -27,7 +27,7 @@ NAMES: Sequence[str] = (
         "run_shell",
         "shell_job",
     ),
-    *("delete_file", "git", "repo_map", "memorize", "set_thought", "update_identity"),
+    *("delete_file", "git", "repo_map", "memorize", "set_thought", "update_identity", "skill"),
 )
 _AS_SHIPPED = BuiltinTool()
 #: Tools that the short form for small models goes without.

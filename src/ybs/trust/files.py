@@ -6,9 +6,11 @@ The bytes in hand are the ones that are hashed, shown and used, so swapping a fi
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from ybs.config.document import visible
+from ybs.config.paths import PROJECT_SKILLS
 from ybs.config.review import ProjectFile
 
 MCP_FILE = ".mcp.json"
@@ -18,6 +20,9 @@ FOLDERS = (
     ".claude/commands",
 )
 SKILLS = ".ybs/skills/"
+#: Of a skill in these folders, which several agents share, its words count; the rest of it are files of the project like any other.
+SHARED_SKILLS = PROJECT_SKILLS[1:]
+SKILL_FILE = "SKILL.md"
 #: A folder of this name is common, so only programs and descriptions of tools right in it count.
 TOOLS_FOLDER = "tools"
 SIDECAR = ".tool.json"
@@ -48,6 +53,8 @@ def gather(
         reader.add(MCP_FILE)
         for name in FOLDERS:
             reader.add_folder(name)
+        for name in SHARED_SKILLS:
+            reader.add_skills(name)
         reader.add_tools()
         for path in named_files(words_of(reader.files.get(MCP_FILE))):
             reader.add(path)
@@ -106,6 +113,14 @@ class _Reader:
                 self.add_folder(entry_path, deepest=deepest - 1)
             else:
                 raise Untrustable(f"{visible(entry_path)} is nested too deep")
+
+    def add_skills(self, path: str) -> None:
+        """Read the SKILL.md of each folder that has one. What cannot be bound to its content is left out."""
+        with suppress(Untrustable, OSError):
+            for entry_path, mode in self._entries(path):
+                if stat.S_ISDIR(mode):
+                    with suppress(Untrustable):
+                        self.add(f"{entry_path}/{SKILL_FILE}")
 
     def add_tools(self) -> None:
         """Read programs, and descriptions of tools, that lie in the folder of tools."""
@@ -177,13 +192,19 @@ def _is_link(name: str, folder: int) -> bool:
 
 
 def _without_plain_skills(files: dict[str, ProjectFile]) -> dict[str, ProjectFile]:
-    """Leave out skills that are words only; with a script in it, all of a skill counts."""
+    """Leave out files of skills that are words only, but for the SKILL.md; with a script in it, all of a skill counts."""
     scripted = {_skill_of(path) for path, file in files.items() if not _is_words(path, file)}
     return {
         path: file
         for path, file in files.items()
-        if not path.startswith(SKILLS) or _skill_of(path) in scripted
+        if not path.startswith(SKILLS) or is_skill(path) or _skill_of(path) in scripted
     }
+
+
+def is_skill(path: str) -> bool:
+    """Return whether a file is the SKILL.md of a skill of the project."""
+    folder, _, name = path.rpartition("/")
+    return name == SKILL_FILE and folder.rpartition("/")[0] in PROJECT_SKILLS
 
 
 def _skill_of(path: str) -> str:

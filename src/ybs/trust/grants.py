@@ -20,6 +20,7 @@ NEVER = {
     "safety.safe_commands",
     "safety.sandbox_allowed_paths",
     "safety.sandbox_network",
+    "skills.search_paths",
     *("cli_agents", "session", "profiles", "memory", "gateway", "firewall", "incognito"),
 }
 #: Names that mean a certain maker's server, wherever they are said.
@@ -30,7 +31,7 @@ BUILT_IN_PROVIDERS = {
 OF_THE_PROJECT = "project"
 _KEYS = ("api_key", "api_key_env")
 #: A project adds entries to these sections and changes none of the user's.
-_ADD_ONLY = {"providers", "mcpServers", "hooks", "skills", "router"}
+_ADD_ONLY = {"providers", "mcpServers", "hooks", "router"}
 #: Features replace variables in these by themselves, and the person has seen which.
 _MAY_READ_VARIABLES = {"mcpServers", "hooks"}
 _WIRES = {"ollama": "ollama", "anthropic": "anthropic"}

@@ -11,7 +11,7 @@ from ybs.config.report import mask_address
 from ybs.config.review import Item, ProjectFile, Review
 from ybs.config.tree import is_list, is_object
 from ybs.config.variables import names_in
-from ybs.trust.files import FOLDERS, SIDECAR, TOOLS_FOLDER
+from ybs.trust.files import FOLDERS, SIDECAR, TOOLS_FOLDER, is_skill
 
 MOST_DIFFERENCE_LINES = 60
 _LONGEST_LINE = 400
@@ -56,7 +56,9 @@ def items_of_files(files: Mapping[str, ProjectFile]) -> Iterator[Item]:
     """Say what the files of a project are for."""
     for path in files:
         folder = next((name for name in FOLDERS if path.startswith(f"{name}/")), "")
-        if folder:
+        if is_skill(path):
+            yield Item(place=visible(path), words="adds a skill", asks=folder != "")
+        elif folder:
             asks = folder not in _QUIET
             yield Item(place=visible(path), words=_KINDS[folder], asks=asks)
         elif path.startswith(f"{TOOLS_FOLDER}/"):

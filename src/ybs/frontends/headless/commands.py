@@ -20,13 +20,20 @@ def run_subcommand(arguments: "Namespace", options: "Options") -> int:
 
 
 def _tools(arguments: "Namespace", options: "Options") -> int:
-    from ybs.frontends.headless.tools import check_tools, list_tools
+    from ybs.frontends.headless.tools import check_tools, install_tool, list_tools
 
     if arguments.action == "install":
-        from ybs.frontends.headless.ready_tools import install
-
-        return install(options.host, arguments.name)
+        return install_tool(options.host, arguments.name)
     run = check_tools if arguments.action == "check" else list_tools
+    return run(options, is_json=arguments.format == "json")
+
+
+def _skills(arguments: "Namespace", options: "Options") -> int:
+    from ybs.frontends.headless.skills import check_skills, list_skills, new_skill
+
+    if arguments.action == "new":
+        return new_skill(options.host, arguments.name)
+    run = check_skills if arguments.action == "check" else list_skills
     return run(options, is_json=arguments.format == "json")
 
 
@@ -208,6 +215,7 @@ _COMMANDS: "dict[str, Callable[[Namespace, Options], int]]" = {
     "config": config,
     "sessions": _sessions,
     "tools": _tools,
+    "skills": _skills,
     "firewall": _firewall,
     "sandbox": _sandbox,
     "map": _map,

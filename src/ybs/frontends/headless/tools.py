@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.prompt_context import PromptContext
 from ybs.agent.toolbox import make_toolbox
+from ybs.config.host import Host
 from ybs.config.installed import installed
 from ybs.core.errors import ToolError
 from ybs.core.events import Event, Noticed
@@ -18,6 +19,7 @@ from ybs.core.ports import Answer, Confirm, Question, Tool, Toolbox
 from ybs.frontends.headless.advice import advised, refuse
 from ybs.frontends.headless.output import tell, warn, write_json, write_table
 from ybs.frontends.headless.prompt import UsageError, read_piped
+from ybs.frontends.headless.ready_tools import install
 from ybs.frontends.headless.run import INTERRUPTED, SIGNALS
 from ybs.session.plugins import with_plugins
 from ybs.session.settings import environment_of, load_settings, ready_settings
@@ -59,6 +61,11 @@ class Listed(Struct, frozen=True):
         """The tool as a row of a table."""
         first = self.tool.description.partition("\n")[0].partition(". ")[0].removesuffix(".")
         return self.tool.name, self.tool.effect, "on" if self.is_on else "off", first
+
+
+def install_tool(host: Host, name: str | None) -> int:
+    """Put a tool that comes with ybs into the person's folder, or without a name list them."""
+    return install(host, name)
 
 
 def list_tools(options: "Options", *, is_json: bool) -> int:

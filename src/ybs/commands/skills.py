@@ -1,0 +1,52 @@
+"""The command /skill: lists the skills, and sends the instructions of one to the model."""
+
+import asyncio
+from collections.abc import Sequence
+
+from ybs.core.errors import ToolError
+from ybs.core.messages import UserMessage
+from ybs.core.wording import plural
+from ybs.session.reply import Reply, Table
+from ybs.session.session import Session
+
+_MOST_DESCRIBED = 100
+NONE = (
+    "There are no skills. A skill is a folder with a SKILL.md in ~/.config/ybs/skills, or in the .agents/skills of a project that you trust; "
+    "`ybs skills new NAME` makes one."
+)
+
+
+async def use_skill(session: Session, argument: str) -> Reply:
+    """List the skills, or send the instructions of one to the model, with the words behind its name."""
+    skills = await asyncio.to_thread(lambda: session.environment.skills)
+    name, _, words = argument.partition(" ")
+    if not name:
+        return _list(session)
+    skill = skills.by_name.get(name.lower())
+    if skill is None:
+        known = ", ".join(skills.by_name) or "none"
+        raise ToolError(f"There is no skill {name!r}. There are: {known}")
+    most = session.environment.workspace.max_output_chars
+    text = await asyncio.to_thread(skill.instructions, words.strip(), most_chars=most)
+    if not skill.in_project:
+        session.environment.open_skill(skill.folder)
+    return Reply(shared=UserMessage.of(text))
+
+
+def _list(session: Session) -> Reply:
+    from ybs.tools.skills.listing import shortened
+
+    skills = session.environment.skills
+    rows = Table.of(
+        (skill.name, shortened(skill.description, _MOST_DESCRIBED), session.host.short(skill.place))
+        for skill in skills.by_name.values()
+    )
+    count = len(skills.unusable)
+    why = f"{plural(count, 'skill')} cannot be used: `ybs skills check` says why."
+    notes = (why,) if count else ()
+    return Reply(tables=(rows,), notes=notes) if skills.by_name else Reply(text=NONE, notes=notes)
+
+
+def skill_names(session: Session) -> Sequence[str]:
+    """Return the names that may stand behind /skill."""
+    return [*session.environment.skills.by_name] if session.environment.has_skills() else []

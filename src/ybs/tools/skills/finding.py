@@ -1,0 +1,109 @@
+"""Where skills are: in folders of the person's own and, once the project is trusted, in those of the project."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from ybs.config.review import Review
+from ybs.security.unicode import printable
+from ybs.tools.skills.skill import FILE, HEAD_BYTES, MOST_BYTES, BadSkill, Skill, described, read
+
+MOST_SKILLS = 500  # of a folder
+
+
+class Unusable(Struct, frozen=True):
+    """A folder that is no usable skill, and why."""
+
+    place: str
+    why: str
+
+
+class Skills(Struct, frozen=True):
+    """What was found: the skills by name, and what cannot be used."""
+
+    by_name: dict[str, Skill]
+    unusable: Sequence[Unusable]
+
+    @property
+    def offered(self) -> list[Skill]:
+        """Those that a model may use by itself."""
+        return [skill for skill in self.by_name.values() if skill.is_offered]
+
+
+class Folder(Struct, frozen=True):
+    """A folder of skills, and how the person knows it. `is_projects`: it belongs to the project."""
+
+    path: Path
+    shown: str
+    is_projects: bool = False
+
+
+def find_skills(
+    folders: Sequence[Folder],
+    review: Review | None,
+    *,
+    only: Sequence[str] = (),
+    may_open: Callable[[Path], bool] = lambda _: True,
+) -> Skills:
+    """Look through the folders in their order; of two skills with one name the first one is used.
+
+    `only` names the skills to use, where not all are meant. `may_open` says whether tools may read a folder that a link leads to.
+    """
+    by_name: dict[str, Skill] = {}
+    unusable: list[Unusable] = []
+    seen = set[str]()
+    for folder in folders:
+        for name in _names(folder.path):
+            place = f"{folder.shown}/{printable(name)}"
+            path = folder.path / name
+            real = os.path.realpath(path)
+            if real in seen:  # often a link of one agent's folder into another one's
+                continue
+            seen.add(real)
+            try:
+                if folder.is_projects:
+                    skill = _of_project(path, place, review)
+                else:
+                    skill = _own(path, Path(real), place, may_open)
+            except BadSkill as error:
+                unusable.append(Unusable(place, str(error)))
+                continue
+            first = by_name.setdefault(skill.name, skill)
+            if first is not skill:
+                unusable.append(Unusable(place, f"{first.place} has the same name, and is used"))
+    if only:
+        by_name = {name: skill for name, skill in by_name.items() if name in only}
+    return Skills(by_name, unusable)
+
+
+def _names(folder: Path) -> Iterator[str]:
+    """Yield the names of the folders that hold a SKILL.md."""
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(each.name for each in entries if each.name[0] != ".")[:MOST_SKILLS]
+    except OSError:
+        return
+    yield from (name for name in names if os.path.lexists(f"{folder}/{name}/{FILE}"))
+
+
+def _own(path: Path, real: Path, place: str, may_open: Callable[[Path], bool]) -> Skill:
+    if not real.is_relative_to(os.path.realpath(path.parent)) and not may_open(real):
+        raise BadSkill(f"it is a link to {printable(str(real))}, which tools may not read")
+    try:
+        data = read(real, HEAD_BYTES)
+    except OSError as error:
+        raise BadSkill(f"{FILE} cannot be read: {error.strerror or error}") from error
+    return msgspec.structs.replace(described(data, path, place), folder=real)
+
+
+def _of_project(path: Path, place: str, review: Review | None) -> Skill:
+    if review is None or not review.is_trusted:
+        raise BadSkill("this project is not trusted")
+    data = review.data(str(path.relative_to(review.folder) / FILE))
+    if data is None:
+        size = f"is larger than {MOST_BYTES // 1_000_000} MB"
+        raise BadSkill(f"{FILE} is a link, {size} or came later than the trust in this project")
+    return described(data, path, place, is_trusted_text=True)

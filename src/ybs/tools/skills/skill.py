@@ -1,0 +1,164 @@
+"""One skill: what its SKILL.md says of it, and what a model reads of it."""
+
+import os
+import re
+import stat
+from pathlib import Path
+
+from msgspec import Struct
+
+from ybs.core.errors import ToolError
+from ybs.security.unicode import printable
+from ybs.tools.skills.head import BadHead, Value, fields, split
+
+FILE = "SKILL.md"
+#: A longer SKILL.md is not a text that a model could read.
+MOST_BYTES = 1_000_000
+#: The head has to end within so many bytes; the rest is read when the skill is used.
+HEAD_BYTES = 32_000
+LONGEST_NAME, LONGEST_DESCRIPTION = 64, 1_024
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_MOST_FILES = 40
+_DEEPEST = 3
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+
+
+class BadSkill(Exception):
+    """A skill that cannot be used; the text says why."""
+
+
+class Skill(Struct, frozen=True, kw_only=True):
+    """A skill as its head describes it.
+
+    `place` is its folder as the person knows it. `data` is the file's content where it was trusted as that; else it is read when it is needed.
+    `is_offered`: the model may use it by itself. `remarks` say what does not fit the format and does no harm.
+    """
+
+    name: str
+    description: str
+    folder: Path
+    place: str
+    data: bytes | None = None
+    is_offered: bool = True
+    allowed_tools: tuple[str, ...] = ()
+    compatibility: str = ""
+    license: str = ""
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def in_project(self) -> bool:
+        """Whether it belongs to the project, whose files tools may read anyway."""
+        return self.data is not None
+
+    def body(self) -> str:
+        """Return the words below the head. Raises ToolError."""
+        try:
+            data = self.data if self.data is not None else read(self.folder, MOST_BYTES)
+            return split(data.decode(errors="replace"))[1].strip()
+        except (OSError, BadSkill, BadHead) as error:
+            raise ToolError(f"The skill {self.name} cannot be read: {error}") from error
+
+    def instructions(self, given: str = "", *, most_chars: int) -> str:
+        """Return what is sent of it: its words, where its files are, and the words that were `given` with it.
+
+        What is longer than `most_chars` is left in the file, which is named. Raises ToolError.
+        """
+        text = self.body().replace("${CLAUDE_SKILL_DIR}", str(self.folder))
+        if "$ARGUMENTS" in text:
+            text, given = text.replace("$ARGUMENTS", given), ""
+        text = f"{self._cut(text, most_chars)}\n\n[The skill {self.name} is in {self.folder}.{self._files()}]"
+        return f"{text}\n\n{given}".rstrip()
+
+    def _cut(self, text: str, most_chars: int) -> str:
+        if len(text) <= most_chars:
+            return text
+        text = text[:most_chars].rpartition("\n")[0] or text[:most_chars]
+        return f"{text}\n[{FILE} goes on: read the rest of {self.folder / FILE} with read_file]"
+
+    def _files(self) -> str:
+        names = files_of(self.folder)
+        if not names:
+            return ""
+        more = ", …" if len(names) > _MOST_FILES else ""
+        return (
+            f" Its files, read or run by their whole path: {', '.join(names[:_MOST_FILES])}{more}"
+        )
+
+
+def described(data: bytes, folder: Path, place: str, *, is_trusted_text: bool = False) -> Skill:
+    """Return the skill whose SKILL.md begins with `data`. Raises BadSkill."""
+    try:
+        said = fields(split(data.decode(errors="replace"))[0])
+    except BadHead as error:
+        raise BadSkill(f"{FILE} {error}") from error
+    name, description = _line(said.get("name", "")), _line(said.get("description", ""))
+    if not description:
+        raise BadSkill(f"{FILE} has no description, from which a model knows when to use it")
+    remarks: list[str] = []
+    if name != folder.name:
+        remarks.append(f"its name {name!r} is not that of its folder")
+    if not is_name(name):
+        remarks.append("a name has lower-case letters, digits and single hyphens, 64 at most")
+        name = folder.name
+        if not is_name(name):
+            raise BadSkill(f"neither its name nor its folder's is one: {remarks[-1]}")
+    if len(description) > LONGEST_DESCRIPTION:
+        remarks.append(f"its description is longer than {LONGEST_DESCRIPTION} characters")
+    tools = said.get("allowed-tools", "")
+    return Skill(
+        name=name,
+        description=description[:LONGEST_DESCRIPTION],
+        folder=folder,
+        place=place,
+        data=data if is_trusted_text else None,
+        is_offered=said.get("disable-model-invocation") != "true",
+        allowed_tools=tuple(tools if isinstance(tools, list) else tools.replace(",", " ").split()),
+        compatibility=_line(said.get("compatibility", "")),
+        license=_line(said.get("license", "")),
+        remarks=tuple(remarks),
+    )
+
+
+def read(folder: Path, most_bytes: int) -> bytes:
+    """Return the beginning of a folder's SKILL.md. Raises BadSkill, and OSError where there is none."""
+    file = folder / FILE
+    real = os.path.realpath(file)
+    if not Path(real).is_relative_to(os.path.realpath(folder)):
+        raise BadSkill(f"{FILE} is a link that leads out of the skill's folder")
+    handle = os.open(real, _FLAGS)
+    with open(handle, "rb") as opened:  # noqa: PTH123 - opened by descriptor
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise BadSkill(f"{FILE} is not a regular file")
+        if status.st_size > MOST_BYTES:
+            raise BadSkill(f"{FILE} is larger than {MOST_BYTES // 1_000_000} MB")
+        return opened.read(most_bytes)
+
+
+def files_of(folder: Path) -> list[str]:
+    """Return the names of a skill's other files, at most one more than are shown; links are not followed."""
+    names: list[str] = []
+    for path, folders, files in os.walk(folder):
+        here = Path(path).relative_to(folder)
+        is_deep = len(here.parts) >= _DEEPEST
+        folders[:] = [] if is_deep else sorted(each for each in folders if _is_shown(each))
+        shown = (str(here / each) for each in sorted(files) if _is_shown(each))
+        names += [printable(each) for each in shown if each != FILE]
+        if len(names) > _MOST_FILES:
+            break
+    return names[: _MOST_FILES + 1]
+
+
+def _is_shown(name: str) -> bool:
+    return not name.startswith((".", "__pycache__"))
+
+
+def is_name(name: str) -> bool:
+    """Return whether it can be the name of a skill."""
+    return len(name) <= LONGEST_NAME and _NAME.fullmatch(name) is not None
+
+
+def _line(value: Value) -> str:
+    """Return a text of the head as one legible line."""
+    text = " ".join(value) if isinstance(value, list) else value
+    return " ".join(printable(text).split())

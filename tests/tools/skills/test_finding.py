@@ -1,0 +1,176 @@
+"""Skills in folders: what is found, what is refused, and what a model is told of many."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from rows import every_row
+from tools.skills.folders import skill
+from trusting import put
+from ybs.core.errors import ToolError
+from ybs.tools.skills.finding import Folder, Skills, find_skills
+from ybs.tools.skills.listing import fitting, listing
+from ybs.tools.skills.skill import MOST_BYTES
+
+
+def found(*folders: Path, only: tuple[str, ...] = (), opens: bool = True) -> Skills:
+    places = [Folder(folder, folder.name) for folder in folders]
+    return find_skills(places, None, only=only, may_open=lambda _: opens)
+
+
+def why(skills: Skills) -> dict[str, str]:
+    return {each.place: each.why for each in skills.unusable}
+
+
+def test_what_its_head_says_is_known(tmp_path: Path):
+    head = "license: MIT\ncompatibility: needs git\nallowed-tools: Bash(git:*) Read\nmetadata:\n  author: me\n"
+    skill(tmp_path, "pdf-forms", head=head)
+    skill(tmp_path, "deploy", head="disable-model-invocation: true\nallowed-tools:\n  - Read\n")
+    put(tmp_path, "notes.md", "no skill")
+    put(tmp_path, ".git/SKILL.md", "no skill")
+    skills = found(tmp_path, tmp_path / "missing")
+    assert [*skills.by_name] == ["deploy", "pdf-forms"]
+    assert [each.name for each in skills.offered] == ["pdf-forms"]
+    one = skills.by_name["pdf-forms"]
+    assert (one.license, one.compatibility, one.allowed_tools) == (
+        "MIT",
+        "needs git",
+        ("Bash(git:*)", "Read"),
+    )
+    assert one.remarks == ()
+    assert skills.by_name["deploy"].allowed_tools == ("Read",)
+    assert not skills.unusable
+
+
+def test_of_two_with_one_name_the_first_is_used_and_the_other_is_reported(tmp_path: Path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    skill(first, "it", "The first.")
+    skill(second, "it", "The second.")
+    skill(second, "other")
+    (second / "link").symlink_to(first / "it")  # the same folder again
+    skills = found(first, second)
+    assert skills.by_name["it"].body() == "The first."
+    assert why(skills) == {"second/it": "first/it has the same name, and is used"}
+    assert [*found(first, second, only=("other",)).by_name] == ["other"]
+
+
+@every_row(
+    "name, text, remark",
+    [
+        ("a", "---\nname: b\ndescription: x\n---\n", "its name 'b' is not that of its folder"),
+        ("a", "---\ndescription: x\n---\n", "its name '' is not that of its folder"),
+        ("a", "---\nname: A B\ndescription: x\n---\n", "a name has lower-case letters"),
+        ("a", f"---\nname: a\ndescription: {'x' * 1025}\n---\n", "is longer than 1024"),
+    ],
+)
+def test_what_does_not_fit_the_format_and_does_no_harm_is_a_remark(name: str, text: str, remark: str, tmp_path: Path):  # fmt: skip
+    put(tmp_path, f"{name}/SKILL.md", text)
+    (one,) = found(tmp_path).by_name.values()
+    assert any(remark in each for each in one.remarks)
+    assert len(one.description) <= 1024
+
+
+@every_row(
+    "name, text, reason",
+    [
+        ("A B", "---\nname: A B\ndescription: x\n---\n", "neither its name nor its folder's is one"),
+        ("a", "---\nname: a\n---\n", "has no description"),
+        ("a", "---\nname: a\ndescription:\n---\n", "has no description"),
+        ("a", "words", "does not begin with a head"),
+        ("a", "", "does not begin with a head"),
+        ("a", f"---\nname: a\ndescription: x\n{'y: z' * 20_000}\n---\n", "head that does not end"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_is_said(name: str, text: str, reason: str, tmp_path: Path):
+    put(tmp_path, f"{name}/SKILL.md", text)
+    skills = found(tmp_path)
+    assert not skills.by_name
+    assert reason in why(skills)[f"{tmp_path.name}/{name}"]
+
+
+def test_hostile_files_are_refused_and_hold_nothing_up(tmp_path: Path):
+    folder = tmp_path / "skills"
+    secret = put(tmp_path, "home/.ssh/id_rsa", "---\nname: x\ndescription: key\n---\nprivate")
+    for name in ("link", "pipe", "folder", "huge", "bytes", "esc\x1b[2J"):
+        (folder / name).mkdir(parents=True)
+    (folder / "link/SKILL.md").symlink_to(secret)
+    os.mkfifo(folder / "pipe/SKILL.md")
+    (folder / "folder/SKILL.md").mkdir()
+    with (folder / "huge/SKILL.md").open("wb") as file:
+        file.truncate(1_000_000_000)
+    (folder / "bytes/SKILL.md").write_bytes(b"---\nname: bytes\ndescription: \xff\x1b[2J\xe2\x80\xae\n---\n\xff\xfe")  # fmt: skip
+    put(folder, "esc\x1b[2J/SKILL.md", "---\ndescription: x\n---\n")
+    skills = found(folder)
+    said = why(skills)
+    assert [*skills.by_name] == ["bytes"]
+    assert "\x1b" not in skills.by_name["bytes"].description
+    assert "<U+202E>" in skills.by_name["bytes"].description
+    assert skills.by_name["bytes"].body() == "\ufffd\ufffd"
+    assert said["skills/link"] == "SKILL.md is a link that leads out of the skill's folder"
+    assert said["skills/pipe"] == "SKILL.md is not a regular file"
+    assert said["skills/folder"].startswith("SKILL.md cannot be read: ")
+    assert said["skills/huge"] == f"SKILL.md is larger than {MOST_BYTES // 1_000_000} MB"
+    assert "\x1b" not in str(said)
+
+
+def test_a_link_to_a_folder_is_followed_where_tools_may_read_it(tmp_path: Path):
+    real = skill(tmp_path / "elsewhere", "it")
+    (tmp_path / "skills").mkdir()
+    (tmp_path / "skills/it").symlink_to(real)
+    assert found(tmp_path / "skills").by_name["it"].folder == real
+    assert "which tools may not read" in why(found(tmp_path / "skills", opens=False))["skills/it"]
+
+
+def test_its_instructions_name_its_files_and_take_words(tmp_path: Path):
+    folder = skill(tmp_path, "it", "Look into ${CLAUDE_SKILL_DIR}.")
+    put(folder, "scripts/run.py", "x")
+    put(folder, "references/a.md", "x")
+    put(folder, ".git/config", "x")
+    put(folder, "scripts/__pycache__/run.pyc", "x")
+    put(folder, "a/b/c/d/deep.md", "x")
+    one = found(tmp_path).by_name["it"]
+    assert one.instructions("the words", most_chars=1_000) == (
+        f"Look into {folder}.\n\n[The skill it is in {folder}. Its files, read or run by their whole path: "
+        "references/a.md, scripts/run.py]\n\nthe words"
+    )
+    skill(tmp_path, "it", "For $ARGUMENTS.\n" + "line\n" * 100)
+    assert one.instructions("you", most_chars=60).startswith("For you.\nline\n")
+    assert f"read the rest of {folder}/SKILL.md with read_file" in one.instructions(most_chars=60)
+    for number in range(50):
+        put(folder, f"{number}.md", "x")
+    assert one.instructions(most_chars=60).endswith(", …]")
+    (folder / "SKILL.md").unlink()
+    with pytest.raises(ToolError, match="The skill it cannot be read"):
+        one.body()
+
+
+def many(tmp_path: Path, count: int, size: int) -> Skills:
+    for number in range(count):
+        skill(tmp_path, f"skill-{number}", description=f"Handles kind {number}. " + "word " * size)
+    return found(tmp_path)
+
+
+def test_what_is_told_of_them_stays_within_its_budget(tmp_path: Path):
+    few = many(tmp_path / "few", 2, 5).offered
+    assert listing(few) == "\n".join(f"- {each.name}: {each.description}" for each in few)
+    skill(tmp_path / "few", "long", description="many words " * 80)
+    mixed = listing(found(tmp_path / "few").offered, 600)
+    assert len(mixed) <= 600
+    assert few[0].description in mixed  # the long one is cut, not the short ones
+    assert mixed.splitlines()[0].endswith("…")
+    thirty = listing(many(tmp_path / "thirty", 30, 60).offered)
+    assert len(thirty) <= 2_800
+    assert thirty.count("Handles kind") == 30
+    hundred = listing(many(tmp_path / "hundred", 100, 1).offered)
+    assert "Handles" not in hundred
+    assert hundred.count("skill-") == 100
+    assert listing(many(tmp_path / "hundred", 100, 1).offered, 100).endswith("to find others)")
+
+
+def test_words_find_some(tmp_path: Path):
+    skill(tmp_path, "pdf-forms", description="Fills forms.")
+    skill(tmp_path, "sheets", description="Reads a PDF of numbers.")
+    offered = found(tmp_path).offered
+    assert [each.name for each in fitting("a pdf form", offered)] == ["pdf-forms", "sheets"]
+    assert fitting("music", offered) == []
