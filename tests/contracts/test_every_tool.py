@@ -11,7 +11,9 @@ import msgspec
 import pytest
 from msgspec import Raw
 
+from tools.skills.folders import OWN, skill
 from ybs.agent.prompt_context import PromptContext
+from ybs.agent.toolbox import own_tools
 from ybs.core.errors import ToolError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Preview, Tool, ToolOutput
@@ -37,11 +39,12 @@ class Foreign:
 
 
 @pytest.fixture
-def tools(project: Path) -> list[Tool]:
+def tools(project: Path, home: Path) -> list[Tool]:
+    skill(home / OWN, "x")
     subprocess.run(["git", "init", "-q"], cwd=project, check=True)
     options = Options.of(project, {})
     environment = environment_of(options, load_settings(options))
-    own = PromptContext(environment).tools()
+    own = own_tools(environment, PromptContext(environment))
     built_in = builtin_tools(environment.config, environment.workspace)
     return [*built_in, *own, FakeTool(), Foreign()]
 

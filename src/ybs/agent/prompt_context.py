@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
+from ybs.agent.offered import unoffered
 from ybs.agent.thought import GOAL, thought_in
+from ybs.agent.todo import STEPS, steps_in
 from ybs.context.brief import WHOLE_CHARS, asks_for_date, brief_of
 from ybs.context.prompt import FACTS, framed_of, system_prompt
 from ybs.context.section import Section
@@ -60,6 +62,8 @@ class PromptContext(Guard):
         self.is_short = False
         #: What the model wants to reach, in its own words.
         self.thought = ""
+        #: The steps that the model has noted, a line each.
+        self.steps = ""
         #: What the system prompt was told, in its order.
         self.sections: Sequence[Section] = ()
         self._news: list[str] = []
@@ -178,18 +182,16 @@ class PromptContext(Guard):
         return system_prompt(self._environment.folder, today=date.today(), is_short=self.is_short)
 
     def unoffered(self, *, is_short: bool) -> frozenset[str]:
-        """Name the tools that the model is not told of: in the short form all, without a soul the identity's."""
-        if is_short:
-            return frozenset({"repo_map", "memorize", "set_thought", "update_identity", "skill"})
+        """Name the tools that the model is not told of."""
         own = self._environment.host.config_folder
-        has_soul = (own / "AGENT.md").is_file() or (own / "IDENTITY.md").is_file()
-        return frozenset() if has_soul else frozenset({"update_identity"})
+        return unoffered(own, self._window, is_short=is_short)
 
     def tools(self) -> Sequence[Tool]:
         """Return the tools by which the model looks around and notes things down."""
         from ybs.tools.builtin.memorize import Memorize
         from ybs.tools.builtin.repo_map import RepoMapTool
         from ybs.tools.builtin.set_thought import SetThought
+        from ybs.tools.builtin.todo import Todo
         from ybs.tools.builtin.update_identity import UpdateIdentity
 
         workspace = self._environment.workspace
@@ -197,6 +199,7 @@ class PromptContext(Guard):
             RepoMapTool(workspace, self.map_text),
             Memorize(workspace, lambda: self.memories),
             SetThought(workspace, self._think),
+            Todo(workspace, self._note_steps),
             UpdateIdentity(
                 workspace,
                 lambda text: self.identity.append(text),
@@ -224,7 +227,7 @@ class PromptContext(Guard):
         )
 
     def rules(self) -> str:
-        """Return what must be said again when older parts are set aside: changed documents, and the thought."""
+        """Return what must be said again when older parts are set aside: changed documents, the steps, and the thought."""
         told = {(each.name, each.source): each.text for each in self.sections}
         now = self._masked(self._read(lambda _note: None)) if self.sections else []
         changed = [each for each in now if told.get((each.name, each.source)) != each.text]
@@ -238,6 +241,7 @@ class PromptContext(Guard):
             if s.name != "memories" and (s.name, s.source) not in left
         ]
         texts += [f"{_GONE}{', '.join(gone)}"] * bool(gone)
+        texts += [f"{STEPS}{self.steps}"] * bool(self.steps)
         return "\n".join([*texts, *([f"{GOAL}{self.thought}"] if self.thought else [])])
 
     def brief(self, words: str) -> str:
@@ -264,7 +268,7 @@ class PromptContext(Guard):
 
     def take_up(self, messages: Sequence[Message]) -> None:
         """Go on with another conversation: what it has in mind, and what it was not told."""
-        self.thought = thought_in(messages)
+        self.thought, self.steps = thought_in(messages), steps_in(messages)
         heard = {each.words for each in messages if isinstance(each, UserMessage)}
         if self._told_last and self._told_last not in (*heard, *self._news):
             self._news.append(self._told_last)
@@ -387,3 +391,6 @@ class PromptContext(Guard):
 
     def _think(self, text: str) -> None:
         self.thought = text
+
+    def _note_steps(self, text: str) -> None:
+        self.steps = text

@@ -8,6 +8,7 @@ from ybs.config.schema import Config
 from ybs.core.envelope import MAIN
 from ybs.core.hooks import CallHook
 from ybs.core.ports import Tool, Toolbox
+from ybs.tools.builtin.ask_user import AskUser
 from ybs.tools.registry import builtin_tools, is_enabled
 from ybs.tools.toolbox import LocalToolbox
 
@@ -23,7 +24,7 @@ def make_toolbox(
 ) -> LocalToolbox:
     """Make the tools of an agent of that name, in the form that suits its model; `foreign` ones are not built in."""
     config = environment.config
-    known = (*context.tools(), *_skill_tool(environment)) if context else ()
+    known = own_tools(environment, context, agent) if context else ()
     own = [tool for tool in known if is_enabled(config, tool)]
     toolbox = _empty_toolbox(environment, hooks, agent)
     toolbox.offer(
@@ -35,8 +36,12 @@ def make_toolbox(
     return toolbox
 
 
-def _skill_tool(environment: ToolEnvironment) -> Iterator[Tool]:
-    """Make the tool that loads skills, where there are any."""
+def own_tools(
+    environment: ToolEnvironment, context: PromptContext, agent: str = MAIN
+) -> Iterator[Tool]:
+    """Make the tools by which a model looks around, notes things down, asks the person and, where there are any, loads skills."""
+    yield from context.tools()
+    yield AskUser(environment.workspace, lambda: environment.gate.confirm, agent)
     if environment.has_skills() and environment.skills.offered:
         from ybs.tools.builtin.skill import SkillTool
 

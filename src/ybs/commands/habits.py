@@ -70,8 +70,6 @@ HINTS: Final = {
     "terminal-setup": "Nothing has to be set up: Shift-Enter, Alt-Enter or Ctrl-J insert a new line. /doctor checks your terminal.",
     "test": "Type !COMMAND to run the tests; the model sees the output and can fix what fails.",
     "theme": "ybs uses the colours of your terminal; ui.color turns them off: /config",
-    "todo": "The model keeps its plan by itself: /context shows its goal, /focus TEXT tells it what you are working on.",
-    "todos": "The model keeps its plan by itself: /context shows its goal, /focus TEXT tells it what you are working on.",
     "upgrade": "ybs does not update itself; upgrade it as you installed it, such as with `uv tool upgrade ybs`.",
     "vim": "Set ui.editing_mode to vi: `ybs config set ui.editing_mode vi`",
     "web": "The model reads no web pages by itself; run a command that does with !COMMAND.",

@@ -36,6 +36,7 @@ from ybs.commands.rewind import rewind
 from ybs.commands.sandbox import change_sandbox
 from ybs.commands.sessions import fork, rename, resume, save, show_session, show_sessions
 from ybs.commands.skills import skill_names, use_skill
+from ybs.commands.todo import show_steps
 from ybs.commands.undo import compact, redo, restore, undo
 from ybs.commands.usage import show_context, show_cost
 from ybs.commands.view import change_streaming, change_verbosity
@@ -110,6 +111,7 @@ GROUPS = (
             shows_bare=True,
             choices=words("go", "go auto", "keep"),
         ),
+        SlashCommand(("todo", "todos"), "", "show the steps that the model has noted", show_steps),
         SlashCommand(
             names=("add-dir",),
             arguments="[FOLDER]",

@@ -142,10 +142,11 @@ class Question(Struct, frozen=True, kw_only=True):
     offers_network: bool = False  # the command would have none, and the answer may give it
     network_grant: str = ""  # what "always" stores then
     agent: str = MAIN  # whose call it is
+    choices: tuple[str, ...] | None = None  # the model's own question: what may be picked
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """The person's answer; `reason` is what the model reads after a no. `is_unattended`: nobody was there."""
+    """The person's answer; `reason` is what the model reads after a no, or the answer to its own question. `is_unattended`: nobody was there."""
 
     is_allowed: bool
     is_for_session: bool = False

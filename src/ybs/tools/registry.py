@@ -28,6 +28,7 @@ NAMES: Sequence[str] = (
         "shell_job",
     ),
     *("delete_file", "git", "repo_map", "memorize", "set_thought", "update_identity", "skill"),
+    *("ask_user", "todo"),
 )
 _AS_SHIPPED = BuiltinTool()
 #: Tools that the short form for small models goes without.

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.prompt_context import PromptContext
-from ybs.agent.toolbox import make_toolbox
+from ybs.agent.toolbox import make_toolbox, own_tools
 from ybs.config.host import Host
 from ybs.config.installed import installed
 from ybs.core.errors import ToolError
@@ -92,8 +92,8 @@ def _own(environment: ToolEnvironment) -> "Iterator[Listed]":
     config = environment.config
     builtin = {name: replace(tool, enabled=True) for name, tool in config.tools.builtin.items()}
     all_on = replace(config, tools=replace(config.tools, builtin=builtin))
-    noting = PromptContext(environment).tools()
-    for tool in (*builtin_tools(all_on, environment.workspace), *noting):
+    others = own_tools(environment, PromptContext(environment))
+    for tool in (*builtin_tools(all_on, environment.workspace), *others):
         yield Listed(tool, "built-in", is_enabled(config, tool))
 
 

@@ -23,13 +23,14 @@ VERBS = {
     "search_files": "search",
     "run_shell": "shell",
     "shell_job": "job",
+    "ask_user": "ask",
 }
 #: Narrower screens have no columns, only lines.
 NARROW = 50
 #: Columns that the first line of an error takes at most, in several rows: a provider may say anything at any length.
 MOST_MESSAGE = 240
 #: The argument that says best what a call is about, the first that is there.
-SUBJECTS = ("command", "pattern", "query", "path", "url", "name", "id", "job_id")
+SUBJECTS = ("command", "pattern", "query", "path", "url", "name", "question", "id", "job_id")
 _LAST_COLUMN = re.compile(r"\s*\S.*?\s{2,}(?=\S)")
 _ROW = re.compile(r"\s*(\S.*?)\s{2,}(\S.*)")
 _IN_BRACKETS = re.compile(r"\(([^()]+)\)\.?$")

@@ -281,6 +281,20 @@ async def test_a_question_without_always_says_why(talking: Open) -> None:
         assert 'No "always" here: it may destroy something.\n' in talk.text
 
 
+async def test_the_models_own_question_takes_a_number_or_words(talking: Open) -> None:
+    question = replace(question_of("ask_user", "read", "Which one?"), choices=("a", "b"), grant="")
+    session = FakeSession(asks(question))
+    async with talking(session, "go") as talk:
+        await talk.sees("press Enter for no answer: ")
+        assert (
+            "Question: the model asks:\nWhich one?\n1: a\n2: b\nAnswer with a number" in talk.text
+        )
+        talk.clock.now += 1
+        talk.types("2\n")
+        await talk.until(lambda: session.answers)
+    assert session.answers == [Answer(is_allowed=True, reason="b")]
+
+
 @pytest.mark.integration
 @pytest.mark.parametrize(
     ("typed", "answer"),

@@ -74,3 +74,17 @@ async def test_a_command_is_asked_about_with_what_is_around_it(
     os.close(keyboard)
     await ask(replace(QUESTION, effect="execute"), "reduced sandbox")
     assert ", reduced sandbox:\n" in capsys.readouterr().err
+
+
+@pytest.mark.integration
+async def test_the_models_own_question_takes_a_number(
+    keyboard: int, project: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asking = asyncio.ensure_future(ask(replace(QUESTION, choices=("a", "b")), ""))
+    await asyncio.sleep(0)  # now it is asked
+    os.write(keyboard, b"2\n")
+    os.close(keyboard)
+    answer = await asking
+    assert (answer.is_allowed, answer.reason) == (True, "b")
+    assert "the model asks:" in (shown := capsys.readouterr().err)
+    assert "1: a\n2: b\n" in shown

@@ -1,6 +1,7 @@
 """Questions: what is shown, and what counts as an answer."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from ybs.frontends.terminal.questions.confirm import (
     NO_REASON,
     PendingQuestion,
     answer_text,
+    as_choice,
     choice_lines,
     question_text,
     wish,
@@ -250,6 +252,81 @@ async def test_the_silence_is_counted_from_the_first_drawing() -> None:
     clock.now += 0.31
     choice.show()
     assert not choice.is_too_early()
+
+
+def of_model(*choices: str, agent: str = "main") -> Question:
+    given = {"question": "Which\ndatabase?"}
+    question = question_of("ask_user", "read", "Which\ndatabase?", title="Ask you", **given)
+    return replace(question, choices=choices, grant="", agent=agent)
+
+
+def test_the_models_own_question_is_shown_with_what_may_be_picked() -> None:
+    question = of_model("SQLite", "Post\ngres\x1b[2J")
+    assert drawn(question) == "? the model asks:\n\n    Which\n    database?"
+    assert drawn(of_model(agent="helper")).startswith("? the sub-agent helper asks:")
+    assert choice_lines(question, 79, PLAIN, ASCII) == [
+        "  [1] SQLite",
+        "  [2] Post gres\u241b[2J",
+        "  [r] something else...",
+        "  [n] no answer",
+    ]
+    assert choice_lines(of_model(), 79, PLAIN, ASCII)[0] == "  [r] answer..."
+
+
+@pytest.mark.parametrize(
+    ("keys", "answer", "said"),
+    [
+        ("2", Answer(is_allowed=True, reason="b"), "answer: b"),
+        ("4", NO, "[n] no answer"),
+        (("escape",), NO, "[n] no answer"),
+        ("ya5x", None, ""),
+    ],
+)
+async def test_a_number_picks_an_answer(
+    keys: Sequence[str], answer: Answer | None, said: str
+) -> None:
+    choice = PendingQuestion(of_model("a", "b"), FakeClock())
+    for key in keys:
+        choice.press(key)
+    assert choice.answer.done() is (answer is not None)
+    if answer is not None:
+        assert await choice.answer == answer
+        assert answer_text(answer, choice.question) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("2\n", Answer(is_allowed=True, reason="b")),
+        (" both of them ", Answer(is_allowed=True, reason="both of them")),
+        ("3", Answer(is_allowed=True, reason="3")),
+        (" ", NO),
+    ],
+)
+async def test_words_answer_the_models_own_question(text: str, answer: Answer) -> None:
+    question = of_model("a", "b")
+    assert as_choice(text, question) == answer
+    if not text.strip().isdecimal():
+        choice = PendingQuestion(question, FakeClock())
+        choice.press("r")
+        choice.give_reason(text)
+        assert await choice.answer == answer
+
+
+@pytest.mark.integration
+async def test_it_is_answered_in_the_terminal() -> None:
+    session = FakeSession(asks(of_model("SQLite", "Postgres")))
+    async with staged(session) as stage:
+        stage.keys("go\r")
+        await stage.sees("[2] Postgres")
+        stage.clock.now += 1
+        stage.keys("r")
+        await stage.sees("Enter: answer")
+        stage.clock.now += 1
+        stage.keys("none of them\r")
+        await stage.until(lambda: session.answers)
+        assert session.answers == [Answer(is_allowed=True, reason="none of them")]
+        await stage.sees("answer: none of them")
 
 
 @pytest.mark.integration

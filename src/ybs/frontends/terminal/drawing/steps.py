@@ -100,6 +100,8 @@ def detail_of(
     finished: ToolFinished, width: int, signs: Signs, printed: str = "", *, is_whole: bool = False
 ) -> Detail:
     """Choose what is shown below a step: `is_whole` leaves nothing out."""
+    if steps := _steps_of(finished):
+        printed, is_whole = steps, True
     if not finished.is_refused and (output := streams_of(finished) or printed).strip():
         if is_whole:
             return Detail(output_lines(output, width))
@@ -229,6 +231,12 @@ def streams_of(finished: ToolFinished) -> str:
     shown = _display(finished)
     streams = [shown.get(name) for name in ("stdout", "stderr")]
     return "\n".join(text for text in streams if isinstance(text, str) and text.strip())
+
+
+def _steps_of(finished: ToolFinished) -> str:
+    """Return the list of steps that a call has noted, which is shown whole."""
+    found = _display(finished).get("steps") if finished.name == "todo" else ""
+    return found if isinstance(found, str) else ""
 
 
 def _display(finished: ToolFinished) -> dict[str, Any]:

@@ -36,7 +36,9 @@ from ybs.frontends.terminal.plain.sub_agents import SubAgentSentences
 from ybs.frontends.terminal.programs import command_of
 from ybs.frontends.terminal.questions.confirm import (
     NETWORK_MEANS,
+    as_choice,
     grant_text,
+    options_of,
     whole_body,
     wish,
     withheld_text,
@@ -110,6 +112,8 @@ class PlainTerminal:
                 text = await self.lines.read_answer()
             finally:
                 self._watch.resume()
+        if question.choices is not None:
+            return as_choice(text or "", question)
         return as_answer(
             text or "",
             may_always=bool(question.grant),
@@ -273,6 +277,18 @@ class PlainTerminal:
         asked = wish(question, status.folder, status.sandbox, self.session.host)
         self._tell(f"\nQuestion: {asked}:")
         self._tell(whole_body(question))
+        if question.choices is not None:
+            self._tell_choices(question)
+        else:
+            self._tell_ways(question)
+
+    def _tell_choices(self, question: Question) -> None:
+        for key, label in options_of(question)[:-2]:
+            self._tell(fold_line(f"{key}: {label}"))
+        number = "with a number or " * bool(question.choices)
+        self._write(f"Answer {number}in your own words, or press Enter for no answer: ")
+
+    def _tell_ways(self, question: Question) -> None:
         if question.reason:
             self._tell(fold_line(f"Asked because {printable(question.reason)}."))
         for warning in question.warnings:

@@ -7,7 +7,7 @@ from time import monotonic
 from ybs.core.ports import Answer, Question
 from ybs.frontends.host import this_host
 from ybs.frontends.terminal.plain.line_input import Lines, as_answer
-from ybs.frontends.terminal.questions.confirm import whole_body, wish
+from ybs.frontends.terminal.questions.confirm import as_choice, options_of, whole_body, wish
 from ybs.frontends.terminal.signs import fit_encoding
 from ybs.security.gate import put
 from ybs.security.unicode import printable
@@ -19,7 +19,14 @@ async def ask(question: Question, sandbox: str) -> Answer:
     lines.append(whole_body(question))
     lines += [f"Asked because {printable(question.reason)}."] if question.reason else []
     lines += [f"Warning: {printable(warning)}" for warning in question.warnings]
-    text = "\n".join([*lines, "Answer yes, no or no because ...: "])
+    how = "yes, no or no because ..."
+    if question.choices is not None:
+        lines += [f"{key}: {label}" for key, label in options_of(question)[:-2]]
+        how = "with a number or in your own words"
+    text = "\n".join([*lines, f"Answer {how}: "])
     put(fit_encoding(printable(text), sys.stderr.encoding), sys.stderr, end="")
     with Lines(monotonic) as typed:
-        return as_answer(await typed.read_answer() or "", may_always=False)
+        said = await typed.read_answer() or ""
+    if question.choices is not None:
+        return as_choice(said, question)
+    return as_answer(said, may_always=False)

@@ -24,6 +24,7 @@ from ybs.session.status import Status
 TOO_EARLY = "that key was pressed before the question could be read: press it again"
 MODE_WAITS = "answer the question first; a new mode applies to later calls only"
 REASON_KEYS = "  Enter: say no with this reason   Esc: back"
+ANSWER_KEYS = "  Enter: answer   Esc: back"
 
 
 class QuestionFrontend(Protocol):
@@ -96,7 +97,8 @@ class Asking:
             return []
         canvas = self._front.canvas
         if self._choice.wants_reason:
-            keys = canvas.paint.dim(shorten(REASON_KEYS, width, canvas.signs.more))
+            words = REASON_KEYS if self._choice.question.choices is None else ANSWER_KEYS
+            keys = canvas.paint.dim(shorten(words, width, canvas.signs.more))
             return ["", keys, *self._waiting_words(width)]
         question, with_network = self._choice.question, self._choice.with_network
         lines = choice_lines(question, width, canvas.paint, canvas.signs, with_network=with_network)

@@ -107,8 +107,10 @@ class PendingQuestion(Silence):
     def press(self, key: str) -> None:
         """Take a key that counts: a letter, or the number of the answer in the order in which they are drawn."""
         keys = [letter for letter, _ in options_of(self.question, with_network=self.with_network)]
-        if key.isdecimal() and 0 < int(key) <= len(keys):
-            key = keys[int(key) - 1]
+        key = _at(key, keys)
+        if self.question.choices is not None:
+            self._pick(key.lower())
+            return
         match key.lower():
             case "y":
                 self.settle(Answer(is_allowed=True, with_network=self.with_network))
@@ -127,14 +129,24 @@ class PendingQuestion(Silence):
             case _:
                 pass
 
+    def _pick(self, key: str) -> None:
+        """Take the key of an answer to the model's own question."""
+        if label := _at(key, labels_of(self.question), ""):
+            self.settle(Answer(is_allowed=True, reason=label))
+        elif key == "r":
+            self.wants_reason = True
+        elif key in ("n", "escape"):
+            self.settle(Answer(is_allowed=False, reason=NO_REASON))
+
     def ask_again(self) -> None:
         """Go back from the reason to the question."""
         self.wants_reason = False
         self.hide()
 
     def give_reason(self, text: str) -> None:
-        """Say no, with the words that the model reads."""
-        self.settle(Answer(is_allowed=False, reason=text.strip() or NO_REASON))
+        """Say no, with the words that the model reads, or answer the model's own question."""
+        is_answer = self.question.choices is not None and text.strip() != ""
+        self.settle(Answer(is_allowed=is_answer, reason=text.strip() or NO_REASON))
 
     def settle(self, answer: Answer) -> None:
         """Give the answer, once."""
@@ -165,6 +177,9 @@ def question_text(
 def wish(question: Question, folder: str, sandbox: str, host: Host) -> str:
     """Say in words which tool, of which sub-agent, wants to do what, where, and with what around it."""
     preview, name = question.preview, question.call.name
+    if question.choices is not None:
+        is_main = question.agent == MAIN
+        return "the model asks" if is_main else f"the sub-agent {one_line(question.agent)} asks"
     if question.agent != MAIN:
         name = f"{name} of the sub-agent {one_line(question.agent)}"
     if question.effect == "execute":
@@ -189,6 +204,10 @@ def whole_body(question: Question) -> str:
 
 def options_of(question: Question, *, with_network: bool = False) -> list[tuple[str, str]]:
     """Return the keys that answer and what they mean, in the order in which they are drawn."""
+    if question.choices is not None:
+        picks = [(str(number), label) for number, label in enumerate(labels_of(question), 1)]
+        free = "something else" if picks else "answer"
+        return [*picks, ("r", free), ("n", "no answer")]
     options = [("y", "yes, with network" if with_network else "yes"), ("n", "no")]
     options.append(("r", "no, because"))
     if question.offers_network:
@@ -197,6 +216,24 @@ def options_of(question: Question, *, with_network: bool = False) -> list[tuple[
         options.append(("a", f"always this session: {rule}"))
         options += [("p", "always in this project")] * question.can_be_kept
     return options
+
+
+def labels_of(question: Question) -> list[str]:
+    """Return the answers that may be picked, each as one line."""
+    return [one_line(each) for each in question.choices or ()]
+
+
+def as_choice(text: str, question: Question) -> Answer:
+    """Read an answer to the model's own question: a number picks, nothing is no answer, all else stands as it is."""
+    words = _at(text.strip(), labels_of(question))
+    return Answer(is_allowed=words != "", reason=words or NO_REASON)
+
+
+def _at(key: str, items: Sequence[str], other: str | None = None) -> str:
+    """Return the item with this number; where there is none, `other`, or the key itself."""
+    if key.isdecimal() and 0 < int(key) <= len(items):
+        return items[int(key) - 1]
+    return key if other is None else other
 
 
 def choice_lines(
@@ -219,6 +256,9 @@ def _keys(
     """Draw the keys, with the rule that "always" would store, and what ends more than the call."""
     options = options_of(question, with_network=with_network)
     words = [f"[{key}] {text}" for key, text in options]
+    if question.choices is not None:
+        words[-2] += signs.more
+        return _below(words, width, paint)
     words[2] += signs.more
     hint = f"   esc no {signs.dot} ctrl-c stops the turn"
     for end in (hint, ""):
@@ -244,6 +284,8 @@ def withheld_text(question: Question) -> str:
 
 def answer_text(answer: Answer, question: Question) -> str:
     """Say what was answered, for the record on the screen."""
+    if question.choices is not None:
+        return printable(f"answer: {answer.reason}") if answer.is_allowed else "[n] no answer"
     grant = question.network_grant if answer.with_network else question.grant
     if answer.is_for_project:
         return f"[p] always in this project: {printable(grant)}"
