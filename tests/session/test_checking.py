@@ -11,14 +11,13 @@ import pytest
 from rows import every_row
 from ybs import cli
 from ybs.agent.environment import ToolEnvironment
-from ybs.agent.prompt_context import PromptContext
 from ybs.config.schema import Config
 from ybs.core.errors import ConfigError
 from ybs.session.checking import unknown_tool
 from ybs.session.options import BadOption, Options
 from ybs.session.session import Session
 from ybs.session.settings import environment_of, ready_settings
-from ybs.tools.registry import NAMES, builtin_tools
+from ybs.tools.registry import NAMES
 
 AT: dict[str, Any] = {"provider": "openai", "endpoint": "http://127.0.0.1:9/v1", "model": "x"}
 #: Settings, the line of the key, the key, what is said of it, and whether it stops a start.
@@ -185,13 +184,6 @@ def test_names_that_only_a_server_will_tell_are_accepted() -> None:
     assert unknown_tool("run*shel", Config())
     external: Any = {"tools": {"external": [{"name": "web-search", "path": "/x"}]}}
     assert unknown_tool("web-search", msgspec.convert(external, Config)) == ""
-
-
-def test_the_names_are_those_of_all_tools(project: Path) -> None:
-    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
-    environment = opened(Options.of(project, {}))
-    tools = [*builtin_tools(Config(), environment.workspace), *PromptContext(environment).tools()]
-    assert sorted(tool.name for tool in tools) == sorted(NAMES)
 
 
 @pytest.mark.integration

@@ -55,7 +55,7 @@ async def test_its_window_decides_on_the_prompt_and_the_room_for_an_answer(proje
             longest = min(session.config.llm.max_tokens, window // 4)
             assert session.agent.window.room == window - longest
         sizes.append(len(model.requests[0].tools))
-    assert sizes == [7, 11]
+    assert sizes == [7, 13]
 
 
 @pytest.mark.integration

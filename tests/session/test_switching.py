@@ -24,6 +24,8 @@ SHORT = {
     "delete_file",
 }
 LONG = SHORT | {"delete_file", "git", "shell_job", "repo_map", "memorize", "set_thought"}
+#: What a model with a large window is told of, too.
+LARGE = LONG | {"ask_user", "todo"}
 
 
 @pytest.fixture
@@ -104,7 +106,7 @@ async def test_a_larger_model_has_all_tools_and_the_whole_prompt_at_once_and_a_s
     first, third = (each.body for each in near.requests)
     (second,) = (each.body for each in far.requests)
     assert tools_of(first) == tools_of(third) == SHORT
-    assert tools_of(second) == LONG
+    assert tools_of(second) == LARGE
     assert len(system_of(second)) > len(system_of(first))
     assert "Begin the work" in system_of(second)
     assert "Begin the work" not in system_of(first) + system_of(third)
