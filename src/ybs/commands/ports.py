@@ -10,8 +10,8 @@ from ybs.session.session import Session
 USAGE = "Usage: /ports, /ports PORT, or /ports PORT close"
 NONE = "Nothing listens in the sandbox. Servers that the model starts in the background are listed here."
 QUESTION = (
-    "Forward port {port} of the sandbox to 127.0.0.1 on this machine? Every program and user of this machine, "
-    "your browser too, can then talk to the server that a command has started there."
+    "Forward port {port} of the sandbox to 127.0.0.1 on this machine? Your browser, and every other program and user "
+    "of this machine, can then reach the server that a command has started there."
 )
 OPENED = "http://127.0.0.1:{outside} on this machine leads to port {port} of the sandbox, until the session ends or /ports {port} close."
 BARE = "Commands run without the sandbox: their ports are this machine's."

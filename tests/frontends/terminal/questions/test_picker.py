@@ -49,6 +49,19 @@ def test_the_mark_begins_at_the_current_item_and_both_have_a_sign() -> None:
     assert drawn(Picker(MODELS), signs=ASCII)[2] == "> * 2 mistral-small"
 
 
+def test_a_question_is_read_whole_and_cut_only_where_it_would_fill_the_screen() -> None:
+    asked = "Forward a port? " + "Every program of this machine can then reach it. " * 2
+    picker = Picker(Menu(title=asked, items=MODELS.items))
+    title = drawn(picker, 64)[:-4]
+    assert " ".join(title) == asked.strip()
+    assert 1 < len(title) < 4 and max(map(cells, title)) <= 64
+    picker.press("y", "y")
+    assert drawn(picker, 64)[: len(title)] == [*title[:-1], f"{title[-1]}: y"]
+    picker = Picker(Menu(title=asked * 9, items=MODELS.items))
+    assert drawn(picker)[3].endswith("…")
+    assert drawn(picker)[4].endswith("qwen3:14b")
+
+
 def test_a_long_menu_scrolls_and_says_where_one_is() -> None:
     picker = Picker(MANY)
     assert len(drawn(picker)) == 12

@@ -10,13 +10,15 @@ from ybs.commands.figures import number_in
 from ybs.frontends.terminal.desk import Desk
 from ybs.frontends.terminal.questions.confirm import Silence
 from ybs.frontends.terminal.signs import Paint, Signs
-from ybs.frontends.terminal.words import cells, one_line, shorten
+from ybs.frontends.terminal.words import cells, one_line, shorten, wrap_words
 from ybs.session.reply import Menu, MenuItem
 
 #: Items that are seen at once, where the screen has the room.
 MAX_ROWS = 10
-#: Lines of the screen that are not for items: title, help, the blank line, rule and status line.
-OTHER_ROWS = 6
+#: Lines of the screen that are not for items or the title: help, the blank lines, rule and status line.
+OTHER_ROWS = 5
+#: A longer title is cut.
+MAX_TITLE_ROWS = 4
 #: A detail is left out where it would have fewer columns than this.
 MIN_DETAIL = 8
 #: A label is never shortened to fewer columns than this for the sake of its detail.
@@ -90,23 +92,27 @@ class Picker:
 
     def lines(self, width: int, height: int, paint: Paint, signs: Signs) -> list[str]:
         """Draw the menu in at most `height` lines, as far as that is possible."""
-        self._rows = max(1, min(MAX_ROWS, height - OTHER_ROWS))
+        lines = self._title(width, min(MAX_TITLE_ROWS, max(1, height // 3)), paint, signs)
+        self._rows = max(1, min(MAX_ROWS, height - OTHER_ROWS - len(lines)))
         self._top = min(max(self._top, self.place - self._rows + 1), self.place)
         shown = self.items[self._top : self._top + self._rows]
-        lines = [self._title(width, paint, signs)]
         lines += self._rows_of(shown, width, paint, signs)
         if not shown:
             lines.append(paint.dim(shorten("  nothing matches; Backspace", width, signs.more)))
         lines.append(paint.dim(shorten(f"  {self._foot(len(shown), width)}", width, signs.more)))
         return lines
 
-    def _title(self, width: int, paint: Paint, signs: Signs) -> str:
-        title = one_line(self.menu.title).rstrip(":")
-        if not self.query:
-            return paint.bold(shorten(title, width, signs.more))
-        typed = self.query[-max(1, width // 2) :]
-        room = width - cells(typed) - 2
-        return f"{paint.bold(shorten(title, room, signs.more))}: {paint.accent(typed)}"
+    def _title(self, width: int, most: int, paint: Paint, signs: Signs) -> list[str]:
+        title = wrap_words(one_line(self.menu.title).rstrip(":"), width)
+        title = [*title[: most - 1], shorten(" ".join(title[most - 1 :]), width, signs.more)]
+        *lines, last = [line.rstrip() for line in title if line] or [""]
+        if self.query:
+            typed = self.query[-max(1, width // 2) :]
+            room = width - cells(typed) - 2
+            end = f"{paint.bold(shorten(last, room, signs.more))}: {paint.accent(typed)}"
+        else:
+            end = paint.bold(last)
+        return [*map(paint.bold, lines), end]
 
     def _rows_of(
         self, shown: list[MenuItem], width: int, paint: Paint, signs: Signs
