@@ -54,7 +54,8 @@ def test_a_question_is_read_whole_and_cut_only_where_it_would_fill_the_screen() 
     picker = Picker(Menu(title=asked, items=MODELS.items))
     title = drawn(picker, 64)[:-4]
     assert " ".join(title) == asked.strip()
-    assert 1 < len(title) < 4 and max(map(cells, title)) <= 64
+    assert len(title) in (2, 3)
+    assert max(map(cells, title)) <= 64
     picker.press("y", "y")
     assert drawn(picker, 64)[: len(title)] == [*title[:-1], f"{title[-1]}: y"]
     picker = Picker(Menu(title=asked * 9, items=MODELS.items))
