@@ -241,7 +241,8 @@ class Bench:
         return not done.returncode
 
     def _pytest(self, words: Sequence[str], tests: Sequence[str], seconds: float) -> int:
-        command = (sys.executable, *words, "-n", "0", "-q", "--no-header", "--tb=no")
+        quick = ("-m", "not (real or slow)", "-n", "0", "-q", "--no-header", "--tb=no")
+        command = (sys.executable, *words, *quick)
         environ = {
             **os.environ,
             "PYTHONPATH": f"{self.source}{os.pathsep}{Path(__file__).parent}",
