@@ -51,7 +51,7 @@ Later ones win. Objects are merged, lists are replaced.
 | `home` | `~/.ybs.json` |
 | `project` | `.ybs.json` in the project's folder, which may say little: see below |
 | `file` | `--config FILE` |
-| `profile` | `--profile NAME`, or the variable `@PROFILE@`: the object `profiles.NAME` of the files above, project excepted |
+| `profile` | `--profile NAME`, or the variable `@PROFILE@`: the object `profiles.NAME` of the files above; that of a project counts once you trust it, where you have none of that name, and sets no more than the project may |
 | `environment` | variables, see below |
 | `option` | `--model`, `--mode` and so on |
 

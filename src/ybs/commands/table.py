@@ -23,6 +23,7 @@ from ybs.commands.models import change_mode, change_model, change_provider
 from ybs.commands.permissions import permissions
 from ybs.commands.plan import show_plan
 from ybs.commands.ports import show_ports
+from ybs.commands.profile import change_profile, profile_names
 from ybs.commands.programs import check_machine, set_up
 from ybs.commands.project import (
     change_incognito,
@@ -93,6 +94,15 @@ GROUPS = (
             waits=True,
             shows_bare=True,
             choices=words("auto", *LEVELS),
+        ),
+        SlashCommand(
+            names=("profile",),
+            arguments="[NAME]",
+            summary="choose a named set of settings",
+            run=change_profile,
+            waits=True,
+            shows_bare=True,
+            choices=profile_names,
         ),
         SlashCommand(("download",), "[NAME]", "download a model, and use it", download, waits=True),
         SlashCommand(

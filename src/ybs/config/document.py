@@ -8,6 +8,7 @@ import msgspec
 from ybs.config.files import BYTE_ORDER_MARK, Rule, Unusable, read
 from ybs.config.tree import DEEPEST, KeyPath, is_list, is_object, put
 from ybs.config.unusable import is_address
+from ybs.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from ybs.config.positions import Scan
@@ -96,6 +97,18 @@ def parse(path: Path, text: str) -> SettingsDocument:
         raise Unusable("is not a JSON object: it must begin with { and end with }", 1)
     document.tree = value
     return document
+
+
+def profile_in(document: SettingsDocument, name: str) -> SettingsDocument:
+    """Return one of the profiles in a document as a document of its own. Raises ConfigError for what is not an object."""
+    view = SettingsDocument(document.source, document.text, ("profiles", name))
+    settings = document.tree["profiles"][name]
+    if not is_object(settings):
+        raise ConfigError(view.warn((), "must be an object, in { }"))
+    if "profiles" in settings:
+        view.warn(("profiles",), "a profile cannot contain profiles; this is ignored")
+    view.tree = {key: value for key, value in settings.items() if key != "profiles"}
+    return view
 
 
 def _decode(document: SettingsDocument) -> Any:

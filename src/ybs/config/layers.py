@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from ybs.config import paths
-from ybs.config.document import SettingsDocument, dotted, open_document, visible
+from ybs.config.document import SettingsDocument, dotted, open_document, profile_in, visible
 from ybs.config.environment import PROFILE, is_setting, meant_by, nearest_to, path_of, variables_of
 from ybs.config.files import Unusable, place_of, read
 from ybs.config.host import Host, own_folder
@@ -69,6 +69,15 @@ class ProjectFiles(Protocol):
         """Take the person's keys away from addresses that the project names; return warnings."""
         ...
 
+    @property
+    def profiles(self) -> Mapping[str, Any]:
+        """Its profiles by name; none where it is not trusted."""
+        ...
+
+    def lay_profile(self, user: Tree, name: str) -> tuple[Tree, list[str]]:
+        """Return the settings with one of its profiles over them, and warnings."""
+        ...
+
 
 #: Reads a project's files, given the path of its settings, their text where there is one, and the host.
 ReadProject: TypeAlias = Callable[[Path, str | None, Host], ProjectFiles]
@@ -84,6 +93,8 @@ class Loaded(Struct, frozen=True, kw_only=True):
     config: Config
     origins: dict[str, Origin]
     warnings: tuple[str, ...] = ()
+    #: The name of the profile in use; empty for none.
+    profile: str = ""
     #: What the project wants and whether it is trusted; None where it wants nothing.
     review: Review | None = None
 
@@ -122,6 +133,7 @@ class _Loading:
         self.warnings: list[str] = []
         self.own_documents: list[SettingsDocument] = []
         self.project: ProjectFiles | None = None
+        self.profile = ""
 
     def add_files(self, folder: Path, config_file: Path | None) -> None:
         """Add the files, the weakest first."""
@@ -178,30 +190,31 @@ class _Loading:
         self.warnings += warnings
 
     def add_profile(self, asked_for: str | None) -> None:
-        """Add the chosen profile, as the user's own files describe it."""
+        """Add the chosen profile, as the user's own files describe it, or else those of a trusted project."""
         name = asked_for or self.environ.get(PROFILE) or None
         if name is None:
             return
+        self.profile = name
         known = set[str]()
         for document in self.own_documents:
             profiles = document.tree.get("profiles")
             if is_object(profiles):
                 known.update(profiles)
                 if name in profiles:
-                    self._add_from_profile(document, name, profiles[name])
-        if name not in known:
+                    self._add_from_profile(document, name)
+        theirs = self.project.profiles if self.project is not None else _NOTHING
+        if name not in known and name in theirs and self.project is not None:
+            self.tree, warnings = self.project.lay_profile(self.tree, name)
+            self.warnings += warnings
+        elif name not in known:
+            known.update(theirs)
             there = ", ".join(sorted(known)[:10]) or "none"
             words = f"profile {visible(name, 60)!r}: there is no such profile in your files (only: {visible(there)})"
             raise ConfigError("\n".join([words, *self.warnings]))
 
-    def _add_from_profile(self, document: SettingsDocument, name: str, settings: Any) -> None:
-        view = SettingsDocument(document.source, document.text, ("profiles", name))
-        if not is_object(settings):
-            raise ConfigError(view.warn((), "must be an object, in { }"))
-        if "profiles" in settings:
-            view.warn(("profiles",), "a profile cannot contain profiles; this is ignored")
-            settings = {key: value for key, value in settings.items() if key != "profiles"}
-        values = Fitting(view.warn, self.environ).section(settings, Config)
+    def _add_from_profile(self, document: SettingsDocument, name: str) -> None:
+        view = profile_in(document, name)
+        values = Fitting(view.warn, self.environ).section(view.tree, Config)
         self._lay(label(values, Origin("profile", f"{document.source}: profiles.{name}")))
         self.warnings += view.all_warnings()
 
@@ -256,6 +269,7 @@ class _Loading:
             config=config,
             origins=origins,
             warnings=tuple(self.warnings),
+            profile=self.profile,
             review=review,
         )
 

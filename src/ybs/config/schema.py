@@ -114,6 +114,9 @@ class Context(Struct, frozen=True, kw_only=True):
     compaction_threshold: Annotated[
         Share, Meta(description="The share of the window at which older parts are compacted.")
     ] = 0.95
+    system_prompt_file: Annotated[
+        str | None, Meta(description="A file whose text takes the place of the built-in prompt.")
+    ] = None
     repo_map_tokens: Annotated[
         Count, Meta(description="The size of the map of the project; 0 leaves it out.")
     ] = 1024

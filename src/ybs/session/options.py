@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ybs.agent.environment import Permissions
 from ybs.agent.hooks import TurnHook
@@ -92,6 +93,10 @@ class Options(Struct, frozen=True, kw_only=True):
             is_dry_run=self.dry_run,
         )
 
+    def with_profile(self, name: str) -> Self:
+        """Return the same options for another profile, whose settings are to be read anew."""
+        return replace(self, profile=name, loaded=None)
+
     @classmethod
     def of(cls, folder: Path, options: dict[str, Any]) -> Self:
         """Make options from keywords; those of `SETTINGS` become overrides. A `model` is a name or the model itself.
@@ -111,11 +116,20 @@ class Options(Struct, frozen=True, kw_only=True):
         return cls(host=host, folder=folder, overrides=overrides, model=own, **several, **rest)
 
 
-def read_prompt(options: Options) -> str:
+def read_prompt(options: Options, loaded: Loaded) -> str:
     """Return the person's own system prompt, if one was named. Raises ConfigError if it cannot be read."""
-    if options.system_prompt_file is None:
+    key = "context.system_prompt_file"
+    named, file = loaded.config.context.system_prompt_file, options.system_prompt_file
+    if file is None and named:
+        file = options.host.expand(named, options.folder)
+        if loaded.origins[key].layer == "project":  # as it was when it was trusted
+            data = loaded.review.data(named.removeprefix("./")) if loaded.review else None
+            if data is None:
+                raise ConfigError(f"{key}: {named} is not a file of this project")
+            return data.decode(errors="replace").strip()
+    if file is None:
         return ""
     try:
-        return options.system_prompt_file.read_text("utf-8").strip()
+        return file.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"The system prompt {options.system_prompt_file}: {error}") from error
+        raise ConfigError(f"The system prompt {file}: {error}") from error

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ybs.agent.build import AgentSpec, BuiltAgent, build_agent
 from ybs.agent.environment import ToolEnvironment
-from ybs.agent.model_choice import check_place, is_small
+from ybs.agent.model_choice import check_place, is_small, next_model, open_model
 from ybs.agent.prompt_context import PromptContext
 from ybs.config.layers import Loaded
 from ybs.config.schema import PromptForm
@@ -81,7 +81,7 @@ class SessionParts:
             is_attended=ports.is_attended,
         )
         check_place(loaded.host, environment.incognito, provider, model, loaded.config)
-        own_prompt = read_prompt(options)
+        own_prompt = read_prompt(options, loaded)
         self.context = PromptContext(
             environment,
             own_prompt=own_prompt,
@@ -151,6 +151,17 @@ class SessionParts:
             wrap=lambda each: self._warming.awaiting(support(self._formed(each))),
         )
         return build_agent(spec, self.environment, self._ports.emit)
+
+    def next_model(self, loaded: Loaded, own: Model | None) -> tuple[str, ProviderModel]:
+        """Return what a session goes on with under other settings: the same model, where they say the same of it.
+
+        Raises what `open_model` and `next_model` raise.
+        """
+        host, now, old = loaded.host, loaded.config, self.agent
+        if now.llm != self.loaded.config.llm:
+            return open_model(host, now, own)
+        name = old.provider
+        return name, next_model(host, now, own, provider=name, model=old.model.name)
 
     async def reload_tools(self) -> None:
         """Look for the person's own tools again, and have the agent offer them."""

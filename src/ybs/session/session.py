@@ -202,15 +202,12 @@ class Session:
         """
         return await self._take(text, lambda: self.composer.compose(text, typed, images))
 
-    @property
-    def _typed(self) -> TypedCommands:
-        return TypedCommands(self.environment, self.recorder, self.emit)
-
     async def send_shell(self, command: str) -> Reply | Outcome:
         """Run a command that the person typed and let the model answer to its output."""
         if not command:
             return Reply(text=USAGE, is_error=True)
-        return await self._take(f"!{command}", lambda: self._typed.injected(command))
+        typed = TypedCommands(self.environment, self.recorder, self.emit)
+        return await self._take(f"!{command}", lambda: typed.injected(command))
 
     async def _hand_on(self, message: UserMessage) -> Outcome:
         async def prompt() -> UserMessage:
@@ -329,7 +326,7 @@ class Session:
 
         Raises ConfigError or ModelError, and YbsError while a turn is running; nothing has changed then.
         """
-        await self._move("", is_incognito=is_incognito, is_fork=False)
+        await self._move("", with_incognito(self.loaded, is_on=is_incognito))
 
     async def resume(self, name: str, *, is_fork: bool = False) -> None:
         """Leave this conversation behind and go on with a saved one, in its file or in a fork of it.
@@ -338,14 +335,20 @@ class Session:
         """
         if name == self.journal.name and self.journal.path and not is_fork:
             raise YbsError("This session is already open here.")
-        await self._move(name, is_incognito=self.environment.incognito.is_on, is_fork=is_fork)
+        is_on = self.environment.incognito.is_on
+        await self._move(name, with_incognito(self.loaded, is_on=is_on), is_fork=is_fork)
 
-    async def _move(self, name: str, *, is_incognito: bool, is_fork: bool) -> None:
+    async def use_profile(self, name: str) -> None:
+        """Go on with the settings of a profile, in a fork of what was saved. Raises what `start_anew` does."""
+        options = self._options.with_profile(name)
+        loaded = with_incognito(ready_settings(options), is_on=self.environment.incognito.is_on)
+        await self._move(self.journal.name if self.journal.path else "", loaded, is_fork=True)
+        self._options = options
+
+    async def _move(self, name: str, loaded: Loaded, *, is_fork: bool = False) -> None:
         with self.running.held("Another session is being opened."):
-            old, loaded = self._parts, with_incognito(self.loaded, is_on=is_incognito)
-            provider, model = old.agent.provider, old.agent.model.name
-            own = self._options.model
-            model = next_model(self.host, loaded.config, own, provider=provider, model=model)
+            old = self._parts
+            provider, model = old.next_model(loaded, self._options.model)
             parts = self._made(loaded, provider, model)
             try:
                 await model.detect_window()
@@ -354,7 +357,8 @@ class Session:
             except BaseException:
                 await parts.aclose()
                 raise
-        parts.environment.policy.mode = self.mode
+        if old.loaded.config.safety.mode == loaded.config.safety.mode:
+            parts.environment.policy.mode = self.mode
         self._runner.end("new_session")
         self.journal.close()
         self._begin(parts)

@@ -21,7 +21,7 @@ NEVER = {
     "safety.sandbox_allowed_paths",
     "safety.sandbox_network",
     "skills.search_paths",
-    *("cli_agents", "session", "profiles", "memory", "gateway", "firewall", "incognito"),
+    *("cli_agents", "session", "memory", "gateway", "firewall", "incognito"),
 }
 #: Names that mean a certain maker's server, wherever they are said.
 BUILT_IN_PROVIDERS = {
@@ -31,7 +31,7 @@ BUILT_IN_PROVIDERS = {
 OF_THE_PROJECT = "project"
 _KEYS = ("api_key", "api_key_env")
 #: A project adds entries to these sections and changes none of the user's.
-_ADD_ONLY = {"providers", "mcpServers", "hooks", "router"}
+_ADD_ONLY = {"providers", "mcpServers", "hooks", "router", "profiles"}
 #: Features replace variables in these by themselves, and the person has seen which.
 _MAY_READ_VARIABLES = {"mcpServers", "hooks"}
 _WIRES = {"ollama": "ollama", "anthropic": "anthropic"}

@@ -1,10 +1,10 @@
 """The layer of a project's own files: the harmless part always, the powerful part once the person trusts it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ybs.config.document import SettingsDocument, parse, visible
+from ybs.config.document import SettingsDocument, parse, profile_in, visible
 from ybs.config.files import LARGEST_BYTES, Unusable, place_of
 from ybs.config.host import Host
 from ybs.config.provider_change import without_strangers
@@ -46,28 +46,48 @@ class ProjectLayer:
 
     def lay_over(self, user: Tree) -> Tree:
         """Return the user's settings with the project's over them."""
-        if self.review is not None and self.review.is_trusted:
-            user = self._lay_powerful(user, self.powerful)
+        if self._is_trusted:
+            user = self._lay_powerful(user, self.powerful, self.document)
         else:
             self._warn_of_distrust()
-        document, origin = self.document, Origin("project", self.document.source)
+        return self._lay_harmless(user, self.document)
+
+    @property
+    def profiles(self) -> Mapping[str, Any]:
+        """The profiles of a trusted project, by name."""
+        found = self.powerful.values.get("profiles") if self._is_trusted else None
+        return found if is_object(found) else {}
+
+    def lay_profile(self, user: Tree, name: str) -> tuple[Tree, list[str]]:
+        """Return the settings with one of its profiles over them, which may say no more than the project itself, and warnings."""
+        view = profile_in(self.document, name)
+        user = self._lay_powerful(user, take_powerful(view), view)
+        return self._lay_harmless(user, view), view.all_warnings()
+
+    @property
+    def _is_trusted(self) -> bool:
+        return self.review is not None and self.review.is_trusted
+
+    def _lay_harmless(self, user: Tree, document: SettingsDocument) -> Tree:
+        origin = _origin_of(document)
         fitting = Fitting(document.warn, may_address=False).section(take_harmless(document), Config)
         kept, united = take_tighter(document, fitting, lambda path: current_of(user, path))
-        self.united = {path: Leaf(added, origin) for path, added in united.items()}
+        for path, added in united.items():
+            before = self.united.get(path)
+            self.united[path] = Leaf([*(before.value if before else ()), *added], origin)
         return merge(user, label(kept, origin))
 
-    def _lay_powerful(self, user: Tree, powerful: Powerful) -> Tree:
-        document = self.document
+    def _lay_powerful(self, user: Tree, powerful: Powerful, document: SettingsDocument) -> Tree:
         powerful.warn(document)
         values = Fitting(document.warn, may_address=False).section(powerful.values, Config)
         if added := values.get("tools", {}).get("search_paths"):
             known = current_of(user, _SEARCH_PATHS)
             put(values, _SEARCH_PATHS, list(dict.fromkeys([*known, *added])))
-        project = label(values, Origin("project", document.source))
-        if self.servers is not None:
+        project = label(values, _origin_of(document))
+        if self.servers is not None and document is self.document:
             described: Any = {_SERVERS: self.servers.tree.get(_SERVERS)}
             named = Fitting(self.servers.warn).section(described, Config)
-            project = merge(label(named, Origin("project", self.servers.source)), project)
+            project = merge(label(named, _origin_of(self.servers)), project)
         user, warnings = without_strangers(user, {"llm": project.get("llm", {})})
         merged, taken = add_to(user, project)
         if taken:
@@ -137,3 +157,8 @@ class ProjectLayer:
         except Unusable as error:
             self._early.append(f"{place_of(path, error)}: IGNORED as a whole, because it {error}")
             return None
+
+
+def _origin_of(document: SettingsDocument) -> Origin:
+    within = f": {'.'.join(map(str, document.prefix))}" if document.prefix else ""
+    return Origin("project", document.source + within)

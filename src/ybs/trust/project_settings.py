@@ -59,6 +59,8 @@ _ALLOWED = INERT | ONLY_LOWER | UNITED | set(ONLY_THIS)
 _SECTIONS = {
     ".".join(name.split(".")[:n]) for name in _ALLOWED for n in range(1, name.count(".") + 1)
 }
+#: Looked into as well: trust gives a part of them.
+_SECTIONS.add("skills")
 
 
 def rule_of(path: tuple[str, ...]) -> str:

@@ -16,6 +16,9 @@ NAMES = {
     "list_files",
     "search_files",
     "set_thought",
+    "web_search",
+    "skill",
+    "todo",
 }
 READ = ("read_file", {"path": "a.py"})
 
@@ -66,6 +69,15 @@ CALL = '{"name": "read_file", "arguments": {"path": "a.py"}}'
         ("{ACTION:read_file:a.py}", "", [READ]),
         ("{ACTION:ls:src}", "", [("list_files", {"path": "src"})]),
         ("{ACTION:grep:TODO} I search.", "I search.", [("search_files", {"pattern": "TODO"})]),
+        ("{INVOKE_SKILL:SEARCH:new TUIs}", "", [("web_search", {"query": "new TUIs"})]),
+        ("{INVOKE_SKILL:VT:npm test}", "", [("run_shell", {"command": "npm test"})]),
+        ("{INVOKE_SKILL:pdf-forms:fill it}", "", [("skill", {"name": "pdf-forms"})]),
+        ("{INVOKE_SKILL:pdf-forms}", "", [("skill", {"name": "pdf-forms"})]),
+        (
+            "{ACTION:create_plan:Mend it:1. read\n2. change}",
+            "",
+            [("todo", {"steps": "1. read\n2. change"})],
+        ),
         ("{ACTION:git:status}", "", [("run_shell", {"command": "git status"})]),
         (
             "{ACTION:write_file:a.txt:x: 1\ny: {2}\n}",

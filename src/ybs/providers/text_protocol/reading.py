@@ -32,7 +32,7 @@ _EDIT = lazy(
     r"^[`*# \t]*([\w./-]+)[`*:]*[ \t]*\n(?:```\w*\n)?<{5,9} SEARCH\n(.*?)\n?={5,9}\n(.*?)\n?>{5,9} REPLACE(?:\n```)?",
     re.M | re.S,
 )
-_TAG = lazy(r"\{(ACTION|THOUGHT|UPDATE_IDENTITY):((?:[^{}]|\{[^{}]*\})*)\}", re.S)
+_TAG = lazy(r"\{(ACTION|THOUGHT|UPDATE_IDENTITY|INVOKE_SKILL):((?:[^{}]|\{[^{}]*\})*)\}", re.S)
 _NAMED = lazy(r'"(?:name|tool|function|tool_name)"\s*:\s*"([\w.-]+)"')
 _ARGUMENTS = lazy(r'"(?:arguments|parameters|args|input|tool_input)"\s*:\s*(.*?)\s*\}?\s*\Z', re.S)
 #: What the tags of Yips call its tools, and the argument that stands behind the colon.
@@ -45,6 +45,13 @@ _TAGS: Final = {
     "run_shell": ("run_shell", "command"),
     "run_command": ("run_shell", "command"),
     "delete_file": ("delete_file", "path"),
+}
+#: What its skills are here; any other one is a skill of that name.
+_SKILLS: Final = {
+    "SEARCH": ("web_search", "query"),
+    "FETCH": ("web_fetch", "url"),
+    "MEMORIZE": ("memorize", "text"),
+    "VT": ("run_shell", "command"),
 }
 #: Where the rest of an answer may be a call: until it is whole nothing of it is shown.
 MARKS: Final = (
@@ -172,9 +179,15 @@ def _tagged(kind: str, said: str, names: Collection[str]) -> Iterator[_Found]:
     if kind == "UPDATE_IDENTITY":
         kind, said = "ACTION", f"update_identity:{said}"
     tool, _, rest = said.partition(":")
-    if tool == "write_file":
+    found: _Found
+    if kind == "INVOKE_SKILL":
+        name, argument = _SKILLS.get(tool, ("skill", "name"))
+        found = (name, {argument: rest if tool in _SKILLS else tool})
+    elif tool == "write_file":
         path, _, content = rest.partition(":")
-        found: _Found = (tool, {"path": path, "content": content})
+        found = (tool, {"path": path, "content": content})
+    elif tool == "create_plan":
+        found = ("todo", {"steps": rest.partition(":")[2]})
     elif tool in ("git", "sed"):
         found = ("run_shell", {"command": f"{tool} {rest}"})
     else:
