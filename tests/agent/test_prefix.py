@@ -58,3 +58,11 @@ async def test_a_prompt_of_ones_own_is_left_alone():
 async def test_a_conversation_that_begins_with_a_summary_has_the_facts_there():
     (one,) = await asked(Request(f"{RULES}\n\nFolder: /a", [said("So far.", origin="summary")]))
     assert texts(one) == ["Folder: /a\n\nSo far."]
+
+
+async def test_a_note_stands_behind_the_persons_words_alone():
+    model = ScriptedModel(["ok"])
+    shared = SharedPrefix(model, RULES, brief, lambda words: f"{len(words)} letters")
+    request = Request(RULES, [said("hello"), said("go on", origin="guard")])
+    assert [event async for event in shared.stream(request)]
+    assert texts(model.requests[0]) == ["hello\n(5 letters)", "go on"]

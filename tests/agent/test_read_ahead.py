@@ -9,7 +9,7 @@ import pytest
 
 from hosts import this_host
 from rows import every_row
-from ybs.agent.read_ahead import MOST_BYTES, ReadAhead, new_words
+from ybs.agent.read_ahead import MOST_BYTES, ReadAhead, missing_in, new_words
 from ybs.core.events import AssistantSaid
 from ybs.core.messages import AssistantMessage, Message, Text, UserMessage
 from ybs.core.ports import Request, ToolSpec
@@ -100,3 +100,20 @@ async def test_a_look_ahead_is_the_first_step_of_a_turn_and_no_other(project: Pa
         ["read_file", "AUTHORS"]
     ]
     assert new_words([]) == ""
+
+
+@every_row(
+    "words, missing",
+    [
+        ("Make a file motto.txt that says: hello.", ["motto.txt"]),
+        ("Write docs/plan.md and docs/usage.md anew.", ["docs/plan.md"]),
+        ("In colours.css replace red by blue.", []),
+        ("What would a new file x.txt be?", []),
+        ("Write /etc/new.conf and ../up.txt", []),
+    ],
+)
+def test_of_a_file_that_is_to_be_made_it_is_said_that_it_is_not_there(
+    words: str, missing: list[str], project: Path
+):
+    said = list(missing_in(words, written(project)))
+    assert said == [f"{path} is not there yet: write_file makes it." for path in missing]

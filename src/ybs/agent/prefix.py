@@ -20,12 +20,18 @@ from ybs.core.wrapper import ModelWrapper
 class SharedPrefix(ModelWrapper):
     """A Model whose system prompt is `rules` alone: what follows them goes before the first words of the conversation.
 
-    `brief` returns what of the documents goes with some words.
+    `brief` returns what of the documents goes with some words, `note` what is told behind them.
     """
 
-    def __init__(self, model: Model, rules: str, brief: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        model: Model,
+        rules: str,
+        brief: Callable[[str], str],
+        note: Callable[[str], str] = lambda _words: "",
+    ) -> None:
         super().__init__(model)
-        self._rules, self._brief = rules, brief
+        self._rules, self._brief, self._note = rules, brief, note
         self._written: dict[tuple[str, UserMessage], UserMessage] = {}
         self._results: dict[str, tuple[ToolResult, ToolResult]] = {}
 
@@ -69,8 +75,12 @@ class SharedPrefix(ModelWrapper):
         """Return a message with what is told before it; the same one each time, as what was sent is kept."""
         if (known := self._written.get((facts, message))) is not None:
             return known
-        told = [facts, self._brief(message.words) if message.origin == "person" else ""]
+        is_persons = message.origin == "person"
+        told = [facts, self._brief(message.words) if is_persons else ""]
         texts = [Text(text=f"{text}\n\n") for text in told if text]
-        made = replace(message, content=(*texts, *message.content)) if texts else message
+        note = self._note(message.words) if is_persons else ""
+        behind = [Text(text=f"\n({note})")] if note else []
+        content = (*texts, *message.content, *behind)
+        made = replace(message, content=content) if texts or behind else message
         self._written[facts, message] = made
         return made

@@ -90,6 +90,18 @@ class ReadAhead(ModelWrapper):
             return ""
 
 
+def missing_in(words: str, roots: Roots) -> Iterator[str]:
+    """Yield a sentence for each file that the words name and that is not there, where they ask for something new."""
+    if not (wishes_change(words) and re.search(_NEW(), words)):
+        return
+    for path in dict.fromkeys(re.findall(_PATH(), words)):
+        try:
+            if re.search(_IS_FILE(), path) and not roots.resolve(path).exists():
+                yield f"{path} is not there yet: write_file makes it."
+        except (ToolError, OSError):
+            continue
+
+
 def _searches(words: str, paths: Iterable[str]) -> Iterator[ToolCall]:
     """Yield calls that look for the first thing named like a file, else for names in the code."""
     names = (path.rpartition("/")[2] for path in paths if re.search(_IS_FILE(), path))

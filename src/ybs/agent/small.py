@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ybs.agent.prefix import SharedPrefix
-from ybs.agent.read_ahead import ReadAhead
+from ybs.agent.read_ahead import ReadAhead, missing_in
 from ybs.context.prompt import rules
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Guard, Model
@@ -20,8 +20,11 @@ def supported(
     """
     endings = Endings(reads_only)
 
+    def note(words: str) -> str:
+        return " ".join(missing_in(words, roots))
+
     def around(model: Model) -> Model:
-        ordered = SharedPrefix(model, rules(is_short=True), brief)
+        ordered = SharedPrefix(model, rules(is_short=True), brief, note)
         return endings.bounding(ReadAhead(ordered, roots))
 
     return around, (endings,)
