@@ -15,6 +15,7 @@ NAMES = (
     "start",
     "terminal_start",
     "first_request",
+    "extensions",
     "adapters",
     "surroundings",
     "task",

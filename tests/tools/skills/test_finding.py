@@ -11,7 +11,7 @@ from trusting import put
 from ybs.core.errors import ToolError
 from ybs.tools.skills.finding import Folder, Skills, find_skills
 from ybs.tools.skills.listing import fitting, listing
-from ybs.tools.skills.skill import MOST_BYTES
+from ybs.tools.skills.skill import MOST_BYTES, Skill
 
 
 def found(*folders: Path, only: tuple[str, ...] = (), opens: bool = True) -> Skills:
@@ -145,27 +145,28 @@ def test_its_instructions_name_its_files_and_take_words(tmp_path: Path):
         one.body()
 
 
-def many(tmp_path: Path, count: int, size: int) -> Skills:
-    for number in range(count):
-        skill(tmp_path, f"skill-{number}", description=f"Handles kind {number}. " + "word " * size)
-    return found(tmp_path)
+def many(count: int, size: int, name: str = "skill") -> list[Skill]:
+    text = "Handles kind {}. " + "word " * size
+    return [
+        Skill(name=f"{name}-{n}", description=text.format(n).strip(), folder=Path(), place="")
+        for n in range(count)
+    ]
 
 
-def test_what_is_told_of_them_stays_within_its_budget(tmp_path: Path):
-    few = many(tmp_path / "few", 2, 5).offered
+def test_what_is_told_of_them_stays_within_its_budget():
+    few = many(2, 5)
     assert listing(few) == "\n".join(f"- {each.name}: {each.description}" for each in few)
-    skill(tmp_path / "few", "long", description="many words " * 80)
-    mixed = listing(found(tmp_path / "few").offered, 600)
+    mixed = listing([*few, *many(1, 200, "long")], 600)
     assert len(mixed) <= 600
     assert few[0].description in mixed  # the long one is cut, not the short ones
-    assert mixed.splitlines()[0].endswith("…")
-    thirty = listing(many(tmp_path / "thirty", 30, 60).offered)
+    assert mixed.splitlines()[2].endswith("word…")
+    thirty = listing(many(30, 60))
     assert len(thirty) <= 2_800
     assert thirty.count("Handles kind") == 30
-    hundred = listing(many(tmp_path / "hundred", 100, 1).offered)
+    hundred = listing(many(100, 30))
     assert "Handles" not in hundred
     assert hundred.count("skill-") == 100
-    assert listing(many(tmp_path / "hundred", 100, 1).offered, 100).endswith("to find others)")
+    assert listing(many(100, 1), 100).endswith("to find others)")
 
 
 def test_words_find_some(tmp_path: Path):

@@ -10,7 +10,7 @@ from msgspec import Raw, Struct
 from ybs.config.review import Review
 from ybs.config.schema import Tools
 from ybs.core.errors import ToolError
-from ybs.tools.external.cache import Saying, SchemaCache, key_of
+from ybs.tools.external.cache import Saying, SchemaCache
 from ybs.tools.external.definition import BadDefinition, InputForm, defined, from_settings
 from ybs.tools.external.finding import Candidate, candidates
 from ybs.tools.external.program import Ran, Run, run
@@ -94,6 +94,9 @@ class Catalogue:
             self._asking.cancel()
             await asyncio.wait([self._asking])
             self._asking = None
+            await asyncio.to_thread(
+                self._cache.save
+            )  # what was answered in time need not be asked again
 
     async def _find(self, *, again: bool) -> None:
         found = await asyncio.to_thread(self._looked_for, again=again)
@@ -165,7 +168,7 @@ class _Found:
         if candidate.sidecar is not None:
             self.saying = Saying(answer=candidate.sidecar.read_bytes())
             return
-        self.key = key_of(candidate.program.path)
+        self.key = cache.key_of(candidate.program.path)
         if entry is not None and entry.description and entry.parameters:
             self.saying = Saying()  # the settings say all of it
             return

@@ -107,5 +107,7 @@ def _from_flat(parameters: dict[str, Any]) -> dict[str, Any]:
 
 def _cleaned(description: str) -> str:
     """Return a description without control characters, and not longer than anybody needs."""
-    text = "".join(each if each.isprintable() else " " for each in description.strip())
+    text = description.strip()
+    if not text.isprintable():
+        text = "".join(each if each.isprintable() else " " for each in text)
     return text if len(text) <= _MOST_DESCRIPTION else text[: _MOST_DESCRIPTION - 1] + "…"

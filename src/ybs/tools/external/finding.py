@@ -60,15 +60,16 @@ def _in_folder(name: str, folder: Path, roots: Roots, review: Review | None) -> 
     if is_projects and (review is None or not review.is_trusted):
         return
     try:
-        with os.scandir(folder) as entries:
-            names = sorted(entry.name for entry in entries)[:_MOST_FILES]
+        with os.scandir(folder) as found:
+            entries = sorted(found, key=lambda entry: entry.name)[:_MOST_FILES]
     except OSError:
         return
-    for each in names:
-        path = folder / each
-        if each.startswith(".") or each.endswith(SIDECAR) or not _is_program(path):
+    names = {entry.name for entry in entries}
+    for entry in entries:
+        each, path = entry.name, folder / entry.name
+        if each.startswith(".") or each.endswith(SIDECAR) or not _is_program(entry):
             continue
-        real = path.resolve()
+        real = path.resolve() if entry.is_symlink() else path
         inside = _in_project(real, roots)
         if is_projects and (review is None or inside not in review.files):
             continue
@@ -76,8 +77,13 @@ def _in_folder(name: str, folder: Path, roots: Roots, review: Review | None) -> 
         program = Program(
             real, f"{name.rstrip('/')}/{each}", is_python=_is_python(real), in_project=inside
         )
-        has_sidecar = sidecar.is_file() and (
-            not is_projects or (review is not None and _in_project(sidecar, roots) in review.files)
+        has_sidecar = (
+            sidecar.name in names
+            and sidecar.is_file()
+            and (
+                not is_projects
+                or (review is not None and _in_project(sidecar, roots) in review.files)
+            )
         )
         yield Candidate(
             program=program,
@@ -89,13 +95,13 @@ def _in_folder(name: str, folder: Path, roots: Roots, review: Review | None) -> 
         )
 
 
-def _is_program(path: Path) -> bool:
+def _is_program(entry: "os.DirEntry[str]") -> bool:
     """Return whether it can be run, or is Python code that describes a tool."""
     try:
-        mode = path.stat().st_mode
+        mode = entry.stat().st_mode
     except OSError:
         return False
-    return stat.S_ISREG(mode) and (bool(mode & 0o111) or _is_python(path))
+    return stat.S_ISREG(mode) and (bool(mode & 0o111) or _is_python(Path(entry.path)))
 
 
 def _is_python(path: Path) -> bool:
@@ -107,4 +113,5 @@ def _is_python(path: Path) -> bool:
 
 def _in_project(path: Path, roots: Roots) -> str:
     """Return the path from the project's folder; nothing for one that lies elsewhere."""
-    return str(path.relative_to(roots.folder)) if path.is_relative_to(roots.folder) else ""
+    folder = f"{roots.folder}/"
+    return str(path).removeprefix(folder) if str(path).startswith(folder) else ""

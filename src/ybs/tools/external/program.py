@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import BinaryIO
 
 from msgspec import Struct
@@ -155,6 +154,8 @@ def _input_of(given: bytes) -> BinaryIO | None:
     if hasattr(os, "memfd_create"):
         file = open(os.memfd_create("ybs-input"), "w+b")  # noqa: PTH123, SIM115 - closed when it was started
     else:
+        from tempfile import TemporaryFile  # it takes longer to load than all of this package
+
         file = TemporaryFile()  # noqa: SIM115
     file.write(given)
     file.seek(0)

@@ -54,12 +54,10 @@ def find_skills(
     """
     by_name: dict[str, Skill] = {}
     unusable: list[Unusable] = []
-    seen = set[str]()
+    seen = set[Path]()
     for folder in folders:
-        for name in _names(folder.path):
-            place = f"{folder.shown}/{printable(name)}"
-            path = folder.path / name
-            real = os.path.realpath(path)
+        for path, real in _folders_in(folder.path):
+            place = f"{folder.shown}/{printable(path.name)}"
             if real in seen:  # often a link of one agent's folder into another one's
                 continue
             seen.add(real)
@@ -67,7 +65,7 @@ def find_skills(
                 if folder.is_projects:
                     skill = _of_project(path, place, review)
                 else:
-                    skill = _own(path, Path(real), place, may_open)
+                    skill = _own(path, real, place, may_open)
             except BadSkill as error:
                 unusable.append(Unusable(place, str(error)))
                 continue
@@ -79,18 +77,27 @@ def find_skills(
     return Skills(by_name, unusable)
 
 
-def _names(folder: Path) -> Iterator[str]:
-    """Yield the names of the folders that hold a SKILL.md."""
+def _folders_in(folder: Path) -> Iterator[tuple[Path, Path]]:
+    """Yield the folders that hold a SKILL.md, by name, and where they really are."""
     try:
+        real = folder.resolve()
         with os.scandir(folder) as entries:
-            names = sorted(each.name for each in entries if each.name[0] != ".")[:MOST_SKILLS]
+            found = sorted((each for each in entries if each.name[0] != "."), key=_name_of)
     except OSError:
         return
-    yield from (name for name in names if os.path.lexists(f"{folder}/{name}/{FILE}"))
+    for each in found[:MOST_SKILLS]:
+        if os.path.lexists(f"{each.path}/{FILE}"):
+            path = folder / each.name
+            yield path, path.resolve() if each.is_symlink() else real / each.name
+
+
+def _name_of(entry: "os.DirEntry[str]") -> str:
+    return entry.name
 
 
 def _own(path: Path, real: Path, place: str, may_open: Callable[[Path], bool]) -> Skill:
-    if not real.is_relative_to(os.path.realpath(path.parent)) and not may_open(real):
+    is_elsewhere = path.is_symlink() and real.parent != path.parent.resolve()
+    if is_elsewhere and not may_open(real):
         raise BadSkill(f"it is a link to {printable(str(real))}, which tools may not read")
     try:
         data = read(real, HEAD_BYTES)

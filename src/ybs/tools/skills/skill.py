@@ -1,7 +1,6 @@
 """One skill: what its SKILL.md says of it, and what a model reads of it."""
 
 import os
-import re
 import stat
 from pathlib import Path
 
@@ -17,7 +16,6 @@ MOST_BYTES = 1_000_000
 #: The head has to end within so many bytes; the rest is read when the skill is used.
 HEAD_BYTES = 32_000
 LONGEST_NAME, LONGEST_DESCRIPTION = 64, 1_024
-_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _MOST_FILES = 40
 _DEEPEST = 3
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -122,10 +120,9 @@ def described(data: bytes, folder: Path, place: str, *, is_trusted_text: bool = 
 def read(folder: Path, most_bytes: int) -> bytes:
     """Return the beginning of a folder's SKILL.md. Raises BadSkill, and OSError where there is none."""
     file = folder / FILE
-    real = os.path.realpath(file)
-    if not Path(real).is_relative_to(os.path.realpath(folder)):
+    if file.is_symlink() and not file.resolve().is_relative_to(folder.resolve()):
         raise BadSkill(f"{FILE} is a link that leads out of the skill's folder")
-    handle = os.open(real, _FLAGS)
+    handle = os.open(file, _FLAGS)
     with open(handle, "rb") as opened:  # noqa: PTH123 - opened by descriptor
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
@@ -155,7 +152,8 @@ def _is_shown(name: str) -> bool:
 
 def is_name(name: str) -> bool:
     """Return whether it can be the name of a skill."""
-    return len(name) <= LONGEST_NAME and _NAME.fullmatch(name) is not None
+    is_plain = name.isascii() and name == name.lower() and len(name) <= LONGEST_NAME
+    return is_plain and all(part.isalnum() for part in name.split("-"))
 
 
 def _line(value: Value) -> str:
