@@ -183,5 +183,5 @@ def refuse_misspelled(prompt: str) -> None:
 
 #: How much alike a prompt of one word and a subcommand are where the one is taken for a slip of the other.
 _CUTOFF = 0.75
-#: A longer prompt is none of the words that other agents take for subcommands.
+#: The words that other agents take for subcommands are no longer than this.
 _LONGEST_HABIT = 8

@@ -74,5 +74,5 @@ def test_a_function_without_types_is_no_tool():
 
     with pytest.raises(TypeError, match="its argument word has no type"):
         tool(bare)
-    with pytest.raises(TypeError, match="is no argument with a name"):
+    with pytest.raises(TypeError, match="cannot be passed by name"):
         tool(several)

@@ -217,7 +217,7 @@ async def test_remarks_about_the_arguments_reach_the_model_even_if_the_result_is
     (project / "a.txt").write_text("line\n" * 1000)
     bench = make_bench(max_output_chars=500)
     answered = await bench.ok("read_file", path="a.txt", colour="red")
-    assert "'colour' is no argument of read_file" in answered.output
+    assert "'colour' is not an argument of read_file" in answered.output
     assert len(answered.output) <= 500
 
 

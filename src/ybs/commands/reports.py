@@ -78,7 +78,7 @@ async def show_status(session: Session, _argument: str) -> Reply:
 
 
 def _sandbox_of(session: Session) -> str:
-    """Say which kind of sandbox it is, and why it is no better one."""
+    """Say which kind of sandbox it is, and why it is not a better one."""
     sandbox = session.environment.sandbox
     if sandbox.state in ("none", "off"):
         kind = sandbox.state

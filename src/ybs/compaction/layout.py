@@ -234,5 +234,5 @@ def _unsummed(messages: Sequence[Message]) -> Layout:
 
 
 def present(messages: Sequence[Message | None]) -> list[Message]:
-    """Leave out what is none."""
+    """Leave out what is not one."""
     return [message for message in messages if message is not None]

@@ -1,4 +1,4 @@
-"""A summary of older messages: asked of a model, judged, and made without it where it is no good."""
+"""A summary of older messages: asked of a model, judged, and made without the model where its answer is unusable."""
 
 import asyncio
 import re

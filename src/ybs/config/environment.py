@@ -28,7 +28,7 @@ def variables_of(environ: Mapping[str, str]) -> list[str]:
 
 
 def path_of(variable: str) -> tuple[str, ...] | None:
-    """Return the way to the setting that a variable names, or None if it is no setting's name."""
+    """Return the way to the setting that a variable names, or None if it does not name a setting."""
     if variable in SHORT_NAMES:
         return SHORT_NAMES[variable]
     steps = variable.removeprefix(PREFIX).split("__")

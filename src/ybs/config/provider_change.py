@@ -69,7 +69,7 @@ def _value(name: str, settings: Any) -> object:
 
 
 def _is_changed(name: str, before: Tree, now: Any) -> bool:
-    """Return whether a layer gives another value; a first provider is no other provider."""
+    """Return whether a layer gives another value; a first provider does not count as another one."""
     leaf, value = find(now, (name,)), _value(name, before)
     if not isinstance(leaf, Leaf) or leaf.value == value:
         return False

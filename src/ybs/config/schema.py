@@ -332,7 +332,7 @@ class Firewall(Struct, frozen=True, kw_only=True):
     allow: Annotated[
         tuple[str, ...],
         Meta(
-            description="What is no secret: the SHA-256 of a value, or a regular expression that fits all of it."
+            description="What is not a secret: the SHA-256 of a value, or a regular expression that matches all of it."
         ),
     ] = ()
 

@@ -67,7 +67,7 @@ class Project(Struct, frozen=True, kw_only=True):
         return next((line for line in self._lines() if len(line.encode()) <= MAX_LINE_BYTES), "")
 
     def _lines(self) -> Iterator[str]:
-        """Tell less and less: fewer verbs, then the commands of the first part alone, then fewer parts."""
+        """Say less and less: fewer verbs, then the commands of the first part alone, then fewer parts."""
         if not self.parts:
             return
         for verbs in _TOLD:

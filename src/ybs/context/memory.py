@@ -174,7 +174,7 @@ class Memories:
     def all(self) -> list[Memory]:
         """Return all memories: the person's own, the newest first, then those that the project brings along.
 
-        Files that are none stand in `unread`. Raises ToolError where a folder cannot be read.
+        Files that cannot be read as memories stand in `unread`. Raises ToolError where a folder cannot be read.
         """
         unread: list[Unread] = []
         memories = self._own(unread)
@@ -259,7 +259,7 @@ class Memories:
 
     @property
     def _own_folders(self) -> list[tuple[Path, Place]]:
-        # Links above a person's own settings are their affair; this folder is none.
+        # Links above a person's own settings are their affair; this folder is ybs's.
         top = Path(os.path.realpath(self.everywhere.parent)) / self.everywhere.name
         if not os.path.lexists(top):
             return []

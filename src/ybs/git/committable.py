@@ -70,7 +70,7 @@ def has_conflicts(letters: Iterable[str]) -> bool:
 
 
 def names_within(git: "Git", folder: Path, paths: Iterable[str | Path]) -> Named:
-    r"""Return the paths by their names counted from the top of the work tree; others are none of its.
+    r"""Return the paths by their names counted from the top of the work tree; others are left out.
 
     They are absolute or relative to the folder; a text is one as tools show it, with `\xNN`.
     """

@@ -104,7 +104,7 @@ def known_models(provider: str) -> list[str]:
 
 
 def answers_in_words(model: str) -> bool:
-    """Return whether a name that a server gave can be shown, and is none of a model for something else than words."""
+    """Return whether a name that a server gave can be shown, and belongs to a model that writes text."""
     is_name = bool(model.strip()) and len(model) <= _LONGEST_NAME and model.isprintable()
     return is_name and not any(part in model.lower() for part in _NO_WORDS)
 

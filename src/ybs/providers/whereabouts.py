@@ -12,7 +12,7 @@ def runs_here(host: Host, provider: str, model: str, config: Config) -> bool:
     """Return whether a model answers on this machine; another one in the same house does not count.
 
     A server here that passes words on cannot be seen, but for Ollama, which names such models:
-    https://docs.ollama.com/cloud. Raises ConfigError for an unknown provider or an address that is none.
+    https://docs.ollama.com/cloud. Raises ConfigError for an unknown provider or an invalid address.
     """
     return distance(host, provider, model, config) == 0
 

@@ -297,7 +297,7 @@ def open_store(file: Path, stamp: str) -> MapStore | None:
 
 
 def remove(file: Path) -> None:
-    """Delete a store that is no good."""
+    """Delete a store that cannot be used."""
     for path in (file, file.with_name(file.name + "-journal")):
         with suppress(OSError):
             private_file.remove(path)

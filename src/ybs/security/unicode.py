@@ -78,7 +78,7 @@ def printable(text: str) -> str:
 
 
 def has_suspects(text: str) -> bool:
-    """Tell quickly whether anything in the text may be hidden, or a control character; carriage return too."""
+    """Return whether anything in the text may be hidden, or a control character; carriage return too."""
     if text.isascii():
         return bool(text.encode().translate(None, _PLAIN))
     return _SUSPECT.search(text) is not None

@@ -280,7 +280,7 @@ class Finder:
 
 
 def picture(roots: Roots, path: Path) -> ToolOutput:
-    """Read a picture, wherever it lies. Raises ToolError for what is none, too large, damaged or blocked."""
+    """Read a picture, wherever it lies. Raises ToolError for what is not a picture, too large, damaged or blocked."""
     from ybs.tools.reading.files import failure, open_regular  # not needed before the first picture
     from ybs.tools.reading.images import MOST_BYTES, image_of, media_type_of
 

@@ -59,7 +59,7 @@ class Composer:
         return message
 
     def tell_news(self) -> None:
-        """Tell what came of the files that went with words for a running turn."""
+        """Emit what came of the files that went with words for a running turn."""
         for event in self._news:
             self._tell(event)
         self._news.clear()

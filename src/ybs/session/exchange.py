@@ -113,7 +113,7 @@ def _ending(begin: int, ends: Ends, messages: Sequence[Message]) -> Iterator[Eve
 
 
 def _told_shortly(messages: Sequence[Message]) -> Iterator[Event]:
-    """Tell what the person said, how many steps were taken, and the answer in a few lines."""
+    """Say what the person said, how many steps were taken, and the answer in a few lines."""
     answer, steps = "", 0
     for message in messages:
         match message:
@@ -158,7 +158,7 @@ def _events(
     hidden: int,
     beside: Beside,
 ) -> Iterator[Event | Envelope]:
-    """Tell all but the first `hidden` steps; what was said between those is left out too."""
+    """Show all but the first `hidden` steps; what was said between those is left out too."""
     steps = 0
     for message in messages:
         match message:
@@ -181,7 +181,7 @@ def _events(
 def _step(
     call: ToolCall, result: ToolResult | None, number: int, beside: Beside
 ) -> Iterator[Event | Envelope]:
-    """Tell a step; those before the first that is told have numbers below 1."""
+    """Show a step; those before the first that is shown have numbers below 1."""
     if number == 0:
         yield Noticed(level="info", text="earlier steps are left out")
     elif number > 0 and result is None:

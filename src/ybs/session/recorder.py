@@ -170,7 +170,7 @@ class TurnRecorder(TurnHook):
             await self.checkpoints.after_change()
 
     async def after_turn(self) -> None:
-        """Tell what the turn changed, commit it, name the session, and wait until the disk has it.
+        """Emit what the turn changed, commit it, name the session, and wait until the disk has it.
 
         That is done to its end, also where it is cancelled meanwhile.
         """

@@ -154,12 +154,12 @@ class TurnRunner:
             await self.prepare()
 
     def begin_again(self) -> None:
-        """Tell with which model the session goes on, if it has begun."""
+        """Emit with which model the session goes on, if it has begun."""
         if self.has_started:
             self._emit(self.beginning(self._parts.journal.name))
 
     def end(self, reason: str = "") -> None:
-        """Tell that the session ends, if it has begun; without a reason because its person is done with it."""
+        """Emit that the session ends, if it has begun; without a reason because its person is done with it."""
         if self.has_started:
             reason = reason or (ONE_SHOT if self._is_one_shot else "user_exit")
             count = len(self._parts.conversation.messages)
@@ -180,7 +180,7 @@ class TurnRunner:
         return SessionStarted(session=name, folder=str(environment.folder), config=config)
 
     def _be_finished(self) -> None:
-        """Tell the end of a turn that was cancelled before its first step."""
+        """Emit the end of a turn that was cancelled before its first step."""
         if self._tally.finished is None:
             self._emit(TurnFinished(reason="interrupted"))
 

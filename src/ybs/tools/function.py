@@ -121,7 +121,7 @@ def _fields_of(function: Callable[..., Any]) -> Sequence[Any]:
             Parameter.POSITIONAL_ONLY,
         ):
             raise TypeError(
-                f"{function.__name__} cannot be a tool: {parameter} is no argument with a name"
+                f"{function.__name__} cannot be a tool: {parameter} cannot be passed by name"
             )
         if name not in hints:
             raise TypeError(

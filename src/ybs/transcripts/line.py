@@ -12,7 +12,7 @@ from ybs.core.events import Event
 
 #: The version of the format that is written. Older and newer lines are read as far as they are understood.
 VERSION: Final = 1
-#: A longer line is none that ybs wrote: of it no more is held in memory.
+#: ybs writes no longer line: of one that is longer, no more is held in memory.
 MOST_LINE_BYTES: Final = 100_000_000
 _SKIPPED_BYTES: Final = 1_000_000
 
@@ -32,7 +32,7 @@ class Line(Struct, frozen=True, kw_only=True):
 
 
 class _Head(Struct, frozen=True):
-    """What a line says of itself. The names are none of any event's own."""
+    """What a line says of itself. No event has a field of these names."""
 
     type: str
     timestamp: str = ""
@@ -110,7 +110,7 @@ def _decoder() -> json.Decoder[Event]:
 
 
 def _joined(data: bytes) -> bytes:
-    """Return an event's JSON in one line. Raises where a part that came as JSON is none."""
+    """Return an event's JSON in one line. Raises where a part that came as JSON is invalid."""
     if b"\n" in data:  # between the values of arguments, as a model wrote them
         return json.format(data, indent=-1)
     _head(data)

@@ -149,7 +149,7 @@ class Store:
                 yield saved
 
     def _files(self) -> list[tuple[float, Path]]:
-        """Return when each file was changed and its path, the newest first; links are none of ybs's."""
+        """Return when each file was changed and its path, the newest first; links are left out, as ybs makes none."""
         try:
             with os.scandir(self.folder) as entries:
                 found = [

@@ -130,7 +130,7 @@ def test_an_argument_of_the_tool_is_no_wrapping():
 def test_an_unknown_argument_is_ignored_for_reading_and_refused_for_writing(more: dict[str, Any]):
     (name,) = more
     assert decoded({"path": "a"} | more, Reader()) == Decoded(
-        Arguments("a"), (f"{name!r} is no argument of read_it and was ignored",)
+        Arguments("a"), (f"{name!r} is not an argument of read_it and was ignored",)
     )
     with pytest.raises(ToolError, match="nothing was done"):
         decoded({"path": "a"} | more, Writer())

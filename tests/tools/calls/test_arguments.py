@@ -77,8 +77,8 @@ def test_unknown_names_are_ignored_and_said():
     result = decoded({"path": "a", "filename": "b", "x": 1})
     assert result.value == Arguments("a")
     assert result.notes == (
-        "'filename' is no argument of reader and was ignored",
-        "'x' is no argument of reader and was ignored",
+        "'filename' is not an argument of reader and was ignored",
+        "'x' is not an argument of reader and was ignored",
     )
 
 

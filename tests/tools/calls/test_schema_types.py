@@ -114,7 +114,7 @@ def test_what_does_not_fit_is_repaired_by_the_rules_of_built_in_tools(
         ({"title": "a", "state": "lost"}, "Invalid enum value"),
         ({"title": "a", "labels": ["x", "y", "z"]}, "length <= 2"),
         ({"title": "a", "author": {"age": 5}}, "$.author"),
-        ({"title": "a", "color": "red"}, "'color' is no argument of make_issue"),
+        ({"title": "a", "color": "red"}, "'color' is not an argument of make_issue"),
         ([1, 2], "one JSON object"),
     ],
 )

@@ -120,7 +120,7 @@ class Folder:
 
 
 def _decoded(data: bytes) -> str:
-    """Decode what was read; a character that was cut at the end is no fault. Raises UnicodeDecodeError."""
+    """Decode what was read; a character that was cut at the end is left out. Raises UnicodeDecodeError."""
     data = data.removeprefix(b"\xef\xbb\xbf")
     if len(data) < MAX_BYTES - 4:
         return data.decode()

@@ -9,7 +9,7 @@ _PLUS = (".cc", ".cpp", ".cxx", ".hpp", ".hxx")
 
 
 def native(folder: Folder, below: list[Folder]) -> Kind | None:
-    """Return what the folder's files say of C and C++; None where it is no such project."""
+    """Return what the folder's files say of C and C++; None for other projects."""
     if folder.first("configure.ac", "configure.in"):
         build = "autoreconf -fi && ./configure && make"
         return Kind(name=_language(folder, below), tool="Autotools", commands={"build": build})

@@ -48,7 +48,7 @@ def find(loaded: Loaded, trouble: YbsError | None = None) -> Iterator[Finding]:
 
 
 def why_no_start(loaded: Loaded) -> YbsError | None:
-    """Return what a session could not be opened for, if anything. That nothing is chosen is no such thing."""
+    """Return what a session could not be opened for, if anything. That nothing is chosen does not count."""
     from ybs.agent.model_choice import NothingConfigured, open_model
 
     try:

@@ -72,7 +72,7 @@ def _hand_on(pipe: IO[bytes], number: int) -> Thread:
         with pipe:
             while data := os.read(pipe.fileno(), _CHUNK):
                 with suppress(OSError), open(number, "wb", closefd=False) as terminal:
-                    terminal.write(data)  # a terminal that has gone is no reason to stop reading
+                    terminal.write(data)  # reading goes on when the terminal has gone
 
     thread = Thread(target=copy, daemon=True)
     thread.start()

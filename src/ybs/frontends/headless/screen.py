@@ -24,7 +24,7 @@ _TMUX: Final = {
 
 
 def look_at_screen(environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Look at the terminal; where the output is none, there is little to say."""
+    """Look at the terminal; where the output goes elsewhere, there is little to say."""
     term, encoding = environ.get("TERM", ""), sys.stdout.encoding or "ascii"
     facts = f"TERM {term or 'not set'}, encoding {encoding}"
     if not sys.stdout.isatty():

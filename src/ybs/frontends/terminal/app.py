@@ -77,7 +77,7 @@ def with_choice(options: "Options") -> "Options | None":
     else:
         try:
             keep(options.host, settings)
-        except ConfigError as error:  # a home that cannot be written is no reason not to work
+        except ConfigError as error:  # ybs works with a home that cannot be written, too
             say(f"{error}\nThe choice is used for this run only.\n")
         else:
             settings = {"llm.model": None}  # a --model before it was meant for no provider

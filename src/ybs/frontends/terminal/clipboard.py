@@ -58,7 +58,7 @@ async def copy_by_program(
 ) -> str:
     """Give the text to the first program that takes it and return its name; "" where none does.
 
-    Programs of the project (`away_from`) are none, whatever PATH says.
+    Programs of the project (`away_from`) do not count, whatever PATH says.
     """
     from ybs.security.sandbox.environment import build_open  # few copy
     from ybs.security.sandbox.programs import trusted_program

@@ -106,7 +106,7 @@ def is_measured(model: Path) -> bool:
 async def makes_calls(model: Model) -> bool:
     """Ask the model for one tool call; return whether a real one came, with the right argument.
 
-    A call that is only written in the text of the answer is none: it comes without pieces of its own. Raises ModelError.
+    A call that stands only in the text of the answer does not count: it comes without pieces of its own. Raises ModelError.
     """
     is_real, calls = False, ()
     async with aclosing(model.stream(_TRIAL)) as events:

@@ -87,7 +87,9 @@ def _elsewhere(work_tree: Path, mark: Path) -> Repository:
         return Repository(work_tree, git_folder, common)
     above = Path(*git_folder.parts[: [*git_folder.parts, "modules"].index("modules")])
     if above.name != ".git" or not work_tree.is_relative_to(above.parent):
-        raise ValueError(f"{mark} leads to {git_folder}, which is no worktree's and no submodule's")
+        raise ValueError(
+            f"{mark} leads to {git_folder}, which belongs neither to a worktree nor to a submodule"
+        )
     return Repository(work_tree, git_folder, git_folder)
 
 

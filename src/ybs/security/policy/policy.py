@@ -75,7 +75,7 @@ class Policy:
         project: ProjectRules | None = None,
         find_sandbox: Callable[[], Sandboxing] = lambda: "none",
     ) -> None:
-        """Read the rules. Raises ConfigError for a rule that is none.
+        """Read the rules. Raises ConfigError for an invalid rule.
 
         `find_sandbox` says what stands around commands; it is called for each command that is judged.
         """

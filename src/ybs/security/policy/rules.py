@@ -102,7 +102,7 @@ class Rule(Struct, frozen=True):
 
 
 def rule_of(text: str) -> Rule:
-    """Read a rule. Raises ConfigError for what is none."""
+    """Read a rule. Raises ConfigError for an invalid one."""
     from ybs.security.paths import globs  # most sessions have no rules
 
     found = re.fullmatch(_RULE, text.strip(), re.DOTALL)

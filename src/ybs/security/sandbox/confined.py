@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _BOUND = ("--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--die-with-parent")
 _DEVICES = ("/dev/null", "/dev/urandom")
-#: Where programs find their libraries; the rest of /etc is none of git's business.
+#: Where programs find their libraries; git needs nothing else of /etc.
 _LOADER = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
 #: So begins what it says where it fails itself.
 SAID_BY_BUBBLEWRAP = "bwrap: "

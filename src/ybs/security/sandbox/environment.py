@@ -95,7 +95,9 @@ def _proxies(environ: Mapping[str, str]) -> dict[str, str]:
 def _checked(declared: Mapping[str, str]) -> dict[str, str]:
     for name, value in declared.items():
         if not name or "=" in name or "\0" in name + value:
-            raise ToolError(f"The variable {name!r} cannot be set: the name or the value is none.")
+            raise ToolError(
+                f"The variable {name!r} cannot be set: the name or the value is invalid."
+            )
         if name in _NEVER:
             raise ToolError(f"The variable {name} cannot be declared: it would change the sandbox.")
     return dict(declared)

@@ -170,10 +170,10 @@ def _renamed(tool: _Wanted, given: _Given, notes: list[str]) -> _Given:
             known[free[0]] = value
             notes.append(f"{_short(name)!r} was taken for {free[0]!r}")
         elif _is_ignored(tool, name, value, [known[field] for field in meant]):
-            notes.append(f"{_short(name)!r} is no argument of {tool.name} and was ignored")
+            notes.append(f"{_short(name)!r} is not an argument of {tool.name} and was ignored")
         else:
             raise ToolError(
-                f"{_short(name)!r} is no argument of {tool.name}, and without it something else might be done "
+                f"{_short(name)!r} is not an argument of {tool.name}, and without it something else might be done "
                 f"than was meant; nothing was done. Expected: {_schema(tool)}"
             )
     return known

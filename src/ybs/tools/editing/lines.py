@@ -23,7 +23,7 @@ class Lines:
         self._kinds: dict[str, int] = {}
         kinds = self._kinds
         keys = plain(text).split("\n")
-        if len(keys) != len(self.all):  # a sign for a line end that is none to the file
+        if len(keys) != len(self.all):  # a sign for a line end that the file does not use as one
             keys = [plain(line) for line in self.all]
         self._coded = "".join(
             chr(kinds.setdefault("".join(keys[number].split()), len(kinds)) % _MOST_KINDS)
@@ -61,7 +61,7 @@ class Lines:
         return count
 
     def blanks_after(self, number: int) -> int:
-        """Count the blank lines after a line; what follows the last line end is none."""
+        """Count the blank lines after a line; what follows the last line end does not count."""
         last = len(self.all) - 1 if not self.all[-1] else len(self.all)
         stop = number + 1
         while stop < last and not self.all[stop].strip():

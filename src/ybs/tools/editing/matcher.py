@@ -113,7 +113,7 @@ def _is_there(edit: Edit, start: int) -> bool:
 
 
 def _is_telling(added: str, old: str) -> bool:
-    """Return whether nobody would add this twice: it is no end of a block, and no more of the same."""
+    """Return whether nobody would add this twice: it does not end a block, and is not more of the same."""
     if says_enough(added):
         return True
     said = added.strip(" \t\n,;")

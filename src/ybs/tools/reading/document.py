@@ -14,7 +14,7 @@ _STRAY = re.compile("[\udc80-\udcff]")  # bytes that are not UTF-8, as Python ca
 
 
 def printable(text: str) -> str:
-    """Return the text with a question mark sign for each byte that is none of its encoding."""
+    """Return the text with a question mark sign for each byte that its encoding does not have."""
     return text if text.isascii() else _STRAY.sub("\ufffd", text)
 
 

@@ -68,7 +68,7 @@ def open_regular(place: Place, shown: str) -> tuple[int, os.stat_result]:
 def _check_kind(status: os.stat_result | None, shown: str) -> None:
     mode = stat.S_IFREG if status is None else status.st_mode
     if stat.S_ISREG(mode) or stat.S_ISLNK(mode):
-        return  # opening says that a link is none, or that nothing is there
+        return  # opening says what is wrong with a link, or that nothing is there
     kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "not a regular file")
     raise ToolError(f"{shown} is {kind}")
 

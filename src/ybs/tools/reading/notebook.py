@@ -30,7 +30,7 @@ class Rendered(Struct, frozen=True):
 
 
 def rendered(data: bytes) -> Rendered | None:
-    """Return the notebook as text, or None where the bytes are none."""
+    """Return the notebook as text, or None where the bytes are something else."""
     try:
         book = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

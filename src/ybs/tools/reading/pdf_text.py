@@ -22,7 +22,7 @@ def write(kind: str, value: str | int) -> None:
 
 
 def run(data: bytes) -> None:
-    """Tell the pages of a file. Whatever a broken one raises ends the process."""
+    """Write out the pages of a file. Whatever a broken one raises ends the process."""
     try:
         from pypdf import PdfReader  # it takes a tenth of a second to load
         from pypdf.errors import DependencyError, FileNotDecryptedError

@@ -71,7 +71,7 @@ def _numbered(data: bytes, first: int, wanted: set[int]) -> Iterator[tuple[int, 
     if not here:
         return
     ends = data.split(b"\n", max(here) + 1)
-    count = len(ends) - (not ends[-1])  # behind the last line end is no line
+    count = len(ends) - (not ends[-1])  # nothing follows the last line end
     for place in here:
         if place < count:
             yield place + first, ends[place].removesuffix(b"\r")

@@ -78,7 +78,7 @@ class Scan:
         self._write, self._alarm = write, alarm
 
     def look_into(self, number: int, files: Files, path: str) -> None:
-        """Tell what is found in one file."""
+        """Report what is found in one file."""
         tally = Tally(self._left)
         was_short = is_slow = False
         try:

@@ -159,7 +159,7 @@ class _Ladder:
     def entries(self, folder: str, depth: int) -> _Entries:
         """Return the names in a folder so many steps below the start: of files, folders and links.
 
-        A folder comes after the one that it is in. Pipes and the like are none of the three.
+        A folder comes after the one that it is in. Pipes and the like are left out.
         """
         held = self._held
         while held and next(reversed(held)) >= depth:

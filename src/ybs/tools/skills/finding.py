@@ -15,7 +15,7 @@ MOST_SKILLS = 500  # of a folder
 
 
 class Unusable(Struct, frozen=True):
-    """A folder that is no usable skill, and why."""
+    """A folder that cannot be used as a skill, and why."""
 
     place: str
     why: str

@@ -198,7 +198,7 @@ class PlainTerminal:
             telling.cancel()
 
     async def _show_reply(self, reply: Reply) -> str:
-        """Tell a command's answer and return the line that the person chose, or nothing."""
+        """Print a command's answer and return the line that the person chose, or nothing."""
         if reply.program == "doctor":
             return await self._run_doctor()
         if rest := self._sentences.end_typed():
@@ -316,7 +316,7 @@ class PlainTerminal:
             self._call()
 
     def _tell_again(self, event: Event | Envelope) -> None:
-        """Tell what was said or done before this session went on."""
+        """Print what was said or done before this session went on."""
         if isinstance(event, Envelope):
             self._on_event(event)
         elif isinstance(event, UserSaid):

@@ -143,7 +143,7 @@ class Sentences:
         return fold_line(f"Still running: {doing}, {time}.")
 
     def end_typed(self) -> str:
-        """Tell what is left of the output of a command that the person typed for themselves."""
+        """Print what is left of the output of a command that the person typed for themselves."""
         return "\n".join(self._typed.finish())
 
     def _sentence(self, event: Event) -> str:
@@ -218,7 +218,7 @@ class Sentences:
         return "\n".join([first, *self._details(event)])
 
     def _failure_sentence(self, event: ToolFinished, call: str, *, is_answered: bool | None) -> str:
-        """Tell why a call failed: the beginning of what the model reads, and all of it where the work is shown whole."""
+        """Print why a call failed: the beginning of what the model reads, and all of it where the work is shown whole."""
         state = "refused" if event.is_refused else "failed"
         if is_answered is not None and (event.is_refused or not is_answered):
             return fold_line(f"{call}: {state if event.is_refused else NOT_RUN}.")

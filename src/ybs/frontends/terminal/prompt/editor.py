@@ -25,7 +25,7 @@ class NoEditor(YbsError):
 
 
 def editor_command(away_from: Path, environ: Mapping[str, str] = os.environ) -> list[str]:
-    """Return the editor and its arguments. What lies in the project (`away_from`) is none. Raises NoEditor."""
+    """Return the editor and its arguments. What lies in the project (`away_from`) does not count. Raises NoEditor."""
     from ybs.security.sandbox.programs import persons_program  # the first Ctrl-G only
 
     for name in ("VISUAL", "EDITOR"):

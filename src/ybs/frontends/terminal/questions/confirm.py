@@ -224,7 +224,7 @@ def labels_of(question: Question) -> list[str]:
 
 
 def as_choice(text: str, question: Question) -> Answer:
-    """Read an answer to the model's own question: a number picks, nothing is no answer, all else stands as it is."""
+    """Read an answer to the model's own question: a number picks, an empty text means no answer, all else stands as it is."""
     words = _at(text.strip(), labels_of(question))
     return Answer(is_allowed=words != "", reason=words or NO_REASON)
 
