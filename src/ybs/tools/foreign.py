@@ -1,6 +1,6 @@
 """A toolbox of somebody else, behind the checks that the calls of built-in tools pass."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -8,8 +8,9 @@ from msgspec import Raw
 
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Emit, Event, Noticed, ToolPrinted
-from ybs.core.messages import ToolCall, ToolResult
+from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Toolbox, ToolOutput, ToolSpec
+from ybs.tools.behind_checks import BehindChecks
 from ybs.tools.calls.live import LiveOutput
 from ybs.tools.calls.supervise import checked
 from ybs.tools.toolbox import LocalToolbox
@@ -51,14 +52,15 @@ class BoxedTool:
         )
 
 
-class ForeignToolbox(Toolbox):
+class ForeignToolbox(BehindChecks):
     """A toolbox of somebody else. Each of its calls is checked, confirmed, limited and cut as one of a built-in tool is.
 
     What the tools may do is taken from their specs. `local` is empty and runs the calls.
     """
 
     def __init__(self, toolbox: Toolbox, local: LocalToolbox) -> None:
-        self._toolbox, self._local = toolbox, local
+        super().__init__(local)
+        self._toolbox = toolbox
         self._emit: Emit | None = None
         self._offered: Sequence[ToolSpec] = ()
         self._is_open = self._has_begun = False
@@ -93,23 +95,6 @@ class ForeignToolbox(Toolbox):
             tools = [BoxedTool(spec, self._toolbox, self._tell) for spec in offered]
             self._local.offer((), foreign=tools)
         return self._local.specs()
-
-    @property
-    def names(self) -> Collection[str]:
-        """The names of its tools."""
-        return self._local.names
-
-    def knows(self, name: str) -> bool:
-        """Return whether a call of that name is a call of one of its tools."""
-        return self._local.knows(name)
-
-    def is_read_only(self, call: ToolCall) -> bool:
-        """Return whether the call changes nothing."""
-        return self._local.is_read_only(call)
-
-    async def run(self, call: ToolCall, emit: Emit) -> ToolResult:
-        """Run one call."""
-        return await self._local.run(call, emit)
 
     def _tell(self, event: Event) -> None:
         if self._emit is not None:

@@ -1,21 +1,22 @@
 """The external tools as an agent has them: behind the checks that every call passes."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from ybs.core.events import Emit, Noticed
-from ybs.core.messages import ToolCall, ToolResult
-from ybs.core.ports import Toolbox, ToolSpec
+from ybs.core.ports import ToolSpec
+from ybs.tools.behind_checks import BehindChecks
 from ybs.tools.external.catalogue import Catalogue
 from ybs.tools.toolbox import LocalToolbox
 
 
-class ExternalToolbox(Toolbox):
+class ExternalToolbox(BehindChecks):
     """The tools of a catalogue. `local` is empty and runs the calls; `is_short` offers them as to a small model."""
 
     def __init__(
         self, catalogue: Catalogue, local: LocalToolbox, *, is_short: bool = False
     ) -> None:
-        self._catalogue, self._local, self._is_short = catalogue, local, is_short
+        super().__init__(local)
+        self._catalogue, self._is_short = catalogue, is_short
         self._offered: Sequence[object] = ()
         self._told = set[str]()
         self._emit: Emit | None = None
@@ -49,20 +50,3 @@ class ExternalToolbox(Toolbox):
             if each.is_expected and text not in self._told:
                 self._told.add(text)
                 self._emit(Noticed(level="warning", text=text))
-
-    @property
-    def names(self) -> Collection[str]:
-        """The names of its tools."""
-        return self._local.names
-
-    def knows(self, name: str) -> bool:
-        """Return whether a call of that name is a call of one of the tools."""
-        return self._local.knows(name)
-
-    def is_read_only(self, call: ToolCall) -> bool:
-        """Return whether the call changes nothing."""
-        return self._local.is_read_only(call)
-
-    async def run(self, call: ToolCall, emit: Emit) -> ToolResult:
-        """Run one call."""
-        return await self._local.run(call, emit)
