@@ -17,6 +17,7 @@ from ybs.core.wishes import wishes_change
         "a.txt is old, get rid of it.",
         "I need a file with the number 5 in it.",
         "The port should be 8080",
+        "Translate the comments of a.py into German.",
     ],
 )
 def test_a_change_is_asked_for(words: str):
@@ -35,6 +36,7 @@ def test_a_change_is_asked_for(words: str):
         "Run the tests.",
         "In which file is MAX given its value?",
         "Tell me the names of all files.",
+        "Translate cat into French.",
     ],
 )
 def test_an_answer_is_asked_for(words: str):

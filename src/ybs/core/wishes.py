@@ -12,7 +12,7 @@ _ASKS: Final = lazy(
 _CHANGES: Final = lazy(
     r"(?i)\b(?:add|append|bump|change|clean|convert|correct|create|cut|delete|drop|edit|erase|extend|fill|fix|get\s+rid|implement"
     r"|improve|insert|lower|make|mend|move|put|raise|refactor|remove|rename|repair|replace|rewrite|set|shorten|sort|swap|throw"
-    r"|translate|turn|update|write)\b"
+    r"|turn|update|write)\b|\btranslate\b.*?\w\.\w"  # what is translated may be a word
     r"|\b(?:has|have|needs?|ought)\s+to\s+be\b|\b(?:should|must|shall)\s+be\b|\bI\s+(?:need|want)\s+an?\b"
 )
 

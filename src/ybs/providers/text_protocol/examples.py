@@ -71,4 +71,9 @@ EXAMPLES: Final[tuple[Message, ...]] = (
     _answered("plans/barn.txt is deleted."),
     _said("Now to another project, with other files."),
     _answered("I start afresh and look before I act."),
+    # What the model knows by itself takes no tool.
+    _said("Say good night in Latin."),
+    _answered("Bonam noctem."),
+    _said("Which sea lies between Sweden and Finland?"),
+    _answered("The Baltic Sea."),
 )
