@@ -146,7 +146,7 @@ def test_plain_git_runs_the_planted_program(pit: Sandpit, name: str):
         ("filter of an odd name", "odd name"),
         ("commondir", "commondir"),
         ("link to a git folder", "is a link"),
-        ("gitdir file", "no worktree's and no submodule's"),
+        ("gitdir file", "neither to a worktree nor to a submodule"),
         ("bare layout", "HEAD"),
     ],
 )

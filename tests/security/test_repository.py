@@ -98,7 +98,7 @@ async def test_a_submodule_of_another_repository_is_refused(pit: Sandpit, tmp_pa
         folder = tmp_path / name
         folder.mkdir(parents=True)
         (folder / ".git").write_text(f"gitdir: {pit.top}/.git/modules/sub\n")
-        with pytest.raises(GitError, match="no worktree's and no submodule's"):
+        with pytest.raises(GitError, match="neither to a worktree nor to a submodule"):
             await Git(this_host().environ, folder).look()
 
 
