@@ -1,5 +1,6 @@
 """Skills in whole sessions: the model loads one, the person sends one, their scripts run in the sandbox and nowhere else."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -136,14 +137,31 @@ async def test_a_skill_of_a_trusted_project_cannot_be_a_link_out_of_it(project: 
     (project / ".claude/skills/a").mkdir(parents=True)
     (project / ".claude/skills/a/SKILL.md").symlink_to(secret)
     (project / ".claude/skills/outside").symlink_to(secret.parent)
+    for name in ("huge", "pipe"):
+        (project / f".claude/skills/{name}").mkdir()
+    with (project / ".claude/skills/huge/SKILL.md").open("wb") as file:
+        file.truncate(1_000_000_000)
+    os.mkfifo(project / ".claude/skills/pipe/SKILL.md")
     skill(project / ".claude/skills", "good")
     give_trust(project)
     session, _ = opened(project)
     async with session:
         skills = session.environment.skills
     assert [*skills.by_name] == ["good"]
-    assert [each.place for each in skills.unusable] == [".claude/skills/a", ".claude/skills/outside"]  # fmt: skip
+    assert [each.place for each in skills.unusable] == [
+        f".claude/skills/{name}" for name in ("a", "huge", "outside", "pipe")
+    ]
     assert skills.unusable[0].why.startswith("SKILL.md is a link, is larger than 1 MB or came later")  # fmt: skip
+
+
+async def test_a_session_in_the_home_folder_has_the_persons_own(home: Path):
+    skill(home / ".claude/skills", "mine")
+    skill(home / "here", "other")
+    session, _ = opened(home, overrides={"skills.search_paths": ["~/.claude/skills", "./here"]})
+    async with session:
+        skills = session.environment.skills
+    assert [*skills.by_name] == ["mine"]
+    assert [each.why for each in skills.unusable] == ["this project is not trusted"]
 
 
 async def test_a_new_one_is_there_after_a_reload(project: Path, home: Path):
@@ -151,7 +169,8 @@ async def test_a_new_one_is_there_after_a_reload(project: Path, home: Path):
     async with session:
         assert not session.environment.has_skills()
         skill(home / OWN, "later")
-        await run_command(session, "/reload-tools")
+        reply = await run_command(session, "/reload-tools")
+        assert reply.notes[0].endswith(". 1 skill (/skill).")
         await session.send("hello")
     assert "- later: Does it." in described(model)
 
@@ -166,6 +185,7 @@ async def test_those_that_the_settings_name_are_used(project: Path, home: Path):
     assert described(model).endswith("There are:\n- two: Does it.")
 
 
+@pytest.mark.integration
 @pytest.mark.timeout(60)
 @pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
 async def test_its_script_runs_in_the_sandbox(project: Path, home: Path):

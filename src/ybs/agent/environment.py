@@ -185,9 +185,9 @@ class ToolEnvironment:
     def _skill_folders(self) -> "Iterator[Folder]":
         from ybs.tools.skills.finding import Folder
 
-        own = [self.host.expand(name, self.folder) for name in self.config.skills.search_paths]
-        for path in own:
-            yield Folder(path, self.host.short(str(path)), path.is_relative_to(self.folder))
+        for name in self.config.skills.search_paths:
+            path = self.host.expand(name, self.folder)
+            yield Folder(path, self.host.short(str(path)), not name.startswith(("~", "/")))
         for name in PROJECT_SKILLS:
             yield Folder(self.folder / name, name, is_projects=True)
 

@@ -36,6 +36,9 @@ async def reload_tools(session: Session, _argument: str) -> Reply:
     notes = [f"{each.shown} cannot be used: {each.why}" for each in problems if each.is_expected]
     places = ", ".join(session.config.tools.search_paths)
     said = plural(len(tools), "external tool") if tools else f"No external tools in {places}"
+    environment = session.environment
+    count = len(environment.skills.by_name) if environment.has_skills() else 0
+    said += f". {plural(count, 'skill')} (/skill)" if count else ""
     return Reply(tables=(rows,) if tools else (), notes=(f"{said}.", *notes))
 
 
