@@ -26,7 +26,7 @@ async def use_skill(session: Session, argument: str) -> Reply:
     if skill is None:
         known = ", ".join(skills.by_name) or "none"
         raise ToolError(f"There is no skill {name!r}. There are: {known}")
-    most = session.environment.workspace.max_output_chars
+    most = 2 * session.environment.workspace.max_output_chars  # it was asked for on purpose
     text = await asyncio.to_thread(skill.instructions, words.strip(), most_chars=most)
     if not skill.in_project:
         session.environment.open_skill(skill.folder)

@@ -50,7 +50,7 @@ def test_of_two_with_one_name_the_first_is_used_and_the_other_is_reported(tmp_pa
     skill(second, "other")
     (second / "link").symlink_to(first / "it")  # the same folder again
     skills = found(first, second)
-    assert skills.by_name["it"].body() == "The first."
+    assert skills.by_name["it"].body() == ("The first.", 5)
     assert why(skills) == {"second/it": "first/it has the same name, and is used"}
     assert [*found(first, second, only=("other",)).by_name] == ["other"]
 
@@ -106,7 +106,7 @@ def test_hostile_files_are_refused_and_hold_nothing_up(tmp_path: Path):
     assert [*skills.by_name] == ["bytes"]
     assert "\x1b" not in skills.by_name["bytes"].description
     assert "<U+202E>" in skills.by_name["bytes"].description
-    assert skills.by_name["bytes"].body() == "\ufffd\ufffd"
+    assert skills.by_name["bytes"].body() == ("\ufffd\ufffd", 5)
     assert said["skills/link"] == "SKILL.md is a link that leads out of the skill's folder"
     assert said["skills/pipe"] == "SKILL.md is not a regular file"
     assert said["skills/folder"].startswith("SKILL.md cannot be read: ")
@@ -134,12 +134,16 @@ def test_its_instructions_name_its_files_and_take_words(tmp_path: Path):
         f"Look into {folder}.\n\n[The skill it is in {folder}. Its files, read or run by their whole path: "
         "references/a.md, scripts/run.py]\n\nthe words"
     )
-    skill(tmp_path, "it", "For $ARGUMENTS.\n" + "line\n" * 100)
-    assert one.instructions("you", most_chars=60).startswith("For you.\nline\n")
-    assert f"read the rest of {folder}/SKILL.md with read_file" in one.instructions(most_chars=60)
+    skill(tmp_path, "it", "\nFor $ARGUMENTS.\n" + "".join(f"line {n}\n" for n in range(7, 999)))
+    long = one.instructions("you", most_chars=1_000)
+    assert long.startswith("For you.\nline 7\n")
+    assert len(long) <= 1_000
+    last = int(long.partition("\n[it goes on")[0].rpartition("line ")[2])
+    assert f"[it goes on: read {folder}/SKILL.md with read_file from line {last + 1}]" in long
     for number in range(50):
         put(folder, f"{number}.md", "x")
-    assert one.instructions(most_chars=60).endswith(", …]")
+    assert one.instructions(most_chars=9_000).endswith(", …]")
+    assert len(one.instructions(most_chars=900)) <= 900
     (folder / "SKILL.md").unlink()
     with pytest.raises(ToolError, match="The skill it cannot be read"):
         one.body()

@@ -16,8 +16,6 @@ from ybs.tools.skills.listing import fitting, listing
 from ybs.tools.skills.skill import Skill
 from ybs.tools.workspace import Workspace
 
-_NOTE_ROOM = 4_000  # of a result: what is said of the skill's folder
-
 
 class Arguments(Struct, frozen=True, kw_only=True):
     """What skill takes."""
@@ -57,8 +55,8 @@ class SkillTool(BuiltInTool):
         """Read it."""
         del print_live
         skill = self._named(arguments.name)
-        room = max(self.workspace.max_output_chars - _NOTE_ROOM, 1_000)
-        text = await asyncio.to_thread(skill.instructions, most_chars=room)
+        most = self.workspace.max_output_chars
+        text = await asyncio.to_thread(skill.instructions, most_chars=most)
         if not skill.in_project:
             self._open_folder(skill.folder)
         return ToolOutput(output=text, summary=skill.name)

@@ -18,6 +18,7 @@ HEAD_BYTES = 32_000
 LONGEST_NAME, LONGEST_DESCRIPTION = 64, 1_024
 _MOST_FILES = 40
 _DEEPEST = 3
+_ROOM = 300  # characters for the note that it goes on
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
@@ -48,39 +49,42 @@ class Skill(Struct, frozen=True, kw_only=True):
         """Whether it belongs to the project, whose files tools may read anyway."""
         return self.data is not None
 
-    def body(self) -> str:
-        """Return the words below the head. Raises ToolError."""
+    def body(self) -> tuple[str, int]:
+        """Return the words below the head, and the number of their first line. Raises ToolError."""
         try:
             data = self.data if self.data is not None else read(self.folder, MOST_BYTES)
-            return split(data.decode(errors="replace"))[1].strip()
+            head, text = split(data.decode(errors="replace"))
         except (OSError, BadSkill, BadHead) as error:
             raise ToolError(f"The skill {self.name} cannot be read: {error}") from error
+        words = text.strip()
+        return words, len(head) + 3 + text.partition(words[:1] or "\n")[0].count("\n")
 
     def instructions(self, given: str = "", *, most_chars: int) -> str:
         """Return what is sent of it: its words, where its files are, and the words that were `given` with it.
 
-        What is longer than `most_chars` is left in the file, which is named. Raises ToolError.
+        It has about `most_chars` at most; the rest is left in the file, which is named. Raises ToolError.
         """
-        text = self.body().replace("${CLAUDE_SKILL_DIR}", str(self.folder))
+        text, line = self.body()
+        text = text.replace("${CLAUDE_SKILL_DIR}", str(self.folder))
         if "$ARGUMENTS" in text:
             text, given = text.replace("$ARGUMENTS", given), ""
-        text = f"{self._cut(text, most_chars)}\n\n[The skill {self.name} is in {self.folder}.{self._files()}]"
-        return f"{text}\n\n{given}".rstrip()
+        note = f"[The skill {self.name} is in {self.folder}.{self._files(most_chars // 3)}]"
+        text = self._cut(text, max(most_chars - len(note) - _ROOM, _ROOM), line)
+        return f"{text}\n\n{note}\n\n{given}".rstrip()
 
-    def _cut(self, text: str, most_chars: int) -> str:
+    def _cut(self, text: str, most_chars: int, line: int) -> str:
         if len(text) <= most_chars:
             return text
         text = text[:most_chars].rpartition("\n")[0] or text[:most_chars]
-        return f"{text}\n[{FILE} goes on: read the rest of {self.folder / FILE} with read_file]"
+        line += text.count("\n") + 1
+        return f"{text}\n[it goes on: read {self.folder / FILE} with read_file from line {line}]"
 
-    def _files(self) -> str:
+    def _files(self, most_chars: int) -> str:
         names = files_of(self.folder)
-        if not names:
-            return ""
-        more = ", …" if len(names) > _MOST_FILES else ""
-        return (
-            f" Its files, read or run by their whole path: {', '.join(names[:_MOST_FILES])}{more}"
-        )
+        shown = ", ".join(names[:_MOST_FILES])
+        if len(shown) > most_chars or len(names) > _MOST_FILES:
+            shown = shown[:most_chars].rpartition(", ")[0] + ", …"
+        return f" Its files, read or run by their whole path: {shown}" if names else ""
 
 
 def described(data: bytes, folder: Path, place: str, *, is_trusted_text: bool = False) -> Skill:
