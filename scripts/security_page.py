@@ -54,6 +54,8 @@ it is bounded by what follows, each with the test that holds it.
   waits for trust (`ybs trust`, or the question at the start), which is bound to the bytes of all those files: one changed byte,
   and it is asked about again, with the difference. A key is sent only to the address that it was configured for. `.env` is
   never read for settings.
+- **Hooks** of your own are your programs and run outside the sandbox; those of a trusted project run in it, and can only be stricter than you
+  ([docs/hooks.md](hooks.md)). No hook beats a deny rule, a blocked command or place, or the mode `plan`. In incognito your hooks still run and are told what happens.
 - **Files of ybs** are 0600 in folders of 0700 whatever the umask; a link in the place of a file, or of the folder that it lies in, is refused; one process
   writes at a time. Where `~/.config/ybs`, `~/.local/state/ybs` or `~/.cache/ybs` is a link of yours, what it leads to is closed to tools and commands.
 - **Git** for ybs's own purposes runs no program that a repository names: no hook, filter, pager, helper or alias. It runs in a sandbox that has the

@@ -233,7 +233,7 @@ LATE_IMPORTS = {
     "providers": 7,
     "security": 19,
     "session": 6,
-    "tools": 43,
+    "tools": 45,
     "transcripts": 2,
     "trust": 1,
 }

@@ -32,7 +32,7 @@ def is_trusted(folder: Path) -> bool:
 
 POWERFUL = {
     "llm": {"endpoint": "http://proj.example/v1", "model": "small"},
-    "hooks": {"before_turn": ["./hook.sh --now"]},
+    "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "./hook.sh --now"}]}]},
     "mcpServers": {"files": {"command": "node", "args": ["server.js"], "env": {"T": "${TOKEN}"}}},
     "tools": {"external": [{"name": "x", "path": "./x"}], "search_paths": ["./more"]},
 }

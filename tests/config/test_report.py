@@ -190,8 +190,8 @@ def test_the_schema_can_be_changed_by_the_caller_without_harm():
 def test_settings_of_features_that_are_not_there_yet_are_named_in_one_line(
     project: Path, write: Write
 ):
-    write("user", '{"hooks": {"a": 1}, "memory": {}, "router": {"a": 1}}')
+    write("user", '{"gateway": {"a": 1}, "memory": {}, "router": {"a": 1}}')
     loaded = load(this_host(), folder=project)
-    said = "router, hooks: without effect, because this version does not have these features yet"
+    said = "router, gateway: without effect, because this version does not have these features yet"
     assert check(loaded) == (said,)
-    assert loaded.config.hooks == {"a": 1}
+    assert loaded.config.router == {"a": 1}

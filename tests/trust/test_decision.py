@@ -43,7 +43,7 @@ def test_powerful_settings_wait_for_trust(project: Path):
     give(this_host(), review)
     loaded = load(this_host(), folder=project)
     assert loaded.config.providers["project"].endpoint == "http://proj.example/v1"
-    assert loaded.config.hooks == POWERFUL["hooks"]
+    assert loaded.config.hooks == {"Stop": [{**POWERFUL["hooks"]["Stop"][0], "from": "project"}]}
     assert loaded.config.mcpServers == POWERFUL["mcpServers"]
     assert loaded.config.tools.external[0].path == "./x"
     assert loaded.config.tools.search_paths == (*Config().tools.search_paths, "./more")

@@ -79,14 +79,14 @@ def test_a_trusted_project_changes_nothing_that_is_the_users(project: Path, writ
     mine = {
         "providers": {"corp": {"endpoint": "http://corp", "headers": {"X": "secret"}}},
         "mcpServers": {"files": {"command": "mine", "env": {"TOKEN": "secret"}}},
-        "hooks": {"before_turn": ["mine"]},
+        "hooks": {"Stop": [{"matcher": "mine", "from": "project"}]},
         "tools": {"external": [{"name": "x", "path": "mine"}, {"name": "y", "path": "y"}]},
     }
     write("user", json.dumps(mine))
     theirs = {
         "providers": {"corp": {"endpoint": "http://evil"}, "new": {"endpoint": "http://new"}},
         "mcpServers": {"files": {"command": "evil"}, "more": {"command": "more"}},
-        "hooks": {"before_turn": ["theirs"], "other": ["o"]},
+        "hooks": {"Stop": [{"matcher": "theirs", "from": "own"}], "Other": {"matcher": "o"}},
         "tools": {"external": [{"name": "x", "path": "evil"}, {"name": "z", "path": "z"}]},
     }
     put(project, ".mcp.json", '{"mcpServers": {"files": {"command": "worse"}}}')
@@ -96,7 +96,8 @@ def test_a_trusted_project_changes_nothing_that_is_the_users(project: Path, writ
     assert config.providers["new"].endpoint == "http://new"
     assert config.mcpServers["files"] == mine["mcpServers"]["files"]
     assert config.mcpServers["more"] == {"command": "more"}
-    assert config.hooks == {"before_turn": ["mine", "theirs"], "other": ["o"]}
+    mine_first = [{"matcher": "mine", "from": "project"}, {"matcher": "theirs", "from": "project"}]
+    assert config.hooks == {"Stop": mine_first, "Other": [{"matcher": "o", "from": "project"}]}
     assert [tool.path for tool in config.tools.external] == ["mine", "y", "z"]
     assert any(
         "your own settings already define it" in each
@@ -174,7 +175,7 @@ def test_every_wish_is_told_in_plain_words(project: Path):
     review = wanting(project, {**POWERFUL, "router": {"x": 1}, "llm": {"provider": "p"}})
     assert lines_of(review) == [
         ".ybs.json: chooses the provider p",
-        '.ybs.json: runs programs at before_turn: ["./hook.sh --now"]',
+        '.ybs.json: runs programs at Stop: [{"hooks":[{"type":"command","command":"./hook.sh --now"}]}]',
         ".ybs.json: starts or reaches the MCP server files: "
         '{"command":"node","args":["server.js"],"env":{"T":"${TOKEN}"}}; '
         "it receives your environment variables TOKEN",

@@ -68,6 +68,8 @@ class Compaction(Guard):
         self.model = model
         #: Is asked before each further request for a summary; its StopTurn ends the turn (the cost limit).
         self.limits = limits
+        #: Is told before a compaction, with its focus, and returns why there is to be none ("": there may be one).
+        self.before: Callable[[CompactionReason, str], Awaitable[str]] | None = None
         #: What summaries outside of turns have used.
         self.usage = Usage()
         self._given_room, self._size, self._specs = room, size, specs
@@ -160,6 +162,9 @@ class Compaction(Guard):
         )
         from ybs.compaction.layout import TooLarge
 
+        if self.before is not None and (why := await self.before(reason, focus)):
+            emit(Noticed(level="warning", text=f"The conversation was not compacted: {why}"))
+            return None
         room = self.room
         means = Means(
             room=room,

@@ -370,7 +370,9 @@ class Config(Struct, frozen=True, kw_only=True):
         Section, Meta(description="How a model is picked for a task. Not there yet.")
     ] = {}
     mcpServers: Annotated[Section, Meta(description="MCP servers, by name. Not there yet.")] = {}
-    hooks: Annotated[Section, Meta(description="Commands run at set moments. Not there yet.")] = {}
+    hooks: Annotated[
+        Section, Meta(description="Your own commands around prompts and tool calls, by event.")
+    ] = {}
     memory: Annotated[
         Section, Meta(description="What is remembered between sessions. Not there yet.")
     ] = {}
@@ -387,7 +389,6 @@ class Config(Struct, frozen=True, kw_only=True):
 PLANNED: Final = (
     "router",
     "mcpServers",
-    "hooks",
     "memory",
     "gateway",
 )

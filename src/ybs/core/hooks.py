@@ -1,9 +1,11 @@
 """What runs around a call of a tool."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Literal, Protocol, runtime_checkable
 
-from ybs.core.messages import ToolCall
+from msgspec import Raw, Struct
+
+from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Effect
 
 
@@ -26,3 +28,30 @@ class CallHook(Protocol):
 
     async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         """Look at what the call left, however it ended. It runs to its end; what it raises is ignored."""
+
+
+class CallVerdict(Struct, frozen=True, kw_only=True):
+    """What a judge says about a call before anybody else is asked.
+
+    `refusal` ends it, and the model reads why. `arguments` stand in for those of the model. `wish` is to be asked about it (`ask`), or
+    that a rule `--allow TOOL` counted for this one call (`allow`); `reason` says why. `note` is added to the result for the model.
+    """
+
+    refusal: str = ""
+    arguments: Raw | None = None
+    wish: Literal["", "allow", "ask"] = ""
+    reason: str = ""
+    note: str = ""
+
+
+@runtime_checkable
+class CallJudge(Protocol):
+    """A hook that judges every call, also those that only read: it can refuse, change, or have the person asked."""
+
+    async def judge(self, call: ToolCall) -> CallVerdict:
+        """Judge a call that can be run. It may take as long as it needs."""
+        ...
+
+    async def look_at(self, call: ToolCall, result: ToolResult) -> ToolResult:
+        """Return the result of a call that was run, as the model is to read it."""
+        ...

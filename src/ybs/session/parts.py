@@ -1,6 +1,6 @@
 """What a session is made of, as long as one conversation lives: made in order, each from what stands before it."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -15,8 +15,10 @@ from ybs.config.schema import PromptForm
 from ybs.core.call_ids import CallIds
 from ybs.core.conversation import Conversation
 from ybs.core.envelope import MAIN
-from ybs.core.events import Emit
-from ybs.core.ports import Confirm, Guard, Model
+from ybs.core.errors import YbsError
+from ybs.core.events import Emit, Noticed
+from ybs.core.messages import UserMessage
+from ybs.core.ports import Answer, Confirm, Guard, Model, Question
 from ybs.guards.planning import Planning
 from ybs.guards.steering import Steering
 from ybs.providers.registry import ProviderModel
@@ -28,6 +30,7 @@ from ybs.session.warming import Warming
 from ybs.transcripts.store import Store
 
 if TYPE_CHECKING:
+    from ybs.agent.user_hooks.hooks import UserHooks
     from ybs.guards.answer_form import AnswerForm
 
 NOTHING_SAID = (
@@ -72,12 +75,14 @@ class SessionParts:
         model: ProviderModel,
         ports: SessionPorts,
     ) -> None:
-        self.loaded, self._ports = loaded, ports
+        self.loaded, self._ports, self._options = loaded, ports, options
+        #: Whether it stands in for another conversation of the same run.
+        self.is_after_another = False
         self.environment = environment = ToolEnvironment(
             options.folder,
             loaded,
             options.permissions,
-            confirm=ports.confirm,
+            confirm=self._ask,
             is_attended=ports.is_attended,
         )
         check_place(loaded.host, environment.incognito, provider, model, loaded.config)
@@ -95,19 +100,57 @@ class SessionParts:
         )
         self._warming = Warming(has_sandbox=environment.workspace.has_sandbox)
         self.recorder = TurnRecorder(environment, self.journal, self.store, self._warming)
-        self.hooks = (self.recorder, *options.hooks)
-        self.composer = Composer(lambda tell: attacher_in(environment, tell), ports.emit)
-        self.steering = Steering(self.composer.compose_meanwhile, self.composer.tell_news)
-        self.conversation, self.call_ids = Conversation(own_prompt, []), CallIds()
-        self._guards, self._tools, self._toolboxes = (
-            options.guards,
-            options.tools,
-            options.toolboxes,
+        #: The programs that run around prompts and calls; most sessions have none.
+        self.user_hooks = self._user_hooks() if loaded.config.hooks else None
+        self.hooks = (
+            self.recorder,
+            *options.hooks,
+            *([self.user_hooks] if self.user_hooks else []),
         )
+        self.composer = Composer(lambda tell: attacher_in(environment, tell), ports.emit)
+        self.steering = Steering(self._composed_meanwhile, self.composer.tell_news)
+        self.conversation, self.call_ids = Conversation(own_prompt, []), CallIds()
         self._prompt_form: PromptForm | None = None
         #: What the answer to each prompt has to be, where the program or the person said it.
         self.form = _form_of(options.output_schema)
         self.agent = self.build(provider, model)
+
+    def _user_hooks(self) -> "UserHooks | None":
+        """Return the hooks of the settings; what is wrong with some becomes a warning."""
+        from ybs.agent.user_hooks.definitions import read
+        from ybs.agent.user_hooks.hooks import SessionFacts, UserHooks
+
+        found = read(self.loaded.config.hooks)
+        self.loaded = replace(self.loaded, warnings=(*self.loaded.warnings, *found.problems))
+        if not found.hooks or self._options.dry_run:
+            return None
+
+        def facts() -> SessionFacts:
+            fresh = "clear" if self.is_after_another else "startup"
+            source = "resume" if self.journal.earlier else fresh
+            return SessionFacts(name=self.journal.name, transcript=self.journal.path, source=source)
+
+        return UserHooks(found.hooks, self.environment, self._ports.emit, facts)
+
+    async def _ask(self, question: Question) -> Answer:
+        if self.user_hooks is not None:
+            self.user_hooks.notify("permission_prompt", f"ybs asks: {question.preview.title}")
+        return await self._ports.confirm(question)
+
+    async def first_words(self, prompt: Callable[[], Awaitable[UserMessage]]) -> UserMessage:
+        """Return the words that a turn begins with, and what hooks add to them. Raises YbsError where one blocks them."""
+        message = await prompt()
+        return message if self.user_hooks is None else await self.user_hooks.submitted(message)
+
+    async def _composed_meanwhile(self, words: str, typed: str | None) -> UserMessage | None:
+        message = await self.composer.compose_meanwhile(words, typed)
+        if message is None or self.user_hooks is None:
+            return message
+        try:
+            return await self.user_hooks.submitted(message)
+        except YbsError as error:
+            self._ports.emit(Noticed(level="warning", text=str(error)))
+            return None
 
     def store(self) -> Store:
         """Return the saved sessions."""
@@ -140,17 +183,28 @@ class SessionParts:
             guards=(
                 Planning(lambda: self.environment.policy.mode == "plan"),
                 *guards,
-                *self._guards,
+                *self._options.guards,
                 *([self.form] if self.form else []),
             ),
-            last_guards=(Syncing(self.journal),),
+            last_guards=(*self._hook_guards, Syncing(self.journal)),
             hooks=self.hooks,
-            tools=self._tools,
-            toolboxes=self._toolboxes,
+            tools=self._options.tools,
+            toolboxes=self._options.toolboxes,
             spent_usd=self._ports.spent_usd,
             wrap=lambda each: self._warming.awaiting(support(self._formed(each))),
         )
-        return build_agent(spec, self.environment, self._ports.emit)
+        agent = build_agent(spec, self.environment, self._ports.emit)
+        if self.user_hooks is not None:
+            agent.compaction.before = self.user_hooks.before_compaction
+        return agent
+
+    @property
+    def _hook_guards(self) -> tuple[Guard, ...]:
+        if self.user_hooks is None:
+            return ()
+        from ybs.agent.user_hooks.guard import HookGuard
+
+        return (HookGuard(self.user_hooks),)
 
     def next_model(self, loaded: Loaded, own: Model | None) -> tuple[str, ProviderModel]:
         """Return what a session goes on with under other settings: the same model, where they say the same of it.
@@ -202,9 +256,11 @@ class SessionParts:
         text = NOTHING_SAID.format(folder=folder)
         self.loaded = replace(self.loaded, warnings=(*self.loaded.warnings, text))
 
-    async def aclose(self) -> None:
-        """End what runs in the background and close connections."""
+    async def aclose(self, reason: str = "other") -> None:
+        """End what runs in the background and close connections; `reason` is what hooks are told."""
         try:
+            if self.user_hooks is not None:
+                await self.user_hooks.aclose(reason)
             await self.agent.toolbox.aclose()
             await self.context.aclose()
             await self.environment.aclose()

@@ -357,17 +357,18 @@ class Session:
             except BaseException:
                 await parts.aclose()
                 raise
+        parts.is_after_another = True
         if old.loaded.config.safety.mode == loaded.config.safety.mode:
             parts.environment.policy.mode = self.mode
         self._runner.end("new_session")
         self.journal.close()
         self._begin(parts)
-        await old.aclose()
+        await old.aclose("clear")
 
     async def close(self) -> None:
         """End the session: the running turn, its processes and its connections. A second time does nothing."""
         await self.running.end()
-        await self._parts.aclose()
+        await self._parts.aclose("prompt_input_exit")
         if not self._is_closed:
             self._is_closed = True
             self._runner.end()

@@ -136,7 +136,7 @@ class TurnRunner:
             self._told = self._parts.conversation.system
             self._emit(SystemPrompted(content=self._told))
         await self._parts.recorder.recover(self._emit)
-        return await prompt()
+        return await self._parts.first_words(prompt)
 
     async def prepare(self, *, has_time: bool = True) -> None:
         """Have the system prompt say what is known of the place, once for a model; with time, begin the map."""

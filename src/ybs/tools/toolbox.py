@@ -14,8 +14,8 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from ybs.core.errors import Refused, ToolError
-from ybs.core.events import Emit, Noticed
-from ybs.core.hooks import CallHook
+from ybs.core.events import ConfirmationAnswered, Emit, Noticed
+from ybs.core.hooks import CallHook, CallJudge
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Preview, Tool, Toolbox, ToolOutput, ToolSpec
 from ybs.security.paths.roots import OutsideRoots
@@ -23,6 +23,7 @@ from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Allow, Deny, Subject
 from ybs.tools.calls.arguments import Decoded, decode
 from ybs.tools.calls.read_only import UNHELD, ReadOnlyFirst, ReadOnlyRun, held_back
+from ybs.tools.specs import short_spec, spec
 
 if TYPE_CHECKING:
     from ybs.tools.calls.tool_names import Found
@@ -60,21 +61,6 @@ class Networked(Protocol):
         ...
 
 
-@runtime_checkable
-class Short(Protocol):
-    """A tool with a short form for small models."""
-
-    @property
-    def short_description(self) -> str:
-        """What a small model is told."""
-        ...
-
-    @property
-    def rare(self) -> frozenset[str]:
-        """The arguments that a small model does not hear of."""
-        ...
-
-
 class Ready(Struct, frozen=True):
     """A call that was checked: `call` has the tool's own name and its arguments as they were understood."""
 
@@ -96,7 +82,7 @@ class LocalToolbox(Toolbox):
 
     `dry_run`: calls are checked and shown, never run.
     `limits` are the seconds that a call may take, by the tool's name; a tool may have its own `longest_seconds`.
-    `hooks` run around each call that may change something.
+    `hooks` run around each call that may change something; a `CallJudge` among them judges every call.
     """
 
     def __init__(
@@ -113,6 +99,11 @@ class LocalToolbox(Toolbox):
         self._most_chars = max_output_chars
         self._dry_run = dry_run
         self._limits, self._hooks = limits, hooks
+        self._judges: CallJudge | None = None
+        if judges := [hook for hook in hooks if isinstance(hook, CallJudge)]:
+            from ybs.tools.calls.judging import Judges  # few sessions have any
+
+            self._judges = Judges(judges)
         self._emit: Emit | None = None
         #: What is wrong with tools that cannot be used, and whether that was reported.
         self._problems: dict[str, bool] = {}
@@ -175,7 +166,7 @@ class LocalToolbox(Toolbox):
     def specs(self) -> Sequence[ToolSpec]:
         """Return the tools in the order they were given; the list stays the same as long as they do."""
         if self._specs is None:
-            make = _short_spec if self.is_short else _spec
+            make = short_spec if self.is_short else spec
             tools = self._tools.values()
             self._specs = [make(tool) for tool in tools if tool.name not in self._unoffered]
         return self._specs
@@ -223,7 +214,29 @@ class LocalToolbox(Toolbox):
             text = f"Not executed (dry run). It would: {preview.title}{body}"
             output = ToolOutput(output=text, summary="not executed (dry run)")
             return self._result(call, output, ready.decoded.notes)
+        if self._judges is not None:
+            return await self._run_judged(self._judges, ready, emit)
         return await self._run_checked(call, ready, emit)
+
+    async def _run_judged(self, judges: CallJudge, ready: Ready, emit: Emit) -> ToolResult:
+        """Let the judges among the hooks have their say before and after a call."""
+        from ybs.tools.calls.supervise import called
+
+        call = ready.call
+        verdict = await judges.judge(call)
+        if verdict.refusal:
+            emit(ConfirmationAnswered(id=call.id, is_allowed=False, reason=verdict.refusal))
+            return replace(self._failed(call, verdict.refusal, "refused"), is_refused=True)
+        if verdict.arguments is not None:
+            changed = replace(call, arguments=verdict.arguments, invalid="")
+            ready = await called(lambda: self._prepare(changed), call.name, PREPARE_SECONDS)
+        with self._gate.wishing(call.id, verdict.wish, verdict.reason):
+            result = await self._run_checked(call, ready, emit)
+        note = f"\n\n{verdict.note}" if verdict.note else ""
+        return replace(result, output=result.output + note)
+
+    async def _looked_at(self, ready: Ready, result: ToolResult) -> ToolResult:
+        return result if self._judges is None else await self._judges.look_at(ready.call, result)
 
     async def _run_checked(self, call: ToolCall, ready: Ready, emit: Emit) -> ToolResult:
         from ybs.tools.calls.live import LiveOutput
@@ -237,20 +250,21 @@ class LocalToolbox(Toolbox):
             given = tool.with_network(ready.decoded.value)
             ready = replace(ready, decoded=replace(ready.decoded, value=given))
         if verdict.by == "reading" and (read := await self._read_only(ready, emit)) is not None:
-            return read
+            return await self._looked_at(ready, read)
         notes = (*notes, *await self._keep(ready))
         live = LiveOutput(call.id, emit)
         try:
             value = ready.decoded.value
             output = await awaited(lambda: tool.run(value, live), tool.name, self._limit_of(tool))
+            # What a judge changes now is still part of the call, and is undone with it.
+            return await self._looked_at(ready, self._result(call, output, notes))
         except asyncio.CancelledError:
             if live.left is None:
                 raise
-            output = live.left
+            return self._result(call, live.left, notes)
         finally:
             live.close()
             await self._look_after(ready)
-        return self._result(call, output, notes)
 
     async def _read_only(self, ready: Ready, emit: Emit) -> ToolResult | None:
         """Run a call that nobody was asked about so that it changes nothing.
@@ -367,27 +381,3 @@ def _preview_of(tool: Tool, arguments: Any) -> Preview:
     if not isinstance(preview, Preview):  # pyright: ignore[reportUnnecessaryIsInstance] - anybody's tool
         raise TypeError(f"its preview is {type(preview).__name__}, not Preview")
     return preview
-
-
-def _spec(tool: Tool) -> ToolSpec:
-    return ToolSpec(
-        name=tool.name,
-        description=tool.description,
-        parameters=tool.parameters,
-        effect=tool.effect,
-    )
-
-
-def _short_spec(tool: Tool) -> ToolSpec:
-    """Make the short form: the first line of the prompt, and arguments by name and type only."""
-    if not isinstance(tool, Short):
-        return _spec(tool)
-    schema = msgspec.json.decode(tool.parameters)
-    properties = {
-        name: {key: value for key, value in line.items() if key not in ("description", "default")}
-        for name, line in schema["properties"].items()
-        if name not in tool.rare
-    }
-    kept = {**schema, "properties": properties}
-    parameters = Raw(msgspec.json.encode(kept))
-    return replace(_spec(tool), description=tool.short_description, parameters=parameters)

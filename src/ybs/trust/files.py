@@ -4,6 +4,7 @@ The bytes in hand are the ones that are hashed, shown and used, so swapping a fi
 """
 
 import os
+import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -33,6 +34,8 @@ MOST_BYTES = 8_000_000
 _DEEPEST = 6
 _MOST_WORDS = 200
 _PLAIN_TEXT = (".md", ".txt")
+#: How hooks name the project's folder.
+_PROJECT_DIR = re.compile(r"\A\$\{?(?:CLAUDE|YBS)_PROJECT_DIR\}?/")
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
@@ -77,7 +80,7 @@ def named_files(words: Iterable[str]) -> Iterator[str]:
     """Yield the words that may be files of the project: `node ./server.js` is bound to what server.js says."""
     seen = dict.fromkeys(piece for word in words for piece in (word, *word.split()))
     for word in list(seen)[:_MOST_WORDS]:
-        path = PurePosixPath(word.strip("\"';"))
+        path = PurePosixPath(_PROJECT_DIR.sub("", re.sub("[\"']", "", word).strip(";")))
         if "\0" not in word and not path.is_absolute() and ".." not in path.parts and path.parts:
             yield str(path)
 

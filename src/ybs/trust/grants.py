@@ -4,7 +4,7 @@ A key is bound to the address that it was set for. An address that a project nam
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -29,6 +29,8 @@ BUILT_IN_PROVIDERS = {
 }
 #: The name of a provider that a project describes by its address alone.
 OF_THE_PROJECT = "project"
+#: The key that marks a group of hooks as the project's, whatever that says itself.
+HOOKS_ORIGIN: Final = "from"
 _KEYS = ("api_key", "api_key_env")
 #: A project adds entries to these sections and changes none of the user's.
 _ADD_ONLY = {"providers", "mcpServers", "hooks", "router", "profiles"}
@@ -88,6 +90,15 @@ def _has_reference(value: Any) -> bool:
     if is_object(value):
         return any(_has_reference(each) for each in value.values())
     return is_list(value) and any(_has_reference(each) for each in value)
+
+
+def marked(hooks: dict[str, Any]) -> dict[str, list[Any]]:
+    """Return a project's hooks with the mark that they are the project's, so that they run in the sandbox."""
+    groups = {event: each if is_list(each) else [each] for event, each in hooks.items()}
+    return {
+        event: [{**each, HOOKS_ORIGIN: "project"} if is_object(each) else each for each in several]
+        for event, several in groups.items()
+    }
 
 
 def add_to(user: Tree, project: Tree) -> tuple[Tree, list[tuple[str, ...]]]:

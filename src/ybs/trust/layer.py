@@ -14,7 +14,7 @@ from ybs.config.shape import Fitting, current_of
 from ybs.config.tree import Leaf, Origin, Tree, is_object, label, merge, put
 from ybs.trust.decision import judge
 from ybs.trust.files import MCP_FILE, Untrustable, gather
-from ybs.trust.grants import Powerful, add_to, bind_keys, take_powerful
+from ybs.trust.grants import Powerful, add_to, bind_keys, marked, take_powerful
 from ybs.trust.project_settings import take_harmless, take_tighter, warn_of_powerful
 from ybs.trust.wording import items_of_files, items_of_settings, words_in
 
@@ -83,6 +83,8 @@ class ProjectLayer:
         if added := values.get("tools", {}).get("search_paths"):
             known = current_of(user, _SEARCH_PATHS)
             put(values, _SEARCH_PATHS, list(dict.fromkeys([*known, *added])))
+        if hooks := values.get("hooks"):
+            values = {**values, "hooks": marked(hooks)}
         project = label(values, _origin_of(document))
         if self.servers is not None and document is self.document:
             described: Any = {_SERVERS: self.servers.tree.get(_SERVERS)}

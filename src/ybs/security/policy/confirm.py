@@ -1,8 +1,10 @@
 """Confirmation: one question at a time to the person, remembered for the session or the project where they say so."""
 
 import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
 from copy import copy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec.structs import replace
 
@@ -18,6 +20,9 @@ from ybs.security.policy.remedy import Trial
 
 if TYPE_CHECKING:
     from ybs.security.paths.roots import OutsideRoots
+
+#: What was said about one call before the policy judges it.
+Wish: TypeAlias = Literal["", "allow", "ask"]
 
 
 async def nobody(question: Question) -> Answer:
@@ -40,6 +45,26 @@ class Gate:
         self._agent = MAIN
         self._lock = asyncio.Lock()
         self._warned = ""
+        self._wishes: dict[str, tuple[Wish, str]] = {}
+
+    @contextmanager
+    def wishing(self, call_id: str, wish: Wish, reason: str) -> Generator[None]:
+        """Judge a call as though a rule for this tool allowed it, or asked about it, for that `reason`."""
+        if wish:
+            self._wishes[call_id] = wish, reason
+        try:
+            yield
+        finally:
+            self._wishes.pop(call_id, None)
+
+    def _policy_for(self, call: ToolCall) -> Policy:
+        match self._wishes.get(call.id, ("", ""))[0]:
+            case "allow":
+                return self.policy.tried(allow=(call.name,))
+            case "ask":
+                return self.policy.tried(ask=(call.name,))
+            case _:
+                return self.policy
 
     def of_agent(self, name: str) -> "Gate":
         """Return this gate for another agent of the session: the same policy, and still one question at a time."""
@@ -62,7 +87,8 @@ class Gate:
         """Return whether the call may run; Deny holds the words for the model. `needs` is that of `Policy.decide`."""
 
         def decide() -> Decision:
-            return self.policy.decide(call, effect, preview, subject, needs=needs)
+            policy = self._policy_for(call)
+            return policy.decide(call, effect, preview, subject, needs=needs)
 
         def remedies() -> tuple[Remedy, ...]:
             def judge(policy: Policy) -> bool:
@@ -78,6 +104,9 @@ class Gate:
                 if isinstance(decision, Ask):
                     keeps = bool(decision.question.grant) and self.policy.standing.can_keep
                     question = replace(decision.question, remedies=remedies(), can_be_kept=keeps)
+                    if (wish := self._wishes.get(call.id)) and wish[0] == "ask":
+                        warnings = (wish[1], *question.warnings[1:])  # in place of the rule's
+                        question = replace(question, warnings=warnings)
                     return await self._ask(question, emit)
         if isinstance(decision, Deny):
             emit(ConfirmationAnswered(id=call.id, is_allowed=False, reason=decision.reason))

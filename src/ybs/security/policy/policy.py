@@ -105,10 +105,18 @@ class Policy:
         for each in [text_of([scope]) for scope in scopes_in(rule)] or [rule]:
             self.standing.add(StandingRule("always", each, "project" if is_kept else "session"))
 
-    def tried(self, *, mode: Mode | None, allow: Sequence[str], network: bool) -> "Policy":
-        """Return a policy that differs in this alone, to see what it would decide. Raises ConfigError as the first one."""
+    def tried(
+        self,
+        *,
+        mode: Mode | None = None,
+        allow: Sequence[str] = (),
+        ask: Sequence[str] = (),
+        network: bool = False,
+    ) -> "Policy":
+        """Return a policy that differs in this alone. Raises ConfigError as the first one."""
         other = copy(self)
-        other.mode, other.standing = mode or self.mode, self.standing.with_allow(allow)
+        other.mode = mode or self.mode
+        other.standing = self.standing.with_more(allow=allow, ask=ask)
         other._safety = replace(
             self._safety, sandbox_network=network or self._safety.sandbox_network
         )

@@ -115,12 +115,14 @@ class Standing:
         self._rules.pop(rule, None)
         self._sort()
 
-    def with_allow(self, texts: Sequence[str]) -> "Standing":
-        """Return these rules and a few more that allow. Raises ConfigError."""
+    def with_more(self, *, allow: Sequence[str], ask: Sequence[str]) -> "Standing":
+        """Return these rules and a few more. Raises ConfigError."""
         other = copy(self._read_project())
         other._rules = dict(self._rules)
-        for text in texts:
+        for text in allow:
             other._put(StandingRule("allow", text, "start"))
+        for text in ask:
+            other._put(StandingRule("ask", text, "start"))
         other._sort()
         return other
 

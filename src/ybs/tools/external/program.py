@@ -118,7 +118,7 @@ async def run(job: Run, workspace: Workspace) -> Ran:
         mark=mark,
         output=output,
         watch=shells.watch,
-        given=_input_of(job.given),
+        given=input_of(job.given),
     )
     ended = await run_command(command, job.seconds)
     if isinstance(ended, Shell):  # nobody can hand it over, as it stands nowhere
@@ -146,7 +146,7 @@ def _launch(job: Run, workspace: Workspace) -> Launch:
     return workspace.shells.starter.start(command, roots.folder, environ, access)
 
 
-def _input_of(given: bytes) -> BinaryIO | None:
+def input_of(given: bytes) -> BinaryIO | None:
     """Return a file in memory that holds the input; where the system has none, one that goes when it is closed."""
     if not given:
         return None

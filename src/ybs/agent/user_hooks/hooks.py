@@ -1,0 +1,206 @@
+"""The hooks of a session: told what happens, asked what they say to it, and joined to calls, turns and compaction."""
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from ybs.agent.environment import ToolEnvironment
+from ybs.agent.hooks import TurnHook
+from ybs.agent.user_hooks.answers import HookAnswer, merged
+from ybs.agent.user_hooks.definitions import EventName, Hook
+from ybs.agent.user_hooks.names import names_of, own_arguments, shown_arguments, shown_name
+from ybs.agent.user_hooks.running import run_hook
+from ybs.config.tree import is_object
+from ybs.core.errors import YbsError
+from ybs.core.events import CompactionReason, Emit, Noticed
+from ybs.core.hooks import CallVerdict
+from ybs.core.messages import Text, ToolCall, ToolResult, UserMessage
+
+#: What hooks know the modes by.
+_MODES = {
+    "ask": "default",
+    "accept-edits": "acceptEdits",
+    "deny": "dontAsk",
+    "bypass": "bypassPermissions",
+}
+_MOST_IN_RESPONSE = 100_000  # characters of a result
+
+
+class PromptBlocked(YbsError):
+    """A hook did not let the person's words pass; the text says why."""
+
+
+class SessionFacts(Struct, frozen=True, kw_only=True):
+    """What hooks are told of the session. `source` says how it began: `startup`, `resume`, or `clear` after another one."""
+
+    name: str
+    transcript: str
+    source: str
+
+
+class UserHooks(TurnHook):
+    """The hooks in force of one session."""
+
+    name = "your hooks"
+
+    def __init__(
+        self,
+        hooks: Collection[Hook],
+        environment: ToolEnvironment,
+        emit: Emit,
+        session: Callable[[], SessionFacts],
+    ) -> None:
+        self._hooks, self._environment, self._emit = hooks, environment, emit
+        self._session = session
+        self._background = set[asyncio.Task[HookAnswer]]()
+        self._has_begun = False
+        #: Why the turn is to end, said by a hook; None as long as none did.
+        self.ending: str | None = None
+
+    async def fire(
+        self,
+        event: EventName,
+        facts: Mapping[str, Any],
+        names: Collection[str] = (),
+        call: ToolCall | None = None,
+    ) -> HookAnswer:
+        """Run the hooks of an event side by side, those whose matcher fits one of the names; return what they say together."""
+        fitting = {
+            (hook.command, hook.root): hook
+            for hook in self._hooks
+            if hook.event == event and hook.fits(names)
+        }
+        if call is not None:
+            tool, arguments = call.name, _decoded(call)
+            fitting = {key: h for key, h in fitting.items() if h.allows(tool, arguments)}
+        if not fitting:
+            return HookAnswer()
+        given = self._input(event, facts)
+        tasks = [
+            asyncio.create_task(run_hook(hook, given, self._environment))
+            for hook in fitting.values()
+        ]
+        waited = [
+            task for task, hook in zip(tasks, fitting.values(), strict=True) if not hook.is_async
+        ]
+        self._let_go(set(tasks) - set(waited))
+        try:
+            answer = merged(await asyncio.gather(*waited))
+        except asyncio.CancelledError:
+            await asyncio.wait(waited)  # each ends its program first
+            raise
+        for note in answer.notes:
+            self._emit(Noticed(level="warning", text=note))
+        if answer.ending is not None:
+            self.ending = answer.ending or "it gives no reason"
+        return answer
+
+    def _let_go(self, tasks: set[asyncio.Task[HookAnswer]]) -> None:
+        for task in tasks:
+            self._background.add(task)
+            task.add_done_callback(self._background.discard)
+
+    def _input(self, event: EventName, facts: Mapping[str, Any]) -> bytes:
+        session, mode = self._session(), self._environment.policy.mode
+        common = {
+            "session_id": session.name,
+            "transcript_path": session.transcript,
+            "cwd": str(self._environment.folder),
+            "permission_mode": _MODES.get(mode, mode),
+            "hook_event_name": event,
+        }
+        return msgspec.json.encode({**common, **facts})
+
+    async def before_turn(self, emit: Emit) -> None:
+        """Begin without an end that an earlier turn was given."""
+        del emit
+        self.ending = None
+
+    async def submitted(self, message: UserMessage) -> UserMessage:
+        """Return the person's words with what hooks add to them; the first ones begin the session. Raises PromptBlocked."""
+        context = ""
+        if not self._has_begun:
+            self._has_begun = True
+            source = self._session().source
+            context = (await self.fire("SessionStart", {"source": source}, (source,))).context
+        if message.origin == "person":
+            answer = await self.fire("UserPromptSubmit", {"prompt": message.words})
+            why = answer.ending if answer.blocked is None else answer.blocked
+            if why is not None:
+                raise PromptBlocked(f"Your message was not sent, as a hook blocks it: {why}")
+            context = "\n".join(filter(None, (context, answer.context)))
+        if not context:
+            return message
+        clean = self._environment.mask(context, "the answer of a hook")
+        said = Text(text=f"\n\n<hook-context>\n{clean}\n</hook-context>")
+        return replace(message, content=(*message.content, said))
+
+    async def judge(self, call: ToolCall) -> CallVerdict:
+        """Ask the hooks before a call is run."""
+        answer = await self.fire("PreToolUse", self._facts(call), names_of(call.name), call)
+        if answer.blocked is not None or self.ending is not None:
+            why = answer.blocked if answer.blocked is not None else self.ending
+            return CallVerdict(refusal=f"Refused by a hook of the person: {why}")
+        given = answer.arguments
+        return CallVerdict(
+            arguments=None if given is None else _encoded(own_arguments(call.name, given)),
+            wish="" if answer.permission == "deny" else answer.permission,
+            reason=f"a hook says to ask: {answer.reason or 'it gives no reason'}",
+            note=answer.context and f"[hook] {answer.context}",
+        )
+
+    async def look_at(self, call: ToolCall, result: ToolResult) -> ToolResult:
+        """Tell the hooks of a call that was run, and add what they say to its result."""
+        display: Any = msgspec.json.decode(result.display)
+        facts, output = self._facts(call), result.output[:_MOST_IN_RESPONSE]
+        response = {**(display if is_object(display) else {}), "success": True, "output": output}
+        if path := facts["tool_input"].get("file_path"):
+            response["filePath"] = path
+        facts["tool_response"] = response
+        answer = await self.fire("PostToolUse", facts, names_of(call.name), call)
+        said = [f"[hook] {text}" for text in (answer.blocked, answer.context) if text]
+        return replace(result, output="\n\n".join((result.output, *said))) if said else result
+
+    def _facts(self, call: ToolCall) -> dict[str, Any]:
+        folder = self._environment.folder
+        return {
+            "tool_name": shown_name(call.name),
+            "tool_input": shown_arguments(call.name, _decoded(call), folder),
+            "tool_use_id": call.id,
+            "ybs_tool_name": call.name,
+        }
+
+    async def before_compaction(self, reason: CompactionReason, focus: str) -> str:
+        """Tell the hooks that the conversation is about to be compacted; return why it is not to be, or nothing."""
+        trigger = "manual" if reason == "asked" else "auto"
+        facts = {"trigger": trigger, "custom_instructions": focus}
+        return (await self.fire("PreCompact", facts, (trigger,))).blocked or ""
+
+    def notify(self, kind: str, message: str) -> None:
+        """Tell the hooks that the person is waited for; nobody waits for the hooks."""
+        if any(hook.event == "Notification" for hook in self._hooks):
+            facts = {"message": message, "notification_type": kind}
+            self._let_go({asyncio.create_task(self.fire("Notification", facts, (kind,)))})
+
+    async def aclose(self, reason: str) -> None:
+        """Tell the hooks that the session ends, if it has begun, and end those that nobody waits for."""
+        if self._has_begun:
+            self._has_begun = False
+            await self.fire("SessionEnd", {"reason": reason}, (reason,))
+        left = tuple(self._background)
+        for task in left:
+            task.cancel()
+        if left:
+            await asyncio.wait(left)
+
+
+def _decoded(call: ToolCall) -> dict[str, Any]:
+    return msgspec.json.decode(call.arguments, type=dict[str, Any])
+
+
+def _encoded(arguments: dict[str, Any]) -> Raw:
+    return Raw(msgspec.json.encode(arguments))

@@ -1,0 +1,341 @@
+"""Hooks of the person: what they are told, what they may say, and what becomes of those that misbehave."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opened import Open
+from processes import is_alive
+from trusting import put, trusted, wanting
+from ybs.agent.user_hooks.hooks import PromptBlocked
+from ybs.core.events import Noticed, ToolFinished, TurnFinished
+from ybs.core.messages import UserMessage
+from ybs.core.ports import Answer, Question
+from ybs.testing import OpenAIServer, RecordedEvents, call
+
+pytestmark = pytest.mark.integration
+
+KEPT = "cat > seen-$$.json"
+
+
+def hook(command: str, matcher: str = "", **more: Any) -> dict[str, Any]:
+    return {"matcher": matcher, "hooks": [{"type": "command", "command": command, **more}]}
+
+
+def answering(**said: Any) -> str:
+    return f"cat > /dev/null; echo '{json.dumps(said)}'"
+
+
+def pre(**said: Any) -> str:
+    return answering(hookSpecificOutput={"hookEventName": "PreToolUse", **said})
+
+
+def with_hooks(**hooks: Any) -> dict[str, Any]:
+    return {"overrides": {"hooks": {event: [each] for event, each in hooks.items()}}}
+
+
+def seen(project: Path) -> list[dict[str, Any]]:
+    return [json.loads(file.read_text()) for file in sorted(project.glob("seen-*.json"))]
+
+
+def notices(events: RecordedEvents) -> list[str]:
+    return [event.text for event in events.events if isinstance(event, Noticed)]
+
+
+def results(events: RecordedEvents) -> list[ToolFinished]:
+    return [event for event in events.events if isinstance(event, ToolFinished)]
+
+
+async def ran(open_session: Open, script: list[Any], **options: Any) -> RecordedEvents:
+    async with OpenAIServer(script) as server:
+        session, events = open_session(server, **options)
+        async with session:
+            await session.send("Go on.")
+    return events
+
+
+async def test_exit_code_2_refuses_a_call_and_the_model_reads_why(
+    open_session: Open, project: Path
+):
+    options = with_hooks(PreToolUse=hook("echo 'not on Mondays' >&2; exit 2", "Bash"))
+    script = [call("run_shell", command="touch made"), "Sorry."]
+    events = await ran(open_session, script, mode="bypass", **options)
+    result = results(events)[0]
+    assert result.is_refused
+    assert "not on Mondays" in result.output
+    assert not (project / "made").exists()
+
+
+async def test_a_hook_gets_a_call_in_the_names_that_hooks_are_written_for(
+    open_session: Open, project: Path
+):
+    options = with_hooks(PreToolUse=hook(KEPT, "Write|Edit"), PostToolUse=hook(KEPT, "write_file"))
+    script = [
+        call("write_file", path="a.txt", content="x"),
+        call("list_files", pattern="*"),
+        "Done.",
+    ]
+    await ran(open_session, script, mode="bypass", **options)
+    facts = {each["hook_event_name"]: each for each in seen(project)}
+    before, after = facts["PreToolUse"], facts["PostToolUse"]
+    assert before["tool_name"] == "Write"
+    assert before["tool_input"] == {"file_path": str(project / "a.txt"), "content": "x"}
+    assert before["cwd"] == str(project)
+    assert before["permission_mode"] == "bypassPermissions"
+    assert before["session_id"].startswith("session-")
+    assert before["transcript_path"].endswith(f"{before['session_id']}.jsonl")
+    assert after["tool_response"]["success"] is True
+    assert after["tool_response"]["filePath"] == str(project / "a.txt")
+    assert after["tool_use_id"] == before["tool_use_id"]
+
+
+async def test_conditions_and_shell_results_are_as_hooks_expect(open_session: Open, project: Path):
+    commit = hook(KEPT, "Bash", **{"if": "Bash(echo two:*)"})
+    script = [
+        call("run_shell", command="echo one", timeout=5),
+        call("run_shell", command="true && echo two three", timeout=5),
+        "Done.",
+    ]
+    await ran(open_session, script, mode="bypass", **with_hooks(PostToolUse=commit))
+    (after,) = seen(project)
+    assert after["tool_input"] == {"command": "true && echo two three", "timeout": 5000}
+    assert after["tool_response"]["stdout"] == "two three\n"
+
+
+async def test_a_hook_changes_the_arguments_and_the_changed_call_is_judged(
+    open_session: Open, project: Path
+):
+    given = {"file_path": "b.txt", "content": "y"}
+    options = with_hooks(PreToolUse=hook(pre(updatedInput=given), "Write"))
+    script = [call("write_file", path="a.txt", content="x"), "Done."]
+    await ran(open_session, script, mode="bypass", **options)
+    assert (project / "b.txt").read_text() == "y"
+    assert not (project / "a.txt").exists()
+
+    outside = with_hooks(PreToolUse=hook(pre(updatedInput={"file_path": "/etc/x", "content": ""})))
+    events = await ran(open_session, script, mode="bypass", **outside)
+    assert results(events)[0].is_refused
+
+
+async def test_allow_spares_a_question_and_denies_of_the_policy_stand(
+    open_session: Open, project: Path
+):
+    options = with_hooks(PreToolUse=hook(pre(permissionDecision="allow")))
+    asked: list[Question] = []
+
+    async def confirm(question: Question) -> Answer:
+        asked.append(question)
+        return Answer(is_allowed=False)
+
+    script = [
+        call("write_file", path="a.txt", content="x"),
+        call("run_shell", command="rm -rf ."),
+        "Done.",
+    ]
+    events = await ran(open_session, script, confirm=confirm, **options)
+    assert (project / "a.txt").exists()
+    assert [question.call.name for question in asked] == ["run_shell"]  # it destroys
+    assert results(events)[1].is_refused
+    denied = await ran(open_session, script[:1] + script[2:], deny=["write_file"], **options)
+    assert results(denied)[0].is_refused
+
+
+async def test_ask_has_the_person_asked_with_the_reason(open_session: Open, project: Path):
+    said = pre(permissionDecision="ask", permissionDecisionReason="it is Friday")
+    options = with_hooks(PreToolUse=hook(said))
+    asked: list[Question] = []
+
+    async def confirm(question: Question) -> Answer:
+        asked.append(question)
+        return Answer(is_allowed=True)
+
+    script = [call("list_files", pattern="*"), "Done."]
+    await ran(open_session, script, mode="auto", confirm=confirm, **options)
+    assert any("it is Friday" in warning for warning in asked[0].warnings)
+
+
+async def test_deny_beats_allow_of_another_hook(open_session: Open, project: Path):
+    groups = [
+        hook(pre(permissionDecision="allow")),
+        hook(pre(permissionDecision="deny", permissionDecisionReason="no")),
+    ]
+    script = [call("write_file", path="a.txt", content="x"), "Done."]
+    events = await ran(open_session, script, overrides={"hooks": {"PreToolUse": groups}})
+    assert results(events)[0].is_refused
+    assert results(events)[0].output.endswith("no")
+
+
+async def test_what_hooks_add_stands_with_the_words_and_the_results(
+    open_session: Open, project: Path
+):
+    options = with_hooks(
+        SessionStart=hook("echo 'The build is red.'"),
+        Stop=hook("""echo '{"async": true}'; echo '{"systemMessage": "All is told."}'"""),
+        UserPromptSubmit=hook(answering(hookSpecificOutput={"additionalContext": "It rains."})),
+        PreToolUse=hook(pre(additionalContext="Before.")),
+        PostToolUse=hook(answering(decision="block", reason="Run the linter.")),
+    )
+    script = [call("list_files", pattern="*"), "Done."]
+    async with OpenAIServer(script) as server:
+        session, events = open_session(server, **options)
+        async with session:
+            await session.send("Go on.")
+            await session.close()
+            first = next(m for m in session.conversation.messages if isinstance(m, UserMessage))
+    assert first.words == "Go on."
+    assert notices(events) == ["All is told."]
+    assert "The build is red.\nIt rains." in first.text
+    assert "Before." in results(events)[0].output
+    assert "Run the linter." in results(events)[0].output
+
+
+async def test_what_a_formatter_changes_is_undone_with_the_call(open_session: Open, project: Path):
+    command = "cat >/dev/null; sed -i 's/x/formatted/' a.txt"
+    options = with_hooks(PostToolUse=hook(command, "Write"))
+    async with OpenAIServer([call("write_file", path="a.txt", content="x"), "Done."]) as server:
+        session, _ = open_session(server, mode="bypass", **options)
+        async with session:
+            await session.send("Go on.")
+            assert (project / "a.txt").read_text() == "formatted"
+            await session.handle("/undo")
+    assert not (project / "a.txt").exists()
+
+
+async def test_a_blocked_prompt_is_not_sent(open_session: Open, project: Path):
+    options = with_hooks(UserPromptSubmit=hook("echo 'no names, please' >&2; exit 2"))
+    async with OpenAIServer([]) as server:
+        session, _ = open_session(server, **options)
+        async with session:
+            with pytest.raises(PromptBlocked, match="no names, please"):
+                await session.send("Who is Ada?")
+            assert not session.conversation.messages
+            assert not server.requests
+
+
+async def test_a_stop_hook_has_the_turn_go_on_and_ends_sometime(open_session: Open, project: Path):
+    once = "grep -q '\"stop_hook_active\":true' || { echo 'The tests are missing.' >&2; exit 2; }"
+    events = await ran(open_session, ["Done.", "Now done."], **with_hooks(Stop=hook(once)))
+    finished = next(event for event in events.events if isinstance(event, TurnFinished))
+    assert (finished.reason, finished.steps) == ("done", 2)
+
+    always = with_hooks(Stop=hook("exit 2"))
+    events = await ran(open_session, ["Done."] * 20, **always)
+    finished = next(event for event in events.events if isinstance(event, TurnFinished))
+    assert (finished.reason, finished.steps) == ("done", 9)
+
+
+async def test_continue_false_ends_the_turn(open_session: Open, project: Path):
+    said = answering(**{"continue": False, "stopReason": "The budget is gone."})
+    script = [call("list_files", pattern="*"), "Never."]
+    events = await ran(open_session, script, **with_hooks(PostToolUse=hook(said)))
+    finished = next(event for event in events.events if isinstance(event, TurnFinished))
+    assert finished.reason == "limit"
+    assert "The budget is gone." in finished.message
+
+
+async def test_the_end_of_a_session_and_a_question_are_told(open_session: Open, project: Path):
+    options = with_hooks(SessionEnd=hook(KEPT), Notification=hook(KEPT))
+    script = [call("write_file", path="a.txt", content="x"), "Done."]
+
+    async def confirm(_question: Question) -> Answer:
+        return Answer(is_allowed=True)
+
+    await ran(open_session, script, confirm=confirm, **options)
+    facts = {each["hook_event_name"]: each for each in seen(project)}
+    assert facts["SessionEnd"]["reason"] == "prompt_input_exit"
+    assert facts["Notification"]["notification_type"] == "permission_prompt"
+
+
+async def test_a_compaction_can_be_blocked(open_session: Open, project: Path):
+    options = with_hooks(PreCompact=hook("cat >seen-1.json; echo 'not now' >&2; exit 2", "manual"))
+    async with OpenAIServer(["Done."]) as server:
+        session, events = open_session(server, **options)
+        async with session:
+            await session.send("Go on.")
+            assert await session.compact("names") is None
+    assert any("not now" in text for text in notices(events))
+    assert seen(project)[0]["custom_instructions"] == "names"
+
+
+HOSTILE = {
+    "never ends": ("sleep 1000 & sleep 1000", "did not end within 0.2 s"),
+    "writes for ever": ("yes", "did not end within 0.2 s"),
+    "dies": ("kill -SEGV $$", "SIGSEGV"),
+    "fails": ("echo 'no such thing' >&2; exit 3", "exit code 3: no such thing"),
+    "is not there": ("/nowhere/at-all", "exit code 127"),
+    "answers with half an object": ("echo '{'", "JSON that cannot be read"),
+    "answers with bytes": (r"printf '{\377'", "JSON that cannot be read"),
+    "writes escape codes": (r"printf '\033]0;owned\007\033[2Jbad' >&2; exit 1", "exit code 1: bad"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+async def test_a_hook_that_misbehaves_holds_up_nothing(
+    open_session: Open, project: Path, name: str
+):
+    command, told = HOSTILE[name]
+    seconds = 0.2 if "within" in told else 30
+    options = with_hooks(PreToolUse=hook(command, timeout=seconds))
+    events = await ran(open_session, [call("list_files", pattern="*"), "Done."], **options)
+    assert results(events)[0].success
+    assert any(told in text for text in notices(events)), notices(events)
+    assert not any("\x1b" in text for text in notices(events))
+
+
+async def test_an_endless_output_is_bounded(open_session: Open, project: Path):
+    options = with_hooks(UserPromptSubmit=hook("head -c 3000000 /dev/zero | tr '\\0' x"))
+    async with OpenAIServer(["Done."]) as server:
+        session, _ = open_session(server, **options)
+        async with session:
+            await session.send("Go on.")
+            first = session.conversation.messages[0]
+            assert isinstance(first, UserMessage)
+            assert len(first.text) < 11_000
+
+
+async def test_what_a_hook_leaves_behind_is_ended(open_session: Open, project: Path):
+    command = "setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $! > child"
+    await ran(open_session, ["Done."], **with_hooks(UserPromptSubmit=hook(command)))
+    assert not is_alive(int((project / "child").read_text()))
+
+
+async def test_wrong_definitions_are_named_and_the_others_run(open_session: Open, project: Path):
+    hooks = {
+        "PreToolUse": [hook("exit 2", "["), {"matcher": "Bash"}, hook("exit 2", "Glob")],
+        "Stop": [{"hooks": [{"type": "prompt", "prompt": "?"}, {"type": "command"}]}],
+        "Teleport": [hook("true")],
+    }
+    async with OpenAIServer([call("list_files", pattern="*"), "Done."]) as server:
+        session, events = open_session(server, overrides={"hooks": hooks})
+        async with session:
+            warnings = "\n".join(session.warnings)
+            await session.send("Go on.")
+    assert results(events)[0].is_refused
+    for said in ("regular expression", "form", "'prompt'", "no command", "Teleport"):
+        assert said in warnings
+
+
+async def test_the_hooks_of_a_project_run_once_it_is_trusted_and_only_tighten(
+    open_session: Open, project: Path
+):
+    put(project, "check.sh", 'echo \'{"decision": "approve"}\'; touch ran', 0o755)
+    settings = {"hooks": {"PreToolUse": [hook('sh "$CLAUDE_PROJECT_DIR"/check.sh')]}}
+    wanting(project, settings)
+    script = [call("write_file", path="a.txt", content="x"), "Done."]
+    await ran(open_session, script)
+    assert not (project / "ran").exists()
+    trusted(project, settings)
+    events = await ran(open_session, script)
+    assert (project / "ran").exists()
+    assert results(events)[0].is_refused  # nobody was there to say yes
+    (project / "ran").unlink()
+
+    async with OpenAIServer(script) as server:
+        session, events = open_session(server)
+        async with session:
+            put(project, "check.sh", "touch owned", 0o755)
+            await session.send("Go on.")
+    assert not (project / "owned").exists()
+    assert any("not the program that you trust" in text for text in notices(events))
