@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from processes import is_alive
-from screen import Screen
+from screen import YBS, Screen
 from serving import serving
 from ybs.testing.script import Interrupted, answer, call
 
@@ -30,7 +30,8 @@ STATES: dict[str, tuple[str, str]] = {
     "asking": ("write\r", r"\[y\] yes"),
     "explaining": ("write\r", r"\[y\] yes"),
 }
-ENDS = {"SIGTERM": (signal.SIGTERM, 143), "SIGHUP": (signal.SIGHUP, 129)}
+#: A SIGHUP is not among them: what it means is said by the terminal (test_a_terminal_that_is_closed_ends_it).
+ENDS = {"SIGTERM": (signal.SIGTERM, 143)}
 
 
 def entry_of(request: Any) -> Any:
@@ -100,6 +101,18 @@ def test_a_terminal_that_is_closed_ends_it(state: str, project: Path) -> None:
         assert screen.child.exitstatus == 129
         assert comes(lambda: not any(map(is_alive, children)))
         assert not (project / "made").exists()
+
+
+@pytest.mark.timeout(60)
+def test_a_chat_whose_shell_was_killed_ends_too(project: Path, home: Path) -> None:
+    """The shell leads the session, so the terminal is taken away a moment after the signal."""
+    line = f"{YBS} -p openai --endpoint http://127.0.0.1:9 -m x; true\r"
+    with Screen(command=("/bin/sh",)) as screen:
+        screen.keys(line)
+        screen.sees(r"› *\n")
+        (chat,) = children_of(screen.child.pid)
+        screen.child.kill(signal.SIGKILL)
+        assert comes(lambda: not is_alive(chat))
 
 
 def comes(is_so: Callable[[], bool]) -> bool:

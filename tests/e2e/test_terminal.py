@@ -10,6 +10,7 @@ import pytest
 
 from screen import Screen
 from serving import serving
+from trusting import put
 from ybs.testing import call
 from ybs.testing.servers import OllamaServer
 
@@ -175,13 +176,26 @@ def test_a_dumb_terminal_gets_whole_sentences(start: Start, project: Path) -> No
     assert screen.ends() == 0
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 @pytest.mark.slow
-def test_a_signal_ends_it_cleanly(start: Start, number: int, code: int) -> None:
+def test_a_signal_ends_it_cleanly(start: Start) -> None:
     screen = start(["x"])
     screen.sees(r"› *\n")
-    screen.child.kill(number)
-    assert screen.ends() == code
+    screen.child.kill(signal.SIGTERM)
+    assert screen.ends() == 143
+    assert "Traceback" not in screen.raw, screen.raw[-3000:]
+
+
+@pytest.mark.slow
+def test_a_hangup_with_the_terminal_there_finds_new_tools(start: Start, home: Path) -> None:
+    screen = start(["x"])
+    screen.sees(r"› *\n")
+    tool = put(home, ".config/ybs/tools/greet", "#!/bin/sh\ncat", 0o755)
+    put(home, ".config/ybs/tools/greet.tool.json", '{"description": "Greet somebody."}')
+    assert tool.exists()
+    screen.child.kill(signal.SIGHUP)
+    screen.sees("Greet somebody")
+    screen.keys("/quit\r")
+    assert screen.ends() == 0
     assert "Traceback" not in screen.raw, screen.raw[-3000:]
 
 

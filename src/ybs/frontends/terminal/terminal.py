@@ -23,6 +23,7 @@ from ybs.frontends.terminal.clipboard import copy
 from ybs.frontends.terminal.drawing.live import LiveArea
 from ybs.frontends.terminal.drawing.render import Canvas, Renderer
 from ybs.frontends.terminal.drawing.scroll import Scroll
+from ybs.frontends.terminal.hangup import hung_up
 from ybs.frontends.terminal.mishaps import Mishaps
 from ybs.frontends.terminal.notify import DONE, LONG_SECONDS, call
 from ybs.frontends.terminal.output import GatedOutput, act
@@ -52,7 +53,7 @@ ESCAPES_SECONDS = 0.5
 #: The hints that a second Ctrl-C answers.
 STOPPING, LEAVING = "interrupting; Ctrl-C again leaves ybs", "press Ctrl-C again to leave ybs"
 #: Signals that end the session, and the exit code each leads to.
-SIGNALS = {signal.SIGTERM: 143, signal.SIGHUP: 129}
+SIGNALS = {signal.SIGTERM: 143}
 INTERRUPTED = 130
 #: While something runs in the background, the bottom line looks this often whether it still does.
 JOBS_SECONDS = 2.0
@@ -119,6 +120,7 @@ class Terminal:
         loop = asyncio.get_running_loop()
         for number, code in SIGNALS.items():
             loop.add_signal_handler(number, self._exit, code)
+        loop.add_signal_handler(signal.SIGHUP, hung_up, loop, self.work.submit, self._exit)
         mishaps = loop.get_exception_handler()
         loop.set_exception_handler(Mishaps(self.show_error, self._crash))
         warm_up = WarmUp(self.session, self.window, self._refresh).begin()
