@@ -229,7 +229,7 @@ LATE_IMPORTS = {
     "compaction": 2,
     "config": 2,
     "context": 1,
-    "frontends": 21,
+    "frontends": 22,
     "providers": 7,
     "security": 19,
     "session": 6,

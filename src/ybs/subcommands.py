@@ -33,6 +33,10 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("list", "check", "new"),
     ),
     "tool": ("run one tool without a model and print its result as JSON", ("call",)),
+    "plugin": (
+        "list, add and remove plugins, which bring commands, skills, hooks and tools; add shows what one does and asks",
+        ("list", "show", "add", "remove", "enable", "disable"),
+    ),
     "map": ("list the files and definitions of a project, the ones relevant to a query first", ()),
     "trust": (
         "show what this project asks for, trust exactly that, or revoke the trust",
@@ -145,6 +149,8 @@ def check_own(name: str, arguments: "Namespace") -> None:
         fail("`new`, and only that, takes a name: ybs skills new NAME")
     if name == "sessions":
         check_sessions(arguments)
+    if name == "plugin":
+        check_plugin(arguments)
 
 
 def check_models(arguments: "Namespace") -> None:
@@ -207,6 +213,24 @@ def add_sessions(parser: "ArgumentParser") -> list["Action"]:
     ]
 
 
+def add_plugin(parser: "ArgumentParser") -> list["Action"]:
+    """Add what `plugin` takes, and return its options."""
+    help_text = "of add: a folder, an archive or an address of git, and which plugin of several; of the others: NAME"
+    parser.add_argument("words", nargs="*", metavar="WORD", help=help_text)
+    return [parser.add_argument("--yes", action="store_true", help="agree without being asked")]
+
+
+def check_plugin(arguments: "Namespace") -> None:
+    """Fail where an action of `plugin` has too few words, or too many."""
+    action, words = arguments.action, arguments.words
+    least, most = (0, 0) if action == "list" else (1, 2) if action == "add" else (1, 1)
+    if len(words) < least:
+        usage = "SOURCE [PLUGIN]" if action == "add" else "NAME"
+        fail(f"something is missing: ybs plugin {action} {usage}")
+    if len(words) > most:
+        fail(f"{words[most]!r} is not understood here")
+
+
 def add_map(parser: "ArgumentParser") -> list["Action"]:
     """Add what `map` takes, and return its options."""
     from argparse import SUPPRESS
@@ -252,4 +276,5 @@ _OWN: "dict[str, Callable[[ArgumentParser], list[Action]]]" = {
     "bench": add_bench,
     "sessions": add_sessions,
     "map": add_map,
+    "plugin": add_plugin,
 }

@@ -11,10 +11,11 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ybs.commands.command import Run, SlashCommand
-from ybs.config.host import Host
-from ybs.config.review import Review
+from ybs.config.layers import Loaded
+from ybs.config.plugin import PluginFolder
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 
@@ -39,6 +40,12 @@ class Template(Struct, frozen=True, kw_only=True):
     summary: str
     arguments: str
     text: str
+    plugin: PluginFolder | None = None
+
+    def names(self, taken: Collection[str]) -> tuple[str, ...]:
+        """Return its names without those that are taken; a plugin's has a second one, `plugin:command`."""
+        full = (f"{self.plugin.name}:{self.name}",) if self.plugin else ()
+        return tuple(each for each in (self.name, *full) if each not in taken)
 
     def filled(self, given: str) -> str:
         """Return the words with the arguments in their places, or behind them where the words name no place."""
@@ -55,8 +62,9 @@ class Template(Struct, frozen=True, kw_only=True):
         return _ARGUMENT.sub(value, self.text)
 
 
-def templates(host: Host, folder: Path, review: Review | None) -> Iterator[Template]:
-    """Yield the commands of the person's folders, then those of a trusted project."""
+def templates(loaded: Loaded, folder: Path) -> Iterator[Template]:
+    """Yield the commands of the person's folders, then those of a trusted project, then those of plugins."""
+    host, review = loaded.host, loaded.review
     for own in (host.config_folder / "commands", host.home / ".claude/commands"):
         for file in sorted(own.rglob(f"*{_SUFFIX}"))[:_MOST_FILES]:
             try:
@@ -69,6 +77,20 @@ def templates(host: Host, folder: Path, review: Review | None) -> Iterator[Templ
             if path.endswith(_SUFFIX) and review is not None:
                 place = str(folder / path)
                 yield from _template(Path(path).stem, place, review.data(path) or b"")
+    for plugin in loaded.plugins:
+        yield from _of_plugin(plugin)
+
+
+def _of_plugin(plugin: PluginFolder) -> Iterator[Template]:
+    """Yield the commands of a plugin, which have its name as well."""
+    for path in plugin.commands:
+        try:
+            data = (plugin.folder / path).read_bytes()
+        except OSError:
+            continue
+        for found in _template(Path(path).stem, str(plugin.folder / path), data):
+            text = found.text.replace("${CLAUDE_PLUGIN_ROOT}", str(plugin.folder))
+            yield replace(found, text=text, plugin=plugin)
 
 
 _found: "WeakKeyDictionary[Session, dict[str, SlashCommand]]" = WeakKeyDictionary()
@@ -81,15 +103,16 @@ def custom_of(session: Session, taken: Collection[str]) -> Mapping[str, SlashCom
     """
     if session not in _found:
         made = _found[session] = {}
-        for template in templates(session.host, session.folder, session.loaded.review):
-            if template.name not in taken and template.name not in made:
-                made[template.name] = SlashCommand(
-                    names=(template.name,),
-                    arguments=template.arguments,
-                    summary=template.summary,
-                    run=_sending(template),
-                    waits=True,
-                )
+        for template in templates(session.loaded, session.folder):
+            names = template.names({*taken, *made})
+            command = SlashCommand(
+                names=names,
+                arguments=template.arguments,
+                summary=template.summary,
+                run=_sending(template),
+                waits=True,
+            )
+            made.update(dict.fromkeys(names, command))
     return _found[session]
 
 
@@ -100,6 +123,8 @@ def forget_custom(session: Session) -> None:
 
 def _sending(template: Template) -> Run:
     async def run(session: Session, argument: str) -> Reply:
+        if template.plugin is not None:  # its commands run its own programs
+            session.environment.open_skill(template.plugin.folder)
         text = await _with_outputs(session, template.filled(argument))
         message = await session.composer.compose(text)
         return Reply(shared=message)

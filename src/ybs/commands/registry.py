@@ -22,7 +22,12 @@ _LONGEST_ECHO = 40
 
 def commands_of(session: Session) -> Sequence[SlashCommand]:
     """Return all commands of a session: those of ybs and its plugins, then those of the person's own files."""
-    return [*listed(), *_custom_of(session).values()]
+    return [*listed(), *_unique(_custom_of(session))]
+
+
+def _unique(commands: Mapping[str, SlashCommand]) -> list[SlashCommand]:
+    """Return commands that have several names once."""
+    return [command for name, command in commands.items() if command.names[0] == name]
 
 
 def _custom_of(session: Session | None) -> Mapping[str, SlashCommand]:
@@ -90,7 +95,7 @@ def command_at(word: str, session: Session | None = None) -> "SlashCommand | Non
         return command
     begun = [
         each
-        for each in (*listed(), *custom.values())
+        for each in (*listed(), *_unique(custom))
         if any(name.startswith(typed) for name in each.names)
     ]
     return begun[0] if len(begun) == 1 else None

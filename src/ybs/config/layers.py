@@ -14,6 +14,7 @@ from ybs.config.environment import PROFILE, is_setting, meant_by, nearest_to, pa
 from ybs.config.files import Unusable, place_of, read
 from ybs.config.host import Host, own_folder
 from ybs.config.own_providers import CliAgent, Endpoint
+from ybs.config.plugin import PluginFolder
 from ybs.config.provider_change import keys_left_behind, without_strangers
 from ybs.config.review import Review
 from ybs.config.schema import Config, planned_in
@@ -97,6 +98,8 @@ class Loaded(Struct, frozen=True, kw_only=True):
     profile: str = ""
     #: What the project wants and whether it is trusted; None where it wants nothing.
     review: Review | None = None
+    #: The plugins in force.
+    plugins: tuple[PluginFolder, ...] = ()
 
 
 def load(

@@ -20,7 +20,7 @@ def load_settings(options: Options) -> Loaded:
         raise ConfigError(f"{options.folder} is not a folder. A session needs a project's folder.")
     if options.loaded is not None:
         return options.loaded
-    return load(
+    loaded = load(
         options.host,
         folder=options.folder,
         overrides=options.overrides,
@@ -28,6 +28,11 @@ def load_settings(options: Options) -> Loaded:
         profile=options.profile,
         trusts_project=options.trust,
     )
+    if not (options.host.config_folder / "plugins.json").exists():
+        return loaded
+    from ybs.plugins.in_settings import with_added  # few have plugins
+
+    return with_added(loaded)
 
 
 def environment_of(options: Options, loaded: Loaded, confirm: Confirm = nobody) -> ToolEnvironment:

@@ -76,6 +76,12 @@ def _trust(arguments: "Namespace", options: "Options") -> int:
     return trust(options.host, arguments.action, options.folder, is_json=arguments.format == "json")
 
 
+def _plugin(arguments: "Namespace", options: "Options") -> int:
+    from ybs.frontends.headless.plugins import plugins
+
+    return plugins(arguments, options)
+
+
 def _models(arguments: "Namespace", options: "Options") -> int:
     from ybs.frontends.headless.models import models
 
@@ -221,6 +227,7 @@ _COMMANDS: "dict[str, Callable[[Namespace, Options], int]]" = {
     "map": _map,
     "trust": _trust,
     "permissions": _permissions,
+    "plugin": _plugin,
     "models": _models,
     "bench": _bench,
     "doctor": _doctor,

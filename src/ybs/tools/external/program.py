@@ -91,11 +91,12 @@ def shown_to(program: Program, needs: ToolNeeds, workspace: Workspace) -> list[P
     """Return what a program may read beside the project and the system. Raises ToolError for what may not be shown."""
     roots, starter = workspace.roots, workspace.shells.starter
     parent = program.path.parent
-    is_own = parent.is_relative_to((roots.host.config_folder / "tools").resolve())
+    own = [(roots.host.config_folder / name).resolve() for name in ("tools", "plugins")]
+    is_own = any(parent.is_relative_to(folder) for folder in own)
     shown = [parent if is_own or starter.may_show(parent) else program.path]
     if program.is_python:
-        own = (Path(__file__).parents[2], Path(sys.prefix), Path(sys.base_prefix))
-        shown += [path for path in own if starter.may_show(path)]
+        needed = (Path(__file__).parents[2], Path(sys.prefix), Path(sys.base_prefix))
+        shown += [path for path in needed if starter.may_show(path)]
     for name in needs.read:
         path = roots.host.expand(name, roots.folder).resolve()
         if not starter.may_show(path):

@@ -1,0 +1,13 @@
+"""A plugin that is in force, as data that travels with the settings."""
+
+from pathlib import Path
+
+from msgspec import Struct
+
+
+class PluginFolder(Struct, frozen=True, kw_only=True):
+    """Where the plugin lies, and the files of its commands, as paths within it."""
+
+    name: str
+    folder: Path
+    commands: tuple[str, ...] = ()

@@ -1,0 +1,98 @@
+"""Plugins behind a git address: fetched without a work tree, so that nothing of the repository is run or filtered."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Timer
+from typing import Final
+
+from ybs.config.document import visible
+from ybs.plugins.archives import of_tar
+from ybs.plugins.content import MOST_BYTES, BadPlugin, Content
+from ybs.security.sandbox.programs import persons_program
+
+#: The addresses that are understood.
+STARTS: Final = ("https://", "file://")
+SECONDS = 300.0
+_MOST_TOLD = 300
+#: No file that git writes may be larger, in blocks of 512 bytes: 512 MB.
+_BOUNDED = ("/bin/sh", "-c", 'ulimit -f 1000000; exec "$@"', "sh")
+#: Whatever the person's or the repository's settings say. No checkout is made: no hook, filter, submodule or link comes into play.
+_SETTINGS = (
+    *("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.askPass=false"),
+    *("core.sshCommand=false", "core.gitProxy=false", "credential.helper=", "gc.auto=0"),
+    *("protocol.allow=never", "protocol.https.allow=always", "protocol.file.allow=always"),
+    *("submodule.recurse=false", "maintenance.auto=false", "core.attributesFile=/dev/null"),
+)
+_KEPT = ("PATH", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "NO_PROXY", "no_proxy", "SSL_CERT_FILE")
+
+
+def clone(address: str, environ: Mapping[str, str], away_from: Path) -> Content:
+    """Fetch the newest commit of a repository and return its files. Raises BadPlugin and OSError.
+
+    `away_from` is the project, whose programs are not run.
+    """
+    git = persons_program("git", away_from=away_from, environ=environ)
+    if git is None:
+        raise BadPlugin("git, which fetches it, is not on your PATH")
+    with TemporaryDirectory(prefix="ybs-plugin-") as folder:
+        given = {name: environ[name] for name in _KEPT if name in environ}
+        given |= {
+            "HOME": folder,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+            "GIT_ATTR_NOSYSTEM": "1",
+            "GIT_TERMINAL_PROMPT": "0",
+            "LC_ALL": "C.UTF-8",
+        }
+        words = [git, *(word for setting in _SETTINGS for word in ("-c", setting))]
+        bare = f"{folder}/repository"
+        fetching = ("clone", "--quiet", "--bare", "--depth=1", "--no-tags", "--template=")
+        _run([*words, *fetching, "--no-recurse-submodules", "--", address, bare], given, folder)
+        listing = ["--git-dir", bare, "archive", "HEAD"]
+        return of_tar(_run([*words, *listing], given, folder)).settled()
+
+
+def _run(command: Sequence[str], environ: Mapping[str, str], folder: str) -> bytes:
+    """Run git to its end, or until it has written more than may be read."""
+    with (
+        Path(folder, "said").open("w+b") as said,
+        subprocess.Popen(
+            [*_BOUNDED, *command], env=dict(environ), cwd=folder, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=said, start_new_session=True,
+        ) as process,
+    ):  # fmt: skip
+        assert process.stdout is not None  # noqa: S101 - a pipe
+        data = _read(process)
+        if process.returncode:
+            said.seek(0)
+            words = said.read(10_000).decode(errors="replace").replace("\0", "").split()
+            text = visible(" ".join(words)[-_MOST_TOLD:])
+            raise BadPlugin(f"git could not fetch it: {text or 'it was stopped'}")
+    return data
+
+
+def _read(process: "subprocess.Popen[bytes]") -> bytes:
+    """Return what a process writes. Raises BadPlugin where that is too much, or takes too long."""
+    assert process.stdout is not None  # noqa: S101 - a pipe
+
+    def end() -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+    timer = Timer(SECONDS, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        data = process.stdout.read(2 * MOST_BYTES + 1)
+        if len(data) > 2 * MOST_BYTES:
+            end()
+            raise BadPlugin(f"it is larger than {MOST_BYTES // 1_000_000} MB")
+        process.wait()
+    finally:
+        timer.cancel()
+    return data

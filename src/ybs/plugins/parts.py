@@ -1,0 +1,190 @@
+"""What a plugin brings: its commands, skills, hooks and tools, and what of it ybs does not use."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from ybs.config.document import visible
+from ybs.config.tree import is_list, is_object
+from ybs.plugins.content import BadPlugin, Content, checked_path
+
+#: Where a plugin says what it is called; that of other agents counts as well.
+MANIFESTS: Final = (".ybs-plugin/plugin.json", ".claude-plugin/plugin.json")
+MARKETS: Final = (".claude-plugin/marketplace.json",)
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_ODD = re.compile(r"[^a-z0-9_-]+")
+#: Parts that plugins of other agents have and ybs does not use.
+_UNUSED_FOLDERS = {
+    "agents": "agents",
+    "output-styles": "output styles",
+    "themes": "themes",
+    "monitors": "monitors",
+    "bin": "programs for the PATH",
+}
+_UNUSED_FILES = {".lsp.json": "language servers", "settings.json": "settings"}
+_UNUSED_FIELDS = {
+    "agents": "agents",
+    "lspServers": "language servers",
+    "outputStyles": "output styles",
+    "userConfig": "settings of its own",
+}
+
+
+class Parts(Struct, frozen=True, kw_only=True):
+    """What is in a plugin, by paths within it. `hooks` is a tree as it stands in settings; `unused` is named to the person."""
+
+    name: str
+    description: str = ""
+    version: str = ""
+    commands: tuple[str, ...] = ()
+    skill_folders: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    hooks: dict[str, list[Any]] = {}
+    unused: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing in it that ybs knows, used or not."""
+        return not (self.commands or self.skills or self.tools or self.hooks or self.unused)
+
+
+def parts_of(content: Content, name: str = "") -> Parts:
+    """Return what is in a plugin. `name` stands in for the one of a manifest. Raises BadPlugin."""
+    return _Inspection(content).parts(name)
+
+
+def named_plugins(content: Content) -> list[tuple[str, str]]:
+    """Return name and folder of each plugin that a collection of them has here."""
+    listed: list[tuple[str, str]] = []
+    for path in MARKETS:
+        file = content.files.get(path)
+        market = _json(file.data) if file is not None else None
+        plugins: Any = market.get("plugins") if market is not None else None
+        for each in plugins if is_list(plugins) else ():
+            source: Any = each.get("source") if is_object(each) else None
+            if isinstance(source, str) and not source.startswith(("http:", "https:", "git@")):
+                listed.append((str(each.get("name", "")), source.removeprefix("./").rstrip("/")))
+    return listed
+
+
+class _Inspection:
+    def __init__(self, content: Content) -> None:
+        self._files = content.files
+        self._problems: list[str] = []
+        self._manifest: Mapping[str, Any] = {}
+
+    def parts(self, name: str) -> Parts:
+        for path in MANIFESTS:
+            if (file := self._files.get(path)) is not None:
+                manifest = _json(file.data)
+                if manifest is None:
+                    raise BadPlugin(f"its {path} is not a JSON object")
+                self._manifest = manifest
+                break
+        said = self._manifest
+        named = _ODD.sub("-", _text(said.get("name") or name).lower()).strip("-_")
+        if not _NAME.fullmatch(named):
+            raise BadPlugin("it has no name that could be used")
+        skill_folders, skills = self._skills()
+        return Parts(
+            name=named,
+            description=_text(said.get("description")),
+            version=_text(said.get("version")),
+            commands=tuple(self._commands()),
+            skill_folders=skill_folders,
+            skills=skills,
+            tools=tuple(self._tools()),
+            hooks=self._hooks(),
+            unused=tuple(self._unused()),
+            problems=tuple(self._problems),
+        )
+
+    def _commands(self) -> Iterator[str]:
+        places = ["commands", *self._named("commands")]
+        for path in self._files:
+            is_meant = any(path == place or path.startswith(f"{place}/") for place in places)
+            if is_meant and path.endswith(".md") and PurePosixPath(path).name != "README.md":
+                yield path
+
+    def _skills(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        folders = ["skills", *self._named("skills")]
+        found: dict[str, list[str]] = {}
+        for path in self._files:
+            pure = PurePosixPath(path)
+            above = str(pure.parent.parent)
+            if pure.name == "SKILL.md" and above in folders:
+                found.setdefault(above, []).append(pure.parent.name)
+        return tuple(found), tuple(name for names in found.values() for name in names)
+
+    def _tools(self) -> Iterator[str]:
+        for path, file in self._files.items():
+            is_described = f"{path}.tool.json" in self._files
+            is_python = path.endswith(".py") and b"from ybs import" in file.data
+            is_tool = file.is_executable or is_described or is_python
+            if re.fullmatch(r"tools/[^/.][^/]*", path) and is_tool:
+                yield path
+
+    def _hooks(self) -> dict[str, list[Any]]:
+        found: dict[str, list[Any]] = {}
+        given = self._manifest.get("hooks")
+        trees: list[Any] = [given] if is_object(given) else []
+        for path in ("hooks/hooks.json", *self._named("hooks")):
+            if (file := self._files.get(path)) is not None:
+                tree = _json(file.data)
+                trees.append(tree)
+                self._problems += [f"{path} is not a JSON object"] * (tree is None)
+        for tree in trees:
+            inner = tree.get("hooks", tree) if is_object(tree) else None
+            for event, groups in inner.items() if is_object(inner) else ():
+                if is_list(groups):
+                    found.setdefault(event, []).extend(groups)
+        return found
+
+    def _unused(self) -> Iterator[str]:
+        tops = {path.partition("/")[0] for path in self._files}
+        named = {**_UNUSED_FOLDERS, **_UNUSED_FILES}
+        words = [named[top] for top in tops if top in named]
+        words += [_UNUSED_FIELDS[key] for key in _UNUSED_FIELDS if self._manifest.get(key)]
+        yield from sorted({*words})
+        given: Any = self._manifest.get("mcpServers")
+        file = self._files.get(".mcp.json")
+        servers = [given, _json(file.data) if file is not None else None]
+        names = [
+            name for each in servers if is_object(each) for name in each.get("mcpServers", each)
+        ]
+        if names or given or file is not None:
+            yield " ".join(
+                ["MCP servers", *(f"({visible(', '.join(names), 200)})" for _ in names[:1])]
+            )
+
+    def _named(self, field: str) -> list[str]:
+        """Return the paths that the manifest gives for a part; one that leads out is left out and named."""
+        given = self._manifest.get(field)
+        texts = [given] if isinstance(given, str) else given if is_list(given) else []
+        return list(self._inside(texts))
+
+    def _inside(self, texts: Iterable[Any]) -> Iterator[str]:
+        for text in texts:
+            try:
+                yield checked_path(text if isinstance(text, str) else "")
+            except BadPlugin:
+                self._problems.append(
+                    f"{visible(str(text), 100)} lies outside of it, so it is ignored"
+                )
+
+
+def _json(data: bytes) -> dict[str, Any] | None:
+    try:
+        return msgspec.json.decode(data, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _text(value: Any) -> str:
+    return visible(value.strip(), 300) if isinstance(value, str) else ""
