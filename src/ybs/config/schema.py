@@ -370,9 +370,7 @@ class Config(Struct, frozen=True, kw_only=True):
         Section, Meta(description="How a model is picked for a task. Not there yet.")
     ] = {}
     mcpServers: Annotated[Section, Meta(description="MCP servers, by name. Not there yet.")] = {}
-    hooks: Annotated[
-        Section, Meta(description="Your own commands around prompts and tool calls, by event.")
-    ] = {}
+    hooks: Annotated[Section, Meta(description="Your commands at set moments, by event.")] = {}
     memory: Annotated[
         Section, Meta(description="What is remembered between sessions. Not there yet.")
     ] = {}

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from ybs.config.layers import Loaded
 from ybs.config.plugin import PluginFolder
+from ybs.config.tree import is_list, is_object
 from ybs.core.errors import ConfigError
 from ybs.plugins.store import Plugin, PluginStore
 from ybs.trust.grants import HOOKS_ORIGIN
@@ -46,7 +47,7 @@ def _with_hooks(own: dict[str, Any], plugins: list[Plugin]) -> dict[str, Any]:
     for plugin in plugins:
         mark = {HOOKS_ORIGIN: "plugin", "root": str(plugin.folder)}
         for event, groups in plugin.parts.hooks.items():
-            marked = [{**group, **mark} if isinstance(group, dict) else group for group in groups]
-            before = hooks.get(event, [])
-            hooks[event] = [*(before if isinstance(before, list) else [before]), *marked]
+            before: Any = hooks.get(event, [])
+            marked = [{**group, **mark} if is_object(group) else group for group in groups]
+            hooks[event] = [*(before if is_list(before) else [before]), *marked]
     return hooks

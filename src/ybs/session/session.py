@@ -144,9 +144,7 @@ class Session:
     @property
     def resumed(self) -> Reply | None:
         """What a frontend says and draws first of a session that was taken up again."""
-        if not self.journal.earlier or self.commands is None:
-            return None
-        return self.commands.resumed(self)
+        return self.commands.resumed(self) if self.commands and self.journal.earlier else None
 
     @property
     def is_busy(self) -> bool:
