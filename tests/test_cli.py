@@ -214,7 +214,12 @@ def test_every_option_of_a_session_arrives(headless: Door, project: Path) -> Non
         ),
     ]
     assert cli.main(words) == 0
-    assert headless.rest == {"prompt": "go", "output_format": "json", "is_verbose": True}
+    assert headless.rest == {
+        "prompt": "go",
+        "output_format": "json",
+        "is_verbose": True,
+        "is_command": False,
+    }
     options = headless.options
     assert options.overrides == {
         "agent.max_iterations": 3,

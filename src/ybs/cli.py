@@ -138,13 +138,15 @@ def open_door(arguments: "Namespace") -> int:
     options = session_options(arguments)
     prompt = arguments.prompt or ""
     is_chat = not arguments.print and is_terminal(sys.stdin) and is_terminal(sys.stdout)
+    is_own = False
     if is_command := not arguments.is_sent and is_chat_line(prompt):
-        from ybs.frontends.headless.command import refusal_of, run_command_once
+        from ybs.frontends.headless.command import refusal_of, run_command_once, with_own_commands
 
-        if refusal := refusal_of(prompt):
+        options, is_own = with_own_commands(options, prompt)
+        if not is_own and (refusal := refusal_of(prompt)):
             complain(refusal)
             return 2
-        if not is_chat:
+        if not is_chat and not is_own:
             return run_command_once(options, prompt, output_format=arguments.output_format)
     if not is_chat:
         if arguments.resume == "":
@@ -159,6 +161,7 @@ def open_door(arguments: "Namespace") -> int:
             prompt=arguments.prompt,
             output_format=arguments.output_format,
             is_verbose=arguments.verbose or arguments.dry_run,  # the calls are the result
+            is_command=is_own,
         )
     if options.output_schema is not None:
         complain("--output-schema works only with --print")

@@ -15,6 +15,7 @@ import msgspec
 import pytest
 
 from serving import serving
+from trusting import put
 from ybs.testing import call
 from ybs.testing.servers import OpenAIServer
 
@@ -59,6 +60,20 @@ def test_piped_text_reaches_the_model(
     assert done.returncode == 0
     ((request,),) = (server.requests for server in servers)
     assert "explain\n\n<stdin>\nE  boom\n</stdin>" in request.body["messages"][-1]["content"]
+
+
+def test_a_command_of_the_persons_own_is_sent_from_a_script(
+    serve: Callable[..., list[str]], servers: list[OpenAIServer], home: Path
+) -> None:
+    put(home, ".config/ybs/commands/review.md", "---\nallowed-tools: Bash\n---\nReview $1.")
+    ybs = serve("It is fine.")
+    done = run([*ybs, "--print", "/review cart.py"], stdin="piped")
+    assert (done.returncode, done.stdout) == (0, "It is fine.\n"), done.stderr
+    said = str(servers[0].requests[-1].body["messages"][-1]["content"])
+    assert "Review cart.py." in said
+    refused = run([*ybs, "--print", "/reviews"])
+    assert refused.returncode == 2
+    assert "Unknown command: /reviews" in refused.stderr
 
 
 def test_binary_input_is_refused_before_anything_is_sent(serve: Callable[..., list[str]]) -> None:

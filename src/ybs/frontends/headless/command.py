@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
+from msgspec.structs import replace
+
 from ybs.core.errors import YbsError
 from ybs.frontends.headless.output import Format, Pipe, Result, make_output, tell
 from ybs.frontends.headless.run import fail
@@ -56,6 +58,28 @@ def refusal_of(prompt: str) -> str:
         f"are run ({', '.join('/' + name for name in sorted(SHOWING) if name.isalpha())}). Start ybs in a terminal "
         f"and type it there. {as_words}"
     )
+
+
+def with_own_commands(options: "Options", prompt: str) -> "tuple[Options, bool]":
+    """Return the options with the settings read, and whether a prompt is a command of the person's own files.
+
+    What such a command says is in a file of theirs, of a trusted project or of a plugin, so a script may use it.
+    """
+    from ybs.commands.custom import templates
+    from ybs.commands.registry import command_at
+    from ybs.session.settings import load_settings
+
+    word = prompt.split(maxsplit=1)[0]
+    if not word.startswith("/") or command_at(word) is not None:
+        return options, False
+    options = replace(options, loaded=load_settings(options))
+    assert options.loaded is not None  # noqa: S101 - read a line above
+    names = {
+        name
+        for template in templates(options.loaded, options.folder)
+        for name in template.names(())
+    }
+    return options, word[1:].lower() in names
 
 
 def run_command_once(

@@ -44,9 +44,13 @@ def run_once(
     prompt: str | None,
     output_format: Format = "text",
     is_verbose: bool = False,
+    is_command: bool = False,
     opener: "Opener | None" = None,
 ) -> int:
-    """Take one turn and return the exit code. `opener` opens the session (another one in tests)."""
+    """Take one turn and return the exit code. `opener` opens the session (another one in tests).
+
+    `is_command`: the prompt is a command of the person's own, whose words are sent.
+    """
     pipe = Pipe()
     output = make_output(output_format, pipe, is_verbose=is_verbose)
     try:
@@ -58,7 +62,7 @@ def run_once(
     except YbsError as error:
         return fail(error, output)
     run = Run(session, pipe, output, is_formed=options.output_schema is not None)
-    code = asyncio.run(run.go(words, typed=prompt or ""))
+    code = asyncio.run(run.go(words, typed=prompt or "", is_command=is_command))
     if pipe.is_closed:
         forget_stdout()
     return code
@@ -115,6 +119,16 @@ def exit_code(finished: TurnFinished, *, is_blocked: bool) -> int:
             return 5 if is_blocked else 0
 
 
+async def _commanded(session: "Session", line: str) -> "Outcome":
+    """Take a turn with the words of a command. Raises YbsError where there are none."""
+    from ybs.session.reply import Reply
+
+    answered = await session.handle(line)
+    if isinstance(answered, Reply):
+        raise YbsError(answered.text)
+    return answered
+
+
 class Run:
     """One turn of one session, with the signals that may end it."""
 
@@ -128,7 +142,7 @@ class Run:
         self._refusals = Refusals()
         self._warnings: list[str] = []
 
-    async def go(self, words: str, *, typed: str) -> int:
+    async def go(self, words: str, *, typed: str, is_command: bool = False) -> int:
         """Take the turn, write the result, and return the exit code. What was piped in names no files."""
         task = asyncio.current_task()
         self._pipe.on_close = lambda: self._session.cancel() or (task and task.cancel())
@@ -139,7 +153,10 @@ class Run:
             async with self._session as session:
                 for warning in session.warnings:
                     tell(f"ybs: {warning}")
-                outcome = await session.send(words, typed=typed)
+                if is_command:
+                    outcome = await _commanded(session, words)
+                else:
+                    outcome = await session.send(words, typed=typed)
         except YbsError as error:
             return fail(error, self._output)
         except asyncio.CancelledError:  # a second signal, or one before the turn began
