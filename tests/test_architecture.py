@@ -229,7 +229,7 @@ LATE_IMPORTS = {
     "compaction": 2,
     "config": 2,
     "context": 1,
-    "frontends": 22,
+    "frontends": 23,
     "providers": 7,
     "security": 19,
     "session": 6,

@@ -24,6 +24,7 @@ subcommands:
   tool call NAME [JSON]         run one tool, without a model
   map [FOLDER]                  list the files and definitions that a query is about
   trust show|give|revoke        show what this project asks for, and trust it or not
+  hooks list|check              list the hooks in force, and what is wrong with others
   plugin list|show|add|remove|...   list and add plugins; ybs plugin --help lists all
   permissions list|allow|deny|remove   list and change what needs no question and what is refused
   sandbox exec -- COMMAND       run one command in the sandbox

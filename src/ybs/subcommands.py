@@ -33,6 +33,10 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("list", "check", "new"),
     ),
     "tool": ("run one tool without a model and print its result as JSON", ("call",)),
+    "hooks": (
+        "list the hooks in force here, and what is wrong with others; exit code 1 where something is",
+        ("list", "check"),
+    ),
     "plugin": (
         "list, add and remove plugins, which bring commands, skills, hooks and tools; add shows what one does and asks",
         ("list", "show", "add", "remove", "enable", "disable"),

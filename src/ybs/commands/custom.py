@@ -116,6 +116,11 @@ def custom_of(session: Session, taken: Collection[str]) -> Mapping[str, SlashCom
     return _found[session]
 
 
+def each_once(commands: Mapping[str, SlashCommand]) -> list[SlashCommand]:
+    """Return the commands of a mapping by their names; one that has several stands there once."""
+    return [command for name, command in commands.items() if command.names[0] == name]
+
+
 def forget_custom(session: Session) -> None:
     """Read the files again when a command is next looked for."""
     _found.pop(session, None)

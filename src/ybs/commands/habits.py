@@ -53,7 +53,6 @@ HINTS: Final = {
     "fetch": "Ask for the page in a prompt. `ybs tools install web_fetch` gives the model a tool that reads pages.",
     "feedback": "Report a bug where you got ybs from; /doctor shows what to mention.",
     "git": "Type !git and the rest: !COMMAND runs it in the sandbox, !!COMMAND in your own shell.",
-    "hooks": _LATER,
     "ide": _LATER,
     "lint": "Type !COMMAND to run a linter; the model sees its output and can fix what it found.",
     "ls": "/context shows the documents that the model sees; !ls lists files.",

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ybs.commands.advice import told
 from ybs.commands.command import SlashCommand
-from ybs.commands.custom import custom_of
+from ybs.commands.custom import custom_of, each_once
 from ybs.commands.figures import number_in
 from ybs.commands.habits import ALIASES, HINTS
 from ybs.commands.line import is_command
@@ -22,12 +22,7 @@ _LONGEST_ECHO = 40
 
 def commands_of(session: Session) -> Sequence[SlashCommand]:
     """Return all commands of a session: those of ybs and its plugins, then those of the person's own files."""
-    return [*listed(), *_unique(_custom_of(session))]
-
-
-def _unique(commands: Mapping[str, SlashCommand]) -> list[SlashCommand]:
-    """Return commands that have several names once."""
-    return [command for name, command in commands.items() if command.names[0] == name]
+    return [*listed(), *each_once(_custom_of(session))]
 
 
 def _custom_of(session: Session | None) -> Mapping[str, SlashCommand]:
@@ -95,7 +90,7 @@ def command_at(word: str, session: Session | None = None) -> "SlashCommand | Non
         return command
     begun = [
         each
-        for each in (*listed(), *_unique(custom))
+        for each in (*listed(), *each_once(custom))
         if any(name.startswith(typed) for name in each.names)
     ]
     return begun[0] if len(begun) == 1 else None

@@ -10,13 +10,14 @@ from ybs.commands.autocommit import change_autocommit
 from ybs.commands.choices import jobs, models, modes, offered_sessions, providers, words
 from ybs.commands.command import SlashCommand
 from ybs.commands.conversation import begin_anew, clear, copy, export, leave
-from ybs.commands.custom import custom_of
+from ybs.commands.custom import custom_of, each_once
 from ybs.commands.diff import show_diff
 from ybs.commands.download import download
 from ybs.commands.effort import LEVELS, change_effort
 from ybs.commands.focus import focus
 from ybs.commands.folders import add_dir
 from ybs.commands.git import commit
+from ybs.commands.hooks import show_hooks
 from ybs.commands.init import init
 from ybs.commands.memory import memorize, show_memories
 from ybs.commands.models import change_mode, change_model, change_provider
@@ -49,7 +50,7 @@ from ybs.session.session import Session
 
 async def show_help(session: Session, _argument: str) -> Reply:
     """List the commands, the other things a line can be, and the frontend's keys."""
-    all_of_them = (*GROUPS, added().commands, tuple(custom_of(session, COMMANDS).values()))
+    all_of_them = (*GROUPS, added().commands, tuple(each_once(custom_of(session, COMMANDS))))
     groups = [Table.of((_shown(c), c.summary) for c in group) for group in all_of_them if group]
     direct = (
         ("!COMMAND", "run a command in the sandbox; the model sees it"),
@@ -299,9 +300,8 @@ GROUPS = (
             choices=words("on", "off", "ask"),
         ),
         SlashCommand(("tools",), "", "list the tools that the model can call", show_tools),
-        SlashCommand(
-            ("reload-tools",), "", "look for your own tools again", reload_tools, waits=True
-        ),
+        SlashCommand(("hooks",), "", "list the commands that run at set moments", show_hooks),
+        SlashCommand(("reload-tools",), "", "find new tools of yours", reload_tools, waits=True),
         SlashCommand(
             names=("skill", "skills"),
             arguments="[NAME [WORDS]]",

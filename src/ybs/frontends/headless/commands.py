@@ -76,6 +76,12 @@ def _trust(arguments: "Namespace", options: "Options") -> int:
     return trust(options.host, arguments.action, options.folder, is_json=arguments.format == "json")
 
 
+def _hooks(arguments: "Namespace", options: "Options") -> int:
+    from ybs.frontends.headless.hooks import hooks
+
+    return hooks(options, is_json=arguments.format == "json")
+
+
 def _plugin(arguments: "Namespace", options: "Options") -> int:
     from ybs.frontends.headless.plugins import plugins
 
@@ -227,6 +233,7 @@ _COMMANDS: "dict[str, Callable[[Namespace, Options], int]]" = {
     "map": _map,
     "trust": _trust,
     "permissions": _permissions,
+    "hooks": _hooks,
     "plugin": _plugin,
     "models": _models,
     "bench": _bench,
