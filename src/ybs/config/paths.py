@@ -8,6 +8,6 @@ PROJECT_SKILLS = (".ybs/skills", ".agents/skills", ".claude/skills")
 #: What else a project may have that needs trust; a start looks for these names alone.
 PROJECT_SIGNS = (
     *(".mcp.json", ".ybs", "tools"),
-    *(".claude/commands", ".claude/skills", ".agents/skills"),
+    *(".claude/commands", ".claude/skills", ".agents/skills", ".claude/settings.json"),
 )
 SYSTEM_FILE = Path("/etc/ybs/config.json")

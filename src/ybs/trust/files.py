@@ -6,7 +6,7 @@ The bytes in hand are the ones that are hashed, shown and used, so swapping a fi
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
@@ -15,6 +15,8 @@ from ybs.config.paths import PROJECT_SKILLS
 from ybs.config.review import ProjectFile
 
 MCP_FILE = ".mcp.json"
+#: The hooks in it count, and nothing else.
+CLAUDE_SETTINGS = ".claude/settings.json"
 #: Everything below these counts.
 FOLDERS = (
     *(".ybs/agents", ".ybs/commands", ".ybs/hooks", ".ybs/skills", ".ybs/tools"),
@@ -44,22 +46,24 @@ class Untrustable(Exception):
 
 
 def gather(
-    folder: Path, words_of: Callable[[ProjectFile | None], Iterable[str]] = lambda _: ()
+    folder: Path, words_of: Callable[[Mapping[str, ProjectFile]], Iterable[str]] = lambda _: ()
 ) -> dict[str, ProjectFile]:
     """Read the files by their path from the folder.
 
-    `words_of`, given the file of MCP servers, returns words of settings that may name more files. The project's
+    `words_of`, given the files, returns words of settings that may name more files. The project's
     settings are not among the files: they are in hand already. Raises Untrustable and OSError.
     """
     reader = _Reader(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
     try:
         reader.add(MCP_FILE)
+        with suppress(Untrustable):  # most have nothing for ybs in them
+            reader.add(CLAUDE_SETTINGS)
         for name in FOLDERS:
             reader.add_folder(name)
         for name in SHARED_SKILLS:
             reader.add_skills(name)
         reader.add_tools()
-        for path in named_files(words_of(reader.files.get(MCP_FILE))):
+        for path in named_files(words_of(reader.files)):
             reader.add(path)
         return _without_plain_skills(reader.files)
     finally:

@@ -6,9 +6,11 @@ A key is bound to the address that it was set for. An address that a project nam
 from collections.abc import Iterator
 from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
 
 from ybs.config.document import SettingsDocument, dotted, visible
+from ybs.config.review import ProjectFile
 from ybs.config.tree import Leaf, Tree, find, is_list, is_object, leaves_of, put
 from ybs.config.variables import has_reference
 from ybs.trust.project_settings import needing_trust, rule_of
@@ -99,6 +101,22 @@ def marked(hooks: dict[str, Any]) -> dict[str, list[Any]]:
         event: [{**each, HOOKS_ORIGIN: "project"} if is_object(each) else each for each in several]
         for event, several in groups.items()
     }
+
+
+def joined(hooks: dict[str, list[Any]], more: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Return hooks of two places, event by event."""
+    events = dict.fromkeys([*hooks, *more])
+    return {event: [*hooks.get(event, []), *more.get(event, [])] for event in events}
+
+
+def hooks_in(file: ProjectFile | None) -> dict[str, Any]:
+    """Return the hooks that a settings file of another agent has; none where it has none, or cannot be read."""
+    try:
+        tree: Any = None if file is None else msgspec.json.decode(file.data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}
+    hooks: Any = tree.get("hooks") if is_object(tree) else None
+    return hooks if is_object(hooks) else {}
 
 
 def add_to(user: Tree, project: Tree) -> tuple[Tree, list[tuple[str, ...]]]:

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from ybs.config.document import SettingsDocument, parse, profile_in, visible
 from ybs.config.files import LARGEST_BYTES, Unusable, place_of
 from ybs.config.host import Host
@@ -13,8 +15,16 @@ from ybs.config.schema import Config
 from ybs.config.shape import Fitting, current_of
 from ybs.config.tree import Leaf, Origin, Tree, is_object, label, merge, put
 from ybs.trust.decision import judge
-from ybs.trust.files import MCP_FILE, Untrustable, gather
-from ybs.trust.grants import Powerful, add_to, bind_keys, marked, take_powerful
+from ybs.trust.files import CLAUDE_SETTINGS, MCP_FILE, Untrustable, gather
+from ybs.trust.grants import (
+    Powerful,
+    add_to,
+    bind_keys,
+    hooks_in,
+    joined,
+    marked,
+    take_powerful,
+)
 from ybs.trust.project_settings import take_harmless, take_tighter, warn_of_powerful
 from ybs.trust.wording import items_of_files, items_of_settings, words_in
 
@@ -31,6 +41,7 @@ class ProjectLayer:
         self._early: list[str] = []
         self.document = self._parse(file, text) or SettingsDocument(str(file))
         self.servers: SettingsDocument | None = None
+        self._claude_hooks: dict[str, Any] = {}
         self.powerful = take_powerful(self.document)
         self.review = self._review(text or "", once=is_trusted, host=host)
 
@@ -83,8 +94,9 @@ class ProjectLayer:
         if added := values.get("tools", {}).get("search_paths"):
             known = current_of(user, _SEARCH_PATHS)
             put(values, _SEARCH_PATHS, list(dict.fromkeys([*known, *added])))
-        if hooks := values.get("hooks"):
-            values = {**values, "hooks": marked(hooks)}
+        also = self._claude_hooks if document is self.document else {}
+        if hooks := joined(marked(values.get("hooks", {})), marked(also)):
+            values = {**values, "hooks": hooks}
         project = label(values, _origin_of(document))
         if self.servers is not None and document is self.document:
             described: Any = {_SERVERS: self.servers.tree.get(_SERVERS)}
@@ -126,6 +138,11 @@ class ProjectLayer:
             return Review(folder=folder, items=tuple(items), files={}, problem=words)
         if items:
             files[self.file.name] = ProjectFile(text.encode())
+        if self._claude_hooks:
+            wanted = items_of_settings(CLAUDE_SETTINGS, {"hooks": self._claude_hooks})
+            items += [replace(item, asks=False) for item in wanted]  # common, as its commands are
+        else:
+            files.pop(CLAUDE_SETTINGS, None)
         if not files:
             return None
         if self.servers is not None:
@@ -135,9 +152,11 @@ class ProjectLayer:
         items += items_of_files(files)
         return judge(host, folder, files, tuple(items), once=once)
 
-    def _words_of(self, servers: ProjectFile | None) -> Iterable[str]:
-        self.servers = self._parse_servers(servers)
+    def _words_of(self, files: Mapping[str, ProjectFile]) -> Iterable[str]:
+        self.servers = self._parse_servers(files.get(MCP_FILE))
+        self._claude_hooks = hooks_in(files.get(CLAUDE_SETTINGS))
         yield from words_in(self.powerful.values)
+        yield from words_in(self._claude_hooks)
         yield from words_in(self.servers.tree if self.servers else None)
 
     def _parse_servers(self, file: ProjectFile | None) -> SettingsDocument | None:
