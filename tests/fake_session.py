@@ -47,7 +47,10 @@ class FakeSession:
     ) -> None:
         self.script = list(script)
         self.config, self.host = config or Config(), this_host()
-        self.folder, self.loaded = Path("/proj/shop"), SimpleNamespace(review=None)
+        self.folder, self.loaded = (
+            Path("/proj/shop"),
+            SimpleNamespace(review=None, host=self.host, plugins=()),
+        )
         self.warnings = warnings
         self.mode = "ask"
         self.confirm: Confirm = nobody
