@@ -32,7 +32,7 @@ from ybs.session.session import Session
 from ybs.session.status import Status, View
 
 Cue: TypeAlias = "Callable[[FakeSession], Awaitable[None]]"
-USED = Usage(input_tokens=1200, output_tokens=34)
+USED = Usage(input_tokens=1200, output_tokens=34, cost_usd=0.0)
 
 
 async def nobody(_question: Question) -> Answer:

@@ -16,7 +16,7 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("show", "set", "unset", "schema", "check"),
     ),
     "models": (
-        "list, download, choose and remove models that run on this machine, and stop their server",
+        "list the models that can be reached now; download, choose and remove those that run here, and stop their server",
         ("list", "download", "use", "remove", "install", "status", "stop"),
     ),
     "bench": ("measure the chosen model with small tasks on this machine", ("tasks",)),
@@ -127,6 +127,8 @@ def add_own(parser: "ArgumentParser", name: str) -> list["Action"]:
         case "models":
             help_text = "of download (none: the best for this machine), use and remove (none: the starter model)"
             add("model_name", nargs="?", metavar="NAME", help=help_text)
+            all_text = "of list: ask the providers elsewhere that have a key, too"
+            options = [add("--all", action="store_true", help=all_text)]
         case "permissions":
             help_text = "of allow and deny: a rule, after project (as shipped) or user; of remove: its number"
             add("words", nargs="*", metavar="RULE", help=help_text)
@@ -162,6 +164,8 @@ def check_models(arguments: "Namespace") -> None:
     action, name = arguments.action, arguments.model_name
     if action == "use" and not name:
         fail("the name of a model is missing: ybs models use NAME")
+    if arguments.all and action != "list":
+        fail(f"--all works only with `ybs models list`, not with {action}")
     if name and action not in ("download", "use", "remove"):
         fail(f"{name!r} is not understood here; ybs models {action} takes no name")
 

@@ -154,7 +154,7 @@ async def test_an_empty_context_is_an_estimate_and_fits_narrow_terminals(quiet: 
             <= 38
         )
     assert fit_encoding(text, "ascii").isascii()
-    assert "?" not in fit_encoding(text, "ascii")
+    assert "unknown" not in fit_encoding(text, "ascii")
 
 
 async def test_every_voice_and_picture_is_counted(quiet: Session):
@@ -203,9 +203,9 @@ async def test_cost_has_a_row_for_each_turn_and_a_sum(quiet: Session):
     assert lines[2] == "  1 █▎    $0.0100  1.0k   500    10 3.2s  one␛"
     assert lines[3].startswith("  2 █████ $0.0400")
     assert lines[4].strip() == "n"
-    assert lines[5].split()[:2] == ["3", "?"]
+    assert lines[5].split()[:2] == ["3", "unknown"]
     assert lines[6].split()[:4] == ["$0.0500", "3.0k", "1.5k", "30"]
-    assert lines[-1].startswith("?: price not known")
+    assert lines[-1] == "What is unknown is not in the sum."
 
 
 async def test_a_long_session_shows_its_last_turns_and_sums_up_the_others(quiet: Session):
@@ -231,7 +231,7 @@ async def test_without_prices_cost_counts_tokens(quiet: Session):
     quiet.turns = [used("one", None), used("stopped", None, 0), used("two", None, 3000)]
     text = await text_of(quiet, "/cost")
     assert "$" not in text
-    assert "?" not in text
+    assert "unknown" not in text
     assert text.endswith("The price of this model is not known, so the bars show tokens.")
     quiet.turns = [used("one", 0.0)]
     assert (await text_of(quiet, "/cost")).endswith(

@@ -130,3 +130,12 @@ def test_usage_adds_up_in_any_grouping(a: Usage, b: Usage, c: Usage):
 def test_an_unknown_price_does_not_hide_a_known_one():
     assert (Usage(cost_usd=0.5) + Usage()).cost_usd == 0.5
     assert (Usage() + Usage()).cost_usd is None
+
+
+def test_a_sum_says_whether_the_price_of_a_part_is_not_known():
+    priced, free = Usage(input_tokens=1, cost_usd=0.5), Usage(input_tokens=1, cost_usd=0.0)
+    unpriced = Usage(output_tokens=1)
+    sums = [priced + free, priced + unpriced, unpriced + unpriced, priced + Usage()]
+    assert [each.cost_is_partial for each in sums] == [False, True, False, False]
+    assert (priced + unpriced + free).cost_is_partial
+    assert (free + (priced + unpriced)).cost_usd == 0.5

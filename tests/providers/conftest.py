@@ -5,6 +5,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 from raw_http import Reply, Scripted
 
+from ybs.providers.http.client import HttpClient, Patience
+from ybs.providers.http.failures import Site
+from ybs.providers.remote import RemoteModel, Retry
+from ybs.providers.wire.adapter import RequestOptions
+from ybs.providers.wire.openai import OpenAIAdapter
+
 
 @pytest.fixture
 async def serve() -> AsyncIterator[Callable[..., Awaitable[Scripted]]]:
@@ -20,3 +26,31 @@ async def serve() -> AsyncIterator[Callable[..., Awaitable[Scripted]]]:
     yield start
     for server in started:
         await server.stop()
+
+
+@pytest.fixture
+async def model_of():
+    """Give a function that makes a model of a server; its pauses are noted in `waits`, not waited."""
+    made: list[RemoteModel] = []
+
+    def make(server, *, adapter=None, retry=None, terms=None, patience=None, **options):
+        site = Site(provider="p", endpoint=server.url, host="h:1", model="m")
+        client = HttpClient(site, patience=patience or Patience(first=5, later=5))
+        waits: list[float] = []
+
+        async def sleep(seconds: float) -> None:
+            waits.append(seconds)
+
+        given = RequestOptions(**{"model": "m", **options})
+        adapter = adapter or OpenAIAdapter()
+        made.append(
+            RemoteModel(
+                adapter, client, given, terms, retry=retry or Retry(attempts=2), sleep=sleep
+            )
+        )
+        made[-1].waits = waits
+        return made[-1]
+
+    yield make
+    for model in made:
+        await model.aclose()

@@ -7,8 +7,8 @@ from ybs.providers.catalog import ModelFacts, Price, facts_of, window_of
 
 def test_an_unknown_model_is_unknown():
     assert facts_of("my-own-model") == ModelFacts()
-    assert window_of("my-own-model", is_local=True) == 32_768
-    assert window_of("my-own-model", is_local=False) == 128_000
+    assert window_of(ModelFacts(), is_local=True) == 32_768
+    assert window_of(ModelFacts(), is_local=False) == 128_000
 
 
 def test_the_longest_beginning_counts():
@@ -43,9 +43,9 @@ def test_abilities(model: str, images: bool, thinks: bool, temperature: bool):
 
 
 def test_a_local_window_is_not_larger_than_memory_allows_unasked():
-    assert window_of("llama3.1:8b", is_local=True) == 32_768
-    assert window_of("llama3:8b", is_local=True) == 8_192
-    assert window_of("llama3.1:8b", is_local=False) == 131_072
+    assert window_of(facts_of("llama3.1:8b"), is_local=True) == 32_768
+    assert window_of(facts_of("llama3:8b"), is_local=True) == 8_192
+    assert window_of(facts_of("llama3.1:8b"), is_local=False) == 131_072
 
 
 def test_cost_counts_cache_reads_and_writes_apart():

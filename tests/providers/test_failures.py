@@ -16,6 +16,7 @@ from ybs.providers.http.failures import (
     retry_after_seconds,
 )
 
+KEY = "sk-" + "c3" * 16
 SITE = Site(
     provider="openai",
     endpoint="https://user:pw@api.example.com/v1",
@@ -326,7 +327,7 @@ def test_what_stands_beside_the_words_of_an_error_is_kept():
     assert "temperature must be 1" in str(error)
     assert "16384" in str(of(400, {"error": {"message": "too long", "n_ctx": 16384}}))
     refused = of(529, {"type": "error", "error": {"message": "busy"}, "request_id": "req_1"})
-    assert str(refused).endswith('busy {"request_id":"req_1"}')
+    assert str(refused) == f"{SITE.name} (request req_1) cannot answer now (529): busy"
     assert str(of(400, {"error": {"message": "plain", "param": None}})).endswith(": plain")
     page = of(502, b"<html><head><title>502 Bad Gateway</title></head>")
     assert str(page).endswith(': a web page "502 Bad Gateway"')
@@ -388,3 +389,22 @@ def test_words_of_a_server_are_cleaned():
 )
 def test_retry_after(headers: dict, seconds: float | None):
     assert retry_after_seconds(headers, now=60) == seconds
+
+
+@every_row(
+    ("header", "found"),
+    [
+        ({"x-request-id": "req_1"}, "req_1"),
+        ({"request-id": "req_2", "cf-ray": "8a-FRA"}, "req_2"),
+        ({"x-goog-request-id": "g\x1b[31m"}, "g [31m"),
+        ({"cf-ray": "8a-FRA"}, "8a-FRA"),
+        ({"x-request-id": "k" * 500}, "k" * 120),
+        ({"x-request-id": f"id-{KEY}"}, "id-****"),
+    ],
+)
+def test_the_id_of_a_request_is_named_before_what_may_be_cut(header: dict[str, str], found: str):
+    body = b'{"error":{"message":"no"}}'
+    for status in (400, 401, 404, 429, 500):
+        error = failures.of_status(SITE, status, header, body, secret=KEY)
+        assert f"{SITE.name} (request {found})" in str(error)
+    assert "(request" not in str(failures.of_status(SITE, 400, {}, body))

@@ -455,3 +455,12 @@ def test_a_proxy_is_honoured_for_others_but_not_for_this_machine(monkeypatch: py
     assert isinstance(near, PlainTransport)
     assert not isinstance(far, PlainTransport)
     assert far._uses_proxies
+
+
+async def test_an_answer_that_fails_in_the_middle_names_its_request(serve, client_of):
+    failing = unending('data: {"error":{"message":"overloaded"}}\n\n')
+    marked = failing.replace(b"\r\n", b"\r\nx-request-id: req_7\r\n", 1)
+    cut = unending('data: {"a": \n\n').replace(b"\r\n", b"\r\nrequest-id: req_8\r\n", 1)
+    for reply, found in ((marked, "req_7"), (cut, "req_8")):
+        with pytest.raises(ModelError, match=rf"\(request {found}\)"):
+            await ask(client_of((await serve(reply)).url))

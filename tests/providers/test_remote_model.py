@@ -15,14 +15,11 @@ from ybs.core.events import AssistantSaid, Noticed, RequestRetried, TextStreamed
 from ybs.core.messages import Image, Text, ToolResult, Usage, UserMessage
 from ybs.core.ports import Request
 from ybs.providers.catalog import FREE, Price
-from ybs.providers.http.client import HttpClient, Patience
-from ybs.providers.http.failures import Site, Unavailable
+from ybs.providers.http.failures import Unavailable
 from ybs.providers.ollama import PROVIDER as OLLAMA
 from ybs.providers.remote import RemoteModel, Retry, Terms
-from ybs.providers.wire.adapter import RequestOptions
 from ybs.providers.wire.anthropic import AnthropicAdapter
 from ybs.providers.wire.ollama import OllamaAdapter
-from ybs.providers.wire.openai import OpenAIAdapter
 from ybs.providers.wire.quirks import Quirks
 from ybs.testing.toolbox import ScriptedToolbox
 
@@ -42,34 +39,6 @@ REQUEST = Request("", [UserMessage.of("hi")])
 
 def said(text: str) -> AssistantSaid:
     return AssistantSaid(content=text, model="m")
-
-
-@pytest.fixture
-async def model_of():
-    """Give a function that makes a model of a server; its pauses are noted in `waits`, not waited."""
-    made: list[RemoteModel] = []
-
-    def make(server, *, adapter=None, retry=None, terms=None, patience=None, **options):
-        site = Site(provider="p", endpoint=server.url, host="h:1", model="m")
-        client = HttpClient(site, patience=patience or Patience(first=5, later=5))
-        waits: list[float] = []
-
-        async def sleep(seconds: float) -> None:
-            waits.append(seconds)
-
-        given = RequestOptions(**{"model": "m", **options})
-        adapter = adapter or OpenAIAdapter()
-        made.append(
-            RemoteModel(
-                adapter, client, given, terms, retry=retry or Retry(attempts=2), sleep=sleep
-            )
-        )
-        made[-1].waits = waits
-        return made[-1]
-
-    yield make
-    for model in made:
-        await model.aclose()
 
 
 async def events_of(model: RemoteModel, request: Request = REQUEST) -> list:

@@ -51,6 +51,7 @@ WRONG = [
         *(2, "llm.fallback[1]", "llm.fallback_elsewhere", False),
     ),
     ('{"llm": {"provider": "ollama", "fallback":\n["olama"]}}', 2, "llm.fallback[0]", "Did", False),
+    ('{"models": {\n"m": {"input_price": 1}}}', 2, "models.m", "needs `input_price` and", False),
     (
         '{"llm": {"provider": "p"}, "providers": {"p": {"endpoint": "http://127.0.0.1:9",\n'
         '"quirks": {"nosuch": 1}}}}',

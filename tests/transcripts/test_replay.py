@@ -334,12 +334,12 @@ def test_a_turn_is_its_first_words_without_what_was_attached():
     first, second = replay.turns
     assert (len(first.words), first.model, first.finished.steps) == (1_000, "m2", 2)
     assert (second.words, second.model, second.finished.reason) == ("next", "", "error")
-    assert replay.usage == Usage(input_tokens=11, cost_usd=0.5)
+    assert replay.usage == Usage(input_tokens=11, cost_usd=0.5, cost_is_partial=True)
     replay.add(AssistantSaid(content="c", model="m", usage=Usage(input_tokens=4)))
-    assert replay.usage == Usage(input_tokens=15, cost_usd=0.5)
+    assert replay.usage == Usage(input_tokens=15, cost_usd=0.5, cost_is_partial=True)
     summed = Usage(input_tokens=9)  # with what a summary used, which no answer tells of
     replay.add(TurnFinished(reason="done", usage=summed))
-    assert replay.usage == Usage(input_tokens=20, cost_usd=0.5)
+    assert replay.usage == Usage(input_tokens=20, cost_usd=0.5, cost_is_partial=True)
 
 
 def test_what_was_undone_is_not_in_force_until_it_is_done_again():

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.json import encode
 
-from ybs.core.messages import Message
+from ybs.core.messages import Message, Usage
 from ybs.core.ports import Model, Request, ToolSpec
 from ybs.providers.watched import WatchedModel
 
@@ -26,6 +26,9 @@ class Window:
     ) -> None:
         self._provider, self._model, self._specs = provider, model, specs
         self._counter: TokenCounter | None = None
+        #: Whether the last request took so much of the window that its size should be certain.
+        self._fills = False
+        self._has_asked = False
 
     @property
     def counter(self) -> "TokenCounter":
@@ -66,5 +69,19 @@ class Window:
         return counter.tokens(request) if counter and counter.is_counted(request) else 0
 
     def watching(self, model: Model) -> Model:
-        """Wrap a model so that the counter learns from its answers."""
-        return WatchedModel(model, lambda request, usage: self.counter.learn(request, usage))
+        """Wrap a model so that the counter learns from its answers, and its server is asked for the window in time."""
+        return WatchedModel(model, self._learn, before=self._ask_in_time)
+
+    def _learn(self, request: Request, usage: Usage) -> None:
+        self.counter.learn(request, usage)
+        self._fills = usage.input_tokens >= _FAR_BELOW * self.room
+
+    async def _ask_in_time(self) -> None:
+        if self._fills:
+            await self.ask()
+
+    async def ask(self) -> None:
+        """Ask the model's server how large the window is, and what else it tells, once. Never fails."""
+        if not self._has_asked:
+            self._has_asked = True
+            await self._model.detect_window()

@@ -1,5 +1,7 @@
 """Numbers in few characters, and numbers as people type them."""
 
+from ybs.core.messages import Usage
+
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
 
@@ -19,6 +21,14 @@ def money(usd: float) -> str:
     if usd < 0.0001:
         return "<$.0001"
     return f"${usd:.4f}" if usd < 0.1 else f"${usd:.2f}"
+
+
+def cost(usage: Usage) -> str:
+    """Say what was spent: "unknown" where no price is known, nothing where it was free or nothing was used."""
+    if usage.cost_usd is None:
+        return "cost unknown" if usage.is_used else ""
+    known = money(usage.cost_usd) if usage.cost_usd else ""
+    return f"{known or '$0'} + unknown" if usage.cost_is_partial else known
 
 
 def percent(part: int, whole: int) -> str:

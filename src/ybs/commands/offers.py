@@ -9,7 +9,8 @@ from ybs.commands.advice import INSTALL_STARTER
 from ybs.commands.figures import amount
 from ybs.core.errors import ModelError
 from ybs.core.wording import first_words
-from ybs.providers.catalog import facts_of, known_models
+from ybs.providers.catalog import known_models
+from ybs.providers.facts import known
 from ybs.providers.http.client import host_of, is_loopback, port_of
 from ybs.providers.reach import Reach, in_time, list_models, look, models_here
 from ybs.providers.registry import chosen_name, provider_names
@@ -36,7 +37,7 @@ async def offer_models(session: Session) -> Reply:
     )
     model = session.agent.model.name
     own = [model, *(name for name in names if name != model)]
-    items = [_model_item(name, is_current=name == model) for name in _allowed(session, used, own)]
+    items = [_model_item(session, name) for name in _allowed(session, used, own)]
     items += [item for more in found for item in more]
     title = f"Models of {session.agent.server}" + " and of other providers on this machine" * any(
         found
@@ -99,8 +100,8 @@ async def _names_in_use(session: Session) -> tuple[list[str], str]:
         return names, ""
     used = session.agent.provider
     is_here = runs_here(session.host, used, session.agent.model.name, session.config)
-    known = [] if is_here else known_models(used)
-    return known, f"{why}{'; these are the ones ybs knows of' if known else ''}."
+    names = [] if is_here else known_models(used)
+    return names, f"{why}{'; these are the ones ybs knows of' if names else ''}."
 
 
 async def _others(name: str, session: Session) -> list[MenuItem]:
@@ -127,9 +128,10 @@ def _allowed(session: Session, provider: str, names: Sequence[str]) -> list[str]
     return [name for name in names if runs_here(session.host, provider, name, session.config)]
 
 
-def _model_item(name: str, *, is_current: bool) -> MenuItem:
-    window = facts_of(name).window
+def _model_item(session: Session, name: str) -> MenuItem:
+    window = known(session.config, session.agent.provider, name).window
     detail = f"{amount(window)} window" if window else ""
+    is_current = name == session.agent.model.name
     return MenuItem(line=f"/model {name}", label=_label(name), detail=detail, is_current=is_current)
 
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ybs.commands.custom import forget_custom
-from ybs.commands.figures import money, percent
+from ybs.commands.figures import cost, percent
 from ybs.core.messages import Usage
 from ybs.core.wording import plural
 from ybs.session.reply import Reply, Table
@@ -92,8 +92,8 @@ def _sandbox_of(session: Session) -> str:
 
 def _used(usage: Usage) -> str:
     cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
-    cost = f", {money(usage.cost_usd)}" if usage.cost_usd else ""
-    return f"{usage.input_tokens:,} in{cached}, {usage.output_tokens:,} out{cost}"
+    tokens = f"{usage.input_tokens:,} in{cached}, {usage.output_tokens:,} out"
+    return ", ".join(filter(None, (tokens, cost(usage))))
 
 
 def _masked(rows: "Sequence[Masked]") -> Reply:

@@ -96,18 +96,14 @@ def _spent(usage: Usage, *, is_priced: bool) -> float:
 
 def _cells(usage: Usage, seconds: float, *, is_priced: bool) -> tuple[Cell, ...]:
     counts = (usage.input_tokens, usage.cached_tokens, usage.output_tokens, seconds)
-    cost = usage.cost_usd if usage.cost_usd is not None else "?" * _is_used(usage)
+    cost = usage.cost_usd if usage.cost_usd is not None else "unknown" * usage.is_used
     return (cost, *counts) if is_priced else counts
 
 
-def _is_used(usage: Usage) -> bool:
-    return usage.input_tokens + usage.output_tokens > 0
-
-
 def _price_note(turns: "Sequence[TurnUse]") -> list[str]:
-    costs = [turn.usage.cost_usd for turn in turns if _is_used(turn.usage)]
+    costs = [turn.usage.cost_usd for turn in turns if turn.usage.is_used]
     if all(cost is None for cost in costs):
         return ["The price of this model is not known, so the bars show tokens."]
-    if None in costs:
-        return ["?: price not known, so not in the sum."]
+    if None in costs or any(turn.usage.cost_is_partial for turn in turns):
+        return ["What is unknown is not in the sum."]
     return [] if any(costs) else ["These models cost nothing, so the bars show tokens."]

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 Tokens: TypeAlias = Annotated[int, Meta(ge=1, le=100_000_000)]
+Rate: TypeAlias = Annotated[float, Meta(ge=0, le=1_000_000)]
 HeaderText: TypeAlias = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 #: What a CLI agent prints; `text` is the answer and nothing else.
@@ -57,3 +58,36 @@ class CliAgent(Struct, frozen=True, kw_only=True):
             description="Variables that it may see besides the usual ones, such as `OPENAI_*`. It sees no others."
         ),
     ] = ()
+
+
+class ModelEntry(Struct, frozen=True, kw_only=True):
+    """What you state of a model. It goes before what its server tells and before what ybs knows."""
+
+    window: Annotated[Tokens | None, Meta(description="Its context window, in tokens.")] = None
+    max_output: Annotated[Tokens | None, Meta(description="Its longest answer, in tokens.")] = None
+    input_price: Annotated[
+        Rate | None,
+        Meta(description="What a million tokens of requests cost, in US dollars."),
+    ] = None
+    output_price: Annotated[
+        Rate | None, Meta(description="What a million tokens of answers cost, thinking included.")
+    ] = None
+    cached_price: Annotated[
+        Rate | None,
+        Meta(description="The same, read from the provider's cache. Unset: as `input_price`."),
+    ] = None
+    cache_write_price: Annotated[
+        Rate | None,
+        Meta(description="The same, written to that cache. Unset: as `input_price`."),
+    ] = None
+    sees_images: Annotated[bool | None, Meta(description="Whether it sees pictures.")] = None
+    thinks: Annotated[
+        bool | None, Meta(description="Whether it can be told how hard to think.")
+    ] = None
+    accepts_temperature: Annotated[
+        bool | None, Meta(description="Whether it takes a temperature.")
+    ] = None
+    calls_tools: Annotated[
+        bool | None,
+        Meta(description="Whether it calls tools; one that does not writes its calls as text."),
+    ] = None

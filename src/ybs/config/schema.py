@@ -5,7 +5,9 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from ybs.config.own_providers import CliAgent, Endpoint, Tokens
+from ybs.config.local import Local
+from ybs.config.network import Network, NotEmpty
+from ybs.config.own_providers import CliAgent, Endpoint, ModelEntry, Tokens
 from ybs.config.tool_needs import ToolNeeds
 
 #: Built-in defaults are the safe ones: a file, a variable or an option has to ask for more.
@@ -17,10 +19,8 @@ Positive: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
 Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=1_000_000)]
 WholeSeconds: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
 Dollars: TypeAlias = Annotated[float, Meta(ge=0, le=1_000_000)]
-Minutes: TypeAlias = Annotated[float, Meta(gt=0, le=100_000)]
 Degree: TypeAlias = Annotated[float, Meta(ge=0, le=2)]
 Share: TypeAlias = Annotated[float, Meta(ge=0.1, le=1)]
-NotEmpty: TypeAlias = Annotated[str, Meta(min_length=1)]
 #: How hard a model thinks: a level, or the most tokens that it may think.
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | Count
 OneLine: TypeAlias = Annotated[str, Meta(max_length=80, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -78,31 +78,6 @@ class Llm(Struct, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         # The key must not reach a log by way of a representation.
         return f"Llm(provider={self.provider!r}, model={self.model!r})"
-
-
-class Local(Struct, frozen=True, kw_only=True):
-    """Models that run on this machine, in a server that ybs starts."""
-
-    server: Annotated[
-        NotEmpty | None,
-        Meta(
-            description="The absolute path of llama.cpp's `llama-server`. Unset: that of the extra `local`, or the one in "
-            "`PATH` where this machine has a graphics processor or the extra is not installed."
-        ),
-    ] = None
-    hub: Annotated[
-        NotEmpty,
-        Meta(
-            description="Where models are downloaded from when you ask for one: a hub with the addresses of Hugging Face, "
-            "or a mirror's pattern with `{file}`, and `{repository}` where it is needed."
-        ),
-    ] = "https://huggingface.co"
-    keep_minutes: Annotated[
-        Minutes | None,
-        Meta(
-            description="How long a model stays in memory after its last use, in Ollama too. Unset: 15, and Ollama's own."
-        ),
-    ] = None
 
 
 class Context(Struct, frozen=True, kw_only=True):
@@ -347,6 +322,7 @@ class Config(Struct, frozen=True, kw_only=True):
     version: Annotated[str, Meta(description="The version of this format.")] = "1.0"
     llm: Llm = Llm()
     local: Local = Local()
+    network: Network = Network()
     context: Context = Context()
     agent: AgentLimits = AgentLimits()
     safety: Safety = Safety()
@@ -362,6 +338,12 @@ class Config(Struct, frozen=True, kw_only=True):
     ] = {}
     cli_agents: Annotated[
         dict[str, CliAgent], Meta(description="Providers of your own that are programs, by name.")
+    ] = {}
+    models: Annotated[
+        dict[str, ModelEntry],
+        Meta(
+            description="What you state of models, by name: `MODEL`, or `PROVIDER/MODEL` for one provider's."
+        ),
     ] = {}
     profiles: Annotated[
         Section, Meta(description="Named sets of settings, one of which a start may choose.")

@@ -63,7 +63,7 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Tokens as the provider counts them, and what they cost in US dollars (None: price unknown).
 
     `input_tokens` includes those read from (`cached_tokens`) and written to the provider's cache.
-    `output_tokens` includes the thinking.
+    `output_tokens` includes the thinking. Of a sum, `cost_is_partial` says that the price of a part is not known.
     """
 
     input_tokens: int = 0
@@ -71,6 +71,16 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     cached_tokens: int = 0
     cache_write_tokens: int = 0
     cost_usd: float | None = None
+    cost_is_partial: bool = False
+
+    @property
+    def is_used(self) -> bool:
+        """Whether there is anything that could have a price."""
+        return self.input_tokens + self.output_tokens > 0
+
+    @property
+    def _lacks_price(self) -> bool:
+        return self.cost_is_partial or (self.cost_usd is None and self.is_used)
 
     def __add__(self, other: "Usage") -> "Usage":
         known = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
@@ -80,6 +90,7 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
             cached_tokens=self.cached_tokens + other.cached_tokens,
             cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
             cost_usd=sum(known) if known else None,
+            cost_is_partial=bool(known) and (self._lacks_price or other._lacks_price),
         )
 
 

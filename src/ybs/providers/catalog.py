@@ -1,6 +1,6 @@
 """What is known of well-known models: windows, prices and abilities, found by the beginning of a name.
 
-Facts only, looked up in November 2026. Where a price could not be confirmed it is left out, and the cost of
+Facts only, looked up in the month of `CATALOG_DATE`. Where a price could not be confirmed it is left out, and the cost of
 an answer is then unknown. Sources: https://developers.openai.com/api/docs/models,
 https://platform.claude.com/docs/en/about-claude/pricing, https://ai.google.dev/gemini-api/docs/pricing
 """
@@ -11,6 +11,8 @@ from msgspec import Struct
 
 from ybs.core.messages import Usage
 
+#: Year and month in which the table below was looked up.
+CATALOG_DATE: Final = "2026-11"
 LOCAL_WINDOW: Final = 32_768
 REMOTE_WINDOW: Final = 128_000
 #: What the names of a provider's own models begin with.
@@ -78,8 +80,17 @@ class ModelFacts(Struct, frozen=True, kw_only=True):
     calls_tools: bool | None = None
 
 
+def over(*facts: ModelFacts) -> ModelFacts:
+    """Return what is known from several sources: of each fact, what the first says that knows it."""
+    names = ModelFacts.__struct_fields__
+    known = (
+        (name, [v for each in facts if (v := getattr(each, name)) is not None]) for name in names
+    )
+    return ModelFacts(**{name: values[0] for name, values in known if values})
+
+
 def facts_of(model: str) -> ModelFacts:
-    """Return what is known of a model; names may have a maker in front (`openai/gpt-4.1`)."""
+    """Return what the catalog knows of a model; names may have a maker in front (`openai/gpt-4.1`)."""
     name = model.lower().rsplit("/", 1)[-1]
     known = [row for row in _TABLE if name.startswith(row[0])]
     if not known:
@@ -109,15 +120,20 @@ def answers_in_words(model: str) -> bool:
     return is_name and not any(part in model.lower() for part in _NO_WORDS)
 
 
-def window_of(model: str, *, is_local: bool) -> int:
-    """Return the window to use for a model, in tokens.
+def is_passed_on(model: str) -> bool:
+    """Return whether Ollama passes a model's words on to its cloud, as the name says (https://docs.ollama.com/cloud)."""
+    tag = model.lower().rpartition(":")[2]
+    return tag == "cloud" or tag.endswith("-cloud")
+
+
+def window_of(facts: ModelFacts, *, is_local: bool) -> int:
+    """Return the window to use for a model of which these facts are known, in tokens.
 
     A local server takes memory for every token of its window, so a local model gets no large one unasked.
     """
-    known = facts_of(model).window
     if is_local:
-        return min(known or LOCAL_WINDOW, LOCAL_WINDOW)
-    return known or REMOTE_WINDOW
+        return min(facts.window or LOCAL_WINDOW, LOCAL_WINDOW)
+    return facts.window or REMOTE_WINDOW
 
 
 _Row = tuple[str, int, int | None, Price | None, str]

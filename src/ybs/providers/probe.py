@@ -1,19 +1,19 @@
-"""Asking a server about itself: which models it has, and how large its window is."""
+"""Asking a server about itself: which models it has, and what it tells of them."""
 
+from contextlib import suppress
 from typing import Any
 
 from ybs.core.errors import ModelError
-from ybs.providers.catalog import LOCAL_WINDOW
-from ybs.providers.http.client import HttpClient
+from ybs.providers.catalog import LOCAL_WINDOW, ModelFacts, over
+from ybs.providers.facts import in_props, in_row, in_show
+from ybs.providers.http.client import HttpClient, host_of, is_local
 from ybs.providers.wire.adapter import Listing
-from ybs.providers.wire.loose_json import as_list, as_object, as_text, at, count_at
+from ybs.providers.wire.loose_json import as_list, as_object, as_text
 
 
 async def find_models(client: HttpClient, listing: Listing) -> list[str]:
     """Return the names of the models that a server offers, sorted. Raises ModelError."""
-    rows = await find_rows(client, listing) or ()
-    names = (as_text(row.get(listing.name)) for row in rows)
-    return sorted({each.removeprefix("models/") for each in names if each})
+    return sorted(rows_by_name(await find_rows(client, listing) or [], listing))
 
 
 async def find_rows(client: HttpClient, listing: Listing) -> list[dict[str, Any]] | None:
@@ -22,37 +22,40 @@ async def find_rows(client: HttpClient, listing: Listing) -> list[dict[str, Any]
     return [as_object(row) for row in as_list(rows)] if isinstance(rows, list) else None
 
 
-async def find_window(
-    client: HttpClient, wire: str, model: str, most: int = LOCAL_WINDOW
-) -> int | None:
-    """Return the window that a local server gives the model, or None where it does not say.
+def rows_by_name(rows: list[dict[str, Any]], listing: Listing) -> dict[str, dict[str, Any]]:
+    """Return the rows by the names of their models."""
+    named = ((as_text(row.get(listing.name)).removeprefix("models/"), row) for row in rows)
+    return {name: row for name, row in named if name}
 
-    Ollama: what the model's file sets, else what the model was made for, but no more than `most`:
-    its memory is taken for every request. llama.cpp: what the server was started with.
-    """
+
+async def find_facts(
+    client: HttpClient, wire: str, listing: Listing, model: str, most: int = LOCAL_WINDOW
+) -> ModelFacts:
+    """Return what a server tells of a model; nothing where it fails. Of Ollama's window no more than `most` is taken."""
+    if wire == "ollama":
+        return await find_show(client, model, most)
+    told = await find_props(client) if wire == "openai" else ModelFacts()
+    if told.window is None:
+        with suppress(ModelError):
+            rows = rows_by_name(await find_rows(client, listing) or [], listing)
+            told = over(told, in_row(rows.get(model, {})))
+    return told
+
+
+async def find_show(client: HttpClient, model: str, most: int = LOCAL_WINDOW) -> ModelFacts:
+    """Return what Ollama tells of a model; nothing where it fails."""
     try:
-        if wire == "ollama":
-            return window_in_show(await client.fetch("POST", "/api/show", {"model": model}), most)
-        root = client.site.endpoint.removesuffix("/v1")
-        props = await client.fetch("GET", f"{root}/props")
-        return count_at(props, "default_generation_settings.n_ctx", "n_ctx") or None
+        return in_show(await client.fetch("POST", "/api/show", {"model": model}), most)
     except ModelError:
-        return None
+        return ModelFacts()
 
 
-def window_in_show(answer: dict[str, object], most: int = LOCAL_WINDOW) -> int | None:
-    """Read the window out of the answer of Ollama's `/api/show`."""
-    for line in as_text(answer.get("parameters")).splitlines():
-        match line.split():
-            case ["num_ctx", number] if _is_count(number):
-                return int(number)
-            case _:
-                pass
-    info = as_object(at(answer, "model_info"))
-    key = next((key for key in info if key.endswith(".context_length")), "")
-    made_for = count_at({"window": info.get(key)}, "window")
-    return min(made_for, most) if made_for else None
-
-
-def _is_count(word: str) -> bool:
-    return word.isdecimal() and len(word) < 10 and int(word) > 0
+async def find_props(client: HttpClient) -> ModelFacts:
+    """Return what a server nearby tells of the one model that it has, as llama.cpp's does; nothing where it does not."""
+    if not is_local(host_of(client.site.endpoint)):
+        return ModelFacts()
+    root = client.site.endpoint.removesuffix("/v1")
+    try:
+        return in_props(await client.fetch("GET", f"{root}/props"))
+    except ModelError:
+        return ModelFacts()

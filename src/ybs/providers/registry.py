@@ -19,7 +19,8 @@ from ybs.core.errors import AuthError, ConfigError
 from ybs.core.ports import Model
 from ybs.core.remedies import Remedy
 from ybs.providers.builtin import BUILT_IN, TO_COME, import_built_in
-from ybs.providers.catalog import FREE, ModelFacts, Price, facts_of, window_of
+from ybs.providers.catalog import FREE, ModelFacts, Price, facts_of, is_passed_on, over, window_of
+from ybs.providers.facts import fitted, stated
 from ybs.providers.http.client import (
     HttpClient,
     Patience,
@@ -31,7 +32,8 @@ from ybs.providers.http.client import (
 )
 from ybs.providers.http.failures import Site
 from ybs.providers.remote import RemoteModel, Retry, Terms
-from ybs.providers.wire.adapter import Adapter, RequestOptions
+from ybs.providers.route import route_of
+from ybs.providers.wire.adapter import RequestOptions
 from ybs.providers.wire.quirks import Quirks, adjust
 from ybs.providers.wires import adapter_of, clean_endpoint, quirks_at
 
@@ -156,9 +158,15 @@ def open_model(
             f"No model is chosen for {unnamed_place(provider.name, provider.endpoint) or provider.name}.",
             remedies=(Remedy("choose_model"),),
         )
-    facts, adapter, agent = facts_of(model), adapter_of(provider.wire), config.agent
+    own, adapter, agent = (
+        stated(config, provider.name, model),
+        adapter_of(provider.wire),
+        config.agent,
+    )
+    facts = over(own, facts_of(model))
     endpoint = clean_endpoint(provider.endpoint, provider.wire)
-    window, limit = _windows(provider, config, model, is_local=is_local(host_of(endpoint)))
+    is_near = is_local(host_of(endpoint))
+    window, limit = _windows(own.window or provider.window, config, facts, is_local=is_near)
     options = RequestOptions(
         model=model,
         max_tokens=config.llm.max_tokens,
@@ -166,14 +174,20 @@ def open_model(
         window=window,
         keep_minutes=config.local.keep_minutes,
         effort=None if facts.thinks is False else config.llm.effort,
-        quirks=_fitted(provider.quirks, facts),
+        quirks=fitted(provider.quirks, replace(facts, sees_images=own.sees_images), own),
     )
-    price = _price(provider, endpoint, facts)
+    price = own.price or price_at(provider, model)
     return RemoteModel(
         adapter,
-        _client(host, provider, config, adapter, model),
+        client_of(host, provider, config, model),
         options,
-        Terms(price=price, max_output=facts.max_output, window_limit=limit),
+        Terms(
+            price=price,
+            max_output=facts.max_output,
+            window_limit=limit,
+            stated=own,
+            asks=facts.window is None or (price is None and not _is_makers(provider)),
+        ),
         retry=Retry(attempts=agent.retry_attempts, base_ms=agent.retry_backoff_base_ms),
     )
 
@@ -204,9 +218,8 @@ def chosen_provider(host: Host, config: Config, name: str | None = None) -> Prov
     return _with_settings(found, config) if name == configured else found
 
 
-def _client(
-    host: Host, provider: Provider, config: Config, adapter: Adapter, model: str
-) -> HttpClient:
+def client_of(host: Host, provider: Provider, config: Config, model: str = "") -> HttpClient:
+    """Return what sends requests to a provider's address. Raises ConfigError, and AuthError where a key is missing."""
     endpoint = clean_endpoint(provider.endpoint, provider.wire)
     key = _key(host, provider, endpoint)
     site = Site(
@@ -222,8 +235,12 @@ def _client(
     return HttpClient(
         site,
         patience=Patience.of(endpoint, config.llm.timeout_seconds),
-        headers={**adapter.headers(key), **checked_headers(provider.headers, provider.name)},
+        headers={
+            **adapter_of(provider.wire).headers(key),
+            **checked_headers(provider.headers, provider.name),
+        },
         secret=key,
+        route=route_of(host, config),
     )
 
 
@@ -314,37 +331,30 @@ def _load(place: str) -> Provider:
 
 
 def _windows(
-    provider: Provider, config: Config, model: str, *, is_local: bool
+    stated: int | None, config: Config, facts: ModelFacts, *, is_local: bool
 ) -> tuple[int, int | None]:
-    """Return the window to use and the most that the person allows (None: no limit)."""
-    asked = [n for n in (provider.window, config.context.max_tokens) if n is not None]
-    limit = min(asked, default=None)
-    if provider.window is not None:
-        return limit or provider.window, limit
-    known = facts_of(model).window
+    """Return the window to use and the most that the person allows (None: no limit); `stated` is what they say that it is."""
+    limit = min([n for n in (stated, config.context.max_tokens) if n is not None], default=None)
+    if stated is not None:
+        return limit or stated, limit
     if limit is not None and is_local:
-        return (min(limit, known) if known else limit), limit
-    return min(window_of(model, is_local=is_local), limit or 10**9), limit
+        return min(limit, facts.window or limit), limit
+    return min(window_of(facts, is_local=is_local), limit or 10**9), limit
 
 
-def _price(provider: Provider, endpoint: str, facts: ModelFacts) -> Price | None:
-    """Return the price: nothing on this machine, the maker's at its own address, else unknown."""
-    if is_local(host_of(endpoint)):
-        return FREE
-    place = BUILT_IN.get(provider.name)
-    is_makers = (
-        place is not None and clean_endpoint(_load(place).endpoint, provider.wire) == endpoint
-    )
-    return facts.price if is_makers else None
+def price_at(provider: Provider, model: str) -> Price | None:
+    """Return the price: nothing on one's own machines, the maker's at its own address, else unknown."""
+    if is_local(host_of(provider.endpoint)):
+        return None if is_passed_on(model) else FREE
+    return facts_of(model).price if _is_makers(provider) else None
 
 
-def _fitted(quirks: Quirks, facts: ModelFacts) -> Quirks:
-    """Take away what the model is known to refuse, or not to do."""
-    known = {"accepts_temperature": facts.accepts_temperature, "takes_tools": facts.calls_tools}
-    changes: dict[str, Any] = {name: False for name, is_so in known.items() if is_so is False}
-    if quirks.effort_form == "level" and facts.takes_budget:
-        changes["effort_form"] = "budget"
-    return replace(quirks, **changes)
+def _is_makers(provider: Provider) -> bool:
+    """Return whether this is the address of a built-in provider, whose prices the catalog has."""
+    if (place := BUILT_IN.get(provider.name)) is None or provider.make is not None:
+        return False
+    endpoints = [clean_endpoint(each.endpoint, provider.wire) for each in (provider, _load(place))]
+    return endpoints[0] == endpoints[1]
 
 
 def _stored(host: Host, provider: Provider, endpoint: str) -> str | None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from time import monotonic
 from typing import Any, Final
 
@@ -14,11 +14,12 @@ from ybs.core.events import AssistantSaid, Event, Noticed, RequestRetried
 from ybs.core.memo import Memo
 from ybs.core.messages import AssistantMessage, Image, ToolResult, Usage, UserMessage
 from ybs.core.ports import Request
-from ybs.providers.catalog import FREE, LOCAL_WINDOW, Price
+from ybs.providers.catalog import FREE, LOCAL_WINDOW, ModelFacts, Price, over
+from ybs.providers.facts import fitted
 from ybs.providers.http import failures
 from ybs.providers.http.client import HttpClient, encode_json, host_of, is_local
 from ybs.providers.http.failures import BadRequest, Unavailable
-from ybs.providers.probe import find_models, find_window
+from ybs.providers.probe import find_facts, find_models
 from ybs.providers.text_calls import TextCalls
 from ybs.providers.wire.adapter import Adapter, RequestOptions
 from ybs.providers.wire.assemble import Assembly
@@ -34,6 +35,8 @@ _AFTER_STOP: Final = 5.0
 _LOADING_PAUSE: Final = 1.0
 _LOADING_SECONDS: Final = 600.0
 _MOST_LESSONS: Final = 8
+#: A server that is asked about its model has so long, in seconds.
+_FACTS_SECONDS: Final = 2.0
 #: A server that is faster than what is done with its words never makes anybody wait: after so long, in seconds, the
 #: rest of the program has a turn, such as the keyboard.
 _TURN_SECONDS: Final = 0.008
@@ -64,12 +67,15 @@ class Retry(Struct, frozen=True, kw_only=True):
 class Terms(Struct, frozen=True, kw_only=True):
     """On which terms a provider gives a model. None: not known, or no limit.
 
-    `window_limit` is what the person allows at most, whatever a server says of its window.
+    `window_limit` is what the person allows at most, whatever a server says of its window. `stated` is what the person
+    says of the model: it goes before what the server tells. `asks`: something is missing that a server elsewhere may tell.
     """
 
     price: Price | None = None
     max_output: int | None = None
     window_limit: int | None = None
+    stated: ModelFacts = ModelFacts()
+    asks: bool = False
 
 
 class RemoteModel:
@@ -133,17 +139,41 @@ class RemoteModel:
         await self._client.aclose()
 
     async def detect_window(self) -> int:
-        """Ask a local server how large its window is, use that and return it. Failures leave it as it was."""
-        if not is_local(host_of(self.endpoint)):
-            return self.window
-        limit = self._terms.window_limit
-        found = await find_window(
-            self._client, self._adapter.name, self.name, limit or LOCAL_WINDOW
-        )
-        if found is not None:
-            window = min(found, limit) if limit else found
-            self._options = replace(self._options, window=window)
+        """Ask the server what it tells of the model, use that and return the window. Failures leave all as it was.
+
+        A server elsewhere is asked only where the window or the price is not known.
+        """
+        is_near, terms = is_local(host_of(self.endpoint)), self._terms
+        if is_near or terms.asks:
+            most = terms.window_limit or LOCAL_WINDOW
+            adapter = self._adapter
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_FACTS_SECONDS):
+                    told = await find_facts(
+                        self._client, adapter.name, adapter.listing, self.name, most
+                    )
+                    self._take(told)
         return self.window
+
+    def _take(self, told: ModelFacts) -> None:
+        """Use what the server tells, where the person does not say otherwise."""
+        terms = self._terms
+        facts, limit = over(terms.stated, told), terms.window_limit
+        window = self.window
+        if facts.window is not None:
+            window = min(facts.window, limit) if limit else facts.window
+        self._terms = replace(
+            terms,
+            price=terms.price or facts.price,
+            max_output=facts.max_output or terms.max_output,
+            asks=False,
+        )
+        self._options = replace(
+            self._options,
+            window=window,
+            effort=None if facts.thinks is False else self._options.effort,
+            quirks=fitted(self.quirks, facts),
+        )
 
     async def list_models(self) -> list[str]:
         """Return the names of the models that the server offers. Raises ModelError."""

@@ -1,6 +1,6 @@
 """A model whose answers' usage is told to somebody, such as who counts tokens."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 
 from ybs.core.events import AssistantSaid, Event
@@ -10,14 +10,21 @@ from ybs.core.wrapper import ModelWrapper
 
 
 class WatchedModel(ModelWrapper):
-    """Wraps a Model. `learn` is told every request with the usage of its answer, never before it is sent."""
+    """Wraps a Model. `learn` is told every request with the usage of its answer, never before it is sent; `before` is waited for before each."""
 
-    def __init__(self, model: Model, learn: Callable[[Request, Usage], None]) -> None:
+    def __init__(
+        self,
+        model: Model,
+        learn: Callable[[Request, Usage], None],
+        before: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         super().__init__(model)
-        self._learn = learn
+        self._learn, self._before = learn, before
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """Stream the wrapped model's answer."""
+        if self._before is not None:
+            await self._before()
         sent = Request(request.system, tuple(request.messages), request.tools)
         async with aclosing(self._model.stream(request)) as events:
             async for event in events:

@@ -4,6 +4,7 @@ from typing import Literal
 
 from ybs.config.host import Host
 from ybs.config.schema import Config
+from ybs.providers.catalog import is_passed_on
 from ybs.providers.http.client import host_of, is_local, is_loopback
 from ybs.providers.registry import chosen_provider
 
@@ -20,13 +21,8 @@ def runs_here(host: Host, provider: str, model: str, config: Config) -> bool:
 def distance(host: Host, provider: str, model: str, config: Config) -> Literal[0, 1, 2]:
     """Return how far the words go: 0 stays on this machine, 1 in a private network. Raises ConfigError as `runs_here` does."""
     server = host_of(chosen_provider(host, config, provider).endpoint)
-    if _is_passed_on(model):
+    if is_passed_on(model):
         return 2
     if is_loopback(server):
         return 0
     return 1 if is_local(server) else 2
-
-
-def _is_passed_on(model: str) -> bool:
-    tag = model.lower().rpartition(":")[2]
-    return tag == "cloud" or tag.endswith("-cloud")

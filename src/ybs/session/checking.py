@@ -86,6 +86,7 @@ def problems_in(
     yield from _in_expressions(loaded)
     yield from _in_folders(loaded, folder)
     yield from _in_providers(loaded, only)
+    yield from _in_models(loaded)
     yield from _in_fallback(loaded)
 
 
@@ -177,6 +178,15 @@ def _in_providers(loaded: Loaded, only: str | None) -> Iterator[Problem]:
             path = ("llm", "provider") if own is None else ("providers", name, "quirks")
             words = str(error).removeprefix(f"providers.{name}.quirks: ")
             yield Problem(f"{locate(loaded, path).text}: {words}", stops=True)
+
+
+def _in_models(loaded: Loaded) -> Iterator[Problem]:
+    """Look for prices of which a half is missing: they count as unknown."""
+    for name, entry in loaded.config.models.items():
+        given = (entry.input_price, entry.output_price, entry.cached_price, entry.cache_write_price)
+        if any(each is not None for each in given) and None in given[:2]:
+            words = "a price needs `input_price` and `output_price`; it counts as unknown"
+            yield Problem(f"{locate(loaded, ('models', name)).text}: {words}", stops=False)
 
 
 def _in_fallback(loaded: Loaded) -> Iterator[Problem]:

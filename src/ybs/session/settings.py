@@ -60,7 +60,7 @@ def _has_more_than_shipped(options: Options, config: Config) -> bool:
     return bool(
         (options.allow or options.deny or options.add_dirs)
         or (safety.allow or safety.ask or safety.deny or config.firewall.allow)
-        or (config.tools.builtin or config.providers or config.llm.fallback)
+        or (config.tools.builtin or config.providers or config.models or config.llm.fallback)
         or safety.require_confirmation != SHIPPED.require_confirmation
         or safety.sandbox_allowed_paths != SHIPPED.sandbox_allowed_paths
         or (chosen is not None and chosen not in provider_names())

@@ -1,8 +1,11 @@
 """`ybs models`."""
 
+import asyncio
+import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import msgspec
@@ -15,6 +18,8 @@ from ybs import cli
 from ybs.config.host import Host
 from ybs.core.errors import ProviderDown
 from ybs.frontends.headless.models import Progress
+from ybs.frontends.headless.reached import run_leaving_threads
+from ybs.providers.catalog import CATALOG_DATE
 from ybs.providers.local import fetch, hardware, server
 from ybs.providers.local.hardware import Machine
 from ybs.providers.local.models import models_folder, starter_path
@@ -39,14 +44,14 @@ def small_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_starter_model_is_listed_before_it_is_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert "not installed; `ybs models install` fetches it" in printed(capsys)
-    (starter,) = msgspec.json.decode(printed(capsys, "list", "--format", "json"))
+    (starter,) = msgspec.json.decode(printed(capsys, "list", "--format", "json"))["files"]
     assert starter["is_installed"] is False
 
 
 def test_other_model_files_are_listed_too(capsys: pytest.CaptureFixture[str]) -> None:
     models_folder(this_host()).mkdir(parents=True)
     (models_folder(this_host()) / "mine.gguf").write_bytes(b"x")
-    shown = msgspec.json.decode(printed(capsys, "list", "--format", "json"))
+    shown = msgspec.json.decode(printed(capsys, "list", "--format", "json"))["files"]
     assert [(each["name"], each["is_installed"]) for each in shown[1:]] == [("mine", True)]
 
 
@@ -136,7 +141,50 @@ def test_the_list_says_what_is_best_for_this_machine_and_what_ollama_has(
         monkeypatch.setenv("OLLAMA_HOST", ollama.url)
         text = printed(capsys)
     assert "Best for it" not in text
-    assert "ollama qwen3:8b  5.0 GB\nollama x\n" in text
+    place = f"ollama at {ollama.url}:\n"
+    assert f"{place}  qwen3:8b  41k window      free" in text
+    assert "  5.0 GB\n" in text
+    assert "  x         window unknown  free" in text
+
+
+def test_what_can_be_reached_is_data_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = b'{"models": [{"name": "qwen3-coder:480b-cloud", "size": 384}]}'
+    with open_hub(gives(body)) as ollama:
+        monkeypatch.setenv("OLLAMA_HOST", ollama.url)
+        data = msgspec.json.decode(printed(capsys, "--all", "--format", "json"))
+        text = printed(capsys, "--all")
+    assert data["catalog_date"] == CATALOG_DATE
+    by_name = {each["provider"]: each for each in data["providers"]}
+    (model,) = by_name["ollama"]["models"]
+    assert (model["price"], model["window"], model["size_bytes"]) == ("unknown", 262_144, 384)
+    assert by_name["mistral"]["reason"] == "no key; set MISTRAL_API_KEY"
+    assert "qwen3-coder:480b-cloud  262k window  price unknown" in text
+    assert "mistral: no key; set MISTRAL_API_KEY\n" in text
+    assert cli.main(["models", "stop", "--all"]) == 2
+
+
+def test_a_name_that_is_not_found_out_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    found_out, asked = Event(), Event()
+
+    def look_up(*_args: object, **_more: object) -> list[object]:
+        asked.set()
+        found_out.wait(9)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+
+    async def work() -> str:
+        looking = asyncio.get_running_loop().getaddrinfo("slow.example", 443)
+        task = asyncio.ensure_future(looking)
+        await asyncio.to_thread(asked.wait, 9)
+        task.cancel()
+        return "done"
+
+    assert run_leaving_threads(work()) == "done"
+    assert not found_out.is_set()
+    found_out.set()
 
 
 @pytest.mark.integration

@@ -158,6 +158,7 @@ def test_json_is_one_object_with_every_key(monkeypatch: pytest.MonkeyPatch) -> N
             "cache_write_tokens": 0,
         },
         "cost_usd": 0.0021,
+        "cost_is_partial": False,
         "duration_seconds": 1.5,
         "refusals": 0,
         "model": "m",

@@ -76,7 +76,11 @@ def test_amounts_are_short(tokens: int, said: str) -> None:
 def test_usage_names_what_is_known() -> None:
     usage = Usage(input_tokens=1200, output_tokens=34, cached_tokens=1000, cost_usd=0.0021)
     assert usage_line(usage, 3.2) == "1.2k in · 34 out · 1.0k cached · $0.0021 · 3.2 s"
-    assert usage_line(Usage(input_tokens=1, output_tokens=2), 1, "|") == "1 in | 2 out | 1.0 s"
+    unpriced = Usage(input_tokens=1, output_tokens=2)
+    assert usage_line(unpriced, 1, "|") == "1 in | 2 out | cost unknown | 1.0 s"
+    free = Usage(input_tokens=1, output_tokens=2, cost_usd=0.0)
+    assert usage_line(free, 1, "|") == "1 in | 2 out | 1.0 s"
+    assert usage_line(free + unpriced, 1, "|") == "2 in | 4 out | $0 + unknown | 1.0 s"
 
 
 def test_wide_characters_count_twice_and_attributes_not_at_all() -> None:

@@ -91,8 +91,7 @@ def _plugin(arguments: "Namespace", options: "Options") -> int:
 def _models(arguments: "Namespace", options: "Options") -> int:
     from ybs.frontends.headless.models import models
 
-    name, is_json = arguments.model_name or "", arguments.format == "json"
-    return models(arguments.action, name, settings(options), is_json=is_json)
+    return models(arguments, settings(options))
 
 
 def _bench(arguments: "Namespace", options: "Options") -> int:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ybs.commands.advice import INSTALL_STARTER
 from ybs.commands.download import pulls
@@ -13,6 +13,8 @@ from ybs.config.layers import Loaded
 from ybs.config.settings_file import write_settings
 from ybs.core.errors import ConfigError
 from ybs.frontends.headless.output import tell, write, write_json
+from ybs.frontends.headless.reached import reached_data, reached_lines, run_leaving_threads
+from ybs.providers.catalog import CATALOG_DATE
 from ybs.providers.local import STARTER_NAME, hardware
 from ybs.providers.local.hub import find_source
 from ybs.providers.local.hub import install as install_source
@@ -26,10 +28,13 @@ from ybs.providers.local.models import (
     starter_installed,
     starter_path,
 )
-from ybs.providers.nearby import ask_ollama, ollama_endpoint
 from ybs.providers.ollama_pull import pull
+from ybs.providers.reachable import find_reachable
 from ybs.providers.registry import chosen_provider
 from ybs.security.gate import put, put_over
+
+if TYPE_CHECKING:
+    from argparse import Namespace
 
 #: What an action found or did: data for a program, lines for a person, and the exit code.
 Report: TypeAlias = tuple[Any, list[str], int]
@@ -37,10 +42,15 @@ Report: TypeAlias = tuple[Any, list[str], int]
 STEP_PERCENT = 10
 
 
-def models(action: str, name: str, loaded: Loaded, *, is_json: bool) -> int:
+def models(arguments: "Namespace", loaded: Loaded) -> int:
     """Do what the action says, print it, and return the exit code. Raises YbsError."""
-    data, lines, code = asyncio.run(ACTIONS[action](name, loaded))
-    if is_json:
+    action, name = arguments.action, arguments.model_name or ""
+    if action == "list":
+        work = show_list(loaded, everywhere=arguments.all)
+    else:
+        work = ACTIONS[action](name, loaded)
+    data, lines, code = run_leaving_threads(work)
+    if arguments.format == "json":
         write_json(data)
     else:
         for line in lines:
@@ -48,13 +58,17 @@ def models(action: str, name: str, loaded: Loaded, *, is_json: bool) -> int:
     return code
 
 
-async def show_list(_name: str, loaded: Loaded) -> Report:
-    """List the starter model, every other model file, and what would be the best for this machine."""
+async def show_list(loaded: Loaded, *, everywhere: bool) -> Report:
+    """List the models that can be reached now, then model files, and what would be the best for this machine."""
     host = loaded.host
+    found, machine = await asyncio.gather(
+        find_reachable(host, loaded.config, everywhere=everywhere),
+        asyncio.to_thread(hardware.detect),
+    )
     others = [file for file in list_models(host) if file.path != starter_path(host)]
     starter = ModelFile(name=STARTER_NAME, path=starter_path(host), size_bytes=STARTER_BYTES)
     is_there = starter_installed(host)
-    data = [
+    files = [
         {
             "name": f.name,
             "path": str(f.path),
@@ -66,22 +80,23 @@ async def show_list(_name: str, loaded: Loaded) -> Report:
     lines = [f"{f.name}  {f.size_bytes / 1e9:.1f} GB  {f.path}" for f in (starter, *others)]
     if not is_there:
         lines[0] += f"  (not installed; `{INSTALL_STARTER}` fetches it)"
-    lines += [f"Other GGUF files go into {models_folder(host)}", *await _advice(loaded)]
-    return data, lines, 0
+    lines.append(f"Other GGUF files go into {models_folder(host)}")
+    data = {
+        "catalog_date": CATALOG_DATE,
+        "providers": [reached_data(each) for each in found],
+        "files": files,
+    }
+    more = [] if everywhere else ["`ybs models --all` asks providers elsewhere, too."]
+    return data, [*reached_lines(found), *more, *lines, *_advice(loaded, machine)], 0
 
 
-async def _advice(loaded: Loaded) -> list[str]:
-    """Say what this machine can run best, and what its Ollama has."""
-    machine = await asyncio.to_thread(hardware.detect)
+def _advice(loaded: Loaded, machine: hardware.Machine) -> list[str]:
+    """Say what this machine can run best."""
     lines = [f"This machine: {machine.words}"]
     with suppress(ConfigError):  # nothing fits
         best = find_source(loaded.host, "", loaded.config.local.hub, machine)
         fetch = "" if best.path.exists() else "; `ybs models download` fetches it"
         lines.append(f"Best for it: {Path(best.file).stem} ({best.reason}){fetch}")
-    served = await ask_ollama(ollama_endpoint(loaded.host.environ))
-    for model in served.models if served else ():
-        size = f"  {model.size_bytes / 1e9:.1f} GB" if model.size_bytes else ""
-        lines.append(f"ollama {model.name}{size}")
     return lines
 
 
@@ -219,7 +234,6 @@ class Progress:
 
 
 ACTIONS: Final[dict[str, Callable[[str, Loaded], Coroutine[Any, Any, Report]]]] = {
-    "list": show_list,
     "download": fetch,
     "use": use,
     "remove": remove,

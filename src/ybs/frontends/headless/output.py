@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol, TypeAlias, assert_never
 import msgspec
 from msgspec import Struct
 
+from ybs.commands.figures import cost
 from ybs.core.envelope import MAIN, Envelope
 from ybs.core.events import (
     AssistantSaid,
@@ -63,6 +64,7 @@ class Result(Struct, frozen=True, kw_only=True, tag="result"):
     steps: int = 0
     usage: dict[str, int] = {}
     cost_usd: float | None = None
+    cost_is_partial: bool = False
     duration_seconds: float = 0.0
     refusals: int = 0
     model: str = ""
@@ -284,18 +286,22 @@ def one_line(text: str, max_chars: int = 300) -> str:
 
 def usage_line(result: Result) -> str:
     """Say what the run used."""
-    cost = f", ${result.cost_usd:.4f}" if result.cost_usd else ""
-    steps = plural(result.steps, "step")
-    return (
-        f"{steps}, {result.usage.get('input_tokens', 0):,} tokens in, "
-        f"{result.usage.get('output_tokens', 0):,} out{cost}, {result.duration_seconds:.1f} s"
+    usage = Usage(**result.usage, cost_usd=result.cost_usd, cost_is_partial=result.cost_is_partial)
+    parts = (
+        plural(result.steps, "step"),
+        f"{usage.input_tokens:,} tokens in",
+        f"{usage.output_tokens:,} out",
+        cost(usage),
+        f"{result.duration_seconds:.1f} s",
     )
+    return ", ".join(filter(None, parts))
 
 
 def counts(usage: Usage) -> dict[str, int]:
     """List the token counts, zeros included, so that a script finds every key."""
     named: dict[str, Any] = msgspec.structs.asdict(usage)
     named.pop("cost_usd")
+    named.pop("cost_is_partial")
     return named
 
 

@@ -103,7 +103,7 @@ def _provider(found: reach.Reach, *, is_needed: bool) -> Finding:
         return Finding(name=name, state="warning", detail=found.complaint, fix="ybs config check")
     if found.is_ready:
         return Finding(name=name, state="ok", detail=_ready(found))
-    detail, fix = _lack(found)
+    detail, fix = lack_of(found)
     return Finding(name=name, state="missing", detail=detail, fix=fix, is_needed=is_needed)
 
 
@@ -121,7 +121,7 @@ def _ready(found: reach.Reach) -> str:
             return f"at {found.endpoint}, not checked"
 
 
-def _lack(found: reach.Reach) -> tuple[str, str]:
+def lack_of(found: reach.Reach) -> tuple[str, str]:
     """Return what a provider lacks, and the line that gives it."""
     match found.state:
         case "empty":

@@ -185,6 +185,7 @@ class Run:
             steps=finished.steps,
             usage=counts(finished.usage),
             cost_usd=finished.usage.cost_usd,
+            cost_is_partial=finished.usage.cost_is_partial,
             duration_seconds=round(finished.duration_seconds, 3),
             refusals=outcome.refusals,
             model=self._begun.config.get("model", ""),

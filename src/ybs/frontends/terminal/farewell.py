@@ -1,6 +1,6 @@
 """What is said of a session when the person leaves it: its name, what it cost, and how it is continued."""
 
-from ybs.commands.figures import amount, money
+from ybs.commands.figures import amount, cost
 from ybs.core.messages import Usage
 from ybs.core.wording import plural
 from ybs.security.unicode import printable
@@ -14,9 +14,9 @@ def farewell(session: Session) -> list[str]:
     if not session.turns:
         return stopped
     usage = sum((turn.usage for turn in session.turns), Usage())
-    cost = f", {money(usage.cost_usd)}" if usage.cost_usd else ""
-    tokens = f"{amount(usage.input_tokens + usage.output_tokens)} tokens{cost}"
-    about = f"{plural(len(session.turns), 'turn')}, {tokens}"
+    tokens = f"{amount(usage.input_tokens + usage.output_tokens)} tokens"
+    spent = ", ".join(filter(None, (tokens, cost(usage))))
+    about = f"{plural(len(session.turns), 'turn')}, {spent}"
     name, path = session.journal.name, session.journal.path
     if not path:
         return [*stopped, f"This session was not saved ({about})."]

@@ -2,7 +2,7 @@
 
 from typing import TypeAlias
 
-from ybs.commands.figures import amount, money, percent
+from ybs.commands.figures import amount, cost, percent
 from ybs.config.host import Host
 from ybs.frontends.terminal.signs import Paint, Signs
 from ybs.frontends.terminal.words import cells, shorten
@@ -89,14 +89,13 @@ def toolbar(state: Status, width: int, signs: Signs, hint: str = "") -> list[Fac
 def _facts(state: Status) -> dict[str, Fact]:
     """List what there is to say, the most important first; what is empty is left out."""
     used = state.usage.input_tokens + state.usage.output_tokens
-    cost = state.usage.cost_usd
     facts = {
         "incognito": ("", "incognito" if state.incognito else ""),
         "model": ("", state.shown_model),
         "mode": (MODE_STYLES.get(state.mode, ""), state.mode),
         "context": ("", f"ctx {percent(state.context_tokens, state.window)}"),
         "sandbox": (WARNING if state.sandbox.startswith(NO_SANDBOX) else "", state.sandbox),
-        "cost": ("", money(cost) if cost else ""),
+        "cost": ("", cost(state.usage)),
         "tokens": ("", f"{amount(used)} tok"),
         "jobs": ("", f"{state.jobs} job{'s' * (state.jobs > 1)}" if state.jobs else ""),
         "provider": ("", state.shown_provider),

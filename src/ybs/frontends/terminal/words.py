@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from ybs.commands.advice import word
-from ybs.commands.figures import amount, money
+from ybs.commands.figures import amount, cost
 from ybs.core.events import Compacted, RequestRetried
 from ybs.core.messages import Usage
 from ybs.core.remedies import Remedy
@@ -233,8 +233,8 @@ def usage_line(usage: Usage, seconds: float, dot: str = "·") -> str:
     parts = [f"{amount(usage.input_tokens)} in", f"{amount(usage.output_tokens)} out"]
     if usage.cached_tokens:
         parts.append(f"{amount(usage.cached_tokens)} cached")
-    if usage.cost_usd:
-        parts.append(money(usage.cost_usd))
+    if spent := cost(usage):
+        parts.append(spent)
     return f" {dot} ".join([*parts, duration(seconds)])
 
 

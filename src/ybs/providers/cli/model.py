@@ -18,10 +18,11 @@ from ybs.core.events import AssistantSaid, Event, Noticed
 from ybs.core.messages import AssistantMessage, Message
 from ybs.core.ports import Request
 from ybs.core.remedies import Remedy
-from ybs.providers.catalog import window_of
+from ybs.providers.catalog import facts_of, window_of
 from ybs.providers.cli import prompt
 from ybs.providers.cli.formats import READERS, Complaint, Reader
 from ybs.providers.cli.program import Program, TooLong
+from ybs.providers.facts import stated
 from ybs.providers.http import failures
 from ybs.providers.http.failures import NotServed, Site, clean
 from ybs.providers.text_calls import TextCalls
@@ -85,7 +86,8 @@ class CliModel:
     @property
     def window(self) -> int:
         """The tokens that a request and its answer may have together."""
-        window = self._agent.window or window_of(self.name, is_local=False)
+        own = stated(self._config, self.provider, self.name).window
+        window = own or self._agent.window or window_of(facts_of(self.name), is_local=False)
         return min(window, self._config.context.max_tokens or window)
 
     @property

@@ -19,7 +19,14 @@ from ybs.core.errors import ConfigError, ModelError
 from ybs.providers.http import failures
 from ybs.providers.http.failures import Site
 from ybs.providers.http.plain_http import PlainTransport
-from ybs.providers.http.transport import CutOff, HttpRequest, Response, Transport, Unreachable
+from ybs.providers.http.transport import (
+    CutOff,
+    HttpRequest,
+    Response,
+    Route,
+    Transport,
+    Unreachable,
+)
 from ybs.providers.wire.adapter import Frame, Framing
 from ybs.providers.wire.framing import BrokenFrame, FrameReader
 from ybs.providers.wire.loose_json import as_object
@@ -163,33 +170,35 @@ def _numbers(host: str) -> list[int]:
     return [int(part) for part in parts] if is_address else []
 
 
-def start_importing(endpoint: str) -> None:
+def start_importing(endpoint: str, route: Route | None = None) -> None:
     """Begin to import what calls to this endpoint need, beside other work. Plain HTTP needs nothing."""
-    if _needs_httpx(endpoint):
+    if _needs_httpx(endpoint, route or Route()):
         from ybs.providers.http import httpx_transport  # heavy in the end; asked for on purpose
 
         httpx_transport.start_importing()
 
 
-def open_transport(endpoint: str, *, connect_seconds: float) -> Transport:
+def open_transport(
+    endpoint: str, *, connect_seconds: float, route: Route | None = None
+) -> Transport:
     """Choose the transport for an endpoint."""
-    if _needs_httpx(endpoint):
+    route = route or Route()
+    if _needs_httpx(endpoint, route):
         from ybs.providers.http.httpx_transport import HttpxTransport  # only for TLS and proxies
 
         is_far = not is_loopback(host_of(endpoint))
-        return HttpxTransport(connect_seconds=connect_seconds, uses_proxies=is_far)
+        return HttpxTransport(connect_seconds=connect_seconds, uses_proxies=is_far, route=route)
     return PlainTransport(endpoint, connect_seconds=connect_seconds)
 
 
-def _needs_httpx(endpoint: str) -> bool:
+def _needs_httpx(endpoint: str, route: Route) -> bool:
     """Return whether the endpoint is reached by TLS, through a proxy or with a password in its address."""
     parts = urlsplit(endpoint)
     if parts.scheme == "https" or "@" in parts.netloc:
         return True
     proxies = {"http_proxy", "all_proxy"}
-    return not is_loopback(parts.hostname or "") and any(
-        name.lower() in proxies and value for name, value in environ.items()
-    )
+    has_proxy = any(name.lower() in proxies and value for name, value in environ.items())
+    return not is_loopback(parts.hostname or "") and (has_proxy or route.proxy is not None)
 
 
 def never_done() -> float | None:
@@ -208,6 +217,7 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         secret: str | None = None,
         transport: Transport | None = None,
+        route: Route | None = None,
     ) -> None:
         self.site = site
         self._patience = patience or Patience.of(site.endpoint, 120.0)
@@ -215,13 +225,15 @@ class HttpClient:
         self._short = Patience(first=min(first, _SHORT_SECONDS), later=min(later, _SHORT_SECONDS))
         self._headers = {"user-agent": "ybs", "accept-encoding": "identity", **(headers or {})}
         self._secret = secret
-        self._transport = transport
+        self._transport, self._route = transport, route
 
     @property
     def _wire(self) -> Transport:
         if self._transport is None:
             connect_seconds = self._patience.connect
-            self._transport = open_transport(self.site.endpoint, connect_seconds=connect_seconds)
+            self._transport = open_transport(
+                self.site.endpoint, connect_seconds=connect_seconds, route=self._route
+            )
         return self._transport
 
     async def warm_up(self) -> None:
@@ -251,8 +263,9 @@ class HttpClient:
         call = self._call("POST", path, body, accept=_ACCEPTED[framing])
         response = await self._send(call, patience=self._patience)
         try:
+            site = failures.answered(self.site, response.headers, self._secret)
             clock = _Clock(self._patience, linger, progress)
-            async with aclosing(self._frames(response, linger, clock)) as frames:
+            async with aclosing(self._frames(response, site, linger, clock)) as frames:
                 async for frame in frames:
                     yield frame
         finally:
@@ -308,7 +321,8 @@ class HttpClient:
     async def _read(self, response: Response, *, at_most: int) -> bytes:
         data = bytearray()
         clock = _Clock(self._short, never_done, None)
-        async with aclosing(self._chunks(response, never_done, clock)) as chunks:
+        site = failures.answered(self.site, response.headers, self._secret)
+        async with aclosing(self._chunks(response, site, never_done, clock)) as chunks:
             async for chunk in chunks:
                 data += chunk
                 if len(data) > at_most:
@@ -316,28 +330,28 @@ class HttpClient:
         return bytes(data[:at_most])
 
     async def _frames(
-        self, response: Response, linger: Callable[[], float | None], clock: _Clock
+        self, response: Response, site: Site, linger: Callable[[], float | None], clock: _Clock
     ) -> AsyncGenerator[Frame, None]:
         reader = FrameReader()
         try:
-            async with aclosing(self._chunks(response, linger, clock)) as chunks:
+            async with aclosing(self._chunks(response, site, linger, clock)) as chunks:
                 async for chunk in chunks:
                     for frame in reader.feed(chunk):
-                        yield self._checked(frame)
+                        yield self._checked(frame, site)
                         clock.frame_came()
             for frame in reader.close():
-                yield self._checked(frame)
+                yield self._checked(frame, site)
         except BrokenFrame as error:
             if linger() is None:
-                raise failures.senseless(self.site, error.sample, secret=self._secret) from error
+                raise failures.senseless(site, error.sample, secret=self._secret) from error
 
-    def _checked(self, frame: Frame) -> Frame:
-        if (error := failures.of_frame(self.site, frame, secret=self._secret)) is not None:
+    def _checked(self, frame: Frame, site: Site) -> Frame:
+        if (error := failures.of_frame(site, frame, secret=self._secret)) is not None:
             raise error
         return frame
 
     async def _chunks(
-        self, response: Response, linger: Callable[[], float | None], clock: _Clock
+        self, response: Response, site: Site, linger: Callable[[], float | None], clock: _Clock
     ) -> AsyncGenerator[bytes, None]:
         """Yield the body, with a time limit on every chunk, and on all that say nothing. Raises ProviderDown."""
         async with aclosing(response.chunks()) as chunks:
@@ -349,9 +363,9 @@ class HttpClient:
                     if linger() is not None:
                         return
                     if isinstance(error, CutOff):
-                        raise failures.broke_off(self.site, str(error)) from error
+                        raise failures.broke_off(site, str(error)) from error
                     begun = clock.has_begun
-                    raise failures.stalled(self.site, clock.silence, has_begun=begun) from error
+                    raise failures.stalled(site, clock.silence, has_begun=begun) from error
                 if chunk is None:
                     return
                 yield chunk

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ybs.core.errors import AuthError, ContextTooLong, ModelError, ProviderDown, RateLimited
 from ybs.core.remedies import Remedy
@@ -38,13 +39,21 @@ _CHANGE_PROVIDER: Final = Remedy("change_provider")
 _SET_ENDPOINT: Final = Remedy("set_endpoint")
 _TRY_AGAIN: Final = Remedy("try_again")
 _CHECK: Final = "check the network and the address"
+#: Where servers put the id by which their makers find a request: OpenAI and most others, Anthropic, Google, Azure, AWS,
+#: Mistral, DeepSeek, OpenRouter, and last of all Cloudflare, which stands before many of them.
+_ID_HEADERS: Final = (
+    *("x-request-id", "request-id", "x-goog-request-id", "apim-request-id", "x-ms-request-id"),
+    *("x-amzn-requestid", "mistral-correlation-id", "x-ds-trace-id", "x-generation-id", "cf-ray"),
+)
+_LONGEST_ID: Final = 120
 _HTML: Final = rb"\s*<(!doctype|html|head|body|\?xml)"
 
 
 class Site(Struct, frozen=True, kw_only=True):
     """Who was asked, for messages. `host` has the port; `*_advice` is half a sentence for the person.
 
-    `is_unnamed` where only the address is known: the server speaks as OpenAI does, and is not OpenAI's.
+    `is_unnamed` where only the address is known: the server speaks as OpenAI does, and is not OpenAI's. `request_id` is
+    the server's id of the request that the message is about.
     """
 
     provider: str
@@ -55,11 +64,13 @@ class Site(Struct, frozen=True, kw_only=True):
     start_advice: str = ""
     model_advice: str = ""
     is_unnamed: bool = False
+    request_id: str = ""
 
     @property
     def name(self) -> str:
         """Return what it is called in messages."""
-        return self.host if self.is_unnamed else f"{self.provider} at {self.host}"
+        name = self.host if self.is_unnamed else f"{self.provider} at {self.host}"
+        return f"{name} (request {self.request_id})" if self.request_id else name
 
     @property
     def path(self) -> str:
@@ -103,11 +114,18 @@ def clean(text: str, secret: str | None = None) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
+def answered(site: Site, headers: Mapping[str, str], secret: str | None = None) -> Site:
+    """Return the site with the id that the server gave a request, from the headers of its answer."""
+    found = next((value for name in _ID_HEADERS if (value := headers.get(name))), "")
+    return replace(site, request_id=clean(found, secret)[:_LONGEST_ID]) if found else site
+
+
 def of_status(
     site: Site, status: int, headers: Mapping[str, str], body: bytes, *, secret: str | None = None
 ) -> ModelError:
     """Say what an answer with an error status means."""
-    kind, text, rest = _read_body(body)
+    kind, text, rest, request_id = _read_body(body)
+    site = replace(answered(site, headers, secret), **_id(request_id, secret))
     said = clean(f"{text} {rest}", secret)
     words = f"{kind} {text}"
     if (error := _of_words(site, status, words, said)) is not None:
@@ -133,7 +151,8 @@ def of_frame(
         frame = as_object(frame.get("response"))
     if not frame.get("error") and frame.get("object") != "error" and frame.get("type") != "error":
         return None
-    kind, text, rest = _read_object(frame)
+    kind, text, rest, request_id = _read_object(frame)
+    site = replace(site, **_id(request_id, secret))
     said = clean(f"{text} {rest}", secret)
     code = as_object(frame.get("error")).get("code") or frame.get("code")
     status = code if isinstance(code, int) and 400 <= code < 600 else _status_of(kind)
@@ -288,20 +307,24 @@ def _status_of(kind: str) -> int:
     return next((status for word, status in known.items() if word in kind.lower()), 0)
 
 
-def _read_body(body: bytes) -> tuple[str, str, str]:
-    """Return the kind, the words and the rest of an error body, in whichever shape it comes."""
+def _id(request_id: str, secret: str | None) -> dict[str, str]:
+    return {"request_id": clean(request_id, secret)[:_LONGEST_ID]} if request_id else {}
+
+
+def _read_body(body: bytes) -> tuple[str, str, str, str]:
+    """Return the kind, the words, the rest and the request id of an error body, in whichever shape it comes."""
     try:
         value = msgspec.json.decode(body)
     except (ValueError, RecursionError):
         if search(_HTML, body[:200], IGNORECASE):
             title = search(rb"<title[^>]*>([^<]+)", body, IGNORECASE)
-            return "", "a web page", f'"{title[1].decode("utf-8", "replace")}"' if title else ""
-        return "", body.decode("utf-8", "replace"), ""
+            return "", "a web page", f'"{title[1].decode("utf-8", "replace")}"' if title else "", ""
+        return "", body.decode("utf-8", "replace"), "", ""
     return _read_object(as_object((as_list(value) or [value])[0]))
 
 
-def _read_object(value: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Return the kind and the words of an error, and in JSON what else stands in it.
+def _read_object(value: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    """Return the kind and the words of an error, in JSON what else stands in it, and the request id beside it.
 
     A provider that hands on what another one said puts that beside its own words: OpenRouter into `metadata.raw`.
     """
@@ -312,8 +335,7 @@ def _read_object(value: Mapping[str, Any]) -> tuple[str, str, str]:
     kinds = (inner.get("type"), inner.get("code"), inner.get("status"))
     kind = " ".join(str(each) for each in kinds if isinstance(each, str | int))
     if not text:
-        return kind, msgspec.json.encode(value).decode() if value else "", ""
+        return kind, msgspec.json.encode(value).decode() if value else "", "", ""
     rest = {key: each for key, each in inner.items() if each and key not in _KNOWN_KEYS}
-    if request := value.get("request_id"):
-        rest["request_id"] = request
-    return kind, text, msgspec.json.encode(rest).decode() if rest else ""
+    request_id = as_text(value.get("request_id"))
+    return kind, text, msgspec.json.encode(rest).decode() if rest else "", request_id

@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import suppress
 from importlib import import_module
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from ybs.providers.http.transport import CutOff, HttpRequest, Unreachable, reason_of
+from ybs.providers.http.transport import CutOff, HttpRequest, Route, Unreachable, reason_of
 
 if TYPE_CHECKING:
     import httpx2
@@ -55,23 +56,30 @@ class HttpxResponse:
 
 
 class HttpxTransport:
-    """One httpx2.AsyncClient, made at the first call. `uses_proxies`: those of the environment."""
+    """One httpx2.AsyncClient, made at the first call. `uses_proxies`: that of the route, or those of the environment."""
 
-    def __init__(self, *, connect_seconds: float, uses_proxies: bool = True) -> None:
+    def __init__(
+        self, *, connect_seconds: float, uses_proxies: bool = True, route: Route | None = None
+    ) -> None:
         self._connect_seconds = connect_seconds
-        self._uses_proxies = uses_proxies
+        self._uses_proxies, self._route = uses_proxies, route or Route()
         self._made: httpx2.AsyncClient | None = None
 
     async def warm_up(self) -> None:
         """Import httpx2 and read the certificates, in a thread."""
-        await asyncio.to_thread(self._client)
+        with suppress(OSError):  # the call tells
+            await asyncio.to_thread(self._client)
 
     async def send(self, call: HttpRequest) -> HttpxResponse:
         """Send a call through the pool."""
         start_importing().join()
         import httpx2  # imported by now
 
-        client = self._client()
+        try:
+            client = self._client()
+        except OSError as error:  # of the file, or of what stands in it
+            why = f"{self._route.ca_file}: {error.strerror or error}"
+            raise Unreachable(f"TLS failed: network.ca_file cannot be used: {why}") from error
         try:
             request = client.build_request(
                 call.method, call.url, headers=dict(call.headers), content=call.body
@@ -92,7 +100,12 @@ class HttpxTransport:
             start_importing().join()
             import httpx2  # imported by now
 
+            certificates = httpx2.create_ssl_context()
+            if self._route.ca_file:
+                certificates.load_verify_locations(self._route.ca_file)
             self._made = httpx2.AsyncClient(
+                verify=certificates,
+                proxy=self._route.proxy if self._uses_proxies else None,
                 timeout=httpx2.Timeout(None, connect=self._connect_seconds),
                 limits=httpx2.Limits(keepalive_expiry=60),
                 mounts=None if self._uses_proxies else dict.fromkeys(_ALL_SCHEMES),

@@ -22,6 +22,17 @@ class CutOff(Exception):
     """The connection broke, or what came is not HTTP. The text is a reason in a few words."""
 
 
+class Route(Struct, frozen=True, kw_only=True):
+    """How servers beyond this machine are reached: `proxy` in place of those of the environment, `ca_file` beside the system's certificates."""
+
+    proxy: str | None = None
+    ca_file: str | None = None
+
+    def __repr__(self) -> str:
+        # A proxy's password must not reach a log by way of a representation.
+        return f"Route(ca_file={self.ca_file!r})"
+
+
 class HttpRequest(Struct, frozen=True, kw_only=True):
     """One HTTP request. `url` is absolute; header names are in lower case."""
 

@@ -1,0 +1,28 @@
+"""How models elsewhere are reached, as the settings say it."""
+
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta, Struct
+
+NotEmpty: TypeAlias = Annotated[str, Meta(min_length=1)]
+
+
+class Network(Struct, frozen=True, kw_only=True):
+    """How models that do not run on this machine are reached."""
+
+    proxy: Annotated[
+        NotEmpty | None,
+        Meta(
+            description="The address of an HTTP proxy, `http://HOST:PORT`. Unset: that of the environment (`HTTPS_PROXY`, `NO_PROXY`, …).",
+        ),
+    ] = None
+    ca_file: Annotated[
+        NotEmpty | None,
+        Meta(
+            description="A file with certificates (PEM) that are trusted beside the system's. `SSL_CERT_FILE` is honoured too, in their place.",
+        ),
+    ] = None
+
+    def __repr__(self) -> str:
+        # A proxy's password must not reach a log by way of a representation.
+        return f"Network(ca_file={self.ca_file!r})"

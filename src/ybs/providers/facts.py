@@ -1,0 +1,147 @@
+"""Facts of a model from whoever tells them: the person's entries, its server, the catalog."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from ybs.config.own_providers import ModelEntry
+from ybs.config.schema import Config
+from ybs.providers.catalog import LOCAL_WINDOW, ModelFacts, Price, facts_of, over
+from ybs.providers.wire.loose_json import as_list, as_object, as_text, at, count_at
+from ybs.providers.wire.quirks import Quirks
+
+#: Where rows of lists of models have their window and their longest answer: vLLM, OpenRouter and Together, Groq,
+#: Mistral, Anthropic, Google; the last of these and OpenRouter, Groq, Anthropic, Google.
+_WINDOWS: Final = (
+    *("max_model_len", "context_length", "context_window", "max_context_length"),
+    *("max_input_tokens", "inputTokenLimit"),
+)
+_OUTPUTS: Final = (
+    "top_provider.max_completion_tokens",
+    "max_completion_tokens",
+    "outputTokenLimit",
+)
+#: Quirks, and the facts that say whether they hold.
+_ABILITIES: Final = {
+    "accepts_temperature": "accepts_temperature",
+    "sees_images": "sees_images",
+    "takes_tools": "calls_tools",
+}
+
+
+def stated(config: Config, provider: str, model: str) -> ModelFacts:
+    """Return what the person's `models` state of a provider's model."""
+    entry = config.models.get(f"{provider}/{model}") or config.models.get(model)
+    if entry is None:
+        return ModelFacts()
+    return ModelFacts(
+        window=entry.window,
+        max_output=entry.max_output,
+        price=_stated_price(entry),
+        sees_images=entry.sees_images,
+        thinks=entry.thinks,
+        accepts_temperature=entry.accepts_temperature,
+        calls_tools=entry.calls_tools,
+    )
+
+
+def known(config: Config, provider: str, model: str) -> ModelFacts:
+    """Return what is known of a model before its server is asked."""
+    return over(stated(config, provider, model), facts_of(model))
+
+
+def fitted(quirks: Quirks, facts: ModelFacts, stated: ModelFacts | None = None) -> Quirks:
+    """Return quirks without what a model is known not to do, and with what the person states that it does."""
+    changes: dict[str, Any] = {}
+    for quirk, fact in _ABILITIES.items():
+        if getattr(facts, fact) is False:
+            changes[quirk] = False
+        elif getattr(stated, fact, None):
+            changes[quirk] = True
+    if quirks.effort_form == "level" and facts.takes_budget:
+        changes["effort_form"] = "budget"
+    return replace(quirks, **changes)
+
+
+def in_show(answer: Mapping[str, Any], most: int = LOCAL_WINDOW) -> ModelFacts:
+    """Read the answer of Ollama's `/api/show`.
+
+    The window is what the model's file sets, else what the model was made for, but no more than `most`: Ollama takes
+    memory for all of it. https://docs.ollama.com/api-reference/show-model-details
+    """
+    can = as_list(answer.get("capabilities"))
+    return ModelFacts(
+        window=_window_in_show(answer, most),
+        sees_images="vision" in can if can else None,
+        thinks="thinking" in can if can else None,
+        calls_tools="tools" in can if can else None,
+    )
+
+
+def in_props(answer: Mapping[str, Any]) -> ModelFacts:
+    """Read the answer of llama.cpp's `/props`: the window is what the server was started with."""
+    sees = at(answer, "modalities.vision")
+    return ModelFacts(
+        window=count_at(answer, "default_generation_settings.n_ctx", "n_ctx") or None,
+        sees_images=sees if isinstance(sees, bool) else None,
+    )
+
+
+def in_row(row: Mapping[str, Any]) -> ModelFacts:
+    """Read what a list of models says of one of them, as far as the servers named above do."""
+    takes = as_list(row.get("supported_parameters"))
+    sees = as_list(at(row, "architecture.input_modalities"))
+    return ModelFacts(
+        window=count_at(row, *_WINDOWS) or None,
+        max_output=count_at(row, *_OUTPUTS) or None,
+        price=_price_in(as_object(row.get("pricing"))),
+        sees_images="image" in sees if sees else None,
+        thinks="reasoning" in takes if takes else None,
+        accepts_temperature="temperature" in takes if takes else None,
+        calls_tools="tools" in takes if takes else None,
+    )
+
+
+def _stated_price(entry: ModelEntry) -> Price | None:
+    read, written = entry.input_price, entry.output_price
+    if read is None or written is None:
+        return None
+    cached = read if entry.cached_price is None else entry.cached_price
+    return Price(read, written, cached, entry.cache_write_price)
+
+
+def _price_in(pricing: Mapping[str, Any]) -> Price | None:
+    """Read dollars per token (https://openrouter.ai/docs/api-reference/list-available-models)."""
+    read, written = _dollars(pricing, "prompt"), _dollars(pricing, "completion")
+    if read is None or written is None:
+        return None
+    cached = _dollars(pricing, "input_cache_read")
+    write = _dollars(pricing, "input_cache_write")
+    return Price(read, written, read if cached is None else cached, write)
+
+
+def _dollars(pricing: Mapping[str, Any], name: str) -> float | None:
+    """Return dollars per million tokens; None for what is not a price (-1: it depends)."""
+    try:
+        found = float(as_text(pricing.get(name)))
+    except ValueError:
+        return None
+    return round(found * 1_000_000, 6) if 0 <= found < 1 else None
+
+
+def _window_in_show(answer: Mapping[str, Any], most: int) -> int | None:
+    for line in as_text(answer.get("parameters")).splitlines():
+        match line.split():
+            case ["num_ctx", number] if _is_count(number):
+                return int(number)
+            case _:
+                pass
+    info = as_object(answer.get("model_info"))
+    key = next((key for key in info if key.endswith(".context_length")), "")
+    made_for = count_at({"window": info.get(key)}, "window")
+    return min(made_for, most) if made_for else None
+
+
+def _is_count(word: str) -> bool:
+    return word.isdecimal() and len(word) < 10 and int(word) > 0
