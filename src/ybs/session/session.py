@@ -316,10 +316,8 @@ class Session:
         await self._parts.reload_tools()
 
     async def prepare(self, *, has_time: bool = True) -> None:
-        """Have the system prompt say what is known of the place, once for a model; with time, begin the map and ask the model's server."""
+        """Have the system prompt say what is known of the place, once for a model; with time, begin the map."""
         await self._runner.prepare(has_time=has_time)
-        if has_time:
-            await self.agent.window.ask()
 
     async def start_anew(self, *, is_incognito: bool) -> None:
         """Leave this conversation behind and begin an empty one with the same model, incognito or not.

@@ -139,7 +139,7 @@ class TurnRunner:
         return await self._parts.first_words(prompt)
 
     async def prepare(self, *, has_time: bool = True) -> None:
-        """Have the system prompt say what is known of the place, once for a model; with time, begin the map."""
+        """Have the system prompt say what is known of the place, once for a model; with time, begin the map and ask its server."""
         parts, model = self._parts, self._parts.agent.model
         if has_time:
             parts.context.look_around()
@@ -147,6 +147,8 @@ class TurnRunner:
             system = await parts.context.prompt()
             if self._prepared_for is not model and model is parts.agent.model:
                 parts.conversation.system, self._prepared_for = system, model
+        if has_time:
+            await parts.agent.window.ask()
 
     async def prepare_again(self) -> None:
         """Have the system prompt fit another model, if it has been written already."""
