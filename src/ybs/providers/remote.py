@@ -186,10 +186,11 @@ class RemoteModel:
         while True:
             has_output = False
             try:
-                async with aclosing(self._try(request)) as events:
+                async with aclosing(self._answer(request)) as events:
                     async for event in events:
                         has_output = True
                         yield event
+                self._note_habit()
                 return
             except ModelError as error:
                 if has_output:
@@ -203,20 +204,18 @@ class RemoteModel:
                 yield event
             await self._sleep(wait_seconds)
 
-    async def _try(self, request: Request) -> AsyncGenerator[Event, None]:
+    def _answer(self, request: Request) -> AsyncGenerator[Event, None]:
         """Send a request once. Where the model writes its calls as text, they are read out of it."""
         is_near = is_local(host_of(self.endpoint))
         if not request.tools or (self.quirks.takes_tools and not is_near):
-            stream = self._exchange(request)
-        elif self.quirks.takes_tools:
-            stream = self._calls.noticed(self._exchange(request), request)
-        else:
-            stream = self._calls.read(
-                self._exchange(self._calls.written(request, self.window)), request
-            )
-        async with aclosing(stream) as events:
-            async for event in events:
-                yield event
+            return self._exchange(request)
+        if self.quirks.takes_tools:
+            return self._calls.noticed(self._exchange(request), request)
+        written = self._calls.written(request, self.window)
+        return self._calls.read(self._exchange(written), request)
+
+    def _note_habit(self) -> None:
+        """Ask for calls as text from now on where the model keeps writing them so."""
         if self._calls.is_preferred and self.quirks.takes_tools:
             self._options = replace(self._options, quirks=replace(self.quirks, takes_tools=False))
 
@@ -243,7 +242,7 @@ class RemoteModel:
             messages=request.messages,
             max_tokens=options.max_tokens,
         )
-        frames = self._client.stream(
+        batches = self._client.batches(
             self._adapter.path(options),
             self._body_of(request, options),
             framing=self._adapter.framing,
@@ -251,15 +250,17 @@ class RemoteModel:
             progress=lambda: draft.progress,
         )
         ends_at = monotonic() + _TURN_SECONDS
-        async with aclosing(frames):
-            async for frame in frames:
-                if frame is DONE:
-                    draft.end()
-                for event in self._adapter.decode(frame, draft):
-                    yield event
-                if monotonic() >= ends_at:
-                    await asyncio.sleep(0)
-                    ends_at = monotonic() + _TURN_SECONDS
+        decode = self._adapter.decode
+        async with aclosing(batches):
+            async for batch in batches:
+                for frame in batch:
+                    if frame is DONE:
+                        draft.end()
+                    for event in decode(frame, draft):
+                        yield event
+                    if monotonic() >= ends_at:
+                        await asyncio.sleep(0)
+                        ends_at = monotonic() + _TURN_SECONDS
         yield AssistantSaid.of(self._finish(draft))
 
     def body(self, request: Request) -> dict[str, Any]:

@@ -5,9 +5,8 @@ only it knows whether anything was shown.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing
-from math import inf
 from os import environ
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -27,6 +26,7 @@ from ybs.providers.http.transport import (
     Transport,
     Unreachable,
 )
+from ybs.providers.http.waiting import Begun, Clock
 from ybs.providers.wire.adapter import Frame, Framing
 from ybs.providers.wire.framing import BrokenFrame, FrameReader
 from ybs.providers.wire.loose_json import as_object
@@ -39,10 +39,6 @@ _ACCEPTED: Final[dict[Framing, str]] = {
     "sse": "text/event-stream, application/json",
     "ndjson": "application/x-ndjson, application/json",
 }
-
-
-#: So long, in seconds, a server may keep an answer open with signs of life alone: comments, pings, empty frames.
-LONGEST_SILENCE: Final = 600.0
 
 
 class Patience(Struct, frozen=True, kw_only=True):
@@ -61,48 +57,6 @@ class Patience(Struct, frozen=True, kw_only=True):
             first=max(600.0, timeout_seconds) if is_local(host) else timeout_seconds,
             later=timeout_seconds,
         )
-
-
-class _Clock:
-    """How long one answer may be waited for. What says nothing (comments, empty frames) keeps it open for so long only.
-
-    `linger` says how much longer once the answer is complete; `progress` changes with each piece of the answer.
-    """
-
-    def __init__(
-        self,
-        patience: Patience,
-        linger: Callable[[], float | None],
-        progress: Callable[[], object] | None,
-    ) -> None:
-        self._patience, self._linger, self._progress = patience, linger, progress
-        self._longest = max(LONGEST_SILENCE, patience.first, patience.later)
-        self._now = asyncio.get_running_loop().time
-        self._said_until = self._now() + self._longest
-        self._ends_at = inf
-        self._last: object = None
-        self.has_begun = False
-
-    @property
-    def seconds(self) -> float:
-        """How long to wait for the next chunk."""
-        if (rest := self._linger()) is not None:
-            self._ends_at = min(self._ends_at, self._now() + rest)
-            return max(self._ends_at - self._now(), 0.0)
-        allowed = self._patience.later if self.has_begun else self._patience.first
-        return max(min(allowed, self._said_until - self._now()), 0.0)
-
-    @property
-    def silence(self) -> float:
-        """How long nothing was said where that was too long."""
-        allowed = self._patience.later if self.has_begun else self._patience.first
-        return allowed if self._now() < self._said_until else self._longest
-
-    def frame_came(self) -> None:
-        """Count a frame that says something."""
-        said = object() if self._progress is None else self._progress()
-        if said != self._last:
-            self._last, self._said_until = said, self._now() + self._longest
 
 
 def host_of(endpoint: str) -> str:
@@ -245,7 +199,7 @@ class HttpClient:
         if self._transport is not None:
             await self._transport.aclose()
 
-    async def stream(
+    async def batches(
         self,
         path: str,
         body: Any,
@@ -253,8 +207,8 @@ class HttpClient:
         framing: Framing = "sse",
         linger: Callable[[], float | None] = never_done,
         progress: Callable[[], object] | None = None,
-    ) -> AsyncGenerator[Frame, None]:
-        """POST a body and yield the frames of the answer, whether it is streamed or whole.
+    ) -> AsyncGenerator[list[Frame], None]:
+        """POST a body and yield the frames of the answer, whether it is streamed or whole: those of one chunk together.
 
         `linger` says, once the answer is complete, for how many seconds more may be waited for; what goes
         wrong then is no longer an error. `progress` gives something that changes with each frame that says something;
@@ -264,12 +218,26 @@ class HttpClient:
         response = await self._send(call, patience=self._patience)
         try:
             site = failures.answered(self.site, response.headers, self._secret)
-            clock = _Clock(self._patience, linger, progress)
-            async with aclosing(self._frames(response, site, linger, clock)) as frames:
-                async for frame in frames:
-                    yield frame
+            clock = Clock(self._patience.first, self._patience.later, linger, progress)
+            async with aclosing(self._frames(response, site, linger, clock)) as batches:
+                async for batch in batches:
+                    yield batch
         finally:
             await response.aclose()
+
+    async def stream(
+        self,
+        path: str,
+        body: Any,
+        *,
+        framing: Framing = "sse",
+        linger: Callable[[], float | None] = never_done,
+    ) -> AsyncGenerator[Frame, None]:
+        """Yield the frames of `batches` one by one."""
+        async with aclosing(self.batches(path, body, framing=framing, linger=linger)) as batches:
+            async for batch in batches:
+                for frame in batch:
+                    yield frame
 
     async def fetch(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         """Send a short call and return the JSON object of its answer. Raises ModelError."""
@@ -320,7 +288,7 @@ class HttpClient:
 
     async def _read(self, response: Response, *, at_most: int) -> bytes:
         data = bytearray()
-        clock = _Clock(self._short, never_done, None)
+        clock = Clock(self._short.first, self._short.later, never_done, None)
         site = failures.answered(self.site, response.headers, self._secret)
         async with aclosing(self._chunks(response, site, never_done, clock)) as chunks:
             async for chunk in chunks:
@@ -330,35 +298,51 @@ class HttpClient:
         return bytes(data[:at_most])
 
     async def _frames(
-        self, response: Response, site: Site, linger: Callable[[], float | None], clock: _Clock
-    ) -> AsyncGenerator[Frame, None]:
+        self, response: Response, site: Site, linger: Callable[[], float | None], clock: Clock
+    ) -> AsyncGenerator[list[Frame], None]:
         reader = FrameReader()
         try:
             async with aclosing(self._chunks(response, site, linger, clock)) as chunks:
                 async for chunk in chunks:
-                    for frame in reader.feed(chunk):
-                        yield self._checked(frame, site)
+                    for batch in self._checked(reader.feed(chunk), site):
+                        yield batch
                         clock.frame_came()
-            for frame in reader.close():
-                yield self._checked(frame, site)
+            for batch in self._checked(reader.close(), site):
+                yield batch
         except BrokenFrame as error:
             if linger() is None:
                 raise failures.senseless(site, error.sample, secret=self._secret) from error
 
-    def _checked(self, frame: Frame, site: Site) -> Frame:
-        if (error := failures.of_frame(site, frame, secret=self._secret)) is not None:
-            raise error
-        return frame
+    def _checked(self, frames: Iterator[Frame], site: Site) -> Iterator[list[Frame]]:
+        """Yield the frames together, and raise what one reports, or what breaks off, behind those before it."""
+        batch: list[Frame] = []
+        try:
+            for frame in frames:
+                if (error := failures.of_frame(site, frame, secret=self._secret)) is not None:
+                    raise error
+                batch.append(frame)
+        except (BrokenFrame, ModelError):
+            if batch:
+                yield batch
+            raise
+        if batch:
+            yield batch
 
     async def _chunks(
-        self, response: Response, site: Site, linger: Callable[[], float | None], clock: _Clock
+        self, response: Response, site: Site, linger: Callable[[], float | None], clock: Clock
     ) -> AsyncGenerator[bytes, None]:
         """Yield the body, with a time limit on every chunk, and on all that say nothing. Raises ProviderDown."""
         async with aclosing(response.chunks()) as chunks:
             while True:
+                step = anext(chunks, None).__await__()
                 try:
-                    async with asyncio.timeout(clock.seconds):
-                        chunk = await anext(chunks, None)
+                    try:
+                        first = next(step)  # nothing is timed where the chunk is at hand
+                    except StopIteration as done:
+                        chunk = done.value
+                    else:
+                        async with asyncio.timeout(clock.seconds):
+                            chunk = await Begun(step, first)
                 except (TimeoutError, CutOff) as error:
                     if linger() is not None:
                         return

@@ -147,9 +147,10 @@ def of_frame(
     site: Site, frame: Mapping[str, Any], *, secret: str | None = None
 ) -> ModelError | None:
     """Return the error that a frame of a stream reports, or None."""
-    if frame.get("type") == "response.failed":
+    type_ = frame.get("type")
+    if type_ == "response.failed":
         frame = as_object(frame.get("response"))
-    if not frame.get("error") and frame.get("object") != "error" and frame.get("type") != "error":
+    if not (frame.get("error") or type_ == "error" or frame.get("object") == "error"):
         return None
     kind, text, rest, request_id = _read_object(frame)
     site = replace(site, **_id(request_id, secret))

@@ -233,7 +233,10 @@ class Assembly:
 
     def _add_prose(self, text: str, *, is_thinking: bool) -> None:
         self._count(text)
-        self._prose(is_thinking=is_thinking).pieces.append(text)
+        last = self._parts[-1] if self._parts else None
+        if type(last) is not _Prose or last.is_thinking != is_thinking:
+            last = self._prose(is_thinking=is_thinking)
+        last.pieces.append(text)
 
     def _count(self, text: str) -> None:
         self._room -= len(text)

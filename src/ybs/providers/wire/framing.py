@@ -36,15 +36,18 @@ class FrameReader:
 
     def feed(self, chunk: bytes) -> Iterator[Frame]:
         """Yield the frames that the chunk completes. Raises BrokenFrame."""
-        self._rest += chunk
-        if len(self._rest) + len(self._value) > _LARGEST_FRAME_BYTES:
+        if len(self._rest) + len(self._value) + len(chunk) > _LARGEST_FRAME_BYTES:
             raise BrokenFrame(b"a frame of more than 16 MB")
         if b"\n" not in chunk:
+            self._rest += chunk
             return
-        *lines, rest = self._rest.split(b"\n")
-        self._rest = rest
+        *lines, rest = (bytes(self._rest) + chunk if self._rest else chunk).split(b"\n")
+        self._rest = bytearray(rest)
         for line in lines:
-            yield from self._read_line(bytes(line))
+            if not self._value and (frame := _usual_frame(line)) is not None:
+                yield frame
+            elif line or self._value:
+                yield from self._read_line(line)
 
     def close(self) -> Iterator[Frame]:
         """Yield what was left without a line end. Raises BrokenFrame for half a frame."""
@@ -72,6 +75,17 @@ class FrameReader:
             return
         self._value = b""
         yield from values
+
+
+def _usual_frame(line: bytes) -> Frame | None:
+    """Return the one object that a line is, as nearly all are; None for every other line."""
+    data = line[6:] if line.startswith(b"data: ") else line
+    if not data.startswith(b"{"):
+        return None
+    try:
+        return msgspec.json.decode(data)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _data_of(line: bytes) -> bytes:

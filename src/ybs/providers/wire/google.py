@@ -106,9 +106,10 @@ class GoogleAdapter:
     def decode(self, frame: Frame, draft: Assembly) -> Iterator[Event]:
         """Put a piece of the answer, or a whole one, into the draft: both have one shape."""
         candidate = as_object(at(frame, "candidates.0"))
-        for part in as_list(at(candidate, "content.parts")):
+        for part in as_list(as_object(candidate.get("content")).get("parts")):
             yield from _decode_part(as_object(part), draft)
-        _note_usage(as_object(frame.get("usageMetadata")), draft)
+        if usage := as_object(frame.get("usageMetadata")):
+            _note_usage(usage, draft)
         if reason := as_text(candidate.get("finishReason")):
             draft.stop(_STOP_REASONS.get(reason, "end"))
         elif at(frame, "promptFeedback.blockReason"):
@@ -199,15 +200,12 @@ def _decode_part(part: dict[str, Any], draft: Assembly) -> Iterator[Event]:
             name=as_text(call.get("name")),
             arguments=as_text(arguments) or as_object(arguments),
         )
-    elif part.get("thought") is True:
-        yield from draft.add_thinking(as_text(part))
-    else:
-        yield from draft.add_text(as_text(part))
+    elif text := as_text(part.get("text")):
+        add = draft.add_thinking if part.get("thought") is True else draft.add_text
+        yield from add(text)
 
 
 def _note_usage(usage: dict[str, Any], draft: Assembly) -> None:
-    if not usage:
-        return
     given = count_at(usage, "promptTokenCount")
     said, thought = count_at(usage, "candidatesTokenCount"), count_at(usage, "thoughtsTokenCount")
     draft.set_usage(

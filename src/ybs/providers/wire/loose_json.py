@@ -1,16 +1,18 @@
 """Reading JSON whose shape cannot be trusted: what is missing or of another type is empty, never an error."""
 
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
 
 
 def as_object(value: Any) -> dict[str, Any]:
     """Return the value if it is an object, else an empty one."""
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType] - JSON
 
 
 def as_list(value: Any) -> list[Any]:
     """Return the value if it is a list, else an empty one."""
-    return cast("list[Any]", value) if isinstance(value, list) else []
+    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType] - JSON
 
 
 def as_text(value: Any) -> str:
@@ -22,6 +24,14 @@ def as_text(value: Any) -> str:
     return as_text(as_object(value).get("text", ""))
 
 
+def thought_in(message: Mapping[str, Any], fields: Sequence[str]) -> str:
+    """Return the text of the first of these fields that has one; empty where none has."""
+    for field in fields:
+        if field in message and (text := as_text(message[field])):
+            return text
+    return ""
+
+
 def as_count(value: Any) -> int | None:
     """Return a number of tokens as a whole number that is not negative, or None."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -30,13 +40,20 @@ def as_count(value: Any) -> int | None:
 
 def at(value: Any, dotted: str) -> Any:
     """Return what stands at a dotted path (`choices.0.usage`), or None."""
-    for step in dotted.split("."):
-        if isinstance(value, list) and step.isdigit():
+    for step in _steps(dotted):
+        if isinstance(value, dict):
+            value = as_object(value).get(step)
+        elif isinstance(value, list) and step.isdigit():
             items = as_list(value)
             value = items[int(step)] if int(step) < len(items) else None
         else:
-            value = as_object(value).get(step)
+            return None
     return value
+
+
+@cache
+def _steps(dotted: str) -> tuple[str, ...]:
+    return tuple(dotted.split("."))
 
 
 def count_at(value: Any, *paths: str) -> int | None:

@@ -29,7 +29,7 @@ from ybs.providers.wire.adapter import (
 from ybs.providers.wire.assemble import Assembly
 from ybs.providers.wire.effort import OSS_LEVELS, asked_level, nearest
 from ybs.providers.wire.history import EncodedHistory, Said
-from ybs.providers.wire.loose_json import as_list, as_object, as_text, count_at
+from ybs.providers.wire.loose_json import as_list, as_object, as_text, count_at, thought_in
 from ybs.providers.wire.needed_window import cut_notice
 from ybs.providers.wire.pictures import base64_of, caption_of, pictures_before, without_pictures
 from ybs.providers.wire.quirks import Quirks
@@ -93,10 +93,11 @@ class OllamaAdapter:
     def decode(self, frame: Frame, draft: Assembly) -> Iterator[Event]:
         """Put one line of the stream, or a whole answer, into the draft."""
         message = as_object(frame.get("message"))
-        thoughts = (as_text(message.get(field)) for field in draft.quirks.reasoning_fields)
-        yield from draft.add_thinking(next(filter(None, thoughts), ""))
-        yield from draft.add_text(as_text(message.get("content")))
-        for call in as_list(message.get("tool_calls")):
+        if thought := thought_in(message, draft.quirks.reasoning_fields):
+            yield from draft.add_thinking(thought)
+        if text := as_text(message.get("content")):
+            yield from draft.add_text(text)
+        for call in as_list(message.get("tool_calls") or ()):
             yield from _decode_call(as_object(call), draft)
         if frame.get("done") is True:
             read = count_at(frame, "prompt_eval_count")

@@ -34,7 +34,7 @@ from ybs.providers.wire.adapter import (
 from ybs.providers.wire.assemble import Assembly
 from ybs.providers.wire.effort import asked_level
 from ybs.providers.wire.history import EncodedHistory, Said
-from ybs.providers.wire.loose_json import as_list, as_object, as_text, at, count_at
+from ybs.providers.wire.loose_json import as_list, as_object, as_text, at, count_at, thought_in
 from ybs.providers.wire.pictures import base64_of, caption_of, pictures_before, without_pictures
 from ybs.providers.wire.quirks import Quirks
 
@@ -103,7 +103,8 @@ class OpenAIAdapter:
     def decode(self, frame: Frame, draft: Assembly) -> Iterator[Event]:
         """Put a `chat.completion.chunk`, or a whole `chat.completion`, into the draft."""
         _note_usage(frame, draft)
-        choice = as_object(at(frame, "choices.0"))
+        choices = frame.get("choices")
+        choice = as_object(choices[0]) if isinstance(choices, list) and choices else {}  # pyright: ignore[reportUnknownArgumentType] - JSON
         yield from _decode_delta(as_object(choice.get("delta") or choice.get("message")), draft)
         if reason := as_text(choice.get("finish_reason")):
             draft.stop(_STOP_REASONS.get(reason, "end"))
@@ -231,10 +232,15 @@ def _wire_id(call_id: str, quirks: Quirks) -> str:
 
 
 def _decode_delta(delta: Mapping[str, Any], draft: Assembly) -> Iterator[Event]:
-    thoughts = (as_text(delta.get(field)) for field in draft.quirks.reasoning_fields)
-    yield from draft.add_thinking(next(filter(None, thoughts), ""))
-    yield from _decode_content(delta.get("content"), draft)
-    yield from draft.add_text(as_text(delta.get("refusal")))
+    if thought := thought_in(delta, draft.quirks.reasoning_fields):
+        yield from draft.add_thinking(thought)
+    content = delta.get("content")
+    if isinstance(content, str):
+        yield from draft.add_text(content)
+    else:
+        yield from _decode_content(content, draft)
+    if refusal := delta.get("refusal"):
+        yield from draft.add_text(as_text(refusal))
     for call in as_list(delta.get("tool_calls")):
         yield from _decode_call(as_object(call), draft)
 
@@ -260,9 +266,10 @@ def _decode_call(call: dict[str, Any], draft: Assembly) -> Iterator[Event]:
 
 
 def _note_usage(frame: Frame, draft: Assembly) -> None:
-    fields = (each for each in draft.quirks.usage_fields if each.partition(".")[0] in frame)
-    found = (as_object(at(frame, field)) for field in fields)
-    if not (usage := next(filter(None, found), None)):
+    for field in draft.quirks.usage_fields:
+        if usage := as_object(at(frame, field)):
+            break
+    else:
         return
     cached = count_at(
         usage, "prompt_tokens_details.cached_tokens", "prompt_cache_hit_tokens", "cache_n"
