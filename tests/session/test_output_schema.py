@@ -1,6 +1,8 @@
 """An answer that has to fit a JSON Schema: asked for, checked, asked for again, or told to be wrong."""
 
 from collections.abc import Callable
+from random import Random
+from string import ascii_letters, digits
 from typing import Any
 
 import pytest
@@ -48,6 +50,20 @@ async def test_a_wrong_answer_is_asked_for_again_natively_and_without_tools(open
         assert body["response_format"]["json_schema"]["schema"] == SCHEMA
     assert "not JSON" in str(second["messages"][-1]["content"])
     assert "$.files is a string, not of type integer" in str(third["messages"][-1]["content"])
+
+
+async def test_a_secret_in_the_schema_is_masked_in_the_native_field_too(open_session: Open):
+    token = "ghp_" + "".join(Random(3).choices(ascii_letters + digits, k=36))
+    schema = {"type": "object", "properties": {"files": {"description": f"not {token}"}}}
+    async with OpenAIServer(["There are 3.", '{"files": 3}']) as server:
+        session, _ = open_session(server, output_schema=schema)
+        async with session:
+            outcome = await session.send("how many files?")
+    assert outcome.json == b'{"files": 3}'
+    assert "response_format" in server.requests[1].body
+    for request in server.requests:
+        assert token not in str(request.body)
+        assert "[ybs:secret:" in str(request.body)
 
 
 async def test_a_server_that_takes_no_schema_is_asked_without(open_session: Open):

@@ -83,13 +83,29 @@ async def test_reasoning_goes_back_encrypted_before_the_call_that_it_led_to(ask:
         said = await ask(server)
         history = [said, AssistantMessage(content=(foreign, Text(text="So.")))]
         await ask(server, Request("", history))
-    assert said.content[0] == Thinking(
-        text="let me see", signature="rs_0:c2ln", provider="openai-responses"
-    )
+    (thinking, _) = said.content
+    assert isinstance(thinking, Thinking)
+    assert (thinking.text, thinking.provider) == ("let me see", "openai-responses")
+    assert thinking.signature.endswith("|rs_0:c2ln")
     kinds = [
         (each["type"], each.get("encrypted_content")) for each in server.requests[1].body["input"]
     ]
     assert kinds == [("reasoning", "c2ln"), ("function_call", None), ("message", None)]
+
+
+async def test_sealed_reasoning_goes_to_no_other_account_and_no_other_address(ask: Any):
+    sealed = answer(thought("let me see", signature="c2ln"), ToolCall(id="call_1", name="look"))
+    first_key, other_key = "sk-" + "a1" * 9, "sk-" + "b2" * 9
+    async with ResponsesServer([sealed, *["fine"] * 3]) as server, ResponsesServer(["ok"]) as other:
+        said = await ask(server, key=first_key)
+        again = Request("", [UserMessage.of("hi"), said])
+        await ask(other, again, key=first_key)
+        for key in (other_key, None, first_key):
+            await ask(server, again, key=key)
+    bodies = [request.body for request in (*other.requests, *server.requests[1:])]
+    assert ["c2ln" in str(body) for body in bodies] == [False, False, False, True]
+    assert all("function_call" in str(body) for body in bodies)
+    assert first_key not in str(said)
 
 
 CALL = {"type": "function_call", "call_id": "call_1", "name": "look"}

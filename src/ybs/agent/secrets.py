@@ -72,6 +72,12 @@ class Secrets:
             level="info", text=f"Hidden from the model: {what}.", remedies=(Remedy("list_secrets"),)
         )
 
+    def masked_schema(self, schema: Raw) -> Raw:
+        """Mask the secrets in the schema of an answer, which is sent beside the messages."""
+        from ybs.security.firewall.structs import masked  # few ask for a form
+
+        return masked(self.firewall, schema, "the output schema")
+
     def masked(self, message: Message) -> Message:
         """Mask the secrets in a message that is about to be cut. The report is of what a model was to see."""
         from ybs.security.firewall.report import Report

@@ -84,7 +84,10 @@ class Context(Struct, frozen=True, kw_only=True):
     """How much the model gets to see."""
 
     max_tokens: Annotated[
-        Tokens | None, Meta(description="The window, if smaller than the model's own.")
+        Tokens | None,
+        Meta(
+            description="The most of the model's window that is used. Unset: all of it, of a model of Ollama 32,768 tokens; more than that where this says so."
+        ),
     ] = None
     compaction_threshold: Annotated[
         Share, Meta(description="The share of the window at which older parts are compacted.")

@@ -37,6 +37,8 @@ _LOADING_SECONDS: Final = 600.0
 _MOST_LESSONS: Final = 8
 #: A server that is asked about its model has so long, in seconds.
 _FACTS_SECONDS: Final = 2.0
+#: Wire formats whose thinking is sealed for one account at one address: it goes nowhere else.
+_SEALING: Final = ("openai-responses",)
 #: A server that is faster than what is done with its words never makes anybody wait: after so long, in seconds, the
 #: rest of the program has a turn, such as the keyboard.
 _TURN_SECONDS: Final = 0.008
@@ -234,6 +236,7 @@ class RemoteModel:
             window=window,
             stream=quirks.streams,
             answer_schema=request.answer_schema if takes_schema else None,
+            account=self._client.account if self._adapter.name in _SEALING else "",
         )
         draft = Assembly(
             self.name,
@@ -241,6 +244,7 @@ class RemoteModel:
             quirks=quirks,
             messages=request.messages,
             max_tokens=options.max_tokens,
+            account=options.account,
         )
         batches = self._client.batches(
             self._adapter.path(options),

@@ -226,7 +226,8 @@ class SessionParts:
         await old.toolbox.aclose()
 
     def _formed(self, model: Model) -> Model:
-        return self.form.around(model) if self.form else model
+        mask = self.environment.secrets.masked_schema
+        return self.form.around(model, mask) if self.form else model
 
     def _support_for_small(self) -> tuple[Callable[[Model], Model], tuple[Guard, ...]]:
         """Return what is put around a small model, and the guards that go with it."""

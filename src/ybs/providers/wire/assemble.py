@@ -65,7 +65,7 @@ class _Call:
 class Assembly:
     """One answer in the making. `add_*` take what a frame says and return the events to show.
 
-    `model` and `wire` mark the message and its thinking. `messages` is the history that the answer follows:
+    `model` and `wire` mark the message and its thinking, `account` what is sealed for one. `messages` is the history that the answer follows:
     call ids are made unique in it. `max_tokens` bounds how much may be streamed before it is given up.
     """
 
@@ -77,8 +77,9 @@ class Assembly:
         quirks: Quirks | None = None,
         messages: Sequence[Message] = (),
         max_tokens: int = 4096,
+        account: str = "",
     ) -> None:
-        self.model, self.wire = model, wire
+        self.model, self.wire, self.account = model, wire, account
         #: The server's quirks, for `Adapter.decode`.
         self.quirks = quirks or Quirks()
         #: Why the model stopped; None until the server said so.

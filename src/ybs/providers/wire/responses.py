@@ -76,10 +76,11 @@ class ResponsesAdapter:
     def encode(self, request: Request, options: RequestOptions) -> dict[str, Any]:
         """Make the request body."""
         quirks = options.quirks
-        add = partial(_add, quirks=quirks)
+        add = partial(_add, quirks=quirks, account=options.account)
+        terms = (quirks, options.account)
         body: dict[str, Any] = {
             "model": options.model,
-            "input": self._history.said(request.messages, add, first=[], terms=quirks),
+            "input": self._history.said(request.messages, add, first=[], terms=terms),
             "max_output_tokens": options.max_tokens,
             "store": False,
             "stream": options.stream,
@@ -132,13 +133,13 @@ class ResponsesAdapter:
         return {"authorization": f"Bearer {key}"} if key else {}
 
 
-def _add(said: Said, messages: Sequence[Message], place: int, quirks: Quirks) -> None:
+def _add(said: Said, messages: Sequence[Message], place: int, quirks: Quirks, account: str) -> None:
     match message := messages[place]:
         case UserMessage():
             content = _encode_parts(message.content, quirks)
             said.append({"type": "message", "role": "user", "content": content})
         case AssistantMessage():
-            said.extend(item for part in message.content if (item := _encode_item(part)))
+            said.extend(item for part in message.content if (item := _encode_item(part, account)))
         case ToolResult():
             images = _encode_parts(message.images, quirks)
             text = {"type": "input_text", "text": message.output}
@@ -162,7 +163,7 @@ def _encode_parts(content: Sequence[Text | Image], quirks: Quirks) -> list[dict[
     ]
 
 
-def _encode_item(part: AssistantPart) -> dict[str, Any] | None:
+def _encode_item(part: AssistantPart, account: str) -> dict[str, Any] | None:
     match part:
         case Text():
             return (
@@ -178,13 +179,14 @@ def _encode_item(part: AssistantPart) -> dict[str, Any] | None:
                 "arguments": bytes(part.arguments).decode(),
             }
         case Thinking():
-            return _encode_reasoning(part)
+            return _encode_reasoning(part, account)
 
 
-def _encode_reasoning(part: Thinking) -> dict[str, Any] | None:
-    """Make the item as it came; reasoning of another format, or without its encrypted content, is not sent."""
-    item_id, _, encrypted = part.signature.partition(":")
-    if part.provider != ResponsesAdapter.name or not encrypted:
+def _encode_reasoning(part: Thinking, account: str) -> dict[str, Any] | None:
+    """Make the item as it came; reasoning of another format or account, or without its encrypted content, is not sent."""
+    sealed_for, _, item = part.signature.rpartition("|")
+    item_id, _, encrypted = item.partition(":")
+    if part.provider != ResponsesAdapter.name or sealed_for != account or not encrypted:
         return None
     summary = [{"type": "summary_text", "text": part.text}] if part.text else []
     return {
@@ -250,7 +252,8 @@ def _fill_call(holder: dict[str, Any], index: int | None, draft: Assembly) -> It
 
 def _end_item(item: dict[str, Any], draft: Assembly) -> None:
     if item.get("type") == "reasoning" and (sealed := as_text(item.get("encrypted_content"))):
-        draft.sign_thinking(f"{as_text(item.get('id'))}:{sealed}")
+        mark = f"{draft.account}|" if draft.account else ""
+        draft.sign_thinking(f"{mark}{as_text(item.get('id'))}:{sealed}")
     draft.end_part()
 
 
