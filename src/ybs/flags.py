@@ -15,7 +15,7 @@ def add_shared_options(parser: "ArgumentParser") -> list["Action"]:
     from pathlib import Path
 
     add = parser.add_argument
-    help_text = "the provider to use: ollama, openai, anthropic, google, mistral, llamacpp, claude-cli or one of your own"
+    help_text = "the provider to use: ollama, openai, anthropic, google, mistral, llamacpp, apple, claude-cli or one of your own"
     prompt_text = "use this file instead of the built-in system prompt"
     return [
         add("-c", "--config", type=Path, metavar="FILE", help="read one more configuration file"),

@@ -11,10 +11,9 @@ BUILT_IN: Final = {
     "google": "wire.google:PROVIDER",
     "mistral": "wire.mistral:PROVIDER",
     "llamacpp": "local:PROVIDER",
+    "apple": "apple:PROVIDER",
     "claude-cli": "cli:PROVIDER",
 }
-#: Names that are settled and whose provider is still to come.
-TO_COME: Final = ("apple",)
 #: Name of a wire format, and where its Adapter stands.
 WIRES: Final = {
     "openai": "wire.openai:OpenAIAdapter",

@@ -18,7 +18,7 @@ from ybs.config.unusable import complaint_of
 from ybs.core.errors import AuthError, ConfigError
 from ybs.core.ports import Model
 from ybs.core.remedies import Remedy
-from ybs.providers.builtin import BUILT_IN, TO_COME, import_built_in
+from ybs.providers.builtin import BUILT_IN, import_built_in
 from ybs.providers.catalog import FREE, ModelFacts, Price, facts_of, is_passed_on, over, window_of
 from ybs.providers.facts import fitted, stated
 from ybs.providers.http.client import (
@@ -119,11 +119,6 @@ def find_provider(name: str, config: Config) -> Provider:
         return _own_provider(name, own)
     if (place := BUILT_IN.get(name)) is not None:
         return _load(place)
-    if name in TO_COME:
-        raise ConfigError(
-            f"The provider {name!r} is planned, but not part of this version.\n"
-            f"Choose one of: {', '.join(provider_names(config))}"
-        )
     return _installed_provider(name, config)
 
 
