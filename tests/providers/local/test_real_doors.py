@@ -1,0 +1,119 @@
+"""llama.cpp's server through its OpenAI, Responses and Anthropic endpoints, with the starter model. Run by `make test-real`."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import aclosing
+from importlib.util import find_spec
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from hosts import this_host
+from ybs.config.host import Host
+from ybs.config.schema import Config, Endpoint, Llm
+from ybs.core.events import AssistantSaid, TextStreamed
+from ybs.core.messages import AssistantMessage, ToolResult, UserMessage
+from ybs.core.ports import Request, ToolSpec
+from ybs.providers.local import models, server
+from ybs.providers.local.notes import notes_of
+from ybs.providers.local.template import Template, templates_of
+from ybs.providers.reachable import find_reachable
+from ybs.providers.registry import create_model
+
+#: Looked for now, before a test gets a HOME of its own.
+STARTER = models.starter_path(this_host())
+IS_THERE = models.starter_installed(this_host()) and find_spec("xllamacpp") is not None
+YBS = str(Path(sys.executable).with_name("ybs"))
+WIRES = ("openai", "openai-responses", "anthropic")
+READ = ToolSpec(
+    name="read_file",
+    description="Read a file.",
+    parameters=msgspec.Raw(
+        b'{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}'
+    ),
+)
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(
+        not IS_THERE, reason="the starter model is not installed: `ybs models install` fetches it"
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    """Make a host with the installed model, and one server for all of these tests."""
+    home = tmp_path_factory.mktemp("ybs")
+    (home / "cache").mkdir()
+    (home / "cache" / "models").symlink_to(STARTER.parent)
+    environ = {**os.environ, "YBS_HOME": str(home)}
+    yield Host.of(environ)
+    subprocess.run([YBS, "models", "stop"], env=environ, capture_output=True, check=True)
+
+
+async def config_at(host: Host, wire: str) -> Config:
+    """Start the server, and return settings that name its endpoint of this format."""
+    head = notes_of(host, STARTER).head
+    first = next(templates_of(STARTER, head), Template("own"))
+    job = server.Wanted(
+        model=str(STARTER), alias="starter", shape=head.shape, template=first.text, window=4096
+    )
+    running = await server.ensure(host, job, server.Lease(host), told=lambda _: None)
+    own = Endpoint(
+        endpoint=f"http://127.0.0.1:{running.port}/v1",
+        wire=wire,
+        model="starter",
+        api_key=running.key,
+    )
+    llm = Llm(provider="own", max_tokens=128, temperature=0.0)
+    return Config(llm=llm, providers={"own": own})
+
+
+async def answer_of(host: Host, config: Config, request: Request) -> tuple[AssistantMessage, str]:
+    """Return the message, and the text as it was streamed."""
+    model = create_model(host, config)
+    try:
+        async with aclosing(model.stream(request)) as stream:
+            events = [each async for each in stream]
+    finally:
+        await model.aclose()
+    assert isinstance(said := events[-1], AssistantSaid)
+    return said.message, "".join(e.text for e in events if isinstance(e, TextStreamed))
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_a_call_its_result_and_an_answer_pass_through(host: Host, wire: str) -> None:
+    config = await config_at(host, wire)
+    asked = UserMessage.of("Read the file README.md and say what it is about.")
+    said, _ = await answer_of(host, config, Request("Be brief.", [asked], [READ]))
+    (call,) = said.calls
+    assert (call.name, b"README.md" in bytes(call.arguments)) == ("read_file", True)
+    assert said.usage.input_tokens > 20
+    assert said.usage.output_tokens > 5
+    result = ToolResult(call_id=call.id, name="read_file", output="# Shop\nIt sells umbrellas.")
+    answer, shown = await answer_of(
+        host, config, Request("Be brief.", [asked, said, result], [READ])
+    )
+    assert "umbrella" in answer.text.lower()
+    assert shown == answer.text
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_an_answer_stops_at_its_longest(host: Host, wire: str) -> None:
+    config = await config_at(host, wire)
+    short = msgspec.structs.replace(config, llm=msgspec.structs.replace(config.llm, max_tokens=8))
+    said, _ = await answer_of(host, short, Request("", [UserMessage.of("Count from 1 to 99.")]))
+    assert said.stop_reason == "length"
+    assert said.usage.output_tokens == 8
+
+
+async def test_it_is_reachable_and_tells_its_window(host: Host) -> None:
+    config = await config_at(host, "openai")
+    found = await find_reachable(host, config, everywhere=False)
+    (own,) = [each for each in found if each.reach.provider == "own"]
+    assert [(each.name, each.facts.window) for each in own.models] == [("starter", 4096)]
