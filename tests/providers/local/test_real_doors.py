@@ -82,7 +82,8 @@ async def answer_of(host: Host, config: Config, request: Request) -> tuple[Assis
             events = [each async for each in stream]
     finally:
         await model.aclose()
-    assert isinstance(said := events[-1], AssistantSaid)
+    said = events[-1]
+    assert isinstance(said, AssistantSaid)
     return said.message, "".join(e.text for e in events if isinstance(e, TextStreamed))
 
 
