@@ -135,11 +135,11 @@ async def test_what_a_server_tells_is_used_but_not_against_the_person(serve, mod
     assert [each.path for each in server.asked] == ["/props", "/models"]
     assert (model.max_tokens, model._terms.price) == (32_768, Price(2.5, 10, 0.25))
     assert model.quirks.accepts_temperature is False
-    own = ModelFacts(window=9_000, accepts_temperature=True, max_output=7)
+    own = ModelFacts(window=9_000, price=Price(1, 2, 1), accepts_temperature=True, max_output=7)
     server = await serve(http("{}", type=JSON), listed)
     kept = model_of(server, window=9_000, terms=Terms(price=FREE, stated=own, max_output=7))
     assert await kept.detect_window() == 9_000
-    assert (kept.max_tokens, kept._terms.price) == (7, FREE)
+    assert (kept.max_tokens, kept._terms.price) == (7, Price(1, 2, 1))
     assert kept.quirks.accepts_temperature is True
 
 

@@ -166,7 +166,7 @@ class RemoteModel:
             window = min(facts.window, limit) if limit else facts.window
         self._terms = replace(
             terms,
-            price=terms.price or facts.price,
+            price=facts.price or terms.price,
             max_output=facts.max_output or terms.max_output,
             asks=False,
         )

@@ -14,6 +14,8 @@ from ybs.providers.catalog import FREE, Price
 from ybs.providers.reachable import Reached, ReachedModel
 
 T = TypeVar("T")
+#: A model that Ollama passes on has a size too, of a few bytes.
+_LEAST_BYTES = 50_000_000
 _ABILITIES = {"sees_images": "sees pictures", "thinks": "thinks", "calls_tools": "calls tools"}
 
 
@@ -42,7 +44,7 @@ def reached_data(found: Reached) -> dict[str, Any]:
         {
             "name": each.name,
             **to_builtins(each.facts),
-            "price": "unknown" if each.facts.price is None else to_builtins(each.facts.price),
+            "price": "unknown" if each.facts.price is None else _price_data(each.facts.price),
             "size_bytes": each.size_bytes,
         }
         for each in found.models
@@ -84,8 +86,14 @@ def _cells(model: ReachedModel) -> tuple[str, ...]:
         f"{amount(facts.window)} window" if facts.window else "window unknown",
         _price_words(facts.price),
         ", ".join(words for name, words in _ABILITIES.items() if getattr(facts, name)),
-        f"{model.size_bytes / 1e9:.1f} GB" if model.size_bytes else "",
+        f"{model.size_bytes / 1e9:.1f} GB" if (model.size_bytes or 0) >= _LEAST_BYTES else "",
     )
+
+
+def _price_data(price: Price) -> dict[str, Any]:
+    """Return a price as plain data, with what long requests cost where that is another price."""
+    data = to_builtins(price)
+    return data if price.long_after else {k: v for k, v in data.items() if "long" not in k}
 
 
 def _price_words(price: Price | None) -> str:
