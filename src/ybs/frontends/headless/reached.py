@@ -80,13 +80,13 @@ def _reason(found: Reached) -> str:
 
 
 def _cells(model: ReachedModel) -> tuple[str, ...]:
-    facts = model.facts
+    facts, size = model.facts, model.size_bytes or 0
     return (
         model.name,
         f"{amount(facts.window)} window" if facts.window else "window unknown",
         _price_words(facts.price),
         ", ".join(words for name, words in _ABILITIES.items() if getattr(facts, name)),
-        f"{model.size_bytes / 1e9:.1f} GB" if (model.size_bytes or 0) >= _LEAST_BYTES else "",
+        f"{size / 1e9:.1f} GB" if size >= _LEAST_BYTES else "",
     )
 
 
