@@ -68,6 +68,16 @@ async def test_what_each_snapshot_adds_is_streamed(play: Play) -> None:
     )
 
 
+async def test_the_first_release_takes_no_options_and_does_not_tell_its_window(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, script = play("Yes.")
+    monkeypatch.delattr(sys.modules["apple_fm_sdk"], "GenerationOptions")
+    monkeypatch.delattr(double._SystemLanguageModel, "context_size")
+    assert (await events_of(model))[-1].message.text == "Yes."
+    assert (script.asked[0][2], model.window) == (None, 4096)
+
+
 async def test_a_snapshot_that_changes_what_was_shown_is_in_the_whole_message(play: Play) -> None:
     model, _ = play("It", "That is it.")
     *shown, said = await events_of(model)

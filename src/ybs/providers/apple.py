@@ -187,11 +187,14 @@ class AppleModel:
         session = self._sdk.LanguageModelSession(
             instructions=request.system or None, model=self._model
         )
-        options = self._sdk.GenerationOptions(
-            temperature=self._config.llm.temperature, maximum_response_tokens=self.max_tokens
-        )
+        options: dict[str, Any] = {}
+        if make := getattr(self._sdk, "GenerationOptions", None):  # the first release has none
+            llm = self._config.llm
+            options["options"] = make(
+                temperature=llm.temperature, maximum_response_tokens=self.max_tokens
+            )
         prompt = as_text("", request.messages)
-        async with aclosing(session.stream_response(prompt, options=options)) as snapshots:
+        async with aclosing(session.stream_response(prompt, **options)) as snapshots:
             async for snapshot in snapshots:
                 if given_up.is_set():
                     return
