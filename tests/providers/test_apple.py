@@ -73,7 +73,8 @@ async def test_the_first_release_takes_no_options_and_does_not_tell_its_window(
 ) -> None:
     model, script = play("Yes.")
     monkeypatch.delattr(sys.modules["apple_fm_sdk"], "GenerationOptions")
-    monkeypatch.delattr(double._SystemLanguageModel, "context_size")
+    (kind,) = sys.modules["apple_fm_sdk"].SystemLanguageModel.__bases__
+    monkeypatch.delattr(kind, "context_size")
     assert (await events_of(model))[-1].message.text == "Yes."
     assert (script.asked[0][2], model.window) == (None, 4096)
 

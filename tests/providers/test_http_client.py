@@ -270,7 +270,8 @@ async def test_frames_that_say_nothing_are_signs_of_life_too(serve, client_of, m
     client = client_of(server.url, first=0.1, later=0.1)
     async with asyncio.timeout(5):
         with pytest.raises(ProviderDown, match=r"nothing arrived for 0\.2 s"):
-            await ask(client, progress=lambda: 7)
+            async with aclosing(client.batches("/chat", {}, progress=lambda: 7)) as batches:
+                assert [batch async for batch in batches]
 
 
 @pytest.mark.integration

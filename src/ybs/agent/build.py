@@ -69,8 +69,7 @@ class BuiltAgent:
         self.window = Window(spec.provider, spec.model, self.toolbox.specs)
         #: The model behind the firewall, for requests that are not part of the conversation.
         self.side_model: Model = environment.secrets.aside(LegibleModel(spec.model))
-        seconds = config.agent.max_seconds
-        self._deadline = Deadline(seconds) if seconds else None
+        self._deadline = Deadline(config.agent.max_seconds) if config.agent.max_seconds else None
         limits = Limits(
             max_steps=config.agent.max_iterations,
             max_cost_usd=config.agent.max_cost_usd,

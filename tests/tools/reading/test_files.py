@@ -255,7 +255,10 @@ print(path.read_text(), [entry.name for entry in path.parent.iterdir()])
 @pytest.mark.integration
 @pytest.mark.parametrize(
     ("remount", "words"),
-    [("true", "the disk is full"), ("mount -o remount,bind,ro disk", "the file system is read-only")],
+    [
+        ("true", "the disk is full"),
+        ("mount -o remount,bind,ro disk", "the file system is read-only"),
+    ],
 )
 def test_a_disk_that_is_full_or_read_only_leaves_the_file_as_it_was(
     project: Path, remount: str, words: str

@@ -66,7 +66,7 @@ class Begun:
             while True:
                 try:
                     sent = yield waiting
-                except BaseException as error:
+                except BaseException as error:  # the step that waits gets it
                     waiting = self._step.throw(error)
                 else:
                     waiting = self._step.send(sent)
