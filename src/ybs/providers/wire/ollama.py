@@ -93,10 +93,8 @@ class OllamaAdapter:
     def decode(self, frame: Frame, draft: Assembly) -> Iterator[Event]:
         """Put one line of the stream, or a whole answer, into the draft."""
         message = as_object(frame.get("message"))
-        if thought := thought_in(message, draft.quirks.reasoning_fields):
-            yield from draft.add_thinking(thought)
-        if text := as_text(message.get("content")):
-            yield from draft.add_text(text)
+        yield from draft.add_thinking(thought_in(message, draft.quirks.reasoning_fields))
+        yield from draft.add_text(as_text(message.get("content")))
         for call in as_list(message.get("tool_calls") or ()):
             yield from _decode_call(as_object(call), draft)
         if frame.get("done") is True:
