@@ -17,6 +17,7 @@ NAMES = (
     "first_request",
     "extensions",
     "adapters",
+    "https_request",
     "surroundings",
     "task",
     "long",

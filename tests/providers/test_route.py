@@ -1,17 +1,13 @@
 """A proxy and certificates of one's own, from the settings: a TLS server and a proxy on loopback."""
 
 import asyncio
-import datetime
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from own_ca import make_ca
 from raw_http import chunk, http, sse
 
 from hosts import this_host
@@ -26,56 +22,10 @@ HELLO = http(sse(chunk({"content": "Hello"}), chunk({}, "stop")))
 ASK = Request("", [UserMessage.of("hi")])
 
 
-def name_of(text: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
-
-
-def signed(
-    subject: str,
-    key: ec.EllipticCurvePrivateKey,
-    issuer: str,
-    by: ec.EllipticCurvePrivateKey,
-    *,
-    is_ca: bool,
-) -> bytes:
-    """Return a certificate in PEM."""
-    now = datetime.datetime.now(datetime.UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name_of(subject))
-        .issuer_name(name_of(issuer))
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.BasicConstraints(ca=is_ca, path_length=None), critical=True)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(subject)]), critical=False)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_public_key(by.public_key()), critical=False
-        )
-    )
-    return made.sign(by, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
-
-
 @pytest.fixture
 def own_ca(tmp_path: Path) -> tuple[Path, ssl.SSLContext]:
     """Make a CA, and what a server needs that has a certificate of it."""
-    authority, key = (
-        ec.generate_private_key(ec.SECP256R1()),
-        ec.generate_private_key(ec.SECP256R1()),
-    )
-    ca_file, server_file = tmp_path / "ca.pem", tmp_path / "server.pem"
-    ca_file.write_bytes(signed("Own CA", authority, "Own CA", authority, is_ca=True))
-    private = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
-    server_file.write_bytes(private + signed(NAME, key, "Own CA", authority, is_ca=False))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(server_file)
-    return ca_file, context
+    return make_ca(tmp_path, NAME)
 
 
 @asynccontextmanager
