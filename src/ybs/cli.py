@@ -140,9 +140,9 @@ def open_door(arguments: "Namespace") -> int:
     is_chat = not arguments.print and is_terminal(sys.stdin) and is_terminal(sys.stdout)
     is_own = False
     if is_command := not arguments.is_sent and is_chat_line(prompt):
-        from ybs.frontends.headless.command import refusal_of, run_command_once, with_own_commands
+        from ybs.frontends.headless.command import is_own_command, refusal_of, run_command_once
 
-        options, is_own = with_own_commands(options, prompt)
+        is_own = is_own_command(options, prompt)
         if not is_own and (refusal := refusal_of(prompt)):
             complain(refusal)
             return 2

@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from msgspec.structs import replace
-
 from ybs.core.errors import YbsError
 from ybs.frontends.headless.output import Format, Pipe, Result, make_output, tell
 from ybs.frontends.headless.run import fail
@@ -60,8 +58,8 @@ def refusal_of(prompt: str) -> str:
     )
 
 
-def with_own_commands(options: "Options", prompt: str) -> "tuple[Options, bool]":
-    """Return the options with the settings read, and whether a prompt is a command of the person's own files.
+def is_own_command(options: "Options", prompt: str) -> bool:
+    """Return whether a prompt is a command of the person's own files.
 
     What such a command says is in a file of theirs, of a trusted project or of a plugin, so a script may use it.
     """
@@ -71,15 +69,10 @@ def with_own_commands(options: "Options", prompt: str) -> "tuple[Options, bool]"
 
     word = prompt.split(maxsplit=1)[0]
     if not word.startswith("/") or command_at(word) is not None:
-        return options, False
-    options = replace(options, loaded=load_settings(options))
-    assert options.loaded is not None  # noqa: S101 - read a line above
-    names = {
-        name
-        for template in templates(options.loaded, options.folder)
-        for name in template.names(())
-    }
-    return options, word[1:].lower() in names
+        return False
+    # What was read is not kept: a person who is asked about trust later changes what holds.
+    found = templates(load_settings(options), options.folder)
+    return any(word[1:].lower() in template.names(()) for template in found)
 
 
 def run_command_once(
