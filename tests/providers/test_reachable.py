@@ -58,6 +58,7 @@ async def test_each_server_is_listed_with_what_it_tells_and_what_the_person_stat
     assert here.size_bytes == 1_000_000
 
 
+@pytest.mark.integration
 async def test_one_that_does_not_answer_is_named_and_keeps_nobody_waiting(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,6 +78,7 @@ async def test_one_that_does_not_answer_is_named_and_keeps_nobody_waiting(
     assert found["ollama"].reach.state == "stopped"
 
 
+@pytest.mark.integration
 async def test_those_elsewhere_are_asked_only_where_that_is_wanted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -88,6 +88,7 @@ async def answer_of(config: Config) -> str:
         await model.aclose()
 
 
+@pytest.mark.integration
 async def test_the_settings_name_the_proxy_and_the_certificates(
     own_ca: tuple[Path, ssl.SSLContext],
 ) -> None:
@@ -97,6 +98,7 @@ async def test_the_settings_name_the_proxy_and_the_certificates(
     assert asked == [f"CONNECT {NAME}:443 HTTP/1.1"]
 
 
+@pytest.mark.integration
 async def test_those_of_the_environment_do_too(
     own_ca: tuple[Path, ssl.SSLContext], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,6 +110,7 @@ async def test_those_of_the_environment_do_too(
     assert len(asked) == 1
 
 
+@pytest.mark.integration
 async def test_a_certificate_that_nobody_trusts_is_refused(
     own_ca: tuple[Path, ssl.SSLContext], tmp_path: Path
 ) -> None:
