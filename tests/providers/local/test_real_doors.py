@@ -90,15 +90,17 @@ async def answer_of(host: Host, config: Config, request: Request) -> tuple[Assis
 @pytest.mark.parametrize("wire", WIRES)
 async def test_a_call_its_result_and_an_answer_pass_through(host: Host, wire: str) -> None:
     config = await config_at(host, wire)
-    asked = UserMessage.of("Read the file README.md and say what it is about.")
+    asked = UserMessage.of("Read the file README.md and say what the shop sells.")
     said, _ = await answer_of(host, config, Request("Be brief.", [asked], [READ]))
     (call,) = said.calls
     assert (call.name, b"README.md" in bytes(call.arguments)) == ("read_file", True)
     assert said.usage.input_tokens > 20
     assert said.usage.output_tokens > 5
-    result = ToolResult(call_id=call.id, name="read_file", output="# Shop\nIt sells umbrellas.")
-    # Without tools: a model this small reads the file again as long as it can.
-    answer, shown = await answer_of(host, config, Request("Be brief.", [asked, said, result]))
+    result = ToolResult(call_id=call.id, name="read_file", output="This shop sells umbrellas.")
+    # Asked once more in words, and without tools: a model this small reads the file again as long as it can.
+    again = UserMessage.of("What does the shop sell? Answer in one word.")
+    request = Request("Be brief.", [asked, said, result, again])
+    answer, shown = await answer_of(host, config, request)
     assert "umbrella" in answer.text.lower()
     assert shown == answer.text
 
