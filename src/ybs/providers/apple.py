@@ -29,7 +29,7 @@ from ybs.providers.text_calls import TextCalls
 
 NAME: Final = "apple"
 MODEL: Final = "foundation"
-ADVICE: Final = "on macOS 26 or newer, install it with `pip install apple-fm-sdk`"
+ADVICE: Final = "on macOS 26 or newer, install ybs with its extra `apple`, or `pip install apple-fm-sdk` beside it"
 #: Where the SDK does not say how large the window is.
 _WINDOW: Final = 4096
 _OTHER: Final = (Remedy("change_provider"),)
