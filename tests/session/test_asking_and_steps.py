@@ -8,6 +8,7 @@ import pytest
 from hosts import this_host
 from ybs.commands.open import SlashCommands
 from ybs.commands.registry import run_command
+from ybs.core.events import ConfirmationAnswered, ConfirmationAsked
 from ybs.core.messages import ToolResult
 from ybs.core.ports import Answer, Question
 from ybs.session.session import Session
@@ -47,8 +48,17 @@ async def test_the_persons_answer_is_what_the_model_reads(project: Path):
 
     question = call("ask_user", question="Which database?", options=["SQLite", "Postgres"])
     session, model = opened(project, question, "Done.", mode="plan", confirm=confirm)
+    waits: list[bool] = []  # a window title and a clock go by these events
+    session.subscribe(
+        lambda each: (
+            waits.append(isinstance(each.event, ConfirmationAsked))
+            if isinstance(each.event, ConfirmationAsked | ConfirmationAnswered)
+            else None
+        )
+    )
     async with session:
         outcome = await session.send("hello")
+    assert waits == [True, False]
     assert [each.choices for each in asked] == [("SQLite", "Postgres")]
     assert heard_by(model) == "The person answers: Postgres"
     assert outcome.refusals == 0

@@ -1,6 +1,7 @@
 """ask_user: a question of the model's to the person, with options to pick from, or free."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import ClassVar
 
 import msgspec
@@ -11,6 +12,7 @@ from ybs.core.messages import ToolCall
 from ybs.core.ports import Confirm, Effect, Preview, Question, ToolOutput
 from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
+from ybs.tools.calls.live import LiveOutput
 from ybs.tools.workspace import Workspace
 
 MOST_OPTIONS = 6
@@ -57,7 +59,6 @@ class AskUser(BuiltInTool):
 
     async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
         """Ask, and return the answer."""
-        del print_live
         question = Question(
             call=ToolCall(id="", name=self.name, arguments=Raw(msgspec.json.encode(arguments))),
             effect=self.effect,
@@ -65,7 +66,9 @@ class AskUser(BuiltInTool):
             choices=tuple(each.strip() for each in arguments.options if each.strip()),
             agent=self._agent,
         )
-        answer = await self._confirm()(question)
+        is_live = isinstance(print_live, LiveOutput)
+        with print_live.waiting(self.name, question.preview) if is_live else nullcontext():
+            answer = await self._confirm()(question)
         if answer.is_unattended:
             return ToolOutput(output=NOBODY, summary="nobody is there")
         if not answer.is_allowed or not answer.reason:

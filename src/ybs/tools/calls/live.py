@@ -2,10 +2,12 @@
 
 import asyncio
 import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 
 from ybs.core.errors import ToolError
-from ybs.core.events import Emit, ToolPrinted
-from ybs.core.ports import ToolOutput
+from ybs.core.events import ConfirmationAnswered, ConfirmationAsked, Emit, ToolPrinted
+from ybs.core.ports import Preview, ToolOutput
 
 #: What one call may show while it runs, and how many pieces it may print before that counts as a mistake.
 MOST_CHARS = 1_000_000
@@ -41,6 +43,18 @@ class LiveOutput:
             self._show(shown)
         else:
             self._loop.call_soon_threadsafe(self._show, shown)
+
+    @contextmanager
+    def waiting(self, name: str, preview: Preview) -> Generator[None, None, None]:
+        """Tell, for as long as this lasts, that the call waits for the person: for a tool that asks by itself."""
+        asked = ConfirmationAsked(
+            id=self.call_id, name=name, title=preview.title, preview=preview.body
+        )
+        self._emit(asked)
+        try:
+            yield
+        finally:
+            self._emit(ConfirmationAnswered(id=self.call_id, is_allowed=True))
 
     def close(self) -> None:
         """Show nothing any more: the call has its result."""
