@@ -108,6 +108,7 @@ def loaded_after(code: str) -> set[str]:
     return set(last.split()[1:])
 
 
+@pytest.mark.integration
 def test_core_imports_only_the_standard_library_msgspec_and_itself() -> None:
     allowed = sys.stdlib_module_names | {"msgspec"}
     wrong = [
@@ -146,6 +147,7 @@ def test_the_loop_stays_under_100_lines() -> None:
     assert lines_of(SOURCE / "core" / "agent.py") < 100
 
 
+@pytest.mark.integration
 def test_only_known_files_are_400_lines_or_longer() -> None:
     long = {name_of(path) for path in MODULES if lines_of(path) >= MAX_FILE_LINES}
     assert long == LONG_FILES, "split the new ones; take those that shrank off the list"
@@ -158,6 +160,7 @@ def test_only_known_functions_are_longer_than_50_lines() -> None:
     assert long == LONG_FUNCTIONS, "split the new ones; take those that shrank off the list"
 
 
+@pytest.mark.integration
 def test_every_module_opens_with_one_sentence() -> None:
     openings = {
         name_of(path): facts_of(path).docstring.split("\n\n")[0].replace("\n", " ")
@@ -168,6 +171,7 @@ def test_every_module_opens_with_one_sentence() -> None:
     assert wrong == []
 
 
+@pytest.mark.integration
 def test_no_private_module_is_imported_across_packages() -> None:
     wrong = []
     for path in MODULES:
@@ -252,6 +256,7 @@ def _late_imports() -> Iterator[tuple[str, int, str]]:
         yield from ((name, line, each) for line, each in sorted(found))
 
 
+@pytest.mark.integration
 def test_packages_import_their_own_modules_at_the_top() -> None:
     places = {each[:2] for each in _late_imports()}
     late = Counter(name.split(".")[1] for name, _ in places)
@@ -293,6 +298,7 @@ def test_the_contract_knows_every_room() -> None:
     assert known == rooms | modules, "add a new room to the contract in pyproject.toml"
 
 
+@pytest.mark.integration
 def test_importing_the_command_loads_no_heavy_library() -> None:
     assert loaded_after("import ybs.cli").isdisjoint(HEAVY)
 
@@ -320,6 +326,7 @@ judge("write_file", "write", paths=("a",))
     assert grammar <= loaded_after(start + "judge('run_shell', 'execute', command='ls; pwd')")
 
 
+@pytest.mark.integration
 def test_version_loads_next_to_nothing() -> None:
     code = "import sys; sys.argv = ['ybs', '--version']; from ybs.cli import main; sys.exit(main())"
     assert loaded_after(code).isdisjoint([*HEAVY, "asyncio", "msgspec", "argparse"])

@@ -90,6 +90,7 @@ def test_version_and_help_end_with_zero(capsys: pytest.CaptureFixture[str]) -> N
     assert all(name in shown for name in (*parser.SUBCOMMANDS, "--output-format", "--add-dir"))
 
 
+@pytest.mark.integration
 @every_row("name", parser.SUBCOMMANDS)
 def test_every_subcommand_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([name, "--help"]) == 0
@@ -267,6 +268,7 @@ def test_a_schema_works_with_print_alone(
     assert capsys.readouterr().err.count("--output-schema works ") == 2
 
 
+@pytest.mark.integration
 @every_row(
     ("words", "resume", "prompt"),
     [
@@ -400,6 +402,7 @@ def test_what_is_no_stream_is_no_terminal(stream: Any) -> None:
     assert not cli.is_terminal(Closed() if stream else None)
 
 
+@pytest.mark.integration
 def test_python_dash_m_is_the_same_command() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "ybs", "--version"], capture_output=True, text=True, check=True

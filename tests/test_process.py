@@ -98,6 +98,7 @@ def test_the_environment_is_read_once_and_handed_on_as_a_host():
     assert found == set(READERS)
 
 
+@pytest.mark.integration
 def test_nothing_below_the_frontends_changes_the_process():
     found = {name for name, tree in trees() if any(map(changes_process, ast.walk(tree)))}
     assert found == set(CHANGERS)

@@ -97,6 +97,7 @@ async def test_a_map_that_comes_at_once_goes_with_the_first_request(
     assert said == [("where is it?", "person"), (MAP, "context")]
 
 
+@pytest.mark.integration
 @every_row("is_near, wait_seconds", [(True, 0.01), (False, 30)])
 async def test_a_map_that_comes_late_is_said_at_a_later_step_or_turn(
     is_near: bool, wait_seconds: float, monkeypatch: pytest.MonkeyPatch

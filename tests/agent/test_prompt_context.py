@@ -111,6 +111,7 @@ async def test_the_shares_of_the_context_add_up_with_documents_and_a_map(
     assert shares["messages"].tokens == 0
 
 
+@pytest.mark.integration
 async def test_what_is_told_meanwhile_is_said_behind_the_words_and_once(open_session: Open):
     async with OpenAIServer(["one", "two"]) as server:
         session, _ = open_session(server)
@@ -122,6 +123,7 @@ async def test_what_is_told_meanwhile_is_said_behind_the_words_and_once(open_ses
     assert said == ["hello", "The focus is the cart.", "one", "again"]
 
 
+@pytest.mark.integration
 async def test_a_thought_is_there_again_when_the_session_goes_on(open_session: Open):
     script = [call("set_thought", text="mend  the\ncart"), "done", "more"]
     async with OpenAIServer(script) as server:
@@ -157,6 +159,7 @@ async def test_after_a_compaction_changed_documents_are_said_anew(
     assert "Use tabs." in system_of(server)
 
 
+@pytest.mark.integration
 async def test_another_model_gets_a_new_prompt(open_session: Open):
     async with OpenAIServer(["one", "two"]) as server:
         session, events = open_session(server)
@@ -178,6 +181,7 @@ async def test_a_prompt_of_ones_own_stands_alone(project: Path, open_session: Op
     assert system_of(server) == "Be brief."
 
 
+@pytest.mark.integration
 async def test_a_secret_in_a_document_or_a_memory_is_not_sent(
     project: Path, home: Path, open_session: Open
 ):
@@ -198,6 +202,7 @@ async def test_a_secret_in_a_document_or_a_memory_is_not_sent(
     assert not [text for text in kept_in if secret.encode() in text]
 
 
+@pytest.mark.integration
 async def test_a_small_model_gets_little_and_no_tool_more(project: Path):
     (project / "AGENTS.md").write_text("Never indent with tabs.\n" + "We like order. \n" * 200)
     async with OllamaServer(["one", "two"]) as server:
@@ -225,6 +230,7 @@ async def test_a_small_model_gets_little_and_no_tool_more(project: Path):
     assert not names & {"repo_map", "memorize", "set_thought", "update_identity"}
 
 
+@pytest.mark.integration
 async def test_the_identity_tool_is_offered_with_a_soul_and_can_be_called_without(
     home: Path, open_session: Open
 ):
@@ -242,6 +248,7 @@ async def test_the_identity_tool_is_offered_with_a_soul_and_can_be_called_withou
     assert "I like tests." in system_of(server)
 
 
+@pytest.mark.integration
 async def test_incognito_keeps_no_note_of_any_kind(project: Path, home: Path, open_session: Open):
     before = paths_below(home)
     script = [
@@ -330,6 +337,7 @@ async def test_a_thought_that_was_not_run_does_not_keep_a_session_from_going_on(
             assert again.context.thought == ""
 
 
+@pytest.mark.integration
 async def test_a_focus_outlives_the_conversation_in_which_it_was_told(open_session: Open):
     async with OpenAIServer(["one"], is_repeated=True) as server:
         session, _ = open_session(server)
@@ -362,6 +370,7 @@ async def test_after_a_compaction_documents_that_came_or_went_are_said_as_data(
     assert "no longer to be kept to: AGENTS.md" in said
 
 
+@pytest.mark.integration
 async def test_a_private_key_in_a_document_is_masked_and_stops_nothing(
     project: Path, open_session: Open
 ):
@@ -445,6 +454,7 @@ async def test_a_folder_that_git_ignores_gets_nothing_of_the_repository(
     assert ("Use tabs" in prompt) == ("top rules" in told)
 
 
+@pytest.mark.integration
 async def test_nothing_of_the_map_is_loaded_before_a_first_request_has_gone_out(
     project: Path, open_session: Open, monkeypatch: pytest.MonkeyPatch
 ):

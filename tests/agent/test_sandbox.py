@@ -146,6 +146,7 @@ def run(launch: Launch, folder: Path) -> "subprocess.CompletedProcess[str]":
     )
 
 
+@pytest.mark.integration
 def test_an_added_folder_can_be_written_and_nothing_else(project: Path, tmp_path: Path) -> None:
     more = tmp_path / "more"
     more.mkdir()
@@ -190,6 +191,7 @@ async def run_in(environment: ToolEnvironment, command: str) -> str:
     return (await make_toolbox(environment, None).run(call, lambda _: None)).output
 
 
+@pytest.mark.integration
 async def test_the_tools_of_a_session_run_their_commands_in_it(project: Path) -> None:
     options = Options(host=this_host(), folder=project, overrides={"safety.mode": "bypass"})
     environment = environment_of(options, load_settings(options))

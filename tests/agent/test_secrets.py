@@ -159,6 +159,7 @@ async def test_no_event_holds_a_secret_of_the_place_or_of_anybodys_words(project
     assert outcome.text == "I think of [ybs:secret:github-token#1]"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("is_allowed", [True, False])
 @pytest.mark.parametrize("secret", [TOKEN, KEY])
 async def test_the_person_decides_about_their_own_words(
@@ -183,6 +184,7 @@ async def test_the_person_decides_about_their_own_words(
     assert not any(secret in one for one in sent)
 
 
+@pytest.mark.integration
 async def test_what_was_masked_is_listed_and_can_be_let_through(project: Path) -> None:
     async with OpenAIServer(["one", "two"]) as server:
         session, _ = opened(project, server)

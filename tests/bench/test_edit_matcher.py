@@ -320,6 +320,7 @@ def test_the_simple_matchers_do_what_their_names_say(tmp_path: Path):
     ]
 
 
+@pytest.mark.integration
 def test_ybs_is_judged_on_a_real_file(tmp_path: Path):
     changed = Case("changed since read", "", "a", b"a\n", None, "a", "b", disturbed=b"a\nc\n")
     judged = judge(Ybs(tmp_path), [CASE, TRAP, changed])

@@ -31,6 +31,7 @@ def _left(store: CheckpointStore) -> tuple[set[str], set[str]]:
     return {path.stem for path, _ in store.records()}, {name for name, _ in store.objects.each()}
 
 
+@pytest.mark.integration
 def test_the_gone_the_old_and_what_no_record_names_go_and_nothing_fresh(project: Path):
     store, other = store_of(this_host(), project), store_of(this_host(), project / "other")
     kept = _keep(store, "alive", b"kept", days=2)
@@ -51,6 +52,7 @@ def test_the_gone_the_old_and_what_no_record_names_go_and_nothing_fresh(project:
     assert forget(checkpoints_folder(this_host()), None, retention_days=30) == 0
 
 
+@pytest.mark.integration
 def test_what_is_too_much_goes_the_oldest_first(project: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(pruning, "MOST_BYTES", 25)
     store = store_of(this_host(), project)

@@ -78,6 +78,7 @@ async def test_an_empty_conversation_has_nothing_to_take_out(quiet: Session, pro
     assert names_in(project) == []
 
 
+@pytest.mark.integration
 async def test_while_a_turn_runs_the_conversation_stays_and_can_be_copied(open_session: Open):
     async with OpenAIServer(["first", Interrupted(how="stall")]) as server:
         session, _ = open_session(server)
@@ -216,6 +217,7 @@ async def test_export_is_refused_in_incognito_and_where_it_must_not_go(
     assert (project / "there.md").read_text() == "mine"
 
 
+@pytest.mark.integration
 async def test_an_export_is_markdown_with_secrets_masked(quiet: Session, project: Path):
     given = Raw(msgspec.json.encode({"path": "a", "content": f"token = '{TOKEN}'"}))
     picture = Image(media_type="image/png", data=b"1234")

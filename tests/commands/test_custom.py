@@ -67,6 +67,7 @@ async def test_files_and_commands_in_the_words_are_put_in(project: Path, home: P
         assert "Output:\nran" in last_words(model)
 
 
+@pytest.mark.integration
 async def test_those_of_a_project_wait_for_trust_and_none_takes_a_name_away(project: Path, home: Path):  # fmt: skip
     put(project, ".ybs/commands/deploy.md", "of the project")
     put(project, ".claude/commands/probe.md", "of the project too")

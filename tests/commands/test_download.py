@@ -80,6 +80,7 @@ async def test_where_ollama_is_in_use_it_is_asked_to_download_the_model(open_ses
     assert reply.is_error  # the scripted server has no such path
 
 
+@pytest.mark.integration
 async def test_what_the_hub_does_not_have_changes_nothing(
     open_session: Open, monkeypatch: pytest.MonkeyPatch
 ):

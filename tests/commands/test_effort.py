@@ -46,6 +46,7 @@ async def test_a_bare_effort_offers_all_with_the_one_in_force(open_session: Open
     assert [item.label for item in menu.items if item.is_current] == ["low"]
 
 
+@pytest.mark.integration
 @every_row("word", ["hi", "-1", "9999999", "high low"])
 async def test_an_unknown_effort_changes_nothing(open_session: Open, word: str):
     async with OpenAIServer([]) as server:

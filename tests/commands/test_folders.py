@@ -48,6 +48,7 @@ async def test_a_folder_that_was_added_is_read_and_written_like_the_project(
     assert f"read and change files in {other}" in repr(server.requests[0].body)
 
 
+@pytest.mark.integration
 async def test_what_may_be_read_besides_is_listed(open_session: Open, tmp_path: Path):
     async def always(_question: Question) -> Answer:
         return Answer(is_allowed=True, is_for_session=True)

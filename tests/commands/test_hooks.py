@@ -20,6 +20,7 @@ HOOKS = {
 }
 
 
+@pytest.mark.integration
 async def test_they_are_listed_with_what_is_wrong(
     project: Path, home: Path, capsys: pytest.CaptureFixture[str]
 ):

@@ -56,6 +56,7 @@ def text_below(folder: Path) -> str:
     return "".join(path.read_text() + path.name for path in folder.rglob("*.md"))
 
 
+@pytest.mark.integration
 async def test_what_is_kept_is_listed_found_shown_and_forgotten(project: Path, own: Path):
     async with quiet(project) as session:
         assert "There are no notes yet. Save one with /memorize" in text_of(
@@ -94,6 +95,7 @@ async def test_what_is_kept_is_listed_found_shown_and_forgotten(project: Path, o
         ]
 
 
+@pytest.mark.integration
 async def test_what_makes_no_sense_is_an_error(project: Path, own: Path):
     async with quiet(project) as session:
         usage = await error(session, "/memorize")
@@ -112,6 +114,7 @@ async def test_what_makes_no_sense_is_an_error(project: Path, own: Path):
         assert text_of(await said(session, "/memories zebra")) == "No note matches “zebra”."
 
 
+@pytest.mark.integration
 async def test_incognito_keeps_nothing_and_still_reads(project: Path, own: Path):
     async with quiet(project) as session:
         await said(session, "/memorize one")

@@ -93,6 +93,7 @@ async def test_models_of_the_provider_and_of_other_servers_here_are_offered(
         assert not server.requests + other.requests
 
 
+@pytest.mark.integration
 async def test_a_silent_provider_is_not_waited_for(
     open_session: Open, monkeypatch: pytest.MonkeyPatch
 ):
@@ -137,6 +138,7 @@ async def test_where_a_maker_does_not_answer_its_known_models_are_offered(
     assert "nobody answers␛ there; these are the ones ybs knows of." in shown(reply)
 
 
+@pytest.mark.integration
 async def test_a_name_that_is_not_listed_is_taken_and_doubted(open_session: Open):
     async with OpenAIServer([], models=("scripted", "qwen3:14b", "gpt-5-2025")) as server:
         session, _ = open_session(server)

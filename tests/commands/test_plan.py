@@ -46,6 +46,7 @@ async def test_a_plan_is_shown_and_going_ahead_changes_the_mode_and_does_it(
     assert "Go ahead with this plan." in bodies[2]
 
 
+@pytest.mark.integration
 async def test_a_plan_is_there_again_when_the_session_is_resumed_and_was_cleared(
     open_session: Open,
 ):

@@ -138,6 +138,7 @@ async def test_sessions_are_offered_newest_first_and_taken_by_number(project: Pa
         assert (await said(session, "/sessions 99")).is_error
 
 
+@pytest.mark.integration
 async def test_a_resumed_session_is_as_it_was_and_what_differs_is_said(project: Path):
     other = project.parent / "other"
     other.mkdir()
@@ -248,6 +249,7 @@ async def test_a_fork_leaves_the_first_file_as_it_is(project: Path):
         assert len(session.conversation.messages) == 4
 
 
+@pytest.mark.integration
 async def test_a_copy_has_a_safe_name_and_overwrites_nothing(project: Path):
     async with opened(project) as session:
         talk(session, "one")
@@ -268,6 +270,7 @@ async def test_a_copy_has_a_safe_name_and_overwrites_nothing(project: Path):
         )
 
 
+@pytest.mark.integration
 async def test_without_auto_save_only_a_save_writes(project: Path):
     async with opened(project, overrides={"session.auto_save": False}) as session:
         talk(session, "one")
@@ -280,6 +283,7 @@ async def test_without_auto_save_only_a_save_writes(project: Path):
         assert shown(await said(session, "/resume mine")).startswith("Resumed “mine”, 2 messages.")
 
 
+@pytest.mark.integration
 async def test_a_title_is_given_shown_and_kept(project: Path):
     async with opened(project) as session:
         assert "no title" in shown(await said(session, "/rename"))

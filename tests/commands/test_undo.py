@@ -193,6 +193,7 @@ async def test_an_undo_after_a_clear_promises_no_words_back(open_session: Open, 
     assert names_in(project) == []
 
 
+@pytest.mark.integration
 async def test_an_undo_in_incognito_says_that_files_are_not_kept(
     open_session: Open, project: Path, home: Path
 ):

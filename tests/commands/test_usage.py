@@ -109,6 +109,7 @@ async def test_a_session_that_costs_nothing_says_nothing_of_money(quiet: Session
     assert "$" not in await text_of(quiet, "/status")
 
 
+@pytest.mark.integration
 async def test_the_context_is_what_the_provider_counted_and_its_shares_add_up_to_it(
     open_session: Open,
 ):

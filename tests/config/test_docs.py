@@ -33,6 +33,7 @@ def test_the_page_on_disk_is_the_one_made_from_the_schema(make_docs: ModuleType)
     assert page.read_text() == make_docs.configuration()
 
 
+@pytest.mark.integration
 def test_check_fails_until_the_page_is_written(
     make_docs: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):

@@ -98,6 +98,7 @@ def test_valid_json_is_read_as_json_does(value: Any, indent: int | None, is_asci
     assert scan.problems == []
 
 
+@pytest.mark.integration
 @given(st.text(alphabet='{}[]",:\\ \n0aeN-.', max_size=60))
 def test_nonsense_is_broken_or_a_value_and_nothing_else(text: str):
     broken = scan = None

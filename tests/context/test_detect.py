@@ -79,6 +79,7 @@ def test_only_regular_files_of_the_project_count(tmp_path: Path):
     assert detect(inside).line == 'Project: lint "make lint"'
 
 
+@pytest.mark.integration
 def test_little_of_much_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(looking, "MAX_NAMES", 20)
     files = {f"d{a}/e{b}/package.json": NODE for a in range(5) for b in range(8)}

@@ -1,5 +1,6 @@
 """The text of documents: encodings, what nobody sees, frames, and cutting."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -123,6 +124,7 @@ def test_a_cut_text_keeps_whole_lines_or_the_beginning_of_one():
     assert cut_to(text, 0) == ("", 100)
 
 
+@pytest.mark.integration
 @given(st.lists(st.integers(0, 9_000), max_size=12), st.integers(0, 5_000))
 def test_no_part_is_more_than_needed_and_all_together_no_more_than_there_is(
     sizes: list[int], total: int
@@ -134,6 +136,7 @@ def test_no_part_is_more_than_needed_and_all_together_no_more_than_there_is(
         assert parts == sizes
 
 
+@pytest.mark.integration
 @given(st.text(max_size=200), st.integers(0, 40))
 def test_any_text_becomes_legible_and_fits_its_budget(text: str, tokens: int):
     clean = framed(tidied(without_comments(legible(text))))

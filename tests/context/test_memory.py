@@ -97,6 +97,7 @@ def test_a_repository_that_somebody_else_put_above_brings_nothing_along(project:
     assert texts(memories_of(project / "deep")) == []
 
 
+@pytest.mark.integration
 def test_what_comes_back_is_what_was_kept_whatever_its_name(memories: Memories):
     long = "A first line that is much longer than any heading should be, and then some.\nMore."
     for text, name, back in (

@@ -90,6 +90,7 @@ steps = st.lists(
 )
 
 
+@pytest.mark.integration
 @given(steps)
 def test_any_sequence_of_appends_keeps_the_history_valid(sequence: list[object]):
     conversation, made = Conversation(), 0

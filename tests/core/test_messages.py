@@ -121,6 +121,7 @@ usages = st.builds(
 )
 
 
+@pytest.mark.integration
 @given(usages, usages, usages)
 def test_usage_adds_up_in_any_grouping(a: Usage, b: Usage, c: Usage):
     assert (a + b) + c == a + (b + c)

@@ -25,6 +25,7 @@ def git(top: Path, *words: str) -> None:
     subprocess.run([GIT, *named, *words], cwd=top, check=True, capture_output=True)
 
 
+@pytest.mark.integration
 async def test_an_ordinary_repository_has_a_branch_and_no_trouble(tmp_path: Path):
     client = git_of(tmp_path / "top")
     (client.folder / "a.txt").write_text("changed\n")
@@ -32,6 +33,7 @@ async def test_an_ordinary_repository_has_a_branch_and_no_trouble(tmp_path: Path
     assert (seen.branch, seen.trouble, list(seen.changes)) == ("main", "", ["a.txt"])
 
 
+@pytest.mark.integration
 async def test_a_detached_head_is_a_trouble(tmp_path: Path):
     client = git_of(tmp_path / "top")
     git(client.folder, "checkout", "-q", "--detach")

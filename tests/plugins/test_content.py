@@ -111,6 +111,7 @@ def test_no_link_in_an_archive_leads_out(tmp_path: Path):
         read_archive(packed_tar(tmp_path / "a.tgz", through))
 
 
+@pytest.mark.integration
 def test_bombs_are_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(content_module, "MOST_BYTES", 1_000_000)
     with pytest.raises(BadPlugin, match="larger than 1 MB"):

@@ -269,6 +269,7 @@ def test_counts_that_come_later_leave_the_others():
     assert counts == (5, 7, 2, 1)
 
 
+@pytest.mark.integration
 @given(
     st.lists(
         st.tuples(

@@ -133,6 +133,7 @@ async def test_the_window_is_the_one_that_the_server_has(serve: Serve) -> None:
     assert (found.state, found.window) == ("listed", 4321)
 
 
+@pytest.mark.integration
 async def test_a_server_that_hangs_is_not_waited_for(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -468,6 +468,7 @@ async def test_an_ollama_stream_without_its_last_line_broke_off(serve, model_of)
     assert "broke off" in str(error)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("answer", "window"),
     [

@@ -55,6 +55,7 @@ async def test_a_request_arrives_whole_and_its_answer_too(serve, connect):
     assert asked.headers["host"] == f"127.0.0.1:{server.port}"
 
 
+@pytest.mark.integration
 async def test_a_get_has_no_body(serve, connect):
     server = await serve(http("{}"))
     await read(await connect(server.url).send(call(server.url, b"", "GET")))

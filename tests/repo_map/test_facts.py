@@ -29,6 +29,7 @@ def test_the_length_is_the_number_of_words() -> None:
     assert Reader().read("a.py", b"one two_three one 17 +").length == 3
 
 
+@pytest.mark.integration
 def test_a_weight_fits_into_its_bits_however_often_a_word_stands_there() -> None:
     assert max(Reader().read("a.py", b"word " * 100_000).weights.values()) == MOST_STEPS
 

@@ -152,6 +152,7 @@ def test_many_changes_one_by_one_become_segments_and_segments_become_one(
         assert len(store.fresh()) <= 3
 
 
+@pytest.mark.integration
 def test_all_kinds_of_files_can_be_in_a_project(work: Work) -> None:
     folder = work.folder
     work.write(plain="alpha")
@@ -203,6 +204,7 @@ def test_postings_are_written_in_parts_when_there_are_many(
     assert len(work.having("common")) == 10
 
 
+@pytest.mark.integration
 def test_without_a_cache_nothing_is_written(work: Work) -> None:
     cache, work.cache = work.cache, None
     work.write(one="def alpha(): pass")

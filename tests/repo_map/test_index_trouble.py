@@ -94,6 +94,7 @@ def test_a_damaged_store_is_thrown_away_and_made_anew(
         assert is_right(made)
 
 
+@pytest.mark.integration
 @every_row(
     "statement",
     [
@@ -176,6 +177,7 @@ def test_a_store_is_for_its_owner_alone(cache: Path, project: Path) -> None:
     assert cache.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("pragma", ["query_only=1", "max_page_count=1"])
 def test_what_cannot_be_written_is_known_in_memory(
     cache: Path, project: Path, monkeypatch: pytest.MonkeyPatch, pragma: str
@@ -201,6 +203,7 @@ def test_what_cannot_be_written_is_known_in_memory(
     assert cache.exists(), "what is only full or read-only is not thrown away"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("lock", ["IMMEDIATE", "EXCLUSIVE"])
 @pytest.mark.parametrize("is_new", [False, True])
 def test_nobody_waits_long_for_another_process(
@@ -321,6 +324,7 @@ def test_a_store_that_is_no_good_however_often_it_is_made_is_given_up(
         assert is_right(made)
 
 
+@pytest.mark.integration
 def test_a_question_while_another_process_writes_is_answered_with_what_is_there(
     cache: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

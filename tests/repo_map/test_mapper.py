@@ -99,6 +99,7 @@ async def test_the_question_arrives_as_it_was_asked(home: Path) -> None:
     assert msgspec.json.decode((home / "job").read_bytes(), type=MapRequest).folder == b"/"
 
 
+@pytest.mark.integration
 async def test_a_prepared_process_is_asked_once_and_the_next_question_starts_another() -> None:
     async with mapping(READY + ANSWER) as mapper:
         mapper.prepare()

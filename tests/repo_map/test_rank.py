@@ -46,6 +46,7 @@ def test_small_projects_are_ranked(tmp_path: Path) -> None:
         assert [each.path for each in ranked(tmp_path / path, {path: text}, "words")] == [path]
 
 
+@pytest.mark.integration
 def test_the_words_of_a_request_decide(tmp_path: Path) -> None:
     first = {
         "add an item to the cart": "src/cart.py",

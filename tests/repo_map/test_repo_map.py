@@ -78,6 +78,7 @@ def test_it_goes_on_from_what_it_has_kept_and_sees_what_changed(
     second.close()
 
 
+@pytest.mark.integration
 def test_the_history_is_kept_and_handed_on_to_the_next_time(
     harbour: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

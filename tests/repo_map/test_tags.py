@@ -155,6 +155,7 @@ def test_a_text_over_the_cap_a_packed_one_and_an_unknown_language_give_nothing()
     assert tags_of(b"def f(): pass\n", "cobol") == Tags()
 
 
+@pytest.mark.integration
 @every_row("language", ["csharp", "java"])
 def test_a_text_of_open_types_is_not_parsed_it_would_take_gigabytes(
     language: str, monkeypatch: pytest.MonkeyPatch
@@ -185,6 +186,7 @@ def test_a_grammar_that_is_not_installed_gives_nothing(monkeypatch: pytest.Monke
     assert tags_of(b"package a\nfunc F() {}\n", "go") == Tags()
 
 
+@pytest.mark.integration
 @every_row("language, source, definitions, uses", SNIPPETS, ids=[row[0] for row in SNIPPETS])
 def test_definitions_and_uses_of_each_language(
     language: str, source: bytes, definitions: str, uses: str

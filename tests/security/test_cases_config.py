@@ -113,6 +113,7 @@ async def test_c01_no_key_reaches_an_address_that_a_repository_names(
 # --- C02 to C04: what runs, and for whom -----------------------------------------------------
 
 
+@pytest.mark.integration
 async def test_c02_no_program_of_a_repository_runs_and_each_is_listed(
     project: Path, tmp_path: Path
 ):

@@ -22,6 +22,7 @@ def test_s02_git_grep_with_a_pager_asks():
     assert differences("S02") == []
 
 
+@pytest.mark.integration
 def test_s03_git_with_options_that_run_asks():
     assert differences("S03") == []
 
@@ -30,10 +31,12 @@ def test_s04_no_spelling_or_wrapper_hides_a_program():
     assert differences("S04") == []
 
 
+@pytest.mark.integration
 def test_s05_substitutions_and_expansions_are_judged():
     assert differences("S05") == []
 
 
+@pytest.mark.integration
 def test_s06_every_part_of_a_line_is_judged():
     assert differences("S06") == []
 

@@ -151,6 +151,7 @@ def test_n05_proxies_of_a_projects_file_of_variables_are_not_known(
     assert "HTTPS_PROXY" not in os.environ
 
 
+@pytest.mark.integration
 def test_e01_e05_no_secret_and_nothing_that_runs_first_gets_in(
     sandboxed: Sandbox, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,6 +65,7 @@ def git(project: Path, *words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.integration
 async def test_f01_what_a_session_leaves_is_private_whatever_the_umask(
     project: Path, open_session: Open
 ):
@@ -85,6 +86,7 @@ async def test_f01_what_a_session_leaves_is_private_whatever_the_umask(
     assert any("objects" in path.parts for path in left)
 
 
+@pytest.mark.integration
 async def test_f02_planted_folders_are_not_used(project: Path, open_session: Open, tmp_path: Path):
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -99,6 +101,7 @@ async def test_f02_planted_folders_are_not_used(project: Path, open_session: Ope
     assert "is not being saved" in repr(events.events)
 
 
+@pytest.mark.integration
 async def test_f04_an_edited_session_gives_no_power(
     project: Path, open_session: Open, tmp_path: Path
 ):
@@ -226,6 +229,7 @@ async def test_f06_the_git_tool_writes_no_secret_into_a_message(project: Path, o
     assert all(e.success for e in events.events if isinstance(e, ToolFinished))
 
 
+@pytest.mark.integration
 async def test_s14_a_grant_is_gone_when_the_session_is_resumed(project: Path, open_session: Open):
     async with OpenAIServer(["one"]) as server:
         session, _ = open_session(server)

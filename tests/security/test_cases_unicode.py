@@ -49,6 +49,7 @@ TROJAN = (
 )
 
 
+@pytest.mark.integration
 @every_row("character", HIDDEN, ids=lambda c: f"U+{ord(c):04X}")
 def test_u01_what_nobody_sees_is_shown_to_person_and_model(character: str):
     text = f"pass{character}word"
@@ -162,6 +163,7 @@ async def test_u01_hidden_characters_in_names_and_output_are_shown(bench: Any, p
     assert "\u202e" not in found.output
 
 
+@pytest.mark.integration
 async def test_u01_what_a_command_prints_is_shown_and_cut(make_bench: Any):
     bench = make_bench(max_output_chars=500)
     answered = await bench.call("read_file", path="\U000e0041x\u200b" * 300)

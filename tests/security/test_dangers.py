@@ -258,6 +258,7 @@ HIDDEN = [
 ]
 
 
+@pytest.mark.integration
 @every_row("text", HIDDEN)
 def test_s05_s06_s07_no_spelling_hides_a_blocked_program(text: str):
     assert blocked(text) == "sudo"

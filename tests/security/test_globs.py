@@ -59,6 +59,7 @@ def test_nonsense_is_an_error(pattern: str):
         compiled(pattern)
 
 
+@pytest.mark.integration
 @given(st.text(alphabet="ab/.*?[]{},!\\", max_size=12))
 def test_any_text_compiles_or_is_an_error(pattern: str):
     with suppress(re.error):

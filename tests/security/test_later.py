@@ -92,6 +92,7 @@ async def test_p18_file_tools_ask_about_each_of_them_without_an_always(project: 
     )
 
 
+@pytest.mark.integration
 async def test_p18_edits_and_deletes_of_them_are_asked_about_as_well(project: Path):
     asked = Asked()
     bench = Bench(project, mode="auto", confirm=asked)

@@ -34,6 +34,7 @@ async def test_a_repository_put_together_oddly_is_refused(pit: Sandpit, tmp_path
         await Git(this_host().environ, pit.top).look()
 
 
+@pytest.mark.integration
 async def test_a_branch_that_is_a_link_or_a_pipe_tells_nothing_of_another_repository(
     pit: Sandpit, tmp_path: Path
 ):

@@ -55,6 +55,7 @@ def test_protected_names_are_not_writable_in_any_spelling(text: str, name: str, 
     assert any(re.fullmatch(p, f"/{name}{below}") for p in excepted(text))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("path", ["/sub/.git", "/a/b/.GIT/config"])
 def test_nested_repositories_are_not_writable(text: str, path: str) -> None:
     assert any(re.fullmatch(p, path) for p in excepted(text))

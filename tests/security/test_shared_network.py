@@ -42,6 +42,7 @@ def test_without_nsenter_each_command_keeps_a_network_of_its_own(
         wanted.forward(3456)
 
 
+@pytest.mark.integration
 def test_a_port_is_forwarded_once(wanted: SharedNetwork):
     if not has_bubblewrap():
         pytest.skip("NOT TESTED: bubblewrap does not work here")

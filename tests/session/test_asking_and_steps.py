@@ -72,6 +72,7 @@ async def test_where_nobody_is_there_the_model_is_told_so(project: Path):
     assert (outcome.finished.reason, outcome.refusals) == ("done", 0)
 
 
+@pytest.mark.integration
 async def test_the_steps_are_kept_with_the_session(project: Path):
     session, _ = opened(project, call("todo", steps=f"- {STEPS}"), "Done.", "Go on.")
     async with session:
@@ -87,6 +88,7 @@ async def test_the_steps_are_kept_with_the_session(project: Path):
         assert session.context.steps == ""
 
 
+@pytest.mark.integration
 async def test_a_compaction_says_them_anew(project: Path):
     said = [f"answer {n} " + "word " * 200 for n in range(6)]
     steps, thought = call("todo", steps=STEPS), call("set_thought", text="mend it")

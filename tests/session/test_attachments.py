@@ -71,6 +71,7 @@ async def test_what_was_piped_in_and_what_a_command_prints_name_no_files(
     assert [notice.text for notice in events.of(Noticed)] == ["Attached: a.txt (1 line)"]
 
 
+@pytest.mark.integration
 async def test_a_name_that_would_end_its_own_title_stands_in_quotes(
     project: Path, open_session: Open
 ):
@@ -108,6 +109,7 @@ def test_a_script_gives_only_its_prompt_as_the_words_that_name_files(
     assert given == ["see @a.txt", ""]
 
 
+@pytest.mark.integration
 async def test_words_for_a_running_turn_bring_their_files(project: Path, open_session: Open):
     (project / "a.txt").write_text("plums\n")
     (project / "b.txt").write_text("pears\n")
@@ -151,6 +153,7 @@ async def test_reading_what_is_named_can_be_interrupted(
         assert server.requests == []
 
 
+@pytest.mark.integration
 async def test_words_whose_attachment_failed_are_not_sent_and_the_conversation_is_without_them(
     project: Path, open_session: Open
 ):
@@ -170,6 +173,7 @@ async def test_words_whose_attachment_failed_are_not_sent_and_the_conversation_i
         assert "x = 1" in repr(server.requests[0].body)
 
 
+@pytest.mark.integration
 async def test_words_for_a_running_turn_whose_attachment_failed_are_left_out_and_that_is_said(
     open_session: Open,
 ):
@@ -187,6 +191,7 @@ async def test_words_for_a_running_turn_whose_attachment_failed_are_left_out_and
     assert "there is no file that matches @gone.py" in events.of(Noticed)[0].text
 
 
+@pytest.mark.integration
 def test_a_script_that_names_a_file_which_is_not_there_ends_with_2_and_sends_nothing(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):

@@ -22,6 +22,7 @@ def ids_of(events: RecordedEvents) -> list[str]:
     return [event.id for event in events.of(ToolStarted)]
 
 
+@pytest.mark.integration
 async def test_a_call_that_was_rewound_keeps_its_id_for_itself(open_session: Open):
     async with OpenAIServer([*ANSWERS, *ANSWERS]) as server:
         session, events = open_session(server)

@@ -50,6 +50,7 @@ async def test_a_thread_and_the_loop_share_one_vault(
         await session.close()
 
 
+@pytest.mark.integration
 async def test_tokens_and_cost_grow_with_each_step_and_count_once(open_session: Open):
     script = [call("list_files", pattern="*"), call("list_files", pattern="*.x"), "done"]
     async with OpenAIServer([*script, "again"]) as server:
@@ -86,6 +87,7 @@ async def test_the_estimate_follows_the_conversation(open_session: Open):
         await session.close()
 
 
+@pytest.mark.integration
 async def test_a_turn_is_remembered_by_its_first_words_alone(open_session: Open):
     async with OpenAIServer(["one"]) as server:
         session, _ = open_session(server)
@@ -94,6 +96,7 @@ async def test_a_turn_is_remembered_by_its_first_words_alone(open_session: Open)
         await session.close()
 
 
+@pytest.mark.integration
 async def test_a_mode_chosen_while_a_new_session_opens_holds_and_no_turn_comes_between(
     open_session: Open, monkeypatch: pytest.MonkeyPatch
 ):
@@ -120,6 +123,7 @@ async def test_a_mode_chosen_while_a_new_session_opens_holds_and_no_turn_comes_b
         await session.close()
 
 
+@pytest.mark.integration
 async def test_words_at_a_limit_are_given_back_and_go_with_the_conversation(open_session: Open):
     async with OpenAIServer(["one", "two"]) as server:
         session, _ = open_session(server, overrides={"agent.max_iterations": 1})

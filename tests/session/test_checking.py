@@ -167,6 +167,7 @@ def test_an_option_that_means_nothing_is_bad_usage(
     assert said in str(caught.value)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("words", [["-P", "go"], ["tool", "call", "list_files", "{}"]])
 def test_bad_usage_has_its_exit_code(
     words: list[str], project: Path, capsys: pytest.CaptureFixture[str]

@@ -132,6 +132,7 @@ async def test_another_model_closes_a_toolbox_and_opens_it_again(open_session: A
     assert toolbox.log == ["open", "step_1", "close", "open", "step_2", "close"]
 
 
+@pytest.mark.integration
 async def test_a_toolbox_is_confirmed_too_and_cannot_speak_for_the_session(open_session: Any):
     def act(_: ToolCall, emit: Emit) -> str:
         emit(ToolFinished(id="x", success=True, output="made up"))

@@ -95,6 +95,7 @@ async def test_a_copy_knows_what_turns_changed_whose_words_are_gone(
     assert not (project / "a").exists()
 
 
+@pytest.mark.integration
 async def test_a_session_of_the_same_second_can_be_taken_up_in_incognito(open_session: Open):
     async with OpenAIServer(["a", "b"]) as server:
         session, _ = open_session(server)

@@ -206,6 +206,7 @@ async def test_f04_a_file_that_was_edited_gives_no_permission(project: Path, ope
     assert "ybs" in events.of(SystemPrompted)[0].content
 
 
+@pytest.mark.integration
 async def test_f06_secrets_are_masked_and_their_placeholders_stay_theirs(open_session: Open):
     first, second = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8", "ghp_" + "z9Y8x7W6v5" * 3 + "U4t3S2"
     async with OpenAIServer(["noted", "noted too"]) as server:
@@ -222,6 +223,7 @@ async def test_f06_secrets_are_masked_and_their_placeholders_stay_theirs(open_se
     assert [number for number in ("#1]", "#2]") if number not in sent] == []
 
 
+@pytest.mark.integration
 async def test_incognito_and_no_saving_write_no_file_and_can_still_be_taken_back(
     open_session: Open,
 ):

@@ -197,6 +197,7 @@ async def test_each_thing_goes_along_once_and_in_order(desk: Desk):
     )
 
 
+@pytest.mark.integration
 async def test_what_cannot_go_along_is_said_and_the_rest_goes(desk: Desk, project: Path):
     outside = project.parent / "outside.txt"
     outside.write_text("not yours")
@@ -321,6 +322,7 @@ async def test_odd_texts_go_along_whole(desk: Desk, project: Path):
     assert wrong == {}
 
 
+@pytest.mark.integration
 async def test_a_huge_file_shows_its_beginning(desk: Desk, project: Path):
     (project / "huge.txt").write_bytes(b"first\n" + b"some more words\n" * 300_000)
     text = await desk.text("@huge.txt:1-1")

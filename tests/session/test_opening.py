@@ -88,6 +88,7 @@ def test_a_rule_that_is_none_is_an_error(project: Path):
         Session(Options.of(project, options))
 
 
+@pytest.mark.integration
 async def test_a_message_is_looked_at_and_written_once_in_a_session_of_several_turns(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -12,6 +12,8 @@ from ybs.frontends.headless.advice import refuse
 from ybs.session.session import Session
 from ybs.testing import OpenAIServer, RecordedEvents, answer, call
 
+pytestmark = pytest.mark.integration
+
 YES, ALWAYS = Answer(is_allowed=True), Answer(is_allowed=True, is_for_session=True)
 NO = Answer(is_allowed=False, reason="not that one")
 

@@ -12,6 +12,8 @@ from ybs.core.ports import Request
 from ybs.session.session import Session
 from ybs.testing import HttpError, OpenAIServer, PickingModel, RecordedEvents, ScriptedModel
 
+pytestmark = pytest.mark.integration
+
 Open = Callable[..., tuple[Session, RecordedEvents]]
 
 

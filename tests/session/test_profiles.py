@@ -57,6 +57,7 @@ async def test_one_is_chosen_at_the_start(project: Path):
         check_review(session, model)
 
 
+@pytest.mark.integration
 @pytest.mark.usefixtures("profiles")
 async def test_one_is_chosen_in_a_running_chat(project: Path):
     session, model = opened(project, 3)

@@ -246,6 +246,7 @@ async def test_a_time_limit_stops_a_stalled_model(open_session: Open):
     assert outcome.finished.reason == "limit"
 
 
+@pytest.mark.integration
 async def test_a_typed_command_runs_and_the_model_answers(project: Path, open_session: Open):
     async with OpenAIServer(["I see it."]) as server:
         session, events = open_session(server)
@@ -268,6 +269,7 @@ async def test_a_blocked_typed_command_is_refused_and_the_model_is_told(open_ses
     assert sent.startswith("[Shell command failed]\nCommand: sudo true\nError: ")
 
 
+@pytest.mark.integration
 async def test_a_typed_command_is_part_of_the_turn_and_can_be_cancelled(
     project: Path, open_session: Open
 ):
@@ -290,6 +292,7 @@ async def test_a_typed_command_is_part_of_the_turn_and_can_be_cancelled(
         os.kill(int((project / "pid").read_text()), 0)
 
 
+@pytest.mark.integration
 async def test_a_dry_run_runs_no_typed_command_either(project: Path, open_session: Open):
     async with OpenAIServer(["Right."]) as server:
         session, _ = open_session(server, dry_run=True)
@@ -351,6 +354,7 @@ async def test_a_blank_line_asks_nobody_anything(open_session: Open):
             assert await session.handle("   ") == Reply(text="")
 
 
+@pytest.mark.integration
 async def test_closing_twice_ends_the_session_once(open_session: Open):
     async with OpenAIServer(["hi"]) as server:
         session, events = open_session(server)
@@ -370,6 +374,7 @@ async def test_a_bare_exclamation_mark_prints_the_usage(open_session: Open):
     assert "!COMMAND" in reply.text
 
 
+@pytest.mark.integration
 async def test_switching_keeps_the_conversation_and_the_new_provider_gets_it(
     home: Path, open_session: Open
 ):
@@ -391,6 +396,7 @@ async def test_switching_keeps_the_conversation_and_the_new_provider_gets_it(
     ]  # of an empty folder a small model is told nothing
 
 
+@pytest.mark.integration
 async def test_switching_warns_when_the_conversation_no_longer_fits(home: Path, open_session: Open):
     async with OpenAIServer(["one"]) as server:
         small = {"endpoint": server.url, "window": 1000, "model": "tiny"}

@@ -42,6 +42,7 @@ async def allow(question: Question) -> Answer:
     return Answer(is_allowed=True)
 
 
+@pytest.mark.integration
 async def test_a_model_loads_one_and_reads_its_files(project: Path, home: Path):
     folder = skill(home / OWN, "pdf-forms", "Read references/fields.md.")
     put(folder, "references/fields.md", "the fields")
@@ -107,6 +108,7 @@ async def test_the_person_sends_one_with_words(project: Path, home: Path):
         assert command.choices(session) == ["review"]
 
 
+@pytest.mark.integration
 async def test_those_of_a_project_wait_for_trust(project: Path, home: Path):
     skill(project / ".agents/skills", "ours", "Do it our way.")
     (project / ".claude").mkdir()

@@ -85,6 +85,7 @@ async def test_a_sub_agents_turn_is_no_part_of_the_main_agents(open_session: Ope
             assert [each.usage for each in resumed.turns] == [each.usage for each in turns]
 
 
+@pytest.mark.integration
 async def test_what_a_sub_agent_changed_is_what_the_turn_changed(open_session: Open):
     display = Raw(msgspec.json.encode({"path": "a.txt", "diff": DIFF}))
     change = ToolFinished(id="x", name="edit_file", success=True, output="", display=display)

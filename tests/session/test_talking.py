@@ -35,6 +35,7 @@ async def test_without_a_turn_words_steer_nothing(open_session: Open) -> None:
         await session.close()
 
 
+@pytest.mark.integration
 async def test_words_for_the_running_turn_are_read_at_its_next_step(open_session: Open) -> None:
     async with OpenAIServer([call("list_files", pattern="*"), "done"]) as server:
         session, events = open_session(server)
@@ -52,6 +53,7 @@ async def test_words_for_the_running_turn_are_read_at_its_next_step(open_session
         await session.close()
 
 
+@pytest.mark.integration
 async def test_what_is_told_about_words_for_the_running_turn_comes_behind_them(
     project: Path, open_session: Open
 ) -> None:
@@ -109,6 +111,7 @@ async def test_a_turn_is_remembered_with_what_it_used(open_session: Open) -> Non
         await session.close()
 
 
+@pytest.mark.integration
 async def test_going_back_forgets_what_came_after(open_session: Open) -> None:
     async with OpenAIServer(["one", "two", "three"]) as server:
         session, _ = open_session(server)

@@ -31,6 +31,7 @@ class Noting(TurnHook):
         self._note("after")
 
 
+@pytest.mark.integration
 async def test_the_first_hook_is_the_outermost(open_session: Open):
     log: list[str] = []
     async with OpenAIServer(["done"]) as server:

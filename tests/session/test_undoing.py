@@ -47,6 +47,7 @@ def play(project: Path) -> Play:
     return Play(project)
 
 
+@pytest.mark.integration
 async def test_what_somebody_changed_since_is_a_conflict_and_nothing_is_touched(play: Play):
     a, b, c = (play.project / name for name in "abc")
     a.write_text("1")
@@ -83,6 +84,7 @@ async def test_a_change_between_two_turns_is_a_conflict_of_both_together(play: P
     assert (await play.checkpoints.undo([first])).conflicts == ("a",)
 
 
+@pytest.mark.integration
 async def test_turns_are_undone_together_and_done_again_in_their_order(play: Play):
     a = play.project / "a"
     a.write_text("1")
@@ -132,6 +134,7 @@ async def test_nothing_is_written_through_a_link_that_was_planted_since(play: Pl
     assert folder.is_symlink()
 
 
+@pytest.mark.integration
 async def test_a_folder_that_the_turn_made_a_link_comes_back(play: Play, tmp_path: Path):
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -183,6 +186,7 @@ async def test_a_file_in_the_place_of_a_folder_is_named_with_what_went(play: Pla
     assert kept.paths == ("d", "d/x", "e/f/")
 
 
+@pytest.mark.integration
 async def test_a_folder_laid_out_as_a_repository_comes_back_too(play: Play):
     bare = play.project / "fixture"
     for folder in ("objects", "refs"):
@@ -199,6 +203,7 @@ async def test_a_folder_laid_out_as_a_repository_comes_back_too(play: Play):
     assert tree(play.project) == before
 
 
+@pytest.mark.integration
 async def test_a_project_too_large_is_said_once_and_tools_can_still_be_undone(
     play: Play, monkeypatch: pytest.MonkeyPatch
 ):

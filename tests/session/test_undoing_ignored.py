@@ -124,6 +124,7 @@ async def test_an_ignored_file_that_goes_on_changing_is_left_and_stops_nothing(p
     assert (await play.checkpoints.undo([edited])).conflicts == ("server.log",)
 
 
+@pytest.mark.integration
 async def test_of_many_ignored_files_the_first_are_kept_and_the_others_named(
     play: Play, monkeypatch: pytest.MonkeyPatch
 ):

@@ -75,6 +75,7 @@ def play(project: Path) -> Play:
     return Play(project)
 
 
+@pytest.mark.integration
 async def test_what_is_saved_between_commands_and_tools_is_not_the_turns(project: Path):
     play = Play(project, "mine=1", "gone=1", "edited=1")
     await play.command("a=1")
@@ -130,6 +131,7 @@ async def test_undo_gives_back_what_the_person_had_saved_before_a_command_of_the
     assert play.texts() == {"a": "mine", "b": "mine", "temporary": "mine"}
 
 
+@pytest.mark.integration
 async def test_while_a_job_runs_all_that_changes_counts(play: Play):
     play.jobs.append("job-1")
     await play.command("a=1")
@@ -209,6 +211,7 @@ async def test_in_a_project_too_large_to_be_looked_at_all_of_a_tools_file_is_the
         play.checkpoints.begin()
 
 
+@pytest.mark.integration
 async def test_a_turn_in_which_old_contents_are_let_go_of_is_kept_too(
     play: Play, monkeypatch: pytest.MonkeyPatch
 ):

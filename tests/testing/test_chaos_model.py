@@ -2,6 +2,7 @@
 
 from contextlib import aclosing
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -122,6 +123,7 @@ async def test_the_same_seed_does_the_same_and_another_does_not():
     assert len(set(first)) == 7  # all six, and none
 
 
+@pytest.mark.integration
 @given(st.integers(min_value=0, max_value=10**6))
 async def test_whatever_goes_wrong_the_turn_ends_and_the_history_stays_valid(seed: int):
     script = [answer("Let me look.", call("look", n=n)) for n in range(4)]

@@ -105,6 +105,7 @@ async def test_a_cut_list_tells_how_many_there_are(bench: Any):
     assert "[2 of 7 files shown" in answered.output
 
 
+@pytest.mark.integration
 async def test_a_list_is_cut_to_the_allowed_characters(make_bench: Any, project: Path):
     for number in range(200):
         (project / f"file-{number:03}.txt").write_text("")

@@ -73,6 +73,7 @@ async def test_offsets_out_of_the_file_are_errors(bench: Any, project: Path):
     assert (await bench.ok("read_file", path="a", offset=0)).output == "1\tone"
 
 
+@pytest.mark.integration
 @every_row(
     ("data", "shown"),
     [
@@ -157,6 +158,7 @@ async def test_a_name_that_only_looks_escaped_has_a_spelling_of_its_own(bench: A
     assert "does not exist" in await bench.fails("read_file", path="a\\xff")
 
 
+@pytest.mark.integration
 async def test_a_file_that_grows_while_it_is_read_is_an_error(
     bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -7,6 +7,8 @@ import pytest
 
 from ybs.tools.reading import content
 
+pytestmark = pytest.mark.integration
+
 
 async def test_of_a_huge_file_only_the_lines_asked_for_are_held(
     bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch

@@ -49,6 +49,7 @@ async def test_output_is_shown_as_it_comes(bench: Any):
     )
 
 
+@pytest.mark.integration
 async def test_commands_run_in_the_project_or_the_folder_given(bench: Any, project: Path):
     (project / "sub").mkdir()
     for name in ("working_dir", "working_directory"):
@@ -141,6 +142,7 @@ async def test_output_that_is_no_text_is_not_shown(bench: Any):
     assert answered.output.startswith("[200 bytes that are not text]\n[exit")
 
 
+@pytest.mark.integration
 @every_row(
     ("configured", "asked", "expected"),
     [

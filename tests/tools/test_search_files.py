@@ -78,6 +78,7 @@ def tree(project: Path) -> Path:
     return project
 
 
+@pytest.mark.integration
 async def test_matches_come_with_their_context(engine: str, bench: Any):
     answered = await bench.ok("search_files", pattern=r"def \w+", context_lines=1)
     assert answered.display == {
@@ -305,6 +306,7 @@ async def test_files_in_which_the_pattern_takes_too_long_are_named(
     assert answered.display["truncated"]
 
 
+@pytest.mark.integration
 async def test_a_pattern_that_crosses_lines_does_not_make_a_large_file_slow(
     without_rg: None, bench: Any, project: Path
 ):
@@ -352,6 +354,7 @@ async def test_a_pattern_in_another_dialect_gets_its_matches_or_a_hint(
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.integration
 async def test_a_name_with_a_line_end_spoils_nothing(engine: str, bench: Any, project: Path):
     (project / "a\nb.txt").write_text("hit\nhit\n")
     (project / "c.txt").write_text("hit\n")

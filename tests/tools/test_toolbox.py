@@ -188,6 +188,7 @@ async def test_a_display_that_cannot_be_encoded_is_a_bug_too():
     assert "TypeError" in result.output
 
 
+@pytest.mark.integration
 async def test_a_result_has_all_that_the_tool_said_and_its_time():
     output = ToolOutput(output="text", summary="sum", display={"a": 1}, is_error=True)
     result, events = await run_odd(lambda: output)
@@ -292,6 +293,7 @@ async def test_an_edit_asks_only_until_the_file_was_read(make_bench: Any, projec
     await bench.ok("edit_file", path="a", old_text="one", new_text="two")
 
 
+@pytest.mark.integration
 async def test_calls_side_by_side_do_not_mix(bench: Any, project: Path):
     for name in "abcdef":
         (project / name).write_text(name * 3)

@@ -120,6 +120,7 @@ async def test_half_characters_reach_nobody():
     assert await failure_of(fail) == "no ?"
 
 
+@pytest.mark.integration
 async def test_huge_output_is_cut():
     async def act(_print: Print) -> ToolOutput:
         return ToolOutput(output="x" * 10_000_000, summary="y" * 1_000_000)

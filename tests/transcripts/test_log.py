@@ -81,6 +81,7 @@ def test_f05_a_session_has_one_writer(path: Path):
     assert words_in(path) == ["one"]
 
 
+@pytest.mark.integration
 def test_f05_another_process_that_writes_is_respected(path: Path):
     log = Log(path)
     log.close()

@@ -4,6 +4,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -179,6 +180,7 @@ DEEDS = ("take_turn", "compact", "rewind", "rewind_anywhere", "restore", "rewind
          "undo_and_redo", "name", "crash_in_a_turn", "resume", "end")  # fmt: skip
 
 
+@pytest.mark.integration
 @given(st.lists(st.sampled_from((*DEEDS, *["take_turn"] * 5)), max_size=20), st.integers(0, 99))
 @example(["crash_in_a_turn", "rewind_anywhere"], 0)  # back to where results had come and not all
 def test_a_life_leaves_the_same_state_live_and_from_its_file(

@@ -1,5 +1,6 @@
 """A session's name, made of its first exchange."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,6 +43,7 @@ def test_a_long_title_ends_at_a_word():
     assert title_of("X" * 100, "y") == "X" * (LONGEST - 1) + "…"
 
 
+@pytest.mark.integration
 @given(st.text(), st.text())
 def test_a_title_is_one_short_line_of_anything(words: str, answer: str):
     title = title_of(words, answer)

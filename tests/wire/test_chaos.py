@@ -168,6 +168,7 @@ HARMS = ("cut", "bytes", "slow", "garbage", "double", "swap", "lose")
 harms = st.tuples(st.sampled_from(HARMS), st.integers(0, 9_999), st.integers(0, 9_999))
 
 
+@pytest.mark.integration
 @each_wire
 @given(harm=harms)
 def test_a_harmed_stream_is_an_error_or_the_right_message(wire: str, harm: tuple[str, int, int]):
@@ -208,6 +209,7 @@ async def test_an_answer_without_an_end_is_given_up(wire: str):
     assert "did not stop" in str(found)
 
 
+@pytest.mark.integration
 @every_row("wire", list(WIRES))
 async def test_a_line_without_an_end_is_given_up(wire: str):
     found = await heard(wire, [*pieces_of(wire)[:2], *[b"x" * 1_000_000] * 18])

@@ -3,6 +3,7 @@
 import shlex
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from rows import every_row
@@ -72,6 +73,7 @@ CASES = [
 ]
 
 
+@pytest.mark.integration
 @every_row(("name", "effect", "subject"), CASES)
 async def test_a_call_is_allowed_when_the_advice_is_followed(
     name: str, effect: Effect, subject: Subject

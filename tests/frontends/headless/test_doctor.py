@@ -174,6 +174,7 @@ def test_a_local_provider_is_ok_only_while_it_listens(
     assert found["provider odd"]["state"] == "warning"
 
 
+@pytest.mark.integration
 def test_the_doctor_says_how_a_provider_is_started(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

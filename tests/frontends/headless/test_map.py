@@ -86,6 +86,7 @@ def test_the_budget_holds_and_without_a_query_there_is_an_overview(
     assert len(capsys.readouterr().out) > len(found["text"])
 
 
+@pytest.mark.integration
 def test_the_query_is_read_from_standard_input_and_the_folder_may_be_named(
     harbour: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,6 +114,7 @@ def test_memory_is_bounded_while_strangers_texts_are_read_and_not_after(
     assert resource.getrlimit(resource.RLIMIT_AS) == before
 
 
+@pytest.mark.integration
 def test_what_cannot_be_mapped_is_told(project: Path, capsys: Capture) -> None:
     assert cli.main(["map"]) == 0
     assert capsys.readouterr() == ("", "ybs: there are no files to map\n")
@@ -135,6 +137,7 @@ def test_no_model_and_no_broken_settings_stop_it(
     assert "IGNORED" in printed.err
 
 
+@pytest.mark.integration
 @every_row("words, is_kept", [([], True), (["--no-cache"], False), (["--incognito"], False)])
 def test_the_index_is_kept_unless_that_is_not_wanted(
     words: list[str], is_kept: bool, harbour: Path, home: Path, capsys: Capture
@@ -148,6 +151,7 @@ def test_the_index_is_kept_unless_that_is_not_wanted(
     assert bool(kept) == is_kept
 
 
+@pytest.mark.integration
 def test_names_that_act_on_a_terminal_are_written_so_that_they_do_not(
     project: Path, capsys: Capture
 ) -> None:

@@ -42,6 +42,7 @@ def small_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
 
 
+@pytest.mark.integration
 def test_the_starter_model_is_listed_before_it_is_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert "not installed; `ybs models install` fetches it" in printed(capsys)
     (starter,) = msgspec.json.decode(printed(capsys, "list", "--format", "json"))["files"]
@@ -128,6 +129,7 @@ def test_removing_deletes_the_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert not starter_path(this_host()).exists()
 
 
+@pytest.mark.integration
 def test_the_list_says_what_is_best_for_this_machine_and_what_ollama_has(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -147,6 +149,7 @@ def test_the_list_says_what_is_best_for_this_machine_and_what_ollama_has(
     assert "  x         window unknown  free" in text
 
 
+@pytest.mark.integration
 def test_what_can_be_reached_is_data_too(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -206,6 +209,7 @@ def test_a_model_is_downloaded_chosen_and_removed(
     assert not (models_folder(this_host()) / "mine.gguf").exists()
 
 
+@pytest.mark.integration
 def test_without_a_name_the_best_model_for_this_machine_is_downloaded(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

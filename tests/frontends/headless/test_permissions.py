@@ -31,6 +31,7 @@ def test_rules_are_kept_listed_and_removed(project: Path, capsys: pytest.Capture
     assert run(capsys)[1].startswith("No rules")
 
 
+@pytest.mark.integration
 def test_what_is_not_understood_is_bad_usage(project: Path, capsys: pytest.CaptureFixture[str]):
     for words in (("allow",), ("remove", "x"), ("remove", "7"), ("list", "more")):
         code, out, err = run(capsys, *words)

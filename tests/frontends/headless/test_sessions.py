@@ -120,6 +120,7 @@ def test_on_a_narrow_terminal_a_line_is_what_people_look_for(
         assert line.endswith("open")
 
 
+@pytest.mark.integration
 def test_a_number_means_what_the_list_showed(
     keep: Keep, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -170,6 +170,7 @@ def test_what_is_forbidden_stays_so_in_spite_of_yes(
     assert not (project / "a").exists()
 
 
+@pytest.mark.integration
 def test_the_folders_hold_and_can_be_added(
     project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

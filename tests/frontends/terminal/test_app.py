@@ -117,6 +117,7 @@ def test_choosing_nothing_ends_with_what_is_missing(
     assert list(home.iterdir()) == []
 
 
+@pytest.mark.integration
 def test_in_incognito_the_choice_is_for_this_run_and_nothing_is_written(
     project: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -133,6 +134,7 @@ def test_in_incognito_the_choice_is_for_this_run_and_nothing_is_written(
     ]
 
 
+@pytest.mark.integration
 def test_a_choice_that_cannot_be_kept_counts_for_this_run(
     project: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -86,6 +86,7 @@ async def test_t01_t02_t03_t04_t07_nothing_in_any_event_acts_on_the_terminal():
         assert "73137" in stage.raw
 
 
+@pytest.mark.integration
 async def test_t01_t02_t03_t04_t07_nothing_acts_on_the_plain_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):

@@ -55,6 +55,7 @@ async def test_a_press_that_stopped_a_turn_is_not_the_first_of_two() -> None:
         assert stage.terminal.window.app.is_running
 
 
+@pytest.mark.integration
 async def test_a_turn_that_does_not_stop_is_left_once_the_prompt_is_empty() -> None:
     async with staged(FakeSession(will_not_stop)) as stage:
         stage.keys("go\r")
@@ -205,6 +206,7 @@ def test_rules_and_tasks_are_drawn_and_have_ascii_twins() -> None:
     assert "[x] done" in fit_encoding(drawn, "ascii")
 
 
+@pytest.mark.integration
 async def test_words_typed_into_a_question_are_seen_and_none_is_lost() -> None:
     async with staged(FakeSession(asks(question_of())), prompt="go") as stage:
         await stage.sees("[y] yes")

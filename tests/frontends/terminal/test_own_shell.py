@@ -129,6 +129,7 @@ async def test_modes_that_the_program_took_back_are_left_alone(
     assert person.seen.endswith(b"\x1b[0m\x1b>")
 
 
+@pytest.mark.integration
 async def test_the_next_line_begins_in_the_first_column(person: Person, project: Path) -> None:
     await person.runs("printf 'no line end\\033[0m'", project)
     assert person.seen.endswith(b"\r\n")
@@ -156,6 +157,7 @@ async def test_of_long_output_beginning_and_end_are_kept(
     assert person.seen.count(b"0123456789") == 3000  # the person has seen all of it
 
 
+@pytest.mark.integration
 async def test_what_is_kept_is_clean(person: Person, project: Path) -> None:
     ran = await person.runs(
         "printf '\\033[31mred\\033[0m \\033]0;title\\007a\\bb 1%%\\r2%%\\n'", project
@@ -188,6 +190,7 @@ async def test_who_stops_it_ends_the_program_and_gets_the_terminal_back(
     assert termios.tcgetattr(person.terminal) == before
 
 
+@pytest.mark.integration
 async def test_a_terminal_in_raw_mode_stays_what_it_was(person: Person, project: Path) -> None:
     tty.setraw(person.terminal)
     before = termios.tcgetattr(person.terminal)

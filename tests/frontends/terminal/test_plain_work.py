@@ -26,6 +26,7 @@ from ybs.session.reply import Column, Menu, MenuItem, Reply, Row, Table
 Open = Callable[..., Any]
 
 
+@pytest.mark.integration
 async def test_a_line_typed_too_early_is_no_answer_and_words_are_not_lost(talking: Open) -> None:
     session = FakeSession(asks(question_of()), says("first"), says("second"))
     async with talking(session) as talk:

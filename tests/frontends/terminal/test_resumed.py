@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from msgspec import Raw
 from msgspec.structs import replace
 from paper import Page
@@ -44,6 +45,7 @@ COMPACTED = Compacted(
 )
 
 
+@pytest.mark.integration
 async def test_the_terminal_draws_the_last_exchange_before_the_first_prompt() -> None:
     session = FakeSession(says("Next."))
     session.resumed = RESUMED
@@ -85,6 +87,7 @@ async def test_plain_tells_the_last_exchange_in_sentences(
             assert line in talk.text, line
 
 
+@pytest.mark.integration
 async def test_a_command_that_takes_long_says_what_it_does() -> None:
     begun, go = asyncio.Event(), asyncio.Event()
 

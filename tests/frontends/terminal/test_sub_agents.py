@@ -138,6 +138,7 @@ def headless(
         )
 
 
+@pytest.mark.integration
 async def test_the_terminal_draws_one_line_of_each_and_nothing_of_what_they_write() -> None:
     async with staged(FakeSession(works), prompt="go") as stage:
         await stage.sees("All seen.")

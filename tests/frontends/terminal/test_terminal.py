@@ -16,6 +16,8 @@ from ybs.core.events import TextStreamed
 from ybs.core.ports import Answer
 from ybs.frontends.terminal import warm_up
 
+pytestmark = pytest.mark.integration
+
 YES = Answer(is_allowed=True)
 ALT_ENTER = "\x1b\r"
 

@@ -50,6 +50,7 @@ async def test_ctrl_l_empties_the_screen_and_loses_nothing() -> None:
         assert session.lines == ["go"]
 
 
+@pytest.mark.integration
 async def test_the_bottom_line_tells_of_jobs_and_that_they_have_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

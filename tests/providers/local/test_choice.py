@@ -2,6 +2,8 @@
 
 from itertools import product
 
+import pytest
+
 from rows import every_row
 from ybs.providers.local.catalogue import CANDIDATES
 from ybs.providers.local.choice import Plan, Shape, choose, plan, smaller
@@ -135,6 +137,7 @@ def test_each_machine_gets_the_best_model_that_it_runs_well(
     assert f"window {window:,}" in made.reason
 
 
+@pytest.mark.integration
 def test_nothing_that_is_chosen_needs_more_memory_than_there_is():
     """Many machines that nobody made up one by one."""
     sizes = (0.5, 1.5, 4, 12, 48)

@@ -56,6 +56,7 @@ def left(target: Path) -> list[str]:
     return sorted(path.name for path in target.parent.iterdir())
 
 
+@pytest.mark.integration
 async def test_a_file_arrives_with_progress_and_leaves_nothing_else_behind(target: Path):
     steps: list[Any] = []
     with open_hub(gives(**STATED)) as hub:
@@ -68,6 +69,7 @@ async def test_a_file_arrives_with_progress_and_leaves_nothing_else_behind(targe
     assert {total for _, total, _ in steps} == {len(MODEL)}
 
 
+@pytest.mark.integration
 async def test_a_download_that_breaks_off_goes_on_where_it_broke_off(target: Path):
     with open_hub(gives(most=300_000), gives(most=300_000), gives()) as hub:
         await fetch(hub, target, known=SHA256)
@@ -78,6 +80,7 @@ async def test_a_download_that_breaks_off_goes_on_where_it_broke_off(target: Pat
     assert begins[2] == ("bytes=600000-", '"1"')
 
 
+@pytest.mark.integration
 async def test_what_is_here_is_kept_for_the_next_run(target: Path):
     with open_hub(gives(most=500_000), says(503)) as hub:
         with pytest.raises(ProviderDown, match="answered 503"):
@@ -127,6 +130,7 @@ async def test_a_part_that_is_longer_than_the_file_is_thrown_away(target: Path):
     assert content(target) == MODEL
 
 
+@pytest.mark.integration
 async def test_a_connection_that_always_breaks_is_given_up_and_what_came_is_kept(target: Path):
     with open_hub(gives(most=10)) as hub, pytest.raises(ProviderDown) as caught:
         await fetch(hub, target)
@@ -173,6 +177,7 @@ async def test_a_hub_that_does_not_play_fair_installs_nothing(
     assert not kept.exists() or kept.stat().st_size <= len(MODEL)
 
 
+@pytest.mark.integration
 async def test_what_was_wrong_is_not_gone_on_with(target: Path):
     with open_hub(gives(b"GGUF" + b"wrong" * 100_000), gives()) as hub:
         with pytest.raises(ProviderDown, match="It was not installed"):
@@ -191,6 +196,7 @@ async def test_another_part_than_the_one_asked_for_is_refused(target: Path):
         await fetch(hub, target)
 
 
+@pytest.mark.integration
 async def test_the_hub_says_what_the_file_is_and_not_the_host_that_it_redirects_to(target: Path):
     with (
         open_hub(gives(X_Linked_Etag="2" * 64, X_Linked_Size=3)) as store,

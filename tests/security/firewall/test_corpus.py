@@ -39,6 +39,7 @@ def test_x01_tokens_of_fifty_kinds_are_found_in_every_frame(firewall: Firewall) 
     assert missed == []
 
 
+@pytest.mark.integration
 def test_no_scanner_finds_a_secret_in_these_tests(firewall: Firewall) -> None:
     here = Path(__file__).parent
     corpus = Path(secrets_corpus.__file__ or "").parent
@@ -46,6 +47,7 @@ def test_no_scanner_finds_a_secret_in_these_tests(firewall: Firewall) -> None:
     assert [text[one.start : one.end] for text in texts for one in firewall.find(text)] == []
 
 
+@pytest.mark.integration
 def test_x01_hard_negatives_are_left_alone(firewall: Firewall) -> None:
     texts = list(negatives(Random(2)))
     assert len(texts) >= 150

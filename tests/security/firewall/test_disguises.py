@@ -115,6 +115,7 @@ def test_each_kind_of_token_is_masked_in_each_disguise(way: str) -> None:
     assert [token for _, token in TOKENS if left("see: {} there", token, way)] == []
 
 
+@pytest.mark.integration
 @given(st.sampled_from(TOKENS), st.sampled_from(PAIRS))
 def test_a_token_is_masked_in_two_disguises(token: tuple[str, str], pair: tuple[str, str]) -> None:
     assert not left("see: {} there", token[1], *pair)

@@ -41,6 +41,7 @@ def test_masking_twice_changes_nothing_more(parts: list[tuple[str, str, str]]) -
     assert Firewall().mask(masked) == masked
 
 
+@pytest.mark.integration
 @given(st.text("abc dÄ€\U0001f600\n=:'\"%{}[]#-+/\\\0", max_size=200))
 def test_a_text_without_secrets_stays_as_it_is(text: str) -> None:
     assert Firewall().mask(text) is text

@@ -168,6 +168,7 @@ async def test_x05_a_placeholder_is_refused_wherever_the_secret_does_not_stand(
     assert inner.calls == []
 
 
+@pytest.mark.integration
 @given(
     st.sampled_from(["edit_file", "write_file", "run_shell", "Edit"]),
     st.sampled_from(["path", "content", "old_text", "new_text", "command"]),

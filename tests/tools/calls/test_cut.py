@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,6 +53,7 @@ def test_the_limit_always_holds(text: str, limit: int):
 _NOTE = re.compile(r"\[\.\.\. ([\d,]+) characters(?: \(([\d,]+) lines\))? left out\. hint \.\.\.\]")
 
 
+@pytest.mark.integration
 @given(
     st.text(alphabet="ab\n\u65e5\U0001f600", min_size=20, max_size=40),
     st.integers(230, 399),

@@ -220,6 +220,7 @@ LINES = st.lists(
 ).map("\n".join)
 
 
+@pytest.mark.integration
 @given(LINES, st.integers(0, 40), st.integers(1, 30), LINES)
 def test_an_exact_edit_is_what_replacing_makes_of_it(text: str, start: int, size: int, new: str):
     old = text[start % max(1, len(text)) :][:size].rstrip("\n")
@@ -230,6 +231,7 @@ def test_an_exact_edit_is_what_replacing_makes_of_it(text: str, start: int, size
         assert edited(text, old, new) == text.replace(old, new)
 
 
+@pytest.mark.integration
 @given(LINES, LINES, st.sampled_from([slip for _, slip in SLIPS[:6]]))
 def test_a_slip_leads_to_the_same_file_or_to_none(
     above: str, below: str, slip: Callable[[str], str]
@@ -238,6 +240,7 @@ def test_a_slip_leads_to_the_same_file_or_to_none(
     assert edited(text, slip(BLOCK), slip(NEW)) == f"{above}\n{NEW}{below}\n"
 
 
+@pytest.mark.integration
 @given(LINES, LINES, LINES)
 def test_nothing_outside_the_place_changes(text: str, old: str, new: str):
     match = find(text, old or "x", new)

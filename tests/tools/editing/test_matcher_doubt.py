@@ -1,5 +1,7 @@
 """Edits whose meaning is in doubt are refused, and slips that would break code are mended."""
 
+import pytest
+
 from rows import every_row
 from ybs.tools.editing.matcher import Match, find
 
@@ -89,6 +91,7 @@ def test_an_indentation_left_out_leaves_none_behind(old: str, new: str, wanted: 
     assert "indentation" in found.how
 
 
+@pytest.mark.integration
 def test_many_places_are_told_in_time():
     found = find("abc " * 100_000 + "\n" * 100_000, "abc", "x")
     assert not isinstance(found, Match)

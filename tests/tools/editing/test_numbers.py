@@ -63,6 +63,7 @@ def test_numbers_in_every_spelling_are_taken_off(label: Callable[[int], str]):
         assert edited(FILE, told(OLD, label) + "\n", new + "\n") == WANTED
 
 
+@pytest.mark.integration
 @every_row("label", LABELS)
 def test_one_numbered_line_is_understood(label: Callable[[int], str]):
     for indent in ("", "    ", "\t", "\t\t"):

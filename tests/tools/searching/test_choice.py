@@ -41,6 +41,7 @@ def test_globs_may_be_several_and_leave_out(glob: str, names_anywhere: bool, exp
     assert GlobChoice(glob, names_anywhere=names_anywhere).of(PATHS) == expected
 
 
+@pytest.mark.integration
 @given(
     st.sampled_from(["**", "**/*", "**/*.py", "**/*{.py,.ts}", "**/*.{py,ts}", "**/*a.py"]),
     st.lists(st.text("ab./", min_size=1, max_size=9), max_size=5),

@@ -136,6 +136,7 @@ def test_only_what_both_engines_know_goes_to_rg():
         assert pattern_of(pattern).rg == ""
 
 
+@pytest.mark.integration
 @given(st.text(alphabet="ab.*+?(){}[]^$|\\\\dwsnx1-:<=!#i,2é", max_size=12))
 def test_any_text_is_read_or_refused(pattern: str):
     try:

@@ -67,6 +67,7 @@ async def test_a_long_output_is_cut_and_whole_in_a_file(shells: Shells):
     assert size_of(path[1]) == 3893
 
 
+@pytest.mark.integration
 async def test_what_is_cut_is_always_in_a_file(shells: Shells):
     for size in (1000 - room._NOTE_ROOM, 1000 - room._NOTE_ROOM + 1):
         job = start(shells, f"printf '%0{size}d' 0")
@@ -167,6 +168,7 @@ async def test_the_number_of_jobs_is_bounded(shells: Shells, monkeypatch: pytest
     assert start(shells, "sleep 60").name == "job-3"
 
 
+@pytest.mark.integration
 async def test_ended_jobs_are_forgotten_in_time(shells: Shells, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(room, "MOST_ENDED", 2)
     for _ in range(4):

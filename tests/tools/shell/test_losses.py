@@ -29,6 +29,7 @@ def planted(project: Path) -> Path:
     return project
 
 
+@pytest.mark.integration
 @every_row(
     "command, named",
     [

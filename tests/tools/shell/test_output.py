@@ -44,6 +44,7 @@ def test_memory_and_text_stay_within_bounds_whatever_comes(pieces: list[bytes], 
     assert is_cut or text == as_seen(whole.decode(errors="replace"))
 
 
+@pytest.mark.integration
 @given(st.text(max_size=40), st.lists(st.integers(0, 160), max_size=8))
 def test_taken_in_parts_nothing_is_lost_and_no_character_is_torn(text: str, places: list[int]):
     data = text.encode(errors="replace")

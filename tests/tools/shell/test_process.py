@@ -89,6 +89,7 @@ needs_proc = pytest.mark.skipif(
 )
 
 
+@pytest.mark.integration
 @needs_proc
 async def test_a_process_that_left_the_group_and_lost_its_parent_ends_with_the_call(place: Place):
     (place.folder / "daemon.py").write_text(DAEMON)
@@ -223,6 +224,7 @@ async def test_the_last_lines_of_a_flood_are_shown_although_nothing_more_comes(
     await task
 
 
+@pytest.mark.integration
 async def test_bytes_that_are_no_text_and_characters_cut_in_two_are_survived(place: Place):
     shown: list[str] = []
     command = place.command(r"printf '\303'; sleep 0.02; printf '\274\377'", shown.append)

@@ -152,6 +152,7 @@ def test_an_answer_that_broke_off_without_an_end_is_drawn_before_the_next() -> N
     assert page.text == "  half\n\n  whole\n"
 
 
+@pytest.mark.integration
 def test_the_pieces_of_long_code_follow_each_other_without_a_gap() -> None:
     page = Page()
     code = "\n".join(f"x{number} = {number}" for number in range(200))
@@ -162,6 +163,7 @@ def test_the_pieces_of_long_code_follow_each_other_without_a_gap() -> None:
     assert page.text == f"  see\n\n{expected}\n"
 
 
+@pytest.mark.integration
 def test_long_thinking_shows_its_end_and_costs_little() -> None:
     page = Page()
     page.live.begin()

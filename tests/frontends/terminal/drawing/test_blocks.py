@@ -106,6 +106,7 @@ MARKDOWN = st.lists(
 )
 
 
+@pytest.mark.integration
 @given(MARKDOWN)
 def test_no_line_is_lost_and_none_comes_twice(lines: list[str]) -> None:
     found = "\n".join(blocks_of("\n".join(lines), 3)).split("\n")
@@ -126,6 +127,7 @@ def endless(line: str, count: int) -> str:
     return "\n".join(line.format(number=number) for number in range(count))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "text",
     [

@@ -19,6 +19,7 @@ async def test_a_fast_stream_draws_the_prompt_seldom_and_loses_nothing() -> None
     assert stage.raw.count("ctx 3%") < 40
 
 
+@pytest.mark.integration
 async def test_lines_that_were_not_drawn_yet_are_written_at_the_end() -> None:
     async with staged(FakeSession()) as stage:
         stage.terminal.renderer.say("one")

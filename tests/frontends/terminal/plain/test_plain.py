@@ -185,6 +185,7 @@ async def test_words_are_folded_at_one_width_and_code_is_not(talking: Open) -> N
     assert max(len(line) for line in lines if not line.startswith("x ")) <= 79
 
 
+@pytest.mark.integration
 async def test_the_time_of_a_turn_leaves_the_question_out(talking: Open) -> None:
     async with talking(FakeSession(asks(question_of())), "go") as talk:
         await talk.sees("no because ...: ")
@@ -261,6 +262,7 @@ async def test_a_question_is_answered_by_a_word(talking: Open, typed: str, answe
     assert session.answers == [answer]
 
 
+@pytest.mark.integration
 async def test_a_question_can_be_answered_for_the_project(talking: Open) -> None:
     session = FakeSession(asks(replace(question_of(), can_be_kept=True)))
     async with talking(session, "go") as talk:
@@ -281,6 +283,7 @@ async def test_a_question_without_always_says_why(talking: Open) -> None:
         assert 'No "always" here: it may destroy something.\n' in talk.text
 
 
+@pytest.mark.integration
 async def test_the_models_own_question_takes_a_number_or_words(talking: Open) -> None:
     question = replace(question_of("ask_user", "read", "Which one?"), choices=("a", "b"), grant="")
     session = FakeSession(asks(question))

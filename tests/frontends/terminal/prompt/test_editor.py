@@ -42,6 +42,7 @@ def left_of(notes: Path) -> tuple[list[int], bool]:
     return [int(mode, 8) for mode in modes], Path(file).exists()
 
 
+@pytest.mark.integration
 async def test_the_draft_is_edited_in_a_private_file_that_is_gone_afterwards(
     editor: Callable[[str], Path],
 ) -> None:

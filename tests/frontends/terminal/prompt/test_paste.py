@@ -200,6 +200,7 @@ def test_a_character_that_stands_for_a_paste_cannot_be_pasted() -> None:
     assert clean("\tü 👩‍👩‍👧 \u202e\n") == ("\tü 👩‍👩‍👧 \u202e\n", 0)
 
 
+@pytest.mark.integration
 def test_old_pastes_are_let_go_but_never_one_of_the_draft() -> None:
     pastes = Pastes()
     text = "x" * (MOST_KEPT // 2)

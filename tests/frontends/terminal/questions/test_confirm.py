@@ -569,6 +569,7 @@ async def test_the_draft_is_there_again_after_the_question() -> None:
         await stage.sees("› kept")
 
 
+@pytest.mark.integration
 async def test_a_question_of_a_turn_that_is_stopped_goes_away() -> None:
     session = FakeSession(asks(question_of()))
     async with staged(session) as stage:

@@ -293,6 +293,7 @@ async def test_a_menu_of_prompts_that_is_closed_again_leaves_nothing_behind() ->
         assert "› /rewind 1 of 1 both" in stage.screen
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("size", [(40, 12), (20, 6), (80, 24)])
 async def test_a_menu_fits_any_screen(size: tuple[int, int]) -> None:
     async with staged(picking(menu=MANY), columns=size[0], rows=size[1]) as stage:
@@ -324,6 +325,7 @@ async def test_a_line_that_was_sent_before_the_menu_came_is_for_the_menu() -> No
             assert ahead not in session.lines
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("keys", [f"/model\r{DOWN}\r", f"/mode\r{UP}{UP}qwen\r"])
 async def test_a_command_its_menu_and_the_choice_are_typed_in_one_burst(keys: str) -> None:
     session = picking()
@@ -336,6 +338,7 @@ async def test_a_command_its_menu_and_the_choice_are_typed_in_one_burst(keys: st
         assert stage.terminal.window.draft.text == ""
 
 
+@pytest.mark.integration
 async def test_what_is_typed_behind_a_choice_is_for_the_prompt() -> None:
     session = picking()
     async with staged(session) as stage:
@@ -344,6 +347,7 @@ async def test_what_is_typed_behind_a_choice_is_for_the_prompt() -> None:
         await stage.until(lambda: stage.terminal.window.draft.text == "fix the cart")
 
 
+@pytest.mark.integration
 async def test_arrows_for_a_menu_that_does_not_come_are_forgotten() -> None:
     session = picking(menu=Menu(title="Nothing", items=()))
     async with staged(session, history=None) as stage:
