@@ -40,7 +40,7 @@ _WORDS: Final[Mapping[RemedyKind, str]] = {
     "fork_session": "continue in a copy of it: /resume N fork",
     "rewind_conversation": "take back only the conversation: /rewind 1 conversation",
     "restore_conversation": "bring it back: /restore",
-    "change_commits": "decide whether there are commits in this repository: /autocommit",
+    "change_commits": "turn commits on or off here: /autocommit",
     "set_up": "run `ybs setup` to choose one",
     "install_model": f"fetch it with `{INSTALL_STARTER}`",
     "remove_model": "remove the incomplete download with `ybs models remove`, then try again",

@@ -38,7 +38,7 @@ _WORDS: Final[Mapping[RemedyKind, str]] = {
     "fork_session": "continue in a copy of it with --fork",
     "rewind_conversation": "",
     "restore_conversation": "",
-    "change_commits": "set git.auto_commit in your own settings to decide whether there are commits",
+    "change_commits": "set git.auto_commit in your own settings to turn commits on or off",
     "set_up": "run `ybs setup` to choose one",
     "install_model": "fetch it with `ybs models install`",
     "remove_model": "remove the incomplete download with `ybs models remove`, then try again",
