@@ -237,7 +237,7 @@ LATE_IMPORTS = {
     "providers": 7,
     "security": 19,
     "session": 6,
-    "tools": 45,
+    "tools": 43,
     "transcripts": 2,
     "trust": 1,
 }

@@ -22,6 +22,7 @@ from ybs.security.paths.roots import OutsideRoots
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Allow, Deny, Subject
 from ybs.tools.calls.arguments import Decoded, decode
+from ybs.tools.calls.live import LiveOutput
 from ybs.tools.calls.read_only import UNHELD, ReadOnlyFirst, ReadOnlyRun, held_back
 from ybs.tools.specs import short_spec, spec
 
@@ -239,7 +240,6 @@ class LocalToolbox(Toolbox):
         return result if self._judges is None else await self._judges.look_at(ready.call, result)
 
     async def _run_checked(self, call: ToolCall, ready: Ready, emit: Emit) -> ToolResult:
-        from ybs.tools.calls.live import LiveOutput
         from ybs.tools.calls.supervise import awaited
 
         tool, notes = ready.tool, ready.decoded.notes
@@ -271,7 +271,6 @@ class LocalToolbox(Toolbox):
 
         Where that is not enough the person is asked. Returns None where it is to be run as any other call.
         """
-        from ybs.tools.calls.live import LiveOutput
         from ybs.tools.calls.supervise import awaited
 
         tool, value, notes = ready.tool, ready.decoded.value, ready.decoded.notes
