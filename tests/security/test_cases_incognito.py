@@ -5,11 +5,12 @@ in the answer. HOME, TMPDIR and the XDG folders lie in one folder, which is sear
 """
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -77,13 +78,15 @@ def prints_much(marker: str) -> str:
 
 
 def traces(marker: str, *folders: Path) -> list[str]:
-    """List the files with the marker in their name or anywhere in their bytes."""
+    """List the files with the marker in their name or anywhere in their bytes; some may be being removed meanwhile."""
     found: list[str] = []
-    for path in (path for folder in folders for path in folder.rglob("*")):
-        is_file = path.is_file() and not path.is_symlink()
-        target = str(path.readlink()) if path.is_symlink() else ""
-        if marker in path.name + target or (is_file and marker.encode() in path.read_bytes()):
-            found.append(str(path))
+    walked = (step for folder in folders for step in os.walk(folder))
+    for path in (Path(top, name) for top, below, files in walked for name in (*below, *files)):
+        with suppress(FileNotFoundError):
+            is_file = path.is_file() and not path.is_symlink()
+            target = str(path.readlink()) if path.is_symlink() else ""
+            if marker in path.name + target or (is_file and marker.encode() in path.read_bytes()):
+                found.append(str(path))
     return found
 
 
