@@ -5,6 +5,7 @@ from lab import Lab, Row, interleave, median
 MODULES = (
     "msgspec",
     "httpx2",
+    "mcp",
     "json_repair",
     "prompt_toolkit",
     "rich.console",
