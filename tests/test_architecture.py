@@ -185,6 +185,7 @@ def test_no_private_module_is_imported_across_packages() -> None:
     assert wrong == []
 
 
+@pytest.mark.integration
 def test_nobody_prints_but_the_doors() -> None:
     wrong = [
         place

@@ -41,6 +41,7 @@ def files_of_the_repository() -> Iterator[Path]:
         yield from (Path(folder) / name for name in kept)
 
 
+@pytest.mark.integration
 def test_make_lists_every_verb() -> None:
     done = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
     assert re.findall(r"make (\S+)  ", done.stdout) == ["help", *VERBS]

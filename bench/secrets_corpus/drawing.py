@@ -1,6 +1,7 @@
 """Draws texts that fit a regular expression, as vectors of published formats are made from their shapes."""
 
 import re
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -10,8 +11,13 @@ _PRINTABLE = [chr(code) for code in range(33, 127)]
 
 def draw(pattern: str, random: Random) -> str:
     """Return a text that the pattern matches as a whole."""
+    return "".join(_each(_parsed(pattern), random))
+
+
+@cache
+def _parsed(pattern: str) -> Any:
     parser: Any = re._parser  # type: ignore[attr-defined]  # the only reader of patterns in the standard library
-    return "".join(_each(parser.parse(pattern), random))
+    return parser.parse(pattern)
 
 
 def _each(tree: Any, random: Random) -> list[str]:
@@ -23,7 +29,7 @@ def _one(op: str, argument: Any, random: Random) -> str:
         case "LITERAL" | "AT":
             return chr(argument) if op == "LITERAL" else ""
         case "IN" | "ANY":
-            return random.choice(_set(argument) if op == "IN" else _PRINTABLE)
+            return random.choice(_set(tuple(argument)) if op == "IN" else _PRINTABLE)
         case "MAX_REPEAT" | "MIN_REPEAT":
             least, most, body = argument
             count = random.randint(least, min(int(most), least + _MOST_REPEATS))
@@ -36,7 +42,8 @@ def _one(op: str, argument: Any, random: Random) -> str:
             raise ValueError(f"cannot draw from {op}")
 
 
-def _set(items: Any) -> list[str]:
+@cache
+def _set(items: tuple[Any, ...]) -> list[str]:
     chars: list[str] = []
     for op, argument in items:
         match str(op):

@@ -121,6 +121,7 @@ def test_a_project_that_is_the_home_folder_gets_no_sandbox_but_may_go_without(ho
     assert without.launch("ls", home, {"SOME_TOKEN": "x"}).environ.get("SOME_TOKEN") is None
 
 
+@pytest.mark.integration
 def test_folders_that_no_sandbox_may_open_are_left_out(project: Path, tmp_path: Path) -> None:
     more = tmp_path / "more"
     more.mkdir()

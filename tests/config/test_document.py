@@ -19,6 +19,7 @@ def test_a_missing_file_is_no_document(tmp_path: Path):
     assert open_document(tmp_path / "none.json", "own") is None
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("text", "words", "line"),
     [

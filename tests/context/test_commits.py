@@ -50,6 +50,7 @@ def test_the_last_commits_stand_on_one_legible_line_each(project: Path) -> None:
     assert "\ufffd not UTF-8" in lines[4]
 
 
+@pytest.mark.integration
 def test_without_git_or_commits_nothing_is_said(project: Path, tmp_path: Path) -> None:
     MadeRepository(project)
     assert commits_of(project) is None

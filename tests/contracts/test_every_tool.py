@@ -25,6 +25,8 @@ from ybs.tools.calls.forms import schema_problem
 from ybs.tools.registry import NAMES, builtin_tools
 from ybs.tools.toolbox import Previewed
 
+pytestmark = pytest.mark.integration
+
 
 class Foreign:
     """A tool that has the protocol's parts and nothing else."""

@@ -14,6 +14,8 @@ from trusting import put
 from ybs.testing import call
 from ybs.testing.servers import OllamaServer
 
+pytestmark = pytest.mark.integration
+
 Start = Callable[..., Screen]
 COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-7]|38|4[0-7]|48|9[0-7])(?:;\d+)*m")
 
@@ -87,7 +89,6 @@ def test_what_was_typed_ahead_is_no_consent(start: Start, project: Path) -> None
     assert not (project / "made").exists()
 
 
-@pytest.mark.integration
 def test_ctrl_c_stops_a_running_command_and_twice_leaves(start: Start) -> None:
     screen = start(
         [call("run_shell", command="echo begun; sleep 60")], "--allow", "run_shell", "go"

@@ -83,6 +83,7 @@ async def test_a_bare_repository_has_nothing_to_commit(tmp_path: Path):
     assert (seen.changes, seen.branch) == ({}, "")
 
 
+@pytest.mark.integration
 def test_a_path_that_is_a_circle_of_links_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

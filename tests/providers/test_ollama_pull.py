@@ -3,7 +3,6 @@
 from typing import Any
 
 import msgspec
-import ollama
 import pytest
 from local.loopback_hub import Behaviour, open_hub, says
 from msgspec.structs import replace
@@ -29,6 +28,8 @@ LINES: list[dict[str, Any]] = [
 
 def lines(*given: dict[str, Any]) -> Behaviour:
     """Send these lines, every one such as the official client takes."""
+    import ollama  # an SDK is slow to import
+
     for each in given:
         if "error" not in each:
             ollama.ProgressResponse.model_validate(each)

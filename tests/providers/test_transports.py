@@ -62,6 +62,7 @@ async def test_a_get_has_no_body(serve, connect):
     assert "content-length" not in server.asked[0].headers
 
 
+@pytest.mark.integration
 async def test_a_connection_is_used_again(serve, connect):
     server = await serve(http("one"), http("two"))
     transport = connect(server.url)

@@ -64,6 +64,7 @@ async def test_whatever_goes_wrong_gives_no_map_and_a_reason_and_leaves_nothing(
     assert open_descriptors() == before
 
 
+@pytest.mark.integration
 async def test_a_process_that_a_parser_has_ended_is_followed_by_one_that_parses_nothing() -> None:
     parses_nothing = 'read job; case "$job" in *\'"parses":false\'*) ;; *) kill -9 $$;; esac; '
     script = parses_nothing + "echo '{\"sources\":5}'; read question; " + ANSWER
@@ -73,6 +74,7 @@ async def test_a_process_that_a_parser_has_ended_is_followed_by_one_that_parses_
         assert mapper.problem == ""
 
 
+@pytest.mark.integration
 async def test_what_cannot_be_started_is_a_reason_that_the_tool_tells() -> None:
     async with mapping(command=("/nowhere/python",)) as mapper:
         mapper.prepare()
@@ -88,6 +90,7 @@ async def test_without_an_interpreter_there_is_no_map(monkeypatch: pytest.Monkey
     assert mapper.problem == "there is no Python to start"
 
 
+@pytest.mark.integration
 async def test_the_question_arrives_as_it_was_asked(home: Path) -> None:
     script = f'printf "%s" "$job" > ~/job; printf "%s" "$question" > ~/question; {ANSWER}'
     async with mapping(READY + script) as mapper:
@@ -122,6 +125,7 @@ async def test_a_process_that_has_answered_may_put_its_index_away(home: Path) ->
         assert await comes(lambda: (home / "done").exists())
 
 
+@pytest.mark.integration
 async def test_the_end_of_the_session_ends_what_waits_what_works_and_what_begins() -> None:
     async with mapping(READY + "exec sleep 1000") as mapper:
         mapper.prepare()
@@ -137,6 +141,7 @@ async def test_the_end_of_the_session_ends_what_waits_what_works_and_what_begins
     await mapper.aclose()
 
 
+@pytest.mark.integration
 async def test_a_question_that_is_cancelled_leaves_no_process() -> None:
     async with mapping(READY + "exec sleep 1000") as mapper:
         asking = asyncio.ensure_future(mapper.ask("words"))

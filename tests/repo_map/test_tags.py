@@ -235,6 +235,7 @@ SIGNATURES = [
 ]
 
 
+@pytest.mark.integration
 @every_row("language, source, signature", SIGNATURES)
 def test_a_signature_is_one_line_without_the_body(
     language: str, source: bytes, signature: str

@@ -142,6 +142,7 @@ def test_n01_n02_nothing_of_the_machine_or_beyond_is_reached(
         assert [reached(one) for one in sockets] == [True] * 3  # the control
 
 
+@pytest.mark.integration
 def test_n05_proxies_of_a_projects_file_of_variables_are_not_known(
     sandboxed: Sandbox, project: Path
 ) -> None:

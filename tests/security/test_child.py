@@ -11,6 +11,8 @@ import pytest
 from ybs.security.sandbox.child import Failed, _end, run_child
 from ybs.security.sandbox.launch import Launch
 
+pytestmark = pytest.mark.integration
+
 
 async def run(
     code: str,
@@ -64,7 +66,6 @@ async def test_a_child_that_complains_without_end_still_ends():
         await run("head -c 100000 /dev/zero >&2; exit 1")
 
 
-@pytest.mark.integration
 async def test_what_a_child_has_started_dies_with_it(tmp_path: Path):
     note = tmp_path / "pid"
     with pytest.raises(Failed, match="longer"):
@@ -82,7 +83,6 @@ def is_alive(pid: int) -> bool:
     return done.stdout.strip()[:1] not in (b"", b"Z")
 
 
-@pytest.mark.integration
 async def test_a_child_in_the_group_of_its_parent_is_killed_alone():
     with pytest.raises(Failed, match=r"longer than 0\.05 s"):
         await run("exec sleep 1000", timeout_seconds=0.05, has_own_group=False)

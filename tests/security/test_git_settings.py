@@ -12,6 +12,8 @@ from ybs.security.paths.git_settings import named_by_git
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.protected import protected
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture
 def repository(project: Path) -> Path:
@@ -32,7 +34,6 @@ def test_a_repository_as_git_makes_it_names_nothing(repository: Path):
     assert named(repository) == []
 
 
-@pytest.mark.integration
 @every_row(
     ("key", "value", "expected"),
     [
@@ -83,7 +84,6 @@ def test_the_persons_own_files_count(repository: Path, home: Path, place: str):
     assert sorted(named(repository)) == ["ed.sh", "my # hooks", "run.py"]
 
 
-@pytest.mark.integration
 def test_settings_below_the_top_of_a_repository_and_in_work_trees_are_found(
     repository: Path, tmp_path: Path
 ):

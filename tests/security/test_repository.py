@@ -58,6 +58,7 @@ async def test_a_branch_that_is_a_link_or_a_pipe_tells_nothing_of_another_reposi
         await Git(this_host().environ, pit.top).run("log")
 
 
+@pytest.mark.integration
 async def test_a_file_that_leads_to_no_git_folder_is_refused(pit: Sandpit):
     shutil.rmtree(pit.top / ".git")
     (pit.top / ".git").write_text("somewhere")
@@ -162,6 +163,7 @@ def test_branches_that_name_each_other_in_a_circle_end_somewhere(tmp_path: Path)
     assert find_repository(tmp_path / "repo").work_tree == (tmp_path / "repo").resolve()
 
 
+@pytest.mark.integration
 def test_the_commit_at_head_is_read_where_plain_files_say_it(pit: Sandpit) -> None:
     top, repository = pit.top, find_repository(pit.top)
     commit = pit.plain("rev-parse", "HEAD").stdout.strip()

@@ -22,6 +22,7 @@ def wanted() -> SharedNetwork:
     return network
 
 
+@pytest.mark.integration
 def test_a_program_that_makes_no_namespace_does_not_open_the_machines_network(
     wanted: SharedNetwork, tmp_path: Path
 ):
@@ -56,6 +57,7 @@ def test_a_port_is_forwarded_once(wanted: SharedNetwork):
     assert wanted.forwards == {}
 
 
+@pytest.mark.integration
 def test_a_port_that_the_machine_has_in_use_is_forwarded_to_another_one(wanted: SharedNetwork):
     if not has_bubblewrap():
         pytest.skip("NOT TESTED: bubblewrap does not work here")

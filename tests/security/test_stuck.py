@@ -37,24 +37,28 @@ def comes_true(pid: int, places: frozenset[bytes]) -> bool:
     return found
 
 
+@pytest.mark.integration
 def test_one_that_waits_for_the_other_end_is_stuck(tmp_path: Path):
     os.mkfifo(tmp_path / "pipe")
     with running(f"exec cat {tmp_path}/pipe") as pid:
         assert comes_true(pid, stuck.OPENING)
 
 
+@pytest.mark.integration
 def test_so_is_one_whose_child_waits(tmp_path: Path):
     os.mkfifo(tmp_path / "pipe")
     with running(f"(cat {tmp_path}/pipe; true); true") as pid:
         assert comes_true(pid, stuck.OPENING)
 
 
+@pytest.mark.integration
 def test_who_reads_an_open_pipe_is_stuck_only_where_it_should_read_none():
     with running("exec cat") as pid:
         assert comes_true(pid, stuck.READING)
         assert not stuck.is_stuck(pid)
 
 
+@pytest.mark.integration
 def test_one_that_has_ended_is_not():
     with subprocess.Popen(["/bin/true"]) as process:
         process.wait()

@@ -82,6 +82,7 @@ async def test_two_unsaved_sessions_of_one_second_have_different_names(
     assert len(set(names)) == 2, names
 
 
+@pytest.mark.integration
 async def test_grants_questions_and_jobs_do_not_come_along(open_session: Open, project: Path):
     async with OpenAIServer([]) as server:
         session, _ = open_session(server)

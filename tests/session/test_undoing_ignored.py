@@ -19,6 +19,7 @@ def play(project: Path) -> Play:
     return Play(project)
 
 
+@pytest.mark.integration
 async def test_ignored_files_are_undone_too_but_those_in_bulk_folders_stay(play: Play):
     (play.project / ".gitignore").write_text("*.log\nbuild/\nlocal/\n")
     log, built, local = (play.project / name for name in ("a.log", "build/x", "local/db"))

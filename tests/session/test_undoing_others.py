@@ -151,6 +151,7 @@ async def test_while_a_job_runs_all_that_changes_counts(play: Play):
     assert play.texts() == {"a": "1", "b": "1", "by the job": "1", "mine": "1"}
 
 
+@pytest.mark.integration
 async def test_where_looks_are_slow_there_is_one_before_the_commands_and_one_after_the_turn(
     play: Play, monkeypatch: pytest.MonkeyPatch
 ):

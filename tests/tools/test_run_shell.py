@@ -25,6 +25,7 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "PIPE_SECONDS", 0.05)
 
 
+@pytest.mark.integration
 async def test_a_command_gives_both_outputs_and_its_exit_code(bench: Any):
     answered = await bench.call("run_shell", command="echo out; echo err >&2; exit 3")
     assert answered.result.is_error
@@ -35,12 +36,14 @@ async def test_a_command_gives_both_outputs_and_its_exit_code(bench: Any):
     assert answered.result.summary == "exit code 3"
 
 
+@pytest.mark.integration
 async def test_a_success_is_no_error_and_stderr_alone_needs_no_heading(bench: Any):
     answered = await bench.ok("run_shell", command="echo err >&2")
     assert answered.output.startswith("err\n[exit code 0")
     assert (await bench.ok("run_shell", command="true")).output.startswith("[exit code 0")
 
 
+@pytest.mark.integration
 async def test_output_is_shown_as_it_comes(bench: Any):
     answered = await bench.ok("run_shell", command="echo grün")
     assert (
@@ -67,12 +70,14 @@ async def test_what_is_no_command_is_an_error(bench: Any, command: str, words: s
     assert words in await bench.fails("run_shell", command=command)
 
 
+@pytest.mark.integration
 async def test_s17_there_is_no_input_and_no_terminal(bench: Any):
     answered = await bench.call("run_shell", command="cat; read x || echo end; : < /dev/tty")
     assert answered.display["stdout"] == "end\n"
     assert answered.display["exit_code"] != 0
 
 
+@pytest.mark.integration
 async def test_e01_e05_secrets_and_what_runs_first_are_not_in_the_environment(
     bench: Any, monkeypatch: pytest.MonkeyPatch
 ):
@@ -130,12 +135,14 @@ async def test_a_command_out_of_time_says_so_and_keeps_its_output(
     assert silent.output == "[stopped after the time limit of 1 s; it wrote nothing]"
 
 
+@pytest.mark.integration
 async def test_a_command_ended_by_a_signal_says_which(bench: Any):
     answered = await bench.call("run_shell", command="kill -SEGV $$")
     assert answered.output.startswith("[signal SIGSEGV (exit code -11), ")
     assert answered.display["exit_code"] == -11
 
 
+@pytest.mark.integration
 async def test_output_that_is_no_text_is_not_shown(bench: Any):
     command = r"i=0; while [ $i -lt 50 ]; do printf '\000\377\200\301'; i=$((i+1)); done"
     answered = await bench.ok("run_shell", command=command)
@@ -202,6 +209,7 @@ async def test_a_long_output_is_cut_and_whole_in_a_file_that_tools_can_read(make
     assert "blocked" in (await bench.call("write_file", path=file, content="x")).output
 
 
+@pytest.mark.integration
 async def test_an_output_that_only_colours_made_long_is_whole_and_needs_no_file(make_bench: Any):
     command = r"for n in $(seq 300); do printf '\033[31m%s\033[0m\r' $n; done"
     answered = await make_bench(max_output_chars=2000).ok("run_shell", command=command)
@@ -210,6 +218,7 @@ async def test_an_output_that_only_colours_made_long_is_whole_and_needs_no_file(
     assert "output_file" not in answered.display
 
 
+@pytest.mark.integration
 async def test_nothing_is_written_where_outputs_are_not_kept(make_bench: Any, home: Path):
     bench = make_bench(max_output_chars=2000)
     bench.workspace.shells.keeps_outputs = False
@@ -236,6 +245,7 @@ async def test_s16_endless_output_is_kept_within_bounds(make_bench: Any):
     assert size_of(answered.display["output_file"]) == 30_000_006
 
 
+@pytest.mark.integration
 async def test_two_long_outputs_share_the_room(make_bench: Any):
     bench = make_bench(max_output_chars=2000)
     output = (await bench.ok("run_shell", command="seq 10000; seq 10000 >&2")).output
@@ -244,6 +254,7 @@ async def test_two_long_outputs_share_the_room(make_bench: Any):
     assert min(len(out), len(err)) > 600
 
 
+@pytest.mark.integration
 async def test_what_a_terminal_would_have_overwritten_is_left_out(bench: Any):
     command = r"printf '10%%\r50%%\r100%%\n\033[31mred\033[0m\r\nlast\r'"
     assert (await bench.ok("run_shell", command=command)).output.startswith(
@@ -251,11 +262,13 @@ async def test_what_a_terminal_would_have_overwritten_is_left_out(bench: Any):
     )
 
 
+@pytest.mark.integration
 async def test_line_ends_with_more_than_one_return_lose_nothing(bench: Any):
     command = r"printf 'hello\r\r\nworld\r\r\n'"
     assert (await bench.ok("run_shell", command=command)).output.startswith("hello\nworld\n[exit")
 
 
+@pytest.mark.integration
 async def test_a_shell_that_cannot_start_is_an_error(bench: Any, monkeypatch: pytest.MonkeyPatch):
     def broken(*args: Any, **options: Any) -> None:
         raise OSError(11, "Resource temporarily unavailable")
@@ -266,6 +279,7 @@ async def test_a_shell_that_cannot_start_is_an_error(bench: Any, monkeypatch: py
         assert said == "The command could not be started: Resource temporarily unavailable"
 
 
+@pytest.mark.integration
 async def test_the_question_shows_the_whole_command_and_where(make_bench: Any, project: Path):
     questions: list[Question] = []
 
@@ -288,6 +302,7 @@ async def test_a_blocked_command_is_refused_even_when_everything_passes(bench: A
     assert "blocked" in answered.output
 
 
+@pytest.mark.integration
 async def test_a_sandbox_wraps_commands_in_front_and_in_the_background(bench: Any):
     class Sandboxed(Bare):
         def launch(self, command: str, folder: Path, environ: Any, **how: Any) -> Launch:
@@ -299,6 +314,7 @@ async def test_a_sandbox_wraps_commands_in_front_and_in_the_background(bench: An
         assert answered.output.startswith("sandboxed\nrun\n[")
 
 
+@pytest.mark.integration
 async def test_a_background_command_that_ends_at_once_says_so(bench: Any):
     answered = await bench.call("run_shell", command="echo x; exit 3", background=True)
     assert answered.result.is_error
@@ -322,6 +338,7 @@ async def test_a_background_command_gives_its_name_and_first_output(
     assert [e.text for e in answered.events if isinstance(e, ToolPrinted)] == ["begun\n"]
 
 
+@pytest.mark.integration
 async def test_a_background_command_that_nobody_heard_of_ends_when_the_call_is_cancelled(
     bench: Any,
 ):

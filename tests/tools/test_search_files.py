@@ -134,6 +134,7 @@ async def test_case_is_ignored_on_request(engine: str, bench: Any, pattern: str)
     assert not (await bench.ok("search_files", pattern="STREET")).display["total_matches"]
 
 
+@pytest.mark.integration
 async def test_a_file_that_goes_before_it_is_shown_is_named(
     engine: str, bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -151,10 +152,12 @@ async def test_a_file_that_goes_before_it_is_shown_is_named(
     assert "could not be read: src/a.py]" in answered.output
 
 
+@pytest.mark.integration
 async def test_nothing_found_is_said(engine: str, bench: Any):
     assert (await bench.ok("search_files", pattern="nowhere")).output == "No matches."
 
 
+@pytest.mark.integration
 async def test_all_matches_are_counted_when_only_some_are_shown(engine: str, bench: Any):
     answered = await bench.ok("search_files", pattern="main", max_results=2, context_lines=0)
     assert answered.output == (
@@ -365,6 +368,7 @@ async def test_a_name_with_a_line_end_spoils_nothing(engine: str, bench: Any, pr
     ]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("program", "words"), [("/none", "be started"), ("/bin/false", "run_shell")]
 )

@@ -1,6 +1,8 @@
 """The toolbox: it finds, checks, confirms, runs and cuts, and never raises."""
 
 import asyncio
+import io
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -176,11 +178,13 @@ async def test_a_tools_own_error_is_a_result_and_a_refusal_where_it_says_so(
     assert msgspec.json.decode(result.display) == {"success": False, "error": str(error)}
 
 
-async def test_a_bug_in_a_tool_is_a_result_and_is_logged(caplog: pytest.LogCaptureFixture):
+async def test_a_bug_in_a_tool_is_a_result_and_is_logged(monkeypatch: pytest.MonkeyPatch):
+    logged = io.StringIO()
+    monkeypatch.setattr(logging.getLogger("ybs"), "handlers", [logging.StreamHandler(logged)])
     result, _ = await run_odd(raising(ZeroDivisionError("by zero")))
     assert result.is_error
     assert "ZeroDivisionError: by zero" in result.output
-    assert "Traceback" in caplog.text
+    assert "Traceback" in logged.getvalue()
 
 
 async def test_a_display_that_cannot_be_encoded_is_a_bug_too():

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from rows import every_row
 from tools.conftest import MakeBench
 from tools.odd import FINE, Odd, Print, box
@@ -19,6 +21,7 @@ class Runner(Odd):
         return Subject(command="ls")
 
 
+@pytest.mark.integration
 async def test_a_command_that_may_only_read_runs_once_where_there_is_nothing_to_hold_it(
     make_bench: MakeBench,
 ):

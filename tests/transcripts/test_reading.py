@@ -140,6 +140,7 @@ def test_the_specifications_own_lines_are_a_transcript(path: Path):
     assert transcript.events[-1].event == SessionEnded(reason="exit", message_count=2)
 
 
+@pytest.mark.integration
 @given(st.lists(st.binary(max_size=40) | st.sampled_from([line("a", 1, 0), line("b", 2, 1)])))
 def test_no_file_makes_reading_fail_in_another_way_than_in_words(
     tmp_path_factory: pytest.TempPathFactory, pieces: list[bytes]

@@ -146,6 +146,7 @@ async def test_the_cache_is_counted_in_the_input(ask: Any):
         assert client.base_url.host == "127.0.0.1"
 
 
+@pytest.mark.integration
 @every_row(
     ("kind", "message", "expected", "is_temporary"),
     [

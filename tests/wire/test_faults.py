@@ -84,6 +84,7 @@ async def test_too_many_requests_say_how_long_to_wait(kind: type[ScriptedServer]
     assert caught.value.retry_after_seconds == 7
 
 
+@pytest.mark.integration
 @each_server
 async def test_two_values_on_one_line_are_two_frames(kind: type[ScriptedServer], ask: Any):
     async with kind([Joined(answer=EVERYTHING), EVERYTHING]) as server:

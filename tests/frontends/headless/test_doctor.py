@@ -314,6 +314,7 @@ def test_the_terminal_is_judged_by_what_it_can_do(monkeypatch: pytest.MonkeyPatc
     assert screen.colours({"TERM": "xterm"}) == "8 colours"
 
 
+@pytest.mark.integration
 def test_what_tmux_keeps_to_itself_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     tmux = tmp_path / "tmux"

@@ -98,6 +98,7 @@ def test_the_query_is_read_from_standard_input_and_the_folder_may_be_named(
     assert mapped(capsys, "src", "--query", "tide")["files"][0] == "tide.py"
 
 
+@pytest.mark.integration
 def test_memory_is_bounded_while_strangers_texts_are_read_and_not_after(
     harbour: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,6 +47,7 @@ def test_programs_are_those_of_the_desktop_in_front_of_the_person() -> None:
         assert " ".join(command[0] for command in programs(environ)) == wanted
 
 
+@pytest.mark.integration
 async def test_the_first_program_that_works_gets_the_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,6 +27,7 @@ def own(folder: Path, **scripts: str) -> dict[str, str]:
     return {"PATH": f"{programs}:/usr/bin:/bin", "WAYLAND_DISPLAY": "w", "DISPLAY": ":0"}
 
 
+@pytest.mark.integration
 async def test_the_first_program_with_an_image_is_taken(tmp_path: Path, project: Path) -> None:
     environ = own(tmp_path, wl_paste="exit 1", xclip=PNG)
     path = await save_image(environ, away_from=project)
@@ -42,6 +43,7 @@ async def test_what_is_missing_is_said(tmp_path: Path, project: Path) -> None:
         await save_image(own(tmp_path) | {"PATH": str(tmp_path)}, away_from=project)
 
 
+@pytest.mark.integration
 async def test_a_clipboard_with_text_alone_has_no_image(tmp_path: Path, project: Path) -> None:
     with pytest.raises(NoImage, match="holds no image"):
         await save_image(own(tmp_path, wl_paste="echo words"), away_from=project)

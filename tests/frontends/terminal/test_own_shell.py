@@ -65,6 +65,7 @@ def person() -> Iterator[Person]:
     person.close()
 
 
+@pytest.mark.integration
 async def test_it_has_the_persons_folder_environment_and_a_terminal(
     person: Person, project: Path
 ) -> None:
@@ -77,6 +78,7 @@ async def test_it_has_the_persons_folder_environment_and_a_terminal(
     assert b"mine in " in person.seen
 
 
+@pytest.mark.integration
 async def test_it_is_the_persons_shell(project: Path, person: Person, tmp_path: Path) -> None:
     shell = tmp_path / "bash"
     shell.write_text('#!/bin/sh\necho "mine with $1: $2"\n')
@@ -91,6 +93,7 @@ def test_a_shell_that_is_not_one_is_not_taken() -> None:
     assert shell_of({"SHELL": "/bin/sh"}) == ["/bin/sh", "-c"]
 
 
+@pytest.mark.integration
 async def test_what_is_typed_goes_to_the_program_and_ctrl_c_too(
     person: Person, project: Path
 ) -> None:
@@ -106,6 +109,7 @@ async def test_what_is_typed_goes_to_the_program_and_ctrl_c_too(
     assert "caught" in ran.output
 
 
+@pytest.mark.integration
 async def test_the_modes_are_restored_after_a_program_that_died_without_doing_so(
     person: Person, project: Path
 ) -> None:
@@ -121,6 +125,7 @@ async def test_the_modes_are_restored_after_a_program_that_died_without_doing_so
         assert sequence in after, sequence
 
 
+@pytest.mark.integration
 async def test_modes_that_the_program_took_back_are_left_alone(
     person: Person, project: Path
 ) -> None:
@@ -144,6 +149,7 @@ async def test_it_follows_the_size_of_the_terminal(person: Person, project: Path
     assert (await task).output == "24 80\nseen"
 
 
+@pytest.mark.integration
 async def test_of_long_output_beginning_and_end_are_kept(
     person: Person, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

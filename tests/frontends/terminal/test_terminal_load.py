@@ -7,8 +7,9 @@ from stage import staged
 
 from fake_session import FakeSession, hangs, says
 
+pytestmark = pytest.mark.integration
 
-@pytest.mark.integration
+
 async def test_a_thousand_keys_and_a_thousand_lines_are_kept_in_their_order() -> None:
     session = FakeSession(hangs)
     async with staged(session, prompt="go") as stage:
@@ -50,7 +51,6 @@ async def test_ctrl_l_empties_the_screen_and_loses_nothing() -> None:
         assert session.lines == ["go"]
 
 
-@pytest.mark.integration
 async def test_the_bottom_line_tells_of_jobs_and_that_they_have_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -114,6 +114,7 @@ def test_wrapping_leaves_nothing_out(text: str, width: int) -> None:
     assert all(cells(line) <= width for line in lines)
 
 
+@pytest.mark.integration
 @given(st.text(), st.integers(0, 30))
 def test_a_shortened_text_never_takes_more_room(text: str, width: int) -> None:
     assert cells(shorten(one_line(text), width)) <= width

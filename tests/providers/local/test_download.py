@@ -91,6 +91,7 @@ async def test_what_is_here_is_kept_for_the_next_run(target: Path):
     assert content(target) == MODEL
 
 
+@pytest.mark.integration
 async def test_a_download_that_is_cancelled_is_kept_too(target: Path):
     arrived = asyncio.Event()
     with open_hub(gives(most=500_000)) as hub:
@@ -114,6 +115,7 @@ async def test_a_run_that_was_killed_after_the_last_byte_fetches_nothing_again(t
     assert content(target) == MODEL
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("mark", ['"2"', "", 'W/"1"'])
 async def test_a_file_that_changed_meanwhile_is_fetched_from_the_beginning(target: Path, mark: str):
     with open_hub(gives(b"GGUF" + bytes(500_000), etag=mark, most=300_000), gives()) as hub:

@@ -45,6 +45,7 @@ def test_a_note_without_lines_names_characters_only():
     assert note_of(1234, 1) == "[... 1,234 characters left out ...]"
 
 
+@pytest.mark.integration
 @given(st.text(alphabet="ab\n", max_size=600), st.integers(0, 500))
 def test_the_limit_always_holds(text: str, limit: int):
     assert len(cut(text, limit, "hint")) <= limit

@@ -148,6 +148,7 @@ async def test_a_pdf_too_large_to_be_held_is_refused(bench: Any, project: Path):
     assert "too large a PDF; use run_shell" in await bench.fails("read_file", path="a")
 
 
+@pytest.mark.integration
 def test_an_interpreter_that_cannot_be_started_is_said(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("sys.executable", "/nowhere/python")
     with pytest.raises(ToolError, match=r"a\.pdf could not be read"):

@@ -16,6 +16,8 @@ from ybs.tools.shell import jobs as room
 from ybs.tools.shell import process
 from ybs.tools.workspace import Workspace
 
+pytestmark = pytest.mark.integration
+
 WORK = "echo out; echo err >&2; while ! [ -e go ]; do sleep 0.01; done; echo more; exit 3"
 
 
@@ -73,7 +75,6 @@ async def test_nothing_is_shown_of_it_any_more_as_the_output_of_the_call(
     assert "more" not in "".join(shown)
 
 
-@pytest.mark.integration
 async def test_the_file_with_the_whole_of_a_long_output_is_named(
     workspace: Workspace, home: Path
 ) -> None:

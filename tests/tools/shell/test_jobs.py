@@ -54,6 +54,7 @@ async def test_each_reading_gives_what_is_new(shells: Shells, project: Path):
     assert job.told(2000).output.startswith("[no new output]")
 
 
+@pytest.mark.integration
 async def test_a_long_output_is_cut_and_whole_in_a_file(shells: Shells):
     job = start(shells, "seq 1000")
     while job.ended is None:  # on a busy machine it may pause
@@ -76,6 +77,7 @@ async def test_what_is_cut_is_always_in_a_file(shells: Shells):
         assert ("left out" in text) == ("[whole output, " in text) == (size > 200)
 
 
+@pytest.mark.integration
 async def test_a_job_that_ends_by_itself_is_not_called_stopped(shells: Shells):
     job = start(shells, "kill -SEGV $$")
     assert await comes(lambda: job.ended is not None)
@@ -148,6 +150,7 @@ async def test_jobs_end_side_by_side(shells: Shells, monkeypatch: pytest.MonkeyP
     assert room.monotonic() - began < 4 * 0.3
 
 
+@pytest.mark.integration
 async def test_a_job_outlives_the_task_that_started_it(shells: Shells):
     async def turn() -> Job:
         return start(shells, "sleep 60")
@@ -158,6 +161,7 @@ async def test_a_job_outlives_the_task_that_started_it(shells: Shells):
     assert job.ended is None
 
 
+@pytest.mark.integration
 async def test_the_number_of_jobs_is_bounded(shells: Shells, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(room, "MOST_RUNNING", 2)
     first = start(shells, "sleep 60")
@@ -177,6 +181,7 @@ async def test_ended_jobs_are_forgotten_in_time(shells: Shells, monkeypatch: pyt
     assert [job.name for job in shells.jobs.all] == ["job-3", "job-4", "job-5"]
 
 
+@pytest.mark.integration
 async def test_a_job_that_is_not_there_is_named_with_those_that_are(shells: Shells):
     with pytest.raises(ToolError, match=r"no job 'job-9'\. The jobs are: none"):
         shells.jobs.find("job-9")
@@ -184,6 +189,7 @@ async def test_a_job_that_is_not_there_is_named_with_those_that_are(shells: Shel
     assert shells.jobs.find(" 1 ") is shells.jobs.find("job-1") is job
 
 
+@pytest.mark.integration
 async def test_the_listing_has_a_line_for_each(shells: Shells):
     assert shells.jobs.listing() == "There are no background jobs."
     start(shells, "sleep 60;\n" + "x" * 100)
@@ -238,6 +244,7 @@ async def test_jobs_end_when_ybs_is_killed(project: Path):
         assert await ends(pid)
 
 
+@pytest.mark.integration
 async def test_ended_commands_are_off_the_watchs_list(shells: Shells):
     read, write = os.pipe()
     watch = shells.watch

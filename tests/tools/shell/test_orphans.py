@@ -34,6 +34,7 @@ def start() -> Iterator[Start]:
         process.wait()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("older", "seconds"), [(1, 0.0), (-1, 0.0), (1, 5.0), (-1, 5.0)])
 def test_what_carries_the_mark_is_ended(
     start: Start, monkeypatch: pytest.MonkeyPatch, older: int, seconds: float
@@ -48,6 +49,7 @@ def test_what_carries_the_mark_is_ended(
     assert mark.end_all(shell, seconds) == 0
 
 
+@pytest.mark.integration
 def test_one_that_is_just_beginning_is_looked_at_again(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ):
@@ -63,6 +65,7 @@ def test_one_that_is_just_beginning_is_looked_at_again(
     assert mark.end_all(process.pid - 1, 0) == 1
 
 
+@pytest.mark.integration
 def test_nobody_waits_for_one_that_has_ended_and_is_not_buried(start: Start):
     process = start(Mark.new())
     process.kill()
@@ -70,6 +73,7 @@ def test_nobody_waits_for_one_that_has_ended_and_is_not_buried(start: Start):
     assert orphans._environ_of(process.pid) == orphans._GONE
 
 
+@pytest.mark.integration
 def test_a_mark_that_only_begins_alike_is_another_one(start: Start):
     mark = Mark(f"{orphans.token()}.1;")
     other = start(Mark(f"{orphans.token()}.11;"))

@@ -108,6 +108,7 @@ async def test_a_process_that_left_the_group_ends_when_the_time_is_over(place: P
     assert await ends(int(place.stdout))
 
 
+@pytest.mark.integration
 @needs_proc
 async def test_only_the_calls_own_strays_end(place: Place):
     bystander = await asyncio.create_subprocess_exec("sleep", "60", start_new_session=True)
@@ -119,6 +120,7 @@ async def test_only_the_calls_own_strays_end(place: Place):
         await bystander.wait()
 
 
+@pytest.mark.integration
 async def test_a_command_inside_another_ybs_is_found_by_both(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -136,6 +138,7 @@ async def test_what_holds_the_output_open_does_not_hold_the_call(place: Place):
     assert await ends(int(place.stdout))
 
 
+@pytest.mark.integration
 async def test_there_is_no_terminal_to_read_from(place: Place):
     started = time.monotonic()
     assert (await place.run("read x < /dev/tty")).exit_code > 0
@@ -143,6 +146,7 @@ async def test_there_is_no_terminal_to_read_from(place: Place):
     assert time.monotonic() - started < 5
 
 
+@pytest.mark.integration
 async def test_cancelling_ends_the_command_and_passes(place: Place):
     started = asyncio.Event()
     command = place.command("echo $$; sleep 60", lambda text: started.set())
@@ -185,6 +189,7 @@ def test_cancelled_again_and_again_nothing_is_left_when_the_loop_ends(
         assert asyncio.run(ends(pid))
 
 
+@pytest.mark.integration
 async def test_output_is_shown_piece_by_piece_before_the_end(place: Place):
     shown: list[str] = []
     first = asyncio.Event()
@@ -205,6 +210,7 @@ async def test_output_is_shown_piece_by_piece_before_the_end(place: Place):
     assert "".join(shown) == "a\nb\n"
 
 
+@pytest.mark.integration
 async def test_the_last_lines_of_a_flood_are_shown_although_nothing_more_comes(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ):
@@ -232,6 +238,7 @@ async def test_bytes_that_are_no_text_and_characters_cut_in_two_are_survived(pla
     assert place.stdout == "".join(shown) == "ü\ufffd"
 
 
+@pytest.mark.integration
 async def test_a_reader_woken_for_nothing_goes_on(place: Place, monkeypatch: pytest.MonkeyPatch):
     read = os.read
     calls: list[int] = []
@@ -260,6 +267,7 @@ def no_process(*args: Any, **options: Any) -> None:
     raise OSError(11, "Resource temporarily unavailable")
 
 
+@pytest.mark.integration
 async def test_a_shell_that_cannot_start_leaves_nothing(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ):
@@ -270,6 +278,7 @@ async def test_a_shell_that_cannot_start_leaves_nothing(
     assert open_descriptors() == before
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("number", [0, 1])
 async def test_a_shell_that_nobody_can_wait_for_is_ended(
     place: Place, monkeypatch: pytest.MonkeyPatch, number: int
@@ -308,6 +317,7 @@ async def test_no_descriptor_is_left_behind(place: Place):
     assert open_descriptors() == before
 
 
+@pytest.mark.integration
 async def test_what_a_sandbox_says_is_what_starts(place: Place):
     reading_end, writing_end = os.pipe()
 
@@ -353,6 +363,7 @@ async def test_what_goes_on_writing_in_the_background_does_not_hold_the_call(
     assert ended.left_running
 
 
+@pytest.mark.integration
 async def test_a_buried_shell_is_signalled_no_more(place: Place, monkeypatch: pytest.MonkeyPatch):
     shell = Shell.start(place.command("true"))
     await shell.ended.wait()

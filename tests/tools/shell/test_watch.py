@@ -35,6 +35,7 @@ def die(watch: Watch) -> None:
     watch._process.wait()
 
 
+@pytest.mark.integration
 async def test_only_groups_that_still_run_are_ended(start: Start):
     watch = Watch("a-mark-that-nothing-has")
     groups = [start() for _ in range(5)]
@@ -48,6 +49,7 @@ async def test_only_groups_that_still_run_are_ended(start: Start):
     assert all(is_alive(groups[place]) for place in (0, 2, 4))
 
 
+@pytest.mark.integration
 def test_a_folder_is_removed_after_an_end_that_ybs_did_not_see(tmp_path: Path):
     watch = Watch("a-mark-that-nothing-has")
     folder = tmp_path / "with a space"
@@ -59,6 +61,7 @@ def test_a_folder_is_removed_after_an_end_that_ybs_did_not_see(tmp_path: Path):
     assert tmp_path.is_dir()
 
 
+@pytest.mark.integration
 def test_a_folder_is_left_alone_where_ybs_closes_by_itself(tmp_path: Path):
     watch = Watch("a-mark-that-nothing-has")
     watch.clear(str(tmp_path))
@@ -66,6 +69,7 @@ def test_a_folder_is_left_alone_where_ybs_closes_by_itself(tmp_path: Path):
     assert tmp_path.is_dir()
 
 
+@pytest.mark.integration
 def test_a_folder_that_cannot_be_told_in_a_line_is_left_alone(tmp_path: Path):
     folder = tmp_path / "two\nlines"
     folder.mkdir()
@@ -76,6 +80,7 @@ def test_a_folder_that_cannot_be_told_in_a_line_is_left_alone(tmp_path: Path):
     assert tmp_path.is_dir()
 
 
+@pytest.mark.integration
 def test_a_session_that_closes_ends_nothing(start: Start):
     watch = Watch("a-mark-that-nothing-has")
     group = start()
@@ -86,6 +91,7 @@ def test_a_session_that_closes_ends_nothing(start: Start):
     assert is_alive(group)
 
 
+@pytest.mark.integration
 def test_a_watch_that_was_killed_is_no_trouble(start: Start):
     watch = Watch("a-mark-that-nothing-has")
     assert watch._process is not None
@@ -107,6 +113,7 @@ def test_a_watch_that_cannot_start_is_done_without(monkeypatch: pytest.MonkeyPat
     assert open_descriptors() == before
 
 
+@pytest.mark.integration
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="marks need /proc")
 async def test_what_carries_the_sessions_mark_is_ended_too(start: Start):
     pid = start(X="mark-7f3a.1;")

@@ -59,6 +59,7 @@ async def written(completer: YbsCompleter, text: str, event: CompleteEvent = TYP
     ]
 
 
+@pytest.mark.integration
 async def test_a_path_is_completed_in_the_words(completer: YbsCompleter):
     cases = {
         "see @cart": ["see @src/cart.py ", "see @src/cart_test.py "],

@@ -126,6 +126,7 @@ async def test_what_a_turn_says_meanwhile_is_drawn_afterwards(
         await stage.sees("› draft")
 
 
+@pytest.mark.integration
 async def test_incognito_opens_no_editor(editor: Callable[[str], Path]) -> None:
     notes = editor('echo x > "$NOTES"')
     async with staged(FakeSession(), history=LineHistory(may_write=lambda: False)) as stage:
@@ -166,6 +167,7 @@ def test_the_editor_is_the_persons_or_a_usual_one_and_never_the_projects(
         command(VISUAL="vi 'unclosed")
 
 
+@pytest.mark.integration
 async def test_the_editor_sees_no_keys(
     editor: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,6 +180,7 @@ async def test_the_editor_sees_no_keys(
     assert "canary" not in seen
 
 
+@pytest.mark.integration
 async def test_an_editor_that_cannot_be_started_or_writes_too_much_is_said(
     editor: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -124,6 +124,7 @@ async def test_the_cursor_stands_behind_the_words_of_a_mark_and_lines_still_wrap
         assert point.x == len("  end")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("first", ["!rm -rf ~", "/quit", "/* a comment"])
 async def test_what_a_folded_paste_begins_with_is_no_command(first: str) -> None:
     session = FakeSession(says("ok"))
