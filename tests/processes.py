@@ -29,6 +29,17 @@ async def ends(pid: int) -> bool:
     return await comes(lambda: not is_alive(pid))
 
 
+def is_running(words: str) -> bool:
+    """Return whether a process has these words in its command line."""
+    for each in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if words.encode() in each.read_bytes().replace(b"\0", b" "):
+                return True
+        except OSError:  # it has gone meanwhile
+            continue
+    return False
+
+
 def open_descriptors() -> int:
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
 

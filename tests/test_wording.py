@@ -29,6 +29,7 @@ EXCEPTIONS = {
     ("providers/cli/__init__.py", "--output-format"): "an option of Claude Code",
     ("providers/cli/__init__.py", "--print"): "an option of Claude Code",
     ("providers/cli/__init__.py", "--system-prompt-file"): "an option of Claude Code",
+    ("providers/cli/__init__.py", "--tools"): "an option of Claude Code",
     ("providers/cli/__init__.py", "--verbose"): "an option of Claude Code",
     ("providers/cli/model.py", "--resume"): "an option of Claude Code",
     ("providers/local/fetch.py", "--no-cache"): "an option of uv",

@@ -118,12 +118,8 @@ def run(words: Sequence[str]) -> int:
 
             put(completion(arguments.action).rstrip("\n"), sys.stdout)
             return 0
-        if arguments.subcommand == "tool":
-            return call_tool(arguments)
         if arguments.subcommand:
-            from ybs.frontends.headless.commands import run_subcommand
-
-            return run_subcommand(arguments, session_options(arguments))
+            return run_named(arguments)
         return open_door(arguments)
     except YbsError as error:
         from ybs.frontends.headless.advice import told
@@ -131,6 +127,20 @@ def run(words: Sequence[str]) -> int:
 
         complain(told(error))
         return code_of(error)
+
+
+def run_named(arguments: "Namespace") -> int:
+    """Run the subcommand that the arguments name."""
+    if arguments.subcommand == "tool":
+        return call_tool(arguments)
+    options = session_options(arguments)
+    if arguments.subcommand == "mcp" and arguments.action == "serve":
+        from ybs.frontends.mcp_server.command import serve
+
+        return serve(options, arguments.tools)
+    from ybs.frontends.headless.commands import run_subcommand
+
+    return run_subcommand(arguments, options)
 
 
 def open_door(arguments: "Namespace") -> int:

@@ -26,6 +26,7 @@ subcommands:
   trust show|give|revoke        show what this project asks for, and trust it or not
   hooks list|check              list the hooks in force, and what is wrong with others
   plugin list|show|add|remove|...   list and add plugins; ybs plugin --help lists all
+  mcp serve                     serve these tools to another agent, over MCP
   permissions list|allow|deny|remove   list and change what needs no question and what is refused
   sandbox exec -- COMMAND       run one command in the sandbox
   firewall scan [FILE ...]      look for secrets in files

@@ -41,6 +41,10 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         "list, add and remove plugins, which bring commands, skills, hooks and tools; add shows what one does and asks",
         ("list", "show", "add", "remove", "enable", "disable"),
     ),
+    "mcp": (
+        "serve the tools of ybs for this folder to another agent, over MCP on standard input and output",
+        ("serve",),
+    ),
     "map": ("list the files and definitions of a project, the ones relevant to a query first", ()),
     "trust": (
         "show what this project asks for, trust exactly that, or revoke the trust",
@@ -239,6 +243,12 @@ def check_plugin(arguments: "Namespace") -> None:
         fail(f"{words[most]!r} is not understood here")
 
 
+def add_mcp(parser: "ArgumentParser") -> list["Action"]:
+    """Add what `mcp` takes, and return its options."""
+    help_text = "of serve: only these tools, of `ybs tools list`, with commas between them"
+    return [parser.add_argument("--tools", default="", metavar="NAME,...", help=help_text)]
+
+
 def add_map(parser: "ArgumentParser") -> list["Action"]:
     """Add what `map` takes, and return its options."""
     from argparse import SUPPRESS
@@ -284,5 +294,6 @@ _OWN: "dict[str, Callable[[ArgumentParser], list[Action]]]" = {
     "bench": add_bench,
     "sessions": add_sessions,
     "map": add_map,
+    "mcp": add_mcp,
     "plugin": add_plugin,
 }

@@ -45,8 +45,11 @@ class Secrets:
 
     def guard(self, model: Model, toolbox: Toolbox) -> tuple[FirewallModel, Toolbox]:
         """Return the model and the tools of an agent behind the firewall."""
-        guarded = FirewallModel(model, self.firewall, self._asked)
-        return guarded, FirewallToolbox(toolbox, self.firewall, self._read)
+        return FirewallModel(model, self.firewall, self._asked), self.guarded(toolbox)
+
+    def guarded(self, toolbox: Toolbox) -> Toolbox:
+        """Return tools behind the firewall, for a model that is behind somebody else's client."""
+        return FirewallToolbox(toolbox, self.firewall, self._read)
 
     def aside(self, model: Model) -> Model:
         """Return a model behind the firewall for requests that are not part of the conversation; nobody is asked."""

@@ -80,16 +80,19 @@ def told(error: YbsError) -> str:
 
 async def refuse(question: Question) -> Answer:
     """Refuse, since nobody can be asked, and say what would allow just this call."""
+    return refusal(question, "without a terminal nobody can confirm this", "ybs")
+
+
+def refusal(question: Question, cause: str, program: str) -> Answer:
+    """Return a refusal for that cause, with the options of the program that would allow just this call."""
     ways = [word(each) for each in question.remedies]
     if not ways:
-        return Answer(
-            is_allowed=False,
-            reason="without a terminal nobody can confirm this",
-            is_unattended=True,
-        )
+        return Answer(is_allowed=False, reason=cause, is_unattended=True)
     by_rule = next((each for each in question.warnings if " in safety.ask says to ask" in each), "")
     if by_rule:
-        reason = f"without a terminal nobody can confirm this, and {by_rule}; you can remove it from the settings, or start ybs with "
+        reason = (
+            f"{cause}, and {by_rule}; you can remove it from the settings, or start {program} with "
+        )
     else:
-        reason = "without a terminal nobody can confirm this; allow it with "
+        reason = f"{cause}; allow it with "
     return Answer(is_allowed=False, reason=reason + " or ".join(ways), is_unattended=True)

@@ -39,8 +39,8 @@ def checked(function: Callable[[], _Value], name: str) -> _Value:
         raise _as_tool_error(error, name) from error
 
 
-async def called(function: Callable[[], _Value], name: str, seconds: float) -> _Value:
-    """Call a function that may block, in a thread of its own. Raises ToolError, and nothing else.
+async def called(function: Callable[[], _Value], name: str, seconds: float | None) -> _Value:
+    """Call a function that may block, in a thread of its own, at most so long. Raises ToolError, and nothing else.
 
     A thread cannot be stopped: one that does not end is left behind and holds up nobody, not even the exit.
     """
