@@ -40,7 +40,6 @@ WORDS = {
     "run": "write `ybs --print 'PROMPT'`",
     "chat": "write `ybs` without a word to open a chat",
     "init": "type /init in a chat",
-    "mcp": "MCP servers are configured under mcpServers; they are not part of this version",
     "settings": "write `ybs config`",
     "history": "write `ybs sessions`",
     "man": "write `ybs completion man`",

@@ -26,7 +26,7 @@ subcommands:
   trust show|give|revoke        show what this project asks for, and trust it or not
   hooks list|check              list the hooks in force, and what is wrong with others
   plugin list|show|add|remove|...   list and add plugins; ybs plugin --help lists all
-  mcp serve                     serve these tools to another agent, over MCP
+  mcp list|add|test|remove|serve|...   list and add MCP servers, or be one; ybs mcp --help lists all
   permissions list|allow|deny|remove   list and change what needs no question and what is refused
   sandbox exec -- COMMAND       run one command in the sandbox
   firewall scan [FILE ...]      look for secrets in files

@@ -42,8 +42,8 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("list", "show", "add", "remove", "enable", "disable"),
     ),
     "mcp": (
-        "serve the tools of ybs for this folder to another agent, over MCP on standard input and output",
-        ("serve",),
+        "list, add, test and remove MCP servers, take them over from other agents, approve changes, log in; serve ybs's own tools to another agent",
+        ("list", "add", "import", "test", "trust", "login", "remove", "serve"),
     ),
     "map": ("list the files and definitions of a project, the ones relevant to a query first", ()),
     "trust": (
@@ -79,7 +79,7 @@ SESSIONS_WORDS: dict[str, tuple[int, int | None, str]] = {
 def parse_subcommand(name: str, words: Sequence[str], arguments: "Namespace") -> "Namespace":
     """Read what stands behind a subcommand; session options are understood there too."""
     parser, actions = subcommand_parser(name)
-    if name == "sandbox":
+    if name in ("sandbox", "mcp"):
         words, arguments.command = split_at_dashes(words)
     # Intermixed: an option may stand between a tool's name and its arguments.
     arguments, unknown = parser.parse_known_intermixed_args(words, arguments)
@@ -149,18 +149,12 @@ def check_own(name: str, arguments: "Namespace") -> None:
     """Fail where something is missing that this subcommand needs."""
     if name == "sandbox" and not arguments.command:
         fail("the command is missing: ybs sandbox exec [--network] -- COMMAND ...")
-    if name == "config":
-        check_config(arguments)
-    if name == "models":
-        check_models(arguments)
+    if name in _CHECKED:
+        _CHECKED[name](arguments)
     if name == "tool" and not arguments.name:
         fail("the name of a tool is missing: ybs tool call NAME JSON")
     if name == "skills" and (arguments.action == "new") != bool(arguments.name):
         fail("`new`, and only that, takes a name: ybs skills new NAME")
-    if name == "sessions":
-        check_sessions(arguments)
-    if name == "plugin":
-        check_plugin(arguments)
 
 
 def check_models(arguments: "Namespace") -> None:
@@ -245,8 +239,49 @@ def check_plugin(arguments: "Namespace") -> None:
 
 def add_mcp(parser: "ArgumentParser") -> list["Action"]:
     """Add what `mcp` takes, and return its options."""
-    help_text = "of serve: only these tools, of `ybs tools list`, with commas between them"
-    return [parser.add_argument("--tools", default="", metavar="NAME,...", help=help_text)]
+    help_text = "of add: NAME and an address, or NAME -- COMMAND ARGUMENTS; of import: a file; of the others: NAME"
+    parser.add_argument("words", nargs="*", metavar="WORD", help=help_text)
+    add = parser.add_argument
+    access = ("none", "read", "write")
+    tools_text = "of serve: only these tools, of `ybs tools list`, with commas between them"
+    return [
+        add(
+            "--env",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="of add: a variable for the server",
+        ),
+        add(
+            "--header",
+            action="append",
+            default=[],
+            metavar="'NAME: VALUE'",
+            help="of add: a header of its requests",
+        ),
+        add(
+            "--project",
+            choices=access,
+            help="of add: what it may do with the project (default: read)",
+        ),
+        add("--no-network", action="store_true", help="of add: it gets no network"),
+        add("--tools", default="", metavar="NAME,...", help=tools_text),
+        add("--yes", action="store_true", help="agree without being asked"),
+    ]
+
+
+def check_mcp(arguments: "Namespace") -> None:
+    """Fail where an action of `mcp` has too few words, or too many."""
+    action, words = arguments.action, arguments.words
+    least = 1 if action in ("add", "trust", "login", "remove") else 0
+    most = {"list": 0, "serve": 0, "add": None, "import": None, "test": None}.get(action, 1)
+    if len(words) < least:
+        usage = "NAME URL, or NAME -- COMMAND ARGUMENTS" if action == "add" else "NAME"
+        fail(f"something is missing: ybs mcp {action} {usage}")
+    if most is not None and len(words) > most:
+        fail(f"{words[most]!r} is not understood here")
+    if arguments.command and action != "add":
+        fail("only `ybs mcp add NAME` takes a command behind --")
 
 
 def add_map(parser: "ArgumentParser") -> list["Action"]:
@@ -296,4 +331,12 @@ _OWN: "dict[str, Callable[[ArgumentParser], list[Action]]]" = {
     "map": add_map,
     "mcp": add_mcp,
     "plugin": add_plugin,
+}
+#: What looks at the words of those that have several actions.
+_CHECKED: "dict[str, Callable[[Namespace], None]]" = {
+    "config": check_config,
+    "models": check_models,
+    "sessions": check_sessions,
+    "plugin": check_plugin,
+    "mcp": check_mcp,
 }

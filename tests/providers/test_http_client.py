@@ -14,15 +14,8 @@ from ybs.core.errors import (
     ProviderDown,
     RateLimited,
 )
-from ybs.providers.http.client import (
-    HttpClient,
-    Patience,
-    host_of,
-    is_local,
-    is_loopback,
-    open_transport,
-    start_importing,
-)
+from ybs.config.addresses import is_local, is_loopback
+from ybs.providers.http.client import HttpClient, Patience, host_of, open_transport, start_importing
 from ybs.providers.http.failures import BadRequest, NotServed, Site
 from ybs.providers.http.plain_http import PlainTransport
 from ybs.providers.wire.framing import DONE

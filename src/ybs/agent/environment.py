@@ -26,6 +26,7 @@ from ybs.trust.project_rules import ProjectRules
 
 if TYPE_CHECKING:
     from ybs.tools.external.catalogue import Catalogue
+    from ybs.tools.mcp.servers import Servers
     from ybs.tools.skills.finding import Folder, Skills
 
 
@@ -56,6 +57,7 @@ class ToolEnvironment:
 
     _external: "Catalogue | None" = None
     _skills: "Skills | None" = None
+    _mcp: "Servers | None" = None
 
     def __init__(
         self,
@@ -155,6 +157,28 @@ class ToolEnvironment:
         )
 
     @property
+    def mcp(self) -> "Servers":
+        """The MCP servers, as long as the session lives."""
+        if self._mcp is None:
+            from ybs.tools.mcp.servers import Servers, Surface  # many have none
+
+            sandbox = self.sandbox
+            surface = Surface(
+                network=self.config.network,
+                start=sandbox.start_resident,
+                is_off=lambda: sandbox.is_off,
+                holds=sandbox.holds_reading,
+                confirm=lambda: self.gate.confirm,
+            )
+            pins = self.host.state_folder / "mcp.json" if self.incognito.may_write else None
+            self._mcp = Servers(self.config.mcpServers, self.workspace, surface, pins)
+        return self._mcp
+
+    def has_mcp(self) -> bool:
+        """Return whether there are MCP servers in the settings."""
+        return bool(self.config.mcpServers)
+
+    @property
     def skills(self) -> "Skills":
         """The skills of the person and of the project, found once."""
         if self._skills is None:
@@ -214,6 +238,8 @@ class ToolEnvironment:
     async def aclose(self) -> None:
         """End what runs in the background, and remove what commands left outside of the project."""
         try:
+            if self._mcp is not None:
+                await self._mcp.aclose()
             await self.workspace.shells.aclose()
         finally:
             await self.sandbox.aclose()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ybs.security.policy.policy import Sandboxing
     from ybs.security.sandbox.choice import Backend, Places
     from ybs.security.sandbox.launch import Launch
+    from ybs.security.sandbox.resident import Resident
     from ybs.security.sandbox.scratch import PrivateFolder
     from ybs.security.sandbox.shared_network import SharedNetwork
 
@@ -205,6 +206,12 @@ class Sandbox:
             read_only=access.read_only,
             declared=access.declared,
         )
+
+    def start_resident(self, resident: "Resident") -> "Launch":
+        """Return what starts a program that runs beside the session. Raises Refused and OSError."""
+        from ybs.security.sandbox.resident import start_resident  # few sessions have any
+
+        return start_resident(self._host, self._folder, resident, blocked=self._blocked)
 
     def _showing(self, paths: Sequence[Path]) -> "Backend":
         """Return the sandbox in use, with more to read in it."""

@@ -55,9 +55,9 @@ def with_foreign(
     hooks: Sequence[CallHook],
     agent: str = MAIN,
 ) -> Toolbox:
-    """Return an agent's own tools, programs of the person's and other toolboxes as one; all calls are checked in the same way."""
+    """Return an agent's own tools, programs of the person's, MCP servers and other toolboxes as one; all calls are checked in the same way."""
     has_external = environment.has_external_tools()
-    if not toolboxes and not has_external:
+    if not (toolboxes or has_external or environment.has_mcp()):
         return own
     from ybs.tools.composite import CompositeToolbox
     from ybs.tools.deferred import DeferredToolbox
@@ -69,6 +69,11 @@ def with_foreign(
 
         local = _empty_toolbox(environment, hooks, agent)
         others.append(ExternalToolbox(environment.external_tools, local, is_short=own.is_short))
+    if environment.has_mcp():
+        from ybs.tools.mcp.toolbox import McpToolbox
+
+        local = _empty_toolbox(environment, hooks, agent)
+        others.append(McpToolbox(environment.mcp, local, is_short=own.is_short))
     others += [
         ForeignToolbox(each, _empty_toolbox(environment, hooks, agent)) for each in toolboxes
     ]

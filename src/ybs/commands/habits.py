@@ -57,7 +57,6 @@ HINTS: Final = {
     "lint": "Type !COMMAND to run a linter; the model sees its output and can fix what it found.",
     "ls": "/context shows the documents that the model sees; !ls lists files.",
     "map": "Run `ybs map` in a shell; the model gets the map of the project by itself.",
-    "mcp": _LATER,
     "mention": _FILES,
     "paste": "Ctrl-V attaches an image from the clipboard; text is pasted as your terminal does it.",
     "pr-comments": "Ask for it in a prompt, or run your command with !COMMAND and let the model read its output.",

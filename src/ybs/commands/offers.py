@@ -7,11 +7,12 @@ from typing import Final
 
 from ybs.commands.advice import INSTALL_STARTER
 from ybs.commands.figures import amount
+from ybs.config.addresses import is_loopback
 from ybs.core.errors import ModelError
 from ybs.core.wording import first_words
 from ybs.providers.catalog import known_models
 from ybs.providers.facts import known
-from ybs.providers.http.client import host_of, is_loopback, port_of
+from ybs.providers.http.client import host_of, port_of
 from ybs.providers.reach import Reach, in_time, list_models, look, models_here
 from ybs.providers.registry import chosen_name, provider_names
 from ybs.providers.whereabouts import runs_here

@@ -26,7 +26,14 @@ def commands_of(session: Session) -> Sequence[SlashCommand]:
 
 
 def _custom_of(session: Session | None) -> Mapping[str, SlashCommand]:
-    return {} if session is None else custom_of(session, named())
+    if session is None:
+        return {}
+    custom = custom_of(session, named())
+    if not session.environment.has_mcp():
+        return custom
+    from ybs.commands.mcp import prompts_of
+
+    return {**dict(prompts_of(session)), **custom}
 
 
 def runs_beside_a_turn(line: str, session: Session | None = None) -> bool:

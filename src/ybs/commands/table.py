@@ -19,6 +19,7 @@ from ybs.commands.folders import add_dir
 from ybs.commands.git import commit
 from ybs.commands.hooks import show_hooks
 from ybs.commands.init import init
+from ybs.commands.mcp import server_names, show_servers
 from ybs.commands.memory import memorize, show_memories
 from ybs.commands.models import change_mode, change_model, change_provider
 from ybs.commands.permissions import permissions
@@ -301,6 +302,7 @@ GROUPS = (
         ),
         SlashCommand(("tools",), "", "list the tools that the model can call", show_tools),
         SlashCommand(("hooks",), "", "list the commands that run at set moments", show_hooks),
+        SlashCommand(("mcp",), "[NAME]", "list MCP servers", show_servers, choices=server_names),
         SlashCommand(("reload-tools",), "", "find new tools of yours", reload_tools, waits=True),
         SlashCommand(
             names=("skill", "skills"),
@@ -369,9 +371,8 @@ def added() -> Added:
     for entry in installed():
         if entry.group == "ybs.commands":
             try:
-                commands.append(
-                    _command(entry, {*COMMANDS, *(n for c in commands for n in c.names)})
-                )
+                taken = {*COMMANDS, *(name for each in commands for name in each.names)}
+                commands.append(_command(entry, taken))
             except ConfigError as error:
                 warnings.append(f"{error}; ybs goes on without it")
     return Added(commands, warnings)

@@ -354,7 +354,7 @@ class Config(Struct, frozen=True, kw_only=True):
     router: Annotated[
         Section, Meta(description="How a model is picked for a task. Not there yet.")
     ] = {}
-    mcpServers: Annotated[Section, Meta(description="MCP servers, by name. Not there yet.")] = {}
+    mcpServers: Annotated[Section, Meta(description="MCP servers, by name.")] = {}
     hooks: Annotated[Section, Meta(description="Your commands at set moments, by event.")] = {}
     memory: Annotated[
         Section, Meta(description="What is remembered between sessions. Not there yet.")
@@ -371,7 +371,6 @@ class Config(Struct, frozen=True, kw_only=True):
 #: Settings of features that are not there yet: they are accepted and have no effect.
 PLANNED: Final = (
     "router",
-    "mcpServers",
     "memory",
     "gateway",
 )

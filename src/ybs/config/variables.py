@@ -1,9 +1,9 @@
-"""`${NAME}` in a text: replaced by the variable of that name. `$${NAME}` stands for itself."""
+"""`${NAME}` in a text: replaced by the variable of that name, `${NAME:-words}` by the words where there is none. `$${NAME}` stands for itself."""
 
 import re
 from collections.abc import Mapping
 
-_REFERENCE = re.compile(r"\$(\$?)\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_REFERENCE = re.compile(r"\$(\$?)\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
 class Unset(LookupError):
@@ -27,11 +27,13 @@ def replace_references(text: str, environ: Mapping[str, str]) -> str:
     """
 
     def value_of(reference: re.Match[str]) -> str:
-        is_literal, name = reference.groups()
+        is_literal, name, otherwise = reference.groups()
         if is_literal:
             return reference.group()[1:]
-        if name not in environ:
+        if name in environ:
+            return environ[name]
+        if otherwise is None:
             raise Unset(name)
-        return environ[name]
+        return str(otherwise)
 
     return _REFERENCE.sub(value_of, text)

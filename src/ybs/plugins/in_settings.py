@@ -9,7 +9,7 @@ from ybs.config.plugin import PluginFolder
 from ybs.config.tree import is_list, is_object
 from ybs.core.errors import ConfigError
 from ybs.plugins.store import Plugin, PluginStore
-from ybs.trust.grants import HOOKS_ORIGIN
+from ybs.trust.grants import ORIGIN_MARK
 
 
 def with_added(loaded: Loaded) -> Loaded:
@@ -45,7 +45,7 @@ def with_added(loaded: Loaded) -> Loaded:
 def _with_hooks(own: dict[str, Any], plugins: list[Plugin]) -> dict[str, Any]:
     hooks = dict(own)
     for plugin in plugins:
-        mark = {HOOKS_ORIGIN: "plugin", "root": str(plugin.folder)}
+        mark = {ORIGIN_MARK: "plugin", "root": str(plugin.folder)}
         for event, groups in plugin.parts.hooks.items():
             before: Any = hooks.get(event, [])
             marked = [{**group, **mark} if is_object(group) else group for group in groups]

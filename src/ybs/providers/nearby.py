@@ -6,9 +6,10 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from ybs.config.addresses import is_loopback
 from ybs.core.errors import ConfigError, ModelError
 from ybs.providers.catalog import answers_in_words
-from ybs.providers.http.client import HttpClient, Patience, host_of, is_loopback, port_of
+from ybs.providers.http.client import HttpClient, Patience, host_of, port_of
 from ybs.providers.http.failures import Site
 from ybs.providers.ollama import endpoint_in
 from ybs.providers.probe import find_rows

@@ -3,10 +3,11 @@
 from contextlib import suppress
 from typing import Any
 
+from ybs.config.addresses import is_local
 from ybs.core.errors import ModelError
 from ybs.providers.catalog import LOCAL_WINDOW, ModelFacts, over
 from ybs.providers.facts import in_props, in_row, in_show
-from ybs.providers.http.client import HttpClient, host_of, is_local
+from ybs.providers.http.client import HttpClient, host_of
 from ybs.providers.wire.adapter import Listing
 from ybs.providers.wire.loose_json import as_list, as_object, as_text
 

@@ -8,13 +8,14 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from ybs.config.addresses import is_loopback
 from ybs.config.host import Host
 from ybs.config.key_store import SAVED, has_key
 from ybs.config.keys import find_variable
 from ybs.config.schema import Config
 from ybs.core.errors import ConfigError, ModelError
 from ybs.providers.catalog import answers_in_words
-from ybs.providers.http.client import host_of, is_loopback, port_of
+from ybs.providers.http.client import host_of, port_of
 from ybs.providers.local.models import find_model
 from ybs.providers.local.server import running
 from ybs.providers.registry import (

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ybs.config.addresses import is_local, is_loopback
 from ybs.config.host import Host
 from ybs.config.key_store import stored_key
 from ybs.config.keys import find_key
@@ -21,15 +22,7 @@ from ybs.core.remedies import Remedy
 from ybs.providers.builtin import BUILT_IN, import_built_in
 from ybs.providers.catalog import FREE, ModelFacts, Price, facts_of, is_passed_on, over, window_of
 from ybs.providers.facts import fitted, stated
-from ybs.providers.http.client import (
-    HttpClient,
-    Patience,
-    checked_headers,
-    host_of,
-    is_local,
-    is_loopback,
-    unnamed_place,
-)
+from ybs.providers.http.client import HttpClient, Patience, checked_headers, host_of, unnamed_place
 from ybs.providers.http.failures import Site
 from ybs.providers.remote import RemoteModel, Retry, Terms
 from ybs.providers.route import route_of

@@ -9,6 +9,7 @@ from typing import Any, Final
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from ybs.config.addresses import is_local
 from ybs.core.errors import ModelError
 from ybs.core.events import AssistantSaid, Event, Noticed, RequestRetried
 from ybs.core.memo import Memo
@@ -17,7 +18,7 @@ from ybs.core.ports import Request
 from ybs.providers.catalog import FREE, LOCAL_WINDOW, ModelFacts, Price, over
 from ybs.providers.facts import fitted
 from ybs.providers.http import failures
-from ybs.providers.http.client import HttpClient, encode_json, host_of, is_local
+from ybs.providers.http.client import HttpClient, encode_json, host_of
 from ybs.providers.http.failures import BadRequest, Unavailable
 from ybs.providers.probe import find_facts, find_models
 from ybs.providers.text_calls import TextCalls

@@ -2,10 +2,11 @@
 
 from typing import Literal
 
+from ybs.config.addresses import is_local, is_loopback
 from ybs.config.host import Host
 from ybs.config.schema import Config
 from ybs.providers.catalog import is_passed_on
-from ybs.providers.http.client import host_of, is_local, is_loopback
+from ybs.providers.http.client import host_of
 from ybs.providers.registry import chosen_provider
 
 

@@ -5,9 +5,11 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from ybs.core.errors import Failure, Refused, ToolError
 from ybs.core.events import Emit, Level, Noticed
@@ -28,7 +30,11 @@ from ybs.session.mentions import (
     pictures_in,
 )
 from ybs.session.reply import NotSent
+from ybs.tools.calls.cut import cut
 from ybs.tools.workspace import Workspace
+
+if TYPE_CHECKING:
+    from ybs.session.resources import ServerResources
 
 MOST_FILES = 20
 #: All attachments together may have so many times the characters of one tool result.
@@ -66,8 +72,10 @@ class Attacher:
         firewall: Firewall,
         tell: Emit,
         ask: Confirm = nobody,
+        *,
+        resources: "ServerResources | None" = None,
     ) -> None:
-        self._workspace, self._policy = workspace, policy
+        self._workspace, self._policy, self._resources = workspace, policy, resources
         self._firewall, self._tell, self._ask = firewall, tell, ask
 
     async def parts(self, words: str) -> list[UserPart]:
@@ -78,6 +86,8 @@ class Attacher:
         finder = Finder(self._workspace.roots)
         targets = await asyncio.to_thread(finder.targets, words)
         parts, names, problems = await self._attached(targets)
+        if self._resources is not None:
+            await self._attach_resources(self._resources, words, parts, names, problems)
         failures = list(dict.fromkeys([*problems, *finder.problems[:MOST_FILES]]))
         if finder.missing:
             missing = ", ".join(finder.missing[:_MOST_MISSING])
@@ -115,6 +125,26 @@ class Attacher:
             room -= sum(len(part.text) for part in new if isinstance(part, Text))
             parts += new
         return parts, names, [*self._left_out(left_out), *problems[:MOST_FILES]]
+
+    async def _attach_resources(
+        self,
+        resources: "ServerResources",
+        words: str,
+        parts: list[UserPart],
+        names: list[str],
+        problems: list[Failure],
+    ) -> None:
+        """Attach what MCP servers have under the addresses that the words name."""
+        for server, uri in resources.named_in(words):
+            shown = f"{server}:{uri}"
+            try:
+                output = await resources.read(server, uri)
+            except ToolError as error:
+                problems.append(_reason(error, shown))
+                continue
+            text = cut(output.output, self._workspace.max_output_chars, "It is longer")
+            parts += self._spoken(replace(output, output=text), f"Resource {shown}")
+            names.append(f"{shown} ({output.summary.removeprefix(f'{uri}: ')})")
 
     async def _let(self, target: Target, shown: str) -> None:
         """Ask the person where naming a file is not enough. Raises Refused."""

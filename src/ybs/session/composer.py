@@ -78,6 +78,16 @@ def attacher_in(environment: ToolEnvironment, tell: Emit) -> "Attacher":
     """Return what attaches the files of a session's folders."""
     from ybs.session.attachments import Attacher  # few words name a file
 
-    firewall = environment.secrets.firewall
-    confirm = environment.gate.confirm
-    return Attacher(environment.workspace, environment.policy, firewall, tell, confirm)
+    resources = None
+    if environment.has_mcp():
+        from ybs.session.resources import ServerResources
+
+        resources = ServerResources(environment.mcp)
+    return Attacher(
+        environment.workspace,
+        environment.policy,
+        environment.secrets.firewall,
+        tell,
+        environment.gate.confirm,
+        resources=resources,
+    )

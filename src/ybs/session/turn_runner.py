@@ -143,6 +143,8 @@ class TurnRunner:
         parts, model = self._parts, self._parts.agent.model
         if has_time:
             parts.context.look_around()
+            if parts.environment.has_mcp():
+                parts.environment.mcp.start()
         if self._prepared_for is not model:
             system = await parts.context.prompt()
             if self._prepared_for is not model and model is parts.agent.model:

@@ -32,8 +32,8 @@ BUILT_IN_PROVIDERS = {
 }
 #: The name of a provider that a project describes by its address alone.
 OF_THE_PROJECT = "project"
-#: The key that marks a group of hooks as the project's, whatever that says itself.
-HOOKS_ORIGIN: Final = "from"
+#: The key that marks a group of hooks or an MCP server as the project's, whatever that says itself.
+ORIGIN_MARK: Final = "from"
 _KEYS = ("api_key", "api_key_env")
 #: A project adds entries to these sections and changes none of the user's.
 _ADD_ONLY = {"providers", "mcpServers", "hooks", "router", "profiles"}
@@ -99,8 +99,16 @@ def marked(hooks: dict[str, Any]) -> dict[str, list[Any]]:
     """Return a project's hooks with the mark that they are the project's, so that they run in the sandbox."""
     groups = {event: each if is_list(each) else [each] for event, each in hooks.items()}
     return {
-        event: [{**each, HOOKS_ORIGIN: "project"} if is_object(each) else each for each in several]
+        event: [{**each, ORIGIN_MARK: "project"} if is_object(each) else each for each in several]
         for event, several in groups.items()
+    }
+
+
+def marked_servers(section: Any) -> dict[str, Any]:
+    """Return a project's MCP servers with the mark that they are the project's."""
+    return {
+        name: {**each, ORIGIN_MARK: "project"} if is_object(each) else each
+        for name, each in (section.items() if is_object(section) else ())
     }
 
 

@@ -23,6 +23,7 @@ from ybs.trust.grants import (
     hooks_in,
     joined,
     marked,
+    marked_servers,
     take_powerful,
 )
 from ybs.trust.project_settings import take_harmless, take_tighter, warn_of_powerful
@@ -97,9 +98,11 @@ class ProjectLayer:
         also = self._claude_hooks if document is self.document else {}
         if hooks := joined(marked(values.get("hooks", {})), marked(also)):
             values = {**values, "hooks": hooks}
+        if servers := marked_servers(values.get(_SERVERS)):
+            values = {**values, _SERVERS: servers}
         project = label(values, _origin_of(document))
         if self.servers is not None and document is self.document:
-            described: Any = {_SERVERS: self.servers.tree.get(_SERVERS)}
+            described: Any = {_SERVERS: marked_servers(self.servers.tree.get(_SERVERS))}
             named = Fitting(self.servers.warn).section(described, Config)
             project = merge(label(named, _origin_of(self.servers)), project)
         user, warnings = without_strangers(user, {"llm": project.get("llm", {})})

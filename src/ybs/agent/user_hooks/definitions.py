@@ -10,7 +10,7 @@ from msgspec import Struct
 from ybs.agent.user_hooks.names import names_of
 from ybs.config.document import visible
 from ybs.config.tree import is_list, is_object
-from ybs.trust.grants import HOOKS_ORIGIN
+from ybs.trust.grants import ORIGIN_MARK
 
 EventName: TypeAlias = Literal[
     "SessionStart",
@@ -112,7 +112,7 @@ def _in_group(event: EventName, group: Any, source: Source, root: str) -> Iterat
     if not is_object(group) or not is_list(group.get("hooks")):
         yield 'it is not of the form {"matcher": "…", "hooks": [{…}]}'
         return
-    match group.get(HOOKS_ORIGIN):
+    match group.get(ORIGIN_MARK):
         case "project":
             source = "project"
         case "plugin":

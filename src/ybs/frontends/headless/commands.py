@@ -88,6 +88,17 @@ def _plugin(arguments: "Namespace", options: "Options") -> int:
     return plugins(arguments, options)
 
 
+def _mcp(arguments: "Namespace", options: "Options") -> int:
+    if arguments.action == "serve":
+        from ybs.frontends.mcp_server.command import serve
+
+        names = [each.strip() for each in arguments.tools.split(",") if each.strip()]
+        return serve(options, names)
+    from ybs.frontends.headless.mcp import mcp
+
+    return mcp(arguments, options)
+
+
 def _models(arguments: "Namespace", options: "Options") -> int:
     from ybs.frontends.headless.models import models
 
@@ -234,6 +245,7 @@ _COMMANDS: "dict[str, Callable[[Namespace, Options], int]]" = {
     "permissions": _permissions,
     "hooks": _hooks,
     "plugin": _plugin,
+    "mcp": _mcp,
     "models": _models,
     "bench": _bench,
     "doctor": _doctor,

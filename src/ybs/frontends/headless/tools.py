@@ -80,6 +80,8 @@ def list_tools(options: "Options", *, is_json: bool) -> int:
         asyncio.run(_settled(environment, catalogue.load(DESCRIBE_SECONDS)))
         listed += [Listed(tool, tool.program.shown) for tool in catalogue.usable]
         broken = [f"{each.shown}: {each.why}" for each in catalogue.problems if each.is_expected]
+    if environment.has_mcp():
+        listed += [Listed(tool, tool.source) for tool in mcp_tools(environment)]
     if is_json:
         write_json([each.data for each in listed])
     else:
@@ -140,12 +142,27 @@ async def _settled(environment: ToolEnvironment, work: "Awaitable[None]") -> Non
 
 
 def _foreign(environment: ToolEnvironment, options: "Options", name: str) -> "Sequence[Tool]":
-    """Return the tools that are not built in, the programs among them where a name may be of one."""
+    """Return the tools that are not built in, the programs and those of MCP servers among them where a name may be of one."""
+    if name.startswith("mcp__") and environment.has_mcp():
+        return (*options.tools, *mcp_tools(environment))
     if name in NAMES or not environment.has_external_tools():
         return options.tools
     catalogue = environment.external_tools
     asyncio.run(_settled(environment, catalogue.load(DESCRIBE_SECONDS)))
     return (*options.tools, *catalogue.usable)
+
+
+def mcp_tools(environment: ToolEnvironment) -> "Sequence[Tool]":
+    """Return the tools of the MCP servers; those that nobody has seen yet are started to say what they offer."""
+    servers = environment.mcp
+
+    async def look() -> None:
+        await servers.known()
+        await servers.aclose()
+
+    asyncio.run(look())
+    warn(servers.news())
+    return servers.tools()
 
 
 def call_tool(

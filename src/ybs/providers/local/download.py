@@ -15,9 +15,10 @@ from urllib.parse import urljoin, urlsplit
 
 from msgspec import Struct
 
+from ybs.config.addresses import is_local
 from ybs.core.errors import ProviderDown, YbsError
 from ybs.core.remedies import Remedy
-from ybs.providers.http.client import host_of, is_local
+from ybs.providers.http.client import host_of
 
 if TYPE_CHECKING:
     import httpx2

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ybs.commands.model_choices import Settings
+from ybs.config.addresses import is_loopback
 from ybs.config.host import Host
 from ybs.core.errors import ConfigError
 from ybs.frontends.headless.advice import told
 from ybs.frontends.terminal.questions.late import ask_late, ask_secret
 from ybs.frontends.terminal.start.offers import Read, meant
 from ybs.frontends.terminal.start.remarks import say, show
-from ybs.providers.http.client import is_loopback
 from ybs.providers.local.models import STARTER_SIZE
 from ybs.security.gate import put_over
 

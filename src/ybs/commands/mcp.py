@@ -1,0 +1,156 @@
+"""/mcp: the MCP servers of a session, what they offer, and what the person can do about one. Their prompts as commands."""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+
+from ybs.commands.command import Run, SlashCommand
+from ybs.core.errors import ConfigError, ToolError
+from ybs.core.events import Noticed
+from ybs.core.wording import plural
+from ybs.session.reply import Reply, Table
+from ybs.session.session import Session
+from ybs.tools.mcp.connection import Connection
+from ybs.tools.mcp.listed import Prompt, differences, full_name
+
+_NONE = "There are no MCP servers. `ybs mcp add` adds one; docs/mcp.md tells more."
+_STATES: Mapping[str, str] = {
+    "off": "off",
+    "known": "runs when it is needed",
+    "new": "not started yet",
+    "starting": "starting",
+    "ready": "running",
+    "lost": "lost, starting again",
+    "failed": "does not run",
+}
+_USAGE = "Usage: /mcp [NAME], or /mcp restart|trust|login NAME"
+
+
+async def show_servers(session: Session, argument: str) -> Reply:
+    """List the servers, or what one of them offers, or do something about one."""
+    if not session.environment.has_mcp():
+        return Reply(text=_NONE)
+    word, _, name = argument.partition(" ")
+    servers = session.environment.mcp
+    if not argument:
+        rows = [_row(each) for each in servers.connections.values()]
+        return Reply(tables=(Table.of(rows),), notes=tuple(servers.problems))
+    actions: Mapping[str, Callable[[Session, Connection], Awaitable[Reply]]] = {
+        "restart": _restart,
+        "trust": _trust,
+        "login": _login,
+    }
+    each = servers.connections.get(name.strip() if word in actions else argument)
+    if each is None:
+        return Reply(text=_USAGE, is_error=True)
+    try:
+        return await actions[word](session, each) if word in actions else _details(each)
+    except ToolError as error:
+        return Reply(text=str(error), is_error=True)
+
+
+def server_names(session: Session) -> list[str]:
+    """Return what the argument of /mcp may be."""
+    if not session.environment.has_mcp():
+        return []
+    return list(session.environment.mcp.connections)
+
+
+def _row(each: Connection) -> tuple[str, ...]:
+    tools = plural(len(each.offer.tools), "tool") if each.offer.tools else ""
+    changed = [new.name for _, new in each.judged.changed]
+    words = each.problem if each.state in ("failed", "lost") else ""
+    words = words or (f"changed, not used: {', '.join(changed)}" if changed else each.server.needs)
+    return each.server.name, _STATES[each.state], tools, words
+
+
+def _details(each: Connection) -> Reply:
+    server, offer = each.server, each.offer
+    notes = [f"{server.name}: {_STATES[each.state]}. {server.shown}"]
+    notes += [f"It has {server.needs}." if server.needs else "It only reads the project."]
+    notes += [f"Why: {each.problem}."] * bool(each.problem)
+    tools = [(full_name(server.name, each.name), _first(each.description)) for each in offer.tools]
+    resources = [(f"@{server.name}:{each.uri}", each.name) for each in offer.resources]
+    prompts = [
+        (f"/{full_name(server.name, each.name)}", each.description) for each in offer.prompts
+    ]
+    notes += [f"Not usable: {problem}" for problem in each.unfit]
+    for old, new in each.judged.changed:
+        notes += [f"{new.name} has changed and is not used; /mcp trust {server.name} uses it:"]
+        notes += [f"  {line}" for line in differences(old, new)]
+    tables = tuple(Table.of(rows) for rows in (tools, resources, prompts) if rows)
+    return Reply(text="\n".join(notes[:2]), tables=tables, notes=tuple(notes[2:]))
+
+
+def _first(text: str) -> str:
+    return text.partition("\n")[0]
+
+
+async def _restart(_session: Session, each: Connection) -> Reply:
+    await each.aclose()
+    await each.settled()
+    return _details(each)
+
+
+async def _trust(_session: Session, each: Connection) -> Reply:
+    await each.link()
+    if not each.judged.changed:
+        return Reply(text=f"{each.server.name} says what it said when you took it on.")
+    names = ", ".join(new.name for _, new in each.judged.changed)
+    try:
+        each.approve()
+    except (ConfigError, OSError) as error:
+        return Reply(text=f"The approval could not be kept: {error}", is_error=True)
+    return Reply(text=f"Used as they are now: {names}.")
+
+
+async def _login(session: Session, each: Connection) -> Reply:
+    def show(url: str) -> None:
+        text = f"Open this address in your browser, and log in there:\n{url}"
+        session.emit(Noticed(level="info", text=text))
+
+    await session.environment.mcp.login(each, show)
+    return Reply(text=f"You are logged in to {each.server.name}.")
+
+
+def prompts_of(session: Session) -> Iterator[tuple[str, SlashCommand]]:
+    """Yield the prompts of the servers as commands, by name: `mcp__SERVER__PROMPT`."""
+    if not session.environment.has_mcp():
+        return
+    for each in session.environment.mcp.connections.values():
+        for prompt in each.offer.prompts:
+            name = full_name(each.server.name, prompt.name).lower()
+            given = [
+                argument.name.upper() if argument.is_required else f"[{argument.name.upper()}]"
+                for argument in prompt.arguments
+            ]
+            yield (
+                name,
+                SlashCommand(
+                    names=(name,),
+                    arguments=" ".join(given),
+                    summary=_first(prompt.description) or f"a prompt of {each.server.name}",
+                    run=_sending(each, prompt),
+                    waits=True,
+                ),
+            )
+
+
+def _sending(each: Connection, prompt: Prompt) -> Run:
+    async def run(session: Session, argument: str) -> Reply:
+        given = _arguments(prompt, argument)
+        missing = [a.name for a in prompt.arguments if a.is_required and not given.get(a.name)]
+        if missing:
+            return Reply(text=f"It needs {', '.join(missing)}.", is_error=True)
+        try:
+            words = await (await each.link()).prompt(prompt.name, given)
+        except ToolError as error:
+            return Reply(text=str(error), is_error=True)
+        return Reply(shared=await session.composer.compose(words, ""))
+
+    return run
+
+
+def _arguments(prompt: Prompt, text: str) -> dict[str, str]:
+    """Return the words as arguments in their order; the last one takes the rest."""
+    names = [argument.name for argument in prompt.arguments]
+    words = text.split(None, len(names) - 1) if names else []
+    return dict(zip(names, words, strict=False))

@@ -1,0 +1,30 @@
+"""Where an address is: on this machine, in a network at home, or elsewhere."""
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether the host is this machine."""
+    if host in {"localhost", "::1"}:
+        return True
+    return _numbers(host)[:1] == [127] or host == "0.0.0.0"  # noqa: S104 - compared only
+
+
+def is_local(host: str) -> bool:
+    """Return whether the host is this machine or in a private network."""
+    if is_loopback(host) or host.endswith((".local", ".lan", ".internal")):
+        return True
+    if ":" in host:
+        return host.startswith(("fc", "fd", "fe80"))
+    match _numbers(host):
+        case [10, *_] | [192, 168, *_] | [169, 254, *_]:
+            return True
+        case [172, second, *_]:
+            return 16 <= second < 32
+        case _:
+            return "." not in host.strip(".")
+
+
+def _numbers(host: str) -> list[int]:
+    """Return the four numbers of an IPv4 address, or none."""
+    parts = host.split(".")
+    is_address = len(parts) == 4 and all(part.isdecimal() for part in parts)
+    return [int(part) for part in parts] if is_address else []

@@ -1,0 +1,293 @@
+"""`ybs mcp`: the MCP servers of the settings without a chat."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ybs.agent.environment import ToolEnvironment
+from ybs.config.settings_file import write_settings
+from ybs.core.errors import ConfigError, ToolError
+from ybs.core.wording import plural
+from ybs.frontends.headless.advice import advised
+from ybs.frontends.headless.output import tell, warn, write, write_json, write_table
+from ybs.frontends.headless.prompt import UsageError
+from ybs.security.gate import ask_line
+from ybs.session.settings import environment_of, load_settings
+from ybs.tools.mcp.connection import Connection
+from ybs.tools.mcp.listed import differences
+from ybs.tools.mcp.settings import BadServer, Server, server_of
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from ybs.session.options import Options
+
+_REFUSED = 5
+
+
+def mcp(arguments: "Namespace", options: "Options") -> int:
+    """Run an action of `ybs mcp` and return its exit code. 1: a server does not work, 2: nobody knows it, 5: nobody said yes."""
+    words: list[str] = arguments.words
+    is_json, is_yes = arguments.format == "json", arguments.yes
+    actions: dict[str, Callable[[], int]] = {
+        "list": lambda: _list(options, is_json=is_json),
+        "add": lambda: _add(arguments, options),
+        "import": lambda: _import(options, words, is_yes=is_yes),
+        "remove": lambda: _remove(options, words[0]),
+        "test": lambda: _with(options, lambda each: _test(each, words, is_json=is_json)),
+        "trust": lambda: _with(options, lambda each: _trust(each, words[0], is_yes=is_yes)),
+        "login": lambda: _with(options, lambda each: _login(each, words[0])),
+    }
+    try:
+        return actions[arguments.action]()
+    except BadServer as error:
+        tell(f"ybs: {' '.join(words[:1])}: {error}")
+    except ToolError as error:
+        tell(f"ybs: {advised(str(error), error.remedies, separator=' ')}")
+    return 1
+
+
+def _list(options: "Options", *, is_json: bool) -> int:
+    loaded = load_settings(options)
+    servers = environment_of(options, loaded).mcp
+    found = list(servers.connections.values())
+    if is_json:
+        write_json([data_of(each) for each in found])
+    else:
+        write_table([_row(each) for each in found])
+        if not found and not servers.problems:
+            tell("There are no MCP servers: ybs mcp add NAME -- COMMAND, or ybs mcp add NAME URL")
+    warn((*loaded.warnings, *servers.problems))
+    return int(bool(servers.problems))
+
+
+def _row(each: Connection) -> tuple[str, ...]:
+    known = "" if each.state in ("off", "new") else plural(len(each.offer.tools), "tool")
+    whose = "the project's" if each.server.is_projects else ""
+    state = "off" if each.state == "off" else "on"
+    return each.server.name, state, known, each.server.shown, whose
+
+
+def data_of(each: Connection) -> dict[str, Any]:
+    """Return a server as JSON, without what its settings hold of secrets."""
+    server = each.server
+    return {
+        "name": server.name,
+        "state": each.state,
+        "problem": each.problem,
+        "transport": server.transport,
+        "command": server.shown,
+        "source": "project" if server.is_projects else "user",
+        "sandbox": server.transport == "stdio" and server.is_held,
+        "network": server.network,
+        "project": server.project,
+        "tools": [tool.name for tool in each.offer.tools],
+        "changed": [new.name for _, new in each.judged.changed],
+        "resources": [resource.uri for resource in each.offer.resources],
+        "prompts": [prompt.name for prompt in each.offer.prompts],
+    }
+
+
+def _with(options: "Options", work: Callable[[ToolEnvironment], Awaitable[int]]) -> int:
+    """Do something that needs servers to run, and end them."""
+
+    async def run(environment: ToolEnvironment) -> int:
+        try:
+            return await work(environment)
+        finally:
+            await environment.aclose()
+
+    loaded = load_settings(options)
+    warn(loaded.warnings)
+    environment = environment_of(options, loaded)
+    for problem in environment.mcp.problems:
+        tell(problem)
+    return asyncio.run(run(environment))
+
+
+def _found(environment: ToolEnvironment, name: str) -> Connection:
+    """Return the server of that name. Raises UsageError."""
+    found = environment.mcp.connections.get(name)
+    if found is None:
+        raise UsageError(
+            f"there is no MCP server {name!r}; ybs mcp list shows those that are there"
+        )
+    return found
+
+
+async def _test(environment: ToolEnvironment, names: Sequence[str], is_json: bool) -> int:
+    every = [each for each in environment.mcp.connections.values() if each.state != "off"]
+    tested = [_found(environment, name) for name in names] or every
+    started = monotonic()
+    seconds: dict[str, float] = {}
+
+    async def settle(each: Connection) -> None:
+        await each.settled()
+        seconds[each.server.name] = round(monotonic() - started, 2)
+
+    await asyncio.gather(*(settle(each) for each in tested))
+    if is_json:
+        write_json(
+            [
+                {**data_of(each), "seconds": seconds[each.server.name], "version": each.version}
+                for each in tested
+            ]
+        )
+    else:
+        for each in tested:
+            _write_tested(each, seconds[each.server.name])
+    if not tested:
+        tell("There are no MCP servers that are switched on.")
+    return int(any(each.state != "ready" for each in tested))
+
+
+def _write_tested(each: Connection, seconds: float) -> None:
+    server = each.server
+    if each.state != "ready":
+        write(f"{server.name}: does not run: {each.problem or 'it is switched off'}")
+        return
+    needs = f"; it has {server.needs}" if server.needs else "; it only reads the project"
+    offer = each.offer
+    also = [plural(len(offer.resources), "resource")] * bool(offer.resources)
+    also += [plural(len(offer.prompts), "prompt")] * bool(offer.prompts)
+    counted = ", ".join([plural(len(offer.tools), "tool"), *also])
+    write(f"{server.name}: {counted}, ready after {seconds:g} s{needs}")
+    write_table([(f"  {tool.name}", tool.description.partition("\n")[0]) for tool in offer.tools])
+    for problem in each.unfit:
+        tell(f"  not usable: {problem}")
+    for _, new in each.judged.changed:
+        tell(f"  {new.name} has changed: ybs mcp trust {server.name} shows how")
+
+
+async def _trust(environment: ToolEnvironment, name: str, *, is_yes: bool) -> int:
+    each = _found(environment, name)
+    await each.link()
+    if not each.judged.changed:
+        write(f"{name} says of its tools what it said when you took it on.")
+        return 0
+    for old, new in each.judged.changed:
+        write(f"{new.name}:")
+        for line in differences(old, new):
+            write(f"  {line}")
+    if not is_yes and not _agrees(f"Use {name} as it is now? [y/N] "):
+        tell("Nothing was changed.")
+        return _REFUSED
+    each.approve()
+    write(f"{name} is used as it is now.")
+    return 0
+
+
+def _agrees(question: str) -> bool:
+    try:
+        return ask_line(question).strip().lower() in ("y", "yes")
+    except EOFError:
+        return False
+
+
+async def _login(environment: ToolEnvironment, name: str) -> int:
+    await environment.mcp.login(_found(environment, name), _show_address)
+    write(f"You are logged in to {name}.")
+    return 0
+
+
+def _show_address(url: str) -> None:
+    write(f"Open this address in your browser, and log in there:\n{url}")
+
+
+def _add(arguments: "Namespace", options: "Options") -> int:
+    name, entry = arguments.words[0], _entry(arguments)
+    server = server_of(name, entry)
+    if not all(c.isalnum() or c in "-_" for c in name):
+        raise BadServer("a name has letters, digits, - and _")
+    loaded = load_settings(options)
+    if name in loaded.config.mcpServers and not arguments.yes:
+        raise BadServer("there is one of that name; remove it first, or add --yes")
+    path = write_settings({f"mcpServers.{name}": entry}, options.host.user_config_file)
+    held = "" if server.needs else " It only reads the project."
+    given = f" It has {server.needs}." if server.needs else held
+    write(f"Added {name} to {options.host.short(str(path))}.{given}")
+    return _with(options, lambda each: _test(each, [name], is_json=False))
+
+
+def _entry(arguments: "Namespace") -> dict[str, Any]:
+    """Return what the words of `add` say as an entry of the settings. Raises UsageError."""
+    words = [*arguments.words[1:], *arguments.command]
+    if not words:
+        raise UsageError("something is missing: ybs mcp add NAME URL, or NAME -- COMMAND ARGUMENTS")
+    entry: dict[str, Any]
+    if words[0].lstrip().startswith("{"):
+        try:
+            entry = msgspec.json.decode(" ".join(words), type=dict[str, Any])
+        except msgspec.DecodeError as error:
+            raise UsageError(f"the entry is not a JSON object: {error}") from error
+    elif words[0].startswith(("http://", "https://")):
+        entry = {"url": words[0]}
+    else:
+        entry = {"command": words[0], **({"args": words[1:]} if words[1:] else {})}
+    if arguments.env:
+        entry["env"] = dict(_pairs(arguments.env, "=", "--env NAME=VALUE"))
+    if arguments.header:
+        entry["headers"] = dict(_pairs(arguments.header, ":", "--header 'NAME: VALUE'"))
+    if arguments.project:
+        entry["project"] = arguments.project
+    entry |= {"network": False} if arguments.no_network else {}
+    entry |= {"sandbox": False} if arguments.no_sandbox else {}
+    return entry
+
+
+def _pairs(texts: Sequence[str], sign: str, usage: str) -> list[tuple[str, str]]:
+    pairs = [text.partition(sign) for text in texts]
+    if not all(name.strip() and found for name, found, _ in pairs):
+        raise UsageError(f"this is not understood: it is written {usage}")
+    return [(name.strip(), value.strip()) for name, _, value in pairs]
+
+
+def _remove(options: "Options", name: str) -> int:
+    loaded = load_settings(options)
+    environment = environment_of(options, loaded)
+    server = _found(environment, name).server
+    if server.is_projects:
+        raise BadServer("it stands in the project's own file; remove it there")
+    write_settings({f"mcpServers.{name}": None}, options.host.user_config_file)
+    if name in load_settings(options).config.mcpServers:
+        raise ConfigError(
+            f"{name} stands in another file than {options.host.user_config_file}: ybs config show --sources"
+        )
+    environment.mcp.forget(server)
+    write(f"Removed {name}, with what it kept in its home and what you had approved of it.")
+    return 0
+
+
+def _import(options: "Options", words: Sequence[str], *, is_yes: bool) -> int:
+    from ybs.tools.mcp.importing import found_in, known_files
+
+    loaded = load_settings(options)
+    files = [options.folder / word for word in words] or list(known_files(options.host))
+    found: dict[str, tuple[dict[str, Any], str]] = {}
+    for file in files:
+        for name, entry in found_in(file).items():
+            found.setdefault(name, (entry, options.host.short(str(file))))
+    new = {name: each for name, each in found.items() if name not in loaded.config.mcpServers}
+    usable: dict[str, tuple[Server, dict[str, Any]]] = {}
+    for name, (entry, place) in new.items():
+        try:
+            usable[name] = server_of(name, entry), entry
+        except BadServer as error:
+            tell(f"{place}: {name}: {error}")
+    write_table([(name, server.shown, new[name][1]) for name, (server, _) in usable.items()])
+    if not usable:
+        tell("No servers were found that are not there yet.")
+        return 0
+    if not is_yes and not _agrees(f"Add {plural(len(usable), 'server')}? [y/N] "):
+        tell("Nothing was added.")
+        return _REFUSED
+    entries = {f"mcpServers.{name}": entry for name, (_, entry) in usable.items()}
+    path = write_settings(entries, options.host.user_config_file)
+    write(f"Added to {options.host.short(str(path))}. ybs mcp test starts them once.")
+    return 0
+
+
+__all__ = ["data_of", "mcp"]

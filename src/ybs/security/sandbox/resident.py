@@ -1,0 +1,132 @@
+"""Programs that run beside a session for longer than one command, such as MCP servers: each has a home of its own that stays."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ybs.config import private_file
+from ybs.config.host import Host
+from ybs.core.errors import Refused
+from ybs.security.sandbox.choice import choose
+from ybs.security.sandbox.launch import Launch
+from ybs.security.sandbox.places import Places, see, switched_on
+from ybs.security.sandbox.scratch import UNSHARED, PrivateFolder
+
+_HOME = "home"
+_TEMPORARY = "temporary"
+_WORK = "work"
+#: In bubblewrap the folder of temporary files is mounted at /tmp, and the home folder lies in it.
+_HOME_INSIDE = "/tmp/home"  # noqa: S108 - the sandbox's own
+#: Enters the folder that stands before the command.
+_ENTER = 'cd "$0" && exec "$@"'
+
+
+class Resident(Struct, frozen=True, kw_only=True):
+    """A program to start, and what it is given: beside its own home, the system and toolchains it has nothing else.
+
+    `key` names its home; one that was started before finds there what it left. `shown` may be read, `writable` changed, `declared`
+    are variables.
+    """
+
+    key: str
+    command: Sequence[str]
+    project: Literal["none", "read", "write"] = "read"
+    network: bool = False
+    shown: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()
+    declared: Mapping[str, str] = {}
+
+
+class KeptFolder(PrivateFolder):
+    """A home folder and a place for temporary files that stay when the program ends; several sessions may use them at once."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._kept = folder
+
+    @property
+    def path(self) -> str:
+        """The folder, which is made. Raises OSError."""
+        if not self._path:
+            private_file.make_folder(self._kept)
+            for name in (_TEMPORARY, UNSHARED, _WORK):
+                (self._kept / name).mkdir(mode=0o700, exist_ok=True)
+            (self._kept / _TEMPORARY / _HOME).mkdir(mode=0o700, exist_ok=True)
+            self._path = os.path.realpath(self._kept)
+        return self._path
+
+    @property
+    def shared(self) -> str:
+        """What the program has as /tmp."""
+        return self.temporary
+
+    @property
+    def home(self) -> str:
+        """What the program has as home folder."""
+        return f"{self.temporary}/{_HOME}"
+
+    @property
+    def work(self) -> str:
+        """An empty folder to work in, for a program that does not see the project."""
+        return f"{self.path}/{_WORK}"
+
+    def remove(self) -> None:
+        """Keep it."""
+
+
+def home_of(host: Host, key: str) -> Path:
+    """Return the folder that holds the home of a program: `~/.local/state/ybs/residents/KEY`."""
+    return host.state_folder / "residents" / key
+
+
+def start_resident(
+    host: Host, project: Path, resident: Resident, *, blocked: Sequence[str] = ()
+) -> Launch:
+    """Return what starts the program in the best sandbox of this machine.
+
+    Raises Refused for what no sandbox may open or where there is none, OSError.
+    """
+    kept = KeptFolder(home_of(host, resident.key))
+    places = _places(host, project, resident, blocked, kept.work)
+    backend = choose(places, kept)
+    declared = dict(resident.declared)
+    if backend.name == "bubblewrap":
+        declared.setdefault("HOME", _HOME_INSIDE)
+    folder = kept.work if resident.project == "none" else places.project
+    launch = backend.launch(
+        ("/bin/sh", "-c", _ENTER, folder, *resident.command),
+        Path(kept.work),
+        host.environ,
+        network=resident.network,
+        declared=declared,
+    )
+    return replace(launch, scratch="")  # its folder stays
+
+
+def _places(
+    host: Host, project: Path, resident: Resident, blocked: Sequence[str], work: str
+) -> Places:
+    """Return what it sees. ybs's own folders stay hidden, but for the one to work in."""
+    is_seen = resident.project != "none"
+    writable = [*([project] if resident.project == "write" else []), *resident.writable]
+    chains = [path for path in switched_on(host.environ) if _is_allowed(host, project, path)]
+    places = see(
+        host, project, writable=writable, readable=[*chains, *resident.shown], blocked=blocked
+    )
+    may_write = tuple(os.path.realpath(path) for path in writable)
+    readable = [each for each in places.readable if each not in may_write]
+    if is_seen and places.project not in may_write:
+        readable.append(places.project)
+    return replace(places, writable=(work, *may_write), readable=tuple(readable))
+
+
+def _is_allowed(host: Host, project: Path, path: Path) -> bool:
+    try:
+        see(host, project, readable=[path])
+    except Refused:
+        return False
+    return True

@@ -1,0 +1,37 @@
+"""Resources of MCP servers in the person's words: `@SERVER:ADDRESS`."""
+
+from collections.abc import Sequence
+
+from ybs.core.ports import ToolOutput
+from ybs.session.mentions import MOST_MENTIONS, Reading, mentions_in
+from ybs.tools.mcp.servers import Servers
+
+
+class ServerResources:
+    """Finds the resources that words name, and reads them."""
+
+    def __init__(self, servers: Servers) -> None:
+        self._servers = servers
+
+    def named_in(self, words: str) -> list[tuple[str, str]]:
+        """Return server and address of each, once."""
+        found = (self._named(readings) for readings in mentions_in(words))
+        return list(dict.fromkeys(each for each in found if each))[:MOST_MENTIONS]
+
+    def _named(self, readings: Sequence[Reading]) -> tuple[str, str] | None:
+        """Return what a mention means: a resource that is known, or else the shortest way to read it."""
+        meant = None
+        for reading in readings:
+            name, _, uri = reading.path.partition(":")
+            connection = self._servers.connections.get(name)
+            if connection is None or not uri or connection.state == "off":
+                continue
+            meant = name, uri
+            if any(resource.uri == uri for resource in connection.offer.resources):
+                break
+        return meant
+
+    async def read(self, server: str, uri: str) -> ToolOutput:
+        """Read one. Raises ToolError."""
+        link = await self._servers.connections[server].link()
+        return await link.read(uri)

@@ -1,0 +1,236 @@
+"""One server of a session: started once, restarted when it is lost, and what it offers."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+
+from msgspec.structs import replace
+
+from ybs.core.errors import ConfigError, Refused, ToolError
+from ybs.core.ports import ToolOutput
+from ybs.tools.mcp.listed import Listed, Offer
+from ybs.tools.mcp.pins import Judged, Pins
+from ybs.tools.mcp.settings import BadServer, Server
+
+if TYPE_CHECKING:
+    from ybs.tools.mcp.link import Link
+
+#: `known`: what it offers is known from before, and it runs when it is needed.
+State: TypeAlias = Literal["off", "known", "new", "starting", "ready", "lost", "failed"]
+#: A server that is lost is started again so often, with a pause that doubles each time.
+MOST_RESTARTS: Final = 5
+FIRST_PAUSE_SECONDS: Final = 0.5
+#: After so long without a loss the count begins again.
+CALM_SECONDS: Final = 60.0
+
+
+class Opened(Protocol):
+    """An open connection as its owner holds it."""
+
+    @property
+    def link(self) -> "Link":
+        """What answers."""
+        ...
+
+    @property
+    def lost(self) -> asyncio.Event:
+        """Set when the other side is gone."""
+        ...
+
+    @property
+    def why(self) -> str:
+        """Say why it is gone, with the last words of a program."""
+        ...
+
+
+#: Opens the connection to a server; the function is called when the server says that what it offers has changed.
+Open: TypeAlias = Callable[[Server, Callable[[], None]], AbstractAsyncContextManager[Opened]]
+
+
+class Connection:
+    """A server, as a session has it. `tell` takes what the person should know, as a sentence."""
+
+    def __init__(
+        self, server: Server, open_: Open, pins: Pins, tell: Callable[[str], None]
+    ) -> None:
+        self.server = server
+        self._open, self._pins, self._tell = open_, pins, tell
+        known = pins.of(server) if server.is_on else None
+        self.state: State = ("known" if known else "new") if server.is_on else "off"
+        self.problem = ""
+        #: What it offers, of tools those that may be used; the same object as long as that does not change.
+        self.offer: Offer = _narrowed(known.offer, server) if known else Offer()
+        self.judged = Judged(self.offer.tools)
+        #: What is wrong with tools that it offers.
+        self.unfit: Sequence[str] = ()
+        self.version = ""
+        self._all = Offer()
+        self._task: asyncio.Task[None] | None = None
+        self._link: Link | None = None
+        self._settled = asyncio.Event()
+        self._has_changed = asyncio.Event()
+
+    def start(self) -> None:
+        """Have it started, unless it is running, starting or switched off. One that failed is tried again."""
+        if self.state == "off" or (self._task is not None and not self._task.done()):
+            return
+        self.state, self.problem = "starting", ""
+        self._settled, self._has_changed = asyncio.Event(), asyncio.Event()
+        self._task = asyncio.create_task(self._live(), name=f"mcp {self.server.name}")
+
+    async def settled(self) -> None:
+        """Wait until it runs or has failed; one that was not started is started."""
+        self.start()
+        if self.state != "off":
+            await self._settled.wait()
+
+    async def link(self) -> "Link":
+        """Return what answers. Raises ToolError where it does not run."""
+        await self.settled()
+        if self._link is None:
+            raise ToolError(f"The MCP server {self.server.name} does not run: {self.problem}.")
+        return self._link
+
+    async def call(self, tool: Listed, given: Any, print_live: Callable[[str], None]) -> ToolOutput:
+        """Have it run a tool as that was approved. Raises ToolError."""
+        link = await self.link()
+        if not any(each.digest == tool.digest for each in self.offer.tools):
+            raise Refused(
+                f"Not called: the server {self.server.name} describes {tool.name} in another way than it was approved."
+            )
+        try:
+            return await link.call(tool.name, given, print_live)
+        except ToolError as error:
+            if self._link is link:
+                raise
+            raise ToolError(f"{error} {self.lost_words}") from error
+
+    @property
+    def lost_words(self) -> str:
+        """Say, for the model, what becomes of a server that was lost."""
+        fate = "It is being started again." if self.state in ("lost", "starting", "ready") else ""
+        return f"The MCP server {self.server.name} was lost: {self.problem}. {fate}".rstrip()
+
+    def approve(self) -> None:
+        """Use what it offers as it is now. Raises ConfigError and OSError."""
+        self._pins.approve(self.server, self._all)
+        self._take(self._all)
+
+    async def aclose(self) -> None:
+        """End it."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        if self.state not in ("off", "failed"):
+            self.state = "known"
+
+    async def _live(self) -> None:
+        """Run it, and start it again when it is lost."""
+        losses, loop = 0, asyncio.get_running_loop()
+        while True:
+            began = loop.time()
+            was_ready = await self._run()
+            losses = 0 if loop.time() - began > CALM_SECONDS else losses
+            if not was_ready or losses == MOST_RESTARTS:
+                self.state = "failed"
+                self._settled.set()
+                self._tell(f"The MCP server {self.server.name} does not run: {self.problem}.")
+                return
+            if not losses:
+                self._tell(
+                    f"The MCP server {self.server.name} was lost and is started again: {self.problem}."
+                )
+            self.state = "lost"
+            self._settled.clear()
+            await asyncio.sleep(FIRST_PAUSE_SECONDS * 2**losses)
+            losses += 1
+
+    async def _run(self) -> bool:
+        """Run it to its end; return whether it ever answered."""
+        is_ready, opened = False, None
+        try:
+            async with (
+                asyncio.timeout(self.server.start_seconds) as limit,
+                self._open(self.server, self._has_changed.set) as opened,
+            ):
+                await self._look(opened.link)
+                limit.reschedule(None)
+                self._link, self.state, is_ready = opened.link, "ready", True
+                self.version = opened.link.version
+                self._settled.set()
+                await self._until_lost(opened)
+        except asyncio.CancelledError:
+            raise
+        except TimeoutError:
+            self.problem = f"it was not ready within {self.server.start_seconds:g} s"
+        except Exception as error:
+            self.problem = _words_of(error)
+        finally:
+            self._link = None
+        if opened is not None and (why := opened.why):
+            self.problem = why if is_ready or not self.problem else f"{self.problem} ({why})"
+        return is_ready
+
+    async def _until_lost(self, opened: Opened) -> None:
+        """Look again at what it offers whenever that changes, until it is gone."""
+        watching = asyncio.create_task(self._listen(opened.link))
+        lost = asyncio.create_task(opened.lost.wait())
+        try:
+            while not lost.done():
+                changed = asyncio.create_task(self._has_changed.wait())
+                try:
+                    await asyncio.wait((changed, lost), return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    changed.cancel()
+                if self._has_changed.is_set() and not lost.done():
+                    self._has_changed.clear()
+                    with suppress(ToolError):
+                        await self._look(opened.link)
+        finally:
+            watching.cancel()
+            lost.cancel()
+
+    async def _listen(self, link: "Link") -> None:
+        if link.is_modern:
+            async for _ in link.changes():
+                self._has_changed.set()
+
+    async def _look(self, link: "Link") -> None:
+        """Ask what it offers. Raises ToolError."""
+        found, self.unfit = await link.offer()
+        self._take(found)
+        if self._pins.of(self.server) is None or (self.judged.fresh and not self.judged.changed):
+            with suppress(ConfigError, OSError):
+                await asyncio.to_thread(self._pins.approve, self.server, found)
+
+    def _take(self, found: Offer) -> None:
+        self._all = found
+        before = {new.digest for _, new in self.judged.changed}
+        self.judged = self._pins.judge(self.server, found.tools)
+        offer = _narrowed(replace(found, tools=self.judged.usable), self.server)
+        if offer != self.offer:
+            self.offer = offer
+        if names := [new.name for _, new in self.judged.changed if new.digest not in before]:
+            self._tell(
+                f"The MCP server {self.server.name} describes {', '.join(names)} in another way than before: "
+                "not used until you approve the change."
+            )
+
+
+def _narrowed(offer: Offer, server: Server) -> Offer:
+    """Return what the person wants of it."""
+    wanted = server.tools
+    if wanted is None:
+        return offer
+    return replace(offer, tools=tuple(tool for tool in offer.tools if tool.name in wanted))
+
+
+def _words_of(error: Exception) -> str:
+    if isinstance(error, BadServer | ToolError):
+        return str(error).rstrip(".")
+    from ybs.tools.mcp.link import words_of  # loaded by now, or about to be
+
+    return words_of(error)

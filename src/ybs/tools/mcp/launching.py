@@ -1,0 +1,137 @@
+"""How a server's program is started: what its command names is shown to it, and it gets what its entry says and nothing else."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from ybs.config.host import Host
+from ybs.security.sandbox.launch import Access, Bare, Launch
+from ybs.security.sandbox.places import SYSTEM, lies_in
+from ybs.security.sandbox.programs import persons_program
+from ybs.security.sandbox.resident import Resident
+from ybs.tools.mcp.settings import BadServer, Server
+from ybs.tools.workspace import Workspace
+
+#: What shows that a folder holds a program with all that it needs.
+_TOPS: Final = ("package.json", "pyproject.toml", "pyvenv.cfg", "Cargo.toml", "go.mod", "setup.py")
+_MOST_ABOVE = 5
+#: Where packages come from is the person's to say; a login in an address stays with them.
+_REGISTRIES: Final = (
+    *("npm_config_registry", "NPM_CONFIG_REGISTRY", "UV_INDEX_URL", "UV_DEFAULT_INDEX"),
+    *("UV_INDEX", "PIP_INDEX_URL", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"),
+)
+_REGISTRY_LINE = re.compile(r"^\s*registry\s*=\s*(\S+)", re.MULTILINE)
+
+
+def launch_bare(server: Server, workspace: Workspace) -> Launch:
+    """Return what starts a server without a sandbox, in the person's own home. Raises BadServer."""
+    roots = workspace.roots
+    command = (_program_of(server, roots.host, roots.folder), *server.args)
+    return Bare().start(
+        command, roots.folder, roots.host.environ, Access(declared=dict(server.env))
+    )
+
+
+def resident_of(server: Server, workspace: Workspace, key: str) -> Resident:
+    """Return a server as a program that the sandbox holds; `key` names its home.
+
+    Raises BadServer for what may not be shown to it.
+    """
+    roots, starter = workspace.roots, workspace.shells.starter
+    host, folder = roots.host, roots.folder
+    program = _program_of(server, host, folder)
+    shown = [*_around(Path(program), host), *_named(server, host)]
+    shown += _paths(server.read, host, folder)
+    writable = _paths(server.write, host, folder)
+    for path in (*shown, *writable):
+        if not starter.may_show(path):
+            raise BadServer(
+                f"it names {host.short(str(path))}, which no sandbox may open; name a folder in it, "
+                'or say "sandbox": false for this server'
+            )
+    return Resident(
+        key=key,
+        command=(program, *(host.with_home(word) for word in server.args)),
+        project=server.project,
+        network=server.network,
+        shown=tuple(path for path in shown if not _is_seen(path, host, folder)),
+        writable=tuple(writable),
+        declared={**_registries(host), **server.env},
+    )
+
+
+def _program_of(server: Server, host: Host, folder: Path) -> str:
+    """Return the path of its program: one of the person's PATH, never one of the project by its name alone."""
+    word = host.with_home(server.command)
+    if "/" in word:
+        path = os.path.normpath(folder / word)
+        if not os.path.isfile(path):  # noqa: PTH113
+            raise BadServer(f"there is no file {server.command}")
+        return path
+    found = persons_program(word, away_from=folder, environ=host.environ)
+    if found is None:
+        raise BadServer(f"{word} is not on your PATH")
+    return found
+
+
+def _named(server: Server, host: Host) -> Iterator[Path]:
+    """Yield what its arguments name, as `--folder=/srv/data` does too."""
+    for word in server.args:
+        for text in (word, word.partition("=")[2]):
+            path = Path(host.with_home(text))
+            if text.startswith(("/", "~/")) and path != Path("/") and path.exists():
+                yield from _around(path, host)
+
+
+def _around(path: Path, host: Host) -> Iterator[Path]:
+    """Yield what is shown for a path: a folder as it is, a program with the folder of all that belongs to it."""
+    for each in dict.fromkeys((path, path.resolve())):
+        if any(lies_in(str(each), folder) for folder in SYSTEM):
+            continue
+        if each.is_dir():
+            yield each
+            continue
+        above = [parent for parent in each.parents[:_MOST_ABOVE] if parent != host.home]
+        tops = (up for up in above if any((up / name).exists() for name in _TOPS))
+        yield next(tops, each.parent if _is_own(each.parent, host) else each)
+
+
+def _is_own(folder: Path, host: Host) -> bool:
+    """Return whether a folder is one of many: not the home folder, nor one above it."""
+    return not lies_in(str(host.home), str(folder)) and len(folder.parts) > 2
+
+
+def _is_seen(path: Path, host: Host, project: Path) -> bool:
+    return path.is_relative_to(project)
+
+
+def _paths(names: tuple[str, ...], host: Host, folder: Path) -> list[Path]:
+    paths = [host.expand(name, folder).resolve() for name in names]
+    for name, path in zip(names, paths, strict=True):
+        if not path.exists():
+            raise BadServer(f"there is no {name}")
+    return paths
+
+
+def _registries(host: Host) -> Mapping[str, str]:
+    """Return where the person has packages from, without logins."""
+    found = {name: host.environ[name] for name in _REGISTRIES if host.environ.get(name)}
+    try:
+        lines = (host.home / ".npmrc").read_text("utf-8", "replace")
+    except OSError:
+        lines = ""
+    if line := _REGISTRY_LINE.search(lines):
+        found.setdefault("npm_config_registry", line[1])
+    return {name: value for name, value in found.items() if "@" not in value}
+
+
+def key_of(server: Server, folder: Path) -> str:
+    """Return the name of a server's home: of one of a project another one for each project."""
+    from hashlib import sha256
+
+    where = f"\0{folder}" if server.is_projects else ""
+    digest = sha256(f"{server.name}{where}".encode()).hexdigest()[:8]
+    plain = re.sub(r"[^A-Za-z0-9_-]", "_", server.name)
+    return f"mcp-{plain}-{digest}"

@@ -1,0 +1,309 @@
+"""A connection to one server by the official SDK, with ybs's own types. Loading it takes a second: only a server that is used needs it.
+
+https://modelcontextprotocol.io/specification
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import mcp_types as types
+import msgspec
+from mcp import Client, MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from ybs import __version__
+from ybs.config.tree import is_object
+from ybs.core.errors import ToolError
+from ybs.core.messages import Image
+from ybs.core.ports import ToolOutput
+from ybs.tools.mcp.listed import (
+    Listed,
+    Offer,
+    Prompt,
+    PromptArgument,
+    Resource,
+    cleaned,
+    listed,
+)
+
+for _name in ("mcp", "mcp_types"):  # else Python writes what they log to the terminal
+    logging.getLogger(_name).addHandler(logging.NullHandler())
+#: A server may offer so many of a kind.
+MOST_LISTED: Final = 500
+_MOST_PAGES = 50
+_MOST_NAME = 100
+_PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_WORDS = {
+    types.CONNECTION_CLOSED: "the connection was closed",
+    types.REQUEST_TIMEOUT: "it did not answer in time",
+}
+
+#: Asks the person for what a server wants to know: its words and a JSON Schema; None where they do not want to say.
+Elicit = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any] | None]]
+
+
+class Link:
+    """A server that answers."""
+
+    def __init__(self, client: Client, seconds: float) -> None:
+        self._client, self._seconds = client, seconds
+
+    @property
+    def version(self) -> str:
+        """The version of the protocol that was agreed on."""
+        return self._client.protocol_version
+
+    @property
+    def is_modern(self) -> bool:
+        """Whether the protocol is one without sessions, where changes come by a stream that is asked for."""
+        return self.version in MODERN_PROTOCOL_VERSIONS
+
+    async def offer(self) -> tuple[Offer, list[str]]:
+        """Return what the server offers, and what is wrong with tools that cannot be used. Raises ToolError."""
+        can = self._client.server_capabilities
+        tools, problems = await self._tools() if can.tools is not None else ([], [])
+        resources: list[Resource] = []
+        prompts: list[Prompt] = []
+        if can.resources is not None:
+            found = await self._pages(self._client.list_resources, "resources")
+            resources = [
+                Resource(
+                    uri=str(each.uri),
+                    name=cleaned(each.name, _MOST_NAME),
+                    description=cleaned(each.description or "", 300),
+                )
+                for each in found
+            ]
+        if can.prompts is not None:
+            prompts = [
+                _prompt(each) for each in await self._pages(self._client.list_prompts, "prompts")
+            ]
+        return (
+            Offer(
+                tools=tuple(tools),
+                resources=tuple(resources),
+                prompts=tuple(prompts),
+                instructions=cleaned(self._client.instructions or ""),
+            ),
+            problems,
+        )
+
+    async def _tools(self) -> tuple[list[Listed], list[str]]:
+        tools: dict[str, Listed] = {}
+        problems: list[str] = []
+        for each in await self._pages(self._client.list_tools, "tools"):
+            shown = cleaned(each.name, _MOST_NAME)
+            notes = each.annotations
+            is_reading = bool(notes is not None and notes.read_only_hint)
+            try:
+                tool = listed(
+                    each.name, each.description or "", each.input_schema, is_reading=is_reading
+                )
+            except (ValueError, TypeError, RecursionError, msgspec.MsgspecError) as error:
+                problems.append(f"{shown}: {error}")
+                continue
+            if tools.setdefault(each.name, tool) is not tool:
+                problems.append(f"{shown}: there are two of this name; the first one is used")
+        return list(tools.values()), problems
+
+    async def _pages(self, ask: Any, what: str) -> list[Any]:
+        """Return all of a list that comes in pages."""
+        found: list[Any] = []
+        cursor: str | None = None
+        for _ in range(_MOST_PAGES):
+            with answering():
+                page = await ask(cursor=cursor, cache_mode="refresh")
+            found += getattr(page, what)
+            cursor = page.next_cursor
+            if not cursor or len(found) >= MOST_LISTED:
+                break
+        return found[:MOST_LISTED]
+
+    async def call(
+        self, name: str, arguments: dict[str, Any], print_live: Callable[[str], None]
+    ) -> ToolOutput:
+        """Have the server run a tool. Raises ToolError where it does not answer."""
+
+        async def report(progress: float, total: float | None, message: str | None) -> None:
+            share = f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
+            print_live(f"{cleaned(message, 500)} ({share})\n" if message else f"{share}\n")
+
+        with answering():
+            result = await self._client.call_tool(
+                name, arguments, read_timeout_seconds=self._seconds, progress_callback=report
+            )
+        return output_of(result)
+
+    async def read(self, uri: str) -> ToolOutput:
+        """Return a resource. Raises ToolError."""
+        with answering():
+            result = await self._client.read_resource(uri)
+        texts: list[str] = []
+        images: list[Image] = []
+        for each in result.contents:
+            _take_resource(each, texts, images)
+        return ToolOutput(
+            output="\n".join(texts), summary=f"{uri}: {_size(texts)}", images=tuple(images)
+        )
+
+    async def prompt(self, name: str, arguments: dict[str, str]) -> str:
+        """Return the words of a prompt. Raises ToolError."""
+        with answering():
+            result = await self._client.get_prompt(name, arguments)
+        texts: list[str] = []
+        for each in result.messages:
+            output = _output([each.content])
+            texts.append(output.output)
+        return "\n\n".join(texts)
+
+    async def changes(self) -> AsyncGenerator[None]:
+        """Yield when the server says that what it offers has changed; for modern servers. It ends where they have no such stream."""
+        try:
+            async with self._client.listen(
+                tools_list_changed=True, prompts_list_changed=True, resources_list_changed=True
+            ) as stream:
+                async for _ in stream:
+                    yield None
+        except (MCPError, RuntimeError, TimeoutError):
+            return
+
+
+@asynccontextmanager
+async def connected(
+    server: Any, *, seconds: float, elicit: Elicit | None, changed: Callable[[], None]
+) -> AsyncGenerator[Link]:
+    """Connect to a server: a transport, or one of the SDK's own in this process. Raises what goes wrong."""
+
+    async def heard(message: Any) -> None:
+        if isinstance(
+            message,
+            types.ToolListChangedNotification
+            | types.PromptListChangedNotification
+            | types.ResourceListChangedNotification,
+        ):
+            changed()
+
+    client = Client(
+        server,
+        read_timeout_seconds=seconds,
+        message_handler=heard,
+        client_info=types.Implementation(name="ybs", version=__version__),
+        elicitation_callback=None if elicit is None else _eliciting(elicit),
+        cache=None,
+    )
+    async with client:
+        yield Link(client, seconds)
+
+
+def _eliciting(elicit: Elicit) -> Any:
+    async def callback(_context: Any, params: Any) -> Any:
+        if not isinstance(params, types.ElicitRequestFormParams):
+            return types.ElicitResult(action="decline")  # an address to open: nobody does it here
+        answer = await elicit(cleaned(params.message, 4_000), dict(params.requested_schema))
+        if answer is None:
+            return types.ElicitResult(action="decline")
+        return types.ElicitResult(action="accept", content=answer)
+
+    return callback
+
+
+class answering:
+    """Turns what the SDK raises into a ToolError with words for the model."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if error is None or isinstance(error, ToolError) or not isinstance(error, Exception):
+            return
+        raise ToolError(f"The server failed: {words_of(error)}.") from error
+
+
+def words_of(error: BaseException) -> str:
+    """Say in a few words what went wrong in the SDK."""
+    if isinstance(error, BaseExceptionGroup):
+        several: tuple[BaseException, ...] = error.exceptions  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType] - of any kind
+        return words_of(several[0])
+    if isinstance(error, MCPError):
+        return _WORDS.get(error.code) or cleaned(error.message, 500).rstrip(".")
+    if isinstance(error, TimeoutError):
+        return "it did not answer in time"
+    if isinstance(error, ToolError):
+        return str(error).rstrip(".")
+    said = cleaned(str(error), 300).partition("\n")[0].rstrip(".")
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def output_of(result: types.CallToolResult) -> ToolOutput:
+    """Return a result as ybs has it: text, pictures, and the object where there is no text."""
+    output = _output(result.content)
+    text, structured = output.output, result.structured_content
+    if not text and structured is not None:
+        text = msgspec.json.encode(structured).decode()
+    return ToolOutput(
+        output=text or ("It failed without a word." if result.is_error else ""),
+        summary=_size([text]),
+        display=structured if is_object(structured) else None,
+        images=output.images,
+        is_error=result.is_error,
+    )
+
+
+def _output(content: list[Any]) -> ToolOutput:
+    texts: list[str] = []
+    images: list[Image] = []
+    for each in content:
+        match each:
+            case types.TextContent():
+                texts.append(each.text)
+            case types.ImageContent():
+                _take_picture(each.data, each.mime_type, texts, images)
+            case types.AudioContent():
+                texts.append(f"[sound, {each.mime_type}, which cannot be passed on]")
+            case types.ResourceLink():
+                texts.append(f"[resource {each.uri}: {each.name}]")
+            case types.EmbeddedResource():
+                _take_resource(each.resource, texts, images)
+            case _:
+                texts.append(f"[{type(each).__name__}, which cannot be passed on]")
+    return ToolOutput(output="\n".join(texts), summary="", images=tuple(images))
+
+
+def _take_resource(resource: Any, texts: list[str], images: list[Image]) -> None:
+    if isinstance(resource, types.TextResourceContents):
+        texts.append(resource.text)
+    else:
+        _take_picture(resource.blob, resource.mime_type or "", texts, images)
+
+
+def _take_picture(data: str, media_type: str, texts: list[str], images: list[Image]) -> None:
+    from base64 import b64decode
+    from binascii import Error
+
+    try:
+        raw = b64decode(data, validate=True)
+    except (Error, ValueError):
+        texts.append(f"[{media_type or 'data'} that is not base64]")
+        return
+    if media_type in _PICTURES:
+        images.append(Image(media_type=media_type, data=raw))
+    else:
+        texts.append(f"[{media_type or 'data'}, {len(raw):,} bytes, which cannot be passed on]")
+
+
+def _prompt(each: types.Prompt) -> Prompt:
+    return Prompt(
+        name=each.name,
+        description=cleaned(each.description or "", 300),
+        arguments=tuple(
+            PromptArgument(name=given.name, is_required=bool(given.required))
+            for given in each.arguments or ()
+        ),
+    )
+
+
+def _size(texts: list[str]) -> str:
+    lines = sum(text.count("\n") + 1 for text in texts if text)
+    return f"{lines:,} line{'s' * (lines != 1)}"

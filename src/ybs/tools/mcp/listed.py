@@ -1,0 +1,108 @@
+"""What a server offers, as ybs keeps it: fit to be shown to a model, and named so that two servers cannot collide."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw, Struct
+
+from ybs.security.marks import marked, marked_data
+
+#: A schema is sent with every request of a model.
+MOST_SCHEMA: Final = 16_000
+_MOST_DESCRIPTION = 1_200
+_LONGEST_NAME = 64
+_UNFIT = re.compile(r"[^A-Za-z0-9_-]")
+#: Keys of a schema that tell a model nothing.
+_DROPPED = ("$schema", "$id", "title")
+
+
+class Listed(Struct, frozen=True, kw_only=True):
+    """One tool of a server by its own name. `digest` stands for all that it says of itself; `is_reading` is its own claim."""
+
+    name: str
+    description: str
+    parameters: Raw
+    digest: str
+    is_reading: bool = False
+
+    @property
+    def lines(self) -> list[str]:
+        """The tool in lines, for a comparison."""
+        schema = msgspec.json.format(bytes(self.parameters), indent=2).decode()
+        return [*self.description.splitlines(), *schema.splitlines()]
+
+
+class Resource(Struct, frozen=True, kw_only=True):
+    """A resource by its address."""
+
+    uri: str
+    name: str = ""
+    description: str = ""
+
+
+class PromptArgument(Struct, frozen=True, kw_only=True):
+    """What a prompt takes."""
+
+    name: str
+    is_required: bool = False
+
+
+class Prompt(Struct, frozen=True, kw_only=True):
+    """A prompt by its name."""
+
+    name: str
+    description: str = ""
+    arguments: tuple[PromptArgument, ...] = ()
+
+
+class Offer(Struct, frozen=True, kw_only=True):
+    """All that a server offers; `instructions` are its own words about how to use it."""
+
+    tools: tuple[Listed, ...] = ()
+    resources: tuple[Resource, ...] = ()
+    prompts: tuple[Prompt, ...] = ()
+    instructions: str = ""
+
+
+def listed(name: str, description: str, schema: dict[str, Any], *, is_reading: bool) -> Listed:
+    """Return a tool as it is kept: without hidden characters, in bounds. Raises ValueError for one that cannot be used."""
+    from hashlib import sha256  # the start needs none
+
+    said = msgspec.json.encode([name, description, schema], order="deterministic")
+    fit, _ = marked_data({key: each for key, each in schema.items() if key not in _DROPPED})
+    parameters = msgspec.json.encode({**fit, "type": "object"}, order=None)
+    if len(parameters) > MOST_SCHEMA:
+        raise ValueError(f"its parameters take more than {MOST_SCHEMA:,} bytes")
+    return Listed(
+        name=name,
+        description=cleaned(description),
+        parameters=Raw(parameters),
+        digest=sha256(said).hexdigest(),
+        is_reading=is_reading,
+    )
+
+
+def cleaned(text: str, most: int = _MOST_DESCRIPTION) -> str:
+    """Return words of a server with signs in place of characters that nobody sees, and not longer than anybody needs."""
+    text = marked(text.strip())[0]
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def full_name(server: str, tool: str) -> str:
+    """Return the name by which models call a tool: `mcp__SERVER__TOOL`, with what no provider takes replaced."""
+    name = f"mcp__{_UNFIT.sub('_', server)}__{_UNFIT.sub('_', tool)}"
+    if len(name) <= _LONGEST_NAME:
+        return name
+    from hashlib import sha256
+
+    short = sha256(f"{server}\0{tool}".encode()).hexdigest()[:8]
+    return f"{name[: _LONGEST_NAME - 9]}_{short}"
+
+
+def differences(old: Listed, new: Listed) -> Iterator[str]:
+    """Yield the lines in which a tool has changed, as in a diff."""
+    from difflib import unified_diff  # rare
+
+    yield from unified_diff(old.lines, new.lines, "approved", "now", lineterm="", n=1)

@@ -1,0 +1,114 @@
+"""What servers said of their tools when the person took them on. A tool that says something else later is not used until it is approved.
+
+The pins are also why tools can be offered before their server runs.
+"""
+
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from ybs.config import private_file
+from ybs.core.errors import ConfigError
+from ybs.tools.mcp.listed import Listed, Offer
+from ybs.tools.mcp.settings import Server
+
+VERSION = 1
+_MOST_BYTES = 8_000_000
+
+
+class Pinned(Struct, frozen=True, kw_only=True):
+    """What is known of a server. `identity` stands for what it is: another command or address makes another server of it."""
+
+    identity: str
+    offer: Offer
+
+
+class Judged(Struct, frozen=True):
+    """The tools of a server that may be used, those that are new, and those that changed: as approved, and as they are."""
+
+    usable: tuple[Listed, ...]
+    fresh: tuple[Listed, ...] = ()
+    changed: tuple[tuple[Listed, Listed], ...] = ()
+
+
+class _Kept(Struct, frozen=True, kw_only=True):
+    version: int = VERSION
+    servers: dict[str, Pinned] = {}
+
+
+class Pins:
+    """A file of ybs's state. Without a path nothing is kept. `folder` is the project: its servers are not those of another one."""
+
+    def __init__(self, file: Path | None, folder: Path) -> None:
+        self._file, self._folder = file, folder
+        self._kept: dict[str, Pinned] | None = None
+
+    def of(self, server: Server) -> Pinned | None:
+        """Return what is known of a server, if it still is the one that it was."""
+        known = self._read().get(self._key(server))
+        return known if known is not None and known.identity == identity_of(server) else None
+
+    def judge(self, server: Server, tools: Sequence[Listed]) -> Judged:
+        """Compare what a server says now with what was approved. Of a server that was never seen all is approved."""
+        known = self.of(server)
+        if known is None:
+            return Judged(tuple(tools), tuple(tools))
+        approved = {tool.name: tool for tool in known.offer.tools}
+        usable, fresh, changed = list[Listed](), list[Listed](), list[tuple[Listed, Listed]]()
+        for tool in tools:
+            old = approved.get(tool.name)
+            if old is None:
+                fresh.append(tool)
+                usable.append(tool)
+            elif old.digest == tool.digest:
+                usable.append(old)
+            else:
+                changed.append((old, tool))
+        return Judged(tuple(usable), tuple(fresh), tuple(changed))
+
+    def approve(self, server: Server, offer: Offer) -> None:
+        """Keep what a server offers as what it may offer. Raises ConfigError and OSError."""
+        pinned = Pinned(identity=identity_of(server), offer=offer)
+        if self._read().get(self._key(server)) == pinned:
+            return
+        self._look_again()
+        self._write({**self._read(), self._key(server): pinned})
+
+    def forget(self, server: Server) -> None:
+        """Forget a server. Raises ConfigError and OSError."""
+        self._look_again()
+        kept = dict(self._read())
+        if kept.pop(self._key(server), None) is not None:
+            self._write(kept)
+
+    def _look_again(self) -> None:
+        """Read the file anew: another ybs may have written it meanwhile."""
+        if self._file is not None:
+            self._kept = None
+
+    def _write(self, kept: dict[str, Pinned]) -> None:
+        self._kept = kept
+        if self._file is not None:
+            private_file.replace(self._file, msgspec.json.encode(_Kept(servers=kept)), waits=False)
+
+    def _key(self, server: Server) -> str:
+        return f"{server.name}@{self._folder}" if server.is_projects else server.name
+
+    def _read(self) -> dict[str, Pinned]:
+        if self._kept is None:
+            try:
+                data = self._file and private_file.read(self._file, most_bytes=_MOST_BYTES)
+                kept = msgspec.json.decode(data, type=_Kept) if data else _Kept()
+            except (OSError, ConfigError, msgspec.DecodeError, UnicodeDecodeError):
+                kept = _Kept()
+            self._kept = kept.servers if kept.version == VERSION else {}
+        return self._kept
+
+
+def identity_of(server: Server) -> str:
+    """Return what stands for what a server is: its command or address, without what it is given."""
+    said = msgspec.json.encode([server.command, server.args, server.url])
+    return sha256(said).hexdigest()[:32]

@@ -1,0 +1,191 @@
+"""The MCP servers of a session: read from its settings, started side by side, each a program in the sandbox or an address."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ybs.config.network import Network
+from ybs.core.errors import ToolError
+from ybs.core.ports import Confirm
+from ybs.security.sandbox.launch import Launch
+from ybs.security.sandbox.resident import Resident
+from ybs.tools.mcp.connection import Connection, Opened
+from ybs.tools.mcp.pins import Pins
+from ybs.tools.mcp.settings import Server, filled, servers_in
+from ybs.tools.mcp.tool import McpTool
+from ybs.tools.shell.orphans import Mark
+from ybs.tools.workspace import Workspace
+
+if TYPE_CHECKING:
+    from ybs.tools.mcp.link import Link
+
+#: How long the first request waits for servers whose tools nobody knows yet.
+PATIENCE_SECONDS: Final = 10.0
+
+
+class Surface(Struct, frozen=True, kw_only=True):
+    """What servers need of the session: a starter for held programs, whether the sandbox is off, and who asks the person."""
+
+    network: Network
+    start: Callable[[Resident], Launch]
+    is_off: Callable[[], bool]
+    holds: Callable[[], bool]
+    confirm: Callable[[], Confirm]
+
+
+class Servers:
+    """The connections, by name, and what is wrong with entries of the settings. `tell` takes news, as sentences."""
+
+    def __init__(
+        self,
+        section: Mapping[str, Any],
+        workspace: Workspace,
+        surface: Surface,
+        pins_file: Path | None,
+    ) -> None:
+        self._workspace, self._surface = workspace, surface
+        self._pins = Pins(pins_file, workspace.roots.folder)
+        servers, problems = servers_in(section)
+        self.problems: Sequence[str] = problems
+        self.connections = {
+            server.name: Connection(server, self._opened, self._pins, self._hear)
+            for server in servers
+        }
+        self._news: list[str] = [*problems]
+        self._tell: Callable[[str], None] | None = None
+        self._login: Any = None  # as long as the person logs in
+
+    def listen(self, tell: Callable[[str], None] | None) -> None:
+        """Have news told; what came before is told now."""
+        self._tell = tell
+        for text in self.news() if tell is not None else ():
+            tell(text)
+
+    def news(self) -> Sequence[str]:
+        """Return what was to be told and that nobody has listened to, once."""
+        news, self._news = self._news, []
+        return news
+
+    def tools(self) -> list[McpTool]:
+        """Return the tools that may be used at this moment."""
+        return [
+            McpTool(tool, each, is_reading=self.is_reading(each.server))
+            for each in self.connections.values()
+            for tool in each.offer.tools
+        ]
+
+    def start(self) -> None:
+        """Start all that are switched on, side by side; nobody waits for them."""
+        for each in self.connections.values():
+            each.start()
+
+    async def known(self, patience_seconds: float = PATIENCE_SECONDS) -> None:
+        """Wait, but not long, until it is known what each of them offers."""
+        new = [each for each in self.connections.values() if each.state in ("new", "starting")]
+        new = [each for each in new if not each.judged.usable]
+        if new:
+            waiting = [asyncio.create_task(each.settled()) for each in new]
+            _, late = await asyncio.wait(waiting, timeout=patience_seconds)
+            for task in late:
+                task.cancel()
+
+    async def login(self, connection: Connection, show: Callable[[str], None]) -> None:
+        """Have the person log in to a server; `show` gets the address to open. Raises ToolError."""
+        server = connection.server
+        if server.transport != "http":
+            raise ToolError(f"{server.name} is a program; what it needs stands in its settings")
+        browser = await asyncio.to_thread(import_module, "ybs.tools.mcp.browser")
+        await connection.aclose()
+        wide = replace(server, start_seconds=server.start_seconds + browser.LOGIN_SECONDS)
+        async with browser.BrowserLogin(show, server.oauth.port) as self._login:
+            try:
+                connection.server = wide
+                await connection.link()
+            finally:
+                connection.server, self._login = server, None
+
+    def forget(self, server: Server) -> None:
+        """Remove what is kept of a server: its home, its approval. Raises ConfigError and OSError."""
+        from shutil import rmtree
+
+        from ybs.security.sandbox.resident import home_of
+        from ybs.tools.mcp.launching import key_of
+
+        folder = self._workspace.roots.folder
+        self._pins.forget(server)
+        rmtree(home_of(self._workspace.roots.host, key_of(server, folder)), ignore_errors=True)
+
+    def is_reading(self, server: Server) -> bool:
+        """Return whether the sandbox holds the server to reading the project, and lets nothing out of it."""
+        is_narrow = server.project != "write" and not server.write and not server.network
+        is_held = server.transport == "stdio" and server.is_held and not self._surface.is_off()
+        return is_narrow and is_held and self._surface.holds()
+
+    async def aclose(self) -> None:
+        """End all of them."""
+        self._tell = None
+        await asyncio.gather(*(each.aclose() for each in self.connections.values()))
+
+    def _hear(self, text: str) -> None:
+        if self._tell is None:
+            self._news.append(text)
+        else:
+            self._tell(text)
+
+    @asynccontextmanager
+    async def _opened(self, server: Server, changed: Callable[[], None]) -> AsyncGenerator[Opened]:
+        ready = filled(server, self._workspace.roots.host.environ)
+        link = await asyncio.to_thread(import_module, "ybs.tools.mcp.link")
+        elicit = self._eliciting(server) if server.elicitation else None
+        if server.transport == "http":
+            http = await asyncio.to_thread(import_module, "ybs.tools.mcp.http")
+            transport = http.transport(
+                ready, self._workspace.roots.host, self._surface.network, self._login
+            )
+        else:
+            processes = await asyncio.to_thread(import_module, "ybs.tools.mcp.transport")
+            watch = self._workspace.shells.watch
+            transport = processes.ProcessTransport(lambda: self._launched(ready), watch)
+        async with link.connected(
+            transport, seconds=server.timeout_seconds, elicit=elicit, changed=changed
+        ) as open_link:
+            yield _Opened(open_link, transport)
+
+    def _launched(self, server: Server) -> tuple[Launch, Mark]:
+        """Return what starts a server, and the mark of its processes. Raises ToolError, OSError and BadServer."""
+        from ybs.tools.mcp.launching import key_of, launch_bare, resident_of
+
+        if server.is_held and not self._surface.is_off():
+            key = key_of(server, self._workspace.roots.folder)
+            launch = self._surface.start(resident_of(server, self._workspace, key))
+        else:
+            launch = launch_bare(server, self._workspace)
+        return self._workspace.shells.marked(launch)
+
+    def _eliciting(self, server: Server) -> Any:
+        async def elicit(message: str, schema: dict[str, Any]) -> dict[str, Any] | None:
+            from ybs.tools.mcp.eliciting import asked
+
+            return await asked(server.name, message, schema, self._surface.confirm())
+
+        return elicit
+
+
+class _Opened:
+    def __init__(self, link: "Link", transport: Any) -> None:
+        self.link, self._transport = link, transport
+        self.lost: asyncio.Event = transport.ended
+
+    @property
+    def why(self) -> str:
+        """Say how it ended, with the last line that it wrote."""
+        if not self.lost.is_set():
+            return ""
+        said = self._transport.said.splitlines()
+        return f"{self._transport.how}: {said[-1][:300]}" if said else self._transport.how

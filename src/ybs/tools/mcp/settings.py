@@ -1,0 +1,204 @@
+"""The entries of `mcpServers`: what starts or reaches a server, and what it is given. Other agents' spellings are understood."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from ybs.config.tree import is_list, is_object
+from ybs.config.variables import Unset, replace_references
+from ybs.trust.grants import ORIGIN_MARK
+
+Transport: TypeAlias = Literal["stdio", "http"]
+#: How other agents call the transports.
+_TRANSPORTS: Final[Mapping[str, Transport]] = {
+    "": "stdio",
+    "stdio": "stdio",
+    "local": "stdio",
+    "http": "http",
+    "remote": "http",
+    "streamable-http": "http",
+    "streamableHttp": "http",
+    "streamable_http": "http",
+}
+#: Programs that hand the server to a daemon, which no sandbox around them would hold.
+CONTAINERS: Final = frozenset({"docker", "podman", "nerdctl"})
+MOST_NAME: Final = 40
+
+
+class BadServer(Exception):
+    """An entry that cannot be used; the text says why."""
+
+
+class OAuth(Struct, frozen=True, kw_only=True):
+    """How the person is known to a server, where that server does not register clients by itself."""
+
+    client_id: str = ""
+    client_secret: str = ""
+    scopes: str = ""
+    #: The port on loopback to which the browser comes back; 0: any.
+    port: int = field(default=0, name="callback_port")
+
+
+class Server(Struct, frozen=True, kw_only=True):
+    """One entry, as it stands in the settings and with the names of other agents.
+
+    `read` and `write` are files and folders outside of the project. `replace_default` names built-in tools that its own stand in for.
+    """
+
+    name: str = ""
+    type: str = ""
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}
+    url: str = ""
+    headers: Mapping[str, str] = {}
+    oauth: OAuth = OAuth()
+    enabled: bool = True
+    disabled: bool = False
+    sandbox: bool = True
+    network: bool = True
+    project: Literal["none", "read", "write"] = "read"
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    tools: tuple[str, ...] | None = None
+    replace_default: str | tuple[str, ...] | dict[str, str] = ()
+    elicitation: bool = False
+    timeout_seconds: float = 60.0
+    start_seconds: float = 30.0
+    is_projects: bool = False
+
+    @property
+    def transport(self) -> Transport:
+        """How it is reached."""
+        return "http" if self.url else "stdio"
+
+    @property
+    def is_on(self) -> bool:
+        """Whether it is used."""
+        return self.enabled and not self.disabled
+
+    @property
+    def is_container(self) -> bool:
+        """Whether its command hands it to a daemon of containers."""
+        return self.command.rpartition("/")[2] in CONTAINERS
+
+    @property
+    def is_held(self) -> bool:
+        """Whether its process runs in the sandbox."""
+        return self.sandbox and not self.is_container
+
+    @property
+    def shown(self) -> str:
+        """Say in one line what is started or reached, without values of variables."""
+        return self.url or " ".join([self.command, *self.args])
+
+    @property
+    def needs(self) -> str:
+        """Say in a few words what it is given beside reading the project."""
+        if self.transport == "http":
+            return "a server elsewhere"
+        if not self.is_held:
+            return "a container" if self.is_container else "no sandbox"
+        given = [
+            *(["the network"] if self.network else []),
+            *(["to change the project"] if self.project == "write" else []),
+            *([f"to change {', '.join(self.write)}"] if self.write else []),
+            *([f"to read {', '.join(self.read)}"] if self.read else []),
+        ]
+        return ", ".join(given)
+
+
+def servers_in(section: Mapping[str, Any]) -> tuple[list[Server], list[str]]:
+    """Return the servers of the settings, those that are switched off too, and what is wrong with the others."""
+    servers: list[Server] = []
+    problems: list[str] = []
+    for name, entry in section.items():
+        try:
+            servers.append(server_of(name, entry))
+        except BadServer as error:
+            problems.append(f"The MCP server {name[:MOST_NAME]!r} is not used: {error}.")
+    return servers, problems
+
+
+def server_of(name: str, entry: Any) -> Server:
+    """Return one entry as a server. Raises BadServer."""
+    if not name or len(name) > MOST_NAME or not all(c.isalnum() or c in "-_. " for c in name):
+        raise BadServer(
+            f"a name has letters, digits, spaces and any of - _ . and at most {MOST_NAME} characters"
+        )
+    if not is_object(entry):
+        raise BadServer("its entry is not an object")
+    is_projects = entry.get(ORIGIN_MARK) == "project"
+    try:
+        server = msgspec.convert(_as_here(entry), Server)
+    except msgspec.ValidationError as error:
+        raise BadServer(str(error)) from None
+    server = replace(server, name=name, is_projects=is_projects)
+    if problem := _problem_of(server):
+        raise BadServer(problem)
+    return server
+
+
+def _problem_of(server: Server) -> str:
+    if bool(server.command) == bool(server.url):
+        return "it needs either a command or a url"
+    if server.url and not server.url.startswith(("https://", "http://", "${")):
+        return "its url does not begin with https:// or http://"
+    if server.type and server.type not in _TRANSPORTS:
+        return f"its type is {server.type[:30]!r}, and ybs knows stdio and http"
+    if server.type and _TRANSPORTS[server.type] != server.transport:
+        return f"its type is {server.type}, which does not go with what it names"
+    if server.is_projects and not server.sandbox:
+        return "a project's file cannot switch the sandbox off"
+    return ""
+
+
+def _as_here(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an entry in ybs's own words: other agents write the same in other ways."""
+    own = {name: value for name, value in entry.items() if name not in ("name", "is_projects")}
+    command: Any = own.get("command")
+    if is_list(command) and command:  # opencode
+        own |= {"command": command[0], "args": [*command[1:], *own.get("args", ())]}
+    for theirs, ours in (("serverUrl", "url"), ("httpUrl", "url"), ("environment", "env")):
+        if theirs in own and ours not in own:
+            own[ours] = own[theirs]
+    if isinstance(own.get("env"), dict):
+        own["env"] = {str(k): str(v) for k, v in own["env"].items()}
+    return own
+
+
+def filled(server: Server, environ: Mapping[str, str]) -> Server:
+    """Return the server with variables in place of `${NAME}`. Raises BadServer for one that is not set."""
+
+    def text(value: str) -> str:
+        return replace_references(value, environ)
+
+    def texts(values: Mapping[str, str]) -> dict[str, str]:
+        return {name: text(value) for name, value in values.items()}
+
+    def words(values: Sequence[str]) -> tuple[str, ...]:
+        return tuple(map(text, values))
+
+    try:
+        return replace(
+            server,
+            command=text(server.command),
+            args=words(server.args),
+            env=texts(server.env),
+            url=text(server.url),
+            headers=texts(server.headers),
+        )
+    except Unset as error:
+        raise BadServer(f"it names the variable {error}, which is not set") from None
+
+
+def missing_variables(server: Server, environ: Mapping[str, str]) -> str:
+    """Say which variable is not set that a server names; nothing where all are."""
+    try:
+        filled(server, environ)
+    except BadServer as error:
+        return str(error)
+    return ""
