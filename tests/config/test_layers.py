@@ -80,7 +80,7 @@ def test_every_key_of_the_specification_is_taken_and_one_line_names_those_withou
     write("user", SPECIFICATION)
     loaded = load(this_host(), folder=project)
     assert loaded.warnings == (
-        "router, mcpServers, memory, gateway: "
+        "router, memory, gateway: "
         "without effect, because this version does not have these features yet",
     )
     config = loaded.config

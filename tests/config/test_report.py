@@ -85,7 +85,7 @@ def test_no_secret_is_shown(project: Path, write: Write):
     write("user", json.dumps(values))
     loaded = load(this_host(), folder=project)
     (warning,) = loaded.warnings
-    assert warning.startswith("mcpServers, gateway: without effect")
+    assert warning.startswith("gateway: without effect")
     rows = show(loaded)
     assert SECRET not in repr(rows)
     shown = {row.key: row.value for row in rows}

@@ -6,6 +6,7 @@ from raw_http import chunk, http, sse, unending
 
 from rows import every_row
 from ybs.commands.advice import told
+from ybs.config.addresses import is_local, is_loopback
 from ybs.core.errors import (
     AuthError,
     ConfigError,
@@ -14,7 +15,6 @@ from ybs.core.errors import (
     ProviderDown,
     RateLimited,
 )
-from ybs.config.addresses import is_local, is_loopback
 from ybs.providers.http.client import HttpClient, Patience, host_of, open_transport, start_importing
 from ybs.providers.http.failures import BadRequest, NotServed, Site
 from ybs.providers.http.plain_http import PlainTransport

@@ -45,11 +45,11 @@ def test_powerful_settings_wait_for_trust(project: Path):
     loaded = load(this_host(), folder=project)
     assert loaded.config.providers["project"].endpoint == "http://proj.example/v1"
     assert loaded.config.hooks == {"Stop": [{**POWERFUL["hooks"]["Stop"][0], "from": "project"}]}
-    assert loaded.config.mcpServers == POWERFUL["mcpServers"]
+    theirs = {**POWERFUL["mcpServers"]["files"], "from": "project"}
+    assert loaded.config.mcpServers == {"files": theirs}
     assert loaded.config.tools.external[0].path == "./x"
     assert loaded.config.tools.search_paths == (*Config().tools.search_paths, "./more")
-    (warning,) = loaded.warnings
-    assert warning.endswith("without effect, because this version does not have these features yet")
+    assert loaded.warnings == ()
     assert loaded.review is not None
     assert not loaded.review.needs_question
 
@@ -141,8 +141,9 @@ def test_every_kind_of_file_waits_for_trust(project: Path):
     loaded = load(this_host(), folder=project)
     review = loaded.review
     assert review is not None
-    assert [each.partition(":")[0] for each in loaded.warnings] == ["mcpServers"]
-    assert loaded.config.mcpServers == {"m": {"command": "sh", "args": ["srv/run.sh"]}}
+    assert loaded.warnings == ()
+    theirs = {"command": "sh", "args": ["srv/run.sh"], "from": "project"}
+    assert loaded.config.mcpServers == {"m": theirs}
     assert review.data(".ybs/commands/fix.md") == b"!ls"
     assert review.paths(".ybs/commands") == [".ybs/commands/fix.md"]
     assert is_unchanged(review, "tools/t")

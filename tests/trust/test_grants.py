@@ -95,7 +95,7 @@ def test_a_trusted_project_changes_nothing_that_is_the_users(project: Path, writ
     assert config.providers["corp"].headers == {"X": "secret"}
     assert config.providers["new"].endpoint == "http://new"
     assert config.mcpServers["files"] == mine["mcpServers"]["files"]
-    assert config.mcpServers["more"] == {"command": "more"}
+    assert config.mcpServers["more"] == {"command": "more", "from": "project"}
     mine_first = [{"matcher": "mine", "from": "project"}, {"matcher": "theirs", "from": "project"}]
     assert config.hooks == {"Stop": mine_first, "Other": [{"matcher": "o", "from": "project"}]}
     assert [tool.path for tool in config.tools.external] == ["mine", "y", "z"]
@@ -126,7 +126,7 @@ def test_a_key_of_a_later_file_does_not_go_to_a_projects_address(project: Path, 
     file = write("file", '{"llm": {"api_key": "sk-mine"}}')
     loaded = trusted(project, config_file=file)
     assert loaded.config.llm.api_key is None
-    assert "llm.api_key: ignored, because a project's file sets the address" in loaded.warnings[-2]
+    assert "llm.api_key: ignored, because a project's file sets the address" in loaded.warnings[-1]
 
 
 def test_the_wire_format_of_the_users_provider_is_kept(project: Path, write: Write):

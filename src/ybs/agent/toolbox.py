@@ -27,8 +27,9 @@ def make_toolbox(
     known = own_tools(environment, context, agent) if context else ()
     own = [tool for tool in known if is_enabled(config, tool)]
     toolbox = _empty_toolbox(environment, hooks, agent)
+    builtin = builtin_tools(config, environment.workspace, is_short=is_short)
     toolbox.offer(
-        [*builtin_tools(config, environment.workspace, is_short=is_short), *own],
+        [*(environment.mcp.replaced(builtin) if environment.has_mcp() else builtin), *own],
         foreign=foreign,
         is_short=is_short,
         unoffered=context.unoffered(is_short=is_short) if context else (),

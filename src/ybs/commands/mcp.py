@@ -31,7 +31,7 @@ async def show_servers(session: Session, argument: str) -> Reply:
     word, _, name = argument.partition(" ")
     servers = session.environment.mcp
     if not argument:
-        rows = [_row(each) for each in servers.connections.values()]
+        rows = [_row(each, servers.needs_of(each.server)) for each in servers.connections.values()]
         return Reply(tables=(Table.of(rows),), notes=tuple(servers.problems))
     actions: Mapping[str, Callable[[Session, Connection], Awaitable[Reply]]] = {
         "restart": _restart,
@@ -54,11 +54,11 @@ def server_names(session: Session) -> list[str]:
     return list(session.environment.mcp.connections)
 
 
-def _row(each: Connection) -> tuple[str, ...]:
+def _row(each: Connection, needs: str) -> tuple[str, ...]:
     tools = plural(len(each.offer.tools), "tool") if each.offer.tools else ""
     changed = [new.name for _, new in each.judged.changed]
     words = each.problem if each.state in ("failed", "lost") else ""
-    words = words or (f"changed, not used: {', '.join(changed)}" if changed else each.server.needs)
+    words = words or (f"changed, not used: {', '.join(changed)}" if changed else needs)
     return each.server.name, _STATES[each.state], tools, words
 
 

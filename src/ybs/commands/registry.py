@@ -10,6 +10,7 @@ from ybs.commands.custom import custom_of, each_once
 from ybs.commands.figures import number_in
 from ybs.commands.habits import ALIASES, HINTS
 from ybs.commands.line import is_command
+from ybs.commands.mcp import prompts_of
 from ybs.commands.table import listed, named
 from ybs.core.errors import YbsError
 from ybs.core.messages import Text
@@ -31,8 +32,6 @@ def _custom_of(session: Session | None) -> Mapping[str, SlashCommand]:
     custom = custom_of(session, named())
     if not session.environment.has_mcp():
         return custom
-    from ybs.commands.mcp import prompts_of
-
     return {**dict(prompts_of(session)), **custom}
 
 

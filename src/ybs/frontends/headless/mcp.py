@@ -17,6 +17,7 @@ from ybs.frontends.headless.prompt import UsageError
 from ybs.security.gate import ask_line
 from ybs.session.settings import environment_of, load_settings
 from ybs.tools.mcp.connection import Connection
+from ybs.tools.mcp.importing import found_in, known_files
 from ybs.tools.mcp.listed import differences
 from ybs.tools.mcp.settings import BadServer, Server, server_of
 
@@ -262,8 +263,6 @@ def _remove(options: "Options", name: str) -> int:
 
 
 def _import(options: "Options", words: Sequence[str], *, is_yes: bool) -> int:
-    from ybs.tools.mcp.importing import found_in, known_files
-
     loaded = load_settings(options)
     files = [options.folder / word for word in words] or list(known_files(options.host))
     found: dict[str, tuple[dict[str, Any], str]] = {}

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
 
     from ybs.session.options import Options
+    from ybs.tools.mcp.tool import McpTool
 
     #: Asks the person about a call, which runs with what the text says around it.
     Ask = Callable[[Question, str], Awaitable[Answer]]
@@ -152,7 +153,7 @@ def _foreign(environment: ToolEnvironment, options: "Options", name: str) -> "Se
     return (*options.tools, *catalogue.usable)
 
 
-def mcp_tools(environment: ToolEnvironment) -> "Sequence[Tool]":
+def mcp_tools(environment: ToolEnvironment) -> "Sequence[McpTool]":
     """Return the tools of the MCP servers; those that nobody has seen yet are started to say what they offer."""
     servers = environment.mcp
 

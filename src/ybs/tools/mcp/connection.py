@@ -21,6 +21,7 @@ State: TypeAlias = Literal["off", "known", "new", "starting", "ready", "lost", "
 #: A server that is lost is started again so often, with a pause that doubles each time.
 MOST_RESTARTS: Final = 5
 FIRST_PAUSE_SECONDS: Final = 0.5
+LOSS_SECONDS: Final = 0.3
 #: After so long without a loss the count begins again.
 CALM_SECONDS: Final = 60.0
 
@@ -67,7 +68,7 @@ class Connection:
         self.version = ""
         self._all = Offer()
         self._task: asyncio.Task[None] | None = None
-        self._link: Link | None = None
+        self._opened: Opened | None = None
         self._settled = asyncio.Event()
         self._has_changed = asyncio.Event()
 
@@ -88,9 +89,13 @@ class Connection:
     async def link(self) -> "Link":
         """Return what answers. Raises ToolError where it does not run."""
         await self.settled()
-        if self._link is None:
-            raise ToolError(f"The MCP server {self.server.name} does not run: {self.problem}.")
-        return self._link
+        if self._opened is not None and self._opened.lost.is_set():
+            self._settled.clear()  # it will be started again, or given up
+            await self._settled.wait()
+        if self._opened is None:
+            why = self.problem or "it is switched off"
+            raise ToolError(f"The MCP server {self.server.name} does not run: {why}.")
+        return self._opened.link
 
     async def call(self, tool: Listed, given: Any, print_live: Callable[[str], None]) -> ToolOutput:
         """Have it run a tool as that was approved. Raises ToolError."""
@@ -99,18 +104,15 @@ class Connection:
             raise Refused(
                 f"Not called: the server {self.server.name} describes {tool.name} in another way than it was approved."
             )
+        opened = self._opened
         try:
             return await link.call(tool.name, given, print_live)
         except ToolError as error:
-            if self._link is link:
+            if opened is None or not await _is_lost(opened):
                 raise
-            raise ToolError(f"{error} {self.lost_words}") from error
-
-    @property
-    def lost_words(self) -> str:
-        """Say, for the model, what becomes of a server that was lost."""
-        fate = "It is being started again." if self.state in ("lost", "starting", "ready") else ""
-        return f"The MCP server {self.server.name} was lost: {self.problem}. {fate}".rstrip()
+            raise ToolError(
+                f"The MCP server {self.server.name} was lost: {opened.why}. It is being started again."
+            ) from error
 
     def approve(self) -> None:
         """Use what it offers as it is now. Raises ConfigError and OSError."""
@@ -129,24 +131,24 @@ class Connection:
 
     async def _live(self) -> None:
         """Run it, and start it again when it is lost."""
-        losses, loop = 0, asyncio.get_running_loop()
+        tries, has_answered, loop = 0, False, asyncio.get_running_loop()
         while True:
             began = loop.time()
-            was_ready = await self._run()
-            losses = 0 if loop.time() - began > CALM_SECONDS else losses
-            if not was_ready or losses == MOST_RESTARTS:
+            has_answered = await self._run() or has_answered
+            tries = 0 if loop.time() - began > CALM_SECONDS else tries
+            if not has_answered or tries == MOST_RESTARTS:
                 self.state = "failed"
                 self._settled.set()
                 self._tell(f"The MCP server {self.server.name} does not run: {self.problem}.")
                 return
-            if not losses:
+            if not tries:
                 self._tell(
                     f"The MCP server {self.server.name} was lost and is started again: {self.problem}."
                 )
             self.state = "lost"
             self._settled.clear()
-            await asyncio.sleep(FIRST_PAUSE_SECONDS * 2**losses)
-            losses += 1
+            await asyncio.sleep(FIRST_PAUSE_SECONDS * 2**tries)
+            tries += 1
 
     async def _run(self) -> bool:
         """Run it to its end; return whether it ever answered."""
@@ -158,7 +160,7 @@ class Connection:
             ):
                 await self._look(opened.link)
                 limit.reschedule(None)
-                self._link, self.state, is_ready = opened.link, "ready", True
+                self._opened, self.state, is_ready = opened, "ready", True
                 self.version = opened.link.version
                 self._settled.set()
                 await self._until_lost(opened)
@@ -166,10 +168,10 @@ class Connection:
             raise
         except TimeoutError:
             self.problem = f"it was not ready within {self.server.start_seconds:g} s"
-        except Exception as error:
+        except Exception as error:  # somebody else's doing: the session goes on
             self.problem = _words_of(error)
         finally:
-            self._link = None
+            self._opened = None
         if opened is not None and (why := opened.why):
             self.problem = why if is_ready or not self.problem else f"{self.problem} ({why})"
         return is_ready
@@ -220,6 +222,14 @@ class Connection:
             )
 
 
+async def _is_lost(opened: Opened) -> bool:
+    """Return whether the other side is gone, which may become known a moment after a call failed for it."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LOSS_SECONDS):
+            await opened.lost.wait()
+    return opened.lost.is_set()
+
+
 def _narrowed(offer: Offer, server: Server) -> Offer:
     """Return what the person wants of it."""
     wanted = server.tools
@@ -231,6 +241,8 @@ def _narrowed(offer: Offer, server: Server) -> Offer:
 def _words_of(error: Exception) -> str:
     if isinstance(error, BadServer | ToolError):
         return str(error).rstrip(".")
-    from ybs.tools.mcp.link import words_of  # loaded by now, or about to be
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    from ybs.tools.mcp.link import words_of  # loaded by now
 
     return words_of(error)

@@ -80,9 +80,9 @@ def _named(server: Server, host: Host) -> Iterator[Path]:
     """Yield what its arguments name, as `--folder=/srv/data` does too."""
     for word in server.args:
         for text in (word, word.partition("=")[2]):
-            path = Path(host.with_home(text))
-            if text.startswith(("/", "~/")) and path != Path("/") and path.exists():
-                yield from _around(path, host)
+            named = host.with_home(text)
+            if named.startswith("/") and named.strip("/") and Path(named).exists():
+                yield from _around(Path(named), host)
 
 
 def _around(path: Path, host: Host) -> Iterator[Path]:

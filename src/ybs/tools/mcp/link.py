@@ -6,6 +6,7 @@ https://modelcontextprotocol.io/specification
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from importlib.metadata import version
 from typing import Any, Final
 
 import mcp_types as types
@@ -13,7 +14,6 @@ import msgspec
 from mcp import Client, MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from ybs import __version__
 from ybs.config.tree import is_object
 from ybs.core.errors import ToolError
 from ybs.core.messages import Image
@@ -189,7 +189,7 @@ async def connected(
         server,
         read_timeout_seconds=seconds,
         message_handler=heard,
-        client_info=types.Implementation(name="ybs", version=__version__),
+        client_info=types.Implementation(name="ybs", version=version("ybs")),
         elicitation_callback=None if elicit is None else _eliciting(elicit),
         cache=None,
     )

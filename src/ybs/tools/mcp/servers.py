@@ -12,11 +12,15 @@ from msgspec.structs import replace
 
 from ybs.config.network import Network
 from ybs.core.errors import ToolError
-from ybs.core.ports import Confirm
+from ybs.core.ports import Confirm, Tool
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.resident import Resident
+from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.mcp.connection import Connection, Opened
+from ybs.tools.mcp.eliciting import asked
+from ybs.tools.mcp.launching import key_of, launch_bare, resident_of
 from ybs.tools.mcp.pins import Pins
+from ybs.tools.mcp.replacing import ReplacedTool, wanted
 from ybs.tools.mcp.settings import Server, filled, servers_in
 from ybs.tools.mcp.tool import McpTool
 from ybs.tools.shell.orphans import Mark
@@ -57,15 +61,24 @@ class Servers:
             server.name: Connection(server, self._opened, self._pins, self._hear)
             for server in servers
         }
+        self._replacing: dict[str, tuple[Connection, str]] = {}
+        for server in servers:
+            pairs, unknown = wanted(server) if server.is_on else ({}, [])
+            problems += unknown
+            for own, theirs in pairs.items():
+                self._replacing.setdefault(own, (self.connections[server.name], theirs))
+        self._replaced: list[ReplacedTool] = []
         self._news: list[str] = [*problems]
+        self._told = set[str]()
         self._tell: Callable[[str], None] | None = None
         self._login: Any = None  # as long as the person logs in
 
     def listen(self, tell: Callable[[str], None] | None) -> None:
         """Have news told; what came before is told now."""
         self._tell = tell
-        for text in self.news() if tell is not None else ():
-            tell(text)
+        if tell is not None:
+            for text in self.news():
+                tell(text)
 
     def news(self) -> Sequence[str]:
         """Return what was to be told and that nobody has listened to, once."""
@@ -75,10 +88,32 @@ class Servers:
     def tools(self) -> list[McpTool]:
         """Return the tools that may be used at this moment."""
         return [
-            McpTool(tool, each, is_reading=self.is_reading(each.server))
+            McpTool(
+                tool,
+                each,
+                needs=self.needs_of(each.server),
+                is_reading=self.is_reading(each.server),
+            )
             for each in self.connections.values()
             for tool in each.offer.tools
         ]
+
+    def replaced(self, tools: Sequence[Tool]) -> list[Tool]:
+        """Return built-in tools, with those that servers are to stand in for by what these do."""
+        self._replaced = [
+            ReplacedTool(tool, *self._replacing[tool.name])
+            for tool in tools
+            if isinstance(tool, BuiltInTool) and tool.name in self._replacing
+        ]
+        by_name: dict[str, Tool] = {tool.name: tool for tool in self._replaced}
+        return [by_name.get(tool.name, tool) for tool in tools]
+
+    def check_replaced(self) -> None:
+        """Tell which built-in tools a server should replace and does not, as far as that is known."""
+        for tool in self._replaced:
+            if (problem := tool.problem) and problem not in self._told:
+                self._told.add(problem)
+                self._hear(problem)
 
     def start(self) -> None:
         """Start all that are switched on, side by side; nobody waits for them."""
@@ -115,11 +150,15 @@ class Servers:
         from shutil import rmtree
 
         from ybs.security.sandbox.resident import home_of
-        from ybs.tools.mcp.launching import key_of
 
         folder = self._workspace.roots.folder
         self._pins.forget(server)
         rmtree(home_of(self._workspace.roots.host, key_of(server, folder)), ignore_errors=True)
+
+    def needs_of(self, server: Server) -> str:
+        """Say in a few words what a server is given beside reading the project, as the sandbox is now."""
+        is_open = server.transport == "stdio" and self._surface.is_off()
+        return "no sandbox" if is_open else server.needs
 
     def is_reading(self, server: Server) -> bool:
         """Return whether the sandbox holds the server to reading the project, and lets nothing out of it."""
@@ -159,8 +198,6 @@ class Servers:
 
     def _launched(self, server: Server) -> tuple[Launch, Mark]:
         """Return what starts a server, and the mark of its processes. Raises ToolError, OSError and BadServer."""
-        from ybs.tools.mcp.launching import key_of, launch_bare, resident_of
-
         if server.is_held and not self._surface.is_off():
             key = key_of(server, self._workspace.roots.folder)
             launch = self._surface.start(resident_of(server, self._workspace, key))
@@ -170,8 +207,6 @@ class Servers:
 
     def _eliciting(self, server: Server) -> Any:
         async def elicit(message: str, schema: dict[str, Any]) -> dict[str, Any] | None:
-            from ybs.tools.mcp.eliciting import asked
-
             return await asked(server.name, message, schema, self._surface.confirm())
 
         return elicit

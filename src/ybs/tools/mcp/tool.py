@@ -15,9 +15,11 @@ from ybs.tools.mcp.listed import Listed, full_name
 class McpTool:
     """A tool of a server. Where the sandbox holds the server to it, it only reads; what the server claims counts for nothing."""
 
-    def __init__(self, listed: Listed, connection: Connection, *, is_reading: bool) -> None:
+    def __init__(
+        self, listed: Listed, connection: Connection, *, needs: str, is_reading: bool
+    ) -> None:
         self.listed, self._connection = listed, connection
-        self._is_reading = is_reading
+        self._needs, self._is_reading = needs, is_reading
         server = connection.server
         self.name = full_name(server.name, listed.name)
         self.description = listed.description
@@ -43,9 +45,7 @@ class McpTool:
     def subject(self, arguments: Any) -> Subject:
         """Give what the server is given: "always" stands for every call as long as it is this."""
         del arguments
-        if self._is_reading:
-            return Subject(is_alike=True)
-        needs = self._connection.server.needs
+        needs = self._needs
         asks = f"its server has {needs}" if needs else ""
         return Subject(is_alike=True, asks=asks, detail=f"with {needs}" if needs else "")
 

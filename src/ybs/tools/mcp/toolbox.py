@@ -37,5 +37,6 @@ class McpToolbox(BehindChecks):
             new is not old for new, old in zip(offers, self._offers, strict=True)
         ):
             self._offers = offers
+            self._servers.check_replaced()
             self._local.offer((), foreign=self._servers.tools(), is_short=self._is_short)
         return self._local.specs()

@@ -1,0 +1,130 @@
+"""`ybs mcp`: servers are listed, added, tested, approved and removed without a chat."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hosts import this_host
+from mcp_servers import entry_of
+from ybs.cli import main
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def ybs(capsys: pytest.CaptureFixture[str], project: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return what runs `ybs mcp` with words, and gives exit code, output and errors."""
+    monkeypatch.chdir(project)
+
+    def run(*words: str) -> tuple[int, str, str]:
+        try:
+            code = main([*words])
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+def settings() -> dict[str, object]:
+    file = this_host().user_config_file
+    return json.loads(file.read_text()).get("mcpServers", {}) if file.exists() else {}
+
+
+def test_without_servers_the_list_says_how_to_add_one(ybs: Run):
+    assert ybs("mcp") == (
+        0,
+        "",
+        "There are no MCP servers: ybs mcp add NAME -- COMMAND, or ybs mcp add NAME URL\n",
+    )
+
+
+def test_what_is_not_understood_is_said(ybs: Run):
+    for words, said in (
+        (("add",), "something is missing: ybs mcp add NAME"),
+        (("add", "demo"), "something is missing: ybs mcp add NAME URL"),
+        (("add", "a.b", "--", "x"), "letters, digits, - and _"),
+        (("add", "demo", "{"), "not a JSON object"),
+        (("add", "demo", "--env", "X", "--", "x"), "--env NAME=VALUE"),
+        (("remove", "demo"), "there is no MCP server 'demo'"),
+        (("trust",), "something is missing: ybs mcp trust NAME"),
+        (("list", "demo"), "'demo' is not understood here"),
+        (("test", "--", "x"), "only `ybs mcp add NAME` takes a command"),
+        (("test", "nosuch"), "there is no MCP server 'nosuch'"),
+    ):
+        code, out, err = ybs("mcp", *words)
+        assert (code != 0, out) == (True, ""), words
+        assert said in err, (words, err)
+    assert settings() == {}
+
+
+@pytest.mark.integration
+def test_one_is_added_tested_listed_called_and_removed(ybs: Run, home: Path):
+    entry = entry_of(home)
+    code, out, err = ybs(
+        "mcp", "add", "demo", "--no-network", "--env", "A=b c", "--no-sandbox",
+        "--", entry["command"], *entry["args"],
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0] == "Added demo to ~/.config/ybs/config.json. It has no sandbox."
+    assert "demo: 1 tool, ready after" in out
+    assert "echo  Echo." in out
+    assert settings() == {
+        "demo": {**entry, "env": {"A": "b c"}, "network": False, "sandbox": False}
+    }
+    assert ybs("mcp", "add", "demo", "http://127.0.0.1/mcp")[0] == 1
+    code, out, _ = ybs("mcp", "list", "--json")
+    (listed,) = json.loads(out)
+    assert (listed["name"], listed["state"], listed["tools"]) == ("demo", "known", ["echo"])
+    assert "b c" not in out
+    assert "demo  on  1 tool" in ybs("mcp", "list")[1]
+    assert "mcp__demo__echo" in ybs("tools", "list")[1]
+    code, out, _ = ybs("tool", "call", "mcp__demo__echo", '{"text": "hi"}', "--yes")
+    assert (code, json.loads(out)["output"]) == (0, "hi")
+    code, _, err = ybs("tool", "call", "mcp__demo__echo", '{"text": 1}', "--yes")
+    assert (code, "Expected `str`" in err) == (2, True)
+    code, out, _ = ybs("mcp", "remove", "demo")
+    assert (code, settings()) == (0, {})
+    assert ybs("mcp", "list")[1] == ""
+
+
+@pytest.mark.integration
+def test_one_that_does_not_run_is_said_and_stays(ybs: Run):
+    code, out, _ = ybs("mcp", "add", "demo", "--", "no-such-program", "-y")
+    assert code == 1
+    assert "demo: does not run: no-such-program is not on your PATH" in out
+    assert settings() == {"demo": {"command": "no-such-program", "args": ["-y"]}}
+    code, out, _ = ybs("mcp", "test", "--json")
+    assert (code, json.loads(out)[0]["state"]) == (1, "failed")
+
+
+@pytest.mark.integration
+def test_a_change_is_shown_and_approved(ybs: Run, home: Path, monkeypatch: pytest.MonkeyPatch):
+    entry = entry_of(home, sandbox=False)
+    assert ybs("mcp", "add", "demo", json.dumps(entry))[0] == 0
+    assert "says of its tools what it said" in ybs("mcp", "trust", "demo")[1]
+    entry_of(home, "def tools(inner=tools): return [{**inner()[0], 'description': 'Sent on.'}]\n")
+    code, out, err = ybs("mcp", "test")
+    assert code == 0
+    assert "demo: 0 tools" in out
+    assert "echo has changed: ybs mcp trust demo shows how" in err
+    monkeypatch.setattr("builtins.input", lambda: "n")
+    code, out, _ = ybs("mcp", "trust", "demo")
+    assert code == 5
+    assert "  -Echo." in out.splitlines()
+    assert "  +Sent on." in out.splitlines()
+    assert "0 tools" in ybs("mcp", "test")[1]
+    monkeypatch.setattr("builtins.input", lambda: "y")
+    assert ybs("mcp", "trust", "demo")[0] == 0
+    assert "echo  Sent on." in ybs("mcp", "test", "demo")[1]
+
+
+def test_a_projects_server_is_removed_in_its_own_file(ybs: Run, project: Path):
+    (project / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": {"command": "x"}}}))
+    assert ybs("trust", "give", "--yes")[0] in (0, 2)
+    assert ybs("mcp", "list", "--trust")[1] == "theirs  on    x  the project's\n"
+    code, _, err = ybs("mcp", "remove", "theirs", "--trust")
+    assert (code, "the project's own file" in err) == (1, True)

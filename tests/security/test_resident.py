@@ -1,0 +1,194 @@
+"""Programs that run beside a session: what they see and change, in each sandbox of Linux, by what they print and leave."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hosts import this_host
+from ybs.core.errors import Refused
+from ybs.security.sandbox import resident as module
+from ybs.security.sandbox.choice import NoBackend, choose
+from ybs.security.sandbox.entry import open_kernel
+from ybs.security.sandbox.landlock import Landlock
+from ybs.security.sandbox.places import Places
+from ybs.security.sandbox.resident import KeptFolder, Resident, home_of, start_resident
+from ybs.security.sandbox.scratch import PrivateFolder
+
+LOOK = """
+echo "in $PWD: $(ls -A | sort | tr '\\n' ' ')"
+echo "home: $(ls -A ~ | tr '\\n' ' ')"
+echo kept >> ~/kept 2>/dev/null && echo "home is written"
+echo x > "$1/new" 2>/dev/null && echo "project is written"
+cat "$1/file" 2>/dev/null
+cat "$2/secret" 2>/dev/null || echo "the real home is hidden"
+cat "$2/notes/note" 2>/dev/null
+echo y > "$2/notes/new" 2>/dev/null && echo "notes are written"
+(exec 3<>/dev/tcp/127.0.0.1/$3) 2>/dev/null && echo "network"
+echo "VALUE=$VALUE"
+"""
+
+
+@pytest.fixture(params=["bubblewrap", "landlock"])
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if sys.platform != "linux":
+        pytest.skip("these are the sandboxes of Linux")
+    if request.param == "landlock":
+        kernel = open_kernel()
+        if kernel is None or kernel.abi < 1:
+            pytest.skip("NO LANDLOCK on this machine: programs in it are untested")
+
+        def in_landlock(places: Places, private: PrivateFolder) -> Landlock:
+            return Landlock(places, kernel, "", private)
+
+        monkeypatch.setattr(module, "choose", in_landlock)
+    return request.param
+
+
+@pytest.fixture
+def place(project: Path) -> Path:
+    host = this_host()
+    (project / "file").write_text("a file of the project\n")
+    (host.home / "secret").write_text("a secret\n")
+    (host.home / "notes").mkdir()
+    (host.home / "notes" / "note").write_text("a note\n")
+    return host.home
+
+
+def look(project: Path, place: Path, port: int = 1, /, **given: Any) -> str:
+    """Start a look around and return what it prints."""
+    command = ("/bin/bash", "-c", LOOK, "look", str(project), str(place), str(port))
+    wanted = Resident(key="mcp-demo", command=command, **given)
+    launch = start_resident(this_host(), project, wanted)
+    try:
+        done = subprocess.run(
+            launch.argv,
+            env=launch.environ,
+            cwd=project,
+            pass_fds=launch.descriptors,
+            preexec_fn=launch.before_exec,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    finally:
+        for descriptor in launch.descriptors:
+            os.close(descriptor)
+    assert launch.scratch == ""
+    return done.stdout + done.stderr
+
+
+@pytest.mark.integration
+def test_it_reads_the_project_and_has_a_home_of_its_own_that_stays(
+    project: Path, place: Path, kind: str
+):
+    said = look(project, place)
+    assert f"in {project}: file" in said
+    assert "a file of the project" in said
+    assert "home is written" in said
+    assert "the real home is hidden" in said
+    assert "project is written" not in said
+    assert "a note" not in said
+    assert "home: kept" in look(project, place)
+    assert not (place / "kept").exists()
+    if kind == "bubblewrap":
+        assert (home_of(this_host(), "mcp-demo") / "temporary/home/kept").exists()
+
+
+@pytest.mark.integration
+def test_it_sees_no_project_where_it_gets_none(project: Path, place: Path, kind: str):
+    said = look(project, place, project="none")
+    assert "a file of the project" not in said
+    assert "home is written" in said
+    assert f"in {project}" not in said
+
+
+@pytest.mark.integration
+def test_it_writes_where_it_may_and_nowhere_else(project: Path, place: Path, kind: str):
+    said = look(project, place, project="write", writable=(place / "notes",))
+    assert "project is written" in said or kind == "landlock"  # a new file in a project with .git
+    assert "notes are written" in said
+    assert (place / "notes" / "new").exists()
+    assert "the real home is hidden" in said
+
+
+@pytest.mark.integration
+def test_it_reads_what_it_is_shown(project: Path, place: Path, kind: str):
+    said = look(project, place, shown=(place / "notes",), declared={"VALUE": "given"})
+    assert "a note" in said
+    assert "notes are written" not in said
+    assert "VALUE=given" in said
+
+
+@pytest.mark.integration
+def test_it_has_the_network_only_where_it_gets_it(project: Path, place: Path, kind: str):
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert "network" in look(project, place, port, network=True).splitlines()
+        assert "network" not in look(project, place, port).splitlines()
+
+
+@pytest.mark.integration
+def test_ybs_own_files_stay_hidden(project: Path, place: Path, kind: str):
+    host = this_host()
+    for folder in (host.config_folder, host.state_folder / "residents" / "other"):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "secret").write_text("a secret of ybs\n")
+        said = look(project, folder)
+        assert "a secret of ybs" not in said
+
+
+def test_what_is_too_much_to_open_is_refused(project: Path, place: Path):
+    wanted = Resident(key="k", command=("true",), shown=(place,))
+    with pytest.raises(Refused, match="home folder"):
+        start_resident(this_host(), project, wanted)
+
+
+def test_without_a_sandbox_nothing_is_started(
+    project: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def none(*_: Any) -> NoBackend:
+        return NoBackend("there is none")
+
+    monkeypatch.setattr(module, "choose", none)
+    with pytest.raises(Refused, match="there is none"):
+        start_resident(this_host(), project, Resident(key="k", command=("true",)))
+
+
+def test_a_toolchain_that_may_not_be_shown_is_left_out(
+    project: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+):
+    seen: list[Places] = []
+
+    def none(places: Places, _private: PrivateFolder) -> NoBackend:
+        seen.append(places)
+        return NoBackend("")
+
+    monkeypatch.setattr(module, "choose", none)
+    good = place / "venv"
+    for folder in (good, place):
+        folder.mkdir(exist_ok=True)
+        (folder / "pyvenv.cfg").write_text("")
+    for folder, shown in ((good, True), (place, False)):
+        monkeypatch.setenv("VIRTUAL_ENV", str(folder))
+        with pytest.raises(Refused):
+            start_resident(this_host(), project, Resident(key="k", command=("true",)))
+        assert (str(folder) in seen[-1].readable) is shown
+
+
+def test_the_kept_folder_is_private_and_is_not_removed(place: Path):
+    kept = KeptFolder(place / "kept")
+    assert Path(kept.home).is_dir()
+    assert kept.home.startswith(kept.shared)
+    assert (place / "kept").stat().st_mode & 0o777 == 0o700
+    kept.remove()
+    assert Path(kept.work).is_dir()
+
+
+def test_the_best_sandbox_is_chosen():
+    assert module.choose is choose

@@ -1,0 +1,151 @@
+"""What a server's program is shown, and how it is started."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hosts import host_at
+from rows import every_row
+from ybs.security.paths.roots import Roots
+from ybs.security.sandbox.launch import Bare
+from ybs.security.sandbox.resident import Resident
+from ybs.tools.mcp.launching import key_of, launch_bare, resident_of
+from ybs.tools.mcp.settings import BadServer, server_of
+from ybs.tools.shell.shells import Shells
+from ybs.tools.workspace import Workspace
+
+
+class Showing(Bare):
+    """A starter that may show what does not hold the home folder."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+
+    def may_show(self, path: Path) -> bool:
+        return not self.home.is_relative_to(path)
+
+
+class Place:
+    """A home with a project and programs in it."""
+
+    def __init__(self, home: Path) -> None:
+        self.home, self.project = home, home / "project"
+        self.project.mkdir(parents=True)
+        for name in ("bin/npx", "apps/server/dist/index.js", "apps/server/package.json", "one.py"):
+            path = home / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("#!/bin/sh\n")
+            path.chmod(0o755)
+        (home / "data").mkdir()
+        host = host_at(home)
+        environ = {**host.environ, "PATH": f"{home}/bin:/usr/bin:/bin", "NODE_ENV": "x"}
+        self.host = type(host).of(environ)
+        roots = Roots(self.host, self.project, (), ())
+        self.workspace = Workspace(roots, shells=Shells(roots, starter=Showing(home)))
+
+    def resident(self, **entry: Any) -> Resident:
+        return resident_of(server_of("demo", entry), self.workspace, "key")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place((tmp_path / "home").resolve())
+
+
+def test_a_program_is_found_on_the_persons_path_and_shown_with_what_lies_around_it(place: Place):
+    found = place.resident(command="npx", args=["-y", "server"])
+    assert found.command == (f"{place.home}/bin/npx", "-y", "server")
+    assert found.shown == (place.home / "bin",)
+    assert (found.project, found.network, found.writable) == ("read", True, ())
+
+
+@every_row(
+    "word, shown",
+    [
+        ("~/apps/server/dist/index.js", "apps/server"),
+        ("~/data", "data"),
+        ("--root=~/data", "data"),
+        ("~/one.py", "one.py"),
+        ("~/missing", None),
+        ("/usr/bin/env", None),
+        ("data", None),
+        ("/", None),
+    ],
+)
+def test_what_arguments_name_is_shown(word: str, shown: str | None, tmp_path: Path):
+    place = Place((tmp_path / word.replace("/", "_")).resolve())
+    found = place.resident(command="/bin/sh", args=[word.replace("~", str(place.home))])
+    assert found.shown == (() if shown is None else (place.home / shown,))
+
+
+def test_what_lies_in_the_project_is_seen_as_the_project_is(place: Place):
+    (place.project / "server.py").write_text("")
+    found = place.resident(command="/bin/sh", args=[str(place.project / "server.py")])
+    assert found.shown == ()
+
+
+def test_a_program_of_the_project_is_one_only_by_its_path(place: Place):
+    tool = place.project / "bin" / "tool"
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o755)
+    host = type(place.host).of({**place.host.environ, "PATH": str(tool.parent)})
+    roots = Roots(host, place.project, (), ())
+    place.workspace = Workspace(roots, shells=Shells(roots, starter=Showing(place.home)))
+    with pytest.raises(BadServer, match="tool is not on your PATH"):
+        place.resident(command="tool")
+    assert place.resident(command="./bin/tool").command == (str(tool),)
+
+
+@every_row(
+    "entry, why",
+    [
+        ({"command": "nosuch"}, "nosuch is not on your PATH"),
+        ({"command": "./nosuch"}, "there is no file ./nosuch"),
+        ({"command": "npx", "read": ["~/nosuch"]}, "there is no ~/nosuch"),
+        ({"command": "npx", "args": ["~"]}, "no sandbox may open"),
+        ({"command": "npx", "args": ["~/"]}, "no sandbox may open"),
+        ({"command": "npx", "write": ["~"]}, "no sandbox may open"),
+    ],
+)
+def test_what_cannot_be_started_is_said(entry: dict[str, Any], why: str, tmp_path: Path):
+    place = Place((tmp_path / str(len(list(tmp_path.iterdir())))).resolve())
+    with pytest.raises(BadServer, match=why):
+        place.resident(**entry)
+
+
+def test_more_is_given_where_the_entry_says_so(place: Place):
+    found = place.resident(
+        command="npx",
+        read=["~/one.py"],
+        write=["~/data"],
+        project="write",
+        network=False,
+        env={"KEY": "value"},
+    )
+    assert place.home / "one.py" in found.shown
+    assert found.writable == (place.home / "data",)
+    assert (found.project, found.network, found.declared["KEY"]) == ("write", False, "value")
+
+
+def test_packages_come_from_where_the_person_has_them_from_without_logins(place: Place):
+    (place.home / ".npmrc").write_text("fund=false\nregistry = https://npm.example/\n")
+    assert place.resident(command="npx").declared == {"npm_config_registry": "https://npm.example/"}
+    (place.home / ".npmrc").write_text("registry=https://me:pass@npm.example/\n")
+    assert place.resident(command="npx").declared == {}
+
+
+def test_without_a_sandbox_it_runs_as_the_person_does(place: Place):
+    server = server_of("demo", {"command": "npx", "sandbox": False, "env": {"KEY": "1"}})
+    launch = launch_bare(server, place.workspace)
+    assert launch.argv == (f"{place.home}/bin/npx",)
+    assert (launch.environ["HOME"], launch.environ["KEY"]) == (str(place.home), "1")
+
+
+def test_a_projects_server_has_another_home_in_each_project(tmp_path: Path):
+    own = server_of("my server", {"command": "x"})
+    theirs = server_of("my server", {"command": "x", "from": "project"})
+    assert key_of(own, tmp_path) == key_of(own, tmp_path / "other")
+    assert key_of(theirs, tmp_path) != key_of(theirs, tmp_path / "other")
+    assert key_of(own, tmp_path).startswith("mcp-my_server-")

@@ -1,0 +1,103 @@
+from typing import Any
+
+import pytest
+
+from rows import every_row
+from ybs.tools.mcp.settings import (
+    BadServer,
+    filled,
+    missing_variables,
+    server_of,
+    servers_in,
+)
+
+STDIO = {"command": "npx", "args": ["-y", "server"], "env": {"KEY": "1"}}
+
+
+@every_row(
+    "entry, transport, shown",
+    [
+        (STDIO, "stdio", "npx -y server"),
+        ({"type": "stdio", **STDIO}, "stdio", "npx -y server"),
+        ({"type": "local", "command": ["npx", "-y", "server"]}, "stdio", "npx -y server"),
+        ({"command": "x", "environment": {"A": 1}}, "stdio", "x"),
+        ({"url": "https://host/mcp"}, "http", "https://host/mcp"),
+        ({"type": "http", "url": "https://host/mcp"}, "http", "https://host/mcp"),
+        ({"type": "streamable-http", "url": "http://h/mcp"}, "http", "http://h/mcp"),
+        ({"serverUrl": "https://host/mcp"}, "http", "https://host/mcp"),
+        ({"httpUrl": "https://host/mcp"}, "http", "https://host/mcp"),
+        ({"url": "${ADDRESS}"}, "http", "${ADDRESS}"),
+    ],
+)
+def test_the_spellings_of_other_agents_are_understood(
+    entry: dict[str, Any], transport: str, shown: str
+):
+    server = server_of("demo", entry)
+    assert (server.transport, server.shown, server.is_on) == (transport, shown, True)
+
+
+@every_row(
+    "name, entry, why",
+    [
+        ("", STDIO, "a name has"),
+        ("a/b", STDIO, "a name has"),
+        ("x" * 41, STDIO, "a name has"),
+        ("demo", "npx", "not an object"),
+        ("demo", {}, "either a command or a url"),
+        ("demo", {**STDIO, "url": "https://host"}, "either a command or a url"),
+        ("demo", {"url": "ftp://host"}, "does not begin with"),
+        ("demo", {"type": "sse", "url": "https://host"}, "'sse'"),
+        ("demo", {"type": "http", "command": "x"}, "does not go with"),
+        ("demo", {"command": 3}, "Expected `str`"),
+        ("demo", {"command": "x", "project": "all"}, "Invalid enum value"),
+        ("demo", {"command": "x", "sandbox": False, "from": "project"}, "switch the sandbox off"),
+    ],
+)
+def test_what_cannot_be_a_server_is_said_and_why(name: str, entry: Any, why: str):
+    with pytest.raises(BadServer, match=why):
+        server_of(name, entry)
+    servers, problems = servers_in({name: entry, "other": STDIO})
+    assert [each.name for each in servers] == ["other"]
+    assert len(problems) == 1
+    assert "is not used" in problems[0]
+
+
+def test_nobody_can_claim_to_be_the_person_or_to_have_another_name():
+    server = server_of("demo", {**STDIO, "name": "other", "is_projects": False, "from": "project"})
+    assert (server.name, server.is_projects) == ("demo", True)
+
+
+@every_row(
+    "more, needs",
+    [
+        ({}, "the network"),
+        ({"network": False}, ""),
+        ({"network": False, "project": "write"}, "to change the project"),
+        ({"network": False, "write": ["~/notes"]}, "to change ~/notes"),
+        ({"network": False, "read": ["/srv"]}, "to read /srv"),
+        ({"sandbox": False}, "no sandbox"),
+        ({"command": "/usr/bin/docker", "args": ["run"]}, "a container"),
+    ],
+)
+def test_what_it_is_given_is_said_in_a_few_words(more: dict[str, Any], needs: str):
+    assert server_of("demo", {**STDIO, **more}).needs == needs
+
+
+def test_a_server_elsewhere_is_called_that():
+    assert server_of("demo", {"url": "https://host/mcp"}).needs == "a server elsewhere"
+
+
+def test_one_that_is_switched_off_stays_known():
+    assert not server_of("demo", {**STDIO, "disabled": True}).is_on
+    assert not server_of("demo", {**STDIO, "enabled": False}).is_on
+
+
+def test_variables_are_filled_in_and_a_missing_one_is_named():
+    server = server_of(
+        "demo",
+        {"command": "${HOME}/x", "args": ["${A:-one}", "$${B}"], "env": {"T": "${TOKEN}"}},
+    )
+    done = filled(server, {"HOME": "/h", "TOKEN": "t"})
+    assert (done.command, done.args, done.env) == ("/h/x", ("one", "${B}"), {"T": "t"})
+    assert "TOKEN" in missing_variables(server, {"HOME": "/h"})
+    assert missing_variables(server, {"HOME": "/h", "TOKEN": ""}) == ""

@@ -1,0 +1,186 @@
+"""The pipes of a server: programs that behave, and programs that do not."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_servers import entry_of
+from ybs.core.errors import ToolError
+from ybs.security.sandbox.launch import Launch
+from ybs.tools.mcp.link import Link, connected, words_of
+from ybs.tools.mcp.transport import ProcessTransport
+from ybs.tools.shell.orphans import Mark
+from ybs.tools.shell.watch import Watch
+
+pytestmark = pytest.mark.integration
+
+
+@asynccontextmanager
+async def running(
+    folder: Path, more: str = "", seconds: float = 20.0
+) -> AsyncGenerator[tuple[Link, ProcessTransport]]:
+    """Start a server and connect to it."""
+    entry = entry_of(folder, more)
+
+    def start() -> tuple[Launch, Mark]:
+        mark = Mark.new()
+        environ = mark.put_on({"PATH": os.environ["PATH"], "MARKER": str(folder)})
+        return Launch((entry["command"], *entry["args"]), environ), mark
+
+    watch = Watch("ybs-test")
+    try:
+        transport = ProcessTransport(start, watch)
+        async with connected(transport, seconds=seconds, elicit=None, changed=_nothing) as link:
+            yield link, transport
+    finally:
+        watch.close()
+
+
+def _nothing(*_: Any) -> None:
+    pass
+
+
+async def echoed(link: Link, text: str = "hello") -> str:
+    return (await link.call("echo", {"text": text}, _nothing)).output
+
+
+def with_marker(folder: Path) -> list[int]:
+    """List the processes whose environment names the folder."""
+    found: list[int] = []
+    for name in os.listdir("/proc"):  # noqa: PTH208 - names
+        try:
+            environ = Path("/proc", name, "environ").read_bytes() if name.isdecimal() else b""
+        except OSError:
+            continue
+        if f"MARKER={folder}".encode() in environ:
+            found.append(int(name))
+    return found
+
+
+async def test_a_server_answers_and_is_gone_afterwards(tmp_path: Path):
+    async with running(tmp_path) as (link, transport):
+        offer, problems = await link.offer()
+        assert [each.name for each in offer.tools] == ["echo"]
+        assert problems == []
+        assert await echoed(link, "é \n ok") == "é \n ok"
+        assert with_marker(tmp_path) != []
+    assert transport.ended.is_set()
+    assert with_marker(tmp_path) == []
+
+
+async def test_lines_that_are_no_messages_are_passed_over(tmp_path: Path):
+    more = "print('starting up'); sys.stdout.buffer.write(b'\\xff\\xfe\\n\\n'); print('{}')\n"
+    async with running(tmp_path, more) as (link, transport):
+        assert await echoed(link) == "hello"
+        assert "starting up" in transport.said
+
+
+async def test_one_that_writes_nothing_else_is_ended(tmp_path: Path):
+    more = "while True: print('noise')\n"
+    with pytest.raises(Exception, match="unhandled errors in a TaskGroup") as caught:
+        async with running(tmp_path, more):
+            raise AssertionError
+    assert words_of(caught.value) == "the connection was closed"
+    assert with_marker(tmp_path) == []
+
+
+async def test_m04_a_message_of_50_mb_ends_the_server_and_not_ybs(tmp_path: Path):
+    more = "def call(name, given): return text('x' * 50_000_000)\n"
+    async with running(tmp_path, more) as (link, transport):
+        with pytest.raises(ToolError, match="the connection was closed"):
+            await echoed(link)
+        await transport.ended.wait()
+        assert transport.how == "it sent a message of more than 16 MB"
+    assert with_marker(tmp_path) == []
+
+
+async def test_m04_a_line_that_never_ends_is_ended_too(tmp_path: Path):
+    more = "def call(name, given):\n while True: sys.stdout.write('x' * 1_000_000)\n"
+    async with running(tmp_path, more) as (link, transport):
+        with pytest.raises(ToolError, match="the connection was closed"):
+            await echoed(link)
+        await transport.ended.wait()
+        assert "more than 16 MB" in transport.how
+    assert with_marker(tmp_path) == []
+
+
+async def test_m04_one_that_never_answers_is_waited_for_no_longer_than_said(tmp_path: Path):
+    more = "def call(name, given): time.sleep(600)\n"
+    async with running(tmp_path, more, seconds=0.5) as (link, _):
+        with pytest.raises(ToolError, match="did not answer in time"):
+            await echoed(link)
+    assert with_marker(tmp_path) == []
+
+
+async def test_one_that_dies_in_mid_call_says_how(tmp_path: Path):
+    more = "def call(name, given):\n print('the disk is full', file=sys.stderr, flush=True); os._exit(3)\n"
+    async with running(tmp_path, more) as (link, transport):
+        with pytest.raises(ToolError, match="the connection was closed"):
+            await echoed(link)
+        await transport.ended.wait()
+        assert transport.how == "it ended with exit code 3"
+        assert transport.said == "the disk is full"
+
+
+async def test_much_on_standard_error_holds_nothing_up(tmp_path: Path):
+    more = "def call(name, given):\n sys.stderr.write('noise ' * 1_000_000); return text('done')\n"
+    async with running(tmp_path, more) as (link, transport):
+        assert await echoed(link) == "done"
+        assert len(transport.said) < 5_000
+
+
+async def test_one_that_ignores_every_polite_end_is_killed_with_all_that_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("ybs.tools.mcp.transport._GRACE_SECONDS", 0.2)
+    more = (
+        "import signal, subprocess\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
+        "import threading\n"
+        "threading.Thread(target=lambda: time.sleep(600)).start()\n"
+    )
+    async with running(tmp_path, more) as (link, _):
+        assert await echoed(link) == "hello"
+        assert len(with_marker(tmp_path)) == 2
+    assert with_marker(tmp_path) == []
+
+
+async def test_a_cancelled_call_is_cancelled_at_the_server_too(tmp_path: Path):
+    more = (
+        "def call(name, given):\n"
+        " line = json.loads(sys.stdin.readline())\n"
+        " open(os.path.join(os.environ['MARKER'], 'heard'), 'w').write(line['method'])\n"
+        " return text('never read')\n"
+    )
+    async with running(tmp_path, more) as (link, _):
+        task = asyncio.create_task(echoed(link))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        async with asyncio.timeout(5):
+            while not (tmp_path / "heard").exists():  # noqa: ASYNC110 - another process writes it
+                await asyncio.sleep(0.01)
+        async with asyncio.timeout(5):
+            while not (tmp_path / "heard").read_text():  # noqa: ASYNC110 - as above
+                await asyncio.sleep(0.01)
+        assert (tmp_path / "heard").read_text() == "notifications/cancelled"
+
+
+async def test_a_program_that_cannot_be_started_is_said(tmp_path: Path):
+    def start() -> tuple[Launch, Mark]:
+        return Launch((str(tmp_path / "nosuch"),), {}), Mark.new()
+
+    watch = Watch("ybs-test")
+    try:
+        with pytest.raises(ToolError, match="cannot be started: No such file"):
+            async with ProcessTransport(start, watch):
+                raise AssertionError
+    finally:
+        watch.close()
