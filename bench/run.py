@@ -16,6 +16,7 @@ NAMES = (
     "terminal_start",
     "first_request",
     "extensions",
+    "mcp_cost",
     "adapters",
     "https_request",
     "surroundings",

@@ -149,6 +149,13 @@ def test_what_is_too_much_to_open_is_refused(project: Path, place: Path):
         start_resident(this_host(), project, wanted)
 
 
+@pytest.mark.integration
+def test_a_project_that_no_sandbox_may_open_is_not_seen(project: Path, place: Path):
+    said = look(place, place)
+    assert "home is written" in said
+    assert "the real home is hidden" in said
+
+
 def test_without_a_sandbox_nothing_is_started(
     project: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -8,22 +8,10 @@ import pytest
 from hosts import host_at
 from rows import every_row
 from ybs.security.paths.roots import Roots
-from ybs.security.sandbox.launch import Bare
 from ybs.security.sandbox.resident import Resident
 from ybs.tools.mcp.launching import key_of, launch_bare, resident_of
 from ybs.tools.mcp.settings import BadServer, server_of
-from ybs.tools.shell.shells import Shells
 from ybs.tools.workspace import Workspace
-
-
-class Showing(Bare):
-    """A starter that may show what does not hold the home folder."""
-
-    def __init__(self, home: Path) -> None:
-        self.home = home
-
-    def may_show(self, path: Path) -> bool:
-        return not self.home.is_relative_to(path)
 
 
 class Place:
@@ -42,7 +30,7 @@ class Place:
         environ = {**host.environ, "PATH": f"{home}/bin:/usr/bin:/bin", "NODE_ENV": "x"}
         self.host = type(host).of(environ)
         roots = Roots(self.host, self.project, (), ())
-        self.workspace = Workspace(roots, shells=Shells(roots, starter=Showing(home)))
+        self.workspace = Workspace(roots)
 
     def resident(self, **entry: Any) -> Resident:
         return resident_of(server_of("demo", entry), self.workspace, "key")
@@ -81,8 +69,10 @@ def test_what_arguments_name_is_shown(word: str, shown: str | None, tmp_path: Pa
 
 def test_what_lies_in_the_project_is_seen_as_the_project_is(place: Place):
     (place.project / "server.py").write_text("")
-    found = place.resident(command="/bin/sh", args=[str(place.project / "server.py")])
-    assert found.shown == ()
+    words = [str(place.project / "server.py")]
+    assert place.resident(command="/bin/sh", args=words).shown == ()
+    hidden = place.resident(command="/bin/sh", args=words, project="none")
+    assert hidden.shown == (place.project / "server.py",)
 
 
 def test_a_program_of_the_project_is_one_only_by_its_path(place: Place):
@@ -92,7 +82,7 @@ def test_a_program_of_the_project_is_one_only_by_its_path(place: Place):
     tool.chmod(0o755)
     host = type(place.host).of({**place.host.environ, "PATH": str(tool.parent)})
     roots = Roots(host, place.project, (), ())
-    place.workspace = Workspace(roots, shells=Shells(roots, starter=Showing(place.home)))
+    place.workspace = Workspace(roots)
     with pytest.raises(BadServer, match="tool is not on your PATH"):
         place.resident(command="tool")
     assert place.resident(command="./bin/tool").command == (str(tool),)

@@ -19,6 +19,8 @@ from ybs.security.sandbox.scratch import UNSHARED, PrivateFolder
 _HOME = "home"
 _TEMPORARY = "temporary"
 _WORK = "work"
+#: Stands for the project where there is none.
+_NOTHING = ".nothing"
 #: In bubblewrap the folder of temporary files is mounted at /tmp, and the home folder lies in it.
 _HOME_INSIDE = "/tmp/home"  # noqa: S108 - the sandbox's own
 #: Enters the folder that stands before the command.
@@ -91,6 +93,10 @@ def start_resident(
     Raises Refused for what no sandbox may open or where there is none, OSError.
     """
     kept = KeptFolder(home_of(host, resident.key))
+    if not may_open(
+        host, project, blocked
+    ):  # the home folder, say: nobody works in it, and nobody sees it
+        resident = replace(resident, project="none")
     places = _places(host, project, resident, blocked, kept.work)
     backend = choose(places, kept)
     declared = dict(resident.declared)
@@ -107,26 +113,26 @@ def start_resident(
     return replace(launch, scratch="")  # its folder stays
 
 
+def may_open(host: Host, path: Path, blocked: Sequence[str] = ()) -> bool:
+    """Return whether a file or folder may be shown to a program at all."""
+    try:
+        see(host, path, blocked=blocked)
+    except Refused:
+        return False
+    return True
+
+
 def _places(
     host: Host, project: Path, resident: Resident, blocked: Sequence[str], work: str
 ) -> Places:
     """Return what it sees. ybs's own folders stay hidden, but for the one to work in."""
     is_seen = resident.project != "none"
+    top = project if is_seen else host.home / _NOTHING
     writable = [*([project] if resident.project == "write" else []), *resident.writable]
-    chains = [path for path in switched_on(host.environ) if _is_allowed(host, project, path)]
-    places = see(
-        host, project, writable=writable, readable=[*chains, *resident.shown], blocked=blocked
-    )
+    chains = [path for path in switched_on(host.environ) if may_open(host, path, blocked)]
+    places = see(host, top, writable=writable, readable=[*chains, *resident.shown], blocked=blocked)
     may_write = tuple(os.path.realpath(path) for path in writable)
     readable = [each for each in places.readable if each not in may_write]
     if is_seen and places.project not in may_write:
         readable.append(places.project)
     return replace(places, writable=(work, *may_write), readable=tuple(readable))
-
-
-def _is_allowed(host: Host, project: Path, path: Path) -> bool:
-    try:
-        see(host, project, readable=[path])
-    except Refused:
-        return False
-    return True

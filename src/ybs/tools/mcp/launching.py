@@ -10,13 +10,14 @@ from ybs.config.host import Host
 from ybs.security.sandbox.launch import Access, Bare, Launch
 from ybs.security.sandbox.places import SYSTEM, lies_in
 from ybs.security.sandbox.programs import persons_program
-from ybs.security.sandbox.resident import Resident
+from ybs.security.sandbox.resident import Resident, may_open
 from ybs.tools.mcp.settings import BadServer, Server
 from ybs.tools.workspace import Workspace
 
 #: What shows that a folder holds a program with all that it needs.
 _TOPS: Final = ("package.json", "pyproject.toml", "pyvenv.cfg", "Cargo.toml", "go.mod", "setup.py")
 _MOST_ABOVE = 5
+_SHORTEST = 2  # parts of a path such as /srv
 #: Where packages come from is the person's to say; a login in an address stays with them.
 _REGISTRIES: Final = (
     *("npm_config_registry", "NPM_CONFIG_REGISTRY", "UV_INDEX_URL", "UV_DEFAULT_INDEX"),
@@ -39,14 +40,14 @@ def resident_of(server: Server, workspace: Workspace, key: str) -> Resident:
 
     Raises BadServer for what may not be shown to it.
     """
-    roots, starter = workspace.roots, workspace.shells.starter
-    host, folder = roots.host, roots.folder
+    host, folder = workspace.roots.host, workspace.roots.folder
     program = _program_of(server, host, folder)
-    shown = [*_around(Path(program), host), *_named(server, host)]
+    shown = [*_around(Path(program), host, folder), *_named(server, host, folder)]
     shown += _paths(server.read, host, folder)
     writable = _paths(server.write, host, folder)
+    is_seen = server.project != "none" and may_open(host, folder)
     for path in (*shown, *writable):
-        if not starter.may_show(path):
+        if not may_open(host, path):
             raise BadServer(
                 f"it names {host.short(str(path))}, which no sandbox may open; name a folder in it, "
                 'or say "sandbox": false for this server'
@@ -56,7 +57,7 @@ def resident_of(server: Server, workspace: Workspace, key: str) -> Resident:
         command=(program, *(host.with_home(word) for word in server.args)),
         project=server.project,
         network=server.network,
-        shown=tuple(path for path in shown if not _is_seen(path, host, folder)),
+        shown=tuple(path for path in shown if not (is_seen and path.is_relative_to(folder))),
         writable=tuple(writable),
         declared={**_registries(host), **server.env},
     )
@@ -76,35 +77,32 @@ def _program_of(server: Server, host: Host, folder: Path) -> str:
     return found
 
 
-def _named(server: Server, host: Host) -> Iterator[Path]:
+def _named(server: Server, host: Host, folder: Path) -> Iterator[Path]:
     """Yield what its arguments name, as `--folder=/srv/data` does too."""
     for word in server.args:
         for text in (word, word.partition("=")[2]):
             named = host.with_home(text)
             if named.startswith("/") and named.strip("/") and Path(named).exists():
-                yield from _around(Path(named), host)
+                yield from _around(Path(named), host, folder)
 
 
-def _around(path: Path, host: Host) -> Iterator[Path]:
-    """Yield what is shown for a path: a folder as it is, a program with the folder of all that belongs to it."""
+def _around(path: Path, host: Host, project: Path) -> Iterator[Path]:
+    """Yield what is shown for a path: a folder as it is, a program with the folder of all that belongs to it, but never the project."""
     for each in dict.fromkeys((path, path.resolve())):
         if any(lies_in(str(each), folder) for folder in SYSTEM):
             continue
         if each.is_dir():
             yield each
             continue
-        above = [parent for parent in each.parents[:_MOST_ABOVE] if parent != host.home]
+        above = [parent for parent in each.parents[:_MOST_ABOVE] if _is_own(parent, host, project)]
         tops = (up for up in above if any((up / name).exists() for name in _TOPS))
-        yield next(tops, each.parent if _is_own(each.parent, host) else each)
+        yield next(tops, each.parent if each.parent in above else each)
 
 
-def _is_own(folder: Path, host: Host) -> bool:
-    """Return whether a folder is one of many: not the home folder, nor one above it."""
-    return not lies_in(str(host.home), str(folder)) and len(folder.parts) > 2
-
-
-def _is_seen(path: Path, host: Host, project: Path) -> bool:
-    return path.is_relative_to(project)
+def _is_own(folder: Path, host: Host, project: Path) -> bool:
+    """Return whether a folder is one of many: not the home folder or the project, nor one above these."""
+    is_above = any(lies_in(str(each), str(folder)) for each in (host.home, project))
+    return not is_above and len(folder.parts) > _SHORTEST
 
 
 def _paths(names: tuple[str, ...], host: Host, folder: Path) -> list[Path]:

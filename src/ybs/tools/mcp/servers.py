@@ -191,10 +191,15 @@ class Servers:
             processes = await asyncio.to_thread(import_module, "ybs.tools.mcp.transport")
             watch = self._workspace.shells.watch
             transport = processes.ProcessTransport(lambda: self._launched(ready), watch)
-        async with link.connected(
-            transport, seconds=server.timeout_seconds, elicit=elicit, changed=changed
-        ) as open_link:
-            yield _Opened(open_link, transport)
+        try:
+            async with link.connected(
+                transport, seconds=server.timeout_seconds, elicit=elicit, changed=changed
+            ) as open_link:
+                yield _Opened(open_link, transport)
+        except Exception as error:
+            if why := _Opened(None, transport).why:
+                raise ToolError(why) from error
+            raise
 
     def _launched(self, server: Server) -> tuple[Launch, Mark]:
         """Return what starts a server, and the mark of its processes. Raises ToolError, OSError and BadServer."""
@@ -213,8 +218,9 @@ class Servers:
 
 
 class _Opened:
-    def __init__(self, link: "Link", transport: Any) -> None:
-        self.link, self._transport = link, transport
+    def __init__(self, link: Any, transport: Any) -> None:
+        self.link: Link = link
+        self._transport = transport
         self.lost: asyncio.Event = transport.ended
 
     @property
