@@ -30,7 +30,7 @@ def _custom_of(session: Session | None) -> Mapping[str, SlashCommand]:
     if session is None:
         return {}
     custom = custom_of(session, named())
-    if not session.environment.has_mcp():
+    if not session.loaded.config.mcpServers:
         return custom
     return {**dict(prompts_of(session)), **custom}
 
