@@ -30,7 +30,7 @@ def _custom_of(session: Session | None) -> Mapping[str, SlashCommand]:
     if session is None:
         return {}
     custom = custom_of(session, named())
-    if not session.loaded.config.mcpServers:
+    if not session.config.mcpServers:
         return custom
     return {**dict(prompts_of(session)), **custom}
 
