@@ -92,8 +92,7 @@ def _mcp(arguments: "Namespace", options: "Options") -> int:
     if arguments.action == "serve":
         from ybs.frontends.mcp_server.command import serve
 
-        names = [each.strip() for each in arguments.tools.split(",") if each.strip()]
-        return serve(options, names)
+        return serve(options, arguments.tools)
     from ybs.frontends.headless.mcp import mcp
 
     return mcp(arguments, options)
