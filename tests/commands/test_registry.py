@@ -160,7 +160,7 @@ async def test_clear_empties_the_conversation(open_session: Open):
             assert list(session.conversation.messages) == []
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("line", "expected"),
     [
         ("/help", True),
@@ -196,7 +196,7 @@ def test_names_are_told_apart_and_every_command_says_what_it_does():
         assert not command.summary.endswith(".")
 
 
-@pytest.mark.parametrize("name", ["model", "provider", "rewind"])
+@every_row("name", ["model", "provider", "rewind"])
 def test_a_menu_is_shown_beside_a_turn_and_its_choice_waits(name: str):
     assert runs_beside_a_turn(f"/{name}")
     assert runs_beside_a_turn(f" /{name.upper()}  ")

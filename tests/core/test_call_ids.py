@@ -2,10 +2,10 @@
 
 import re
 
-import pytest
 from msgspec import Raw
 from msgspec.structs import replace
 
+from rows import every_row
 from ybs.core.agent import Agent
 from ybs.core.call_ids import CallIds
 from ybs.core.conversation import Conversation
@@ -69,7 +69,7 @@ async def test_two_calls_of_one_answer_that_share_an_id_come_apart():
     assert ids_of(events) == ["call_1", "call_1_2"]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("adapter", "quirks", "form"),
     [
         (OpenAIAdapter(), Quirks(), r".{1,40}"),

@@ -3,7 +3,6 @@
 from typing import Any, cast
 
 import msgspec
-import pytest
 
 from rows import every_row
 from ybs.config.host import Host
@@ -86,7 +85,7 @@ def test_ollama_gives_a_level_to_the_models_that_take_one():
         assert asked("ollama", cast("Effort", effort), model="gpt-oss:20b") == {"think": level}
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@every_row("wire", WIRES)
 def test_an_effort_that_is_not_set_is_left_to_the_model(wire: str):
     assert asked(wire, None) == {}
 

@@ -65,7 +65,7 @@ def test_a_limit_that_cannot_be_raised_is_left_as_it_is():
     assert limit_after(lowest)[0] == "0"
 
 
-@pytest.mark.parametrize(("system", "least"), [("linux", 1), ("darwin", 0)])
+@every_row(("system", "least"), [("linux", 1), ("darwin", 0)])
 def test_the_limit_is_the_one_that_the_system_honours(
     monkeypatch: pytest.MonkeyPatch, system: str, least: int
 ):

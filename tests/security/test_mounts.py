@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rows import every_row
 from ybs.config.host import Host
 from ybs.security.sandbox import bubblewrap, mounts
 from ybs.security.sandbox.bubblewrap import Bubblewrap
@@ -29,7 +30,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mounts, "_TABLE", str(tmp_path / "mountinfo"))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("path", "line"),
     [
         ("/work/p", "254:0 /work/p /work/p"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rows import every_row
 from tools.odd import FINE, Odd, Print, failure_of, result_of
 from ybs.config.schema import Safety
 from ybs.core.errors import ToolError
@@ -31,7 +32,7 @@ async def test_a_tool_that_never_returns_is_ended_at_its_limit():
 
 
 @pytest.mark.usefixtures("no_grace")
-@pytest.mark.parametrize("is_stubborn", [False, True])
+@every_row("is_stubborn", [False, True])
 async def test_a_tool_that_swallows_its_cancellation_is_dropped(is_stubborn: bool):
     async def act(_print: Print) -> None:
         stays = is_stubborn
@@ -82,7 +83,7 @@ async def test_timeouts_inside_a_tool_are_its_own_affair():
 
 
 @pytest.mark.usefixtures("no_grace")
-@pytest.mark.parametrize("swallows", [False, True])
+@every_row("swallows", [False, True])
 async def test_cancelling_ends_the_tool_and_passes(swallows: bool):
     began = asyncio.Event()
 
@@ -134,7 +135,7 @@ async def test_a_result_that_comes_too_late_bothers_nobody(no_grace: None):
     assert "did not end" in await failure_of(act, limit=0.01)
 
 
-@pytest.mark.parametrize("method", ["preview", "subject"])
+@every_row("method", ["preview", "subject"])
 async def test_looking_at_a_call_may_crash_or_hang(method: str, monkeypatch: pytest.MonkeyPatch):
     free = threading.Event()
 

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from msgspec import Raw
 
+from rows import every_row
 from ybs.core.envelope import MAIN, Envelope
 from ybs.core.events import (
     Event,
@@ -242,7 +243,7 @@ def test_a_closed_standard_error_is_nobodys_concern(monkeypatch: pytest.MonkeyPa
     make_output("text", Pipe(), is_verbose=False).event(told(Noticed(level="error", text="x")))
 
 
-@pytest.mark.parametrize("is_verbose", [True, False])
+@every_row("is_verbose", [True, False])
 def test_pieces_of_the_answer_are_no_lines(is_verbose: bool) -> None:
     assert line_of(TextStreamed(text="x"), is_verbose=is_verbose) == ""
 

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from rows import every_row
 from ybs.frontends.headless import prompt
 from ybs.frontends.headless.prompt import MAX_BYTES, UsageError, decoded, read_piped, whole_prompt
 
@@ -93,7 +94,7 @@ def test_a_character_device_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None
     os.close(null)
 
 
-@pytest.mark.parametrize("stdin", [None, io.StringIO("x"), Stdin(999)])
+@every_row("stdin", [None, io.StringIO("x"), Stdin(999)])
 def test_no_standard_input_is_no_input(monkeypatch: pytest.MonkeyPatch, stdin: object) -> None:
     monkeypatch.setattr(sys, "stdin", stdin)
     assert read_piped() == ""

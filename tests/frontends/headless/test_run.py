@@ -13,6 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from fake_session import FakeSession, asks, ends, fails, hangs, question_of, says
+from rows import every_row
 from ybs.agent.model_choice import NothingConfigured
 from ybs.core.errors import AuthError, ConfigError, ModelError, ProviderDown, YbsError
 from ybs.core.events import Noticed, TurnFinished
@@ -119,7 +120,7 @@ def test_what_to_do_about_an_error_is_told_with_options(out: Written) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("reason", "is_temporary", "is_blocked", "code"),
     [
         ("done", False, False, 0),

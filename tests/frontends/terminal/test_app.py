@@ -9,6 +9,7 @@ import pytest
 
 from fake_session import FakeSession
 from hosts import this_host
+from rows import every_row
 from trusting import is_trusted, wanting
 from ybs.agent.model_choice import NothingConfigured
 from ybs.config.host import Host
@@ -51,7 +52,7 @@ def terminals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ybs.frontends.terminal.prompt.history.open_history", lambda _session: None)
 
 
-@pytest.mark.parametrize(("term", "code"), [("xterm", 3), ("dumb", 4)])
+@every_row(("term", "code"), [("xterm", 3), ("dumb", 4)])
 def test_the_terminal_or_the_person_decides_how_it_is_drawn(
     monkeypatch: pytest.MonkeyPatch, term: str, code: int
 ) -> None:
@@ -65,7 +66,7 @@ def test_the_terminal_or_the_person_decides_how_it_is_drawn(
     assert wanted.view.is_verbose
 
 
-@pytest.mark.parametrize("error", [EOFError(), OSError(errno.EIO, "Input/output error")])
+@every_row("error", [EOFError(), OSError(errno.EIO, "Input/output error")])
 def test_a_terminal_that_was_closed_is_a_quiet_end(
     monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:

@@ -19,6 +19,7 @@ from stage import staged
 
 from fake_session import FakeSession, asks, question_of, says
 from hostile_text import ACTING, HOSTILE, OWN, acting_in, hostile_events, sound
+from rows import every_row
 from screen import YBS, Screen
 from ybs.cli import complain
 from ybs.config.schema import Config, Ui
@@ -43,7 +44,7 @@ from ybs.security.unicode import printable
 from ybs.testing.servers import ServerProcess
 
 
-@pytest.mark.parametrize("kind", ACTING)
+@every_row("kind", ACTING)
 def test_t01_t02_t03_t07_what_acts_is_shown(kind: str):
     shown = printable(ACTING[kind])
     assert acting_in(shown) == []
@@ -109,7 +110,7 @@ async def test_t01_t02_t03_t04_t07_nothing_acts_on_the_plain_terminal(
     assert "73137" in written.err
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("cell", "shown"),
     [
         ("a", "a"),
@@ -207,7 +208,7 @@ def test_t01_t02_t03_t04_t07_nothing_acts_on_a_real_terminal(project: Path, tmp_
     assert "73137" in screen.raw
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("command", "seen"),
     [
         ("ls" + " " * 200 + "; rm -rf ~", "ls <200 spaces> ; rm -rf ~"),

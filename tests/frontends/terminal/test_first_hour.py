@@ -12,6 +12,7 @@ from prompt_toolkit.keys import Keys
 from stage import Stage, staged
 
 from fake_session import FakeSession, asks, hangs, question_of, says
+from rows import every_row
 from ybs.core.events import ThinkingStreamed, ToolFinished
 from ybs.frontends.terminal.drawing.markdown import draw
 from ybs.frontends.terminal.drawing.render import MOST_ROWS
@@ -73,7 +74,7 @@ async def test_a_turn_that_does_not_stop_is_left_once_the_prompt_is_empty() -> N
     assert stage.code == 130
 
 
-@pytest.mark.parametrize("may_write", [True, False])
+@every_row("may_write", [True, False])
 async def test_who_leaves_finds_the_draft_in_the_history_but_after_incognito(
     may_write: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,8 +3,7 @@
 import os
 from typing import Any, cast
 
-import pytest
-
+from rows import every_row
 from ybs.frontends.terminal.hangup import AGAIN_SECONDS, GONE, RELOAD, hung_up, is_gone
 
 
@@ -19,7 +18,7 @@ class Loop:
         self.later.append(function)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("looks", "expected"),
     [
         ([True], [GONE]),

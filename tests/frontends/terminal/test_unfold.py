@@ -1,8 +1,8 @@
 """What was drawn shortened is drawn whole on demand."""
 
-import pytest
 from paper import Page, ran, started
 
+from rows import every_row
 from ybs.core.events import AssistantSaid, ThinkingStreamed, ToolPrinted
 from ybs.frontends.terminal.drawing.folds import MOST_CHARACTERS, MOST_FOLDS, Folds, Kept
 
@@ -139,7 +139,7 @@ def test_hostile_output_is_drawn_safe() -> None:
     assert "\x1b[2J" not in unfolded(page)
 
 
-@pytest.mark.parametrize("size", [1, 7, 5_000, 1_000_000])
+@every_row("size", [1, 7, 5_000, 1_000_000])
 def test_what_is_kept_is_bounded_and_says_what_is_not(size: int) -> None:
     kept = Kept(10_000)
     text = "".join(f"{number:07}" for number in range(5_000))
@@ -164,7 +164,7 @@ def test_the_oldest_folds_are_forgotten() -> None:
     assert titles[0] == str(MOST_FOLDS + 4)
 
 
-@pytest.mark.parametrize(("room", "rows"), [(53, 1), (54, 2)])
+@every_row(("room", "rows"), [(53, 1), (54, 2)])
 def test_a_line_drawn_whole_takes_all_columns_but_the_last(room: int, rows: int) -> None:
     page = Page(width=60)
     lines = "\n".join([*(["x"] * 20), "y" * room])

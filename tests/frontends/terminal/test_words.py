@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rows import every_row
 from ybs.commands.figures import amount
 from ybs.core.messages import Usage
 from ybs.frontends.terminal.words import (
@@ -22,7 +23,7 @@ from ybs.frontends.terminal.words import (
 )
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("arguments", "said"),
     [
         (b'{"command": "ls -la", "path": "x"}', "ls -la"),
@@ -49,7 +50,7 @@ def test_an_unknown_tool_keeps_its_name_and_hides_no_control_character() -> None
     assert verb("shell_job") == "job"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("seconds", "said"),
     [
         (0.0, "1 ms"),
@@ -65,7 +66,7 @@ def test_durations_are_short(seconds: float, said: str) -> None:
     assert duration(seconds) == said
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("tokens", "said"),
     [(0, "0"), (812, "812"), (9234, "9.2k"), (9999, "10k"), (120_000, "120k"), (1_200_000, "1.2M")],
 )
@@ -143,7 +144,7 @@ def test_words_are_kept_together_and_no_character_is_lost() -> None:
     assert all(len(line) <= 20 for line in lines)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("message", "reason"),
     [
         ("it does not answer (connection refused).\nCheck it.", "connection refused"),

@@ -1,7 +1,5 @@
 """One word of a sentence may be told wrong, in what goes and in what stays; a word of code never."""
 
-import pytest
-
 from rows import every_row
 from ybs.tools.editing.matcher import Match, find
 
@@ -186,7 +184,7 @@ def test_the_models_word_does_not_get_into_the_file():
     assert edited(text, old, old.replace("y = 1", "y = 2")) == text.replace("y = 1", "y = 2")
 
 
-@pytest.mark.parametrize("inside", ['"""', "'''"])
+@every_row("inside", ['"""', "'''"])
 def test_words_of_a_long_string_are_overlooked_but_not_those_behind_it(inside: str):
     text = f"{inside}Say it.\n\nReturns the sum that was found\n{inside}; of = one_call(a)\nmore_calls(b)\n"
     assert edited(

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from rows import every_row
 from ybs.config.schema import ExternalTool
 from ybs.config.tool_needs import ToolNeeds
 from ybs.tools.external.definition import BadDefinition, Definition, defined, from_settings
@@ -29,7 +30,7 @@ def schema_in(definition: Definition) -> dict[str, Any]:
     return msgspec.json.decode(definition.parameters)
 
 
-@pytest.mark.parametrize("parameters", [SCHEMA, FLAT, {"properties": SCHEMA["properties"], "required": ["query"]}])  # fmt: skip
+@every_row("parameters", [SCHEMA, FLAT, {"properties": SCHEMA["properties"], "required": ["query"]}])  # fmt: skip
 def test_parameters_are_read_in_both_forms(parameters: dict[str, Any]):
     assert schema_in(read({"name": "search", "parameters": parameters})) == SCHEMA
 
@@ -56,7 +57,7 @@ def test_needs_are_said_in_words():
     )
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("said", "why"),
     [
         (b"usage: build [options]", "not a JSON object"),

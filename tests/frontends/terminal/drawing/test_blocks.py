@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rows import every_row
 from ybs.frontends.terminal.drawing.blocks import Block, BlockLimits, Blocks
 
 
@@ -60,7 +61,7 @@ def test_a_list_right_after_a_paragraph_is_a_block_of_its_own() -> None:
     assert blocks_of("two things:\n- a\n- b") == ["two things:", "- a\n- b"]
 
 
-@pytest.mark.parametrize("rule", ["* * *", "- - -", "***", " *  *  * ", "---"])
+@every_row("rule", ["* * *", "- - -", "***", " *  *  * ", "---"])
 def test_a_rule_is_no_list(rule: str) -> None:
     assert blocks_of(f"{rule}\n\n  text\n\nend") == [rule, "  text", "end"]
 
@@ -85,7 +86,7 @@ def test_what_is_open_can_be_looked_at() -> None:
     assert blocks.open == Block(text="x = 1", kind="code", language="py")
 
 
-@pytest.mark.parametrize("text", ["", "\n\n\n", "   \n"])
+@every_row("text", ["", "\n\n\n", "   \n"])
 def test_nothing_but_white_space_is_no_block(text: str) -> None:
     assert blocks_of(text) == []
 

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 from paper import Page, ran, started
 
 from fake_session import USED
+from rows import every_row
 from ybs.core.events import (
     AssistantSaid,
     ConfirmationAnswered,
@@ -245,7 +245,7 @@ def test_the_end_of_a_turn_shows_what_it_used() -> None:
     assert Page().draw(TurnFinished(reason="done")) == ""
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("reason", "message", "line"),
     [
         ("interrupted", "", "! interrupted"),

@@ -3,9 +3,9 @@
 from typing import Any
 
 import msgspec
-import pytest
 from msgspec import Raw
 
+from rows import every_row
 from ybs.core.events import ToolFinished
 from ybs.frontends.terminal.drawing.steps import (
     call_text,
@@ -72,7 +72,7 @@ def test_a_failure_has_its_own_sign_and_says_why() -> None:
     assert told(failed) == "    No file a.py here. Nearest: b.py"
 
 
-@pytest.mark.parametrize(("width", "most"), [(80, 1), (40, 3), (20, 3)])
+@every_row(("width", "most"), [(80, 1), (40, 3), (20, 3)])
 def test_what_a_failed_call_tells_the_model_is_one_line_to_the_person_and_kept_whole(
     width: int, most: int
 ) -> None:
@@ -144,7 +144,7 @@ def test_a_success_without_output_has_no_detail() -> None:
     assert told(finished("read_file", output="much")) == ""
 
 
-@pytest.mark.parametrize("width", [8, 20, 40, 49, 50, 80])
+@every_row("width", [8, 20, 40, 49, 50, 80])
 def test_a_step_stays_on_its_line(width: int) -> None:
     done = finished(summary="a long summary of what happened here" * 3, duration_seconds=0.004)
     line = step_line(done, "python -m some.module --with options" * 3, width, COLOURED, UNICODE)

@@ -12,6 +12,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from fake_session import FakeSession, asks, fails, hangs, question_of, says
+from rows import every_row
 from ybs.config.schema import Config, Ui
 from ybs.core.errors import ProviderDown, YbsError
 from ybs.core.events import (
@@ -348,7 +349,7 @@ async def test_a_signal_to_end_is_obeyed(talking: Open) -> None:
     assert talk.code == 143
 
 
-@pytest.mark.parametrize("text", ["", "n", "no", "yes please", "yy", "sure", "always"])
+@every_row("text", ["", "n", "no", "yes please", "yy", "sure", "always"])
 def test_everything_that_is_not_clearly_a_yes_is_a_no(text: str) -> None:
     assert not as_answer(text, may_always=False).is_allowed
     assert not as_answer(f"{text} with network", may_always=False).is_allowed

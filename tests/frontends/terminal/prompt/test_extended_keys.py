@@ -16,6 +16,7 @@ from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output.vt100 import Vt100_Output
 
+from rows import every_row
 from screen import YBS
 from ybs.frontends.terminal.prompt.extended_keys import (
     ASK,
@@ -149,7 +150,7 @@ def test_an_input_learns_the_keys_and_what_is_no_terminal_is_let_be() -> None:
     read_extended(DummyInput())
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("environ", "is_asked"),
     [
         ({"TERM": "xterm-256color"}, True),
@@ -187,7 +188,7 @@ def test_it_is_taken_back_after_a_crash_too() -> None:
     assert file.getvalue() == ASK + TAKE_BACK
 
 
-@pytest.mark.parametrize("misread", [False, True])
+@every_row("misread", [False, True])
 def test_a_terminal_that_does_not_know_the_question_shows_nothing_of_it(*, misread: bool) -> None:
     """pyte leaves out the sign `>` and `<`: it reads a colour. Others read `CSI u` as a jump of the cursor."""
     screen = pyte.Screen(20, 3)

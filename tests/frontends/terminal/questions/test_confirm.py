@@ -10,6 +10,7 @@ from prompt_toolkit.data_structures import Size
 from stage import FakeClock, staged
 
 from fake_session import FakeSession, asks, question_of
+from rows import every_row
 from ybs.config.host import Host
 from ybs.core.messages import Usage
 from ybs.core.ports import Answer, Question
@@ -184,7 +185,7 @@ def test_a_rule_that_does_not_fit_is_wrapped_whole() -> None:
     assert "".join(lines).replace(" ", "").count("x") == 60
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("answer", "said"),
     [
         (YES, "[y] yes"),
@@ -197,7 +198,7 @@ def test_the_answer_is_kept_on_the_screen(answer: Answer, said: str) -> None:
     assert answer_text(answer, question_of()) == said
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("key", "answer"),
     [("y", YES), ("Y", YES), ("n", NO), ("a", ALWAYS), ("escape", NO), ("1", YES), ("2", NO)],
 )
@@ -207,7 +208,7 @@ async def test_a_key_answers(key: str, answer: Answer) -> None:
     assert await choice.answer == answer
 
 
-@pytest.mark.parametrize("key", ["x", "", "yes", "\r", " ", "5", "0"])
+@every_row("key", ["x", "", "yes", "\r", " ", "5", "0"])
 async def test_any_other_key_answers_nothing(key: str) -> None:
     choice = PendingQuestion(question_of(), FakeClock())
     choice.press(key)
@@ -273,7 +274,7 @@ def test_the_models_own_question_is_shown_with_what_may_be_picked() -> None:
     assert choice_lines(of_model(), 79, PLAIN, ASCII)[0] == "  [r] answer..."
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("keys", "answer", "said"),
     [
         ("2", Answer(is_allowed=True, reason="b"), "answer: b"),
@@ -294,7 +295,7 @@ async def test_a_number_picks_an_answer(
         assert answer_text(answer, choice.question) == said
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "answer"),
     [
         ("2\n", Answer(is_allowed=True, reason="b")),
