@@ -132,6 +132,16 @@ async def test_what_makes_no_sense_is_answered_and_changes_nothing(project: Path
         assert await client.process.stderr.read() == b""
 
 
+def test_what_was_asked_before_the_end_of_input_is_answered(project: Path) -> None:
+    (project / "a").write_text("one\n")
+    with unread(project, calls=3) as process:
+        out, err = process.communicate()  # which closes its input first
+    answers = {each["id"]: each["result"] for each in map(json.loads, out.splitlines())}
+    assert sorted(answers) == [0, 1, 2, 3]
+    assert answers[3]["content"][0]["text"] == "1\tone"
+    assert (err, process.returncode) == (b"", 0)
+
+
 async def test_the_end_of_input_ends_it_and_what_it_has_started(project: Path) -> None:
     async with serving(project, "--mode", "auto") as client:
         await client.begin()

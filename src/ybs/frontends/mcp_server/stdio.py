@@ -23,7 +23,8 @@ Incoming: TypeAlias = MemoryObjectReceiveStream[SessionMessage | Exception]
 Outgoing: TypeAlias = MemoryObjectSendStream[SessionMessage]
 
 _CHUNK_BYTES: Final = 65_536
-#: So long the last messages are waited for when the client has gone; it may have stopped reading.
+#: So long what was asked before the end of input has for its answers, and these for their way out: nobody may be there to read them.
+_ANSWER_SECONDS: Final = 1.0
 _FLUSH_SECONDS: Final = 1.0
 
 
@@ -70,13 +71,41 @@ def claim_stdio() -> tuple[int, TextIO]:
     return read_from, os.fdopen(write_to, "w", encoding="utf-8", closefd=False)
 
 
+class _Unanswered:
+    """The requests that have come and have no answer yet."""
+
+    def __init__(self) -> None:
+        self._ids = set[types.RequestId]()
+        self._changed = asyncio.Event()
+
+    def came(self, message: types.JSONRPCMessage) -> None:
+        """Note a message of the client's."""
+        if isinstance(message, types.JSONRPCRequest):
+            self._ids.add(message.id)
+
+    def went(self, message: types.JSONRPCMessage) -> None:
+        """Note a message to the client."""
+        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+            self._ids.discard(message.id)
+            self._changed.set()
+
+    async def end(self) -> None:
+        """Wait until there are none, at most a short while: a cancelled one never has an answer."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                while self._ids:
+                    self._changed.clear()
+                    await self._changed.wait()
+
+
 @asynccontextmanager
 async def streams(read_from: int, write_to: TextIO) -> AsyncGenerator[tuple[Incoming, Outgoing]]:
     """Read and write messages as long as this lasts. The stream of those that come in ends where the client goes."""
     came, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, goes = anyio.create_memory_object_stream[SessionMessage](0)
-    writer = asyncio.create_task(_write(goes, write_to, came))
-    reader = asyncio.create_task(_read(read_from, came, outgoing.clone()))
+    unanswered = _Unanswered()
+    writer = asyncio.create_task(_write(goes, write_to, came, unanswered))
+    reader = asyncio.create_task(_read(read_from, came, outgoing.clone(), unanswered))
     try:
         yield incoming, outgoing
     finally:
@@ -90,7 +119,10 @@ async def streams(read_from: int, write_to: TextIO) -> AsyncGenerator[tuple[Inco
 
 
 async def _read(
-    read_from: int, came: MemoryObjectSendStream[SessionMessage | Exception], answers: Outgoing
+    read_from: int,
+    came: MemoryObjectSendStream[SessionMessage | Exception],
+    answers: Outgoing,
+    unanswered: _Unanswered,
 ) -> None:
     lines = Lines()
     async with came, answers:
@@ -102,15 +134,18 @@ async def _read(
                         continue
                     message = message_of(line)
                     if isinstance(message, SessionMessage):
+                        unanswered.came(message.message)
                         await came.send(message)
                     else:
                         await answers.send(SessionMessage(message))
+            await unanswered.end()
 
 
 async def _write(
     goes: MemoryObjectReceiveStream[SessionMessage],
     write_to: TextIO,
     came: MemoryObjectSendStream[SessionMessage | Exception],
+    unanswered: _Unanswered,
 ) -> None:
     async with goes:
         async for each in goes:
@@ -120,3 +155,4 @@ async def _write(
             except ToolError:  # nobody reads any more: the client is as good as gone
                 came.close()
                 return
+            unanswered.went(each.message)
