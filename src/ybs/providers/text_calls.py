@@ -5,7 +5,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
 from ybs.core.events import AssistantSaid, Event, TextStreamed, ToolCallStreamed
-from ybs.core.messages import AssistantMessage, ToolResult
+from ybs.core.messages import AssistantMessage, Text, ToolResult
 from ybs.core.ports import Request
 
 if TYPE_CHECKING:
@@ -73,6 +73,9 @@ class TextCalls:
                     case TextStreamed():
                         if shown := held.add(event.text):
                             yield TextStreamed(text=shown)
+                        if held.is_endless:
+                            yield AssistantSaid.of(_cut_off(held.shown))
+                            return
                     case AssistantSaid():
                         message = _with_calls(event.message, request)
                         if rest := held.rest(message.text):
@@ -83,6 +86,11 @@ class TextCalls:
                         yield AssistantSaid.of(message)
                     case _:
                         yield event
+
+
+def _cut_off(text: str) -> AssistantMessage:
+    """Return an answer that was ended because it said the same over and over; half a call in it is not one."""
+    return AssistantMessage(content=(Text(text=text),) if text else (), stop_reason="length")
 
 
 def _with_calls(message: AssistantMessage, request: Request) -> AssistantMessage:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from ybs.core.lazy import lazy
 from ybs.core.messages import AssistantMessage, AssistantPart, Text, Thinking, ToolCall
+from ybs.providers.text_protocol.endless import EVERY_CHARS, goes_round
 
 #: A call's name and its arguments, or the text of arguments that are not JSON.
 _Found: TypeAlias = tuple[str, dict[str, Any] | str]
@@ -255,11 +256,21 @@ class Held:
 
     def __init__(self) -> None:
         self._text = ""
-        self._shown = 0
+        self._shown = self._looked_at = 0
+        #: Whether it says the same over and over, and never ends.
+        self.is_endless = False
+
+    @property
+    def shown(self) -> str:
+        """What was shown of it."""
+        return self._text[: self._shown]
 
     def add(self, piece: str) -> str:
         """Take a piece and return what may be shown now."""
         self._text += piece
+        if len(self._text) - self._looked_at > EVERY_CHARS:
+            self._looked_at = len(self._text)
+            self.is_endless = goes_round(self._text)
         marks = [at for mark in MARKS if (at := self._text.find(mark, self._shown)) >= 0]
         end = min(marks, default=len(self._text) - self._partial())
         shown, self._shown = self._text[self._shown : end], max(end, self._shown)
