@@ -7,11 +7,12 @@ from typing import Final
 
 import msgspec
 
+from ybs.core.lazy import lazy
 from ybs.core.messages import Message, ToolResult, UserMessage
 
 #: Stands before the steps where they are said anew.
 STEPS: Final = "Your steps:\n"
-_SAID = re.compile(rf"^{STEPS}((?:\[[ >x]\] .*(?:\n|\Z))+)", re.MULTILINE)
+_SAID = lazy(rf"^{STEPS}((?:\[[ >x]\] .*(?:\n|\Z))+)", re.MULTILINE)
 
 
 class _Noted(msgspec.Struct):
@@ -30,7 +31,7 @@ def steps_in(messages: Sequence[Message]) -> str:
                 with suppress(msgspec.MsgspecError):
                     steps = msgspec.json.decode(message.display, type=_Noted).steps
             case UserMessage(origin="guard"):
-                found = _SAID.search(message.words)
+                found = _SAID().search(message.words)
                 steps = found[1].strip() if found else steps
             case _:
                 pass

@@ -5,10 +5,10 @@ approach, then the end of the turn with reason `loop`.
 """
 
 import asyncio
-import re
 from collections.abc import Callable, Sequence
 
 from ybs.core.errors import StopTurn
+from ybs.core.lazy import lazy
 from ybs.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Guard, Turn
 from ybs.core.remedies import Remedy
@@ -27,7 +27,7 @@ PIVOT = (
 STOPPED = "Stopped: the same {what} came back {count} times with no change in the project."
 DIFFERENTLY = (Remedy("change_model"), Remedy("do", "say what to do differently"))
 #: Times differ from run to run and make no difference.
-DURATION = re.compile(r"\b\d+(?:\.\d+)? ?(?:ms|s|sec|seconds)\b")
+DURATION = lazy(r"\b\d+(?:\.\d+)? ?(?:ms|s|sec|seconds)\b")
 
 
 class Loops(Guard):
@@ -101,7 +101,7 @@ def steps_of(messages: Sequence[Message]) -> list[int]:
     results = {m.call_id: m.output for m in messages if isinstance(m, ToolResult)}
 
     def described(call: ToolCall) -> tuple[str, str | bytes, str]:
-        output = DURATION.sub("", results.get(call.id, ""))
+        output = DURATION().sub("", results.get(call.id, ""))
         return call.name, call.invalid or bytes(call.arguments), output
 
     return [

@@ -235,9 +235,12 @@ def client_of(host: Host, provider: Provider, config: Config, model: str = "") -
 def _with_settings(provider: Provider, config: Config) -> Provider:
     """Apply `llm.endpoint` and `llm.api_key`."""
     llm = config.llm
-    given = clean_endpoint(llm.endpoint, provider.wire) if llm.endpoint else None
-    if given and given != clean_endpoint(provider.endpoint, provider.wire):
-        provider = _moved(provider, given, is_own=provider.name in config.providers)
+    if llm.endpoint:
+        is_same = host_of(llm.endpoint) == host_of(provider.endpoint)
+        wire = provider.wire if is_same else provider.wire_elsewhere or provider.wire
+        given = clean_endpoint(llm.endpoint, wire)
+        if not is_same or given != clean_endpoint(provider.endpoint, wire):
+            provider = _moved(provider, given, is_own=provider.name in config.providers)
     return replace(provider, api_key=llm.api_key) if llm.api_key else provider
 
 

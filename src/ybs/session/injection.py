@@ -4,9 +4,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ybs.core.lazy import lazy
+
 #: What the model gets begins with one of these.
 DONE, FAILED = "[Shell command output]", "[Shell command failed]"
-_ENDED = re.compile(r"^(?:Exit code: (-?\d+)(?:\nSandbox: (.+))?|Stopped: .+)$", re.MULTILINE)
+_ENDED = lazy(r"^(?:Exit code: (-?\d+)(?:\nSandbox: (.+))?|Stopped: .+)$", re.MULTILINE)
 
 
 def injection(command: str, result: str, *, has_run: bool = True) -> str:
@@ -28,7 +30,7 @@ def as_typed(words: str) -> str:
 
 def wall_of(content: str) -> str:
     """Read from an injection what in the sandbox the command ran into, as half a sentence; "" if it does not say."""
-    found = None if content.startswith(FAILED) else _ENDED.search(content)
+    found = None if content.startswith(FAILED) else _ENDED().search(content)
     return (found[2] or "") if found else ""
 
 
@@ -36,7 +38,7 @@ def ending_of(content: str) -> tuple[str, bool]:
     """Read from an injection how the command ended, and whether well; "" if it does not say."""
     if content.startswith(FAILED):
         return content.rpartition("\nError: ")[2], False
-    if not (found := _ENDED.search(content)):
+    if not (found := _ENDED().search(content)):
         return "", True
     if found[1] is None:
         return found[0][:1].lower() + found[0][1:].rstrip("."), False

@@ -204,7 +204,7 @@ def test_the_time_is_written_as_a_clock_so_that_waiting_is_no_repetition():
     job = object.__new__(Job)
     job.ended, job._started = None, room.monotonic() - 3725
     assert job.state == "running for 62:05"
-    assert DURATION.search(job.state) is None
+    assert DURATION().search(job.state) is None
 
 
 OUTLIVED = """

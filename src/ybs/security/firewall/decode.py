@@ -62,14 +62,14 @@ _HIDDEN = lazy(
     rb"|\xf3\xa0[\x80-\x87][\x80-\xbf]|\xef\xbc[\x81-\xbf]|\xef\xbd[\x80-\x9e]|\xf0\x9d[\x90-\x9f][\x80-\xbf]"
 )
 #: What is between two literals that are one, by the quote that ends the first.
-_JOINTS = [
-    lazy(
+_JOINTS = {
+    quote: lazy(
         quote
         + rb"(?<=[0-9A-Za-z_.=/+;-].)[ \t]{0,8}(?:\\?\r?\n[ \t]{0,60})?(?:\+|\.{1,2}|&|\|\||\\)?[ \t]{0,8}"
         rb"(?:\\?\r?\n[ \t]{0,60})?[a-zA-Z]?[\"'`](?=[0-9A-Za-z_.=/+%\\&-])"
     )
     for quote in (b'"', b"'", b"`")
-]
+}
 #: A line end within a word, before and behind a long part of it.
 _LINE_END = lazy(rb"[ \t\r=\\]{0,3}\n[ \t>#|*+]{0,40}")
 _END_BEFORE = lazy(rb"[0-9A-Za-z_+/.-][ \t\r=\\]{0,3}\n[ \t>#|*+]{0,40}[0-9A-Za-z_+/.-]{0,20}\Z")
@@ -110,7 +110,7 @@ def _substituted(data: bytes, last: str) -> Iterator[View]:
         yield substituted(HIDDEN, data, _HIDDEN().finditer(data), _shown)
     glued = data.translate(_GLUED, _BETWEEN)
     if last != GLUE and (b"aqqa" in glued or b"aqaqa" in glued):
-        found = [match for each in _JOINTS for match in each().finditer(data)]
+        found = [m for sign, each in _JOINTS.items() if sign in data for m in each().finditer(data)]
         yield substituted(GLUE, data, _ordered(found), _nothing)
 
 

@@ -1,7 +1,8 @@
 """The text in a picture's metadata: what is looked at, and how a picture is stripped of it."""
 
-import re
 import zlib
+
+from ybs.core.lazy import lazy
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 #: Chunks that are the picture or say how its pixels are shown; all others may hold words.
@@ -21,9 +22,9 @@ _PNG_PLAIN = frozenset(
     )
 )
 _JPEG = b"\xff\xd8"
-_MARKER = re.compile(rb"\xff+[\xc0-\xfe]")
+_MARKER = lazy(rb"\xff+[\xc0-\xfe]")
 #: Within a scan 0xFF is followed by 0 or the number of a restart.
-_SCAN_ENDS = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
+_SCAN_ENDS = lazy(rb"\xff[^\x00\xd0-\xd7\xff]")
 _SCAN, _END = 0xDA, 0xD9
 _JPEG_TABLES = frozenset((*range(0xC0, 0xD0), *range(0xDA, 0xE0)))
 #: JFIF and Adobe say how the colours are stored, in so many bytes.
@@ -85,7 +86,7 @@ def _jpeg_parts(data: bytes) -> list[Part] | None:
     """Return the segments and the scans, which are the picture itself (ITU-T T.81, B.1); None without a scan."""
     parts: list[Part] = [(_JPEG, None)]
     place, has_scan = len(_JPEG), False
-    while found := _MARKER.match(data, place):
+    while found := _MARKER().match(data, place):
         marker, start = data[found.end() - 1], found.end()
         end = start + (0 if marker == _END else int.from_bytes(data[start : start + 2]))
         if end > len(data):
@@ -96,7 +97,7 @@ def _jpeg_parts(data: bytes) -> list[Part] | None:
         if marker == _END:
             break
         if marker == _SCAN:
-            has_scan, ends = True, _SCAN_ENDS.search(data, place)
+            has_scan, ends = True, _SCAN_ENDS().search(data, place)
             place = ends.start() if ends else len(data)
             parts.append((data[end:place], None))
     return [*parts, *_rest(data[place:])] if has_scan else None

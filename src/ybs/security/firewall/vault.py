@@ -80,7 +80,7 @@ def own_secrets(environ: Mapping[str, str], keys: Iterable[str] = ()) -> list[st
     for name, text in environ.items():
         if name in _FOLDERS:
             continue
-        found = _LOGIN().search(text)
+        found = _LOGIN().search(text) if "://" in text else None
         if found and len(found[1]) >= LEAST_OWN and not is_word(found[1].encode()):
             from urllib.parse import unquote  # few have a login in a variable
 

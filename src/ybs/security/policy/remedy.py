@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 from ybs.core.errors import ConfigError
+from ybs.core.lazy import lazy
 from ybs.core.remedies import Remedy
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 Judge: TypeAlias = "Callable[[Policy], bool]"
 #: Looser and looser; `bypass` is named where nothing else is of use.
 _MODES: "tuple[Mode, ...]" = ("accept-edits", "auto")
-_GLOB_SIGN = re.compile(r"[*?\[\]{},\\]")
+_GLOB_SIGN = lazy(r"[*?\[\]{},\\]")
 
 
 class Trial:
@@ -48,7 +49,7 @@ class Trial:
         if subject.command:
             yield f"{name}:{subject.command}"
         elif len(subject.paths) == 1:
-            yield f"{name}:{_GLOB_SIGN.sub(_escaped, subject.paths[0])}"
+            yield f"{name}:{_GLOB_SIGN().sub(_escaped, subject.paths[0])}"
             yield f"{name}:{subject.paths[0]}"  # a rule that must be exact escapes nothing
         yield name
 

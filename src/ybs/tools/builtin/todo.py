@@ -1,12 +1,12 @@
 """todo: the list of a model's steps and how far each is, before its eyes and the person's."""
 
-import re
 from collections.abc import Callable
 from typing import ClassVar
 
 from msgspec import Struct
 
 from ybs.core.errors import ToolError
+from ybs.core.lazy import lazy
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
@@ -14,7 +14,7 @@ from ybs.tools.workspace import Workspace
 
 MOST_STEPS = 40
 _LONGEST_STEP = 160  # characters
-_STEP = re.compile(r"\s*(?:[-*+]|\d+[.)])?\s*(?:\[(.?)\]|(☐|☑|✅|☒))?\s*(.*)")
+_STEP = lazy(r"\s*(?:[-*+]|\d+[.)])?\s*(?:\[(.?)\]|(☐|☑|✅|☒))?\s*(.*)")
 _DONE, _DOING = "xX✓✔✅☑☒", ">~-*/.o▶"
 
 
@@ -63,7 +63,7 @@ def checklist(text: str) -> str:
 
     lines: list[str] = []
     for line in printable(text).splitlines():
-        found = _STEP.fullmatch(line)
+        found = _STEP().fullmatch(line)
         if found is None or not found[3].strip():
             continue
         mark = found[1] or found[2] or " "

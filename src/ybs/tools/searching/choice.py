@@ -108,7 +108,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     """Compile a glob. Raises ToolError where it makes no sense."""
     from ybs.security.paths import globs  # not needed before the first call
 
-    parts = [part if part == "**" else STARS.sub("*", part) for part in pattern.split("/")]
+    parts = [part if part == "**" else STARS().sub("*", part) for part in pattern.split("/")]
     is_costly = (
         parts.count("**") > MOST_STARS
         or any(part.count("*") > _MOST_GLOB_STARS for part in parts)

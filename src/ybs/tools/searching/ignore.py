@@ -9,21 +9,22 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ybs.core.errors import ToolError
+from ybs.core.lazy import lazy
 from ybs.security.paths.opening import held
 from ybs.tools.reading.files import read_bytes
 
 MOST_STARS = 3  # in one part of a path: matching takes (length of the name) to their power
-STARS = re.compile(r"(?<!\\)\*{2,}")
+STARS = lazy(r"(?<!\\)\*{2,}")
 _HIGHEST = 30  # folders above the project that are looked at for the repository's top
-_PLAIN = re.compile(r"[^*?\[\]\\/]+")
-_SUFFIX = re.compile(r"\*([^*?\[\]\\/]+)")
+_PLAIN = lazy(r"[^*?\[\]\\/]+")
+_SUFFIX = lazy(r"\*([^*?\[\]\\/]+)")
 _MARK = "\ufeff".encode().decode("latin-1")
-_TOKEN = re.compile(
+_TOKEN = lazy(
     r"(?P<deep>(?:^|(?<=/))\*\*(?:/|$))|(?P<group>\[[!^]?\]?(?:\[:[a-z]+:\]|\\.|[^\]\\])*\])|\\(?P<literal>.)|(?P<other>.)",
     re.DOTALL,
 )
 #: Within [ ]: a named class, or a character or range, each of which may stand behind a backslash.
-_ITEM = re.compile(r"\[:([a-z]+):\]|\\?(.)(?:-\\?(.))?", re.DOTALL)
+_ITEM = lazy(r"\[:([a-z]+):\]|\\?(.)(?:-\\?(.))?", re.DOTALL)
 _NAMES = {
     "alpha": "a-zA-Z",
     "digit": "0-9",
@@ -61,8 +62,8 @@ class _Matcher:
         suffixes: list[str] = []
         rest: list[str] = []
         for rule in rules:
-            suffix = _SUFFIX.fullmatch(rule.glob)
-            if not rule.is_anchored and _PLAIN.fullmatch(rule.glob):
+            suffix = _SUFFIX().fullmatch(rule.glob)
+            if not rule.is_anchored and _PLAIN().fullmatch(rule.glob):
                 names.add(rule.glob)
             elif not rule.is_anchored and suffix:
                 suffixes.append(suffix[1])
@@ -211,7 +212,7 @@ def _rule_of(line: str) -> _Rule | None:
 
 def _bounded(line: str) -> str:
     """Return the line with a bounded cost of matching, or nothing: hostile rules must not stop the walk."""
-    parts = [part if part == "**" else STARS.sub("*", part) for part in line.split("/")]
+    parts = [part if part == "**" else STARS().sub("*", part) for part in line.split("/")]
     is_costly = parts.count("**") > MOST_STARS or any(
         part.count("*") > MOST_STARS for part in parts
     )
@@ -221,7 +222,7 @@ def _bounded(line: str) -> str:
 def _translated(glob: str) -> str:
     """Write a glob as a regular expression for a path relative to the file's folder."""
     pieces: list[str] = []
-    for token in _TOKEN.finditer(glob):
+    for token in _TOKEN().finditer(glob):
         deep, group, literal, other = token.group("deep", "group", "literal", "other")
         if deep:
             pieces.append("(?:[^/]+/)*" if deep.endswith("/") else ".+")
@@ -238,7 +239,7 @@ def _class(body: str) -> str:
     """Write a set, which fits one character. Raises re.error for a name that git does not know."""
     is_negated = body.startswith(("!", "^"))
     items: list[str] = []
-    for item in _ITEM.finditer(body, int(is_negated)):
+    for item in _ITEM().finditer(body, int(is_negated)):
         name, first, last = item.groups()
         if name:
             if name not in _NAMES:
