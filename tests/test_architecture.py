@@ -234,7 +234,7 @@ LATE_IMPORTS = {
     "compaction": 2,
     "config": 2,
     "context": 1,
-    "frontends": 25,
+    "frontends": 24,
     "providers": 7,
     "security": 19,
     "session": 7,

@@ -26,7 +26,7 @@ def make_toolbox(
     config = environment.config
     known = own_tools(environment, context, agent) if context else ()
     own = [tool for tool in known if is_enabled(config, tool)]
-    toolbox = _empty_toolbox(environment, hooks, agent)
+    toolbox = empty_toolbox(environment, hooks, agent)
     builtin = builtin_tools(config, environment.workspace, is_short=is_short)
     toolbox.offer(
         [*(environment.mcp.replaced(builtin) if environment.has_mcp() else builtin), *own],
@@ -68,22 +68,21 @@ def with_foreign(
     if has_external:
         from ybs.tools.external.toolbox import ExternalToolbox
 
-        local = _empty_toolbox(environment, hooks, agent)
+        local = empty_toolbox(environment, hooks, agent)
         others.append(ExternalToolbox(environment.external_tools, local, is_short=own.is_short))
     if environment.has_mcp():
         from ybs.tools.mcp.toolbox import McpToolbox
 
-        local = _empty_toolbox(environment, hooks, agent)
+        local = empty_toolbox(environment, hooks, agent)
         others.append(McpToolbox(environment.mcp, local, is_short=own.is_short))
-    others += [
-        ForeignToolbox(each, _empty_toolbox(environment, hooks, agent)) for each in toolboxes
-    ]
+    others += [ForeignToolbox(each, empty_toolbox(environment, hooks, agent)) for each in toolboxes]
     return CompositeToolbox([own, DeferredToolbox(others)])
 
 
-def _empty_toolbox(
-    environment: ToolEnvironment, hooks: Sequence[CallHook], agent: str
+def empty_toolbox(
+    environment: ToolEnvironment, hooks: Sequence[CallHook], agent: str = MAIN
 ) -> LocalToolbox:
+    """Make a toolbox that checks its calls as those of a session are, and offers nothing yet."""
     config = environment.config
     return LocalToolbox(
         (),

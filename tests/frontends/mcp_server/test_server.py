@@ -56,6 +56,22 @@ async def test_only_the_named_tools_are_offered(
     assert (project / "a").exists()
 
 
+async def test_servers_of_the_settings_are_not_started(
+    clients: Any, project: Path, home: Path
+) -> None:
+    entry = {"command": "touch", "args": [str(project / "started")], "sandbox": False}
+    servers = {"ybs": entry, "files": {**entry, "replace_default": ["read_file"]}}
+    path = home / ".config" / "ybs" / "config.json"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(msgspec.json.encode({"mcpServers": servers}))
+    (project / "a").write_text("one\n")
+    async with clients.in_memory(project, "auto") as client:
+        assert "read_file" in {tool.name for tool in (await client.list_tools()).tools}
+        read = await client.call_tool("read_file", {"path": "a"})
+        assert clients.text_of(read) == "1\tone"
+    assert names_in(project) == ["a"]
+
+
 async def test_a_name_that_is_no_tool_is_a_mistake_of_the_person(
     clients: Any, project: Path
 ) -> None:

@@ -89,10 +89,6 @@ def _plugin(arguments: "Namespace", options: "Options") -> int:
 
 
 def _mcp(arguments: "Namespace", options: "Options") -> int:
-    if arguments.action == "serve":
-        from ybs.frontends.mcp_server.command import serve
-
-        return serve(options, arguments.tools)
     from ybs.frontends.headless.mcp import mcp
 
     return mcp(arguments, options)

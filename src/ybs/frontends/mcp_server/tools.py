@@ -5,7 +5,7 @@ from typing import Final
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.prompt_context import PromptContext
-from ybs.agent.toolbox import make_toolbox, own_tools
+from ybs.agent.toolbox import empty_toolbox, own_tools
 from ybs.core.hooks import CallHook
 from ybs.core.ports import Tool
 from ybs.core.wording import listed
@@ -36,7 +36,7 @@ def served_toolbox(
             f"--tools: there is no tool {missing[0]!r} that is on; there are {listed(sorted(there))}"
         )
     chosen = set(names) or there - ONLY_BY_NAME
-    toolbox = make_toolbox(environment, context, hooks)
+    toolbox = empty_toolbox(environment, hooks)
     toolbox.offer(
         [tool for tool in own if tool.name in chosen],
         foreign=[tool for tool in foreign if tool.name in chosen],
