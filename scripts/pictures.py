@@ -328,7 +328,7 @@ def plain() -> None:
 def first() -> None:
     """Choose a model at the first start."""
     with film([], environ={"ANTHROPIC_API_KEY": "made-up"}, is_configured=False) as screen:
-        screen.plays("", "Number, ")
+        screen.plays("", "Number or name")
         screen.shoot("first", "the first start: the models that were found, numbered")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from rows import every_row
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
-from ybs.core.errors import ToolError
+from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Event, TurnFinished, UserSaid
 from ybs.core.messages import AssistantMessage, ToolCall, UserMessage
 from ybs.guards.endings import ANNOUNCED, CLAIMED, KNOWN, LAST, STOPPED, UNDONE, Endings
@@ -102,6 +102,12 @@ async def test_a_change_that_failed_is_none():
     tools = {"edit_file": ToolError("old_text does not occur")}
     _, said, _ = await run([edit(), "I have added the line.", "It is not possible."], **tools)
     assert said == [CLAIMED]
+
+
+async def test_who_was_refused_is_not_told_to_try_again():
+    no = Refused("Refused: the person does not want it.")
+    finished, said, _ = await run([edit(), "As you like: the file stays."], edit_file=no)
+    assert (finished.reason, said) == ("done", [])
 
 
 async def test_a_call_with_a_known_result_brings_a_reminder_then_the_last_word():

@@ -126,8 +126,9 @@ class Endings(Guard):
         if _announces(said):
             return ANNOUNCED
         asked = [m.words for m in messages if isinstance(m, UserMessage) and m.origin == "person"]
+        was_refused = any(isinstance(m, ToolResult) and m.is_refused for m in messages)
         is_due = any(map(wishes_change, asked)) and not re.search(_SAYS_NO(), said)
-        return CLAIMED if is_due else ""
+        return CLAIMED if is_due and not was_refused else ""
 
     def last_word(self, message: AssistantMessage) -> AssistantMessage:
         """Return an answer without its calls. Raises StopTurn where nothing is said in it and nothing was done."""
