@@ -269,7 +269,11 @@ def cost() -> None:
     script = [said("Done.", tokens=tokens, out=out) for tokens, out in sizes]
     with film(script) as screen:
         screen.plays("", READY)
-        for words in ("what is in the cart?", "which tests does it need?", "and which page about it?"):
+        for words in (
+            "what is in the cart?",
+            "which tests does it need?",
+            "and which page about it?",
+        ):
             screen.plays(f"{CLEAR}{words}{ENTER}", f"{words}(.|\n)*{ENDED}")
         screen.plays(f"{CLEAR}/cost{ENTER}", "and which page(.|\n)*›")
         screen.shoot("cost", "what each turn of the session has cost, with a bar")
