@@ -21,6 +21,7 @@ _WORDS: Final[Mapping[RemedyKind, str]] = {
     "choose_local_model": "choose a model on this machine: /provider NAME MODEL",
     "set_key": "set {} to a valid key",
     "save_key": "save one: /setup",
+    "log_in": "log in: /mcp login {}",
     "set_endpoint": "start ybs with that address: --endpoint ADDRESS",
     "begin_anew": "clear the conversation: /clear",
     "raise_step_limit": "allow more steps with agent.max_iterations",

@@ -1,13 +1,15 @@
-"""Keys of providers that the person gave to ybs: in the system's keyring where that works, else in a private file.
+"""Keys of providers that the person gave to ybs, and logins at MCP servers: in the system's keyring where that works, else in a private file.
 
-A key belongs to one provider at one server and is given to no other. The keyring needs the package `keyring` (extra `keyring`); the
+A key belongs to one provider at one server and is given to no other. A login is an object in JSON, in which `tokens` are the secrets. The keyring needs the package `keyring` (extra `keyring`); the
 file then only says that a key is there.
 """
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from ybs.config import private_file
 from ybs.config.host import Host
@@ -19,7 +21,11 @@ SERVICE = "ybs"
 SAVED = "saved"
 #: Stands in the file for a key that the keyring holds.
 IN_KEYRING = ""
-_MOST_BYTES = 100_000
+_MOST_BYTES = 4_000_000
+
+
+class _Login(Struct):
+    tokens: dict[str, Any] = {}
 
 
 def key_file(host: Host) -> Path:
@@ -35,8 +41,20 @@ def stored_key(host: Host, provider: str, server: str) -> str | None:
 
 
 def keys_in_file(host: Host) -> list[str]:
-    """Return all keys in the file, so that they can be masked."""
-    return [key for key in _read(host).values() if key != IN_KEYRING]
+    """Return all keys in the file, and the tokens of logins, so that they can be masked."""
+    keys: list[str] = []
+    for key in _read(host).values():
+        keys += tokens_in(key) if key.startswith("{") else [key] * (key != IN_KEYRING)
+    return keys
+
+
+def tokens_in(login: str) -> list[str]:
+    """Return the secrets in a login."""
+    try:
+        tokens = msgspec.json.decode(login, type=_Login).tokens
+    except msgspec.DecodeError:
+        return []
+    return [tokens[name] for name in ("access_token", "refresh_token") if tokens.get(name)]
 
 
 def has_key(host: Host, provider: str, server: str) -> bool:
@@ -46,14 +64,29 @@ def has_key(host: Host, provider: str, server: str) -> bool:
 
 def keep_key(host: Host, provider: str, server: str, key: str) -> str:
     """Save a key and return the place, in words. Raises ConfigError where the file cannot be written."""
-    name, path = f"{provider}@{server}", key_file(host)
+    name = f"{provider}@{server}"
     is_in_keyring = _into_keyring(name, key)
-    keys = {**_read(host), name: IN_KEYRING if is_in_keyring else key}
+    _write(host, {**_read(host), name: IN_KEYRING if is_in_keyring else key})
+    return "the keyring of this system" if is_in_keyring else str(key_file(host))
+
+
+def forget_key(host: Host, provider: str, server: str) -> bool:
+    """Remove a key; return whether there was one. Raises ConfigError where the file cannot be written."""
+    name, keys = f"{provider}@{server}", _read(host)
+    if name not in keys:
+        return False
+    if keys.pop(name) == IN_KEYRING:
+        _out_of_keyring(name)
+    _write(host, keys)
+    return True
+
+
+def _write(host: Host, keys: dict[str, str]) -> None:
+    path = key_file(host)
     try:
         private_file.replace(path, msgspec.json.format(msgspec.json.encode(keys), indent=2) + b"\n")
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
-    return "the keyring of this system" if is_in_keyring else str(path)
 
 
 def _read(host: Host) -> dict[str, str]:
@@ -91,3 +124,10 @@ def _into_keyring(name: str, key: str) -> bool:
         return keyring.get_password(SERVICE, name) == key
     except Exception:  # as above: the key goes to a file then
         return False
+
+
+def _out_of_keyring(name: str) -> None:
+    if (keyring := _keyring()) is None:
+        return
+    with suppress(Exception):  # as above: what is left there is named by nothing
+        keyring.delete_password(SERVICE, name)

@@ -22,6 +22,7 @@ RemedyKind: TypeAlias = Literal[
     "choose_local_model",
     "set_key",  # the environment variable
     "save_key",
+    "log_in",  # the MCP server
     "set_endpoint",
     "begin_anew",
     "raise_step_limit",

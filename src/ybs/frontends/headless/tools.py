@@ -162,7 +162,7 @@ def mcp_tools(environment: ToolEnvironment) -> "Sequence[McpTool]":
         await servers.aclose()
 
     asyncio.run(look())
-    warn(servers.news())
+    warn([advised(each.text, each.remedies, separator=" ") for each in servers.news()])
     return servers.tools()
 
 

@@ -8,16 +8,16 @@ from urllib.parse import parse_qs, urlsplit
 from mcp.shared.auth import AuthorizationCodeResult
 
 from ybs.core.errors import ToolError
+from ybs.tools.mcp.listed import cleaned
 
 _PATH = "/callback"
 _MOST_LINE = 16_000
 #: How long the person may take.
 LOGIN_SECONDS: Final = 300.0
-_PAGE = (
-    b"HTTP/1.1 200 OK\r\ncontent-type: text/html; charset=utf-8\r\nconnection: close\r\n\r\n"
-    b"<!doctype html><title>ybs</title><p>You are logged in. You can close this page."
+_HEAD = (
+    "HTTP/1.1 {status}\r\ncontent-type: text/html; charset=utf-8\r\nconnection: close\r\n\r\n{page}"
 )
-_NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nconnection: close\r\n\r\n"
+_PAGE = "<!doctype html><title>ybs</title><p>{words} You can close this page."
 
 
 class BrowserLogin:
@@ -27,11 +27,18 @@ class BrowserLogin:
         self._tell, self._port = tell, port
         self._server: asyncio.Server | None = None
         self._came: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
+        #: Whether there was something to open.
+        self.has_shown = False
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(
-            self._answer, "127.0.0.1", self._port, limit=_MOST_LINE
-        )
+        try:
+            self._server = await asyncio.start_server(
+                self._answer, "127.0.0.1", self._port, limit=_MOST_LINE
+            )
+        except OSError as error:
+            raise ToolError(
+                f"The port {self._port}, to which your browser would come back, cannot be used: {error.strerror}."
+            ) from error
         self._port = self._server.sockets[0].getsockname()[1]
         return self
 
@@ -47,7 +54,8 @@ class BrowserLogin:
 
     async def show(self, url: str) -> None:
         """Show the address to open."""
-        self._tell(url)
+        self.has_shown = True
+        self._tell(cleaned(url, _MOST_LINE))
 
     async def result(self) -> Any:
         """Wait for the browser. Raises ToolError where the login was refused or took too long."""
@@ -57,7 +65,8 @@ class BrowserLogin:
         except TimeoutError:
             raise ToolError(f"nobody logged in within {LOGIN_SECONDS:g} s") from None
         if "code" not in came:
-            raise ToolError(f"the login was refused: {came.get('error', 'no reason was given')}")
+            why = came.get("error_description") or came.get("error", "no reason was given")
+            raise ToolError(f"the login was refused: {cleaned(why, 300).rstrip('.')}")
         return AuthorizationCodeResult(
             code=came["code"], state=came.get("state"), iss=came.get("iss")
         )
@@ -69,7 +78,9 @@ class BrowserLogin:
             parts = urlsplit(line[1] if len(line) > 1 else "")
             given = {name: values[0] for name, values in parse_qs(parts.query).items()}
             is_it = parts.path == _PATH and ("code" in given or "error" in given)
-            writer.write(_PAGE if is_it else _NOT_FOUND)
+            words = "ybs goes on." if "code" in given else "The login was refused."
+            status, page = ("200 OK", _PAGE.format(words=words)) if is_it else ("404 Not Found", "")
+            writer.write(_HEAD.format(status=status, page=page).encode())
             await writer.drain()
             if is_it and not self._came.done():
                 self._came.set_result(given)

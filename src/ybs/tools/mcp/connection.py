@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from ybs.core.errors import ConfigError, Refused, ToolError
 from ybs.core.ports import ToolOutput
+from ybs.core.remedies import Remedy
 from ybs.tools.mcp.listed import Listed, Offer
 from ybs.tools.mcp.pins import Judged, Pins
 from ybs.tools.mcp.settings import BadServer, Server
@@ -60,6 +61,8 @@ class Connection:
         known = pins.of(server) if server.is_on else None
         self.state: State = ("known" if known else "new") if server.is_on else "off"
         self.problem = ""
+        #: What the person can do about the problem.
+        self.remedies: tuple[Remedy, ...] = ()
         #: What it offers, of tools those that may be used; the same object as long as that does not change.
         self.offer: Offer = _narrowed(known.offer, server) if known else Offer()
         self.judged = Judged(self.offer.tools)
@@ -76,7 +79,7 @@ class Connection:
         """Have it started, unless it is running, starting or switched off. One that failed is tried again."""
         if self.state == "off" or (self._task is not None and not self._task.done()):
             return
-        self.state, self.problem = "starting", ""
+        self.state, self.problem, self.remedies = "starting", "", ()
         self._settled, self._has_changed = asyncio.Event(), asyncio.Event()
         self._task = asyncio.create_task(self._live(), name=f"mcp {self.server.name}")
 
@@ -94,7 +97,9 @@ class Connection:
             await self._settled.wait()
         if self._opened is None:
             why = self.problem or "it is switched off"
-            raise ToolError(f"The MCP server {self.server.name} does not run: {why}.")
+            raise ToolError(
+                f"The MCP server {self.server.name} does not run: {why}.", remedies=self.remedies
+            )
         return self._opened.link
 
     async def call(self, tool: Listed, given: Any, print_live: Callable[[str], None]) -> ToolOutput:
@@ -136,7 +141,7 @@ class Connection:
             began = loop.time()
             has_answered = await self._run() or has_answered
             tries = 0 if loop.time() - began > CALM_SECONDS else tries
-            if not has_answered or tries == MOST_RESTARTS:
+            if not has_answered or tries == MOST_RESTARTS or self.remedies:
                 self.state = "failed"
                 self._settled.set()
                 self._tell(f"The MCP server {self.server.name} does not run: {self.problem}.")
@@ -169,7 +174,7 @@ class Connection:
         except TimeoutError:
             self.problem = f"it was not ready within {self.server.start_seconds:g} s"
         except Exception as error:  # somebody else's doing: the session goes on
-            self.problem = _words_of(error)
+            self.problem, self.remedies = _words_of(error), _remedies_in(error)
         finally:
             self._opened = None
         if opened is not None and (why := opened.why):
@@ -236,6 +241,14 @@ def _narrowed(offer: Offer, server: Server) -> Offer:
     if wanted is None:
         return offer
     return replace(offer, tools=tuple(tool for tool in offer.tools if tool.name in wanted))
+
+
+def _remedies_in(error: BaseException) -> tuple[Remedy, ...]:
+    """Return what the person can do, if the error says so, or the first of several errors."""
+    while isinstance(error, BaseExceptionGroup):
+        several: tuple[BaseException, ...] = error.exceptions  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType] - of any kind
+        error = several[0]
+    return error.remedies if isinstance(error, ToolError) else ()
 
 
 def _words_of(error: Exception) -> str:

@@ -1,49 +1,25 @@
 """A server at an address: streamable HTTP by the SDK, within limits, with the person's login where it wants one."""
 
 import asyncio
-import ssl
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from typing import Any, Final, Protocol
+from ipaddress import ip_address, ip_network
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
-from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.auth import OAuthClientMetadata
 
 from ybs.config.addresses import is_loopback
 from ybs.config.host import Host
 from ybs.config.network import Network
-from ybs.core.errors import ToolError
+from ybs.tools.mcp.answers import CONNECT_SECONDS, MOST_BYTES, CheckedTransport
+from ybs.tools.mcp.login import Authorization, Login
 from ybs.tools.mcp.settings import BadServer, Server
-from ybs.tools.mcp.tokens import KeptTokens
-
-#: One answer may have so many bytes, and one event of a stream as many.
-MOST_BYTES: Final = 16_000_000
-_CONNECT_SECONDS = 30.0
-LOGIN_NEEDED: Final = "it wants you to log in first"
-
-
-class Login(Protocol):
-    """Takes the person through a login in their browser."""
-
-    @property
-    def address(self) -> str:
-        """Where the browser comes back to."""
-        ...
-
-    async def show(self, url: str) -> None:
-        """Show the address to open."""
-        ...
-
-    async def result(self) -> Any:
-        """Wait until the browser comes back, and return what it brings."""
-        ...
 
 
 class HttpTransport:
-    """What stands for a process where a server is at an address. It is lost when nothing else says so."""
+    """What stands for a process where a server is at an address; `ended` is set when it cannot be reached or forgot the session."""
 
     def __init__(
         self, server: Server, host: Host, network: Network, login: Login | None = None
@@ -66,103 +42,79 @@ class HttpTransport:
     async def __aexit__(self, *error: Any) -> None:
         await self._stack.__aexit__(*error)
 
+    def _lose(self, why: str) -> None:
+        self.how = why
+        self.ended.set()
+
     def _client(self) -> httpx2.AsyncClient:
+        """Return the client. Raises BadServer."""
         server, network = self._server, self._network
-        certificates = httpx2.create_ssl_context()
-        if network.ca_file:
-            certificates.load_verify_locations(network.ca_file)
-        is_near = is_loopback(urlsplit(server.url).hostname or "")
+        try:
+            certificates = httpx2.create_ssl_context()
+            if network.ca_file:
+                certificates.load_verify_locations(network.ca_file)
+        except OSError as error:  # of the file, or of what stands in it
+            why = error.strerror or error
+            raise BadServer(f"network.ca_file, {network.ca_file}, cannot be used: {why}") from error
+        proxy = proxy_for(server.url, self._host.environ, network)
+        try:
+            wire = httpx2.AsyncHTTPTransport(verify=certificates, proxy=proxy)
+        except (ValueError, ImportError, httpx2.InvalidURL) as error:
+            raise BadServer("the address of the proxy cannot be used") from error
         return httpx2.AsyncClient(
-            headers=dict(server.headers),
-            auth=None if _has_key(server) else self._auth(),
-            transport=_Bounded(certificates, None if is_near else self._proxy()),
-            timeout=httpx2.Timeout(server.timeout_seconds, connect=_CONNECT_SECONDS, read=None),
+            headers={"accept-encoding": "identity", **server.headers},
+            auth=self._auth(),
+            transport=CheckedTransport(
+                wire, self._lose, address=server.url, seconds=server.timeout_seconds
+            ),
+            timeout=httpx2.Timeout(server.timeout_seconds, connect=CONNECT_SECONDS, read=None),
             trust_env=False,
         )
 
-    def _proxy(self) -> str | None:
-        environ = self._host.environ
-        scheme = urlsplit(self._server.url).scheme
-        names = (f"{scheme}_proxy", f"{scheme.upper()}_PROXY", "all_proxy", "ALL_PROXY")
-        return self._network.proxy or next((environ[n] for n in names if environ.get(n)), None)
-
-    def _auth(self) -> OAuthClientProvider:
-        server, login = self._server, self._login
-        metadata = OAuthClientMetadata.model_validate(
-            {
-                "client_name": "ybs",
-                "redirect_uris": [login.address if login else "http://127.0.0.1/callback"],
-                "scope": server.oauth.scopes or None,
-                "token_endpoint_auth_method": "client_secret_post"
-                if server.oauth.client_secret
-                else "none",
-            }
-        )
-
-        async def show(url: str) -> None:
-            if login is None:
-                raise ToolError(LOGIN_NEEDED)
-            await login.show(url)
-
-        async def result() -> Any:
-            if login is None:
-                raise ToolError(LOGIN_NEEDED)
-            return await login.result()
-
-        return OAuthClientProvider(
-            server.url, metadata, KeptTokens(self._host, server, login), show, result
-        )
-
-
-def transport(
-    server: Server, host: Host, network: Network, login: Login | None = None
-) -> HttpTransport:
-    """Return the way to a server. Raises BadServer."""
-    return HttpTransport(server, host, network, login)
+    def _auth(self) -> Authorization | None:
+        """Return what logs in; nothing where there is a key, or where everybody on the way could read the login."""
+        if self._server.has_key or _is_open(self._server.url):
+            return None
+        return Authorization(self._server, self._host, self._login)
 
 
 def check_address(server: Server) -> None:
     """Raise BadServer where a key would go over an open line."""
-    parts = urlsplit(server.url)
-    if parts.scheme == "http" and not is_loopback(parts.hostname or "") and server.headers:
+    if _is_open(server.url) and server.headers:
         raise BadServer(
             "its headers would go over http://, which everybody on the way can read; use https://"
         )
 
 
-def _has_key(server: Server) -> bool:
-    return any(name.lower() == "authorization" for name in server.headers)
+def _is_open(url: str) -> bool:
+    parts = urlsplit(url)
+    return parts.scheme == "http" and not is_loopback(parts.hostname or "")
 
 
-class _Bounded(httpx2.AsyncHTTPTransport):
-    """Ends an answer that is too long; a stream of events has its own limit for each."""
+def proxy_for(url: str, environ: Mapping[str, str], network: Network) -> str | None:
+    """Return the proxy on the way to an address: that of the settings, else that of the environment, none for this machine."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if is_loopback(host):
+        return None
+    if network.proxy:
+        return network.proxy
+    given = {name.lower(): value for name, value in environ.items() if value}
+    if _goes_past(host, given.get("no_proxy", "")):
+        return None
+    found = given.get(f"{parts.scheme}_proxy") or given.get("all_proxy")
+    return f"http://{found}" if found and "://" not in found else found
 
-    def __init__(self, certificates: ssl.SSLContext, proxy: str | None) -> None:
-        super().__init__(verify=certificates, proxy=proxy)
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        response = await super().handle_async_request(request)
-        if "text/event-stream" not in response.headers.get("content-type", ""):
-            response.stream = _BoundedStream(response.stream)
-        return response
-
-
-class _BoundedStream(httpx2.AsyncByteStream):
-    def __init__(self, inner: Any) -> None:
-        self._inner = inner
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for piece in self._pieces():
-            yield piece
-
-    async def _pieces(self) -> AsyncGenerator[bytes]:
-        length = 0
-        async for piece in self._inner:
-            length += len(piece)
-            if length > MOST_BYTES:
-                raise httpx2.ReadError(f"it answered with more than {MOST_BYTES // 1_000_000} MB")
-            yield piece
-
-    async def aclose(self) -> None:
-        """Close the answer."""
-        await self._inner.aclose()
+def _goes_past(host: str, no_proxy: str) -> bool:
+    """Return whether `NO_PROXY` names a host: itself, a domain that it is in, or a network."""
+    for word in filter(None, (each.strip().lower() for each in no_proxy.split(","))):
+        name = word.lstrip("*").lstrip(".")
+        if not name or host == name or host.endswith(f".{name}"):
+            return True
+        try:
+            if ip_address(host) in ip_network(word, strict=False):
+                return True
+        except ValueError:
+            continue  # one of them is a name
+    return False

@@ -39,6 +39,13 @@ _WORDS = {
     types.CONNECTION_CLOSED: "the connection was closed",
     types.REQUEST_TIMEOUT: "it did not answer in time",
 }
+#: How the SDK begins what it says of a stream of events, and what that means.
+_OF_STREAMS = {
+    "SSE stream failed: Server-sent event exceeded": "it sent a message that is too long",
+    "SSE stream": "it ended its answer too early",
+    "Failed to parse": "it sent something that is not a message of the protocol",
+    "Unexpected content type": "it sent something that is not a message of the protocol",
+}
 
 #: Asks the person for what a server wants to know: its words and a JSON Schema; None where they do not want to say.
 Elicit = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any] | None]]
@@ -227,6 +234,9 @@ def words_of(error: BaseException) -> str:
         several: tuple[BaseException, ...] = error.exceptions  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType] - of any kind
         return words_of(several[0])
     if isinstance(error, MCPError):
+        for beginning, words in _OF_STREAMS.items():
+            if error.message.startswith(beginning):
+                return words
         return _WORDS.get(error.code) or cleaned(error.message, 500).rstrip(".")
     if isinstance(error, TimeoutError):
         return "it did not answer in time"

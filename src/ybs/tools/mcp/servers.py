@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -10,9 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ybs.config.key_store import forget_key, has_key
 from ybs.config.network import Network
 from ybs.core.errors import ToolError
+from ybs.core.events import Noticed
 from ybs.core.ports import Confirm, Tool
+from ybs.core.remedies import Remedy
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.resident import Resident
 from ybs.tools.builtin.base import BuiltInTool
@@ -21,7 +25,7 @@ from ybs.tools.mcp.eliciting import asked
 from ybs.tools.mcp.launching import key_of, launch_bare, resident_of
 from ybs.tools.mcp.pins import Pins
 from ybs.tools.mcp.replacing import ReplacedTool, wanted
-from ybs.tools.mcp.settings import Server, filled, servers_in
+from ybs.tools.mcp.settings import BadServer, Server, filled, servers_in
 from ybs.tools.mcp.tool import McpTool
 from ybs.tools.shell.orphans import Mark
 from ybs.tools.workspace import Workspace
@@ -44,7 +48,7 @@ class Surface(Struct, frozen=True, kw_only=True):
 
 
 class Servers:
-    """The connections, by name, and what is wrong with entries of the settings. `tell` takes news, as sentences."""
+    """The connections, by name, and what is wrong with entries of the settings."""
 
     def __init__(
         self,
@@ -58,7 +62,9 @@ class Servers:
         servers, problems = servers_in(section)
         self.problems: Sequence[str] = problems
         self.connections = {
-            server.name: Connection(server, self._opened, self._pins, self._hear)
+            server.name: Connection(
+                server, self._opened, self._pins, partial(self._hear_of, server.name)
+            )
             for server in servers
         }
         self._replacing: dict[str, tuple[Connection, str]] = {}
@@ -68,19 +74,19 @@ class Servers:
             for own, theirs in pairs.items():
                 self._replacing.setdefault(own, (self.connections[server.name], theirs))
         self._replaced: list[ReplacedTool] = []
-        self._news: list[str] = [*problems]
+        self._news = [Noticed(level="warning", text=text) for text in problems]
         self._told = set[str]()
-        self._tell: Callable[[str], None] | None = None
+        self._tell: Callable[[Noticed], None] | None = None
         self._login: Any = None  # as long as the person logs in
 
-    def listen(self, tell: Callable[[str], None] | None) -> None:
+    def listen(self, tell: Callable[[Noticed], None] | None) -> None:
         """Have news told; what came before is told now."""
         self._tell = tell
         if tell is not None:
-            for text in self.news():
-                tell(text)
+            for each in self.news():
+                tell(each)
 
-    def news(self) -> Sequence[str]:
+    def news(self) -> Sequence[Noticed]:
         """Return what was to be told and that nobody has listened to, once."""
         news, self._news = self._news, []
         return news
@@ -134,25 +140,47 @@ class Servers:
         """Have the person log in to a server; `show` gets the address to open. Raises ToolError."""
         server = connection.server
         if server.transport != "http":
-            raise ToolError(f"{server.name} is a program; what it needs stands in its settings")
+            raise ToolError(f"{server.name} is a program; what it needs stands in its settings.")
+        if server.has_key:
+            raise ToolError(f"{server.name} has a key in its headers, and needs no login.")
         browser = await asyncio.to_thread(import_module, "ybs.tools.mcp.browser")
         await connection.aclose()
         wide = replace(server, start_seconds=server.start_seconds + browser.LOGIN_SECONDS)
-        async with browser.BrowserLogin(show, server.oauth.port) as self._login:
+        async with browser.BrowserLogin(show, server.oauth.port) as login:
             try:
-                connection.server = wide
+                connection.server, self._login = wide, login
                 await connection.link()
+            except ToolError as error:
+                why = connection.problem or "it is switched off"
+                raise ToolError(f"You are not logged in to {server.name}: {why}.") from error
             finally:
                 connection.server, self._login = server, None
+                await connection.aclose()  # from now on it takes what was kept
+        if not login.has_shown:
+            raise ToolError(f"{server.name} does not ask for a login.")
+
+    def has_login(self, server: Server) -> bool:
+        """Return whether a login of the person's is kept for a server."""
+        return has_key(self._workspace.roots.host, server.login, self._address_of(server))
+
+    def logout(self, server: Server) -> bool:
+        """Forget the login at a server; return whether there was one. Raises ConfigError."""
+        return forget_key(self._workspace.roots.host, server.login, self._address_of(server))
+
+    def _address_of(self, server: Server) -> str:
+        with suppress(BadServer):
+            return filled(server, self._workspace.roots.host.environ).url
+        return server.url
 
     def forget(self, server: Server) -> None:
-        """Remove what is kept of a server: its home, its approval. Raises ConfigError and OSError."""
+        """Remove what is kept of a server: its home, its approval, the login. Raises ConfigError and OSError."""
         from shutil import rmtree
 
         from ybs.security.sandbox.resident import home_of
 
         folder = self._workspace.roots.folder
         self._pins.forget(server)
+        self.logout(server)
         rmtree(home_of(self._workspace.roots.host, key_of(server, folder)), ignore_errors=True)
 
     def needs_of(self, server: Server) -> str:
@@ -171,11 +199,15 @@ class Servers:
         self._tell = None
         await asyncio.gather(*(each.aclose() for each in self.connections.values()))
 
-    def _hear(self, text: str) -> None:
+    def _hear_of(self, name: str, text: str) -> None:
+        self._hear(text, self.connections[name].remedies)
+
+    def _hear(self, text: str, remedies: tuple[Remedy, ...] = ()) -> None:
+        news = Noticed(level="warning", text=text, remedies=remedies)
         if self._tell is None:
-            self._news.append(text)
+            self._news.append(news)
         else:
-            self._tell(text)
+            self._tell(news)
 
     @asynccontextmanager
     async def _opened(self, server: Server, changed: Callable[[], None]) -> AsyncGenerator[Opened]:
@@ -184,7 +216,7 @@ class Servers:
         elicit = self._eliciting(server) if server.elicitation else None
         if server.transport == "http":
             http = await asyncio.to_thread(import_module, "ybs.tools.mcp.http")
-            transport = http.transport(
+            transport = http.HttpTransport(
                 ready, self._workspace.roots.host, self._surface.network, self._login
             )
         else:

@@ -91,9 +91,25 @@ class Server(Struct, frozen=True, kw_only=True):
         return self.sandbox and not self.is_container
 
     @property
+    def login(self) -> str:
+        """The name under which the person's login is kept, for its address."""
+        return f"mcp:{self.name}"
+
+    @property
+    def has_key(self) -> bool:
+        """Whether a key stands in its headers, in place of a login."""
+        return any(name.lower() == "authorization" for name in self.headers)
+
+    @property
     def shown(self) -> str:
-        """Say in one line what is started or reached, without values of variables."""
-        return self.url or " ".join([self.command, *self.args])
+        """Say in one line what is started or reached, without values of variables or what stands behind a `?`."""
+        if not self.url:
+            return " ".join([self.command, *self.args])
+        place, question, _ = self.url.partition("?")
+        scheme, slashes, rest = place.partition("://")
+        host, slash, path = rest.partition("/")
+        shown = f"{scheme}{slashes}{host.rpartition('@')[2]}{slash}{path}"
+        return f"{shown}?…" if question else shown
 
     @property
     def needs(self) -> str:

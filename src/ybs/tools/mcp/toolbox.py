@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ybs.core.events import Emit, Noticed
+from ybs.core.events import Emit
 from ybs.core.ports import ToolSpec
 from ybs.tools.behind_checks import BehindChecks
 from ybs.tools.mcp.listed import Offer
@@ -21,7 +21,7 @@ class McpToolbox(BehindChecks):
     async def open(self, emit: Emit) -> None:
         """Wait a moment for servers that nobody knows yet; the others are started when they are needed."""
         await self._local.open(emit)
-        self._servers.listen(lambda text: emit(Noticed(level="warning", text=text)))
+        self._servers.listen(emit)
         await self._servers.known()
         self.specs()
 

@@ -1,0 +1,257 @@
+"""What a server at an address may answer: whole messages within limits. What else comes becomes an error with words of ybs's own.
+
+The SDK reads bodies of any size, and says of every failure that the server returned an error response.
+"""
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing
+from http.client import responses
+from os import strerror
+from socket import gaierror
+from typing import Any, Final
+
+import httpx2
+import msgspec
+
+from ybs.config.addresses import is_loopback
+from ybs.config.tree import is_object
+from ybs.core.errors import ToolError
+from ybs.tools.mcp.listed import cleaned
+
+#: One answer may have so many bytes, and one event of a stream as many.
+MOST_BYTES: Final = 16_000_000
+#: A stream of events may have so many bytes in all.
+MOST_STREAMED: Final = 128_000_000
+#: A stream that answers a request is closed so long after the request has run out of time.
+_GRACE_SECONDS = 30.0
+CONNECT_SECONDS: Final = 15.0
+_SHORT_SECONDS = 30.0
+#: What is said at the end of a session is not waited for.
+_FAREWELL_SECONDS = 3.0
+_SESSION = "mcp-session-id"
+_EVENTS = "text/event-stream"
+_INTERNAL_ERROR = -32603
+_STATUSES: Final[Mapping[int, str]] = {
+    401: "it does not accept the key in its headers",
+    403: "it does not allow this",
+    404: "there is no MCP server at this address",
+    405: "there is no MCP server at this address",
+    429: "it wants fewer requests",
+}
+
+
+class CheckedTransport(httpx2.AsyncBaseTransport):
+    """Sends requests by another transport. `lost` is told why, when the server or its session is gone."""
+
+    def __init__(
+        self,
+        inner: httpx2.AsyncBaseTransport,
+        lost: Callable[[str], None],
+        *,
+        address: str,
+        seconds: float,
+    ) -> None:
+        self._inner, self._lost, self._seconds = inner, lost, seconds
+        self._home = httpx2.URL(address)
+        #: Why nothing more is sent.
+        self._gone = ""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request. Raises ToolError for one that must not be sent, and what httpx2 raises where no message is asked for."""
+        self._check_target(request.url)
+        is_message = request.method == "POST" and _EVENTS in request.headers.get("accept", "")
+        if not is_message:
+            return await self._other(request)
+        if self._gone:
+            return _refusal(502, self._gone)
+        try:
+            async with asyncio.timeout(self._seconds):
+                response = await self._exchange(request)
+        except (TimeoutError, _Unusable, httpx2.TransportError) as error:
+            return self._failed(error)
+        return response if _is_stream(response) else self._message(request, response)
+
+    def _failed(self, error: Exception) -> httpx2.Response:
+        match error:
+            case TimeoutError():
+                return _refusal(504, f"it did not answer within {self._seconds:g} s")
+            case _Unusable():
+                return _refusal(502, str(error))
+            case httpx2.ConnectError():
+                return self._give_up(f"it cannot be reached: {_reason(error)}")
+            case _:
+                return self._give_up(f"the connection broke: {_reason(error)}")
+
+    async def _other(self, request: httpx2.Request) -> httpx2.Response:
+        """Send what is not a message: a request of a login, or one that opens a stream of events or ends a session."""
+        if self._gone:
+            raise httpx2.ConnectError(self._gone)
+        if _EVENTS in request.headers.get("accept", ""):
+            return await self._exchange(request)
+        short = _FAREWELL_SECONDS if request.method == "DELETE" else _SHORT_SECONDS
+        limits = dict.fromkeys(("connect", "read", "write", "pool"), short)
+        request.extensions = {**request.extensions, "timeout": limits}
+        try:
+            return await self._exchange(request)
+        except (httpx2.TransportError, _Unusable) as error:
+            raise ToolError(f"{request.url.host} cannot be reached: {_reason(error)}") from error
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._inner.aclose()
+
+    def _check_target(self, url: httpx2.URL) -> None:
+        """Raise ToolError for an address, such as that of a login, to which the server must not lead."""
+        if url.scheme == "http" and not is_loopback(url.host) and url.host != self._home.host:
+            raise ToolError(f"it leads to http://{url.host}, where everybody on the way can read")
+        if is_loopback(url.host) and not is_loopback(self._home.host):
+            raise ToolError(f"it leads to {url.host}, which is this machine")
+
+    async def _exchange(self, request: httpx2.Request) -> httpx2.Response:
+        response = await self._inner.handle_async_request(request)
+        if encoding := response.headers.get("content-encoding", ""):
+            await response.aclose()
+            raise _Unusable(f"it answered in the encoding {encoding}, which was not asked for")
+        stream: Any = response.stream
+        if not _is_stream(response):
+            return await _whole(response, stream)
+        is_answer = request.method == "POST" and not _listens(request)
+        seconds = self._seconds + _GRACE_SECONDS if is_answer else None
+        response.stream = _BoundedStream(stream, seconds)
+        return response
+
+    def _give_up(self, why: str) -> httpx2.Response:
+        self._gone = why
+        self._lost(why)
+        return _refusal(502, why)
+
+    def _message(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+        """Return an answer that the SDK can take, else what is wrong with it in its place."""
+        status, body = response.status_code, response.content
+        if _SESSION in request.headers and _has_no_session(status, body):
+            return self._give_up("it has forgotten the session")
+        if 300 <= status < 400 or status in (202, 204):
+            return response
+        kind = response.headers.get("content-type", "").partition(";")[0].strip()
+        message = _decoded(body)
+        if is_object(message) and message.get("jsonrpc") == "2.0":
+            return response
+        if status >= 400:
+            challenge = response.headers.get("www-authenticate", "")
+            return _refusal(status, _words_for(status, message), challenge)
+        what = "nothing" if not body else cleaned(kind, 60) or "something"
+        what = "JSON" if message is not None else what
+        return _refusal(
+            502, f"it answered with {what}, which is not a message of the protocol: check its url"
+        )
+
+
+class _Unusable(httpx2.StreamError):
+    """An answer that is not read, or not to its end."""
+
+
+class _BoundedStream(httpx2.AsyncByteStream):
+    """Ends a stream that is too long, or that goes on for too long."""
+
+    def __init__(self, inner: Any, seconds: float | None) -> None:
+        self._inner = inner
+        self._ends = None if seconds is None else asyncio.get_running_loop().time() + seconds
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async with aclosing(self._pieces()) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def _pieces(self) -> AsyncGenerator[bytes]:
+        length, pieces = 0, aiter(self._inner)
+        while True:
+            try:
+                async with asyncio.timeout_at(self._ends):
+                    piece = await anext(pieces, None)
+            except TimeoutError:
+                raise _Unusable("its answer did not end in time") from None
+            if piece is None:
+                return
+            length += len(piece)
+            if length > MOST_STREAMED:
+                raise _Unusable(f"it sent more than {MOST_STREAMED // 1_000_000} MB")
+            yield piece
+
+    async def aclose(self) -> None:
+        """Close the answer."""
+        await self._inner.aclose()
+
+
+async def _whole(response: httpx2.Response, stream: Any) -> httpx2.Response:
+    """Return the answer with its body, which is not read beyond the limit. Raises _Unusable."""
+    body = bytearray()
+    try:
+        async for piece in stream:
+            body += piece
+            if len(body) > MOST_BYTES:
+                raise _Unusable(f"it answered with more than {MOST_BYTES // 1_000_000} MB")
+    finally:
+        await stream.aclose()
+    return httpx2.Response(response.status_code, headers=response.headers, content=bytes(body))
+
+
+def _is_stream(response: httpx2.Response) -> bool:
+    return response.headers.get("content-type", "").lower().startswith(_EVENTS)
+
+
+def _listens(request: httpx2.Request) -> bool:
+    return request.headers.get("mcp-method", "") == "subscriptions/listen"
+
+
+def _has_no_session(status: int, body: bytes) -> bool:
+    """Return whether an answer says that the session is gone; many servers say so with another status than they should."""
+    return status == 404 or (status == 400 and b"session" in body.lower())
+
+
+def _refusal(status: int, words: str, challenge: str = "") -> httpx2.Response:
+    """Return an error of the protocol, which the SDK hands to whoever waits for the answer."""
+    error = {"code": _INTERNAL_ERROR, "message": words}
+    headers = {"www-authenticate": challenge} if challenge else None
+    body = {"jsonrpc": "2.0", "id": None, "error": error}
+    return httpx2.Response(status, headers=headers, json=body)
+
+
+def _decoded(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _words_for(status: int, said: Any) -> str:
+    """Return what a status means, with the server's own words where its answer has some."""
+    words = _STATUSES.get(status, "it failed")
+    fields: tuple[Any, ...] = ()
+    if is_object(said):
+        fields = (*map(said.get, ("error_description", "message", "detail", "error")),)
+    own = next((cleaned(each, 200) for each in fields if isinstance(each, str) and each), "")
+    return f"{words} ({status} {responses.get(status, '')}{f': {own}' if own else ''})"
+
+
+def _reason(error: BaseException) -> str:
+    """Say why there is no connection: the words of the system or of TLS, which stand somewhere behind the error."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, BaseExceptionGroup):
+            several: tuple[BaseException, ...] = cause.exceptions  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType] - of any kind
+            return _reason(several[0])
+        match cause:
+            case ssl.SSLCertVerificationError():
+                return f"its certificate is not trusted ({cause.verify_message})"
+            case gaierror():
+                return "there is no such host"
+            case OSError() if cause.errno:
+                return strerror(cause.errno)
+            case _:
+                cause = cause.__cause__ or cause.__context__
+    return cleaned(str(error), 200) or type(error).__name__
+
+
+__all__ = ["CONNECT_SECONDS", "MOST_BYTES", "MOST_STREAMED", "CheckedTransport"]

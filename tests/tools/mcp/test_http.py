@@ -1,0 +1,384 @@
+"""Servers at an address: real ones of the SDK, in both generations of the protocol, and how they come back."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from itertools import product
+from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from own_ca import make_ca
+
+from mcp_http import (
+    HELD,
+    RESULTS,
+    Answer,
+    Request,
+    connected,
+    message,
+    older,
+    protocol,
+    real_server,
+    scripted,
+    served,
+)
+from rows import every_row
+from ybs.config.host import Host
+from ybs.config.network import Network
+from ybs.core.errors import ToolError
+from ybs.tools.mcp.http import proxy_for
+
+pytestmark = pytest.mark.integration
+
+KINDS = [(modern, whole) for modern in (True, False) for whole in (True, False)]
+
+
+@pytest.mark.parametrize(("is_modern", "is_json"), KINDS)
+async def test_a_real_server_in_both_generations_and_both_kinds_of_answers(
+    tmp_path: Path, is_modern: bool, is_json: bool
+):
+    server = real_server()
+    app = server.streamable_http_app(json_response=is_json)
+    async with served(app if is_modern else older(app)) as url, connected(tmp_path, url) as held:
+        HELD.clear()
+        await held.one.settled()
+        assert held.one.problem == ""
+        assert held.one.version >= "2026" if is_modern else held.one.version < "2026"
+        assert [each.name for each in held.one.offer.tools] == ["add", "work", "grow", "headers"]
+        assert held.one.offer.instructions == "Use it."
+        assert await held.call("add", a=2, b=3) == "5"
+        assert await held.call("work") == "worked"
+        assert ([] if is_json else ["half (1 of 2)\n", "all (2 of 2)\n"]) == HELD
+        link = await held.one.link()
+        assert (await link.read("notes://one")).output == "the note"
+        assert await link.prompt("review", {"what": "this"}) == "Review this."
+        assert await held.call("grow") == "there is more"
+        async with asyncio.timeout(5):
+            while len(held.one.offer.tools) == 4:  # noqa: ASYNC110 - it tells nobody
+                await asyncio.sleep(0.005)
+        assert await held.call("grown") == "grown"
+    assert held.said == []
+
+
+async def stream(*pieces: bytes, forever: bytes = b"") -> AsyncIterator[bytes]:
+    for piece in pieces:
+        yield piece
+    while forever:
+        yield forever
+        await asyncio.sleep(0)
+
+
+def event(**said: Any) -> bytes:
+    return b"data: " + json.dumps({"jsonrpc": "2.0", **said}).encode() + b"\n\n"
+
+
+def events(*pieces: bytes, forever: bytes = b"") -> Answer:
+    return Answer(kind="text/event-stream", pieces=stream(*pieces, forever=forever))
+
+
+MEGABYTE = b"x" * 1_000_000
+BAD_STARTS: list[tuple[Callable[[], Answer], str]] = [
+    (lambda: Answer(404, b"<html>", "text/html"), "there is no MCP server at this address (404 Not Found)"),
+    (lambda: Answer(500, b"oops", "text/plain"), "it failed (500 Internal Server Error)"),
+    (lambda: Answer(503, {"message": "down\x1b[2J"}), "it failed (503 Service Unavailable: down"),
+    (lambda: Answer(403, b""), "it does not allow this (403 Forbidden)"),
+    (lambda: Answer(200, b"<html>", "text/html"), "it answered with text/html, which is not a message of the protocol: check its url"),
+    (lambda: Answer(200, b"{{{{"), "it answered with application/json, which is not"),
+    (lambda: Answer(200, {"a": 1}), "it answered with JSON, which is not a message of the protocol"),
+    (lambda: Answer(200, b"\x00\xff" * 9, "application/octet-stream"), "it answered with application/octet-stream, which"),
+    (lambda: Answer(200, b""), "it answered with nothing, which is not"),
+    (lambda: Answer(200, b"x", content_encoding="gzip"), "it answered in the encoding gzip, which was not asked for"),
+    (lambda: Answer(pieces=stream(forever=MEGABYTE)), "it answered with more than 16 MB"),
+    (lambda: events(b"data: ", forever=MEGABYTE), "it sent a message that is too long"),
+    (lambda: events(b"data: {{\n\n"), "it sent something that is not a message of the protocol"),
+    (lambda: events(b": nothing\n\n"), "it ended its answer too early"),
+    (lambda: Answer(307, location="http://127.0.0.1:1/mcp"), "Redirect to http://127.0.0.1:1/mcp not followed"),
+]  # fmt: skip
+
+
+async def test_what_is_not_a_server_is_named_as_what_it_is(tmp_path: Path):
+    wrong: list[str] = []
+    answers: list[Callable[[], Answer]] = []
+    async with served(scripted(lambda _: answers[-1]())) as url:
+        for answer, words in BAD_STARTS:
+            answers.append(answer)
+            async with connected(tmp_path, url) as held:
+                await held.one.settled()
+            if held.one.state != "failed" or not held.one.problem.startswith(words):
+                wrong.append(f"{words!r}: {held.one.problem!r}")
+    assert wrong == []
+
+
+async def test_a_server_that_is_not_there_or_never_answers_is_given_up_in_time(tmp_path: Path):
+    async with served(protocol()) as url:
+        pass
+    async with connected(tmp_path, url) as held:
+        await held.one.settled()
+        assert held.one.problem == "it cannot be reached: Connection refused"
+    async with connected(tmp_path, "http://no-such-host.invalid/mcp") as held:
+        await held.one.settled()
+        assert held.one.problem.startswith("it cannot be reached: ")
+    silent = scripted(lambda _: never())
+    async with served(silent) as url, connected(tmp_path, url, start_seconds=0.2) as held:
+        await held.one.settled()
+        assert held.one.problem == "it was not ready within 0.2 s"
+    async with served(silent) as url, connected(tmp_path, url, timeout_seconds=0.2) as held:
+        await held.one.settled()
+        assert held.one.problem.startswith("it did not answer")
+
+
+async def never() -> Answer:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+BAD_CALLS: list[tuple[Callable[[Any], Any], str]] = [
+    (lambda _: Answer(500, {"detail": "no disk"}), "it failed (500 Internal Server Error: no disk)"),
+    (lambda _: Answer(pieces=stream(forever=MEGABYTE)), "it answered with more than 16 MB"),
+    (lambda _: events(b"data: ", forever=MEGABYTE), "it sent a message that is too long"),
+    (lambda _: Answer(200, b"{"), "it answered with application/json, which is not a message"),
+    (lambda _: events(event(method="notifications/x")), "it ended its answer too early"),
+    (lambda _: never(), "it did not answer"),
+    (lambda _: events(forever=event(method="notifications/message", params={"level": "info", "data": 1})), "it did not answer"),
+]  # fmt: skip
+
+
+async def test_a_call_that_is_answered_badly_fails_alone_in_time_and_in_bounds(tmp_path: Path):
+    """M04: 100 MB, an event of 50 MB, an answer that never ends: the next call works."""
+    wrong: list[str] = []
+    answers: list[Callable[[Any], Any]] = []
+
+    def answer(request: Request) -> Any:
+        return answers.pop()(request) if b"tools/call" in request.body and answers else None
+
+    app = protocol(answer)
+    async with served(app) as url, connected(tmp_path, url, timeout_seconds=0.5) as held:
+        await held.one.settled()
+        for bad, words in BAD_CALLS:
+            before = getrusage(RUSAGE_SELF).ru_maxrss
+            answers.append(bad)
+            with pytest.raises(ToolError) as caught:
+                await held.call("echo")
+            if f"The server failed: {words}" not in str(caught.value):
+                wrong.append(f"{words!r}: {caught.value}")
+            assert getrusage(RUSAGE_SELF).ru_maxrss - before < 150_000  # KB
+            assert await held.call("echo") == "done"
+        assert held.said == []
+    assert wrong == []
+
+
+async def test_a_server_that_goes_away_is_reached_again_when_it_is_back(tmp_path: Path):
+    async with AsyncExitStack() as first:
+        url = await first.enter_async_context(served(protocol()))
+        async with connected(tmp_path, url) as held:
+            assert await held.call("echo") == "done"
+            await first.aclose()
+            with pytest.raises(
+                ToolError, match="was lost: it cannot be reached: Connection refused"
+            ):
+                await held.call("echo")
+            async with served(protocol(), port=urlsplit(url).port or 0):
+                assert await held.call("echo") == "done"
+            assert held.said == [
+                "The MCP server demo was lost and is started again: it cannot be reached: Connection refused."
+            ]
+
+
+@pytest.mark.parametrize("status", [404, 400])
+async def test_a_session_that_the_server_forgot_is_begun_anew(tmp_path: Path, status: int):
+    sessions: list[str] = []
+
+    def answer(request: Request) -> Any:
+        if b'"initialize"' in request.body:
+            sessions.append(f"s{len(sessions)}")
+            return None
+        given = request.headers.get("mcp-session-id")
+        if b"server/discover" in request.body or given == sessions[-1]:
+            return None
+        return Answer(
+            status,
+            {"jsonrpc": "2.0", "id": "x", "error": {"code": -32600, "message": "Unknown session"}},
+        )
+
+    def app(request: Request) -> Any:
+        got = answer(request)
+        if got is None and b'"initialize"' in request.body:
+            return message(request.json, RESULTS["initialize"], session=sessions[-1])
+        return got
+
+    async with served(protocol(app)) as url, connected(tmp_path, url) as held:
+        assert await held.call("echo") == "done"
+        sessions.append("another")
+        with pytest.raises(ToolError, match="was lost: it has forgotten the session"):
+            await held.call("echo")
+        assert await held.call("echo") == "done"
+        assert sessions == ["s0", "another", "s2"]
+
+
+@pytest.mark.parametrize("is_modern", [True, False])
+async def test_a_call_that_is_cancelled_is_cancelled_at_the_server(tmp_path: Path, is_modern: bool):
+    server, began, ended = real_server(), asyncio.Event(), asyncio.Event()
+
+    @server.tool()
+    async def wait() -> str:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        raise AssertionError
+
+    app = server.streamable_http_app()
+    async with served(app if is_modern else older(app)) as url, connected(tmp_path, url) as held:
+        calling = asyncio.create_task(held.call("wait"))
+        await began.wait()
+        calling.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await calling
+        async with asyncio.timeout(5):
+            await ended.wait()
+        assert await held.call("add", a=1, b=1) == "2"
+
+
+async def test_headers_take_variables_and_one_that_is_not_set_is_named(tmp_path: Path):
+    host = Host.of({"HOME": str(tmp_path), "DEMO_KEY": "k" * 9})
+    headers = {"Authorization": "Bearer ${DEMO_KEY}", "X-Team": "${TEAM:-none}"}
+    async with served(real_server().streamable_http_app()) as url:
+        async with connected(tmp_path, url, host=host, headers=headers) as held:
+            seen = json.loads(await held.call("headers"))
+            assert (seen["authorization"], seen["x-team"]) == ("Bearer kkkkkkkkk", "none")
+        async with connected(tmp_path, url, host=host, headers={"A": "${NOT_SET}"}) as held:
+            await held.one.settled()
+            assert held.one.problem == "it names the variable NOT_SET, which is not set"
+
+
+async def test_a_key_that_is_refused_is_not_a_login(tmp_path: Path):
+    app = scripted(lambda _: Answer(401, {"error": "bad key"}, www_authenticate="Bearer"))
+    key = {"Authorization": "Bearer 1"}
+    async with served(app) as url, connected(tmp_path, url, headers=key) as held:
+        await held.one.settled()
+        assert held.one.problem == (
+            "it does not accept the key in its headers (401 Unauthorized: bad key)"
+        )
+
+
+REDIRECTS = [301, 302, 307, 308]
+
+
+async def test_m08_what_a_server_redirects_to_gets_nothing(tmp_path: Path):
+    asked: list[Request] = []
+    redirects: list[Answer] = []
+    elsewhere = scripted(lambda request: asked.append(request) or Answer(200, b"{}"))
+
+    def answer(request: Request) -> Any:
+        return redirects[-1] if b"tools/call" in request.body else None
+
+    headers = {"Authorization": "Bearer abc", "X-Key": "def"}
+    async with (
+        served(elsewhere) as other,
+        served(protocol(answer)) as url,
+        connected(tmp_path, url, headers=headers) as held,
+    ):
+        await held.one.settled()
+        for status, to in product(REDIRECTS, (other, other.replace("127.0.0.1", "localhost"))):
+            redirects.append(Answer(status, location=to))
+            with pytest.raises(ToolError, match=r"Redirect to .* not followed"):
+                await held.call("echo")
+    assert asked == []
+
+
+async def test_a_redirect_on_the_same_server_is_followed(tmp_path: Path):
+    seen: list[str] = []
+
+    def answer(request: Request) -> Any:
+        seen.append(request.headers.get("authorization", ""))
+        return None if request.path.endswith("/") else Answer(307, location="/mcp/")
+
+    key = {"Authorization": "Bearer abc"}
+    async with served(protocol(answer)) as url, connected(tmp_path, url, headers=key) as held:
+        assert await held.call("echo") == "done"
+    assert set(seen) == {"Bearer abc"}
+
+
+async def test_keys_do_not_go_over_an_open_line(tmp_path: Path):
+    async with connected(tmp_path, "http://far.example/mcp", headers={"X-Key": "1"}) as held:
+        await held.one.settled()
+        assert held.one.problem.startswith("its headers would go over http://")
+
+
+NEAR, FAR = "http://127.0.0.1:1/mcp", "https://mcp.example.com/mcp"
+OTHER = "http://proxy:1"
+
+
+@every_row(
+    "url, environ, proxy, expected",
+    [
+        (FAR, {}, None, None),
+        (FAR, {"HTTPS_PROXY": OTHER}, None, OTHER),
+        (FAR, {"https_proxy": "proxy:1"}, None, OTHER),
+        (FAR, {"HTTP_PROXY": OTHER}, None, None),
+        (FAR, {"ALL_PROXY": OTHER}, None, OTHER),
+        (FAR, {"HTTPS_PROXY": OTHER}, "http://own:2", "http://own:2"),
+        (NEAR, {"HTTP_PROXY": OTHER}, "http://own:2", None),
+        (FAR, {"HTTPS_PROXY": OTHER, "NO_PROXY": "example.com"}, None, None),
+        (FAR, {"HTTPS_PROXY": OTHER, "no_proxy": "a, .Example.com"}, None, None),
+        (FAR, {"HTTPS_PROXY": OTHER, "NO_PROXY": "*"}, None, None),
+        (FAR, {"HTTPS_PROXY": OTHER, "NO_PROXY": "*.example.com"}, None, None),
+        (FAR, {"HTTPS_PROXY": OTHER, "NO_PROXY": "ample.com,,10.0.0.0/8"}, None, OTHER),
+        ("http://10.1.2.3/mcp", {"HTTP_PROXY": OTHER, "NO_PROXY": "10.0.0.0/8"}, None, None),
+        ("http://11.1.2.3/mcp", {"HTTP_PROXY": OTHER, "NO_PROXY": "10.0.0.0/8"}, None, OTHER),
+    ],
+)
+def test_the_proxy_is_that_of_the_settings_or_of_the_environment(
+    url: str, environ: dict[str, str], proxy: str | None, expected: str | None
+):
+    assert proxy_for(url, environ, Network(proxy=proxy)) == expected
+
+
+async def test_a_certificate_of_ones_own_authority_and_a_proxy_on_the_way(tmp_path: Path):
+    ca_file, context = make_ca(tmp_path, "mcp.example.org")
+    async with served(protocol(), certificates=context) as url, tunnel(url) as (proxy, asked):
+        far = url.replace("127.0.0.1", "mcp.example.org")
+        trusted = Network(proxy=proxy, ca_file=str(ca_file))
+        async with connected(tmp_path, far, network=trusted) as held:
+            assert await held.call("echo") == "done"
+        assert set(asked) == {f"CONNECT mcp.example.org:{urlsplit(url).port} HTTP/1.1"}
+        async with connected(tmp_path, far, network=Network(proxy=proxy)) as held:
+            await held.one.settled()
+            assert held.one.problem.startswith(
+                "it cannot be reached: its certificate is not trusted (unable to get local issuer"
+            )
+        broken = Network(ca_file=str(tmp_path / "none.pem"))
+        async with connected(tmp_path, far, network=broken) as held:
+            await held.one.settled()
+            assert held.one.problem.endswith("none.pem, cannot be used: No such file or directory")
+    odd = Network(proxy="gopher://x")
+    async with connected(tmp_path, "https://mcp.example.org/mcp", network=odd) as held:
+        await held.one.settled()
+        assert held.one.problem == "the address of the proxy cannot be used"
+
+
+@asynccontextmanager
+async def tunnel(to: str) -> AsyncGenerator[tuple[str, list[str]]]:
+    """Run a proxy that tunnels to one server, whatever it is asked for."""
+    asked: list[str] = []
+
+    async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            while data := await reader.read(65_536):
+                writer.write(data)
+        writer.close()
+
+    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append((await reader.readuntil(b"\r\n\r\n")).split(b"\r\n", 1)[0].decode())
+        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", urlsplit(to).port)
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        await asyncio.gather(copy(reader, far_writer), copy(far_reader, writer))
+
+    proxy = await asyncio.start_server(relay, "127.0.0.1", 0)
+    async with proxy:
+        yield f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}", asked

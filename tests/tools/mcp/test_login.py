@@ -1,0 +1,189 @@
+"""Logins at servers: the test plays the browser."""
+
+import asyncio
+import re
+import stat
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from socket import socket
+from typing import Any
+
+import msgspec
+import pytest
+
+from hosts import this_host
+from mcp_http import Answer, connected, protocol, scripted, served
+from mcp_login import Provider, browse
+from ybs.config.key_store import key_file, keys_in_file
+from ybs.core.errors import ToolError
+from ybs.core.remedies import Remedy
+from ybs.tools.mcp.servers import Servers
+
+pytestmark = pytest.mark.integration
+
+
+async def log_in(
+    servers: Servers, visit: Callable[[str], Coroutine[Any, Any, object]] = browse
+) -> None:
+    """Log in; `visit` is what the browser does with the address."""
+    opened: list[asyncio.Future[Any]] = []
+
+    def show(url: str) -> None:
+        opened.append(asyncio.ensure_future(visit(url)))
+
+    try:
+        await servers.login(next(iter(servers.connections.values())), show)
+    finally:
+        await asyncio.gather(*opened)
+
+
+async def test_a_server_that_wants_a_login_says_so_and_nothing_is_registered(tmp_path: Path):
+    provider = Provider()
+    async with served(provider.app) as url, connected(tmp_path, url) as held:
+        with pytest.raises(ToolError, match="does not run: it wants you to log in first") as caught:
+            await held.one.link()
+        assert caught.value.remedies == (Remedy("log_in", "demo"),)
+        assert held.one.state == "failed"
+        assert held.news[0].remedies == caught.value.remedies
+        assert set(provider.asked) == {"/mcp"}
+
+
+async def test_a_login_is_kept_for_the_next_process_and_refreshed(tmp_path: Path):
+    provider = Provider()
+    async with served(provider.app) as url:
+        async with connected(tmp_path, url) as held:
+            await log_in(held.servers)
+            assert await held.call("echo") == "done"
+        file = key_file(this_host())
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        async with connected(tmp_path, url) as held:
+            assert await held.call("echo") == "done"
+            provider.access.clear()  # revoked
+            assert await held.call("echo") == "done"
+            assert provider.count == 2
+        expire(file)
+        async with connected(tmp_path, url) as held:
+            before = len(provider.asked)
+            assert await held.call("echo") == "done"
+            assert provider.asked[before] == "/as/token"
+        async with connected(tmp_path, url) as held:
+            provider.access.clear()
+            provider.refresh.clear()
+            with pytest.raises(ToolError, match="log in first"):
+                await held.one.link()
+        assert len(provider.clients) == 1
+
+
+def expire(file: Path) -> None:
+    """Make the tokens that are kept as old as those that a server no longer takes."""
+    keys = msgspec.json.decode(file.read_bytes(), type=dict[str, str])
+    old = {
+        name: re.sub(r'"expires":[\d.]+', '"expires":1.0', login) for name, login in keys.items()
+    }
+    assert old != keys
+    file.write_bytes(msgspec.json.encode(old))
+
+
+async def test_tokens_are_known_as_secrets_and_nothing_says_them(tmp_path: Path):
+    provider = Provider()
+    async with served(provider.app) as url, connected(tmp_path, url) as held:
+        await log_in(held.servers)
+        assert {"access-token-1", "refresh-token-1"} <= set(keys_in_file(this_host()))
+        assert "token-1" not in repr(vars(held.one)) + "".join(held.said)
+        server = held.one.server
+        held.servers.forget(server)
+        assert "token-1" not in key_file(this_host()).read_text()
+        assert not held.servers.has_login(server)
+
+
+async def test_a_second_login_is_a_new_one(tmp_path: Path):
+    provider = Provider()
+    async with served(provider.app) as url, connected(tmp_path, url) as held:
+        await log_in(held.servers)
+        await log_in(held.servers)
+        assert provider.count == 2
+        assert await held.call("echo") == "done"
+
+
+async def test_a_program_that_is_known_already_needs_no_registration(tmp_path: Path):
+    provider = Provider()
+    provider.can_register = False
+    async with served(provider.app) as url:
+        async with connected(tmp_path, url) as held:
+            with pytest.raises(ToolError, match="cannot register themselves"):
+                await log_in(held.servers)
+        free = a_free_port()
+        provider.clients["own"] = {"redirect_uris": [f"http://127.0.0.1:{free}/callback"]}
+        oauth = {"client_id": "own", "callback_port": free}
+        async with connected(tmp_path, url, oauth=oauth) as held:
+            await log_in(held.servers)
+            assert await held.call("echo") == "done"
+
+
+def a_free_port() -> int:
+    with socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+REFUSALS = [
+    ({"error": "access_denied"}, "the login was refused: access_denied"),
+    ({"error": "x", "error_description": "No\x1b[2J seat."}, "the login was refused: No"),
+    (
+        {"code": "1", "state": "of another"},
+        "the login failed: the browser came back from another login",
+    ),
+]
+
+
+@pytest.mark.parametrize(("page", "words"), REFUSALS)
+async def test_a_login_that_fails_says_why(tmp_path: Path, page: dict[str, str], words: str):
+    provider = Provider()
+    provider.page = page
+    async with served(provider.app) as url, connected(tmp_path, url) as held:
+        with pytest.raises(ToolError, match=f"^You are not logged in to demo: {words}") as caught:
+            await log_in(held.servers)
+        assert "\x1b" not in str(caught.value)
+        assert provider.count == 0
+
+
+async def test_nobody_waits_for_ever_for_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("ybs.tools.mcp.browser.LOGIN_SECONDS", 0.05)
+
+    async def nobody(_url: str) -> None:
+        pass
+
+    provider = Provider()
+    async with served(provider.app) as url, connected(tmp_path, url) as held:
+        with pytest.raises(ToolError, match=r"nobody logged in within 0\.05 s"):
+            await log_in(held.servers, nobody)
+
+
+async def test_others_at_the_port_of_a_login_are_turned_away(tmp_path: Path):
+    provider = Provider()
+    pages: list[str] = []
+
+    async def visit(url: str) -> None:
+        back = next(iter(provider.clients.values()))["redirect_uris"][0]
+        pages.append(await browse(back))
+        pages.append(await browse(back.replace("callback", "else?code=1")))
+        pages.append(await browse(url))
+
+    async with served(provider.app) as url, connected(tmp_path, url) as held:
+        await log_in(held.servers, visit)
+    assert pages[:2] == ["", ""]
+    assert "You can close this page" in pages[2]
+
+
+async def test_a_server_that_wants_no_login_says_so(tmp_path: Path):
+    async with served(protocol()) as url, connected(tmp_path, url) as held:
+        with pytest.raises(ToolError, match="demo does not ask for a login"):
+            await log_in(held.servers)
+
+
+async def test_a_server_cannot_lead_the_login_to_an_open_line_or_to_this_machine(tmp_path: Path):
+    metadata = 'Bearer resource_metadata="http://far.example/meta"'
+    app = scripted(lambda _: Answer(401, www_authenticate=metadata))
+    async with served(app) as url, connected(tmp_path, url) as held:
+        with pytest.raises(ToolError, match=r"it leads to http://far\.example, where everybody"):
+            await log_in(held.servers)
