@@ -43,7 +43,7 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "mcp": (
         "list, add, test and remove MCP servers, take them over from other agents, approve changes, log in; serve ybs's own tools to another agent",
-        ("list", "add", "import", "test", "trust", "login", "remove", "serve"),
+        ("list", "add", "import", "test", "trust", "login", "logout", "remove", "serve"),
     ),
     "map": ("list the files and definitions of a project, the ones relevant to a query first", ()),
     "trust": (
@@ -273,7 +273,7 @@ def add_mcp(parser: "ArgumentParser") -> list["Action"]:
 def check_mcp(arguments: "Namespace") -> None:
     """Fail where an action of `mcp` has too few words, or too many."""
     action, words = arguments.action, arguments.words
-    least = 1 if action in ("add", "trust", "login", "remove") else 0
+    least = 1 if action in ("add", "trust", "login", "logout", "remove") else 0
     most = {"list": 0, "serve": 0, "add": None, "import": None, "test": None}.get(action, 1)
     if len(words) < least:
         usage = "NAME URL, or NAME -- COMMAND ARGUMENTS" if action == "add" else "NAME"

@@ -108,7 +108,7 @@ async def test_a_tool_is_offered_asked_about_and_run(project: Path, home: Path):
         assert [each.output for each in results] == ["hello"]
         (question,) = scene.asked
         assert question.preview.title == "Call echo of the MCP server demo"
-        assert question.reason == "its server has no sandbox"
+        assert question.reason == "its server runs without a sandbox"
         assert question.grant == "mcp__demo__echo(*) with no sandbox"
         assert any(isinstance(each, ConfirmationAsked) for each in scene.events.events)
 

@@ -1,7 +1,9 @@
 """/mcp: the MCP servers of a session, what they offer, and what the person can do about one. Their prompts as commands."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 
+from ybs.commands.advice import advised, told
 from ybs.commands.command import Run, SlashCommand
 from ybs.core.errors import ConfigError, ToolError
 from ybs.core.events import Noticed
@@ -10,6 +12,7 @@ from ybs.session.reply import Reply, Table
 from ybs.session.session import Session
 from ybs.tools.mcp.connection import Connection
 from ybs.tools.mcp.listed import Prompt, differences, full_name
+from ybs.tools.mcp.settings import given
 
 _NONE = "There are no MCP servers. `ybs mcp add` adds one; docs/mcp.md tells more."
 _STATES: Mapping[str, str] = {
@@ -21,7 +24,7 @@ _STATES: Mapping[str, str] = {
     "lost": "lost, starting again",
     "failed": "does not run",
 }
-_USAGE = "Usage: /mcp [NAME], or /mcp restart|trust|login NAME"
+_USAGE = "Usage: /mcp [NAME], or /mcp restart|trust|login|logout NAME"
 
 
 async def show_servers(session: Session, argument: str) -> Reply:
@@ -37,14 +40,15 @@ async def show_servers(session: Session, argument: str) -> Reply:
         "restart": _restart,
         "trust": _trust,
         "login": _login,
+        "logout": _logout,
     }
     each = servers.connections.get(name.strip() if word in actions else argument)
     if each is None:
         return Reply(text=_USAGE, is_error=True)
     try:
-        return await actions[word](session, each) if word in actions else _details(each)
+        return await actions[word](session, each) if word in actions else _details(session, each)
     except ToolError as error:
-        return Reply(text=str(error), is_error=True)
+        return Reply(text=told(error), is_error=True)
 
 
 def server_names(session: Session) -> list[str]:
@@ -62,11 +66,13 @@ def _row(each: Connection, needs: str) -> tuple[str, ...]:
     return each.server.name, _STATES[each.state], tools, words
 
 
-def _details(each: Connection) -> Reply:
+def _details(session: Session, each: Connection) -> Reply:
     server, offer = each.server, each.offer
+    needs = session.environment.mcp.needs_of(server)
     notes = [f"{server.name}: {_STATES[each.state]}. {server.shown}"]
-    notes += [f"It has {server.needs}." if server.needs else "It only reads the project."]
-    notes += [f"Why: {each.problem}."] * bool(each.problem)
+    notes += [f"It {given(needs)}."]
+    if each.problem:
+        notes += [advised(f"Why: {each.problem}.", each.remedies, separator=" ")]
     tools = [(full_name(server.name, each.name), _first(each.description)) for each in offer.tools]
     resources = [(f"@{server.name}:{each.uri}", each.name) for each in offer.resources]
     prompts = [
@@ -84,10 +90,10 @@ def _first(text: str) -> str:
     return text.partition("\n")[0]
 
 
-async def _restart(_session: Session, each: Connection) -> Reply:
+async def _restart(session: Session, each: Connection) -> Reply:
     await each.aclose()
     await each.settled()
-    return _details(each)
+    return _details(session, each)
 
 
 async def _trust(_session: Session, each: Connection) -> Reply:
@@ -108,7 +114,20 @@ async def _login(session: Session, each: Connection) -> Reply:
         session.emit(Noticed(level="info", text=text))
 
     await session.environment.mcp.login(each, show)
+    each.start()
     return Reply(text=f"You are logged in to {each.server.name}.")
+
+
+async def _logout(session: Session, each: Connection) -> Reply:
+    name = each.server.name
+    try:
+        had_login = await asyncio.to_thread(session.environment.mcp.logout, each.server)
+    except ConfigError as error:
+        return Reply(text=told(error), is_error=True)
+    if not had_login:
+        return Reply(text=f"You were not logged in to {name}.")
+    await each.aclose()
+    return Reply(text=f"The login at {name} is forgotten here; the server itself is not told.")
 
 
 def prompts_of(session: Session) -> Iterator[tuple[str, SlashCommand]]:

@@ -69,7 +69,9 @@ def test_one_is_added_tested_listed_called_and_removed(ybs: Run, home: Path):
         "--", entry["command"], *entry["args"],
     )  # fmt: skip
     assert (code, err) == (0, "")
-    assert out.splitlines()[0] == "Added demo to ~/.config/ybs/config.json. It has no sandbox."
+    assert (
+        out.splitlines()[0] == "Added demo to ~/.config/ybs/config.json. It runs without a sandbox."
+    )
     assert "demo: 1 tool, ready after" in out
     assert "echo  Echo." in out
     assert settings() == {
@@ -95,7 +97,7 @@ def test_one_is_added_tested_listed_called_and_removed(ybs: Run, home: Path):
 def test_one_that_does_not_run_is_said_and_stays(ybs: Run):
     code, out, _ = ybs("mcp", "add", "demo", "--", "no-such-program", "-y")
     assert code == 1
-    assert "demo: does not run: no-such-program is not on your PATH" in out
+    assert "demo does not run: no-such-program is not on your PATH" in out
     assert settings() == {"demo": {"command": "no-such-program", "args": ["-y"]}}
     code, out, _ = ybs("mcp", "test", "--json")
     assert (code, json.loads(out)[0]["state"]) == (1, "failed")
@@ -128,3 +130,50 @@ def test_a_projects_server_is_removed_in_its_own_file(ybs: Run, project: Path):
     assert ybs("mcp", "list", "--trust")[1] == "theirs  on    x  the project's\n"
     code, _, err = ybs("mcp", "remove", "theirs", "--trust")
     assert (code, "the project's own file" in err) == (1, True)
+
+
+def test_servers_of_other_agents_are_shown_and_added(
+    ybs: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    key = "ghp_" + "Zk3vQ9xLr2Tn7WbY5cHs8JdF4gPm1AeUo6Ri"
+    (home / ".cursor").mkdir()
+    (home / ".cursor/mcp.json").write_text(
+        json.dumps(
+            {
+                "mcpServers": {
+                    "db": {
+                        "command": "uvx",
+                        "args": ["db", "--key", key],
+                        "env": {"TOKEN": "tttt1234"},
+                    },
+                    "web": {
+                        "url": f"https://web/mcp?key={key}",
+                        "headers": {"X": "${env:NOT_SET}"},
+                    },
+                    "old": {"type": "sse", "url": "https://old/sse"},
+                }
+            }
+        )
+    )
+    (home / ".claude.json").write_text("{")
+    monkeypatch.setattr("builtins.input", lambda: "n")
+    code, out, err = ybs("mcp", "import")
+    assert (code, settings()) == (5, {})
+    assert "db   uvx db --key [ybs:secret:" in out
+    assert "web  https://web/mcp?…" in out
+    assert "~/.cursor/mcp.json" in out
+    assert "~/.claude.json cannot be used: it is damaged" in err
+    assert (
+        "old in ~/.cursor/mcp.json is left out: its type is 'sse', and ybs knows stdio and http."
+        in err
+    )
+    assert "web will not run yet: it names the variable NOT_SET, which is not set." in err
+    assert key not in out + err
+    assert "tttt1234" not in out + err
+    assert ybs("mcp", "import", "--yes")[0] == 1  # for the broken file
+    assert list(settings()) == ["db", "web"]
+    (home / ".claude.json").unlink()
+    assert ybs("mcp", "import") == (0, "", "No MCP servers were found that are not there yet.\n")
+    (home / "mine.json").write_text('{"mcpServers": {"x": {"command": "x"}}}')
+    assert ybs("mcp", "import", str(home / "mine.json"), "--yes")[0] == 0
+    assert "x" in settings()

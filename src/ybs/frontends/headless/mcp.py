@@ -12,14 +12,13 @@ from ybs.config.settings_file import write_settings
 from ybs.core.errors import ConfigError, ToolError
 from ybs.core.wording import plural
 from ybs.frontends.headless.advice import advised
+from ybs.frontends.headless.mcp_import import agrees, import_servers
 from ybs.frontends.headless.output import tell, warn, write, write_json, write_table
 from ybs.frontends.headless.prompt import UsageError
-from ybs.security.gate import ask_line
 from ybs.session.settings import environment_of, load_settings
 from ybs.tools.mcp.connection import Connection
-from ybs.tools.mcp.importing import found_in, known_files
 from ybs.tools.mcp.listed import differences
-from ybs.tools.mcp.settings import BadServer, Server, server_of
+from ybs.tools.mcp.settings import BadServer, given, server_of
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -36,11 +35,12 @@ def mcp(arguments: "Namespace", options: "Options") -> int:
     actions: dict[str, Callable[[], int]] = {
         "list": lambda: _list(options, is_json=is_json),
         "add": lambda: _add(arguments, options),
-        "import": lambda: _import(options, words, is_yes=is_yes),
+        "import": lambda: import_servers(options, words, is_yes=is_yes),
         "remove": lambda: _remove(options, words[0]),
         "test": lambda: _with(options, lambda each: _test(each, words, is_json=is_json)),
         "trust": lambda: _with(options, lambda each: _trust(each, words[0], is_yes=is_yes)),
         "login": lambda: _with(options, lambda each: _login(each, words[0])),
+        "logout": lambda: _logout(options, words[0]),
     }
     try:
         return actions[arguments.action]()
@@ -148,14 +148,14 @@ async def _test(environment: ToolEnvironment, names: Sequence[str], is_json: boo
 def _write_tested(each: Connection, seconds: float) -> None:
     server = each.server
     if each.state != "ready":
-        write(f"{server.name}: does not run: {each.problem or 'it is switched off'}")
+        why = f"{server.name} does not run: {each.problem or 'it is switched off'}."
+        write(advised(why, each.remedies, separator=" "))
         return
-    needs = f"; it has {server.needs}" if server.needs else "; it only reads the project"
     offer = each.offer
     also = [plural(len(offer.resources), "resource")] * bool(offer.resources)
     also += [plural(len(offer.prompts), "prompt")] * bool(offer.prompts)
     counted = ", ".join([plural(len(offer.tools), "tool"), *also])
-    write(f"{server.name}: {counted}, ready after {seconds:g} s{needs}")
+    write(f"{server.name}: {counted}, ready after {seconds:g} s; it {given(server.needs)}")
     write_table([(f"  {tool.name}", tool.description.partition("\n")[0]) for tool in offer.tools])
     for problem in each.unfit:
         tell(f"  not usable: {problem}")
@@ -173,7 +173,7 @@ async def _trust(environment: ToolEnvironment, name: str, *, is_yes: bool) -> in
         write(f"{new.name}:")
         for line in differences(old, new):
             write(f"  {line}")
-    if not is_yes and not _agrees(f"Use {name} as it is now? [y/N] "):
+    if not is_yes and not agrees(f"Use {name} as it is now? [y/N] "):
         tell("Nothing was changed.")
         return _REFUSED
     each.approve()
@@ -181,16 +181,18 @@ async def _trust(environment: ToolEnvironment, name: str, *, is_yes: bool) -> in
     return 0
 
 
-def _agrees(question: str) -> bool:
-    try:
-        return ask_line(question).strip().lower() in ("y", "yes")
-    except EOFError:
-        return False
-
-
 async def _login(environment: ToolEnvironment, name: str) -> int:
     await environment.mcp.login(_found(environment, name), _show_address)
     write(f"You are logged in to {name}.")
+    return 0
+
+
+def _logout(options: "Options", name: str) -> int:
+    environment = environment_of(options, load_settings(options))
+    if not environment.mcp.logout(_found(environment, name).server):
+        tell(f"You were not logged in to {name}.")
+        return 1
+    write(f"The login at {name} is forgotten here; the server itself is not told.")
     return 0
 
 
@@ -207,9 +209,7 @@ def _add(arguments: "Namespace", options: "Options") -> int:
     if name in loaded.config.mcpServers and not arguments.yes:
         raise BadServer("there is one of that name; remove it first, or add --yes")
     path = write_settings({f"mcpServers.{name}": entry}, options.host.user_config_file)
-    held = "" if server.needs else " It only reads the project."
-    given = f" It has {server.needs}." if server.needs else held
-    write(f"Added {name} to {options.host.short(str(path))}.{given}")
+    write(f"Added {name} to {options.host.short(str(path))}. It {given(server.needs)}.")
     return _with(options, lambda each: _test(each, [name], is_json=False))
 
 
@@ -258,34 +258,7 @@ def _remove(options: "Options", name: str) -> int:
             f"{name} stands in another file than {options.host.user_config_file}: ybs config show --sources"
         )
     environment.mcp.forget(server)
-    write(f"Removed {name}, with what it kept in its home and what you had approved of it.")
-    return 0
-
-
-def _import(options: "Options", words: Sequence[str], *, is_yes: bool) -> int:
-    loaded = load_settings(options)
-    files = [options.folder / word for word in words] or list(known_files(options.host))
-    found: dict[str, tuple[dict[str, Any], str]] = {}
-    for file in files:
-        for name, entry in found_in(file).items():
-            found.setdefault(name, (entry, options.host.short(str(file))))
-    new = {name: each for name, each in found.items() if name not in loaded.config.mcpServers}
-    usable: dict[str, tuple[Server, dict[str, Any]]] = {}
-    for name, (entry, place) in new.items():
-        try:
-            usable[name] = server_of(name, entry), entry
-        except BadServer as error:
-            tell(f"{place}: {name}: {error}")
-    write_table([(name, server.shown, new[name][1]) for name, (server, _) in usable.items()])
-    if not usable:
-        tell("No servers were found that are not there yet.")
-        return 0
-    if not is_yes and not _agrees(f"Add {plural(len(usable), 'server')}? [y/N] "):
-        tell("Nothing was added.")
-        return _REFUSED
-    entries = {f"mcpServers.{name}": entry for name, (_, entry) in usable.items()}
-    path = write_settings(entries, options.host.user_config_file)
-    write(f"Added to {options.host.short(str(path))}. ybs mcp test starts them once.")
+    write(f"Removed {name}, with its home, what you had approved of it, and your login.")
     return 0
 
 

@@ -26,6 +26,13 @@ _TRANSPORTS: Final[Mapping[str, Transport]] = {
 #: Programs that hand the server to a daemon, which no sandbox around them would hold.
 CONTAINERS: Final = frozenset({"docker", "podman", "nerdctl"})
 MOST_NAME: Final = 40
+_ELSEWHERE, _CONTAINER, _OPEN = "a server elsewhere", "a container", "no sandbox"
+_GIVEN: Final[Mapping[str, str]] = {
+    "": "only reads the project",
+    _ELSEWHERE: "runs elsewhere",
+    _CONTAINER: "runs in a container",
+    _OPEN: "runs without a sandbox",
+}
 
 
 class BadServer(Exception):
@@ -115,9 +122,9 @@ class Server(Struct, frozen=True, kw_only=True):
     def needs(self) -> str:
         """Say in a few words what it is given beside reading the project."""
         if self.transport == "http":
-            return "a server elsewhere"
+            return _ELSEWHERE
         if not self.is_held:
-            return "a container" if self.is_container else "no sandbox"
+            return _CONTAINER if self.is_container else _OPEN
         given = [
             *(["the network"] if self.network else []),
             *(["to change the project"] if self.project == "write" else []),
@@ -125,6 +132,11 @@ class Server(Struct, frozen=True, kw_only=True):
             *([f"to read {', '.join(self.read)}"] if self.read else []),
         ]
         return ", ".join(given)
+
+
+def given(needs: str) -> str:
+    """Return what a server is given as the end of a sentence that begins with it."""
+    return _GIVEN.get(needs) or f"has {needs}"
 
 
 def servers_in(section: Mapping[str, Any]) -> tuple[list[Server], list[str]]:

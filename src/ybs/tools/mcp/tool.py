@@ -10,6 +10,7 @@ from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.security.policy.policy import Subject
 from ybs.tools.mcp.connection import Connection
 from ybs.tools.mcp.listed import Listed, full_name
+from ybs.tools.mcp.settings import given
 
 
 class McpTool:
@@ -46,7 +47,7 @@ class McpTool:
         """Give what the server is given: "always" stands for every call as long as it is this."""
         del arguments
         needs = self._needs
-        asks = f"its server has {needs}" if needs else ""
+        asks = f"its server {given(needs)}" if needs else ""
         return Subject(is_alike=True, asks=asks, detail=f"with {needs}" if needs else "")
 
     async def run(self, arguments: Any, print_live: Callable[[str], None]) -> ToolOutput:
