@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from hosts import this_host
+from mcp_servers import PROGRAM
 from trusting import put
 from ybs.cli import main
 from ybs.commands.open import SlashCommands
@@ -39,7 +41,7 @@ def ybs(capsys: pytest.CaptureFixture[str]) -> Run:
 
 def a_plugin(folder: Path) -> Path:
     """Make a plugin in the form of another agent, with everything that it may have."""
-    manifest = {"name": "Shop Tools", "version": "1.2", "mcpServers": {"db": {"command": "db"}}}
+    manifest = {"name": "Shop Tools", "version": "1.2"}
     put(folder, ".claude-plugin/plugin.json", json.dumps(manifest))
     put(folder, "commands/price.md", "---\ndescription: Price it\n---\nPrice $1 by !`sh ${CLAUDE_PLUGIN_ROOT}/tools/tax`.")  # fmt: skip
     put(folder, "skills/vat/SKILL.md", "---\nname: vat\ndescription: Knows the tax.\n---\nBody.")
@@ -53,6 +55,18 @@ def a_plugin(folder: Path) -> Path:
     group = {"matcher": "Bash", "hooks": [{"type": "command", "command": "sh ${CLAUDE_PLUGIN_ROOT}/check.sh"}]}  # fmt: skip
     put(folder, "hooks/hooks.json", json.dumps({"hooks": {"PreToolUse": [group]}}))
     put(folder, "check.sh", "echo 'not with this plugin' >&2; exit 2")
+    return folder
+
+
+def with_servers(folder: Path) -> Path:
+    """Make a plugin that brings MCP servers, one of which cannot be used."""
+    entry = {"command": sys.executable, "args": ["-I", "${CLAUDE_PLUGIN_ROOT}/db.py"], "sandbox": False}  # fmt: skip
+    far = {"url": "https://far.example/mcp?team=1", "headers": {"X": "${SHOP_KEY:-none}"}}
+    servers = {"db": entry, "far": far, "odd": {"type": "sse", "url": "https://old.example"}}
+    manifest = {"name": "shop-tools", "mcpServers": "./servers.json"}
+    put(folder, ".claude-plugin/plugin.json", json.dumps(manifest))
+    put(folder, "servers.json", json.dumps({"mcpServers": servers}))
+    put(folder, "db.py", PROGRAM)
     return folder
 
 
@@ -73,10 +87,20 @@ def test_what_a_plugin_does_is_said_before_it_is_added(tmp_path: Path, project: 
         "- adds 1 skill for the model: vat",
         "- runs at PreToolUse Bash, in the sandbox: sh ${CLAUDE_PLUGIN_ROOT}/check.sh",
         "- lets the model run tools/tax, which needs the network",
-        "- not used by ybs yet: agents, MCP servers (db)",
+        "- not used by ybs yet: agents",
         "ybs: without a terminal nobody can agree to this; --yes adds it without asking",
     ]
     assert ybs("list")[1] == ""
+
+
+def test_what_servers_it_brings_is_said_too(tmp_path: Path, project: Path, ybs: Run):
+    told = ybs("add", str(with_servers(tmp_path / "source")))[2]
+    assert told.splitlines()[1:-1] == [
+        f"- runs the MCP server db, in the sandbox: {sys.executable} -I ${{CLAUDE_PLUGIN_ROOT}}/db.py; it has the network",
+        "- ignored: sandbox of the MCP server db, which a plugin cannot set",
+        "- connects to the MCP server far: https://far.example/mcp?…; it gets your SHOP_KEY",
+        "- ignored: the MCP server odd: its type is 'sse', and ybs knows stdio and http",
+    ]
 
 
 async def test_its_parts_are_in_a_session(tmp_path: Path, project: Path, ybs: Run):
@@ -101,6 +125,33 @@ async def test_its_parts_are_in_a_session(tmp_path: Path, project: Path, ybs: Ru
         await session.send("Go on.")
     assert finished[0].is_refused
     assert "not with this plugin" in finished[0].output
+
+
+async def test_its_servers_run_in_the_sandbox_beside_those_of_the_person(
+    tmp_path: Path, project: Path, ybs: Run, capsys: pytest.CaptureFixture[str]
+):
+    put(this_host().home, ".config/ybs/config.json", '{"mcpServers": {"far": {"command": "mine"}}}')
+    assert ybs("add", str(with_servers(tmp_path / "source")), "--yes")[0] == 0
+    session, _ = opened(project, [])
+    async with session:
+        servers = session.environment.mcp
+        assert list(servers.connections) == ["far", "db", "shop-tools_far"]
+        assert len(servers.problems) == 1
+        assert servers.connections["far"].server.command == "mine"
+        each = servers.connections["db"]
+        root = str(this_host().config_folder / "plugins/shop-tools")
+        assert (each.server.plugin, each.server.root) == ("shop-tools", root)
+        assert each.server.is_held
+        assert each.server.env["CLAUDE_PLUGIN_ROOT"] == root
+        if session.environment.sandbox.backend.name == "none":
+            pytest.skip(f"NOT TESTED: {session.environment.sandbox.backend.why}")
+        await each.settled()
+        assert each.problem == ""
+        assert [tool.name for tool in each.offer.tools] == ["echo"]
+    assert main(["mcp", "list"]) == 1  # for the odd one
+    assert "of the plugin shop-tools" in capsys.readouterr().out
+    assert main(["mcp", "remove", "db"]) == 1
+    assert "it is of the plugin shop-tools: ybs plugin remove shop-tools" in capsys.readouterr().err
 
 
 def test_a_plugin_that_changed_is_not_used_until_it_is_agreed_to(
@@ -173,7 +224,13 @@ def test_what_cannot_be_fetched_is_said(project: Path, ybs: Run, source: str, wh
 
 
 def test_parts_outside_of_a_plugin_are_ignored_and_named(tmp_path: Path):
-    manifest = {"name": "x", "commands": ["../../out.md", "./more"], "hooks": "/etc/hooks.json"}
+    manifest = {
+        "name": "x",
+        "commands": ["../../out.md", "./more"],
+        "hooks": "/etc/hooks.json",
+        "mcpServers": ["../servers.json"],
+    }
+    put(tmp_path, ".mcp.json", '{"one": {"command": "./serve"}, "two": 2}')
     put(tmp_path, ".claude-plugin/plugin.json", json.dumps(manifest))
     put(tmp_path, "more/go.md", "Go.")
     put(tmp_path, "hooks/hooks.json", "[]")
@@ -185,5 +242,8 @@ def test_parts_outside_of_a_plugin_are_ignored_and_named(tmp_path: Path):
         "../../out.md lies outside",
         "/etc/hooks.json lies outside",
         "hooks/hooks.json is not",
+        "../servers.json lies outside",
+        "runs the MCP server one, in the sandbox: ./serve; it has the network",
+        "ignored: the MCP server two: its entry is not an object",
     ):
         assert said in told

@@ -1,4 +1,4 @@
-"""Plugins in the settings of a session: their tools, skills and hooks stand beside the person's own."""
+"""Plugins in the settings of a session: their tools, skills, hooks and MCP servers stand beside the person's own."""
 
 from typing import Any
 
@@ -8,6 +8,7 @@ from ybs.config.layers import Loaded
 from ybs.config.plugin import PluginFolder
 from ybs.config.tree import is_list, is_object
 from ybs.core.errors import ConfigError
+from ybs.plugins.servers import with_servers
 from ybs.plugins.store import Plugin, PluginStore
 from ybs.trust.grants import ORIGIN_MARK
 
@@ -34,6 +35,7 @@ def with_added(loaded: Loaded) -> Loaded:
         tools=replace(config.tools, search_paths=(*config.tools.search_paths, *tools)),
         skills=replace(config.skills, search_paths=(*config.skills.search_paths, *skills)),
         hooks=_with_hooks(config.hooks, used),
+        mcpServers=with_servers(config.mcpServers, used),
     )
     folders = tuple(
         PluginFolder(name=each.name, folder=each.folder, commands=each.parts.commands)

@@ -8,6 +8,7 @@ from ybs.config.document import visible
 from ybs.core.wording import listed, plural
 from ybs.plugins.content import Content
 from ybs.plugins.parts import Parts
+from ybs.plugins.servers import server_needs
 from ybs.tools.external.definition import BadDefinition, defined
 
 _COMMAND = re.compile(r"!`([^`\n]+)`")
@@ -27,6 +28,7 @@ def needs_of(content: Content, parts: Parts) -> Iterator[str]:
     found = read(parts.hooks, source="plugin")
     yield from dict.fromkeys(map(_hook, found.hooks))
     yield from (_tool(content, path) for path in parts.tools)
+    yield from server_needs(parts.servers)
     yield from (f"ignored: {problem}" for problem in (*parts.problems, *found.problems))
     if parts.unused:
         yield f"not used by ybs yet: {', '.join(parts.unused)}"

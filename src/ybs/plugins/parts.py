@@ -1,4 +1,4 @@
-"""What a plugin brings: its commands, skills, hooks and tools, and what of it ybs does not use."""
+"""What a plugin brings: its commands, skills, hooks, tools and MCP servers, and what of it ybs does not use."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,7 +35,7 @@ _UNUSED_FIELDS = {
 
 
 class Parts(Struct, frozen=True, kw_only=True):
-    """What is in a plugin, by paths within it. `hooks` is a tree as it stands in settings; `unused` is named to the person."""
+    """What is in a plugin, by paths within it. `hooks` and `servers` are trees as they stand in settings; `unused` is named to the person."""
 
     name: str
     description: str = ""
@@ -45,13 +45,15 @@ class Parts(Struct, frozen=True, kw_only=True):
     skills: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     hooks: dict[str, list[Any]] = {}
+    servers: dict[str, Any] = {}
     unused: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing in it that ybs knows, used or not."""
-        return not (self.commands or self.skills or self.tools or self.hooks or self.unused)
+        used = (self.commands, self.skills, self.tools, self.hooks, self.servers)
+        return not (any(used) or self.unused)
 
 
 def parts_of(content: Content, name: str = "") -> Parts:
@@ -101,6 +103,7 @@ class _Inspection:
             skills=skills,
             tools=tuple(self._tools()),
             hooks=self._hooks(),
+            servers=self._servers(),
             unused=tuple(self._unused()),
             problems=tuple(self._problems),
         )
@@ -132,15 +135,9 @@ class _Inspection:
 
     def _hooks(self) -> dict[str, list[Any]]:
         found: dict[str, list[Any]] = {}
-        given = self._manifest.get("hooks")
-        trees: list[Any] = [given] if is_object(given) else []
-        for path in ("hooks/hooks.json", *self._named("hooks")):
-            if (file := self._files.get(path)) is not None:
-                tree = _json(file.data)
-                trees.append(tree)
-                self._problems += [f"{path} is not a JSON object"] * (tree is None)
+        trees = self._trees("hooks", "hooks/hooks.json")
         for tree in trees:
-            inner = tree.get("hooks", tree) if is_object(tree) else None
+            inner = tree.get("hooks", tree)
             for event, groups in inner.items() if is_object(inner) else ():
                 if is_list(groups):
                     found.setdefault(event, []).extend(groups)
@@ -152,16 +149,24 @@ class _Inspection:
         words = [named[top] for top in tops if top in named]
         words += [_UNUSED_FIELDS[key] for key in _UNUSED_FIELDS if self._manifest.get(key)]
         yield from sorted({*words})
-        given: Any = self._manifest.get("mcpServers")
-        file = self._files.get(".mcp.json")
-        servers = [given, _json(file.data) if file is not None else None]
-        names = [
-            name for each in servers if is_object(each) for name in each.get("mcpServers", each)
-        ]
-        if names or given or file is not None:
-            yield " ".join(
-                ["MCP servers", *(f"({visible(', '.join(names), 200)})" for _ in names[:1])]
-            )
+
+    def _servers(self) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for tree in self._trees("mcpServers", ".mcp.json"):
+            inner = tree.get("mcpServers", tree)
+            found |= inner if is_object(inner) else {}
+        return found
+
+    def _trees(self, field: str, usual: str) -> list[dict[str, Any]]:
+        """Return what a part is said to be: in the manifest itself, in a file that is usual, and in those that the manifest names."""
+        given: Any = self._manifest.get(field)
+        trees: list[dict[str, Any]] = [given] if is_object(given) else []
+        for path in dict.fromkeys((usual, *self._named(field))):
+            if (file := self._files.get(path)) is not None:
+                tree = _json(file.data)
+                trees += [] if tree is None else [tree]
+                self._problems += [f"{path} is not a JSON object"] * (tree is None)
+        return trees
 
     def _named(self, field: str) -> list[str]:
         """Return the paths that the manifest gives for a part; one that leads out is left out and named."""

@@ -18,7 +18,7 @@ from ybs.frontends.headless.prompt import UsageError
 from ybs.session.settings import environment_of, load_settings
 from ybs.tools.mcp.connection import Connection
 from ybs.tools.mcp.listed import differences
-from ybs.tools.mcp.settings import BadServer, given, server_of
+from ybs.tools.mcp.settings import BadServer, Server, given, server_of
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -68,6 +68,7 @@ def _list(options: "Options", *, is_json: bool) -> int:
 def _row(each: Connection) -> tuple[str, ...]:
     known = "" if each.state in ("off", "new") else plural(len(each.offer.tools), "tool")
     whose = "the project's" if each.server.is_projects else ""
+    whose = whose or (f"of the plugin {plugin}" if (plugin := each.server.plugin) else "")
     state = "off" if each.state == "off" else "on"
     return each.server.name, state, known, each.server.shown, whose
 
@@ -81,7 +82,7 @@ def data_of(each: Connection) -> dict[str, Any]:
         "problem": each.problem,
         "transport": server.transport,
         "command": server.shown,
-        "source": "project" if server.is_projects else "user",
+        "source": _source(server),
         "sandbox": server.transport == "stdio" and server.is_held,
         "network": server.network,
         "project": server.project,
@@ -90,6 +91,12 @@ def data_of(each: Connection) -> dict[str, Any]:
         "resources": [resource.uri for resource in each.offer.resources],
         "prompts": [prompt.name for prompt in each.offer.prompts],
     }
+
+
+def _source(server: Server) -> str:
+    if server.is_projects:
+        return "project"
+    return f"plugin {server.plugin}" if server.plugin else "user"
 
 
 def _with(options: "Options", work: Callable[[ToolEnvironment], Awaitable[int]]) -> int:
@@ -252,6 +259,8 @@ def _remove(options: "Options", name: str) -> int:
     server = _found(environment, name).server
     if server.is_projects:
         raise BadServer("it stands in the project's own file; remove it there")
+    if server.plugin:
+        raise BadServer(f"it is of the plugin {server.plugin}: ybs plugin remove {server.plugin}")
     write_settings({f"mcpServers.{name}": None}, options.host.user_config_file)
     if name in load_settings(options).config.mcpServers:
         raise ConfigError(

@@ -30,8 +30,8 @@ _ENTER = 'cd "$0" && exec "$@"'
 class Resident(Struct, frozen=True, kw_only=True):
     """A program to start, and what it is given: beside its own home, the system and toolchains it has nothing else.
 
-    `key` names its home; one that was started before finds there what it left. `shown` may be read, `writable` changed, `declared`
-    are variables.
+    `key` names its home; one that was started before finds there what it left. `shown` may be read, and `own`, which lies in
+    a folder of ybs's, `writable` changed, `declared` are variables.
     """
 
     key: str
@@ -39,6 +39,7 @@ class Resident(Struct, frozen=True, kw_only=True):
     project: Literal["none", "read", "write"] = "read"
     network: bool = False
     shown: tuple[Path, ...] = ()
+    own: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     declared: Mapping[str, str] = {}
 
@@ -133,6 +134,7 @@ def _places(
     places = see(host, top, writable=writable, readable=[*chains, *resident.shown], blocked=blocked)
     may_write = tuple(os.path.realpath(path) for path in writable)
     readable = [each for each in places.readable if each not in may_write]
+    readable += [os.path.realpath(path) for path in resident.own]
     if is_seen and places.project not in may_write:
         readable.append(places.project)
     return replace(places, writable=(work, *may_write), readable=tuple(readable))

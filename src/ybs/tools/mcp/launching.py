@@ -44,6 +44,8 @@ def resident_of(server: Server, workspace: Workspace, key: str) -> Resident:
     program = _program_of(server, host, folder)
     shown = [*_around(Path(program), host, folder), *_named(server, host, folder)]
     shown += _paths(server.read, host, folder)
+    own = [Path(server.root)] if server.root else []
+    shown = [path for path in shown if not any(path.is_relative_to(each) for each in own)]
     writable = _paths(server.write, host, folder)
     is_seen = server.project != "none" and may_open(host, folder)
     for path in (*shown, *writable):
@@ -58,6 +60,7 @@ def resident_of(server: Server, workspace: Workspace, key: str) -> Resident:
         project=server.project,
         network=server.network,
         shown=tuple(path for path in shown if not (is_seen and path.is_relative_to(folder))),
+        own=tuple(own),
         writable=tuple(writable),
         declared={**_registries(host), **server.env},
     )

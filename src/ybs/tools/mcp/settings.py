@@ -26,6 +26,8 @@ _TRANSPORTS: Final[Mapping[str, Transport]] = {
 #: Programs that hand the server to a daemon, which no sandbox around them would hold.
 CONTAINERS: Final = frozenset({"docker", "podman", "nerdctl"})
 MOST_NAME: Final = 40
+#: Fields of a server that no entry sets.
+_NOT_WRITTEN: Final = ("name", "is_projects", "root")
 _ELSEWHERE, _CONTAINER, _OPEN = "a server elsewhere", "a container", "no sandbox"
 _GIVEN: Final[Mapping[str, str]] = {
     "": "only reads the project",
@@ -76,6 +78,13 @@ class Server(Struct, frozen=True, kw_only=True):
     timeout_seconds: float = 60.0
     start_seconds: float = 30.0
     is_projects: bool = False
+    #: The folder of the plugin that it is of.
+    root: str = ""
+
+    @property
+    def plugin(self) -> str:
+        """The name of the plugin that it is of."""
+        return self.root.rpartition("/")[2]
 
     @property
     def transport(self) -> Transport:
@@ -159,12 +168,13 @@ def server_of(name: str, entry: Any) -> Server:
         )
     if not is_object(entry):
         raise BadServer("its entry is not an object")
-    is_projects = entry.get(ORIGIN_MARK) == "project"
+    origin = entry.get(ORIGIN_MARK)
+    root = str(entry.get("root", "")) if origin == "plugin" else ""
     try:
         server = msgspec.convert(_as_here(entry), Server)
     except msgspec.ValidationError as error:
         raise BadServer(str(error)) from None
-    server = replace(server, name=name, is_projects=is_projects)
+    server = replace(server, name=name, is_projects=origin == "project", root=root)
     if problem := _problem_of(server):
         raise BadServer(problem)
     return server
@@ -186,7 +196,7 @@ def _problem_of(server: Server) -> str:
 
 def _as_here(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return an entry in ybs's own words: other agents write the same in other ways."""
-    own = {name: value for name, value in entry.items() if name not in ("name", "is_projects")}
+    own = {name: value for name, value in entry.items() if name not in _NOT_WRITTEN}
     command: Any = own.get("command")
     if is_list(command) and command:  # opencode
         own |= {"command": command[0], "args": [*command[1:], *own.get("args", ())]}
