@@ -159,8 +159,8 @@ async def served(
 class Held:
     """Servers of a session, of which a test uses one."""
 
-    def __init__(self, servers: Servers) -> None:
-        self.servers = servers
+    def __init__(self, servers: Servers, hidden: list[str]) -> None:
+        self.servers, self.hidden = servers, hidden
         self.news: list[Noticed] = []
         servers.listen(self.news.append)
 
@@ -195,17 +195,19 @@ async def connected(
     def never(*_: Any) -> Any:
         raise AssertionError
 
+    hidden = list[str]()
     surface = Surface(
         network=network or Network(),
         start=never,
         is_off=lambda: False,
         holds=lambda: False,
         confirm=lambda: nobody,
+        hide=hidden.extend,
     )
     workspace = Workspace(Roots(host or this_host(), folder))
     servers = Servers({"demo": {"url": url, **settings}}, workspace, surface, None)
     try:
-        yield Held(servers)
+        yield Held(servers, hidden)
     finally:
         await servers.aclose()
 

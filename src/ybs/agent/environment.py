@@ -169,6 +169,7 @@ class ToolEnvironment:
                 is_off=lambda: sandbox.is_off,
                 holds=sandbox.holds_reading,
                 confirm=lambda: self.gate.confirm,
+                hide=lambda values: self.secrets.firewall.vault.keep(values),
             )
             pins = self.host.state_folder / "mcp.json" if self.incognito.may_write else None
             self._mcp = Servers(self.config.mcpServers, self.workspace, surface, pins)

@@ -1,4 +1,4 @@
-"""How models elsewhere are reached, as the settings say it."""
+"""How models and MCP servers elsewhere are reached, as the settings say it."""
 
 from typing import Annotated, TypeAlias
 
@@ -8,7 +8,7 @@ NotEmpty: TypeAlias = Annotated[str, Meta(min_length=1)]
 
 
 class Network(Struct, frozen=True, kw_only=True):
-    """How models that do not run on this machine are reached."""
+    """How models and MCP servers that do not run on this machine are reached."""
 
     proxy: Annotated[
         NotEmpty | None,

@@ -291,6 +291,17 @@ def test_the_report_names_kind_and_place_and_never_the_value(
     assert token not in repr(firewall.report.rows)
 
 
+def test_a_secret_that_becomes_known_later_is_masked_from_then_on() -> None:
+    firewall = Firewall()
+    late = "open" + "-sesame-now"
+    assert firewall.mask(f"say {late}") == f"say {late}"
+    firewall.vault.keep([late, "short"])
+    firewall.vault.keep([late])
+    assert firewall.vault.learned == 1
+    assert firewall.mask(f"say {late}") == "say [ybs:secret:own-secret#1]"
+    assert firewall.mask("short") == "short"
+
+
 def test_a_vault_knows_its_own_placeholders_only() -> None:
     vault = Vault()
     placeholder = vault.placeholder("jwt", "value-of-it")

@@ -30,6 +30,7 @@ from rows import every_row
 from ybs.config.host import Host
 from ybs.config.network import Network
 from ybs.core.errors import ToolError
+from ybs.tools.mcp import answers, connection, http
 from ybs.tools.mcp.http import proxy_for
 
 pytestmark = pytest.mark.integration
@@ -80,7 +81,19 @@ def events(*pieces: bytes, forever: bytes = b"") -> Answer:
     return Answer(kind="text/event-stream", pieces=stream(*pieces, forever=forever))
 
 
-MEGABYTE = b"x" * 1_000_000
+#: Limits of the tests: those that ybs has take seconds.
+MOST = 300_000
+PIECE = b"x" * 100_000
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the limits small, and do not wait for news of a loss."""
+    for module in (answers, http):
+        monkeypatch.setattr(module, "MOST_BYTES", MOST)
+    monkeypatch.setattr(connection, "LOSS_SECONDS", 0.0)
+
+
 BAD_STARTS: list[tuple[Callable[[], Answer], str]] = [
     (lambda: Answer(404, b"<html>", "text/html"), "there is no MCP server at this address (404 Not Found)"),
     (lambda: Answer(500, b"oops", "text/plain"), "it failed (500 Internal Server Error)"),
@@ -92,15 +105,15 @@ BAD_STARTS: list[tuple[Callable[[], Answer], str]] = [
     (lambda: Answer(200, b"\x00\xff" * 9, "application/octet-stream"), "it answered with application/octet-stream, which"),
     (lambda: Answer(200, b""), "it answered with nothing, which is not"),
     (lambda: Answer(200, b"x", content_encoding="gzip"), "it answered in the encoding gzip, which was not asked for"),
-    (lambda: Answer(pieces=stream(forever=MEGABYTE)), "it answered with more than 16 MB"),
-    (lambda: events(b"data: ", forever=MEGABYTE), "it sent a message that is too long"),
+    (lambda: Answer(pieces=stream(forever=PIECE)), "it answered with more than 300,000 bytes"),
+    (lambda: events(b"data: ", forever=PIECE), "it sent a message that is too long"),
     (lambda: events(b"data: {{\n\n"), "it sent something that is not a message of the protocol"),
     (lambda: events(b": nothing\n\n"), "it ended its answer too early"),
     (lambda: Answer(307, location="http://127.0.0.1:1/mcp"), "Redirect to http://127.0.0.1:1/mcp not followed"),
 ]  # fmt: skip
 
 
-async def test_what_is_not_a_server_is_named_as_what_it_is(tmp_path: Path):
+async def test_what_is_not_a_server_is_named_as_what_it_is(tmp_path: Path, small: None):
     wrong: list[str] = []
     answers: list[Callable[[], Answer]] = []
     async with served(scripted(lambda _: answers[-1]())) as url:
@@ -136,39 +149,56 @@ async def never() -> Answer:
     raise AssertionError
 
 
+LATE = "it did not answer"
 BAD_CALLS: list[tuple[Callable[[Any], Any], str]] = [
     (lambda _: Answer(500, {"detail": "no disk"}), "it failed (500 Internal Server Error: no disk)"),
-    (lambda _: Answer(pieces=stream(forever=MEGABYTE)), "it answered with more than 16 MB"),
-    (lambda _: events(b"data: ", forever=MEGABYTE), "it sent a message that is too long"),
+    (lambda _: Answer(pieces=stream(forever=PIECE)), "it answered with more than 300,000 bytes"),
+    (lambda _: events(b"data: ", forever=PIECE), "it sent a message that is too long"),
     (lambda _: Answer(200, b"{"), "it answered with application/json, which is not a message"),
     (lambda _: events(event(method="notifications/x")), "it ended its answer too early"),
-    (lambda _: never(), "it did not answer"),
-    (lambda _: events(forever=event(method="notifications/message", params={"level": "info", "data": 1})), "it did not answer"),
+    (lambda _: never(), LATE),
+    (lambda _: events(forever=event(method="notifications/message", params={"level": "info", "data": 1})), LATE),
 ]  # fmt: skip
 
 
-async def test_a_call_that_is_answered_badly_fails_alone_in_time_and_in_bounds(tmp_path: Path):
-    """M04: 100 MB, an event of 50 MB, an answer that never ends: the next call works."""
+async def test_a_call_that_is_answered_badly_fails_alone_in_time_and_in_bounds(
+    tmp_path: Path, small: None
+):
+    """M04: too much, an event that is too long, an answer that never ends: the next call works."""
     wrong: list[str] = []
     answers: list[Callable[[Any], Any]] = []
 
     def answer(request: Request) -> Any:
         return answers.pop()(request) if b"tools/call" in request.body and answers else None
 
-    app = protocol(answer)
-    async with served(app) as url, connected(tmp_path, url, timeout_seconds=0.5) as held:
-        await held.one.settled()
+    async with served(protocol(answer)) as url, connected(tmp_path, url) as held:
+        link: Any = await held.one.link()
         for bad, words in BAD_CALLS:
-            before = getrusage(RUSAGE_SELF).ru_maxrss
             answers.append(bad)
+            link._seconds = 0.05 if words == LATE else 60.0  # else the time that is usual
             with pytest.raises(ToolError) as caught:
                 await held.call("echo")
             if f"The server failed: {words}" not in str(caught.value):
                 wrong.append(f"{words!r}: {caught.value}")
-            assert getrusage(RUSAGE_SELF).ru_maxrss - before < 150_000  # KB
+            link._seconds = 60.0
             assert await held.call("echo") == "done"
         assert held.said == []
     assert wrong == []
+
+
+@pytest.mark.slow
+async def test_m04_a_hundred_megabytes_take_no_memory(tmp_path: Path):
+    big = b"x" * 1_000_000
+    kinds = [lambda: Answer(pieces=stream(forever=big)), lambda: events(b"data: ", forever=big)]
+    answers: list[Callable[[], Answer]] = []
+    before = getrusage(RUSAGE_SELF).ru_maxrss
+    async with served(scripted(lambda _: answers[-1]())) as url:
+        for kind in kinds:
+            answers.append(kind)
+            async with connected(tmp_path, url) as held:
+                await held.one.settled()
+                assert held.one.state == "failed"
+    assert getrusage(RUSAGE_SELF).ru_maxrss - before < 150_000  # KB
 
 
 async def test_a_server_that_goes_away_is_reached_again_when_it_is_back(tmp_path: Path):
@@ -269,7 +299,7 @@ async def test_a_key_that_is_refused_is_not_a_login(tmp_path: Path):
 REDIRECTS = [301, 302, 307, 308]
 
 
-async def test_m08_what_a_server_redirects_to_gets_nothing(tmp_path: Path):
+async def test_m08_what_a_server_redirects_to_gets_nothing(tmp_path: Path, small: None):
     asked: list[Request] = []
     redirects: list[Answer] = []
     elsewhere = scripted(lambda request: asked.append(request) or Answer(200, b"{}"))

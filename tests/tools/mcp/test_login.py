@@ -89,6 +89,7 @@ async def test_tokens_are_known_as_secrets_and_nothing_says_them(tmp_path: Path)
     async with served(provider.app) as url, connected(tmp_path, url) as held:
         await log_in(held.servers)
         assert {"access-token-1", "refresh-token-1"} <= set(keys_in_file(this_host()))
+        assert {"access-token-1", "refresh-token-1"} <= set(held.hidden)
         assert "token-1" not in repr(vars(held.one)) + "".join(held.said)
         server = held.one.server
         held.servers.forget(server)

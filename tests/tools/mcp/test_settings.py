@@ -101,3 +101,34 @@ def test_variables_are_filled_in_and_a_missing_one_is_named():
     assert (done.command, done.args, done.env) == ("/h/x", ("one", "${B}"), {"T": "t"})
     assert "TOKEN" in missing_variables(server, {"HOME": "/h"})
     assert missing_variables(server, {"HOME": "/h", "TOKEN": ""}) == ""
+
+
+def test_what_is_a_secret_by_its_name_is_known():
+    key = "k3Y" + "-of-mine-9"
+    entry = {
+        "url": "https://h/mcp",
+        "headers": {
+            "Authorization": f"Bearer {key}1",
+            "X-Api-Key": f"{key}2",
+            "X-Team": "tooling-team",
+        },
+        "oauth": {"client_secret": "${KEY}3"},
+    }
+    assert set(filled(server_of("demo", entry), {"KEY": key}).secrets) == {
+        f"{key}{n}" for n in (1, 2, 3)
+    }
+    env = {"DB_PASSWORD": f"{key}4", "HOST": "db.example.com"}
+    assert server_of("demo", {**STDIO, "env": env}).secrets == [f"{key}4"]
+
+
+@every_row(
+    "url, shown",
+    [
+        ("https://h/mcp", "https://h/mcp"),
+        ("https://h/mcp?key=1#x", "https://h/mcp?…"),
+        ("https://me:pw@h:1/mcp", "https://h:1/mcp"),
+        ("${HOST}/mcp", "${HOST}/mcp"),
+    ],
+)
+def test_an_address_is_shown_without_keys(url: str, shown: str):
+    assert server_of("demo", {"url": url}).shown == shown

@@ -35,6 +35,14 @@ class Vault:
         #: How many values were learned: with each of them a text may hold more secrets than before.
         self.learned = 0
 
+    def keep(self, values: Iterable[str]) -> None:
+        """Take more secrets that are known beforehand."""
+        for value in values:
+            forms = dict.fromkeys(_forms(value)) if len(value) >= LEAST_OWN else {}
+            if not forms.keys() <= self._own.keys():
+                self._own |= forms
+                self.learned += 1
+
     def placeholder(self, kind: str, value: str) -> str:
         """Return what stands for the value in this session."""
         known = self._placeholders.get(value)

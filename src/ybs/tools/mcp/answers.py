@@ -176,7 +176,7 @@ class _BoundedStream(httpx2.AsyncByteStream):
                 return
             length += len(piece)
             if length > MOST_STREAMED:
-                raise _Unusable(f"it sent more than {MOST_STREAMED // 1_000_000} MB")
+                raise _Unusable(f"it sent more than {MOST_STREAMED:,} bytes")
             yield piece
 
     async def aclose(self) -> None:
@@ -191,7 +191,7 @@ async def _whole(response: httpx2.Response, stream: Any) -> httpx2.Response:
         async for piece in stream:
             body += piece
             if len(body) > MOST_BYTES:
-                raise _Unusable(f"it answered with more than {MOST_BYTES // 1_000_000} MB")
+                raise _Unusable(f"it answered with more than {MOST_BYTES:,} bytes")
     finally:
         await stream.aclose()
     return httpx2.Response(response.status_code, headers=response.headers, content=bytes(body))

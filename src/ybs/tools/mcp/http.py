@@ -1,7 +1,7 @@
 """A server at an address: streamable HTTP by the SDK, within limits, with the person's login where it wants one."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from ipaddress import ip_address, ip_network
 from typing import Any
@@ -22,10 +22,16 @@ class HttpTransport:
     """What stands for a process where a server is at an address; `ended` is set when it cannot be reached or forgot the session."""
 
     def __init__(
-        self, server: Server, host: Host, network: Network, login: Login | None = None
+        self,
+        server: Server,
+        host: Host,
+        network: Network,
+        hide: Callable[[Sequence[str]], None],
+        login: Login | None = None,
     ) -> None:
         check_address(server)
-        self._server, self._host, self._network, self._login = server, host, network, login
+        self._server, self._host, self._network = server, host, network
+        self._hide, self._login = hide, login
         self._stack = AsyncExitStack()
         self.ended = asyncio.Event()
         self.said = self.how = ""
@@ -75,7 +81,7 @@ class HttpTransport:
         """Return what logs in; nothing where there is a key, or where everybody on the way could read the login."""
         if self._server.has_key or _is_open(self._server.url):
             return None
-        return Authorization(self._server, self._host, self._login)
+        return Authorization(self._server, self._host, self._hide, self._login)
 
 
 def check_address(server: Server) -> None:

@@ -4,7 +4,7 @@ The SDK forgets between two runs when a token expires and who refreshes it, and 
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from typing import Any, Final, Protocol
 
@@ -21,7 +21,7 @@ from mcp.shared.auth import (
 from pydantic import BaseModel, ValidationError
 
 from ybs.config.host import Host
-from ybs.config.key_store import keep_key, stored_key
+from ybs.config.key_store import keep_key, stored_key, tokens_in
 from ybs.core.errors import ToolError
 from ybs.core.remedies import Remedy
 from ybs.tools.mcp.settings import Server
@@ -54,8 +54,14 @@ class Login(Protocol):
 class Authorization(OAuthClientProvider):
     """Adds the person's token to requests, and refreshes it. With `login` what was kept does not count: the person logs in anew."""
 
-    def __init__(self, server: Server, host: Host, login: Login | None = None) -> None:
-        self._server, self._host, self._login = server, host, login
+    def __init__(
+        self,
+        server: Server,
+        host: Host,
+        hide: Callable[[Sequence[str]], None],
+        login: Login | None = None,
+    ) -> None:
+        self._server, self._host, self._hide, self._login = server, host, hide, login
         self._address = login.address if login else _NOWHERE
         has_secret = bool(server.oauth.client_secret)
         metadata = OAuthClientMetadata.model_validate(
@@ -145,6 +151,7 @@ class Authorization(OAuthClientProvider):
         kept: dict[str, Any] = {}
         with suppress(msgspec.DecodeError, msgspec.ValidationError):
             kept = msgspec.json.decode(text or "{}", type=dict[str, Any])
+        self._hide(tokens_in(text or ""))
         context = self.context
         context.current_tokens = _as(OAuthToken, kept.get("tokens"))
         context.client_info = _as(OAuthClientInformationFull, kept.get("client"))
@@ -165,6 +172,7 @@ class Authorization(OAuthClientProvider):
         text = msgspec.json.encode({**kept, **more}).decode()
         if len(text) > _MOST_KEPT:
             raise ToolError(f"its login takes more than {_MOST_KEPT:,} bytes")
+        self._hide(tokens_in(text))
         name = self._server.login
         await asyncio.to_thread(keep_key, self._host, name, self._server.url, text)
 

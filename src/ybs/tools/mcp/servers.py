@@ -38,13 +38,17 @@ PATIENCE_SECONDS: Final = 10.0
 
 
 class Surface(Struct, frozen=True, kw_only=True):
-    """What servers need of the session: a starter for held programs, whether the sandbox is off, and who asks the person."""
+    """What servers need of the session.
+
+    `start` starts a held program, `is_off` says that the sandbox is switched off, `confirm` asks the person, and `hide` takes secrets that no model is to see.
+    """
 
     network: Network
     start: Callable[[Resident], Launch]
     is_off: Callable[[], bool]
     holds: Callable[[], bool]
     confirm: Callable[[], Confirm]
+    hide: Callable[[Sequence[str]], None]
 
 
 class Servers:
@@ -212,12 +216,17 @@ class Servers:
     @asynccontextmanager
     async def _opened(self, server: Server, changed: Callable[[], None]) -> AsyncGenerator[Opened]:
         ready = filled(server, self._workspace.roots.host.environ)
+        self._surface.hide(ready.secrets)
         link = await asyncio.to_thread(import_module, "ybs.tools.mcp.link")
         elicit = self._eliciting(server) if server.elicitation else None
         if server.transport == "http":
             http = await asyncio.to_thread(import_module, "ybs.tools.mcp.http")
             transport = http.HttpTransport(
-                ready, self._workspace.roots.host, self._surface.network, self._login
+                ready,
+                self._workspace.roots.host,
+                self._surface.network,
+                self._surface.hide,
+                self._login,
             )
         else:
             processes = await asyncio.to_thread(import_module, "ybs.tools.mcp.transport")

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from ybs.config.tree import is_list, is_object
 from ybs.config.variables import Unset, replace_references
+from ybs.security.firewall.vault import own_secrets
 from ybs.trust.grants import ORIGIN_MARK
 
 Transport: TypeAlias = Literal["stdio", "http"]
@@ -115,6 +116,17 @@ class Server(Struct, frozen=True, kw_only=True):
     def has_key(self) -> bool:
         """Whether a key stands in its headers, in place of a login."""
         return any(name.lower() == "authorization" for name in self.headers)
+
+    @property
+    def secrets(self) -> list[str]:
+        """What in its variables and headers is a secret by its name, once it is filled."""
+        named = {name.replace("-", "_"): value for name, value in self.headers.items()}
+        keys = [
+            value.rpartition(" ")[2]
+            for name, value in self.headers.items()
+            if name.lower() in ("authorization", "cookie")
+        ]
+        return own_secrets({**self.env, **named}, [*keys, self.oauth.client_secret])
 
     @property
     def shown(self) -> str:
@@ -228,6 +240,11 @@ def filled(server: Server, environ: Mapping[str, str]) -> Server:
             env=texts(server.env),
             url=text(server.url),
             headers=texts(server.headers),
+            oauth=replace(
+                server.oauth,
+                client_id=text(server.oauth.client_id),
+                client_secret=text(server.oauth.client_secret),
+            ),
         )
     except Unset as error:
         raise BadServer(f"it names the variable {error}, which is not set") from None
