@@ -127,7 +127,7 @@ def test_a_change_is_shown_and_approved(ybs: Run, home: Path, monkeypatch: pytes
 def test_a_projects_server_is_removed_in_its_own_file(ybs: Run, project: Path):
     (project / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": {"command": "x"}}}))
     assert ybs("trust", "give", "--yes")[0] in (0, 2)
-    assert ybs("mcp", "list", "--trust")[1] == "theirs  on    x  the project's\n"
+    assert ybs("mcp", "list", "--trust")[1] == "theirs  on    the project's  x\n"
     code, _, err = ybs("mcp", "remove", "theirs", "--trust")
     assert (code, "the project's own file" in err) == (1, True)
 
@@ -159,9 +159,8 @@ def test_servers_of_other_agents_are_shown_and_added(
     monkeypatch.setattr("builtins.input", lambda: "n")
     code, out, err = ybs("mcp", "import")
     assert (code, settings()) == (5, {})
-    assert "db   uvx db --key [ybs:secret:" in out
-    assert "web  https://web/mcp?…" in out
-    assert "~/.cursor/mcp.json" in out
+    assert "db   ~/.cursor/mcp.json  uvx db --key [ybs:secret:" in out
+    assert "web  ~/.cursor/mcp.json  https://web/mcp?…" in out
     assert "~/.claude.json cannot be used: it is damaged" in err
     assert (
         "old in ~/.cursor/mcp.json is left out: its type is 'sse', and ybs knows stdio and http."
@@ -173,7 +172,9 @@ def test_servers_of_other_agents_are_shown_and_added(
     assert ybs("mcp", "import", "--yes")[0] == 1  # for the broken file
     assert list(settings()) == ["db", "web"]
     (home / ".claude.json").unlink()
-    assert ybs("mcp", "import") == (0, "", "No MCP servers were found that are not there yet.\n")
+    code, out, err = ybs("mcp", "import")
+    assert (code, out) == (0, "")
+    assert err.endswith("No MCP servers were found that are not there yet.\n")
     (home / "mine.json").write_text('{"mcpServers": {"x": {"command": "x"}}}')
     assert ybs("mcp", "import", str(home / "mine.json"), "--yes")[0] == 0
     assert "x" in settings()

@@ -13,7 +13,7 @@ from ybs.core.errors import ConfigError, ToolError
 from ybs.core.wording import plural
 from ybs.frontends.headless.advice import advised
 from ybs.frontends.headless.mcp_import import agrees, import_servers
-from ybs.frontends.headless.output import tell, warn, write, write_json, write_table
+from ybs.frontends.headless.output import tell, warn, write, write_cut, write_json
 from ybs.frontends.headless.prompt import UsageError
 from ybs.session.settings import environment_of, load_settings
 from ybs.tools.mcp.connection import Connection
@@ -58,19 +58,20 @@ def _list(options: "Options", *, is_json: bool) -> int:
     if is_json:
         write_json([data_of(each) for each in found])
     else:
-        write_table([_row(each) for each in found])
+        write_cut([_row(each, has_login=servers.has_login(each.server)) for each in found])
         if not found and not servers.problems:
             tell("There are no MCP servers: ybs mcp add NAME -- COMMAND, or ybs mcp add NAME URL")
     warn((*loaded.warnings, *servers.problems))
     return int(bool(servers.problems))
 
 
-def _row(each: Connection) -> tuple[str, ...]:
+def _row(each: Connection, *, has_login: bool) -> tuple[str, ...]:
+    server = each.server
     known = "" if each.state in ("off", "new") else plural(len(each.offer.tools), "tool")
-    whose = "the project's" if each.server.is_projects else ""
-    whose = whose or (f"of the plugin {plugin}" if (plugin := each.server.plugin) else "")
+    facts = ["the project's"] * server.is_projects + ["logged in"] * has_login
+    facts += [f"of the plugin {server.plugin}"] * bool(server.plugin)
     state = "off" if each.state == "off" else "on"
-    return each.server.name, state, known, each.server.shown, whose
+    return server.name, state, known, ", ".join(facts), server.shown
 
 
 def data_of(each: Connection) -> dict[str, Any]:
@@ -163,7 +164,7 @@ def _write_tested(each: Connection, seconds: float) -> None:
     also += [plural(len(offer.prompts), "prompt")] * bool(offer.prompts)
     counted = ", ".join([plural(len(offer.tools), "tool"), *also])
     write(f"{server.name}: {counted}, ready after {seconds:g} s; it {given(server.needs)}")
-    write_table([(f"  {tool.name}", tool.description.partition("\n")[0]) for tool in offer.tools])
+    write_cut([(f"  {tool.name}", tool.description.partition("\n")[0]) for tool in offer.tools])
     for problem in each.unfit:
         tell(f"  not usable: {problem}")
     for _, new in each.judged.changed:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ybs.config.settings_file import write_settings
 from ybs.core.wording import plural
-from ybs.frontends.headless.output import tell, write, write_table
+from ybs.frontends.headless.output import tell, write, write_cut
 from ybs.security.gate import ask_line
 from ybs.session.settings import environment_of, load_settings
 from ybs.tools.mcp.importing import Unreadable, found_in, known_files
@@ -38,7 +38,7 @@ def import_servers(options: "Options", words: Sequence[str], *, is_yes: bool) ->
         tell("No MCP servers were found that are not there yet.")
         return code
     mask = environment_of(options, loaded).secrets.firewall.mask
-    write_table([(name, mask(each.server.shown), each.place) for name, each in found.items()])
+    write_cut([(name, each.place, mask(each.server.shown)) for name, each in found.items()])
     for name, each in found.items():
         if why := missing_variables(each.server, options.host.environ):
             tell(f"{name} will not run yet: {why}.")
