@@ -56,6 +56,22 @@ async def test_only_the_named_tools_are_offered(
     assert (project / "a").exists()
 
 
+async def test_programs_of_the_person_are_offered(clients: Any, project: Path, home: Path) -> None:
+    tool = home / ".config" / "ybs" / "tools" / "greet"
+    tool.parent.mkdir(parents=True)
+    said = {"name": "greet", "description": "Greets.", "parameters": {"type": "object"}}
+    schema = msgspec.json.encode(said).decode()
+    tool.write_text(
+        f'#!/bin/sh\n[ "$1" = --schema ] && echo \'{schema}\' || echo \'{{"output": "hello"}}\'\n'
+    )
+    tool.chmod(0o755)
+    async with clients.in_memory(project, "auto") as client:
+        offered = {each.name: each for each in (await client.list_tools()).tools}
+        assert offered["greet"].description == "Greets."
+        assert offered["greet"].annotations.open_world_hint
+        assert "hello" in clients.text_of(await client.call_tool("greet", {}))
+
+
 async def test_servers_of_the_settings_are_not_started(
     clients: Any, project: Path, home: Path
 ) -> None:
