@@ -42,7 +42,7 @@ it is bounded by what follows, each with the test that holds it.
   what git's settings name, and repositories at any depth: git's, bare ones, and those of Mercurial, Jujutsu and Sapling. Each command begins with a look at all
   folders; what could not be looked at within 10 seconds is read-only, as is the folder around repositories where there are more than 500. What is missing, lies
   deeper, or is rewritten by formatters and installers in ordinary work (CI, linters' settings, documents) a command can write: right after it, in a session, you are
-  told what appeared or changed, new repositories too, and the model is not (`tests/session/test_later_watch.py`).
+  told what appeared or changed, new repositories too, and the model is not (`tests/agent/test_later_watch.py`).
 - **The network** is closed in the sandbox. `network: true` asks the person for one command, and every question about a command offers it, once or
   for that command always (`tests/session/test_network.py`); `/sandbox network on` opens it for a session, `safety.sandbox_network` for all.
   From the first background job on the commands of a session share one network of their own, with a loopback and nothing else, so that they reach
