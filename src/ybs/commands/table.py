@@ -1,11 +1,9 @@
 """The table of the slash commands: their names, what they do, and how."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
-from msgspec import Struct
-
+from ybs.commands.added import Added, added_beside
 from ybs.commands.autocommit import change_autocommit
 from ybs.commands.choices import jobs, models, modes, offered_sessions, providers, words
 from ybs.commands.command import SlashCommand
@@ -43,8 +41,6 @@ from ybs.commands.todo import show_steps
 from ybs.commands.undo import compact, redo, restore, undo
 from ybs.commands.usage import show_context, show_cost
 from ybs.commands.view import change_streaming, change_verbosity
-from ybs.config.installed import EntryPoint, installed
-from ybs.core.errors import ConfigError
 from ybs.session.reply import Reply, Table
 from ybs.session.session import Session
 
@@ -356,35 +352,9 @@ LISTED = tuple(command for group in GROUPS for command in group)
 COMMANDS = {name: command for command in LISTED for name in command.names}
 
 
-class Added(Struct, frozen=True):
-    """The commands of other packages, and a warning for each that cannot be used."""
-
-    commands: Sequence[SlashCommand] = ()
-    warnings: Sequence[str] = ()
-
-
-@cache
 def added() -> Added:
-    """Load the commands of the packages that are installed beside ybs, once in a process."""
-    commands: list[SlashCommand] = []
-    warnings: list[str] = []
-    for entry in installed():
-        if entry.group == "ybs.commands":
-            try:
-                taken = {*COMMANDS, *(name for each in commands for name in each.names)}
-                commands.append(_command(entry, taken))
-            except ConfigError as error:
-                warnings.append(f"{error}; ybs goes on without it")
-    return Added(commands, warnings)
-
-
-def _command(entry: EntryPoint, taken: Set[str]) -> SlashCommand:
-    found: Any = entry.load()
-    if not isinstance(found, SlashCommand):
-        raise entry.problem("it is not a ybs.commands.command.SlashCommand")
-    if both := sorted(taken & set(found.names)):
-        raise entry.problem(f"there is a command /{both[0]} already")
-    return found
+    """Return the commands of the packages that are installed beside ybs."""
+    return added_beside(frozenset(COMMANDS))
 
 
 @cache
