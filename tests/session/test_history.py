@@ -9,14 +9,32 @@ import pytest
 from ybs.commands.open import SlashCommands
 from ybs.core.errors import YbsError
 from ybs.core.remedies import Remedy
+from ybs.session.history import NAMING_THEIR_CHANGES
 from ybs.session.session import Session
 from ybs.testing import OpenAIServer, RecordedEvents, call
+from ybs.tools.registry import NAMES
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
 
 
 def writes(path: str, *, answer: str = "done") -> list[Any]:
     return [call("write_file", path=path, content=f"{path}\n"), answer]
+
+
+def test_undo_has_a_built_in_tool_that_names_its_changes_among_those_that_do():
+    unnamed = {"run_shell", "shell_job", "git", "memorize", "update_identity"}
+    assert {*NAMES} - unnamed == NAMING_THEIR_CHANGES, "a new tool belongs to one of the two"
+
+
+async def test_an_undo_after_a_list_of_steps_speaks_of_no_files_that_it_may_have_missed(
+    open_session: Open,
+):
+    async with OpenAIServer([call("todo", steps="[ ] read"), "done"]) as server:
+        session, _ = open_session(server, mode="bypass")
+        async with session:
+            await session.send("go")
+            way = await session.history.undo()
+    assert not way.ran_commands
 
 
 @pytest.mark.integration

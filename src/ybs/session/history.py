@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from ybs.transcripts.rounds import Round
 
 _AT_WORK = "An undo is in progress."
-#: Tools that change nothing, or only the files that they name.
-_KNOWN_TOOLS = frozenset(
-    ("read_file", "list_files", "search_files", "write_file", "edit_file", "delete_file", "set_thought", "repo_map")
-)  # fmt: skip
+#: Tools that change nothing, or only the files that they name. After a call of any other one `/undo` says what it may have missed.
+NAMING_THEIR_CHANGES = frozenset({
+    *("read_file", "list_files", "search_files", "write_file", "edit_file", "delete_file"),
+    *("set_thought", "repo_map", "skill", "ask_user", "todo"),
+})  # fmt: skip
 #: What a way back is about.
 What: TypeAlias = Literal["both", "conversation", "files"]
 
@@ -87,7 +88,7 @@ def _runs(message: Message) -> bool:
     if isinstance(message, UserMessage):
         return message.origin == "shell"
     calls = message.calls if isinstance(message, AssistantMessage) else ()
-    return any(call.name not in _KNOWN_TOOLS for call in calls)
+    return any(call.name not in NAMING_THEIR_CHANGES for call in calls)
 
 
 class History:
