@@ -1,5 +1,7 @@
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +28,7 @@ from ybs.providers.wire.quirks import Quirks
 from ybs.providers.wires import adapter_of, clean_endpoint
 from ybs.testing import OllamaServer
 
+PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 KEY = "sk-" + "c3" * 16
 
 
@@ -38,17 +41,7 @@ def headers_of(model) -> dict:
 
 
 def test_the_names_are_listed_with_the_persons_own_at_the_end():
-    built_in = [
-        "ollama",
-        "openai",
-        "anthropic",
-        "google",
-        "mistral",
-        "llamacpp",
-        "apple",
-        "claude-cli",
-    ]
-    assert provider_names() == built_in
+    assert provider_names() == list(BUILT_IN)
     own = Config(
         providers={"mine": Endpoint(endpoint="http://h"), "openai": Endpoint(endpoint="http://h")}
     )
@@ -112,14 +105,13 @@ def test_an_installed_provider_is_found_by_its_entry_point(monkeypatch: pytest.M
         find_provider("wrong", Config())
 
 
-def test_the_built_in_table_and_the_entry_points_agree():
-    from importlib.metadata import entry_points
-
-    installed = {e.name: e.value for e in entry_points(group="ybs.providers")}
-    table = {name: f"ybs.providers.{place}" for name, place in BUILT_IN.items()}
-    assert installed.items() <= table.items()
-    wires = {e.name: e.value for e in entry_points(group="ybs.wires")}
-    assert wires == {name: f"ybs.providers.{place}" for name, place in WIRES.items()}
+def test_the_built_in_tables_and_the_entry_points_of_pyproject_agree():
+    """Those of the installed package are as old as its installation."""
+    declared = tomllib.loads(PYPROJECT.read_text())["project"]["entry-points"]
+    providers = {name: f"ybs.providers.{place}" for name, place in BUILT_IN.items()}
+    assert declared["ybs.providers"] == providers
+    wires = {name: f"ybs.providers.{place}" for name, place in WIRES.items()}
+    assert declared["ybs.wires"] == wires
 
 
 def test_each_wire_format_has_the_name_that_it_is_found_by():

@@ -15,6 +15,7 @@ from ybs.providers.nearby import OLLAMA, NearModel, NearServer
 
 #: Settings by dotted key.
 Settings: TypeAlias = dict[str, Any]
+#: Providers that a first start offers where there is a key for them.
 CLOUD = ("anthropic", "openai", "google", "mistral")
 #: A model in memory takes more than its file: its window too.
 _MEMORY_FACTOR = 1.25

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from ybs.commands.model_choices import Settings, find_choices
+from ybs.commands.model_choices import CLOUD, Settings, find_choices
 from ybs.config.host import Host
 from ybs.config.key_store import keep_key
 from ybs.config.settings_file import write_settings
@@ -126,7 +126,7 @@ def find_offers(host: Host, *, is_incognito: bool = False, only_here: bool = Fal
     found = asyncio.run(find_choices(host, only_here=only_here))
     others = [offer_of(each) for each in (*found.files, *found.keyed)]
     if not only_here:
-        names = "anthropic, openai, google or mistral"
+        names = f"{', '.join(CLOUD[:-1])} or {CLOUD[-1]}"
         others.append(Offer(name="a provider\u2026", detail=f"{names}, with a key", ask=ask_key))
     others.append(Offer(name="another server\u2026", detail="by its address", ask=ask_server))
     if not found.files and not is_incognito:
