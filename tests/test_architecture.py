@@ -31,8 +31,8 @@ LONG_FUNCTIONS: set[str] = set()
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 50
 
-#: Doors talk to a terminal; nobody else prints.
-PRINTING_ROOMS = ("cli", "frontends")
+#: Frontends talk to a terminal; no other package prints.
+PRINTING_PACKAGES = ("cli", "frontends")
 
 #: Libraries that cost tens of milliseconds; only who needs one imports it, at the moment of need.
 HEAVY = ["httpx2", "httpcore2", "rich", "prompt_toolkit", "tree_sitter", "json_repair"]
@@ -121,7 +121,7 @@ def test_core_imports_only_the_standard_library_msgspec_and_itself() -> None:
 
 
 def test_core_does_no_input_or_output() -> None:
-    doors = {
+    io_modules = {
         "os",
         "io",
         "socket",
@@ -138,7 +138,7 @@ def test_core_does_no_input_or_output() -> None:
         f"{name_of(path)} imports {name}"
         for path in (SOURCE / "core").glob("*.py")
         for name in facts_of(path).imports
-        if name.split(".")[0] in doors
+        if name.split(".")[0] in io_modules
     ]
     assert wrong == []
 
@@ -186,18 +186,18 @@ def test_no_private_module_is_imported_across_packages() -> None:
 
 
 @pytest.mark.integration
-def test_nobody_prints_but_the_doors() -> None:
+def test_only_frontends_print() -> None:
     wrong = [
         place
         for path in MODULES
-        if path.relative_to(SOURCE).parts[0].removesuffix(".py") not in PRINTING_ROOMS
+        if path.relative_to(SOURCE).parts[0].removesuffix(".py") not in PRINTING_PACKAGES
         for place in facts_of(path).prints
     ]
     assert wrong == []
 
 
 @pytest.mark.integration
-def test_floors_import_only_downward() -> None:
+def test_packages_import_only_downward() -> None:
     done = subprocess.run(
         [Path(sys.executable).with_name("lint-imports"), "--no-cache"],
         cwd=ROOT, capture_output=True, text=True, check=False, timeout=10,

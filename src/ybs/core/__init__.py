@@ -1,1 +1,1 @@
-"""The ground floor: messages, events, protocols and the loop. No I/O; standard library and msgspec only."""
+"""The lowest layer: messages, events, protocols and the loop. No I/O; standard library and msgspec only."""

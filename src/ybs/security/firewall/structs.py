@@ -1,4 +1,4 @@
-"""Masks what the ground floor's values are made of: texts, JSON, pictures. Ids and signatures stay as they are."""
+"""Masks what the values of `core/` are made of: texts, JSON, pictures. Ids and signatures stay as they are."""
 
 from typing import Any, TypeVar, cast
 
