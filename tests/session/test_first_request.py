@@ -38,4 +38,7 @@ async def test_a_first_request_has_at_most_5700_bytes(
             await session.send("Change VALUE from 1 to 2 in src/app.py, then run the checks.")
     body = json.dumps(server.requests[0].body, ensure_ascii=False, separators=(",", ":"))
     assert str(project) in body
-    assert len(body.replace(str(project), FOLDER).encode()) <= MOST_BYTES
+    size = len(body.replace(str(project), FOLDER).encode())
+    assert size <= MOST_BYTES, (
+        f"{size} bytes: what a new tool or sentence takes has to be saved elsewhere"
+    )

@@ -132,7 +132,10 @@ def test_the_schemas_have_the_names_and_defaults_of_the_specification(bench: Any
 
 def test_the_short_form_is_small_and_without_the_rare(make_bench: Any):
     toolbox = make_bench(is_short=True).toolbox
-    assert [spec.name for spec in toolbox.specs()] == NAMES
+    names = [spec.name for spec in toolbox.specs()]
+    assert names == NAMES, (
+        "a tool that small models can do without belongs to RARE in tools/registry.py"
+    )
     assert size_of(toolbox) <= 1500
     assert b"max_results" not in msgspec.json.encode([spec.parameters for spec in toolbox.specs()])
 
