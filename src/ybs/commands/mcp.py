@@ -62,7 +62,7 @@ def _row(each: Connection, needs: str) -> tuple[str, ...]:
     tools = plural(len(each.offer.tools), "tool") if each.offer.tools else ""
     changed = [new.name for _, new in each.judged.changed]
     words = each.problem if each.state in ("failed", "lost") else ""
-    words = words or (f"changed, not used: {', '.join(changed)}" if changed else needs)
+    words = words or (f"changed, not used: {', '.join(changed)}" if changed else given(needs))
     return each.server.name, _STATES[each.state], tools, words
 
 
@@ -109,8 +109,8 @@ async def _trust(_session: Session, each: Connection) -> Reply:
 
 
 async def _login(session: Session, each: Connection) -> Reply:
-    def show(url: str) -> None:
-        text = f"Open this address in your browser, and log in there:\n{url}"
+    def show(url: str, place: str) -> None:
+        text = f"Open this address in your browser, and log in at {place}:\n{url}"
         session.emit(Noticed(level="info", text=text))
 
     await session.environment.mcp.login(each, show)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from socket import socket
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 import pytest
@@ -28,7 +29,9 @@ async def log_in(
     """Log in; `visit` is what the browser does with the address."""
     opened: list[asyncio.Future[Any]] = []
 
-    def show(url: str) -> None:
+    def show(url: str, place: str) -> None:
+        assert (urlsplit(url).hostname, place) == ("127.0.0.1", "127.0.0.1")
+        assert len(url) < 40
         opened.append(asyncio.ensure_future(visit(url)))
 
     try:

@@ -204,8 +204,9 @@ def _logout(options: "Options", name: str) -> int:
     return 0
 
 
-def _show_address(url: str) -> None:
-    write(f"Open this address in your browser, and log in there:\n{url}")
+def _show_address(url: str, place: str) -> None:
+    write(f"Open this address in your browser, and log in at {place}:")
+    write(url)
 
 
 def _add(arguments: "Namespace", options: "Options") -> int:

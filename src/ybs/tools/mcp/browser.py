@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from secrets import token_urlsafe
 from typing import Any, Final, Self
 from urllib.parse import parse_qs, urlsplit
 
@@ -14,17 +15,19 @@ _PATH = "/callback"
 _MOST_LINE = 16_000
 #: How long the person may take.
 LOGIN_SECONDS: Final = 300.0
-_HEAD = (
-    "HTTP/1.1 {status}\r\ncontent-type: text/html; charset=utf-8\r\nconnection: close\r\n\r\n{page}"
-)
+_HEAD = "HTTP/1.1 {status}\r\n{more}content-type: text/html; charset=utf-8\r\nconnection: close\r\n\r\n{page}"
 _PAGE = "<!doctype html><title>ybs</title><p>{words} You can close this page."
 
 
 class BrowserLogin:
-    """Listens on loopback as long as it is entered. `tell` shows the person what to open."""
+    """Listens on loopback as long as it is entered. `tell` shows the person what to open, and the host where they log in.
 
-    def __init__(self, tell: Callable[[str], None], port: int = 0) -> None:
+    What is shown is an address on loopback, which leads to the one of the login: that is too long for a line of a terminal.
+    """
+
+    def __init__(self, tell: Callable[[str, str], None], port: int = 0) -> None:
         self._tell, self._port = tell, port
+        self._start, self._target = f"/{token_urlsafe(6)}", ""
         self._server: asyncio.Server | None = None
         self._came: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
         #: Whether there was something to open.
@@ -54,8 +57,9 @@ class BrowserLogin:
 
     async def show(self, url: str) -> None:
         """Show the address to open."""
-        self.has_shown = True
-        self._tell(cleaned(url, _MOST_LINE))
+        self.has_shown, self._target = True, url
+        host = urlsplit(url).hostname or "the server"
+        self._tell(f"http://127.0.0.1:{self._port}{self._start}", cleaned(host, 100))
 
     async def result(self) -> Any:
         """Wait for the browser. Raises ToolError where the login was refused or took too long."""
@@ -78,9 +82,7 @@ class BrowserLogin:
             parts = urlsplit(line[1] if len(line) > 1 else "")
             given = {name: values[0] for name, values in parse_qs(parts.query).items()}
             is_it = parts.path == _PATH and ("code" in given or "error" in given)
-            words = "ybs goes on." if "code" in given else "The login was refused."
-            status, page = ("200 OK", _PAGE.format(words=words)) if is_it else ("404 Not Found", "")
-            writer.write(_HEAD.format(status=status, page=page).encode())
+            writer.write(self._response(parts.path, given if is_it else {}).encode())
             await writer.drain()
             if is_it and not self._came.done():
                 self._came.set_result(given)
@@ -88,3 +90,11 @@ class BrowserLogin:
             pass  # somebody else looked at the port
         finally:
             writer.close()
+
+    def _response(self, path: str, given: dict[str, str]) -> str:
+        if self._target and path == self._start:
+            return _HEAD.format(status="302 Found", more=f"location: {self._target}\r\n", page="")
+        if not given:
+            return _HEAD.format(status="404 Not Found", more="", page="")
+        words = "ybs goes on." if "code" in given else "The login was refused."
+        return _HEAD.format(status="200 OK", more="", page=_PAGE.format(words=words))

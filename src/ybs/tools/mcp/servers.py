@@ -140,8 +140,8 @@ class Servers:
             for task in late:
                 task.cancel()
 
-    async def login(self, connection: Connection, show: Callable[[str], None]) -> None:
-        """Have the person log in to a server; `show` gets the address to open. Raises ToolError."""
+    async def login(self, connection: Connection, show: Callable[[str, str], None]) -> None:
+        """Have the person log in to a server; `show` gets the address to open, and where they log in. Raises ToolError."""
         server = connection.server
         if server.transport != "http":
             raise ToolError(f"{server.name} is a program; what it needs stands in its settings.")
