@@ -23,6 +23,7 @@ from mcp_http import (
     older,
     protocol,
     real_server,
+    review,
     scripted,
     served,
 )
@@ -30,7 +31,7 @@ from rows import every_row
 from ybs.config.host import Host
 from ybs.config.network import Network
 from ybs.core.errors import ToolError
-from ybs.tools.mcp import answers, connection, http
+from ybs.tools.mcp import answers, connection, http, link
 from ybs.tools.mcp.http import proxy_for
 
 pytestmark = pytest.mark.integration
@@ -412,3 +413,37 @@ async def tunnel(to: str) -> AsyncGenerator[tuple[str, list[str]]]:
     proxy = await asyncio.start_server(relay, "127.0.0.1", 0)
     async with proxy:
         yield f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}", asked
+
+
+async def test_a_stream_of_news_that_breaks_off_is_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(link, "FIRST_PAUSE_SECONDS", 0.0)
+    server = real_server()
+    inner, begun = server.streamable_http_app(), asyncio.Event()
+    opened = list[asyncio.Future[None]]()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        headers = dict(scope.get("headers", ()))
+        if headers.get(b"mcp-method") != b"subscriptions/listen":
+            await inner(scope, receive, send)
+            return
+
+        async def sending(message: Any) -> None:
+            await send(message)
+            if message.get("body"):
+                begun.set()
+
+        opened.append(asyncio.ensure_future(inner(scope, receive, sending)))
+        with suppress(asyncio.CancelledError):
+            await opened[-1]
+
+    async with served(app) as url, connected(tmp_path, url) as held:
+        await held.one.settled()
+        async with asyncio.timeout(8):
+            await begun.wait()
+            server.add_tool(review, name="later")  # and nobody says so
+            opened[0].cancel()
+            while len(held.one.offer.tools) == 4:  # noqa: ASYNC110 - it tells nobody
+                await asyncio.sleep(0.001)
+        assert len(opened) == 2

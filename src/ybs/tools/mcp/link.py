@@ -3,9 +3,10 @@
 https://modelcontextprotocol.io/specification
 """
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -33,6 +34,9 @@ for _name in ("mcp", "mcp_types"):  # else Python writes what they log to the te
 #: A server may offer so many of a kind.
 MOST_LISTED: Final = 500
 _MOST_PAGES = 50
+#: Between two streams of news; it doubles each time.
+FIRST_PAUSE_SECONDS: Final = 1.0
+LONGEST_PAUSE_SECONDS: Final = 300.0
 _MOST_NAME = 100
 _PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _WORDS = {
@@ -166,15 +170,25 @@ class Link:
         return "\n\n".join(texts)
 
     async def changes(self) -> AsyncGenerator[None]:
-        """Yield when the server says that what it offers has changed; for modern servers. It ends where they have no such stream."""
-        try:
-            async with self._client.listen(
-                tools_list_changed=True, prompts_list_changed=True, resources_list_changed=True
-            ) as stream:
-                async for _ in stream:
-                    yield None
-        except (MCPError, RuntimeError, TimeoutError):
-            return
+        """Yield when what the server offers may have changed; for modern servers. It ends where they have no such stream.
+
+        One that breaks off is opened again: proxies end those that are silent for long.
+        """
+        pause, was_open, is_open = FIRST_PAUSE_SECONDS, False, True
+        while is_open:
+            is_open = False
+            with suppress(MCPError, RuntimeError, TimeoutError):
+                async with self._client.listen(
+                    tools_list_changed=True, prompts_list_changed=True, resources_list_changed=True
+                ) as stream:
+                    if was_open:
+                        yield None  # something may have changed meanwhile
+                    was_open = is_open = True
+                    async for _ in stream:
+                        yield None
+            if is_open:
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
 
 @asynccontextmanager
