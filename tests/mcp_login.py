@@ -24,6 +24,8 @@ class Provider:
         #: What the next browser is answered with, beside the state.
         self.page: dict[str, str] = {}
         self.seconds, self.can_register = 3600, True
+        #: Paths that lead to another server.
+        self.leads: dict[str, str] = {}
 
     @property
     def app(self) -> App:
@@ -33,6 +35,8 @@ class Provider:
     def _answer(self, request: Request) -> Answer | None:
         self.asked.append(request.path)
         home = f"http://{request.headers['host']}"
+        if request.path in self.leads:
+            return Answer(307, location=self.leads[request.path])
         match request.path.removeprefix(ISSUER):
             case "/mcp":
                 return self._door(request, home)

@@ -191,3 +191,28 @@ async def test_a_server_cannot_lead_the_login_to_an_open_line_or_to_this_machine
     async with served(app) as url, connected(tmp_path, url) as held:
         with pytest.raises(ToolError, match=r"it leads to http://far\.example, where everybody"):
             await log_in(held.servers)
+
+
+async def test_m08_neither_codes_nor_tokens_go_to_where_a_server_redirects(tmp_path: Path):
+    provider, asked = Provider(), list[str]()
+    elsewhere = scripted(lambda request: asked.append(request.path) or Answer(200, b"{}"))
+    async with (
+        served(elsewhere) as other,
+        served(provider.app) as url,
+        connected(tmp_path, url) as held,
+    ):
+        for path in ("/as/token", "/as/register"):
+            provider.leads = {path: other}
+            with pytest.raises(ToolError, match="You are not logged in to demo: the login failed"):
+                await log_in(held.servers)
+        provider.leads = {}
+        await log_in(held.servers)
+        assert await held.call("echo") == "done"
+        provider.leads = {"/mcp": other, "/as/token": other}
+        with pytest.raises(ToolError, match=r"Redirect to .* not followed"):
+            await held.call("echo")
+        provider.leads = {"/as/token": other}
+        provider.access.clear()
+        with pytest.raises(ToolError):
+            await held.call("echo")
+    assert asked == []
